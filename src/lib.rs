@@ -1,0 +1,1 @@
+//! Milepost: a Make-like state-machine runner over files. See `docs/design.md` for the layers.
