@@ -10,6 +10,7 @@ pub mod keeper;
 pub mod notice;
 pub mod outs;
 pub mod recover;
+pub mod rejudge;
 pub mod retire;
 pub mod stop;
 pub mod survey;
