@@ -1,2 +1,5 @@
 //! Milepost: a Make-like state-machine runner over files. See `docs/design.md` for the layers.
 pub mod base;
+pub mod decl;
+pub mod expr;
+pub mod model;
