@@ -114,10 +114,10 @@ impl<'m, 'a> Reader<'m, 'a> {
             for set in self.shared(kind).iter() {
                 match set {
                     Shared::Quantities(name, values) => {
-                        quantities.merge(name.clone(), values.clone())
+                        quantities.merge(name.clone(), values.clone());
                     }
                     Shared::Properties(name, values) => {
-                        properties.merge(name.clone(), values.clone())
+                        properties.merge(name.clone(), values.clone());
                     }
                 }
             }

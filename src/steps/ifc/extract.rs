@@ -169,7 +169,7 @@ fn complete(opened: &Opened, scanned: &Scanned, name: &str) -> Result<(), IfcErr
     if !opened.whole {
         let (byte, what) = match cut {
             Some(begin) => (begin, "it ends within the record that begins there"),
-            None => (bytes.len(), "it ends after a whole record"),
+            None => (bytes.len(), "it ends after the last whole record"),
         };
         return Err(IfcError::Truncated {
             file: name.to_owned(),

@@ -232,9 +232,9 @@ fn inflate(file: File, name: &str) -> Result<Bytes, IfcError> {
             .extension()
             .is_some_and(|extension| extension.eq_ignore_ascii_case("ifc"));
         if is_model {
-            models.push((at, path))
+            models.push((at, path));
         } else {
-            others.push(path)
+            others.push(path);
         }
     }
     let [(at, path)] = models.as_slice() else {
@@ -283,6 +283,12 @@ fn listed(names: &[String]) -> String {
     }
 }
 
+/// How a STEP file starts.
+const START: &[u8] = b"ISO-10303-21";
+
+/// How it ends.
+const END: &[u8] = b"END-ISO-10303-21";
+
 /// Whether `ISO-10303-21` stands first, after nothing but spaces and comments.
 fn starts_as_step(text: &[u8]) -> bool {
     let mut rest = text;
@@ -296,20 +302,18 @@ fn starts_as_step(text: &[u8]) -> bool {
         };
         rest = &comment[end + 2..];
     }
-    const MARK: &[u8] = b"ISO-10303-21";
-    rest.get(..MARK.len())
-        .is_some_and(|start| start.eq_ignore_ascii_case(MARK))
+    rest.get(..START.len())
+        .is_some_and(|start| start.eq_ignore_ascii_case(START))
 }
 
 /// How much of a file's end is searched for its closing mark: signatures may follow it.
 const TAIL: usize = 64 * 1024;
 
 fn ends_as_step(bytes: &[u8]) -> bool {
-    const MARK: &[u8] = b"END-ISO-10303-21";
     let tail = &bytes[bytes.len().saturating_sub(TAIL)..];
-    tail.windows(MARK.len())
+    tail.windows(END.len())
         .rev()
-        .any(|window| window.eq_ignore_ascii_case(MARK))
+        .any(|window| window.eq_ignore_ascii_case(END))
 }
 
 /// The first characters of a file, fit for a message, and what they tell.
@@ -334,7 +338,7 @@ fn beginning(text: &[u8]) -> (String, &'static str) {
 /// The line, from 1, of a byte: lines end by LF, CR or both.
 pub(super) fn line(bytes: &[u8], byte: usize) -> usize {
     let before = &bytes[..byte.min(bytes.len())];
-    let feeds = before.iter().filter(|&&byte| byte == b'\n').count();
+    let feeds = before.split(|&byte| byte == b'\n').count() - 1;
     let returns = before
         .windows(2)
         .filter(|two| two[0] == b'\r' && two[1] != b'\n')

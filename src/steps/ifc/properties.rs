@@ -189,7 +189,9 @@ fn binary(value: &[u8]) -> Value<'_> {
     let nibbles = digits
         .iter()
         .filter_map(|&digit| char::from(digit).to_digit(16));
-    let bits: String = nibbles.map(|nibble| format!("{nibble:04b}")).collect();
+    let bits: String = nibbles
+        .flat_map(|nibble| [8, 4, 2, 1].map(|bit| if nibble & bit == 0 { '0' } else { '1' }))
+        .collect();
     let skipped = usize::from(skipped.saturating_sub(b'0'));
     Value::Text(Cow::Owned(
         bits.get(skipped..).unwrap_or_default().to_owned(),

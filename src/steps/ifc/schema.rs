@@ -407,10 +407,15 @@ mod tests {
             ("IfcRelDefinesByProperties", "RelatingPropertyDefinition", 5),
         ];
         for (class, attribute, position) in given {
-            let found: Vec<_> =
-                RELEASES.iter().filter_map(|release| release.attribute(class, attribute)).collect();
+            let found: Vec<_> = RELEASES
+                .iter()
+                .filter_map(|release| release.attribute(class, attribute))
+                .collect();
             assert!(!found.is_empty(), "{class}.{attribute}");
-            assert!(found.iter().all(|slot| slot.index == position), "{class}.{attribute}");
+            assert!(
+                found.iter().all(|slot| slot.index == position),
+                "{class}.{attribute}"
+            );
         }
         assert_eq!(
             SchemaVersion::Ifc2x3
