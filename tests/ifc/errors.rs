@@ -3,6 +3,7 @@
 use std::io::{self, Write};
 
 use milepost::steps::ifc::{IfcError, extract};
+use proptest::prelude::*;
 
 use super::{Sample, id, step, wall};
 
@@ -298,4 +299,27 @@ fn depth_does_not_exhaust_the_stack() {
         (summary.elements, summary.with_storey),
         (depth as usize, depth as usize)
     );
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// Whatever happens to the bytes of a model, it is read or refused: the parser does not fail, nothing hangs.
+    #[test]
+    fn damaged_models_are_read_or_refused(damage in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>(), any::<bool>()), 1..12)) {
+        let mut bytes = step("IFC4", &super::reading::full()).into_bytes();
+        for (at, byte, cut) in damage {
+            let at = at.index(bytes.len());
+            if cut {
+                bytes.remove(at);
+            } else {
+                bytes[at] = *b"'#();,$*./\\"
+                    .get(usize::from(byte % 16))
+                    .unwrap_or(&byte);
+            }
+        }
+        if let Err(error) = Sample::bytes("a.ifc", &bytes).try_read() {
+            prop_assert!(!matches!(error, IfcError::Parser { .. }), "{error}");
+        }
+    }
 }

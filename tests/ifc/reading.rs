@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::{Sample, id, step, wall};
 
 /// One wall with all that a wall can have.
-fn full() -> String {
+pub(super) fn full() -> String {
     let id = |number| id(number);
     format!(
         "#10=IFCBUILDING('{}',$,'House',$,$,$,$,$,.ELEMENT.,$,$,$);

@@ -269,3 +269,19 @@ impl ModelSummary {
         self.with_storey += usize::from(element.storey.is_some());
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_panic_becomes_an_error() {
+        let at = [0_u8; 2];
+        let panic: Result<u8, _> = guarded("m.ifc", || Ok(at[std::hint::black_box(2)]));
+        assert_eq!(
+            panic.unwrap_err().to_string(),
+            "m.ifc: the STEP parser failed on this file: index out of bounds: the len is 2 but the index is 2; open and \
+             save it in another program, and report this with the file"
+        );
+    }
+}

@@ -116,7 +116,7 @@ pub(super) fn warnings(
     }
     let (unknown, foreign): (Vec<_>, Vec<_>) = model
         .classes()
-        .filter(|class| !class.declared)
+        .filter(|class| !class.declared && class.records > 0)
         .partition(|class| !class.known);
     if !unknown.is_empty() {
         let names: Vec<_> = unknown

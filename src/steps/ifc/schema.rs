@@ -221,9 +221,18 @@ pub(super) struct Classes<'a> {
 
 impl<'a> Classes<'a> {
     pub(super) fn new(schema: &Schema) -> Self {
+        // The first stands for all classes beyond those that can be numbered: no schema has as many.
+        let others = Class {
+            name: "others".to_owned(),
+            role: Role::Unneeded,
+            predefined_type: NO_ATTRIBUTE,
+            declared: false,
+            known: false,
+            records: 0,
+        };
         Self {
             version: schema.version,
-            all: Vec::new(),
+            all: vec![others],
             by_keyword: HashMap::new(),
             last: None,
         }
@@ -253,15 +262,12 @@ impl<'a> Classes<'a> {
         if let Some(&number) = self.by_keyword.get(keyword) {
             return number;
         }
-        // A file with more classes than any schema has is broken; they all share the last number.
-        let number = u16::try_from(self.all.len()).unwrap_or(u16::MAX);
-        if usize::from(number) == self.all.len() && number < u16::MAX {
-            self.all.push(resolve(self.version, keyword));
-            self.by_keyword.insert(keyword, number);
-            number
-        } else {
-            number - 1
-        }
+        let Ok(number) = u16::try_from(self.all.len()) else {
+            return 0;
+        };
+        self.all.push(resolve(self.version, keyword));
+        self.by_keyword.insert(keyword, number);
+        number
     }
 }
 
