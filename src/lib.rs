@@ -3,3 +3,5 @@ pub mod base;
 pub mod decl;
 pub mod expr;
 pub mod model;
+
+pub mod steps;

@@ -1,1 +1,4 @@
 mod decl;
+//! All integration tests, as one binary.
+
+mod ifc;
