@@ -1,3 +1,5 @@
 //! Milepost: a Make-like state-machine runner over files. See `docs/design.md` for the layers.
 
 pub mod agents;
+pub mod base;
+pub mod expr;
