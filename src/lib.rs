@@ -3,3 +3,4 @@
 pub mod agents;
 pub mod base;
 pub mod expr;
+pub mod steps;

@@ -1,1 +1,3 @@
+//! All integration tests, as one binary.
 
+mod ifc;
