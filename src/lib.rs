@@ -4,4 +4,7 @@ pub mod decl;
 pub mod expr;
 pub mod model;
 
+pub mod agents;
+pub mod base;
+pub mod expr;
 pub mod steps;
