@@ -1,0 +1,3 @@
+//! Steps: one file or folder a kind of work.
+
+pub mod pdf;
