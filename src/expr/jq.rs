@@ -89,14 +89,12 @@ impl Jq {
         let tokens = Lexer::new(source)
             .lex()
             .map_err(|errors| reading.lex(&errors))?;
-        let term = Parser::new(&tokens)
-            .parse(|parser| parser.term())
-            .map_err(|errors| {
-                errors.first().map_or_else(
-                    || reading.fault(source, "the program cannot be read", None),
-                    |(expected, found)| reading.parse(expected, *found),
-                )
-            })?;
+        let term = Parser::new(&tokens).parse(Parser::term).map_err(|errors| {
+            errors.first().map_or_else(
+                || reading.fault(source, "the program cannot be read", None),
+                |(expected, found)| reading.parse(expected, *found),
+            )
+        })?;
         let found = walk::walk(&term);
 
         let globals: Vec<String> = vars.iter().map(|var| format!("${var}")).collect();
@@ -296,13 +294,15 @@ impl Bound<'_> {
     }
 }
 
+/// Tries regular expressions on nothing.
+static TRIAL: OnceLock<Option<Jq>> = OnceLock::new();
+
 /// Refuses a literal regular expression that would fail whenever the program is run.
 fn check_regex(reading: &Reading<'_>, at: &str, regex: &str, flags: &str) -> Result<(), JqError> {
     if let Some(what) = walk::unsupported(regex) {
         let hint = "jaq's regular expressions have no look-around and no back-references: match more and take the part with `capture`, or test twice";
         return Err(reading.regex(at, regex, &format!("has {what}"), Some(hint)));
     }
-    static TRIAL: OnceLock<Option<Jq>> = OnceLock::new();
     let trial = TRIAL.get_or_init(|| {
         Jq::compile("regex", "[matches($regex; $flags)]", &["regex", "flags"]).ok()
     });

@@ -57,7 +57,7 @@ pub(super) struct Reading<'a> {
     pub vars: &'a [&'a str],
 }
 
-impl<'a> Reading<'a> {
+impl Reading<'_> {
     pub fn fault(&self, at: &str, message: impl Into<String>, hint: Option<String>) -> JqError {
         JqError {
             program: self.program.to_owned(),

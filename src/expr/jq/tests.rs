@@ -37,7 +37,7 @@ fn runs_with_variables() {
 
 #[test]
 fn keeps_order_and_numbers() {
-    let value = json!({"z": 1, "a": {"y": 18446744073709551615u64, "b": 0.1}});
+    let value = json!({"z": 1, "a": {"y": 18_446_744_073_709_551_615_u64, "b": 0.1}});
     assert_eq!(run(".", value.clone())[0].to_string(), value.to_string());
     assert_eq!(
         run(".x = 1 | del(.z)", json!({"z": 1, "b": 2, "a": 3}))[0].to_string(),

@@ -12,10 +12,10 @@ pub fn to_val(value: Value) -> Val {
         Value::String(text) => Val::utf8_str(text),
         Value::Array(items) => items.into_iter().map(to_val).collect(),
         Value::Object(map) => {
-            let mut object = ValMap::with_capacity_and_hasher(map.len(), Default::default());
-            for (key, value) in map {
-                object.insert(Val::utf8_str(key), to_val(value));
-            }
+            let object: ValMap = map
+                .into_iter()
+                .map(|(key, value)| (Val::utf8_str(key), to_val(value)))
+                .collect();
             Val::obj(object)
         }
     }

@@ -47,7 +47,7 @@ impl<'s> Found<'s> {
             Term::Var(name) => self.dotted(&[name[1..].to_owned()]),
             Term::Str(_, parts) => self.parts(parts, root),
             Term::Arr(Some(inner)) | Term::Neg(inner) | Term::Label(_, inner) => {
-                self.term(inner, root)
+                self.term(inner, root);
             }
             Term::TryCatch(inner, catch) => {
                 self.term(inner, root);
@@ -168,13 +168,14 @@ impl<'s> Found<'s> {
     fn entry(&mut self, key: &T<'s>, value: Option<&T<'s>>, root: bool) {
         match (key, value) {
             (Term::Var(_), None) => self.term(key, root),
-            (_, None) => match literal(key) {
-                Some(name) => self.dotted(&[name]),
-                None => {
+            (_, None) => {
+                if let Some(name) = literal(key) {
+                    self.dotted(&[name]);
+                } else {
                     self.whole |= root;
                     self.term(key, root);
                 }
-            },
+            }
             (_, Some(value)) => {
                 self.term(key, root);
                 self.term(value, root);
@@ -190,12 +191,11 @@ impl<'s> Found<'s> {
             Pattern::Arr(items) => items.iter().for_each(|item| self.pattern(item)),
             Pattern::Obj(entries) => {
                 for (key, value) in entries {
-                    match literal(key) {
-                        Some(name) => self.dotted(&[name]),
-                        None => {
-                            self.literals(key);
-                            self.term(key, false);
-                        }
+                    if let Some(name) = literal(key) {
+                        self.dotted(&[name]);
+                    } else {
+                        self.literals(key);
+                        self.term(key, false);
                     }
                     self.pattern(value);
                 }
@@ -215,7 +215,7 @@ impl<'s> Found<'s> {
                 match part {
                     // A field of something inside: no name of the scope.
                     Part::Index(index) if literal(index).is_some() => {
-                        self.names.extend(literal(index))
+                        self.names.extend(literal(index));
                     }
                     other => self.part(other, root),
                 }
@@ -259,8 +259,12 @@ impl<'s> Found<'s> {
                 self.literals(right);
             }
             Term::IfThenElse(cases, otherwise) => {
-                cases.iter().for_each(|(_, then)| self.literals(then));
-                otherwise.iter().for_each(|term| self.literals(term));
+                for (_, then) in cases {
+                    self.literals(then);
+                }
+                if let Some(otherwise) = otherwise {
+                    self.literals(otherwise);
+                }
             }
             _ => {}
         }
