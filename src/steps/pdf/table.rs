@@ -16,6 +16,8 @@ const GUTTER: f32 = 12.0;
 const WORD: f32 = 110.0;
 /// More columns than this cannot be read on a page; a note says how many are left out.
 const COLUMNS: usize = 24;
+/// A table of at most so many rows stands on one page, if it fits one.
+pub const SHORT: usize = 14;
 /// Cells of later rows carry no structure of their own: it would outweigh the text.
 const TAGGED_ROWS: usize = 2_000;
 
@@ -33,9 +35,26 @@ impl Flow<'_> {
         let whole: f32 = widths.iter().sum();
         let tag = self.tags.add(parent, StructRole::Table);
         let head = self.cells(&table.head, &widths);
-        let head_tags = self.row_tags(tag, columns, StructRole::TH);
+        if table.rows.len() <= SHORT {
+            let rows: f32 = table
+                .rows
+                .iter()
+                .map(|row| height(&self.cells(row, &widths)))
+                .sum();
+            let all = height(&head) + rows;
+            if all <= self.whole() / 2.0 {
+                self.need(all);
+            }
+        }
         self.need(height(&head) + 3.0 * (LINE + 2.0 * PAD));
-        self.header(&head, table, left, &widths, Some(&head_tags));
+        if head.iter().flatten().all(|line| line.glyphs.is_empty()) {
+            // GFM tables must have a header; an empty one is left out.
+            let y = self.y;
+            self.fill((left, y), (whole, 0.4), HAIR);
+        } else {
+            let tags = self.row_tags(tag, columns, StructRole::TH);
+            self.header(&head, table, left, &widths, Some(&tags));
+        }
         for (number, row) in table.rows.iter().enumerate() {
             let cells = self.cells(row, &widths);
             let tags = if number < TAGGED_ROWS {
@@ -105,6 +124,9 @@ impl Flow<'_> {
         widths: &[f32],
         tags: Option<&[Tag]>,
     ) {
+        if head.iter().flatten().all(|line| line.glyphs.is_empty()) {
+            return;
+        }
         // A header that fills the page leaves no room for rows: its first lines stand for it.
         let most = ((self.whole() / 3.0 / LINE) as usize).max(1);
         let part: Vec<&[Line]> = head.iter().map(|c| &c[..c.len().min(most)]).collect();
