@@ -2,3 +2,4 @@ mod decl;
 //! All integration tests, as one binary.
 
 mod ifc;
+mod report;

@@ -1,3 +1,7 @@
 //! The kinds of step: each does one attempt of one batch, and knows no journal.
 
 pub mod ifc;
+//! Steps: one file or folder a kind of work.
+
+pub mod pdf;
+pub mod xlsx;
