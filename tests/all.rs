@@ -3,3 +3,6 @@ mod decl;
 
 mod ifc;
 mod report;
+//! The one test binary; every part of the tests is a module of it.
+
+mod model;
