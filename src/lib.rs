@@ -1,1 +1,3 @@
 //! Milepost: a Make-like state-machine runner over files. See `docs/design.md` for the layers.
+
+pub mod steps;

@@ -1,1 +1,3 @@
+//! The one test binary: every part is a module of it.
 
+mod command;
