@@ -1,0 +1,163 @@
+//! SHA-256 digests, written as `sha256:` and 64 hexadecimal digits.
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use sha2::Digest as _;
+use std::fmt;
+use std::io::{self, Write};
+use std::str::FromStr;
+
+/// The SHA-256 of some bytes (FIPS 180-4).
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Digest([u8; 32]);
+
+/// A text that is no digest.
+#[derive(Debug, thiserror::Error)]
+#[error("`{0}` is no digest: `sha256:` and 64 hexadecimal digits were expected")]
+pub struct NotADigest(String);
+
+impl Digest {
+    /// The digest of these bytes.
+    pub fn of(bytes: impl AsRef<[u8]>) -> Self {
+        Self(sha2::Sha256::digest(bytes).into())
+    }
+
+    /// The 64 hexadecimal digits, as `sha256sum` prints them.
+    pub fn hex(&self) -> String {
+        let mut text = String::with_capacity(64);
+        for byte in self.0 {
+            text.push(char::from(HEX[usize::from(byte >> 4)]));
+            text.push(char::from(HEX[usize::from(byte & 15)]));
+        }
+        text
+    }
+
+    /// The first twelve hexadecimal digits: enough for people to tell two digests apart.
+    pub fn short(&self) -> String {
+        self.hex()[..12].to_owned()
+    }
+
+    /// The raw 32 bytes.
+    pub fn bytes(&self) -> &[u8; 32] {
+        &self.0
+    }
+
+    /// Reads the 64 hexadecimal digits that `sha256sum` prints.
+    ///
+    /// # Errors
+    /// When the text has another length or other characters.
+    pub fn from_hex(hex: &str) -> Result<Self, NotADigest> {
+        let wrong = || NotADigest(hex.chars().take(80).collect());
+        let digits = hex.as_bytes();
+        if digits.len() != 64 {
+            return Err(wrong());
+        }
+        let mut bytes = [0; 32];
+        for (byte, pair) in bytes.iter_mut().zip(digits.chunks_exact(2)) {
+            let high = char::from(pair[0]).to_digit(16).ok_or_else(wrong)?;
+            let low = char::from(pair[1]).to_digit(16).ok_or_else(wrong)?;
+            *byte = (high * 16 + low) as u8;
+        }
+        Ok(Self(bytes))
+    }
+}
+
+const HEX: &[u8; 16] = b"0123456789abcdef";
+
+impl fmt::Display for Digest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "sha256:{}", self.hex())
+    }
+}
+
+impl fmt::Debug for Digest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "sha256:{}…", self.short())
+    }
+}
+
+impl FromStr for Digest {
+    type Err = NotADigest;
+
+    fn from_str(text: &str) -> Result<Self, NotADigest> {
+        let hex = text
+            .strip_prefix("sha256:")
+            .ok_or_else(|| NotADigest(text.chars().take(80).collect()))?;
+        Self::from_hex(hex)
+    }
+}
+
+impl Serialize for Digest {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for Digest {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = <std::borrow::Cow<'de, str>>::deserialize(deserializer)?;
+        text.parse().map_err(serde::de::Error::custom)
+    }
+}
+
+/// Takes bytes as they come and gives their digest at the end.
+#[derive(Clone, Default)]
+pub struct Hasher(sha2::Sha256);
+
+impl Hasher {
+    /// A hasher that has seen nothing.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Takes more bytes.
+    pub fn update(&mut self, bytes: impl AsRef<[u8]>) {
+        self.0.update(bytes);
+    }
+
+    /// The digest of all bytes taken.
+    pub fn finish(self) -> Digest {
+        Digest(self.0.finalize().into())
+    }
+}
+
+impl Write for Hasher {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.update(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn is_what_sha256sum_prints() {
+        let digest = Digest::of("abc");
+        assert_eq!(
+            digest.to_string(),
+            "sha256:ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
+        );
+        assert_eq!(digest.to_string().parse::<Digest>().unwrap(), digest);
+        let mut hasher = Hasher::new();
+        hasher.update("a");
+        hasher.update("bc");
+        assert_eq!(hasher.finish(), digest);
+    }
+
+    #[test]
+    fn refuses_other_texts() {
+        for text in [
+            "",
+            "sha256:",
+            "md5:00",
+            "sha256:zz7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad",
+        ] {
+            assert!(text.parse::<Digest>().is_err(), "{text}");
+        }
+    }
+}

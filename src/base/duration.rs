@@ -1,0 +1,82 @@
+//! Durations as people write them in declarations: `60s`, `10m`, `1h30m`, `250ms`.
+
+use std::time::Duration;
+
+/// A text that is no duration.
+#[derive(Debug, thiserror::Error, PartialEq, Eq)]
+#[error(
+    "`{0}` is no duration: write a number and a unit, such as \"60s\", \"10m\", \"1h30m\" or \"250ms\""
+)]
+pub struct NotADuration(pub String);
+
+/// Reads a duration: numbers with the units `ms`, `s`, `m`, `h` or `d`, one after another.
+///
+/// # Errors
+/// When a unit is missing or unknown.
+pub fn parse_duration(text: &str) -> Result<Duration, NotADuration> {
+    let wrong = || NotADuration(text.to_owned());
+    let mut rest = text.trim();
+    if rest.is_empty() {
+        return Err(wrong());
+    }
+    let mut total = Duration::ZERO;
+    while !rest.is_empty() {
+        let digits = rest
+            .find(|c: char| !c.is_ascii_digit() && c != '.')
+            .ok_or_else(wrong)?;
+        let number: f64 = rest[..digits].parse().map_err(|_| wrong())?;
+        let unit_end = rest[digits..]
+            .find(|c: char| !c.is_ascii_alphabetic())
+            .map_or(rest.len(), |end| digits + end);
+        let seconds = match &rest[digits..unit_end] {
+            "ms" => 0.001,
+            "s" => 1.0,
+            "m" | "min" => 60.0,
+            "h" => 3600.0,
+            "d" => 86400.0,
+            _ => return Err(wrong()),
+        };
+        total += Duration::try_from_secs_f64(number * seconds).map_err(|_| wrong())?;
+        rest = rest[unit_end..].trim_start();
+    }
+    Ok(total)
+}
+
+/// Writes a duration for people: `0.3 s`, `42 s`, `3 min 20 s`, `2 h 5 min`.
+pub fn show_duration(duration: Duration) -> String {
+    let seconds = duration.as_secs();
+    if seconds < 10 {
+        format!("{:.1} s", duration.as_secs_f64())
+    } else if seconds < 60 {
+        format!("{seconds} s")
+    } else if seconds < 3600 {
+        format!("{} min {} s", seconds / 60, seconds % 60)
+    } else {
+        format!("{} h {} min", seconds / 3600, seconds % 3600 / 60)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reads_what_people_write() {
+        for (text, millis) in [
+            ("60s", 60_000),
+            ("10m", 600_000),
+            ("1h30m", 5_400_000),
+            ("250ms", 250),
+            ("1.5s", 1500),
+        ] {
+            assert_eq!(
+                parse_duration(text),
+                Ok(Duration::from_millis(millis)),
+                "{text}"
+            );
+        }
+        for text in ["", "60", "s", "10 parsecs", "-1s"] {
+            assert!(parse_duration(text).is_err(), "{text}");
+        }
+    }
+}

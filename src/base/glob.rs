@@ -1,0 +1,168 @@
+//! Patterns over paths: `intermediate/batches/batch_*.json`.
+
+use super::path::{PathError, RelPath};
+use std::fmt;
+
+/// A pattern over paths. `*` stands for any characters of one part, `**` as a whole part for any number of parts.
+#[derive(Clone)]
+pub struct Glob {
+    text: String,
+    matcher: globset::GlobMatcher,
+}
+
+/// Why a text is no pattern.
+#[derive(Debug, thiserror::Error)]
+pub enum GlobError {
+    /// The path around the stars is wrong.
+    #[error(transparent)]
+    Path(#[from] PathError),
+    /// The stars, brackets or braces are wrong.
+    #[error("`{0}` is no pattern: {1}")]
+    Pattern(String, String),
+}
+
+impl Glob {
+    /// Reads a pattern.
+    ///
+    /// # Errors
+    /// When it leaves its folder or its brackets do not match.
+    pub fn parse(text: &str) -> Result<Self, GlobError> {
+        let path = RelPath::parse(text)?;
+        let glob = globset::GlobBuilder::new(path.as_str())
+            .literal_separator(true)
+            .backslash_escape(false)
+            .build()
+            .map_err(|error| GlobError::Pattern(text.to_owned(), error.kind().to_string()))?;
+        Ok(Self {
+            text: path.as_str().to_owned(),
+            matcher: glob.compile_matcher(),
+        })
+    }
+
+    /// The text.
+    pub fn as_str(&self) -> &str {
+        &self.text
+    }
+
+    /// Whether the path matches.
+    pub fn matches(&self, path: &RelPath) -> bool {
+        self.matcher.is_match(path.as_str())
+    }
+
+    /// The folder below which every match lies; none for the whole workspace.
+    pub fn folder(&self) -> Option<RelPath> {
+        let first = self.text.find(is_wild)?;
+        let (folder, _) = self.text[..first].rsplit_once('/')?;
+        RelPath::parse(folder).ok()
+    }
+
+    /// Whether matches may lie in folders below [`Glob::folder`].
+    pub fn is_deep(&self) -> bool {
+        let after = self.folder().map_or(0, |folder| folder.as_str().len() + 1);
+        self.text[after..].contains('/')
+    }
+}
+
+impl fmt::Debug for Glob {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?}", self.text)
+    }
+}
+
+/// Whether a text is a pattern and not a plain path.
+pub fn is_pattern(text: &str) -> bool {
+    text.contains(is_wild)
+}
+
+fn is_wild(c: char) -> bool {
+    matches!(c, '*' | '?' | '[' | '{')
+}
+
+/// Whether some path could match both patterns, when `*` in either stands for any characters of one part.
+/// Other wild characters are taken as `*`, so the answer may be yes where it is no, never the other way.
+pub fn may_meet(a: &str, b: &str) -> bool {
+    let a: Vec<&str> = a.split('/').collect();
+    let b: Vec<&str> = b.split('/').collect();
+    parts_meet(&a, &b)
+}
+
+fn parts_meet(a: &[&str], b: &[&str]) -> bool {
+    match (a.split_first(), b.split_first()) {
+        (None, None) => true,
+        (Some((&"**", rest)), _) => {
+            parts_meet(rest, b) || b.split_first().is_some_and(|(_, b)| parts_meet(a, b))
+        }
+        (_, Some((&"**", _))) => parts_meet(b, a),
+        (Some((x, a)), Some((y, b))) => {
+            let (x, y): (Vec<char>, Vec<char>) = (starred(x), starred(y));
+            part_meets(&x, &y) && parts_meet(a, b)
+        }
+        _ => false,
+    }
+}
+
+/// A part with brackets, braces and `?` taken as `*`.
+fn starred(part: &str) -> Vec<char> {
+    let mut chars = Vec::new();
+    let mut depth = 0_usize;
+    for c in part.chars() {
+        match c {
+            '[' | '{' => {
+                depth += 1;
+                chars.push('*');
+            }
+            ']' | '}' => depth = depth.saturating_sub(1),
+            _ if depth > 0 => {}
+            '?' => chars.push('*'),
+            c => chars.push(c),
+        }
+    }
+    chars
+}
+
+fn part_meets(a: &[char], b: &[char]) -> bool {
+    match (a.split_first(), b.split_first()) {
+        (None, None) => true,
+        (Some(('*', rest)), _) => {
+            part_meets(rest, b) || b.split_first().is_some_and(|(_, b)| part_meets(a, b))
+        }
+        (_, Some(('*', _))) => part_meets(b, a),
+        (Some((x, a)), Some((y, b))) => x == y && part_meets(a, b),
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_star_stays_in_its_part() {
+        let glob = Glob::parse("intermediate/batches/batch_*.json").unwrap();
+        let matches = |path: &str| glob.matches(&RelPath::parse(path).unwrap());
+        assert!(matches("intermediate/batches/batch_1.json"));
+        assert!(!matches("intermediate/batches/x/batch_1.json"));
+        assert!(!matches("intermediate/batches/batch_1.json.tmp"));
+        assert_eq!(glob.folder().unwrap().as_str(), "intermediate/batches");
+        assert!(!glob.is_deep());
+        assert!(Glob::parse("inputs/*/x.json").unwrap().is_deep());
+        assert!(Glob::parse("../*.json").is_err());
+    }
+
+    #[test]
+    fn tells_whether_patterns_can_meet() {
+        for (a, b, meet) in [
+            ("a/batch_*.json", "a/batch_*.json", true),
+            ("a/batch_*.json", "a/*_classified.json", true),
+            ("a/batch_*.json", "b/batch_*.json", false),
+            ("a/*.json", "a/x.csv", false),
+            ("a/x.json", "a/x.json", true),
+            ("a/x.json", "a/y.json", false),
+            ("**/x.json", "a/b/x.json", true),
+            ("a/[xy].json", "a/x.json", true),
+        ] {
+            assert_eq!(may_meet(a, b), meet, "{a} {b}");
+            assert_eq!(may_meet(b, a), meet, "{b} {a}");
+        }
+    }
+}

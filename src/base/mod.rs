@@ -1,0 +1,9 @@
+//! Words that everything else is said in: digests, paths, patterns, time, sources and sinks. Pure.
+
+pub mod clock;
+pub mod digest;
+pub mod duration;
+pub mod glob;
+pub mod natural;
+pub mod path;
+pub mod source;

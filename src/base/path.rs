@@ -1,0 +1,256 @@
+//! Paths as declarations and records write them: relative, with `/`, inside the workspace or the project.
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use std::fmt;
+use std::path::PathBuf;
+use std::str::FromStr;
+use std::sync::Arc;
+
+/// A relative path with `/` between its parts, without `.` or `..`.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct RelPath(Arc<str>);
+
+/// Why a text is no path that Milepost reads or writes.
+#[derive(Debug, thiserror::Error, PartialEq, Eq, Clone)]
+pub enum PathError {
+    /// Nothing is there.
+    #[error("a path is empty")]
+    Empty,
+    /// It starts at the root of the file system.
+    #[error(
+        "`{0}` is absolute: paths are relative to the workspace, or to the project with the prefix `project:`"
+    )]
+    Absolute(String),
+    /// It climbs with `..`.
+    #[error("`{0}` leaves its folder by `..`: paths stay inside the workspace or the project")]
+    Climbs(String),
+    /// It holds a character that no path of ours has.
+    #[error("`{0}` holds a control character or a backslash")]
+    Odd(String),
+}
+
+impl RelPath {
+    /// Reads a path. `./` at the front, `/./` and doubled `/` are folded away.
+    ///
+    /// # Errors
+    /// When it is empty, absolute, climbs by `..`, or holds control characters or backslashes.
+    pub fn parse(text: &str) -> Result<Self, PathError> {
+        if text.starts_with('/') || text.get(1..3) == Some(":/") {
+            return Err(PathError::Absolute(text.to_owned()));
+        }
+        if text.chars().any(|c| c.is_control() || c == '\\') {
+            return Err(PathError::Odd(text.escape_default().to_string()));
+        }
+        let mut parts = Vec::new();
+        for part in text.split('/') {
+            match part {
+                "" | "." => {}
+                ".." => return Err(PathError::Climbs(text.to_owned())),
+                part => parts.push(part),
+            }
+        }
+        if parts.is_empty() {
+            return Err(PathError::Empty);
+        }
+        Ok(Self(parts.join("/").into()))
+    }
+
+    /// The text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// As a path of the machine.
+    pub fn to_path_buf(&self) -> PathBuf {
+        PathBuf::from(&*self.0)
+    }
+
+    /// The last part: `batch_1.json`.
+    pub fn file_name(&self) -> &str {
+        self.0.rsplit('/').next().unwrap_or(&self.0)
+    }
+
+    /// The last part without its ending: `batch_1`.
+    pub fn stem(&self) -> &str {
+        stem(&self.0)
+    }
+
+    /// The folder it lies in, if it lies in one.
+    pub fn parent(&self) -> Option<RelPath> {
+        self.0
+            .rsplit_once('/')
+            .map(|(folder, _)| Self(folder.into()))
+    }
+
+    /// This folder's path and `more` after it.
+    ///
+    /// # Errors
+    /// As [`RelPath::parse`].
+    pub fn join(&self, more: &str) -> Result<RelPath, PathError> {
+        Self::parse(&format!("{}/{more}", self.0))
+    }
+
+    /// The number in the file's own name: the last run of digits of its stem, if there is one.
+    pub fn number(&self) -> Option<u64> {
+        let stem = self.stem();
+        let end = stem.rfind(|c: char| c.is_ascii_digit())? + 1;
+        let start = stem[..end]
+            .rfind(|c: char| !c.is_ascii_digit())
+            .map_or(0, |at| {
+                at + stem[at..].chars().next().map_or(1, char::len_utf8)
+            });
+        stem[start..end].parse().ok()
+    }
+}
+
+/// The last part of a path without its ending: `inputs/sample.ifc` gives `sample`.
+pub fn stem(path: &str) -> &str {
+    let name = path.rsplit('/').next().unwrap_or(path);
+    match name.rfind('.') {
+        Some(0) | None => name,
+        Some(dot) => &name[..dot],
+    }
+}
+
+impl fmt::Display for RelPath {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl fmt::Debug for RelPath {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?}", &*self.0)
+    }
+}
+
+impl FromStr for RelPath {
+    type Err = PathError;
+    fn from_str(text: &str) -> Result<Self, PathError> {
+        Self::parse(text)
+    }
+}
+
+/// The folder that a path is relative to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Root {
+    /// What a run reads and writes.
+    Workspace,
+    /// Where `milepost.toml` is; read only.
+    Project,
+}
+
+/// A path with the folder that it is relative to, written `a/b` or `project:a/b`.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct FilePath {
+    /// The folder.
+    pub root: Root,
+    /// The path in it.
+    pub path: RelPath,
+}
+
+impl FilePath {
+    /// A path in the workspace.
+    pub fn workspace(path: RelPath) -> Self {
+        Self {
+            root: Root::Workspace,
+            path,
+        }
+    }
+
+    /// A path in the project.
+    pub fn project(path: RelPath) -> Self {
+        Self {
+            root: Root::Project,
+            path,
+        }
+    }
+}
+
+impl FromStr for FilePath {
+    type Err = PathError;
+    fn from_str(text: &str) -> Result<Self, PathError> {
+        match text.strip_prefix("project:") {
+            Some(rest) => RelPath::parse(rest).map(Self::project),
+            None => RelPath::parse(text).map(Self::workspace),
+        }
+    }
+}
+
+impl fmt::Display for FilePath {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.root {
+            Root::Workspace => self.path.fmt(f),
+            Root::Project => write!(f, "project:{}", self.path),
+        }
+    }
+}
+
+macro_rules! as_text {
+    ($name:ty) => {
+        impl Serialize for $name {
+            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serializer.collect_str(self)
+            }
+        }
+
+        impl<'de> Deserialize<'de> for $name {
+            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                let text = <std::borrow::Cow<'de, str>>::deserialize(deserializer)?;
+                text.parse().map_err(serde::de::Error::custom)
+            }
+        }
+    };
+}
+as_text!(RelPath);
+as_text!(FilePath);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stays_inside() {
+        assert_eq!(
+            RelPath::parse("./a//b/./c.json").unwrap().as_str(),
+            "a/b/c.json"
+        );
+        assert_eq!(
+            RelPath::parse("../a"),
+            Err(PathError::Climbs("../a".into()))
+        );
+        assert_eq!(
+            RelPath::parse("a/../../b"),
+            Err(PathError::Climbs("a/../../b".into()))
+        );
+        assert_eq!(
+            RelPath::parse("/etc/passwd"),
+            Err(PathError::Absolute("/etc/passwd".into()))
+        );
+        assert_eq!(
+            RelPath::parse("C:/x"),
+            Err(PathError::Absolute("C:/x".into()))
+        );
+        assert_eq!(RelPath::parse("./"), Err(PathError::Empty));
+        assert!(RelPath::parse("a\0b").is_err());
+    }
+
+    #[test]
+    fn knows_its_parts() {
+        let path = RelPath::parse("intermediate/batches/batch_12.json").unwrap();
+        assert_eq!(
+            (path.file_name(), path.stem(), path.number()),
+            ("batch_12.json", "batch_12", Some(12))
+        );
+        assert_eq!(path.parent().unwrap().as_str(), "intermediate/batches");
+        assert_eq!(RelPath::parse("x/plain.txt").unwrap().number(), None);
+        assert_eq!(RelPath::parse("é12").unwrap().number(), Some(12));
+        assert_eq!(
+            "project:rules/a.toml"
+                .parse::<FilePath>()
+                .unwrap()
+                .to_string(),
+            "project:rules/a.toml"
+        );
+    }
+}

@@ -1,0 +1,28 @@
+//! Where a step reads from and writes to.
+
+use std::io::{self, Read, Write};
+use std::path::Path;
+
+/// A file that a step reads.
+pub trait Source: Send + Sync {
+    /// The name that people know it by: its path in the workspace, or `project:` and its path in the project.
+    fn name(&self) -> String;
+    /// Where it lies, absolute: for commands and for readers that map files.
+    fn path(&self) -> &Path;
+    /// Opens it.
+    ///
+    /// # Errors
+    /// What the file system says.
+    fn open(&self) -> io::Result<Box<dyn Read + Send>>;
+}
+
+/// A file that a step writes. What is written counts only when `finish` was called.
+pub trait Sink: Write + Send {
+    /// Where it is being written, absolute.
+    fn path(&self) -> &Path;
+    /// Ends the file: what is in memory is handed to the file system.
+    ///
+    /// # Errors
+    /// What the file system says.
+    fn finish(self: Box<Self>) -> io::Result<()>;
+}

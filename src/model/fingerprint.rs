@@ -1,0 +1,154 @@
+//! Everything that could change a batch's outputs, as data.
+//!
+//! A fingerprint is a list of facts. A fact's key is a kind and a name (`input intermediate/parsed_data.json`), its value a
+//! digest or a short value. Facts of the *made* part change what is made; facts of the *judged* part only whether it is valid.
+//! Never a fact: modification times, absolute paths, host, time, run, stage number, concurrency, retries, budgets.
+
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::fmt;
+use std::str::FromStr;
+
+/// What a fact is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum FactKind {
+    /// The declaration of the steps, outputs and `each`, rendered.
+    Step,
+    /// A file that is read: its digest.
+    Input,
+    /// The item that the batch is for: its value's digest.
+    Item,
+    /// A parameter that is mentioned: its value.
+    Param,
+    /// A file of the project that says how: prompt, template, jq program, workbook. Its digest.
+    File,
+    /// Who answers: its digest.
+    Agent,
+    /// An environment variable that is declared: the digest of its value.
+    Env,
+    /// A value of the workspace that is mentioned: `today`, `name`.
+    Workspace,
+    /// The version of a step's work.
+    Version,
+    /// A schema of an output or an answer. Judged.
+    Schema,
+    /// A check. Judged.
+    Check,
+    /// Conservation. Judged.
+    Conserve,
+}
+
+const KINDS: [(FactKind, &str); 12] = [
+    (FactKind::Step, "step"),
+    (FactKind::Input, "input"),
+    (FactKind::Item, "item"),
+    (FactKind::Param, "param"),
+    (FactKind::File, "file"),
+    (FactKind::Agent, "agent"),
+    (FactKind::Env, "env"),
+    (FactKind::Workspace, "workspace"),
+    (FactKind::Version, "version"),
+    (FactKind::Schema, "schema"),
+    (FactKind::Check, "check"),
+    (FactKind::Conserve, "conserve"),
+];
+
+impl FactKind {
+    /// The word in keys and messages.
+    pub fn word(self) -> &'static str {
+        KINDS.iter().find(|(kind, _)| *kind == self).map_or("", |(_, word)| word)
+    }
+
+    /// Whether it only says what is valid.
+    pub fn is_judged(self) -> bool {
+        matches!(self, Self::Schema | Self::Check | Self::Conserve)
+    }
+}
+
+/// What a fact is about, and which.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct FactKey {
+    /// The kind.
+    pub kind: FactKind,
+    /// Which of the kind.
+    pub name: String,
+}
+
+impl fmt::Display for FactKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.kind.word(), self.name)
+    }
+}
+
+impl FromStr for FactKey {
+    type Err = String;
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (word, name) = text.split_once(' ').unwrap_or((text, ""));
+        let kind = KINDS.iter().find(|(_, known)| *known == word);
+        let (kind, _) = kind.ok_or_else(|| format!("`{word}` is no kind of fact"))?;
+        Ok(Self { kind: *kind, name: name.to_owned() })
+    }
+}
+
+impl Serialize for FactKey {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for FactKey {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = <std::borrow::Cow<'de, str>>::deserialize(deserializer)?;
+        text.parse().map_err(serde::de::Error::custom)
+    }
+}
+
+/// Facts by key.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Facts(pub BTreeMap<FactKey, String>);
+
+impl Facts {
+    /// Adds a fact.
+    pub fn add(&mut self, kind: FactKind, name: impl Into<String>, value: impl fmt::Display) {
+        self.0.insert(FactKey { kind, name: name.into() }, value.to_string());
+    }
+
+    /// The digest of all facts, in short: it names a set of facts that many batches share.
+    pub fn id(&self) -> String {
+        let text: String = self.0.iter().map(|(key, value)| format!("{key}\n{value}\n")).collect();
+        crate::base::digest::Digest::of(text).hex()[..16].to_owned()
+    }
+}
+
+/// How one fact differs between what is recorded and what is.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct Change {
+    /// What it is about, such as `input intermediate/parsed_data.json`.
+    #[schemars(with = "String")]
+    pub fact: FactKey,
+    /// What was recorded; none when it is there only in the present.
+    pub old: Option<String>,
+    /// What is; none when it is gone.
+    pub new: Option<String>,
+}
+
+/// The differences between two fingerprints, each given as a chain of facts that have no key twice.
+pub fn changes<'a>(old: impl Iterator<Item = (&'a FactKey, &'a String)>, new: impl Iterator<Item = (&'a FactKey, &'a String)>) -> Vec<Change> {
+    let old: BTreeMap<_, _> = old.collect();
+    let new: BTreeMap<_, _> = new.collect();
+    let mut found = Vec::new();
+    for (key, value) in &old {
+        let now = new.get(key);
+        if now != Some(value) {
+            found.push(Change { fact: (*key).clone(), old: Some((*value).clone()), new: now.map(|text| (*text).clone()) });
+        }
+    }
+    for (key, value) in &new {
+        if !old.contains_key(key) {
+            found.push(Change { fact: (*key).clone(), old: None, new: Some((*value).clone()) });
+        }
+    }
+    found.sort_by(|a, b| a.fact.cmp(&b.fact));
+    found
+}

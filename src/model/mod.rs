@@ -1,0 +1,13 @@
+//! What Milepost talks about: declarations, events, reasons, outcomes, records. Pure data.
+
+pub mod checkpoint;
+pub mod event;
+pub mod fingerprint;
+pub mod outcome;
+pub mod pipeline;
+pub mod policy;
+pub mod reason;
+pub mod record;
+pub mod stage;
+pub mod state;
+pub mod step;

@@ -1,0 +1,116 @@
+//! A project as declared: parameters, environment, agents, limits and stages.
+
+use super::stage::Stage;
+use crate::base::digest::Digest;
+use crate::base::path::RelPath;
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// What `milepost.toml` and the files in `stages/` declare.
+#[derive(Debug, Clone)]
+pub struct Pipeline {
+    /// The project's name.
+    pub name: String,
+    /// Parameters, in the order of the file.
+    pub params: Vec<Param>,
+    /// Environment variables that declarations may read, with their defaults.
+    pub env: BTreeMap<String, String>,
+    /// Agents by name.
+    pub agents: BTreeMap<String, Agent>,
+    /// Names for outcomes, for all stages.
+    pub errors: BTreeMap<String, String>,
+    /// The stages, by number.
+    pub stages: Vec<Stage>,
+}
+
+impl Pipeline {
+    /// The stage of this name, or of this number.
+    pub fn stage(&self, name: &str) -> Option<&Stage> {
+        self.stages
+            .iter()
+            .find(|stage| stage.name == name || stage.number.to_string() == name)
+    }
+
+    /// The parameter of this name.
+    pub fn param(&self, name: &str) -> Option<&Param> {
+        self.params.iter().find(|param| param.name == name)
+    }
+}
+
+/// A parameter: a value with a default, or a file of the workspace.
+#[derive(Debug, Clone)]
+pub struct Param {
+    /// Its name.
+    pub name: String,
+    /// What it is when nobody sets it: for a file its path in the workspace. May be a template over `workspace`.
+    pub default: Value,
+    /// Set for `{ file, base }`: `--set` copies a file from outside to this path.
+    pub file: Option<ParamFile>,
+}
+
+/// A parameter that is a file.
+#[derive(Debug, Clone)]
+pub struct ParamFile {
+    /// Where it lies in the workspace.
+    pub path: RelPath,
+    /// The folder that `--set` is relative to and confined by, as written (`project:` or a path).
+    pub base: Option<String>,
+}
+
+/// A file of the project that a declaration refers to, with its text.
+#[derive(Clone)]
+pub struct Asset {
+    /// Where it lies in the project.
+    pub path: RelPath,
+    /// What it holds.
+    pub text: Arc<str>,
+    /// The digest of what it holds.
+    pub digest: Digest,
+}
+
+impl Asset {
+    /// An asset of this text.
+    pub fn new(path: RelPath, text: impl Into<Arc<str>>) -> Self {
+        let text = text.into();
+        Self { path, digest: Digest::of(text.as_bytes()), text }
+    }
+}
+
+impl std::fmt::Debug for Asset {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} {:?}", self.path, self.digest)
+    }
+}
+
+/// Something that answers a request.
+#[derive(Debug, Clone)]
+pub struct Agent {
+    /// Its name in `[agents.NAME]`.
+    pub name: String,
+    /// Who answers.
+    pub provider: Provider,
+}
+
+/// Who answers for an agent.
+#[derive(Debug, Clone)]
+pub enum Provider {
+    /// A table of rules.
+    Rules(Asset),
+}
+
+impl Agent {
+    /// One line for reports: the provider, its file and its digest.
+    pub fn describe(&self) -> String {
+        match &self.provider {
+            Provider::Rules(asset) => format!("rules {} ({})", asset.path, asset.digest),
+        }
+    }
+
+    /// Everything of the agent that an answer may depend on.
+    pub fn digest(&self) -> Digest {
+        match &self.provider {
+            Provider::Rules(asset) => Digest::of(format!("rules {}", asset.digest)),
+        }
+    }
+}

@@ -1,0 +1,290 @@
+//! A stage as declared: batches, inputs, steps, outputs, checks and policy.
+
+use super::pipeline::Asset;
+use super::policy::Policy;
+use super::step::Step;
+use crate::base::path::{FilePath, PathError, RelPath, Root};
+use crate::expr::jq::Jq;
+use crate::expr::scope::Format;
+use crate::expr::select::Select;
+use crate::expr::template::Template;
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::fmt;
+use std::str::FromStr;
+use std::sync::Arc;
+
+/// Declared work with inputs, outputs, checks and policy.
+#[derive(Debug, Clone)]
+pub struct Stage {
+    /// Its identity: `classify` of `stages/3_classify.toml`.
+    pub name: String,
+    /// Its place: 3 of `stages/3_classify.toml`.
+    pub number: u32,
+    /// The file that declares it, in the project.
+    pub file: RelPath,
+    /// What it is for, in one line.
+    pub description: Option<String>,
+    /// Name of the progress file in the workspace.
+    pub progress: RelPath,
+    /// Empty file written after a batch's outputs.
+    pub marker: Option<PathTemplate>,
+    /// Runs after a partial stage.
+    pub allow_partial: bool,
+    /// Of a batch: to its journal records and the checkpoint.
+    pub summary: Option<Program>,
+    /// False: the stage is complete, but the run ends with exit code 1.
+    pub verdict: Option<Program>,
+    /// What there is one batch for each of; empty: the stage has one batch.
+    pub each: Vec<Each>,
+    /// Named inputs.
+    pub inputs: Vec<Input>,
+    /// The steps, done in turn.
+    pub steps: Vec<Step>,
+    /// Named outputs.
+    pub outputs: Vec<Output>,
+    /// Keys that must be equal as multisets.
+    pub conserve: Option<Conserve>,
+    /// Tests of the outputs.
+    pub checks: Vec<Check>,
+    /// How many at once, and what to do on failure.
+    pub policy: Policy,
+    /// Names for outcomes: the stage's own, then the project's.
+    pub errors: BTreeMap<String, String>,
+    /// The declaration as canonical JSON by part (`step`, `outputs`, …): what a fingerprint takes of it.
+    pub parts: BTreeMap<String, Value>,
+}
+
+impl Stage {
+    /// The output of this name.
+    pub fn output(&self, name: &str) -> Option<&Output> {
+        self.outputs.iter().find(|output| output.name == name)
+    }
+
+    /// The input of this name.
+    pub fn input(&self, name: &str) -> Option<&Input> {
+        self.inputs.iter().find(|input| input.name == name)
+    }
+
+    /// `stage_3_complete.json`.
+    pub fn checkpoint_name(&self) -> String {
+        format!("stage_{}_complete.json", self.number)
+    }
+
+    /// The names that jq programs of this stage see as `$name`, in the order that [`Jq`] was compiled with.
+    pub fn scope_names(&self) -> Vec<String> {
+        let mut names: Vec<String> = FIXED_NAMES.iter().map(|&name| name.to_owned()).collect();
+        names.extend(self.each.iter().map(|each| each.name.clone()));
+        names.extend(self.inputs.iter().map(|input| input.name.clone()));
+        names.extend(self.outputs.iter().map(|output| output.name.clone()));
+        for step in &self.steps {
+            if !names.contains(&step.out) {
+                names.push(step.out.clone());
+            }
+        }
+        names
+    }
+}
+
+/// Names that every scope has.
+pub const FIXED_NAMES: [&str; 7] = ["params", "env", "workspace", "paths", "digests", "agents", "milepost"];
+
+/// A jq program, inline or in a file of its own.
+#[derive(Clone)]
+pub struct Program {
+    /// The file, when it stands in one.
+    pub asset: Option<Asset>,
+    /// The text.
+    pub source: Arc<str>,
+    /// Compiled, with the variables of the stage's scope (and those named beside it).
+    pub jq: Arc<Jq>,
+}
+
+impl fmt::Debug for Program {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.asset {
+            Some(asset) => write!(f, "{asset:?}"),
+            None => write!(f, "{:?}", &*self.source),
+        }
+    }
+}
+
+/// A path that may hold `{{ }}` and, for globs and outputs, `*`.
+#[derive(Clone)]
+pub struct PathTemplate {
+    /// The folder that it is relative to.
+    pub root: Root,
+    /// The text without the prefix `project:`.
+    pub text: String,
+    /// Compiled.
+    pub template: Arc<Template>,
+}
+
+impl fmt::Debug for PathTemplate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.shown())
+    }
+}
+
+impl PathTemplate {
+    /// As written in the declaration.
+    pub fn shown(&self) -> String {
+        match self.root {
+            Root::Workspace => self.text.clone(),
+            Root::Project => format!("project:{}", self.text),
+        }
+    }
+
+    /// A pattern that every path this can become matches: each `{{ }}` is taken as `*`.
+    pub fn pattern(&self) -> String {
+        let mut pattern = String::new();
+        let mut rest = self.text.as_str();
+        while let Some(start) = rest.find("{{") {
+            pattern.push_str(&rest[..start]);
+            if !pattern.ends_with('*') {
+                pattern.push('*');
+            }
+            rest = rest[start..].find("}}").map_or("", |end| &rest[start + end + 2..]);
+        }
+        pattern.push_str(rest);
+        pattern.replace("**", "*")
+    }
+
+    /// Whether it is wholly one `{{ }}`: then what it gives is a path, not one component of a path.
+    pub fn is_whole(&self) -> bool {
+        self.text.starts_with("{{") && self.text.find("}}") == Some(self.text.len().wrapping_sub(2))
+    }
+
+    /// The path that a rendered text names.
+    ///
+    /// # Errors
+    /// As [`RelPath::parse`].
+    pub fn place(&self, rendered: &str) -> Result<FilePath, PathError> {
+        match self.root {
+            Root::Project => RelPath::parse(rendered).map(FilePath::project),
+            Root::Workspace => FilePath::from_str(rendered),
+        }
+    }
+}
+
+/// A number or duration that may be a template.
+#[derive(Clone)]
+pub enum Templated<T> {
+    /// As written.
+    Fixed(T),
+    /// Known when the scope is.
+    Template(Arc<Template>),
+}
+
+impl<T: fmt::Debug> fmt::Debug for Templated<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Templated::Fixed(value) => value.fmt(f),
+            Templated::Template(_) => f.write_str("{{ … }}"),
+        }
+    }
+}
+
+/// One `[each.NAME]`.
+#[derive(Debug, Clone)]
+pub struct Each {
+    /// Its name in the scope.
+    pub name: String,
+    /// Where the items come from.
+    pub source: EachSource,
+    /// What an item is known by; by default the value itself, for files their stem.
+    pub key: Option<Program>,
+}
+
+/// Where the items of an `each` come from.
+#[derive(Debug, Clone)]
+pub enum EachSource {
+    /// A batch per file.
+    Path(PathTemplate),
+    /// A batch per value that jq gives from a file.
+    From {
+        /// The file.
+        file: PathTemplate,
+        /// Run over its content.
+        select: Program,
+    },
+    /// A batch per value.
+    Values(Vec<Value>),
+    /// A batch per number from 1 on.
+    Count(Templated<u64>),
+}
+
+/// One input.
+#[derive(Debug, Clone)]
+pub struct Input {
+    /// Its name in the scope.
+    pub name: String,
+    /// Where it comes from.
+    pub source: InputSource,
+    /// What its content must be.
+    pub schema: Option<Asset>,
+    /// Absent is allowed, and null in the scope.
+    pub optional: bool,
+    /// How its content is read.
+    pub format: Option<Format>,
+}
+
+/// Where an input comes from.
+#[derive(Debug, Clone)]
+pub enum InputSource {
+    /// A file; a glob is a list.
+    Path(PathTemplate),
+    /// Files that a file names, confined to a folder.
+    From {
+        /// The file that names them.
+        file: PathTemplate,
+        /// Gives the names.
+        select: Program,
+        /// The folder that confines them.
+        base: FilePath,
+        /// Whether that folder is the whole project or workspace (then `base.path` is not used).
+        whole: bool,
+    },
+}
+
+/// One output.
+#[derive(Debug, Clone)]
+pub struct Output {
+    /// Its name in the scope.
+    pub name: String,
+    /// Its path; with `*`: any number of files.
+    pub path: PathTemplate,
+    /// What its content must be.
+    pub schema: Option<Asset>,
+    /// The array that is validated item by item.
+    pub stream: Option<Select>,
+    /// How its content is read back and written.
+    pub format: Format,
+}
+
+impl Output {
+    /// Whether it may be any number of files.
+    pub fn is_many(&self) -> bool {
+        self.path.text.contains('*')
+    }
+}
+
+/// Keys that must come out as often as they went in.
+#[derive(Debug, Clone)]
+pub struct Conserve {
+    /// The keys that go in.
+    pub input: Select,
+    /// The keys that come out.
+    pub output: Select,
+}
+
+/// One `[[check]]`.
+#[derive(Debug, Clone)]
+pub struct Check {
+    /// Must give true.
+    pub test: Program,
+    /// The name of the error when it does not.
+    pub error: String,
+    /// What to say then; by default the test's text.
+    pub message: Option<Arc<Template>>,
+}

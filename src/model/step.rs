@@ -1,0 +1,164 @@
+//! A step as declared: what it does, what it makes, how often and how long it may try.
+
+use super::pipeline::Asset;
+use super::stage::{Program, Templated};
+use crate::expr::select::Select;
+use crate::expr::template::Template;
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// One `[step]` or `[[step]]`.
+#[derive(Debug, Clone)]
+pub struct Step {
+    /// What it does.
+    pub kind: StepKind,
+    /// What it makes: an output, or a name for later steps only.
+    pub out: String,
+    /// Only when this gives true.
+    pub when: Option<Program>,
+    /// `agent_name` in the journal; by default the stage's name.
+    pub role: Option<String>,
+    /// One try of this step.
+    pub timeout: Option<Templated<Duration>>,
+    /// Tries of this step.
+    pub attempts: u32,
+}
+
+/// A template with the file it stands in, if it stands in one.
+#[derive(Clone)]
+pub struct TemplateFile {
+    /// The file.
+    pub asset: Asset,
+    /// The files that it includes.
+    pub included: Vec<Asset>,
+    /// Compiled.
+    pub template: Arc<Template>,
+}
+
+impl fmt::Debug for TemplateFile {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.asset.fmt(f)
+    }
+}
+
+/// A string of a declaration that may hold `{{ }}`.
+#[derive(Clone)]
+pub struct Text {
+    /// As written.
+    pub source: String,
+    /// Compiled.
+    pub template: Arc<Template>,
+}
+
+impl fmt::Debug for Text {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.source.fmt(f)
+    }
+}
+
+/// What a step does.
+#[derive(Debug, Clone)]
+pub enum StepKind {
+    /// Starts a program.
+    Command {
+        /// The program and its arguments.
+        arguments: Vec<Text>,
+        /// Whether the declaration was one string, which goes through `sh -c`.
+        shell: bool,
+        /// Names of environment variables that the program sees besides the usual.
+        env: Vec<String>,
+        /// The input or `out` that is its standard input.
+        stdin: Option<String>,
+    },
+    /// Asks an agent.
+    Agent {
+        /// The agent's name in the project, before `--agent` puts another in its place.
+        agent: String,
+        /// What it is asked.
+        prompt: TemplateFile,
+        /// Of one answer.
+        schema: Option<Asset>,
+        /// Makes the record: `.` is the answer, `$element` the element.
+        result: Option<Program>,
+        /// Asks the questions that `split` wrote.
+        questions: bool,
+    },
+    /// Computes one value.
+    Jq {
+        /// The program.
+        program: Program,
+        /// Its records come by `inputs`, one at a time.
+        stream: Option<Select>,
+    },
+    /// Writes text by a template.
+    Render {
+        /// The template.
+        template: TemplateFile,
+    },
+    /// Writes a workbook by its file.
+    Xlsx {
+        /// The workbook's form.
+        workbook: Asset,
+    },
+    /// Reads a building model.
+    Ifc {
+        /// The input that is the model.
+        input: String,
+    },
+    /// Sets Markdown as PDF.
+    Pdf {
+        /// The input or `out` that is the Markdown.
+        input: String,
+    },
+    /// Copies a file.
+    Copy {
+        /// The input or `out` that is copied.
+        input: String,
+    },
+    /// Packs records into batches by what must be asked of them.
+    Split {
+        /// The records.
+        records: Select,
+        /// What of a record an answer may depend on; by default all of it.
+        question: Option<Program>,
+        /// At most so many questions a batch.
+        size: Templated<u64>,
+        /// At most so many elements a batch.
+        max_elements: Templated<u64>,
+    },
+    /// Joins records of many files into one, in a given order.
+    Merge {
+        /// The records.
+        records: Select,
+        /// What a record is known by.
+        key: Program,
+        /// The order of the keys.
+        order: Option<Select>,
+        /// An input of key, field, value, who and why that wins over the records.
+        corrections: Option<String>,
+    },
+}
+
+impl StepKind {
+    /// The key that declares it.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Command { .. } => "command",
+            Self::Agent { .. } => "agent",
+            Self::Jq { .. } => "jq",
+            Self::Render { .. } => "render",
+            Self::Xlsx { .. } => "xlsx",
+            Self::Ifc { .. } => "ifc",
+            Self::Pdf { .. } => "pdf",
+            Self::Copy { .. } => "copy",
+            Self::Split { .. } => "split",
+            Self::Merge { .. } => "merge",
+        }
+    }
+
+    /// The version of what the step makes from the same inputs; raised when that changes.
+    pub fn version(&self) -> u32 {
+        1
+    }
+}
