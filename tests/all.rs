@@ -1,3 +1,4 @@
 //! The one test binary: every part is a module of it.
 
 mod command;
+mod disk;

@@ -1,6 +1,8 @@
 //! Commands run to their end: exit, output, environment, and that nothing is left behind.
 
+#[cfg(target_os = "linux")]
 mod ending;
+#[cfg(target_os = "linux")]
 mod survivors;
 
 use std::fs;
@@ -16,6 +18,9 @@ use milepost::steps::command::{
 
 /// Long enough for anything that must happen on a busy machine, short enough to end a hung test.
 const PATIENCE: Duration = Duration::from_mins(1);
+
+/// Set in a process whose commands' orphans do not become its children.
+const NO_ADOPTION: &str = "MILEPOST_TEST_NO_ADOPTION";
 
 /// A stop that is set by a flag.
 #[derive(Default)]
@@ -68,7 +73,9 @@ impl Trial {
     fn new(words: &[&str]) -> Trial {
         static ADOPT: Once = Once::new();
         static NUMBER: AtomicU64 = AtomicU64::new(0);
-        ADOPT.call_once(adopt_orphans);
+        if std::env::var_os(NO_ADOPTION).is_none() {
+            ADOPT.call_once(adopt_orphans);
+        }
         let token = format!(
             "{}-{}",
             std::process::id(),
@@ -266,6 +273,7 @@ fn a_log_that_cannot_be_written_does_not_hang_the_command() {
     assert!(trial.file("done").exists());
 }
 
+#[cfg(target_os = "linux")]
 #[test]
 fn started_names_the_process() {
     let trial = Trial::sh("echo $$; cut -d ' ' -f 5,22 /proc/$$/stat");

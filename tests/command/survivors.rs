@@ -22,6 +22,7 @@ fn other_process(role: &str, folder: &Path) -> Child {
         ])
         .env(ROLE, role)
         .env(FOLDER, folder)
+        .envs((role == "no adoption").then_some((super::NO_ADOPTION, "1")))
         .stdout(Stdio::null())
         .spawn()
         .unwrap()
@@ -64,6 +65,15 @@ fn in_another_process() {
             assert_eq!(exit, Exit::Code(0));
             assert!(!runs(number(&output)));
         }
+        "no adoption" => {
+            let trial = Trial::sh(
+                "(setsid sh -c 'echo $$ >ready; exec sleep 1000' >/dev/null 2>&1 &); sleep 1000 & echo $!; cat ready",
+            );
+            fifo(&trial.file("ready"));
+            let (exit, output) = trial.run();
+            assert_eq!((exit, output.lines().count()), (Exit::Code(0), 2));
+            assert!(!output.lines().any(|pid| runs(number(pid))));
+        }
         role => panic!("no role {role}"),
     }
 }
@@ -77,6 +87,13 @@ fn who_shed_its_environment_is_ended_after_the_only_command() {
             .unwrap()
             .success()
     );
+}
+
+#[test]
+fn without_adoption_they_are_found_by_their_environment() {
+    let folder = tempfile::tempdir().unwrap();
+    let status = other_process("no adoption", folder.path()).wait().unwrap();
+    assert!(status.success());
 }
 
 /// A runner that was killed with its command running: what it recorded, and the three processes of the command.
