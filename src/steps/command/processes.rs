@@ -153,7 +153,13 @@ mod linux {
     /// Children of a process.
     pub(in super::super) fn children_of(pid: u32) -> Vec<u32> {
         if lists_children() {
-            children_listed(Path::new(&format!("/proc/{pid}/task")))
+            let tasks = fs::read_dir(format!("/proc/{pid}/task"))
+                .into_iter()
+                .flatten()
+                .flatten();
+            tasks
+                .flat_map(|task| children_listed(&task.path().join("children")))
+                .collect()
         } else {
             let all = all().unwrap_or_default().into_iter().filter_map(look);
             all.filter(|process| process.parent == pid)
@@ -162,18 +168,22 @@ mod linux {
         }
     }
 
-    /// Our own children. The kernel may leave some out of its list while others end (proc_pid_task_children(5)): it is read until it
-    /// says the same twice.
+    /// Our own children, orphans that came to us among them. Those that our other threads started may be missing: the kernel lists
+    /// children by thread, and gives orphans to the first thread that lives, which is the main one.
+    ///
+    /// It may leave some out while others end (proc_pid_task_children(5)): the list is read until it says the same twice.
     pub(in super::super) fn own_children() -> Vec<u32> {
+        let us = std::process::id();
         if !lists_children() {
-            return children_of(std::process::id());
+            return children_of(us);
         }
-        let mut before = children_listed(Path::new("/proc/self/task"));
+        let list = format!("/proc/self/task/{us}/children");
+        let mut before = children_listed(Path::new(&list));
         for _ in 0..4 {
-            if before.len() <= 1 {
+            if before.is_empty() {
                 break;
             }
-            let after = children_listed(Path::new("/proc/self/task"));
+            let after = children_listed(Path::new(&list));
             if after == before {
                 break;
             }
@@ -182,17 +192,11 @@ mod linux {
         before
     }
 
-    fn children_listed(tasks: &Path) -> Vec<u32> {
-        let mut children = Vec::new();
-        for task in fs::read_dir(tasks).into_iter().flatten().flatten() {
-            if let Ok(list) = fs::read_to_string(task.path().join("children")) {
-                children.extend(
-                    list.split_ascii_whitespace()
-                        .filter_map(|pid| pid.parse::<u32>().ok()),
-                );
-            }
-        }
-        children
+    fn children_listed(list: &Path) -> Vec<u32> {
+        let text = fs::read_to_string(list).unwrap_or_default();
+        text.split_ascii_whitespace()
+            .filter_map(|pid| pid.parse().ok())
+            .collect()
     }
 
     /// Whether this kernel was built to list children.
