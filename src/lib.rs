@@ -1,4 +1,5 @@
 //! Milepost: a Make-like state-machine runner over files. See `docs/design.md` for the layers.
+
 pub mod base;
 pub mod decl;
 pub mod expr;
@@ -8,3 +9,5 @@ pub mod agents;
 pub mod base;
 pub mod expr;
 pub mod steps;
+pub mod steps;
+pub mod store;

@@ -5,3 +5,6 @@ pub mod ifc;
 
 pub mod pdf;
 pub mod xlsx;
+//! The steps: what a stage does, one attempt of one batch each; no step knows the journal.
+
+pub mod command;

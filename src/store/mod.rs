@@ -1,0 +1,6 @@
+//! What lies under the workspace: every path, the one writer, and the records.
+
+pub mod clock;
+pub mod disk;
+pub mod lock;
+pub mod statcache;
