@@ -1,0 +1,3 @@
+//! Every path under the workspace, and the one writer of the disk.
+
+pub mod disk;
