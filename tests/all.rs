@@ -1,1 +1,3 @@
+//! Tests through the library and the binary, one module a subject.
 
+mod store;
