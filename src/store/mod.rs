@@ -3,3 +3,4 @@
 pub mod disk;
 pub mod journal;
 pub mod layout;
+pub mod manifest;

@@ -1,6 +1,8 @@
 //! Layer `store`: what is on the disk is the old or the new, and a break is found where it is.
 
 mod journal;
+mod manifest;
+mod sample;
 
 use milepost::store::layout::Layout;
 
