@@ -1,307 +1,286 @@
-//! The one module through which the disk is changed: every change is one counted operation, and a debug build can stop at any.
+//! The seam through which every change of the disk goes: it can be counted, and stopped at the Nth.
 
+use std::ffi::OsString;
+use std::fmt;
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, ErrorKind, Read, Write};
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// An operation that the disk refused.
-#[derive(Debug)]
+/// The disk. Cheap to clone; every clone counts together.
+#[derive(Clone, Default)]
+pub struct Disk(Arc<Seam>);
+
+/// A change of the disk that did not succeed.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot {action} {path}: {}", explain(.path, .action, .source))]
 pub struct DiskError {
-    operation: &'static str,
-    path: PathBuf,
-    source: io::Error,
+    /// What was to be changed.
+    pub path: PathBuf,
+    /// What was to be done: `write`, `rename`, `flush`.
+    pub action: &'static str,
+    /// What the system said.
+    pub source: io::Error,
+}
+
+/// How a counted operation is stopped, for crash tests.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stop {
+    /// The process ends before the operation.
+    Before,
+    /// Of a write, half of the bytes reach the file, then the process ends; other operations are stopped before.
+    HalfWrite,
 }
 
 impl DiskError {
-    /// An error of this operation, as in `cannot {operation} {path}`.
-    pub fn new(operation: &'static str, path: &Path, source: io::Error) -> DiskError {
-        DiskError {
-            operation,
-            path: path.to_owned(),
-            source,
-        }
-    }
-
-    /// The file or folder.
-    pub fn path(&self) -> &Path {
-        &self.path
-    }
-
-    /// What kind of error it is.
-    pub fn kind(&self) -> ErrorKind {
-        self.source.kind()
-    }
-
-    /// Whether there is no room, so that nothing else can be written either.
-    pub fn is_full(&self) -> bool {
-        matches!(
-            self.kind(),
-            ErrorKind::StorageFull | ErrorKind::QuotaExceeded
-        )
-    }
-}
-
-impl std::fmt::Display for DiskError {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let path = self.path.display();
-        let folder = self.path.parent().unwrap_or(&self.path).display();
-        write!(f, "cannot {} {path}: ", self.operation)?;
-        match self.kind() {
-            ErrorKind::StorageFull => f.write_str("the disk is full: make room and run again"),
-            ErrorKind::QuotaExceeded => {
-                f.write_str("your share of the disk is used up: make room and run again")
-            }
-            ErrorKind::PermissionDenied => {
-                write!(
-                    f,
-                    "permission denied: let this user write there (`ls -ld {folder}` shows who may)"
-                )
-            }
-            ErrorKind::ReadOnlyFilesystem => f.write_str(
-                "the file system is read-only: mount it writable, or choose another workspace",
-            ),
-            _ => self.source.fmt(f),
-        }
-    }
-}
-
-impl std::error::Error for DiskError {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        Some(&self.source)
+    /// An error that reads `cannot {action} {path}: …`.
+    pub fn new(action: &'static str, path: &Path, source: io::Error) -> Self {
+        error(path, action, source)
     }
 }
 
 impl From<DiskError> for io::Error {
     fn from(error: DiskError) -> io::Error {
-        io::Error::new(error.kind(), error)
+        io::Error::new(error.source.kind(), error)
     }
-}
-
-/// Changes the disk. Clones count together.
-#[derive(Clone, Default)]
-pub struct Disk {
-    counter: Arc<Counter>,
 }
 
 impl Disk {
     /// The disk as it is.
-    pub fn real() -> Disk {
-        Disk::default()
+    pub fn real() -> Self {
+        Self::default()
     }
 
-    /// The disk by a setting: none is [`Disk::real`]; `57` is [`Disk::stopping_at`]; `57:half` is [`Disk::stopping_in`].
-    ///
-    /// # Errors
-    /// The setting, if it is none of these.
-    #[cfg(debug_assertions)]
-    pub fn from_setting(setting: Option<&str>) -> Result<Disk, String> {
-        let Some(setting) = setting else {
-            return Ok(Disk::real());
-        };
-        let (number, half) = match setting.strip_suffix(":half") {
-            Some(number) => (number, true),
-            None => (setting, false),
-        };
-        let at = number
-            .parse()
-            .map_err(|_| format!("`{setting}` is neither a number nor a number and `:half`"))?;
-        Ok(Disk {
-            counter: Arc::new(Counter {
-                at: Some(at),
-                half,
-                ..Counter::default()
-            }),
-        })
+    /// A disk that ends the process at the `n`th operation (from 1 on), as if the machine had killed it.
+    #[cfg(any(test, debug_assertions))]
+    pub fn stopping_at(n: u64, stop: Stop) -> Self {
+        Self(Arc::new(Seam {
+            count: std::sync::atomic::AtomicU64::new(0),
+            stop: Some((n, stop)),
+        }))
     }
 
-    /// A disk at whose operation number `at`, counted from 1, the process aborts instead of doing it: to test what a crash leaves.
-    #[cfg(debug_assertions)]
-    pub fn stopping_at(at: u64) -> Disk {
-        Disk {
-            counter: Arc::new(Counter {
-                at: Some(at),
-                ..Counter::default()
-            }),
+    /// The disk that a test asks for: `57` stops before the 57th operation, `57:half` in the middle of its write.
+    /// Anything else, and every release build, gives the disk as it is.
+    pub fn from_setting(setting: Option<&str>) -> Self {
+        #[cfg(any(test, debug_assertions))]
+        {
+            let setting = setting.unwrap_or_default();
+            let (number, stop) = match setting.strip_suffix(":half") {
+                Some(number) => (number, Stop::HalfWrite),
+                None => (setting, Stop::Before),
+            };
+            if let Ok(n) = number.parse() {
+                return Self::stopping_at(n, stop);
+            }
         }
-    }
-
-    /// As [`Disk::stopping_at`], but if the operation writes bytes, half of them are written first.
-    #[cfg(debug_assertions)]
-    pub fn stopping_in(at: u64) -> Disk {
-        Disk {
-            counter: Arc::new(Counter {
-                at: Some(at),
-                half: true,
-                ..Counter::default()
-            }),
-        }
+        let _ = setting;
+        Self::real()
     }
 
     /// Operations so far.
-    #[cfg(debug_assertions)]
+    #[cfg(any(test, debug_assertions))]
     pub fn count(&self) -> u64 {
-        self.counter.count.load(std::sync::atomic::Ordering::SeqCst)
+        self.0.count.load(std::sync::atomic::Ordering::SeqCst)
     }
 
-    /// Creates a folder and those above it that are missing, each durable in the one above.
-    pub fn create_dir_all(&self, path: &Path) -> Result<(), DiskError> {
+    /// Makes a folder and those above it; each one made is flushed in its parent, so that it survives a crash.
+    pub fn create_dir_all(&self, folder: &Path) -> Result<(), DiskError> {
         let mut missing = Vec::new();
-        let mut folder = path;
-        while !folder.as_os_str().is_empty() && !folder.is_dir() {
-            missing.push(folder);
-            let Some(above) = folder.parent() else { break };
-            folder = above;
+        let mut at = Some(folder);
+        while let Some(folder) = at.filter(|folder| !folder.as_os_str().is_empty()) {
+            match fs::metadata(folder) {
+                Ok(found) if found.is_dir() => break,
+                Ok(_) => {
+                    let source = io::ErrorKind::NotADirectory.into();
+                    return Err(error(folder, "make the folder", source));
+                }
+                Err(cause)
+                    if matches!(
+                        cause.kind(),
+                        io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
+                    ) =>
+                {
+                    missing.push(folder);
+                }
+                Err(cause) => return Err(error(folder, "make the folder", cause)),
+            }
+            at = folder.parent();
         }
         for folder in missing.into_iter().rev() {
-            self.counter.step();
+            self.0.step();
             match fs::create_dir(folder) {
-                Ok(()) => self.sync_dir(parent(folder))?,
-                Err(error) if error.kind() == ErrorKind::AlreadyExists && folder.is_dir() => {}
-                Err(error) => return Err(DiskError::new("create the folder", folder, error)),
+                Ok(()) => {}
+                // Another thread made it first.
+                Err(cause) if cause.kind() == io::ErrorKind::AlreadyExists => {}
+                Err(cause) => return Err(error(folder, "make the folder", cause)),
             }
+            self.sync_dir(parent(folder))?;
         }
         Ok(())
     }
 
-    /// Creates a file, or empties the one that is there.
+    /// Opens a file for writing and empties it. A symbolic link at its path is refused.
     pub fn create(&self, path: &Path) -> Result<DiskFile, DiskError> {
         self.open(
-            "create",
             path,
+            "create",
             OpenOptions::new().write(true).create(true).truncate(true),
         )
     }
 
-    /// Opens a file to add to its end, and creates it if it is not there (its folder is then to be flushed by the caller).
+    /// Opens a file, made when it is not there, whose writes go to its end. A symbolic link at its path is refused.
     pub fn open_append(&self, path: &Path) -> Result<DiskFile, DiskError> {
-        self.open("open", path, OpenOptions::new().append(true).create(true))
+        self.open(path, "open", OpenOptions::new().append(true).create(true))
     }
 
-    /// Opens a file to be read and changed as it is, and creates it if it is not there.
+    /// Opens a file to be read and changed as it is, made when it is not there. A symbolic link at its path is refused.
     pub fn open_existing_or_new(&self, path: &Path) -> Result<DiskFile, DiskError> {
-        self.open(
-            "open",
-            path,
-            OpenOptions::new()
-                .read(true)
-                .write(true)
-                .create(true)
-                .truncate(false),
-        )
+        let mut options = OpenOptions::new();
+        options.read(true).write(true).create(true).truncate(false);
+        self.open(path, "open", &mut options)
+    }
+
+    /// Puts what is at `from` at `to`, in one step for whoever looks. What lay at `to` is gone.
+    pub fn rename(&self, from: &Path, to: &Path) -> Result<(), DiskError> {
+        self.0.step();
+        fs::rename(from, to).map_err(|cause| {
+            // The source being gone is said of the source, everything else of the target.
+            let about = match fs::symlink_metadata(from) {
+                Err(_) => from,
+                Ok(_) => to,
+            };
+            error(about, "move a file to", cause)
+        })
+    }
+
+    /// Flushes the entries of a folder: what was made, renamed or removed in it survives a crash.
+    pub fn sync_dir(&self, folder: &Path) -> Result<(), DiskError> {
+        self.0.step();
+        let flushed = File::open(folder).and_then(|folder| folder.sync_all());
+        match flushed {
+            // Some network file systems refuse to flush a folder, and need none.
+            Err(cause) if cause.kind() == io::ErrorKind::InvalidInput => Ok(()),
+            other => other.map_err(|cause| error(folder, "flush the folder", cause)),
+        }
+    }
+
+    /// Flushes a file that somebody else wrote.
+    pub fn sync_file(&self, path: &Path) -> Result<(), DiskError> {
+        self.0.step();
+        let flushed = File::open(path).and_then(|file| file.sync_all());
+        flushed.map_err(|cause| error(path, "flush", cause))
+    }
+
+    /// Flushes these files, which lie on the file system of `folder`: all at once where the system can.
+    pub fn sync_filesystem(
+        &self,
+        folder: &Path,
+        files: &[impl AsRef<Path>],
+    ) -> Result<(), DiskError> {
+        #[cfg(target_os = "linux")]
+        {
+            let _ = files;
+            self.0.step();
+            let flushed = File::open(folder)
+                .and_then(|folder| rustix::fs::syncfs(folder).map_err(io::Error::from));
+            flushed.map_err(|cause| error(folder, "flush the file system of", cause))
+        }
+        #[cfg(not(target_os = "linux"))]
+        {
+            let _ = folder;
+            files
+                .iter()
+                .try_for_each(|file| self.sync_file(file.as_ref()))
+        }
+    }
+
+    /// Removes a file; one that is not there is removed already.
+    pub fn remove_file(&self, path: &Path) -> Result<(), DiskError> {
+        self.0.step();
+        gone(fs::remove_file(path)).map_err(|cause| error(path, "remove", cause))
+    }
+
+    /// Removes a folder and all that is in it, following no symbolic link; one that is not there is removed already.
+    pub fn remove_dir_all(&self, folder: &Path) -> Result<(), DiskError> {
+        self.0.step();
+        gone(fs::remove_dir_all(folder)).map_err(|cause| error(folder, "remove the folder", cause))
+    }
+
+    /// Copies the bytes of a file, not its permissions. Nothing is flushed.
+    pub fn copy_file(&self, from: &Path, to: &Path) -> Result<u64, DiskError> {
+        let mut source = File::open(from).map_err(|cause| error(from, "read", cause))?;
+        let mut target = self.create(to)?;
+        let mut buffer = vec![0; 1 << 18];
+        let mut size = 0;
+        loop {
+            let read = io::Read::read(&mut source, &mut buffer)
+                .map_err(|cause| error(from, "read", cause))?;
+            if read == 0 {
+                return Ok(size);
+            }
+            target.put(&buffer[..read])?;
+            size += read as u64;
+        }
+    }
+
+    /// Replaces a file whole and durably: whoever reads sees the old bytes or the new ones, also after a crash.
+    pub fn write_atomic(&self, path: &Path, bytes: &[u8]) -> Result<(), DiskError> {
+        let temporary = self.write_beside(path, bytes, true)?;
+        self.rename(&temporary, path)?;
+        self.sync_dir(parent(path))
+    }
+
+    /// Replaces a file whole, but not durably: for what is only information, and written often.
+    pub fn write_swap(&self, path: &Path, bytes: &[u8]) -> Result<(), DiskError> {
+        let temporary = self.write_beside(path, bytes, false)?;
+        self.rename(&temporary, path)
+    }
+
+    fn write_beside(&self, path: &Path, bytes: &[u8], sync: bool) -> Result<PathBuf, DiskError> {
+        let mut name = OsString::from(".");
+        name.push(path.file_name().unwrap_or_default());
+        name.push(".tmp");
+        let temporary = path.with_file_name(name);
+        let mut file = self.create(&temporary)?;
+        file.put(bytes)?;
+        if sync {
+            file.sync()?;
+        }
+        Ok(temporary)
     }
 
     fn open(
         &self,
-        operation: &'static str,
         path: &Path,
-        how: &OpenOptions,
+        action: &'static str,
+        options: &mut OpenOptions,
     ) -> Result<DiskFile, DiskError> {
-        self.counter.step();
-        let file = how
-            .open(path)
-            .map_err(|error| DiskError::new(operation, path, error))?;
+        use std::os::unix::fs::OpenOptionsExt as _;
+        self.0.step();
+        let flags = rustix::fs::OFlags::NOFOLLOW.bits();
+        let opened = options.custom_flags(flags.cast_signed()).open(path);
+        let file = opened.map_err(|cause| error(path, action, cause))?;
         Ok(DiskFile {
+            disk: self.clone(),
             file,
             path: path.to_owned(),
-            counter: Arc::clone(&self.counter),
         })
-    }
-
-    /// Gives a file or folder another name on the same file system; a file that has the name is replaced.
-    pub fn rename(&self, from: &Path, to: &Path) -> Result<(), DiskError> {
-        self.counter.step();
-        fs::rename(from, to).map_err(|error| {
-            // The kernel does not say which of the two it means.
-            let (operation, path) =
-                if error.kind() == ErrorKind::NotFound && fs::symlink_metadata(from).is_err() {
-                    ("move", from)
-                } else {
-                    ("put a file at", to)
-                };
-            DiskError::new(operation, path, error)
-        })
-    }
-
-    /// Makes the names in a folder durable.
-    pub fn sync_dir(&self, path: &Path) -> Result<(), DiskError> {
-        self.counter.step();
-        let synced = File::open(path).and_then(|folder| folder.sync_all());
-        synced.map_err(|error| DiskError::new("flush the folder", path, error))
-    }
-
-    /// Makes everything durable that was written on the file system of this folder: cheaper than file by file when there are many.
-    /// Where the system cannot (not Linux), every file and folder below it.
-    pub fn sync_filesystem(&self, path: &Path) -> Result<(), DiskError> {
-        self.counter.step();
-        let refused = |error| DiskError::new("flush the file system of", path, error);
-        let folder = File::open(path).map_err(refused)?;
-        match sync_all_of(&folder) {
-            Some(result) => result.map_err(refused),
-            None => sync_below(path),
-        }
-    }
-
-    /// Removes a file or symbolic link; whether it was there.
-    pub fn remove_file(&self, path: &Path) -> Result<bool, DiskError> {
-        self.counter.step();
-        was_there("remove", path, fs::remove_file(path))
-    }
-
-    /// Removes a folder and everything in it, without following symbolic links; whether it was there.
-    pub fn remove_dir_all(&self, path: &Path) -> Result<bool, DiskError> {
-        self.counter.step();
-        was_there("remove the folder", path, fs::remove_dir_all(path))
-    }
-
-    /// Copies what is in a file, not its permissions, to a new file or over the one that is there; its size in bytes.
-    pub fn copy_file(&self, from: &Path, to: &Path) -> Result<u64, DiskError> {
-        let mut source = File::open(from).map_err(|error| DiskError::new("read", from, error))?;
-        let mut target = self.create(to)?;
-        let failed = |error| DiskError::new("copy a file to", to, error);
-        if self.counter.step_of_write() {
-            let half = source.metadata().map_or(0, |data| data.len() / 2);
-            io::copy(&mut (&mut source).take(half), &mut target.file).map_err(failed)?;
-            stop();
-        }
-        io::copy(&mut source, &mut target.file).map_err(failed)
-    }
-
-    /// Puts a file in its place as a whole: whoever reads sees what was there or these bytes, and after a crash too. It is written
-    /// beside its place under the name [`temporary_name`], which a crash may leave behind and the next write takes over.
-    pub fn write_atomic(&self, path: &Path, bytes: &[u8]) -> Result<(), DiskError> {
-        let temporary = temporary_name(path);
-        let written = self
-            .write_new(&temporary, bytes)
-            .and_then(|()| self.rename(&temporary, path));
-        if written.is_err() {
-            let _ = fs::remove_file(&temporary);
-        }
-        written?;
-        self.sync_dir(parent(path))
-    }
-
-    fn write_new(&self, path: &Path, bytes: &[u8]) -> Result<(), DiskError> {
-        let mut how = OpenOptions::new();
-        // Never through a symbolic link that somebody laid there.
-        how.write(true).create_new(true);
-        let mut file = match self.open("create", path, &how) {
-            Err(error) if error.kind() == ErrorKind::AlreadyExists => {
-                self.remove_file(path)?;
-                self.open("create", path, &how)
-            }
-            opened => opened,
-        }?;
-        file.write_bytes(bytes)?;
-        file.sync()
     }
 }
 
-/// A file that is open to be changed. It does not buffer: every write is an operation.
+impl fmt::Debug for Disk {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Disk")
+    }
+}
+
+/// A file being written.
+#[derive(Debug)]
 pub struct DiskFile {
+    disk: Disk,
     file: File,
     path: PathBuf,
-    counter: Arc<Counter>,
 }
 
 impl DiskFile {
@@ -315,53 +294,53 @@ impl DiskFile {
         &self.file
     }
 
-    /// Writes all of it. An empty write is no operation.
-    pub fn write_bytes(&mut self, bytes: &[u8]) -> Result<(), DiskError> {
-        self.write_all(bytes)
-            .map_err(|error| match error.downcast::<DiskError>() {
-                Ok(error) => error,
-                Err(error) => DiskError::new("write", &self.path, error),
-            })
+    /// Its size in bytes.
+    pub fn size(&self) -> Result<u64, DiskError> {
+        let found = self.file.metadata();
+        found
+            .map(|found| found.len())
+            .map_err(|cause| error(&self.path, "look at", cause))
     }
 
-    /// Makes its bytes and its length durable (`fdatasync`).
+    /// Writes all these bytes.
+    pub fn put(&mut self, bytes: &[u8]) -> Result<(), DiskError> {
+        self.write_all(bytes)
+            .map_err(|cause| error(&self.path, "write", cause))
+    }
+
+    /// Flushes the bytes, and of what is known about the file only what is needed to read them (`fdatasync`).
     pub fn flush_data(&self) -> Result<(), DiskError> {
-        self.counter.step();
+        self.disk.0.step();
         self.file
             .sync_data()
-            .map_err(|error| DiskError::new("flush", &self.path, error))
+            .map_err(|cause| error(&self.path, "flush", cause))
     }
 
-    /// Makes all of it durable (`fsync`).
+    /// Flushes the file (`fsync`).
     pub fn sync(&self) -> Result<(), DiskError> {
-        self.counter.step();
+        self.disk.0.step();
         self.file
             .sync_all()
-            .map_err(|error| DiskError::new("flush", &self.path, error))
+            .map_err(|cause| error(&self.path, "flush", cause))
     }
 
-    /// Makes it this long, in bytes.
-    pub fn truncate(&self, length: u64) -> Result<(), DiskError> {
-        self.counter.step();
+    /// Cuts the file to its first `size` bytes.
+    pub fn truncate(&self, size: u64) -> Result<(), DiskError> {
+        self.disk.0.step();
         self.file
-            .set_len(length)
-            .map_err(|error| DiskError::new("cut", &self.path, error))
+            .set_len(size)
+            .map_err(|cause| error(&self.path, "cut", cause))
     }
 }
 
 impl Write for DiskFile {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        if bytes.is_empty() {
-            return Ok(0);
+        if let Some(first) = self.disk.0.step_write(bytes) {
+            // The process ends whatever becomes of this write.
+            let _ = self.file.write_all(first);
+            end_here();
         }
-        if self.counter.step_of_write() {
-            let _ = self.file.write_all(&bytes[..bytes.len() / 2]);
-            stop();
-        }
-        self.file.write(bytes).map_err(|error| match error.kind() {
-            ErrorKind::Interrupted => error,
-            _ => DiskError::new("write", &self.path, error).into(),
-        })
+        self.file.write(bytes)
     }
 
     fn flush(&mut self) -> io::Result<()> {
@@ -369,107 +348,189 @@ impl Write for DiskFile {
     }
 }
 
-/// The name under which [`Disk::write_atomic`] writes a file before it takes its place: hidden, so that no pattern matches it.
-pub fn temporary_name(path: &Path) -> PathBuf {
-    let mut name = std::ffi::OsString::from(".");
-    name.push(path.file_name().unwrap_or_default());
-    name.push(".new");
-    path.with_file_name(name)
-}
-
-fn parent(path: &Path) -> &Path {
-    match path.parent() {
-        Some(folder) if !folder.as_os_str().is_empty() => folder,
-        Some(_) => Path::new("."),
-        None => path,
-    }
-}
-
-fn was_there(
-    operation: &'static str,
-    path: &Path,
-    result: io::Result<()>,
-) -> Result<bool, DiskError> {
-    match result {
-        Ok(()) => Ok(true),
-        Err(error) if error.kind() == ErrorKind::NotFound => Ok(false),
-        Err(error) => Err(DiskError::new(operation, path, error)),
-    }
-}
-
-/// `syncfs`, where there is one.
-#[cfg(target_os = "linux")]
-fn sync_all_of(folder: &File) -> Option<io::Result<()>> {
-    match rustix::fs::syncfs(folder) {
-        Err(rustix::io::Errno::NOSYS) => None,
-        result => Some(result.map_err(io::Error::from)),
-    }
-}
-
-#[cfg(not(target_os = "linux"))]
-fn sync_all_of(_folder: &File) -> Option<io::Result<()>> {
-    None
-}
-
-fn sync_below(path: &Path) -> Result<(), DiskError> {
-    for entry in walkdir::WalkDir::new(path).contents_first(true) {
-        let entry =
-            entry.map_err(|error| DiskError::new("flush what is below", path, error.into()))?;
-        if entry.file_type().is_file() || entry.file_type().is_dir() {
-            let synced = File::open(entry.path()).and_then(|file| file.sync_all());
-            synced.map_err(|error| DiskError::new("flush", entry.path(), error))?;
-        }
-    }
-    Ok(())
-}
-
-/// Counts operations in debug builds; in release builds there is nothing that could stop a run.
+#[cfg(any(test, debug_assertions))]
 #[derive(Default)]
-struct Counter {
-    #[cfg(debug_assertions)]
+struct Seam {
     count: std::sync::atomic::AtomicU64,
-    #[cfg(debug_assertions)]
-    at: Option<u64>,
-    #[cfg(debug_assertions)]
-    half: bool,
+    stop: Option<(u64, Stop)>,
 }
 
-#[cfg(debug_assertions)]
-impl Counter {
-    /// One operation that is done or not.
+#[cfg(not(any(test, debug_assertions)))]
+#[derive(Default)]
+struct Seam;
+
+#[cfg(any(test, debug_assertions))]
+impl Seam {
+    fn next(&self) -> u64 {
+        self.count.fetch_add(1, std::sync::atomic::Ordering::SeqCst) + 1
+    }
+
     fn step(&self) {
-        if self.is_the_one() {
-            stop();
+        let number = self.next();
+        // Other threads may be past the number while the process ends: they stop as well.
+        if self.stop.is_some_and(|(n, _)| number >= n) {
+            end_here();
         }
     }
 
-    /// One operation that can be done by half; whether that is to happen, and then the end.
-    fn step_of_write(&self) -> bool {
-        let now = self.is_the_one();
-        if now && !self.half {
-            stop();
+    fn step_write<'a>(&self, bytes: &'a [u8]) -> Option<&'a [u8]> {
+        let number = self.next();
+        match self.stop {
+            Some((n, Stop::HalfWrite)) if number == n => Some(&bytes[..bytes.len() / 2]),
+            Some((n, _)) if number >= n => end_here(),
+            _ => None,
         }
-        now
-    }
-
-    fn is_the_one(&self) -> bool {
-        Some(self.count.fetch_add(1, std::sync::atomic::Ordering::SeqCst) + 1) == self.at
     }
 }
 
-#[cfg(not(debug_assertions))]
-#[allow(clippy::unused_self, clippy::inline_always)]
-impl Counter {
-    #[inline(always)]
+#[cfg(not(any(test, debug_assertions)))]
+#[allow(clippy::unused_self)]
+impl Seam {
     fn step(&self) {}
 
-    #[inline(always)]
-    fn step_of_write(&self) -> bool {
-        false
+    fn step_write<'a>(&self, _: &'a [u8]) -> Option<&'a [u8]> {
+        None
     }
 }
 
-/// Ends the process as a crash would: no destructor, no buffer, no goodbye.
-fn stop() -> ! {
+/// Ends the process as a kill does: nothing is unwound, flushed or removed.
+fn end_here() -> ! {
     std::process::abort()
+}
+
+/// The folder that an entry lies in.
+pub fn parent(path: &Path) -> &Path {
+    match path.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder,
+        _ => Path::new("."),
+    }
+}
+
+fn gone(result: io::Result<()>) -> io::Result<()> {
+    match result {
+        Err(cause) if cause.kind() == io::ErrorKind::NotFound => Ok(()),
+        other => other,
+    }
+}
+
+fn error(path: &Path, action: &'static str, source: io::Error) -> DiskError {
+    DiskError {
+        path: path.to_owned(),
+        action,
+        source,
+    }
+}
+
+/// What a refusal of the system means, and what to do.
+fn explain(path: &Path, action: &str, cause: &io::Error) -> String {
+    let folder = parent(path).display();
+    match cause.kind() {
+        io::ErrorKind::StorageFull => {
+            "the disk is full: make room, then run again to go on".to_owned()
+        }
+        io::ErrorKind::QuotaExceeded => {
+            "the quota is used up: make room, then run again to go on".to_owned()
+        }
+        io::ErrorKind::PermissionDenied if action == "read" => "no permission to read it".to_owned(),
+        io::ErrorKind::PermissionDenied => {
+            format!("no permission to write in {folder}: check the folder's owner")
+        }
+        io::ErrorKind::ReadOnlyFilesystem => {
+            format!("the file system of {folder} is read-only")
+        }
+        io::ErrorKind::NotFound => "it is not there".to_owned(),
+        io::ErrorKind::NotADirectory => "a file lies where a folder is needed".to_owned(),
+        io::ErrorKind::IsADirectory => "a folder lies where a file is needed".to_owned(),
+        io::ErrorKind::CrossesDevices => {
+            "both places must lie on one file system: `.milepost` and the outputs cannot be mounted apart"
+                .to_owned()
+        }
+        _ if cause.raw_os_error() == Some(rustix::io::Errno::LOOP.raw_os_error()) => {
+            "a symbolic link lies there, and Milepost does not write through links: remove it".to_owned()
+        }
+        _ => cause.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn replaces_a_file_in_five_operations() {
+        let folder = tempfile::tempdir().unwrap();
+        let disk = Disk::real();
+        let path = folder.path().join("x.json");
+        disk.write_atomic(&path, b"one").unwrap();
+        disk.write_atomic(&path, b"two").unwrap();
+        assert_eq!(fs::read(&path).unwrap(), b"two");
+        assert_eq!(disk.count(), 10);
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn makes_folders_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let disk = Disk::real();
+        disk.create_dir_all(&folder.path().join("a/b/c")).unwrap();
+        assert_eq!(disk.count(), 6);
+        disk.create_dir_all(&folder.path().join("a/b/c")).unwrap();
+        assert_eq!(disk.count(), 6);
+        disk.write_atomic(&folder.path().join("a/x"), b"").unwrap();
+        let refused = disk.create_dir_all(&folder.path().join("a/x/y"));
+        let message = refused.unwrap_err().to_string();
+        assert!(
+            message.ends_with("a/x: a file lies where a folder is needed"),
+            "{message}"
+        );
+    }
+
+    #[test]
+    fn writes_through_no_link() {
+        let folder = tempfile::tempdir().unwrap();
+        let other = folder.path().join("other");
+        fs::write(&other, "mine").unwrap();
+        let link = folder.path().join("link");
+        std::os::unix::fs::symlink(&other, &link).unwrap();
+        let message = Disk::real().create(&link).unwrap_err().to_string();
+        assert!(
+            message.contains("does not write through links"),
+            "{message}"
+        );
+        assert_eq!(fs::read_to_string(&other).unwrap(), "mine");
+    }
+
+    #[test]
+    fn says_what_a_refusal_means() {
+        let full = DiskError {
+            path: "w/x".into(),
+            action: "write",
+            source: io::ErrorKind::StorageFull.into(),
+        };
+        assert_eq!(
+            full.to_string(),
+            "cannot write w/x: the disk is full: make room, then run again to go on"
+        );
+        let denied = explain(
+            Path::new("w/x"),
+            "write",
+            &io::ErrorKind::PermissionDenied.into(),
+        );
+        assert_eq!(
+            denied,
+            "no permission to write in w: check the folder's owner"
+        );
+    }
+
+    #[test]
+    fn reads_the_setting_of_a_crash_test() {
+        for (setting, stop) in [
+            (Some("57"), Some((57, Stop::Before))),
+            (Some("57:half"), Some((57, Stop::HalfWrite))),
+            (Some("x"), None),
+            (None, None),
+        ] {
+            assert_eq!(Disk::from_setting(setting).0.stop, stop, "{setting:?}");
+        }
+    }
 }

@@ -2,5 +2,8 @@
 
 pub mod clock;
 pub mod disk;
+pub mod journal;
+pub mod layout;
 pub mod lock;
+pub mod manifest;
 pub mod statcache;
