@@ -7,9 +7,9 @@ use crate::expr::scope::Scope;
 use crate::expr::select::Select;
 use crate::model::outcome::{Outcome, OutcomeKind};
 use crate::model::pipeline::Asset;
-use crate::model::stage::Stage;
-use serde_json::{Map, Value};
-use std::collections::{BTreeMap, BTreeSet};
+use crate::model::stage::{Program, Stage};
+use serde_json::Value;
+use std::collections::BTreeMap;
 use std::io::BufReader;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -71,7 +71,7 @@ fn refuse(name: &str, asset: &Asset, violations: &[Violation]) -> Result<(), Out
 ///
 /// # Errors
 /// What was lost, doubled or invented, as an outcome.
-pub fn conservation(stage: &Stage, scope: &mut Scope) -> Result<Option<u64>, Outcome> {
+pub fn conservation(stage: &Stage, scope: &Scope) -> Result<Option<u64>, Outcome> {
     let Some(conserve) = &stage.conserve else {
         return Ok(None);
     };
@@ -123,20 +123,17 @@ pub fn conservation(stage: &Stage, scope: &mut Scope) -> Result<Option<u64>, Out
 ///
 /// # Errors
 /// The first that is not true, with its declared error.
-pub fn checks(stage: &Stage, scope: &mut Scope) -> Result<(), Outcome> {
+pub fn checks(stage: &Stage, scope: &Scope) -> Result<(), Outcome> {
     for check in &stage.checks {
-        let (input, vars) = program_scope(scope, &check.test)?;
-        let verdict = check.test.jq.one(input, &vars);
-        let failed = match verdict {
+        let failed = match value(scope, &check.test) {
             Ok(Value::Bool(true)) => continue,
             Ok(Value::Bool(false)) => None,
             Ok(other) => Some(format!("it gave {other}, where true or false was expected")),
-            Err(error) => Some(error.to_string()),
+            Err(outcome) => Some(outcome.message),
         };
         let message = match &check.message {
             Some(template) => {
-                let names = template.mentions().roots();
-                let values = scope.value_for(&names).map_err(|error| Outcome::new(OutcomeKind::Check, error.to_string()))?;
+                let values = scope.context_of(template)?;
                 template.render(&values).unwrap_or_else(|error| error.to_string())
             }
             None => format!("`{}` is not true", check.test.source.trim()),
@@ -153,23 +150,14 @@ pub fn checks(stage: &Stage, scope: &mut Scope) -> Result<(), Outcome> {
 ///
 /// # Errors
 /// When it fails.
-pub fn value(scope: &mut Scope, program: &crate::model::stage::Program) -> Result<Value, Outcome> {
-    let (input, vars) = program_scope(scope, program)?;
+pub fn value(scope: &Scope, program: &Program) -> Result<Value, Outcome> {
+    let input = scope.input_of(&program.jq)?;
+    let vars = scope.vars_of(&program.jq)?;
     program.jq.one(input, &vars).map_err(|error| Outcome::new(OutcomeKind::Parse, error.to_string()))
 }
 
-fn program_scope(scope: &mut Scope, program: &crate::model::stage::Program) -> Result<(Value, Vec<Value>), Outcome> {
-    let names: &BTreeSet<String> = program.jq.names();
-    let found = scope.value_for(names).map_err(|error| Outcome::new(OutcomeKind::Parse, error.to_string()))?;
-    let Value::Object(found) = found else {
-        return Ok((Value::Object(Map::new()), Vec::new()));
-    };
-    let vars = program.values(&found);
-    Ok((Value::Object(found), vars))
-}
-
 /// Counts the items of an output that is declared with `stream`.
-pub fn streamed_items(stage: &Stage, scope: &mut Scope) -> Option<u64> {
+pub fn streamed_items(stage: &Stage, scope: &Scope) -> Option<u64> {
     let output = stage.outputs.iter().find(|output| output.stream.is_some())?;
     let stream = output.stream.as_ref()?;
     let select = Select::of_name(&output.name).then(stream).list();
