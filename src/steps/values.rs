@@ -1,0 +1,79 @@
+//! The values that programs and templates of a step see: only the names that they mention, so that nothing else matters.
+
+use super::work::{Work, input_failure};
+use crate::model::outcome::Outcome;
+use crate::model::stage::Program;
+use serde_json::{Map, Value};
+use std::collections::BTreeSet;
+
+/// The scope (`.`) and the variables of a program.
+///
+/// # Errors
+/// When the content of a name that it mentions cannot be read.
+pub fn scope_of(work: &mut Work<'_>, program: &Program) -> Result<(Value, Vec<Value>), Outcome> {
+    let names = program.jq.names().clone();
+    build(work, program, &names)
+}
+
+/// The same without the content of one name, which is read as a stream.
+///
+/// # Errors
+/// As [`scope_of`].
+pub fn scope_without(work: &mut Work<'_>, program: &Program, streamed: &str) -> Result<(Value, Vec<Value>), Outcome> {
+    let mut names = program.jq.names().clone();
+    names.remove(streamed);
+    build(work, program, &names)
+}
+
+fn build(work: &mut Work<'_>, program: &Program, names: &BTreeSet<String>) -> Result<(Value, Vec<Value>), Outcome> {
+    let scope = named(work, names)?;
+    let vars = program.values(&scope);
+    Ok((Value::Object(scope), vars))
+}
+
+/// The named part of the scope, as plain values.
+///
+/// # Errors
+/// When a content cannot be read.
+pub fn named(work: &mut Work<'_>, names: &BTreeSet<String>) -> Result<Map<String, Value>, Outcome> {
+    match work.scope.value_for(names) {
+        Ok(Value::Object(scope)) => Ok(scope),
+        Ok(_) => Ok(Map::new()),
+        Err(error) => Err(input_failure(work.name, error)),
+    }
+}
+
+/// Decodes base64 (RFC 4648, with or without padding); none when the text is something else.
+pub fn from_base64(text: &str) -> Option<Vec<u8>> {
+    let mut bytes = Vec::with_capacity(text.len() / 4 * 3);
+    let (mut bits, mut count) = (0_u32, 0);
+    for c in text.trim_end_matches('=').bytes().filter(|c| !c.is_ascii_whitespace()) {
+        let six = match c {
+            b'A'..=b'Z' => c - b'A',
+            b'a'..=b'z' => c - b'a' + 26,
+            b'0'..=b'9' => c - b'0' + 52,
+            b'+' => 62,
+            b'/' => 63,
+            _ => return None,
+        };
+        bits = bits << 6 | u32::from(six);
+        count += 6;
+        if count >= 8 {
+            count -= 8;
+            bytes.push((bits >> count) as u8);
+        }
+    }
+    Some(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::from_base64;
+
+    #[test]
+    fn reads_base64() {
+        assert_eq!(from_base64("aGVsbG8="), Some(b"hello".to_vec()));
+        assert_eq!(from_base64("aGVsbG8"), Some(b"hello".to_vec()));
+        assert_eq!(from_base64("not base64!"), None);
+    }
+}
