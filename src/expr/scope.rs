@@ -373,7 +373,7 @@ fn unfit<E: From<ScopeError>>(file: &str, error: ReadError<E>) -> E {
         .into(),
         ReadError::Select(error) => ScopeError::Unfit {
             file: file.to_owned(),
-            error,
+            error: Box::new(error),
         }
         .into(),
     }
