@@ -6,6 +6,7 @@ pub mod check;
 pub mod decl;
 pub mod expr;
 pub mod model;
+pub mod ops;
 pub mod plan;
 pub mod run;
 pub mod steps;

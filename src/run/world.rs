@@ -20,7 +20,11 @@ impl World for Context<'_> {
     }
 
     fn digest(&self, file: &FilePath) -> Result<Option<Digest>, String> {
-        let path = self.files.resolve(file).map_err(|error| error.to_string())?;
+        let import = (file.root == Root::Workspace).then(|| self.imports.get(&file.path)).flatten();
+        let path = match import {
+            Some(import) => import.clone(),
+            None => self.files.resolve(file).map_err(|error| error.to_string())?,
+        };
         match self.cache.digest_of(&path) {
             Ok((digest, _)) => Ok(Some(digest)),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
