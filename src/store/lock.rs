@@ -131,7 +131,7 @@ impl Lock {
         file.truncate(0)?;
         let text = serde_json::to_string(holder)
             .map_err(|error| DiskError::new("describe the holder of", path, error.into()))?;
-        file.put(format!("{text}\n").as_bytes())?;
+        file.write_bytes(format!("{text}\n").as_bytes())?;
         Ok((Lock { file }, dead))
     }
 
