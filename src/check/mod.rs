@@ -2,4 +2,3 @@
 
 pub mod conserve;
 pub mod schema;
-pub mod test;

@@ -1,5 +1,6 @@
 //! How an attempt ended: the full space, not just ok or error.
 
+use crate::expr::scope::ScopeError;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
@@ -77,6 +78,12 @@ impl Outcome {
     pub fn with_details(mut self, details: Vec<String>) -> Self {
         self.details = details;
         self
+    }
+}
+
+impl From<ScopeError> for Outcome {
+    fn from(error: ScopeError) -> Self {
+        Self::new(OutcomeKind::Input, error.to_string())
     }
 }
 

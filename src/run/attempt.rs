@@ -135,10 +135,10 @@ fn within(
     };
     let said = attempt(&mut work)?;
     let mut scope = work.scope;
-    let mut made = collect(bench, outs, scratch, &mut scope)?;
-    let counted = validate::conservation(bench.stage, &mut scope)?;
-    validate::checks(bench.stage, &mut scope)?;
-    let elements = counted.or_else(|| validate::streamed_items(bench.stage, &mut scope));
+    let mut made = collect(bench, outs, scratch, &scope)?;
+    let counted = validate::conservation(bench.stage, &scope)?;
+    validate::checks(bench.stage, &scope)?;
+    let elements = counted.or(items);
     let summary = match &bench.stage.summary {
         Some(program) => Some(validate::value(&mut scope, program)?),
         None => said.summary,
@@ -163,7 +163,7 @@ fn scope(bench: &Bench<'_>, found: &Surveyed) -> Result<Scope, Outcome> {
     }
     for (name, item) in &found.batch.items {
         if let Item::File(file) = item {
-            scope.insert_item(name, item.scope_value(), source(file)?, Format::of_path(file.path.as_str()));
+            scope.insert_file(&format!("{name}.data"), source(file)?, Format::of_path(file.path.as_str()));
         }
     }
     for resolved in &found.inputs {
@@ -196,10 +196,10 @@ fn scope(bench: &Bench<'_>, found: &Surveyed) -> Result<Scope, Outcome> {
 /// The schema of a table is that of one row, as the schema of NDJSON is that of one line.
 fn judge_input(bench: &Bench<'_>, schema: &crate::model::pipeline::Asset, source: &dyn Source, format: Format) -> Result<(), Outcome> {
     if matches!(format, Format::Json) {
-        return validate::file(bench.schemas, schema, source, None).map_err(|outcome| Outcome { kind: OutcomeKind::Schema, ..outcome });
+        return validate::file(bench.schemas, schema, source, None).map(|_| ());
     }
     let compiled = bench.schemas.get(schema)?;
-    let content = crate::expr::scope::read_content(source, format)
+    let content = crate::expr::scope::parse(&source.name(), source, format)
         .map_err(|error| Outcome::new(OutcomeKind::Input, error.to_string()))?;
     let rows = match content {
         Value::Array(rows) if matches!(format, Format::Csv | Format::Ndjson) => rows,
@@ -217,11 +217,12 @@ fn judge_input(bench: &Bench<'_>, schema: &crate::model::pipeline::Asset, source
 }
 
 /// The outputs, hashed and judged by their schemas, and in the scope.
-fn collect(bench: &Bench<'_>, outs: &ScratchOuts<'_>, scratch: &Scratch, scope: &mut Scope) -> Result<Vec<(Made, RelPath)>, Outcome> {
+fn collect(bench: &Bench<'_>, outs: &ScratchOuts<'_>, scratch: &Scratch, scope: &mut Scope) -> Result<(Vec<(Made, RelPath)>, Option<u64>), Outcome> {
     let failed = |name: &str, error: &dyn std::fmt::Display| {
         Outcome::new(OutcomeKind::Output, format!("output `{name}`: {error}"))
     };
     let mut made = Vec::new();
+    let mut items = None;
     for output in &bench.stage.outputs {
         let files = outs.files(&output.name).map_err(|error| failed(&output.name, &error))?;
         let skipped = bench.stage.steps.iter().any(|step| step.out == output.name && step.when.is_some());
@@ -234,7 +235,10 @@ fn collect(bench: &Bench<'_>, outs: &ScratchOuts<'_>, scratch: &Scratch, scope: 
             let shown = FilePath::workspace(file.clone());
             if let Some(schema) = &output.schema {
                 let source = Whole { shown: shown.to_string(), place };
-                validate::file(bench.schemas, schema, &source, output.stream.as_ref())?;
+                let counted = validate::file(bench.schemas, schema, &source, output.stream.as_ref())?;
+                if output.stream.is_some() {
+                    items = Some(items.unwrap_or(0) + counted);
+                }
             }
             let (digest, size) = scratch.made(&file).map_err(|error| failed(&output.name, &error))?;
             let from = scratch.in_workspace(&file);
@@ -244,7 +248,7 @@ fn collect(bench: &Bench<'_>, outs: &ScratchOuts<'_>, scratch: &Scratch, scope: 
             scope.absent(&output.name);
         }
     }
-    Ok(made)
+    Ok((made, items))
 }
 
 /// A file that is judged.

@@ -58,7 +58,7 @@ pub fn holds(keeper: &Keeper<'_>, stage: &Stage, found: &Surveyed, schemas: &Sch
     }
     for (name, item) in &found.batch.items {
         if let Item::File(file) = item {
-            scope.insert_item(name, item.scope_value(), source(file)?, Format::of_path(file.path.as_str()));
+            scope.insert_file(&format!("{name}.data"), source(file)?, Format::of_path(file.path.as_str()));
         }
     }
     for input in &found.inputs {
@@ -99,6 +99,6 @@ pub fn holds(keeper: &Keeper<'_>, stage: &Stage, found: &Surveyed, schemas: &Sch
             }
         }
     }
-    validate::conservation(stage, &mut scope)?;
-    validate::checks(stage, &mut scope)
+    validate::conservation(stage, &scope)?;
+    validate::checks(stage, &scope)
 }

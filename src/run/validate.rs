@@ -1,14 +1,14 @@
 //! Judges what was made: schemas, conservation, checks.
 
 use crate::base::source::Source;
-use crate::check::conserve::{Conservation, Tally};
+use crate::check::conserve::conserve;
 use crate::check::schema::{Schema, Violation};
 use crate::expr::scope::Scope;
 use crate::expr::select::Select;
 use crate::model::outcome::{Outcome, OutcomeKind};
 use crate::model::pipeline::Asset;
-use crate::model::stage::Stage;
-use serde_json::{Map, Value};
+use crate::model::stage::{Program, Stage};
+use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::BufReader;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -41,17 +41,26 @@ impl Schemas {
     }
 }
 
-/// Judges one file by a schema; `stream` names the array that is judged item by item.
+/// Judges one file by a schema; `stream` names the array that is judged item by item. Gives the number of its items.
 ///
 /// # Errors
 /// The violations, as an outcome.
-pub fn file(schemas: &Schemas, asset: &Asset, source: &dyn Source, stream: Option<&Select>) -> Result<(), Outcome> {
+pub fn file(
+    schemas: &Schemas,
+    asset: &Asset,
+    source: &dyn Source,
+    stream: Option<&Select>,
+) -> Result<u64, Outcome> {
     let schema = schemas.get(asset)?;
     let opened = source.open().map_err(|error| {
-        Outcome::new(OutcomeKind::Output, format!("`{}` cannot be read: {error}", source.name()))
+        let message = format!("`{}` cannot be read: {error}", source.name());
+        Outcome::new(OutcomeKind::Output, message)
     })?;
-    let violations = schema.validate_stream(BufReader::with_capacity(1 << 16, opened), stream, KEPT);
-    refuse(&source.name(), asset, &violations)
+    let found = schema
+        .validate_stream(BufReader::with_capacity(1 << 16, opened), stream, KEPT)
+        .map_err(|error| Outcome::new(OutcomeKind::Schema, error.to_string()))?;
+    refuse(&source.name(), asset, &found.violations)?;
+    Ok(found.items)
 }
 
 fn refuse(name: &str, asset: &Asset, violations: &[Violation]) -> Result<(), Outcome> {
@@ -71,51 +80,31 @@ fn refuse(name: &str, asset: &Asset, violations: &[Violation]) -> Result<(), Out
 ///
 /// # Errors
 /// What was lost, doubled or invented, as an outcome.
-pub fn conservation(stage: &Stage, scope: &mut Scope) -> Result<Option<u64>, Outcome> {
-    let Some(conserve) = &stage.conserve else {
+pub fn conservation(stage: &Stage, scope: &Scope) -> Result<Option<u64>, Outcome> {
+    let Some(conserve_of) = &stage.conserve else {
         return Ok(None);
     };
-    let mut tally = Tally::new();
-    let unreadable = |select: &Select, why: &dyn std::fmt::Display| {
-        Outcome::new(OutcomeKind::Conserve, format!("`{select}` cannot be counted: {why}"))
-    };
-    scope
-        .select(&conserve.input, &mut |key| {
-            tally.goes_in(&key);
-            Ok(())
-        })
-        .map_err(|error| unreadable(&conserve.input, &error))?;
-    let mut out = 0;
-    scope
-        .select(&conserve.output, &mut |key| {
-            tally.comes_out(&key);
-            out += 1;
-            Ok(())
-        })
-        .map_err(|error| unreadable(&conserve.output, &error))?;
-    if tally.holds() {
-        return Ok(Some(out));
+    let found = conserve::<Outcome>(
+        &mut |each| scope.select(&conserve_of.input, &mut |key| each(&key)).map(|_| ()),
+        &mut |each| scope.select(&conserve_of.output, &mut |key| each(&key)).map(|_| ()),
+        &BTreeSet::new(),
+    )
+    .map_err(|outcome| Outcome { kind: OutcomeKind::Conserve, code: "CONSERVE".to_owned(), ..outcome })?;
+    if found.holds() {
+        return Ok(Some(found.came_out));
     }
-    let mut named = tally.differing();
-    for select in [&conserve.input, &conserve.output] {
-        let output = std::ptr::eq(select, &raw const conserve.output);
-        scope
-            .select(select, &mut |key| {
-                named.name(&key, output);
-                Ok(())
-            })
-            .map_err(|error| unreadable(select, &error))?;
-    }
-    let Conservation { lost, invented, doubled } = named.finish();
-    let mut parts = Vec::new();
-    let mut details = Vec::new();
-    for (what, keys) in [("lost", lost), ("invented", invented), ("doubled", doubled)] {
-        if keys.total > 0 {
-            parts.push(format!("{} {what}", keys.total));
-            details.extend(keys.first.iter().map(|key| format!("{what}: {key}")));
-        }
-    }
-    let message = format!("what goes in does not come out: {} ({} → {})", parts.join(", "), conserve.input, conserve.output);
+    let details = [("lost", &found.lost), ("invented", &found.invented), ("doubled", &found.doubled)]
+        .into_iter()
+        .flat_map(|(what, keys)| keys.first.iter().map(move |key| format!("{what}: {key}")))
+        .collect();
+    let message = format!(
+        "{} went in, {} came out: {} ({} → {})",
+        found.went_in,
+        found.came_out,
+        found.message(),
+        conserve_of.input,
+        conserve_of.output
+    );
     Err(Outcome::new(OutcomeKind::Conserve, message).with_details(details))
 }
 
@@ -123,20 +112,17 @@ pub fn conservation(stage: &Stage, scope: &mut Scope) -> Result<Option<u64>, Out
 ///
 /// # Errors
 /// The first that is not true, with its declared error.
-pub fn checks(stage: &Stage, scope: &mut Scope) -> Result<(), Outcome> {
+pub fn checks(stage: &Stage, scope: &Scope) -> Result<(), Outcome> {
     for check in &stage.checks {
-        let (input, vars) = program_scope(scope, &check.test)?;
-        let verdict = check.test.jq.one(input, &vars);
-        let failed = match verdict {
+        let failed = match value(scope, &check.test) {
             Ok(Value::Bool(true)) => continue,
             Ok(Value::Bool(false)) => None,
             Ok(other) => Some(format!("it gave {other}, where true or false was expected")),
-            Err(error) => Some(error.to_string()),
+            Err(outcome) => Some(outcome.message),
         };
         let message = match &check.message {
             Some(template) => {
-                let names = template.mentions().roots();
-                let values = scope.value_for(&names).map_err(|error| Outcome::new(OutcomeKind::Check, error.to_string()))?;
+                let values = scope.context_of(template)?;
                 template.render(&values).unwrap_or_else(|error| error.to_string())
             }
             None => format!("`{}` is not true", check.test.source.trim()),
@@ -153,30 +139,8 @@ pub fn checks(stage: &Stage, scope: &mut Scope) -> Result<(), Outcome> {
 ///
 /// # Errors
 /// When it fails.
-pub fn value(scope: &mut Scope, program: &crate::model::stage::Program) -> Result<Value, Outcome> {
-    let (input, vars) = program_scope(scope, program)?;
+pub fn value(scope: &Scope, program: &Program) -> Result<Value, Outcome> {
+    let input = scope.input_of(&program.jq)?;
+    let vars = scope.vars_of(&program.jq)?;
     program.jq.one(input, &vars).map_err(|error| Outcome::new(OutcomeKind::Parse, error.to_string()))
-}
-
-fn program_scope(scope: &mut Scope, program: &crate::model::stage::Program) -> Result<(Value, Vec<Value>), Outcome> {
-    let names: &BTreeSet<String> = program.jq.names();
-    let found = scope.value_for(names).map_err(|error| Outcome::new(OutcomeKind::Parse, error.to_string()))?;
-    let Value::Object(found) = found else {
-        return Ok((Value::Object(Map::new()), Vec::new()));
-    };
-    let vars = program.values(&found);
-    Ok((Value::Object(found), vars))
-}
-
-/// Counts the items of an output that is declared with `stream`.
-pub fn streamed_items(stage: &Stage, scope: &mut Scope) -> Option<u64> {
-    let output = stage.outputs.iter().find(|output| output.stream.is_some())?;
-    let stream = output.stream.as_ref()?;
-    let select = Select::of_name(&output.name).then(stream).list();
-    let mut count = 0;
-    let counted = scope.select(&select, &mut |_| {
-        count += 1;
-        Ok(())
-    });
-    counted.ok().map(|()| count)
 }

@@ -4,14 +4,14 @@ use super::context::Context;
 use crate::base::digest::Digest;
 use crate::base::glob::Glob;
 use crate::base::path::{FilePath, RelPath, Root};
-use crate::expr::scope::{Format, read_content};
+use crate::expr::scope::{self, Format};
 use crate::plan::world::World;
 use serde_json::Value;
 
 impl World for Context<'_> {
     fn content(&self, file: &FilePath, format: Format) -> Result<Value, String> {
         let source = self.files.source(file).map_err(|error| error.to_string())?;
-        read_content(&*source, format).map_err(|error| error.to_string())
+        scope::parse(&source.name(), &*source, format).map_err(|error| error.to_string())
     }
 
     fn matches(&self, root: Root, pattern: &str) -> Result<Vec<RelPath>, String> {

@@ -61,7 +61,7 @@ pub fn ask(work: &mut Work<'_>, out: &str, agent: &str, schema: Option<&Asset>, 
     let elements = Select::parse(".elements[]").map_err(|error| failed(&error))?;
     let opened = source.open().map_err(|error| failed(&error))?;
     elements
-        .read(BufReader::with_capacity(1 << 16, opened), &mut |element| {
+        .read(BufReader::with_capacity(1 << 16, opened), &mut |element| -> Result<(), String> {
             let answer = asked.get(position).and_then(|&index| answers.get(index));
             let answer = answer.ok_or_else(|| format!("/elements/{position} belongs to no question"))?;
             let record = join(answer, element, result, &mut scope)?;
@@ -88,7 +88,7 @@ fn join(answer: &Value, element: Value, result: Option<&Program>, scope: &mut Ma
 
 /// The file that `split` wrote: the item of the batch.
 fn batch_file(work: &Work<'_>) -> Result<Arc<dyn Source>, Outcome> {
-    let files = work.stage.each.iter().filter_map(|each| work.scope.source(&each.name));
+    let files = work.stage.each.iter().filter_map(|each| work.scope.source(&format!("{}.data", each.name)));
     let inputs = work.stage.inputs.iter().filter_map(|input| work.scope.source(&input.name));
     files.chain(inputs).next().ok_or_else(|| {
         input_failure(work.name, "`questions = true` reads a batch that `split` wrote: give the stage an [each.NAME] with `path`")
@@ -101,7 +101,7 @@ fn read_questions(source: &dyn Source) -> Result<Vec<Question>, Outcome> {
     let mut questions = Vec::new();
     let select = Select::parse(".questions[]").map_err(|error| failed(&error))?;
     select
-        .read(BufReader::with_capacity(1 << 16, opened), &mut |value| {
+        .read(BufReader::with_capacity(1 << 16, opened), &mut |value| -> Result<(), String> {
             questions.push(serde_json::from_value::<Question>(value).map_err(|error| error.to_string())?);
             Ok(())
         })

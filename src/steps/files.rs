@@ -7,7 +7,6 @@ use crate::base::source::Source;
 use crate::model::outcome::Outcome;
 use crate::model::pipeline::Asset;
 use crate::model::step::TemplateFile;
-use serde_json::Value;
 use std::io::{self, Read, Write};
 use std::sync::Arc;
 
@@ -43,9 +42,8 @@ pub fn copy(work: &mut Work<'_>, out: &str, input: &str) -> StepResult {
 /// # Errors
 /// When a name is missing or an input cannot be read.
 pub fn render(work: &mut Work<'_>, out: &str, file: &TemplateFile) -> StepResult {
-    let names = file.template.mentions().roots();
-    let scope = values::named(work, &names)?;
-    let text = file.template.render(&Value::Object(scope)).map_err(parse_failure)?;
+    let scope = work.scope.context_of(&file.template)?;
+    let text = file.template.render(&scope).map_err(parse_failure)?;
     put(work, out, text.as_bytes())?;
     Ok(Said::default())
 }
@@ -77,7 +75,8 @@ pub fn document(work: &mut Work<'_>, out: &str, input: &str) -> StepResult {
     let read = source.open().and_then(|mut file| file.read_to_string(&mut text));
     read.map_err(|error| input_failure(&source.name(), error))?;
     let title = text.lines().find_map(|line| line.strip_prefix("# ")).map_or_else(|| stem(&source.name()).to_owned(), str::to_owned);
-    let info = pdf::PdfInfo { title, date: today(work) };
+    let version = work.base.get("milepost").and_then(|milepost| milepost.get("version")?.as_str()).unwrap_or_default();
+    let info = pdf::PdfInfo { title, date: today(work), producer: format!("milepost {version}"), ..pdf::PdfInfo::default() };
     let bytes = pdf::markdown_to_pdf(&text, &info).map_err(parse_failure)?;
     put(work, out, &bytes)?;
     Ok(Said::default())
@@ -88,12 +87,22 @@ pub fn document(work: &mut Work<'_>, out: &str, input: &str) -> StepResult {
 /// # Errors
 /// When the workbook's file is wrong or an input cannot be read.
 pub fn workbook(work: &mut Work<'_>, out: &str, form: &Asset) -> StepResult {
-    let failed = |error: io::Error| output_failure(out, error);
     let form = xlsx::Workbook::parse(form.path.as_str(), &form.text).map_err(parse_failure)?;
-    let date = today(work);
-    let mut sink = work.outs.create(out, None).map_err(failed)?;
-    xlsx::write_workbook(&form, &mut work.scope, date, &mut sink).map_err(parse_failure)?;
-    sink.finish().map_err(failed)?;
+    let names = work.stage.scope_names();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    let compiled = form.compile(&names).map_err(parse_failure)?;
+    let scope = values::named(work, &compiled.names())?;
+    let title = work.base.get("workspace").and_then(|workspace| workspace.get("name")?.as_str()).unwrap_or_default();
+    let info = xlsx::XlsxInfo { title: title.to_owned(), date: today(work), scratch: Some(work.folder), rows_per_tab: None };
+    let files = &work.scope;
+    let mut feed = xlsx::file_feed(|name: &str| {
+        let source = files.source(name).ok_or_else(|| io::Error::other("one file was expected"))?;
+        Ok(io::BufReader::with_capacity(1 << 16, source.open()?))
+    });
+    let mut bytes = io::Cursor::new(Vec::new());
+    xlsx::write_workbook(&compiled, &scope, &mut feed, &info, &mut bytes).map_err(parse_failure)?;
+    drop(feed);
+    put(work, out, bytes.get_ref())?;
     Ok(Said::default())
 }
 

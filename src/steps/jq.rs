@@ -28,13 +28,12 @@ pub fn jq(work: &mut Work<'_>, out: &str, program: &Program, stream: Option<&Sel
 /// Runs a program whose records come by `inputs`. jq pulls and a file is read by pushing, so a thread reads ahead a little.
 fn streamed(work: &mut Work<'_>, program: &Program, select: &Select) -> Result<Value, Outcome> {
     let name = select.first();
-    let (input, vars) = values::scope_without(work, program, name)?;
+    let (input, vars) = values::scope_of(work, program)?;
     let sources = work
         .scope
         .sources(name)
         .ok_or_else(|| input_failure(name, "`stream` reads input files or what an earlier step made"))?;
-    let rest = if work.scope.is_list(name) { select.rest().items() } else { Some(select.rest()) };
-    let rest = rest.ok_or_else(|| parse_failure(format!("`{select}`: `{name}` is a list of files: write `.{name}[]…`")))?;
+    let rest = values::within(work, select)?;
     let (sender, receiver) = std::sync::mpsc::sync_channel::<Result<Value, String>>(256);
     let found = std::thread::scope(|threads| {
         threads.spawn(move || {

@@ -3,10 +3,11 @@
 use super::command::{CommandSpec, Exit, Started, run_command};
 use super::values;
 use super::work::{Said, StepResult, Work, input_failure, output_failure, parse_failure};
+use crate::expr::mentions::Mentions;
 use crate::model::outcome::{Outcome, OutcomeKind};
 use crate::model::step::Text;
 use serde_json::{Map, Value};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 /// Bytes of a program's output that are shown with its failure.
@@ -82,14 +83,15 @@ pub fn command(
 
 /// What arguments see: as other steps do, but `paths` and the items' `path` are absolute.
 fn scope(work: &mut Work<'_>, arguments: &[Text]) -> Result<Value, Outcome> {
-    let mut names: BTreeSet<String> = BTreeSet::new();
+    let mut mentions = Mentions::default();
     for argument in arguments {
-        names.extend(argument.template.mentions().roots());
+        mentions.extend(argument.template.mentions());
     }
-    let wants_paths = names.remove("paths");
-    let mut scope = values::named(work, &names)?;
+    let wants_paths = mentions.has("paths");
+    let mut scope = values::named(work, mentions.dotted())?;
     for each in &work.stage.each {
-        if let (Some(source), Some(Value::Object(item))) = (work.scope.source(&each.name), scope.get_mut(&each.name)) {
+        let file = format!("{}.data", each.name);
+        if let (Some(source), Some(Value::Object(item))) = (work.scope.source(&file), scope.get_mut(&each.name)) {
             item.insert("path".into(), Value::from(source.path().display().to_string()));
         }
     }

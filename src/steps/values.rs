@@ -1,6 +1,7 @@
 //! The values that programs and templates of a step see: only the names that they mention, so that nothing else matters.
 
-use super::work::{Work, input_failure};
+use super::work::{Work, parse_failure};
+use crate::expr::select::Select;
 use crate::model::outcome::Outcome;
 use crate::model::stage::Program;
 use serde_json::{Map, Value};
@@ -10,36 +11,35 @@ use std::collections::BTreeSet;
 ///
 /// # Errors
 /// When the content of a name that it mentions cannot be read.
-pub fn scope_of(work: &mut Work<'_>, program: &Program) -> Result<(Value, Vec<Value>), Outcome> {
-    let names = program.jq.names().clone();
-    build(work, program, &names)
-}
-
-/// The same without the content of one name, which is read as a stream.
-///
-/// # Errors
-/// As [`scope_of`].
-pub fn scope_without(work: &mut Work<'_>, program: &Program, streamed: &str) -> Result<(Value, Vec<Value>), Outcome> {
-    let mut names = program.jq.names().clone();
-    names.remove(streamed);
-    build(work, program, &names)
-}
-
-fn build(work: &mut Work<'_>, program: &Program, names: &BTreeSet<String>) -> Result<(Value, Vec<Value>), Outcome> {
-    let scope = named(work, names)?;
-    let vars = program.values(&scope);
-    Ok((Value::Object(scope), vars))
+pub fn scope_of(work: &Work<'_>, program: &Program) -> Result<(Value, Vec<Value>), Outcome> {
+    let input = work.scope.input_of(&program.jq)?;
+    let vars = work.scope.vars_of(&program.jq)?;
+    Ok((input, vars))
 }
 
 /// The named part of the scope, as plain values.
 ///
 /// # Errors
 /// When a content cannot be read.
-pub fn named(work: &mut Work<'_>, names: &BTreeSet<String>) -> Result<Map<String, Value>, Outcome> {
-    match work.scope.value_for(names) {
-        Ok(Value::Object(scope)) => Ok(scope),
-        Ok(_) => Ok(Map::new()),
-        Err(error) => Err(input_failure(work.name, error)),
+pub fn named(work: &Work<'_>, names: &BTreeSet<String>) -> Result<Map<String, Value>, Outcome> {
+    match work.scope.value_for(names)? {
+        Value::Object(scope) => Ok(scope),
+        _ => Ok(Map::new()),
+    }
+}
+
+/// The path inside each file of the name that a path over the scope begins with: a list of files is entered by the path's
+/// first `[]`, in a single file the path goes on at once.
+///
+/// # Errors
+/// When the name is a list and the path does not enter it.
+pub fn within(work: &Work<'_>, select: &Select) -> Result<Select, Outcome> {
+    let name = select.first();
+    let rest = select.rest();
+    match (work.scope.is_list(name), rest.steps().first()) {
+        (false, _) => Ok(rest),
+        (true, Some(crate::expr::select::Step::Each)) => Ok(rest.rest()),
+        (true, _) => Err(parse_failure(format!("`{select}`: `{name}` is a list of files: write `.{name}[]…`"))),
     }
 }
 

@@ -4,6 +4,22 @@ use jiff::Timestamp;
 
 use crate::base::clock::Clock;
 
+/// Measures how long something takes.
+#[derive(Debug, Clone, Copy)]
+pub struct Stopwatch(std::time::Instant);
+
+impl Stopwatch {
+    /// Begins to measure.
+    pub fn start() -> Self {
+        Self(std::time::Instant::now())
+    }
+
+    /// How long it has been.
+    pub fn elapsed(&self) -> std::time::Duration {
+        self.0.elapsed()
+    }
+}
+
 /// The clock of this machine.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct SystemClock;

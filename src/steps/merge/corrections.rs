@@ -19,13 +19,11 @@ impl Corrections {
     ///
     /// # Errors
     /// When it cannot be read or a row lacks a column.
-    pub fn of(name: &str, scope: &mut Scope) -> Result<Self, Outcome> {
-        let names = BTreeSet::from([name.to_owned()]);
-        let mut value = scope.value_for(&names).map_err(|error| input_failure(name, error))?;
-        let rows = match value.get_mut(name).map(Value::take) {
-            None | Some(Value::Null) => return Ok(Self::default()),
-            Some(Value::Array(rows)) => rows,
-            Some(_) => return Err(input_failure(name, "a table with a row for each correction was expected")),
+    pub fn of(name: &str, scope: &Scope) -> Result<Self, Outcome> {
+        let rows = match scope.value(name)? {
+            Value::Null => return Ok(Self::default()),
+            Value::Array(rows) => rows,
+            _ => return Err(input_failure(name, "a table with a row for each correction was expected")),
         };
         let mut found = Self { name: name.to_owned(), ..Self::default() };
         for (number, row) in rows.into_iter().enumerate() {

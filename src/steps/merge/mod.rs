@@ -56,7 +56,7 @@ pub fn merge(
     let bound = key.jq.bind(&vars).map_err(parse_failure)?;
     let mut index = Index::read(work, records, &bound)?;
     let mut corrections = match corrections {
-        Some(name) => Corrections::of(name, &mut work.scope)?,
+        Some(name) => Corrections::of(name, &work.scope)?,
         None => Corrections::default(),
     };
     let sequence = index.sequence(work, order)?;
@@ -103,15 +103,15 @@ impl Index {
             input_failure(name, "`merge` reads records of input files or of what an earlier step made")
         })?;
         // A list of files is entered by the path's first `[]`; of a single file the path goes on at once.
-        let rest = if work.scope.is_list(name) { records.rest().items() } else { Some(records.rest()) };
-        let rest = rest.ok_or_else(|| parse_failure(format!("`{records}`: `{name}` is a list of files: write `.{name}[]…`")))?;
+        let rest = crate::steps::values::within(work, records)?;
         let mut index = Index { files, spots: Vec::new(), by_key: HashMap::new() };
         for file in 0..index.files.len() {
             let source = Arc::clone(&index.files[file]);
             let opened = source.open().map_err(|error| input_failure(&source.name(), error))?;
             let position = Rc::new(Cell::new(0));
             let reader = Counting { inner: BufReader::with_capacity(1 << 16, opened), read: Rc::clone(&position) };
-            rest.read_raw(reader, &mut |text| {
+            rest.read_raw(reader, &mut |text| -> Result<(), String> {
+                let text = text.get();
                 let record: Value = serde_json::from_str(text).map_err(|error| error.to_string())?;
                 let key = key.one(record).map_err(|error| error.to_string())?;
                 let key = key_text(&key).map_err(|outcome| outcome.message)?;
@@ -148,8 +148,8 @@ impl Index {
         let mut sequence = Vec::with_capacity(self.spots.len());
         let mut used = vec![false; self.spots.len()];
         work.scope
-            .select(order, &mut |key| {
-                let key = key_text(&key).map_err(|outcome| outcome.message)?;
+            .select(order, &mut |key| -> Result<(), Outcome> {
+                let key = key_text(&key)?;
                 if let Some((first, last)) = self.by_key.get_mut(&short(&key)) {
                     if !used[*first as usize] {
                         used[*first as usize] = true;
@@ -161,7 +161,7 @@ impl Index {
                 }
                 Ok(())
             })
-            .map_err(|error| input_failure("order", error))?;
+            ?;
         sequence.extend((0..self.spots.len() as u32).filter(|&spot| !used[spot as usize]));
         Ok(sequence)
     }

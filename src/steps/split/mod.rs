@@ -110,7 +110,8 @@ fn survey(source: &dyn Source, rest: &Select, question: Option<&Bound<'_>>) -> R
     let mut spots = Vec::new();
     let mut digests = Vec::new();
     let mut known: HashMap<Digest, u32> = HashMap::new();
-    rest.read_raw(reader, &mut |text| {
+    rest.items().read_raw(reader, &mut |text| -> Result<(), String> {
+        let text = text.get();
         let element: Value = serde_json::from_str(text).map_err(|error| error.to_string())?;
         let digest = Digest::of(ask(element, question)?.to_string());
         let index = *known.entry(digest).or_insert_with(|| {
