@@ -10,6 +10,8 @@ use serde_json::Value;
 
 use crate::base::digest::Digest;
 use crate::expr::place::excerpt;
+use crate::expr::scope::{Scope, ScopeError};
+use crate::expr::select::Select;
 
 /// How many keys of each kind are named.
 const NAMED: usize = 20;
@@ -150,6 +152,26 @@ pub fn conserve<E>(
     Ok(result)
 }
 
+/// Compares the keys at two plain paths over a scope; their files are read as streams.
+///
+/// # Errors
+/// A path that does not fit, or a file that cannot be read.
+pub fn of_scope(
+    scope: &Scope,
+    went_in: &Select,
+    came_out: &Select,
+    failed: &BTreeSet<String>,
+) -> Result<Conservation, ScopeError> {
+    let read = |select: &Select, each: &mut dyn FnMut(&Value) -> Result<(), ScopeError>| {
+        scope.select(select, &mut |key| each(&key)).map(|_| ())
+    };
+    conserve(
+        &mut |each| read(went_in, each),
+        &mut |each| read(came_out, each),
+        failed,
+    )
+}
+
 /// A key as it is named: a string as it is, anything else as JSON.
 pub fn name(key: &Value) -> String {
     key.as_str().map_or_else(|| key.to_string(), str::to_owned)
@@ -283,6 +305,31 @@ mod tests {
         let found = run(&many, &[], &[]);
         assert_eq!((found.lost.total, found.lost.first.len()), (1000, NAMED));
         assert_eq!(found.message(), "1000 lost: k0, k1, k2, k3, k4, …");
+    }
+
+    #[test]
+    fn reads_a_scope() {
+        let mut scope = Scope::new();
+        scope.insert_value("batch", json!({"elements": [{"id": "a"}, {"id": "b"}]}));
+        scope.insert_value("out", json!([{"id": "b"}]));
+        let path = |text: &str| Select::parse(text).unwrap();
+        let none = BTreeSet::new();
+        let found = of_scope(
+            &scope,
+            &path(".batch.elements[].id"),
+            &path(".out[].id"),
+            &none,
+        )
+        .unwrap();
+        assert_eq!(found.message(), "1 lost: a");
+        let error = of_scope(
+            &scope,
+            &path(".batch.elements[].id"),
+            &path(".out[].x"),
+            &none,
+        )
+        .unwrap_err();
+        assert_eq!(error.to_string(), "out: /0 has no `x`");
     }
 
     #[test]

@@ -334,3 +334,38 @@ proptest! {
         prop_assert_eq!(streamed.items as usize, items.len());
     }
 }
+
+#[test]
+fn compiles_every_sketched_schema() {
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/sketches");
+    let Ok(systems) = std::fs::read_dir(&root) else {
+        eprintln!("skipped: ../shared is not here");
+        return;
+    };
+    let mut faults = Vec::new();
+    for system in systems.flatten() {
+        let read = |path: &str| std::fs::read_to_string(system.path().join(path)).ok();
+        for file in std::fs::read_dir(system.path().join("schemas"))
+            .into_iter()
+            .flatten()
+            .flatten()
+        {
+            let name = format!("schemas/{}", file.file_name().display());
+            match Schema::compile(&name, &read(&name).unwrap(), &read) {
+                Err(error) => faults.push(error.to_string()),
+                Ok(schema)
+                    if name == "schemas/parsed.schema.json" && system.file_name() == "ifc" =>
+                {
+                    faults.extend(
+                        schema
+                            .check_stream(&Select::parse(".elements").unwrap())
+                            .err()
+                            .map(|e| e.to_string()),
+                    );
+                }
+                Ok(_) => {}
+            }
+        }
+    }
+    assert_eq!(faults, Vec::<String>::new());
+}
