@@ -94,7 +94,10 @@ mod tests {
         let base = Duration::from_secs(1);
         for (failed, least) in [(1, 1), (2, 2), (3, 4), (7, 60), (40, 60)] {
             let wait = backoff(base, failed, "classify/batch_1");
-            assert!(wait >= base * least && wait <= (base * least).mul_f64(1.2), "{failed}: {wait:?}");
+            assert!(
+                wait >= base * least && wait <= (base * least).mul_f64(1.2),
+                "{failed}: {wait:?}"
+            );
         }
     }
 }

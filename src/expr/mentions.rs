@@ -27,7 +27,10 @@ impl Mentions {
 
     /// The top-level names.
     pub fn roots(&self) -> BTreeSet<String> {
-        self.0.iter().map(|dotted| first(dotted).to_owned()).collect()
+        self.0
+            .iter()
+            .map(|dotted| first(dotted).to_owned())
+            .collect()
     }
 
     /// Whether anything at or below the top-level name is mentioned.

@@ -191,7 +191,9 @@ impl Scope {
     pub fn sources(&self, name: &str) -> Option<Vec<Arc<dyn Source>>> {
         match self.entry(name)? {
             Entry::File(file) => Some(vec![Arc::clone(&file.source)]),
-            Entry::Files(files) => Some(files.iter().map(|file| Arc::clone(&file.source)).collect()),
+            Entry::Files(files) => {
+                Some(files.iter().map(|file| Arc::clone(&file.source)).collect())
+            }
             Entry::Value(_) | Entry::Absent => None,
         }
     }

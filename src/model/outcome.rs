@@ -5,7 +5,19 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 
 /// The kinds of failure that `[errors]` can name.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Serialize,
+    Deserialize,
+    schemars::JsonSchema,
+)]
 #[serde(rename_all = "snake_case")]
 pub enum OutcomeKind {
     /// A `[[check]]` was not true.
@@ -70,7 +82,12 @@ pub struct Outcome {
 impl Outcome {
     /// An outcome that carries the kind's own name as code.
     pub fn new(kind: OutcomeKind, message: impl Into<String>) -> Self {
-        Self { kind, code: kind.name().to_uppercase(), message: message.into(), details: Vec::new() }
+        Self {
+            kind,
+            code: kind.name().to_uppercase(),
+            message: message.into(),
+            details: Vec::new(),
+        }
     }
 
     /// The same with details.

@@ -3,8 +3,8 @@
 use super::pipeline::Asset;
 use super::policy::Policy;
 use super::step::Step;
-use crate::base::path::{FilePath, PathError, RelPath, Root};
 use crate::base::duration::parse_duration;
+use crate::base::path::{FilePath, PathError, RelPath, Root};
 use crate::expr::jq::{Jq, JqError};
 use crate::expr::scope::Format;
 use crate::expr::select::Select;
@@ -89,7 +89,15 @@ impl Stage {
 }
 
 /// Names that every scope has.
-pub const FIXED_NAMES: [&str; 7] = ["params", "env", "workspace", "paths", "digests", "agents", "milepost"];
+pub const FIXED_NAMES: [&str; 7] = [
+    "params",
+    "env",
+    "workspace",
+    "paths",
+    "digests",
+    "agents",
+    "milepost",
+];
 
 /// A jq program, inline or in a file of its own.
 #[derive(Clone)]
@@ -107,7 +115,10 @@ pub struct Program {
 impl Program {
     /// The values of its variables, in order: what a scope lacks is null.
     pub fn values(&self, scope: &Map<String, Value>) -> Vec<Value> {
-        self.vars.iter().map(|name| scope.get(name).cloned().unwrap_or(Value::Null)).collect()
+        self.vars
+            .iter()
+            .map(|name| scope.get(name).cloned().unwrap_or(Value::Null))
+            .collect()
     }
 
     /// All values that it gives.
@@ -171,7 +182,9 @@ impl PathTemplate {
             if !pattern.ends_with('*') {
                 pattern.push('*');
             }
-            rest = rest[start..].find("}}").map_or("", |end| &rest[start + end + 2..]);
+            rest = rest[start..]
+                .find("}}")
+                .map_or("", |end| &rest[start + end + 2..]);
         }
         pattern.push_str(rest);
         pattern.replace("**", "*")
@@ -221,9 +234,18 @@ impl Templated<u64> {
         match self {
             Templated::Fixed(number) => Ok(*number),
             Templated::Template(template) => {
-                let value = template.render_value(&Value::Object(scope.clone())).map_err(|error| error.to_string())?;
-                let number = value.as_u64().or_else(|| value.as_str().and_then(|text| text.parse().ok()));
-                number.ok_or_else(|| format!("`{}` gave {value}: a whole number was expected", template.name()))
+                let value = template
+                    .render_value(&Value::Object(scope.clone()))
+                    .map_err(|error| error.to_string())?;
+                let number = value
+                    .as_u64()
+                    .or_else(|| value.as_str().and_then(|text| text.parse().ok()));
+                number.ok_or_else(|| {
+                    format!(
+                        "`{}` gave {value}: a whole number was expected",
+                        template.name()
+                    )
+                })
             }
         }
     }
@@ -238,7 +260,9 @@ impl Templated<Duration> {
         match self {
             Templated::Fixed(duration) => Ok(*duration),
             Templated::Template(template) => {
-                let text = template.render(&Value::Object(scope.clone())).map_err(|error| error.to_string())?;
+                let text = template
+                    .render(&Value::Object(scope.clone()))
+                    .map_err(|error| error.to_string())?;
                 parse_duration(&text).map_err(|error| error.to_string())
             }
         }

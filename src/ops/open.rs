@@ -1,14 +1,14 @@
 //! Opens a project and one of its workspaces, for reading.
 
-use crate::decl::{self, Problems, ProjectFiles, Warning};
+use crate::base::clock::Clock;
 use crate::base::path::{FilePath, RelPath};
+use crate::decl::{self, Problems, ProjectFiles, Warning};
+use crate::expr::template::{Template, is_template};
 use crate::model::pipeline::{Param, Pipeline};
 use crate::model::state::State;
 use crate::plan::machine::apply;
 use crate::plan::settings::Settings;
 use crate::run::context::Context;
-use crate::base::clock::Clock;
-use crate::expr::template::{Template, is_template};
 use crate::store::disk::Disk;
 use crate::store::files::Files;
 use crate::store::journal;
@@ -55,7 +55,9 @@ pub struct Request {
 #[derive(Debug, thiserror::Error)]
 pub enum OpsError {
     /// There is no project.
-    #[error("no `milepost.toml` in `{0}` or above: go to a project, name one with `-C DIR`, or make one with `milepost init`")]
+    #[error(
+        "no `milepost.toml` in `{0}` or above: go to a project, name one with `-C DIR`, or make one with `milepost init`"
+    )]
     NoProject(String),
     /// The declarations are wrong. They are shown with their places.
     #[error("the declarations are wrong")]
@@ -136,7 +138,9 @@ pub struct OnDisk {
 impl OnDisk {
     /// The files of the project in a folder.
     pub fn new(root: &Path) -> Self {
-        Self { root: root.to_owned() }
+        Self {
+            root: root.to_owned(),
+        }
     }
 }
 
@@ -151,7 +155,11 @@ impl ProjectFiles for OnDisk {
 
     fn list(&self, folder: &str) -> Vec<String> {
         let entries = std::fs::read_dir(self.root.join(folder));
-        let names = entries.into_iter().flatten().flatten().filter_map(|entry| entry.file_name().into_string().ok());
+        let names = entries
+            .into_iter()
+            .flatten()
+            .flatten()
+            .filter_map(|entry| entry.file_name().into_string().ok());
         let mut names: Vec<String> = names.filter(|name| !name.starts_with('.')).collect();
         names.sort();
         names
@@ -163,9 +171,15 @@ impl ProjectFiles for OnDisk {
 /// # Errors
 /// When there is none.
 pub fn find_project(folder: &Path) -> Result<PathBuf, OpsError> {
-    let from = folder.canonicalize().map_err(|error| OpsError::Usage(format!("`{}`: {error}", folder.display())))?;
-    let found = from.ancestors().find(|folder| folder.join(PROJECT_FILE).is_file());
-    found.map(Path::to_owned).ok_or_else(|| OpsError::NoProject(folder.display().to_string()))
+    let from = folder
+        .canonicalize()
+        .map_err(|error| OpsError::Usage(format!("`{}`: {error}", folder.display())))?;
+    let found = from
+        .ancestors()
+        .find(|folder| folder.join(PROJECT_FILE).is_file());
+    found
+        .map(Path::to_owned)
+        .ok_or_else(|| OpsError::NoProject(folder.display().to_string()))
 }
 
 /// Reads the declarations of the project in a folder.
@@ -223,20 +237,31 @@ fn take_setting(opened: &mut Opened, request: &Request, setting: &str) -> Result
         .split_once('=')
         .ok_or_else(|| OpsError::Usage(format!("`--set {setting}`: write `--set NAME=VALUE`")))?;
     if name == "today" {
-        let date: Date = text
-            .parse()
-            .map_err(|_| OpsError::Usage(format!("`--set today={text}`: write a date such as 2026-11-21")))?;
+        let date: Date = text.parse().map_err(|_| {
+            OpsError::Usage(format!(
+                "`--set today={text}`: write a date such as 2026-11-21"
+            ))
+        })?;
         opened.workspace.identity.today = date;
         return Ok(());
     }
     let Some(param) = opened.pipeline.param(name) else {
-        let known: Vec<&str> = opened.pipeline.params.iter().map(|param| param.name.as_str()).collect();
-        return Err(OpsError::Usage(format!("`--set {name}`: there is no parameter `{name}`; this project has {}", known.join(", "))));
+        let known: Vec<&str> = opened
+            .pipeline
+            .params
+            .iter()
+            .map(|param| param.name.as_str())
+            .collect();
+        return Err(OpsError::Usage(format!(
+            "`--set {name}`: there is no parameter `{name}`; this project has {}",
+            known.join(", ")
+        )));
     };
     let value = match &param.file {
         Some(file) => {
             let folder = file.path.parent();
-            let (place, import) = file_setting(opened, request, folder.as_ref(), file.base.as_deref(), text)?;
+            let (place, import) =
+                file_setting(opened, request, folder.as_ref(), file.base.as_deref(), text)?;
             if let Some(import) = import {
                 opened.imports.insert(place.clone(), import);
             }
@@ -258,22 +283,38 @@ fn file_setting(
 ) -> Result<(RelPath, Option<PathBuf>), OpsError> {
     let wrong = |why: String| OpsError::Usage(format!("`{text}`: {why}"));
     if let Ok(path) = RelPath::parse(text)
-        && opened.files.exists(&FilePath::workspace(path.clone())).unwrap_or(false)
+        && opened
+            .files
+            .exists(&FilePath::workspace(path.clone()))
+            .unwrap_or(false)
     {
         return Ok((path, None));
     }
     let root = match base {
-        Some(base) => opened.project.join(base.strip_prefix("project:").unwrap_or(base)),
+        Some(base) => opened
+            .project
+            .join(base.strip_prefix("project:").unwrap_or(base)),
         None => request.folder.clone(),
     };
-    let from = root.join(text).canonicalize().map_err(|error| wrong(error.to_string()))?;
-    if base.is_some() && !from.starts_with(root.canonicalize().map_err(|error| wrong(error.to_string()))?) {
+    let from = root
+        .join(text)
+        .canonicalize()
+        .map_err(|error| wrong(error.to_string()))?;
+    if base.is_some()
+        && !from.starts_with(
+            root.canonicalize()
+                .map_err(|error| wrong(error.to_string()))?,
+        )
+    {
         return Err(wrong(format!("it lies outside `{}`", root.display())));
     }
     if !from.is_file() {
         return Err(wrong("a file was expected".to_owned()));
     }
-    let name = from.file_name().and_then(|name| name.to_str()).ok_or_else(|| wrong("its name is no UTF-8".to_owned()))?;
+    let name = from
+        .file_name()
+        .and_then(|name| name.to_str())
+        .ok_or_else(|| wrong("its name is no UTF-8".to_owned()))?;
     let place = match folder {
         Some(folder) => folder.join(name),
         None => RelPath::parse(name),
@@ -283,12 +324,26 @@ fn file_setting(
 
 /// A value of the same type as the parameter's default.
 fn typed(param: &Param, text: &str) -> Result<Value, OpsError> {
-    let wrong = |kind: &str| OpsError::Usage(format!("`--set {}={text}`: {kind} was expected, as its default is", param.name));
+    let wrong = |kind: &str| {
+        OpsError::Usage(format!(
+            "`--set {}={text}`: {kind} was expected, as its default is",
+            param.name
+        ))
+    };
     match &param.default {
-        Value::Bool(_) => text.parse().map(Value::Bool).map_err(|_| wrong("true or false")),
+        Value::Bool(_) => text
+            .parse()
+            .map(Value::Bool)
+            .map_err(|_| wrong("true or false")),
         Value::Number(default) => match serde_json::from_str(text) {
-            Ok(Value::Number(number)) if number.is_i64() || number.is_u64() || default.is_f64() => Ok(Value::Number(number)),
-            _ => Err(wrong(if default.is_f64() { "a number" } else { "a whole number" })),
+            Ok(Value::Number(number)) if number.is_i64() || number.is_u64() || default.is_f64() => {
+                Ok(Value::Number(number))
+            }
+            _ => Err(wrong(if default.is_f64() {
+                "a number"
+            } else {
+                "a whole number"
+            })),
         },
         Value::Array(_) => match serde_json::from_str(text) {
             Ok(list @ Value::Array(_)) => Ok(list),
@@ -316,7 +371,10 @@ fn settle(opened: &mut Opened, request: &Request) -> Result<(), OpsError> {
     .collect();
     let scope = json!({ "workspace": workspace });
     for param in &opened.pipeline.params {
-        let kept = opened.set.get(&param.name).or_else(|| identity.params.get(&param.name));
+        let kept = opened
+            .set
+            .get(&param.name)
+            .or_else(|| identity.params.get(&param.name));
         let value = match kept {
             Some(value) => value.clone(),
             None => default(param, &scope)?,
@@ -332,13 +390,27 @@ fn settle(opened: &mut Opened, request: &Request) -> Result<(), OpsError> {
             Some((name, other)) => (Some(name), other),
             None => (None, agent.as_str()),
         };
-        for name in name.into_iter().chain(name.is_none().then_some(()).into_iter().flat_map(|()| opened.pipeline.agents.keys().map(String::as_str))) {
-            if let Some(missing) = [name, other].into_iter().find(|name| !opened.pipeline.agents.contains_key(*name)) {
+        for name in name.into_iter().chain(
+            name.is_none()
+                .then_some(())
+                .into_iter()
+                .flat_map(|()| opened.pipeline.agents.keys().map(String::as_str)),
+        ) {
+            if let Some(missing) = [name, other]
+                .into_iter()
+                .find(|name| !opened.pipeline.agents.contains_key(*name))
+            {
                 let known: Vec<&str> = opened.pipeline.agents.keys().map(String::as_str).collect();
-                let message = format!("`--agent {agent}`: there is no agent `{missing}`; this project has {}", known.join(", "));
+                let message = format!(
+                    "`--agent {agent}`: there is no agent `{missing}`; this project has {}",
+                    known.join(", ")
+                );
                 return Err(OpsError::Usage(message));
             }
-            opened.settings.agents.insert(name.to_owned(), other.to_owned());
+            opened
+                .settings
+                .agents
+                .insert(name.to_owned(), other.to_owned());
         }
     }
     opened.settings.workspace = workspace;
@@ -348,8 +420,11 @@ fn settle(opened: &mut Opened, request: &Request) -> Result<(), OpsError> {
 fn default(param: &Param, scope: &Value) -> Result<Value, OpsError> {
     match &param.default {
         Value::String(text) if is_template(text) => {
-            let template = Template::compile(&param.name, text).map_err(|error| OpsError::Usage(error.to_string()))?;
-            template.render_value(scope).map_err(|error| OpsError::Usage(error.to_string()))
+            let template = Template::compile(&param.name, text)
+                .map_err(|error| OpsError::Usage(error.to_string()))?;
+            template
+                .render_value(scope)
+                .map_err(|error| OpsError::Usage(error.to_string()))
         }
         other => Ok(other.clone()),
     }
@@ -369,9 +444,13 @@ pub fn state(layout: &Layout) -> Result<State, OpsError> {
 /// # Errors
 /// When a manifest is damaged, or the records cannot follow.
 pub fn replay(layout: &Layout, records: &[crate::model::event::Record]) -> Result<State, OpsError> {
-    let mut state = State { stages: manifest::read_all(layout)?, ..State::default() };
+    let mut state = State {
+        stages: manifest::read_all(layout)?,
+        ..State::default()
+    };
     for record in records {
-        apply(&mut state, &record.run_id, &record.event).map_err(crate::run::engine::RunError::from)?;
+        apply(&mut state, &record.run_id, &record.event)
+            .map_err(crate::run::engine::RunError::from)?;
     }
     Ok(state)
 }

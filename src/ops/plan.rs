@@ -3,7 +3,6 @@
 use super::open::{OpsError, Request, open, state};
 use super::run::{Wanted, selection};
 use crate::base::digest::Digest;
-use crate::decl::Warning;
 use crate::model::fingerprint::Change;
 use crate::model::reason::{Condition, Reason};
 use crate::plan::decide::Decision;
@@ -149,16 +148,23 @@ pub fn plan(request: &Request, wanted: &Wanted) -> Result<Plan, OpsError> {
             stages.push(line);
             continue;
         }
-        let blocked = lineage::upstream(&opened.pipeline, stage).into_iter().find(|up| {
-            !selection.wants_stage(&opened.pipeline, up)
-                && known.stages.get(&up.name).is_none_or(|known| known.status.is_none())
-        });
+        let blocked = lineage::upstream(&opened.pipeline, stage)
+            .into_iter()
+            .find(|up| {
+                !selection.wants_stage(&opened.pipeline, up)
+                    && known
+                        .stages
+                        .get(&up.name)
+                        .is_none_or(|known| known.status.is_none())
+            });
         if let Some(up) = blocked {
             line.problem = Some(format!("stage `{}` is not complete", up.name));
             stages.push(line);
             continue;
         }
-        match survey(&ctx, stage, &known, &pending, &|batch| wish(&selection, stage, batch)) {
+        match survey(&ctx, stage, &known, &pending, &|batch| {
+            wish(&selection, stage, batch)
+        }) {
             Err(why) => line.problem = Some(why),
             Ok(found) => {
                 line.certain = found.certain;
@@ -167,26 +173,40 @@ pub fn plan(request: &Request, wanted: &Wanted) -> Result<Plan, OpsError> {
                     let key = batch.batch.key;
                     match batch.decision {
                         Ok(Decision::Will(reasons)) => {
-                            let failed = reasons.iter().any(|reason| matches!(reason, Reason::Failed { .. }));
-                            let wanted = selection.wants_batch(&stage.name, &key) && (!selection.failed || failed);
+                            let failed = reasons
+                                .iter()
+                                .any(|reason| matches!(reason, Reason::Failed { .. }));
+                            let wanted = selection.wants_batch(&stage.name, &key)
+                                && (!selection.failed || failed);
                             let room = budget.is_none_or(|left| left > 0);
                             if wanted && room {
                                 budget = budget.map(|left| left - 1);
-                                line.will.push(Will { batch: key, reasons });
+                                line.will.push(Will {
+                                    batch: key,
+                                    reasons,
+                                });
                             } else {
                                 line.left += 1;
                             }
                         }
                         Ok(Decision::Reused) => line.reused += 1,
-                        Ok(Decision::May(conditions)) => line.may.push(May { batch: key, conditions }),
-                        Ok(Decision::Judge(changes)) => line.judge.push(Judge { batch: key, changes }),
-                        Ok(Decision::Altered(files)) => line.altered.extend(files.into_iter().map(|file| Altered {
-                            batch: key.clone(),
-                            path: file.path.to_string(),
-                            recorded: file.recorded,
-                            found: file.found,
-                            pinned: file.pinned,
-                        })),
+                        Ok(Decision::May(conditions)) => line.may.push(May {
+                            batch: key,
+                            conditions,
+                        }),
+                        Ok(Decision::Judge(changes)) => line.judge.push(Judge {
+                            batch: key,
+                            changes,
+                        }),
+                        Ok(Decision::Altered(files)) => {
+                            line.altered.extend(files.into_iter().map(|file| Altered {
+                                batch: key.clone(),
+                                path: file.path.to_string(),
+                                recorded: file.recorded,
+                                found: file.found,
+                                pinned: file.pinned,
+                            }))
+                        }
                         Err(why) => line.missing.push(Missing { batch: key, why }),
                     }
                 }

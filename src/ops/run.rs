@@ -44,7 +44,8 @@ pub struct Wanted {
 /// When a stage is not declared.
 pub fn selection(opened: &Opened, wanted: &Wanted) -> Result<Selection, OpsError> {
     let usage = |error: &dyn std::fmt::Display| OpsError::Usage(error.to_string());
-    let parse = |text: &String| Target::parse(&opened.pipeline, text).map_err(|error| usage(&error));
+    let parse =
+        |text: &String| Target::parse(&opened.pipeline, text).map_err(|error| usage(&error));
     let until = wanted.until.as_ref().map(parse).transpose()?;
     Ok(Selection {
         targets: wanted.targets.iter().map(parse).collect::<Result<_, _>>()?,
@@ -60,12 +61,18 @@ pub fn selection(opened: &Opened, wanted: &Wanted) -> Result<Selection, OpsError
 ///
 /// # Errors
 /// When there is no project, its declarations are wrong, another run has the workspace, or the disk fails.
-pub fn run(request: &Request, wanted: &Wanted, observer: &mut dyn Observer, stop: &StopFlag) -> Result<Report, OpsError> {
+pub fn run(
+    request: &Request,
+    wanted: &Wanted,
+    observer: &mut dyn Observer,
+    stop: &StopFlag,
+) -> Result<Report, OpsError> {
     let mut opened = open(request)?;
     let selection = selection(&opened, wanted)?;
     let now = opened.clock.now();
     opened.workspace.prepare(&opened.disk)?;
-    let run_id = new_id(now).map_err(|error| OpsError::World(format!("no random numbers: {error}")))?;
+    let run_id =
+        new_id(now).map_err(|error| OpsError::World(format!("no random numbers: {error}")))?;
     let holder = Holder::this(&run_id, now, &wanted.command);
     let layout = opened.workspace.layout.clone();
     let (lock, _) = Lock::take(&opened.disk, &layout.lock(), &holder)?;
@@ -74,11 +81,23 @@ pub fn run(request: &Request, wanted: &Wanted, observer: &mut dyn Observer, stop
     let today = opened.workspace.identity.today;
     let set = opened.set.clone();
     opened.workspace.update(&opened.disk, &set, Some(today))?;
-    opened.settings.workspace.insert("session_id".into(), opened.workspace.identity.session_id.clone().into());
+    opened.settings.workspace.insert(
+        "session_id".into(),
+        opened.workspace.identity.session_id.clone().into(),
+    );
     let session = opened.workspace.identity.session_id.clone();
-    let journal = Journal::open(&opened.disk, &layout, Arc::clone(&opened.clock), &session, &run_id)?;
+    let journal = Journal::open(
+        &opened.disk,
+        &layout,
+        Arc::clone(&opened.clock),
+        &session,
+        &run_id,
+    )?;
     if let Some(cut) = &journal.cut {
-        let what = format!("cut {} bytes of a record that was being written when the last run ended", cut.bytes);
+        let what = format!(
+            "cut {} bytes of a record that was being written when the last run ended",
+            cut.bytes
+        );
         observer.notice(Notice::Recovered { what: vec![what] });
     }
     let state = replay(&layout, &journal.records)?;
@@ -88,7 +107,16 @@ pub fn run(request: &Request, wanted: &Wanted, observer: &mut dyn Observer, stop
         grace: wanted.grace.unwrap_or(Duration::from_secs(5)),
         backoff: wanted.backoff.unwrap_or(Duration::from_secs(1)),
     };
-    let report = engine::run(opened.context(), state, journal, &selection, &options, &wanted.command, observer, stop);
+    let report = engine::run(
+        opened.context(),
+        state,
+        journal.journal,
+        &selection,
+        &options,
+        &wanted.command,
+        observer,
+        stop,
+    );
     // Only a cache: a run is not lost for it.
     let _ = opened.cache.save(&opened.disk);
     drop(lock);
@@ -109,7 +137,10 @@ fn import(opened: &Opened) -> Result<(), OpsError> {
 
 /// What programs of steps see of the environment, beside what they declare.
 fn usual_environment(all: &BTreeMap<String, String>) -> BTreeMap<String, String> {
-    ["PATH", "HOME", "LANG"].iter().filter_map(|name| Some(((*name).to_owned(), all.get(*name)?.clone()))).collect()
+    ["PATH", "HOME", "LANG"]
+        .iter()
+        .filter_map(|name| Some(((*name).to_owned(), all.get(*name)?.clone())))
+        .collect()
 }
 
 /// The exit code of a report: 0 complete, 1 a stage failed or a verdict said no, 3 partial or held, 5 altered, 130 interrupted.
@@ -123,7 +154,11 @@ pub fn exit_code(report: &Report) -> u8 {
         1
     } else if any(StageStatus::Partial) || any(StageStatus::Held) || any(StageStatus::Blocked) {
         3
-    } else if report.stages.iter().any(|stage| stage.verdict == Some(false)) {
+    } else if report
+        .stages
+        .iter()
+        .any(|stage| stage.verdict == Some(false))
+    {
         1
     } else {
         0

@@ -76,39 +76,61 @@ pub fn decide(found: &Found<'_>) -> Decision {
     if !alterations.is_empty() && found.wish == Wish::Needed {
         return Decision::Altered(alterations);
     }
-    let mut reasons: Vec<Reason> =
-        alterations.into_iter().map(|altered| Reason::Altered { path: altered.path }).collect();
+    let mut reasons: Vec<Reason> = alterations
+        .into_iter()
+        .map(|altered| Reason::Altered { path: altered.path })
+        .collect();
     if found.wish == Wish::Forced {
         reasons.push(Reason::Forced);
     }
     if let Some(Phase::Failed { outcome }) = found.known.map(|known| &known.phase) {
-        reasons.push(Reason::Failed { outcome: outcome.clone() });
+        reasons.push(Reason::Failed {
+            outcome: outcome.clone(),
+        });
     }
     let Some(record) = record else {
-        if !reasons.iter().any(|reason| matches!(reason, Reason::Failed { .. })) {
+        if !reasons
+            .iter()
+            .any(|reason| matches!(reason, Reason::Failed { .. }))
+        {
             reasons.push(Reason::NeverMade);
         }
         return Decision::Will(reasons);
     };
     if let Some(input) = &record.stale {
-        reasons.push(Reason::Stale { input: input.clone() });
+        reasons.push(Reason::Stale {
+            input: input.clone(),
+        });
     }
     if let Some(outcome) = &record.placeholder {
-        reasons.push(Reason::Failed { outcome: outcome.clone() });
+        reasons.push(Reason::Failed {
+            outcome: outcome.clone(),
+        });
     }
     for made in &record.outputs {
         if !found.on_disk.contains_key(&made.path) {
-            reasons.push(Reason::Deleted { path: made.path.clone() });
+            reasons.push(Reason::Deleted {
+                path: made.path.clone(),
+            });
         }
     }
-    let differing = changes(record.all_facts(&found.recorded_shared), found.shared.0.iter().chain(found.own.0.iter()));
-    let (judged, made): (Vec<_>, Vec<_>) = differing.into_iter().partition(|change| change.fact.kind.is_judged());
+    let differing = changes(
+        record.all_facts(&found.recorded_shared),
+        found.shared.0.iter().chain(found.own.0.iter()),
+    );
+    let (judged, made): (Vec<_>, Vec<_>) = differing
+        .into_iter()
+        .partition(|change| change.fact.kind.is_judged());
     reasons.extend(made.into_iter().map(Reason::Changed));
     if reasons.is_empty() {
         if !found.pending.is_empty() {
             return Decision::May(found.pending.clone());
         }
-        return if judged.is_empty() { Decision::Reused } else { Decision::Judge(judged) };
+        return if judged.is_empty() {
+            Decision::Reused
+        } else {
+            Decision::Judge(judged)
+        };
     }
     // A person's word holds until the batch would have to be made again: then it is their turn.
     if record.pin.is_some() && found.wish == Wish::Needed {
@@ -131,7 +153,12 @@ fn alterations(found: &Found<'_>, record: Option<&BatchRecord>) -> Vec<Alteratio
         if recorded.is_none() && !found.paths.contains(path) {
             continue;
         }
-        altered.push(Alteration { path: path.clone(), recorded, found: *digest, pinned: false });
+        altered.push(Alteration {
+            path: path.clone(),
+            recorded,
+            found: *digest,
+            pinned: false,
+        });
     }
     altered
 }
@@ -139,7 +166,12 @@ fn alterations(found: &Found<'_>, record: Option<&BatchRecord>) -> Vec<Alteratio
 fn pinned(record: &BatchRecord, found: &Found<'_>) -> Vec<Alteration> {
     let there = record.outputs.iter().filter_map(|made| {
         let digest = found.on_disk.get(&made.path)?;
-        Some(Alteration { path: made.path.clone(), recorded: Some(made.digest), found: *digest, pinned: true })
+        Some(Alteration {
+            path: made.path.clone(),
+            recorded: Some(made.digest),
+            found: *digest,
+            pinned: true,
+        })
     });
     there.collect()
 }

@@ -59,7 +59,9 @@ pub enum ExpandError {
         why: String,
     },
     /// Two batches would be known by one key.
-    #[error("stage `{stage}` has two batches known by `{key}`: give [each.{each}] a `key` that tells them apart")]
+    #[error(
+        "stage `{stage}` has two batches known by `{key}`: give [each.{each}] a `key` that tells them apart"
+    )]
     EqualKeys {
         /// The stage.
         stage: String,
@@ -74,25 +76,51 @@ pub enum ExpandError {
 ///
 /// # Errors
 /// When a file that items come from cannot be read, an expression fails, or two batches have one key.
-pub fn expand(stage: &Stage, base: &Map<String, Value>, state: &State, world: &dyn World, written: &dyn Fn(&str) -> bool) -> Result<Vec<Batch>, ExpandError> {
-    let mut batches = vec![Batch { key: String::new(), position: 0, items: Vec::new() }];
+pub fn expand(
+    stage: &Stage,
+    base: &Map<String, Value>,
+    state: &State,
+    world: &dyn World,
+    written: &dyn Fn(&str) -> bool,
+) -> Result<Vec<Batch>, ExpandError> {
+    let mut batches = vec![Batch {
+        key: String::new(),
+        position: 0,
+        items: Vec::new(),
+    }];
     for each in &stage.each {
-        let failed = |why| ExpandError::Each { stage: stage.name.clone(), each: each.name.clone(), why };
+        let failed = |why| ExpandError::Each {
+            stage: stage.name.clone(),
+            each: each.name.clone(),
+            why,
+        };
         let items = items(each, base, state, world, written).map_err(failed)?;
         let mut keyed = BTreeMap::new();
         for (key, _) in &items {
             if keyed.insert(key.clone(), ()).is_some() {
-                return Err(ExpandError::EqualKeys { stage: stage.name.clone(), each: each.name.clone(), key: key.clone() });
+                return Err(ExpandError::EqualKeys {
+                    stage: stage.name.clone(),
+                    each: each.name.clone(),
+                    key: key.clone(),
+                });
             }
         }
         batches = batches
             .iter()
             .flat_map(|batch| {
                 items.iter().map(|(key, item)| {
-                    let key = if batch.items.is_empty() { key.clone() } else { format!("{},{key}", batch.key) };
+                    let key = if batch.items.is_empty() {
+                        key.clone()
+                    } else {
+                        format!("{},{key}", batch.key)
+                    };
                     let mut all = batch.items.clone();
                     all.push((each.name.clone(), item.clone()));
-                    Batch { key, position: 0, items: all }
+                    Batch {
+                        key,
+                        position: 0,
+                        items: all,
+                    }
                 })
             })
             .collect();
@@ -103,7 +131,13 @@ pub fn expand(stage: &Stage, base: &Map<String, Value>, state: &State, world: &d
     Ok(batches)
 }
 
-fn items(each: &Each, base: &Map<String, Value>, state: &State, world: &dyn World, written: &dyn Fn(&str) -> bool) -> Result<Vec<(String, Item)>, String> {
+fn items(
+    each: &Each,
+    base: &Map<String, Value>,
+    state: &State,
+    world: &dyn World,
+    written: &dyn Fn(&str) -> bool,
+) -> Result<Vec<(String, Item)>, String> {
     let scope = Value::Object(base.clone());
     let found = match &each.source {
         EachSource::Path(path) => {
@@ -114,23 +148,35 @@ fn items(each: &Each, base: &Map<String, Value>, state: &State, world: &dyn Worl
         EachSource::From { file, select } => {
             let file = paths::render(file, &scope)?;
             let content = world.content(&file, Format::of_path(file.path.as_str()))?;
-            let values = select.all(content, base).map_err(|error| error.to_string())?;
+            let values = select
+                .all(content, base)
+                .map_err(|error| error.to_string())?;
             values.into_iter().map(Item::Value).collect()
         }
         EachSource::Values(values) => values.iter().cloned().map(Item::Value).collect(),
-        EachSource::Count(count) => (1..=count.number(base)?).map(|n| Item::Value(json!(n))).collect::<Vec<_>>(),
+        EachSource::Count(count) => (1..=count.number(base)?)
+            .map(|n| Item::Value(json!(n)))
+            .collect::<Vec<_>>(),
     };
     found
         .into_iter()
         .map(|item| {
             let key = match (&each.key, &item) {
                 (Some(program), item) => {
-                    let value = program.one(item.scope_value(), base).map_err(|error| error.to_string())?;
-                    text_key(&value).ok_or_else(|| format!("`key` gave {value}: text or a number was expected"))?
+                    let value = program
+                        .one(item.scope_value(), base)
+                        .map_err(|error| error.to_string())?;
+                    text_key(&value).ok_or_else(|| {
+                        format!("`key` gave {value}: text or a number was expected")
+                    })?
                 }
                 (None, Item::File(file)) => file.path.stem().to_owned(),
-                (None, Item::Value(value)) => text_key(value)
-                    .ok_or_else(|| format!("an item is {}: say what it is known by with `key`", kind_of(value)))?,
+                (None, Item::Value(value)) => text_key(value).ok_or_else(|| {
+                    format!(
+                        "an item is {}: say what it is known by with `key`",
+                        kind_of(value)
+                    )
+                })?,
             };
             Ok((key, item))
         })
@@ -141,7 +187,12 @@ fn items(each: &Each, base: &Map<String, Value>, state: &State, world: &dyn Worl
 ///
 /// # Errors
 /// When a folder cannot be read, or a pattern over files that people put there matches nothing.
-pub fn glob(pattern: &FilePath, state: &State, world: &dyn World, written: &dyn Fn(&str) -> bool) -> Result<Vec<FilePath>, String> {
+pub fn glob(
+    pattern: &FilePath,
+    state: &State,
+    world: &dyn World,
+    written: &dyn Fn(&str) -> bool,
+) -> Result<Vec<FilePath>, String> {
     let text = pattern.path.as_str();
     let is_written = pattern.root == crate::base::path::Root::Workspace && written(text);
     let mut files: Vec<FilePath> = if is_written {
@@ -155,7 +206,13 @@ pub fn glob(pattern: &FilePath, state: &State, world: &dyn World, written: &dyn 
         if found.is_empty() {
             return Err(format!("no file matches `{pattern}`: put one there"));
         }
-        found.into_iter().map(|path| FilePath { root: pattern.root, path }).collect()
+        found
+            .into_iter()
+            .map(|path| FilePath {
+                root: pattern.root,
+                path,
+            })
+            .collect()
     };
     files.sort_by(|a, b| natural(a.path.as_str(), b.path.as_str()));
     Ok(files)
@@ -163,7 +220,10 @@ pub fn glob(pattern: &FilePath, state: &State, world: &dyn World, written: &dyn 
 
 /// All recorded files of all stages.
 pub fn recorded(state: &State) -> impl Iterator<Item = &Made> {
-    state.stages.values().flat_map(|stage| stage.outputs().map(|(_, made)| made))
+    state
+        .stages
+        .values()
+        .flat_map(|stage| stage.outputs().map(|(_, made)| made))
 }
 
 fn text_key(value: &Value) -> Option<String> {

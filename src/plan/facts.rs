@@ -60,7 +60,12 @@ pub fn shared(stage: &Stage, pipeline: &Pipeline, settings: &Settings) -> Facts 
 ///
 /// # Errors
 /// When a file that it needs is not there or cannot be read.
-pub fn own(stage: &Stage, batch: &Batch, inputs: &[Resolved], world: &dyn World) -> Result<Facts, String> {
+pub fn own(
+    stage: &Stage,
+    batch: &Batch,
+    inputs: &[Resolved],
+    world: &dyn World,
+) -> Result<Facts, String> {
     let mut facts = Facts::default();
     for (name, item) in &batch.items {
         match item {
@@ -71,13 +76,19 @@ pub fn own(stage: &Stage, batch: &Batch, inputs: &[Resolved], world: &dyn World)
     for input in inputs {
         let optional = stage.input(&input.name).is_some_and(|input| input.optional);
         for file in &input.files {
-            add_file(&mut facts, file, optional, world).map_err(|why| format!("input `{}`: {why}", input.name))?;
+            add_file(&mut facts, file, optional, world)
+                .map_err(|why| format!("input `{}`: {why}", input.name))?;
         }
     }
     Ok(facts)
 }
 
-fn add_file(facts: &mut Facts, file: &FilePath, optional: bool, world: &dyn World) -> Result<(), String> {
+fn add_file(
+    facts: &mut Facts,
+    file: &FilePath,
+    optional: bool,
+    world: &dyn World,
+) -> Result<(), String> {
     match world.digest(file)? {
         Some(digest) => facts.add(FactKind::Input, file.to_string(), digest),
         None if optional => facts.add(FactKind::Input, file.to_string(), "absent"),
@@ -88,25 +99,40 @@ fn add_file(facts: &mut Facts, file: &FilePath, optional: bool, world: &dyn Worl
 
 fn shown(value: &Value) -> String {
     let text = value.to_string();
-    if text.len() <= SHOWN { text } else { Digest::of(text).to_string() }
+    if text.len() <= SHOWN {
+        text
+    } else {
+        Digest::of(text).to_string()
+    }
 }
 
 fn add_env(facts: &mut Facts, name: &str, settings: &Settings) {
     // A value may be a secret: only its digest is kept.
-    let value = settings.env.get(name).map_or("unset".to_owned(), |value| Digest::of(value).to_string());
+    let value = settings
+        .env
+        .get(name)
+        .map_or("unset".to_owned(), |value| Digest::of(value).to_string());
     facts.add(FactKind::Env, name, value);
 }
 
 fn add_agent(facts: &mut Facts, name: &str, pipeline: &Pipeline, settings: &Settings) {
-    let value = settings.agent(pipeline, name).map_or("unknown".to_owned(), |agent| agent.digest().to_string());
+    let value = settings
+        .agent(pipeline, name)
+        .map_or("unknown".to_owned(), |agent| agent.digest().to_string());
     facts.add(FactKind::Agent, name, value);
 }
 
 fn add_mention(facts: &mut Facts, name: &str, pipeline: &Pipeline, settings: &Settings) {
-    let (root, field) = name.split_once('.').map_or((name, None), |(root, rest)| (root, rest.split('.').next()));
+    let (root, field) = name
+        .split_once('.')
+        .map_or((name, None), |(root, rest)| (root, rest.split('.').next()));
     match (root, field) {
         ("params", Some(param)) => {
-            facts.add(FactKind::Param, param, settings.params.get(param).map_or("unset".to_owned(), shown));
+            facts.add(
+                FactKind::Param,
+                param,
+                settings.params.get(param).map_or("unset".to_owned(), shown),
+            );
         }
         ("params", None) => {
             for (param, value) in &settings.params {
@@ -120,10 +146,21 @@ fn add_mention(facts: &mut Facts, name: &str, pipeline: &Pipeline, settings: &Se
             }
         }
         ("workspace", Some(field)) => {
-            facts.add(FactKind::Workspace, field, settings.workspace.get(field).map_or("unset".to_owned(), shown));
+            facts.add(
+                FactKind::Workspace,
+                field,
+                settings
+                    .workspace
+                    .get(field)
+                    .map_or("unset".to_owned(), shown),
+            );
         }
         ("workspace", None) => {
-            facts.add(FactKind::Workspace, "all", shown(&Value::Object(settings.workspace.clone())));
+            facts.add(
+                FactKind::Workspace,
+                "all",
+                shown(&Value::Object(settings.workspace.clone())),
+            );
         }
         ("agents", Some(agent)) => add_agent(facts, agent, pipeline, settings),
         ("agents", None) => {
@@ -138,7 +175,10 @@ fn add_mention(facts: &mut Facts, name: &str, pipeline: &Pipeline, settings: &Se
 
 /// Files of the project that say how outputs are made. A prompt is one only for agents that read it: rules do not.
 fn made_by(stage: &Stage) -> Vec<&Asset> {
-    let mut found: Vec<&Asset> = programs(stage).into_iter().filter_map(|program| program.asset.as_ref()).collect();
+    let mut found: Vec<&Asset> = programs(stage)
+        .into_iter()
+        .filter_map(|program| program.asset.as_ref())
+        .collect();
     for step in &stage.steps {
         match &step.kind {
             StepKind::Render { template } => {
@@ -153,8 +193,14 @@ fn made_by(stage: &Stage) -> Vec<&Asset> {
 }
 
 fn judged_by(stage: &Stage) -> Vec<&Asset> {
-    let outputs = stage.outputs.iter().filter_map(|output| output.schema.as_ref());
-    let inputs = stage.inputs.iter().filter_map(|input| input.schema.as_ref());
+    let outputs = stage
+        .outputs
+        .iter()
+        .filter_map(|output| output.schema.as_ref());
+    let inputs = stage
+        .inputs
+        .iter()
+        .filter_map(|input| input.schema.as_ref());
     let answers = stage.steps.iter().filter_map(|step| match &step.kind {
         StepKind::Agent { schema, .. } => schema.as_ref(),
         _ => None,
@@ -200,17 +246,26 @@ fn mentions(stage: &Stage) -> BTreeSet<String> {
     }
     for Each { source, .. } in &stage.each {
         match source {
-            EachSource::Path(path) | EachSource::From { file: path, .. } => add_path(&mut names, path),
+            EachSource::Path(path) | EachSource::From { file: path, .. } => {
+                add_path(&mut names, path)
+            }
             EachSource::Count(count) => add_templated(&mut names, count),
             EachSource::Values(_) => {}
         }
     }
     for input in &stage.inputs {
         match &input.source {
-            InputSource::Path(path) | InputSource::From { file: path, .. } => add_path(&mut names, path),
+            InputSource::Path(path) | InputSource::From { file: path, .. } => {
+                add_path(&mut names, path)
+            }
         }
     }
-    for path in stage.outputs.iter().map(|output| &output.path).chain(&stage.marker) {
+    for path in stage
+        .outputs
+        .iter()
+        .map(|output| &output.path)
+        .chain(&stage.marker)
+    {
         add_path(&mut names, path);
     }
     for step in &stage.steps {
@@ -220,8 +275,12 @@ fn mentions(stage: &Stage) -> BTreeSet<String> {
                     names.extend(argument.template.names().iter().cloned());
                 }
             }
-            StepKind::Render { template } => names.extend(template.template.names().iter().cloned()),
-            StepKind::Split { size, max_elements, .. } => {
+            StepKind::Render { template } => {
+                names.extend(template.template.names().iter().cloned())
+            }
+            StepKind::Split {
+                size, max_elements, ..
+            } => {
                 add_templated(&mut names, size);
                 add_templated(&mut names, max_elements);
             }
@@ -240,9 +299,17 @@ fn words(text: &str) -> BTreeSet<String> {
             let rest = &text[at + root.len()..];
             let field: String = rest
                 .strip_prefix('.')
-                .map(|rest| rest.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect())
+                .map(|rest| {
+                    rest.chars()
+                        .take_while(|c| c.is_alphanumeric() || *c == '_')
+                        .collect()
+                })
                 .unwrap_or_default();
-            names.insert(if field.is_empty() { root.to_owned() } else { format!("{root}.{field}") });
+            names.insert(if field.is_empty() {
+                root.to_owned()
+            } else {
+                format!("{root}.{field}")
+            });
         }
     }
     names

@@ -38,7 +38,8 @@ pub fn resolve(
         .inputs
         .iter()
         .map(|input| {
-            one(input, scope, &value, state, world, written).map_err(|why| format!("input `{}`: {why}", input.name))
+            one(input, scope, &value, state, world, written)
+                .map_err(|why| format!("input `{}`: {why}", input.name))
         })
         .collect()
 }
@@ -56,22 +57,43 @@ fn one(
         InputSource::Path(path) => {
             let place = paths::render(path, value)?;
             if !is_pattern(place.path.as_str()) {
-                return Ok(Resolved { name, files: vec![place], many: false });
+                return Ok(Resolved {
+                    name,
+                    files: vec![place],
+                    many: false,
+                });
             }
             let found = glob(&place, state, world, written);
-            let files = if input.optional { found.unwrap_or_default() } else { found? };
-            Ok(Resolved { name, files, many: true })
+            let files = if input.optional {
+                found.unwrap_or_default()
+            } else {
+                found?
+            };
+            Ok(Resolved {
+                name,
+                files,
+                many: true,
+            })
         }
-        InputSource::From { file, select, base, whole } => {
+        InputSource::From {
+            file,
+            select,
+            base,
+            whole,
+        } => {
             let file = paths::render(file, value)?;
             let content = world.content(&file, Format::of_path(file.path.as_str()))?;
-            let names = select.all(content, scope).map_err(|error| error.to_string())?;
+            let names = select
+                .all(content, scope)
+                .map_err(|error| error.to_string())?;
             let many = names.len() != 1;
             let files = names
                 .iter()
                 .map(|name| match name {
                     Value::String(text) => confined(text, base, *whole),
-                    other => Err(format!("`select` gave {other}: the name of a file was expected")),
+                    other => Err(format!(
+                        "`select` gave {other}: the name of a file was expected"
+                    )),
                 })
                 .collect::<Result<_, String>>()?;
             Ok(Resolved { name, files, many })
@@ -86,7 +108,11 @@ fn confined(text: &str, base: &FilePath, whole: bool) -> Result<FilePath, String
     } else {
         RelPath::parse(text).and_then(|_| base.path.join(text))
     };
-    path.map(|path| FilePath { root: base.root, path }).map_err(|error| error.to_string())
+    path.map(|path| FilePath {
+        root: base.root,
+        path,
+    })
+    .map_err(|error| error.to_string())
 }
 
 /// Whether a path lies in the workspace.

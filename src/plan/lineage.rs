@@ -21,25 +21,39 @@ pub fn reads(stage: &Stage) -> Vec<&PathTemplate> {
 
 /// The earlier stages that write something that matches a pattern over the workspace.
 pub fn writers<'a>(pipeline: &'a Pipeline, before: &Stage, pattern: &str) -> Vec<&'a Stage> {
-    let earlier = pipeline.stages.iter().filter(|stage| stage.number < before.number);
+    let earlier = pipeline
+        .stages
+        .iter()
+        .filter(|stage| stage.number < before.number);
     earlier.filter(|stage| writes(stage, pattern)).collect()
 }
 
 /// Whether a stage writes something that matches a pattern over the workspace.
 pub fn writes(stage: &Stage, pattern: &str) -> bool {
-    let outputs = stage.outputs.iter().map(|output| &output.path).chain(&stage.marker);
-    outputs.into_iter().any(|path| may_meet(&path.pattern(), pattern))
+    let outputs = stage
+        .outputs
+        .iter()
+        .map(|output| &output.path)
+        .chain(&stage.marker);
+    outputs
+        .into_iter()
+        .any(|path| may_meet(&path.pattern(), pattern))
 }
 
 /// The earlier stages that a stage reads from, each once, by number.
 pub fn upstream<'a>(pipeline: &'a Pipeline, stage: &Stage) -> Vec<&'a Stage> {
-    let earlier = pipeline.stages.iter().filter(|other| other.number < stage.number);
+    let earlier = pipeline
+        .stages
+        .iter()
+        .filter(|other| other.number < stage.number);
     let patterns: Vec<String> = reads(stage)
         .into_iter()
         .filter(|path| path.root == Root::Workspace)
         .map(PathTemplate::pattern)
         .collect();
-    earlier.filter(|other| patterns.iter().any(|pattern| writes(other, pattern))).collect()
+    earlier
+        .filter(|other| patterns.iter().any(|pattern| writes(other, pattern)))
+        .collect()
 }
 
 /// The stages that read from a stage, directly or through others, by number.
@@ -47,7 +61,9 @@ pub fn downstream<'a>(pipeline: &'a Pipeline, stage: &str) -> Vec<&'a Stage> {
     let mut reached: Vec<&str> = vec![stage];
     let mut found = Vec::new();
     for other in &pipeline.stages {
-        let reads_one = upstream(pipeline, other).iter().any(|up| reached.contains(&up.name.as_str()));
+        let reads_one = upstream(pipeline, other)
+            .iter()
+            .any(|up| reached.contains(&up.name.as_str()));
         if reads_one {
             reached.push(&other.name);
             found.push(other);

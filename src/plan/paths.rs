@@ -11,9 +11,14 @@ use serde_json::Value;
 /// When a name is missing or the path leaves its folder; the text says which declaration.
 pub fn render(path: &PathTemplate, scope: &Value) -> Result<FilePath, String> {
     let rendered = if path.is_whole() {
-        path.template.render(scope).map_err(|error| error.to_string())?
+        path.template
+            .render(scope)
+            .map_err(|error| error.to_string())?
     } else {
-        path.template.render_path(scope).map_err(|error| error.to_string())?
+        path.template
+            .render_path(scope)
+            .map_err(|error| error.to_string())?
     };
-    path.place(&rendered).map_err(|error| format!("`{}`: {error}", path.shown()))
+    path.place(&rendered)
+        .map_err(|error| format!("`{}`: {error}", path.shown()))
 }

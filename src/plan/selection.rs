@@ -49,23 +49,36 @@ impl Target {
         };
         let stage = pipeline.stage(name).ok_or_else(|| NoSuchStage {
             name: name.to_owned(),
-            known: pipeline.stages.iter().map(|stage| stage.name.as_str()).collect::<Vec<_>>().join(", "),
+            known: pipeline
+                .stages
+                .iter()
+                .map(|stage| stage.name.as_str())
+                .collect::<Vec<_>>()
+                .join(", "),
         })?;
-        Ok(Self { stage: stage.name.clone(), batch })
+        Ok(Self {
+            stage: stage.name.clone(),
+            batch,
+        })
     }
 }
 
 impl Selection {
     /// Whether the stage is to be run at all.
     pub fn wants_stage(&self, pipeline: &Pipeline, stage: &Stage) -> bool {
-        let named = self.targets.is_empty() || self.targets.iter().any(|target| target.stage == stage.name);
+        let named =
+            self.targets.is_empty() || self.targets.iter().any(|target| target.stage == stage.name);
         let last = self.until.as_deref().and_then(|name| pipeline.stage(name));
         named && last.is_none_or(|last| stage.number <= last.number)
     }
 
     /// Whether the batch is among those named.
     pub fn wants_batch(&self, stage: &str, batch: &str) -> bool {
-        let mut of_stage = self.targets.iter().filter(|target| target.stage == stage).peekable();
+        let mut of_stage = self
+            .targets
+            .iter()
+            .filter(|target| target.stage == stage)
+            .peekable();
         of_stage.peek().is_none()
             || of_stage.any(|target| target.batch.as_deref().is_none_or(|wanted| wanted == batch))
     }

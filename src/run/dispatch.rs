@@ -15,6 +15,7 @@ use crate::plan::expand::Item;
 use crate::steps::command::{Started, Stop};
 use crate::steps::work::Watcher;
 use crate::store::quarantine;
+use crate::store::scratch::Scratch;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
@@ -45,7 +46,7 @@ pub struct Order<'a> {
     /// The time that the stage has.
     pub left: Option<Duration>,
     /// The files that a batch made last time, by output, for batches that were made.
-    pub previous: &'a dyn Fn(&str) -> BTreeMap<String, RelPath>,
+    pub previous: &'a (dyn Fn(&str) -> BTreeMap<String, RelPath> + Sync),
 }
 
 /// What came of it.
@@ -64,10 +65,25 @@ pub struct Dispatched {
 }
 
 enum Message {
-    Begun { index: usize },
-    Started { index: usize, child: Started, token: String },
-    Again { index: usize, failed: u32, outcome: Outcome, wait: Duration },
-    Done { index: usize, tried: Box<Try>, took: Duration },
+    Begun {
+        index: usize,
+    },
+    Started {
+        index: usize,
+        child: Started,
+        token: String,
+    },
+    Again {
+        index: usize,
+        failed: u32,
+        outcome: Outcome,
+        wait: Duration,
+    },
+    Done {
+        index: usize,
+        tried: Box<Try>,
+        took: Duration,
+    },
 }
 
 /// Tells the dispatcher what a worker's attempt does.
@@ -79,13 +95,22 @@ struct Telling<'a> {
 
 impl Watcher for Telling<'_> {
     fn started(&self, child: &Started) {
-        let message = Message::Started { index: self.index, child: child.clone(), token: self.token.clone() };
+        let message = Message::Started {
+            index: self.index,
+            child: child.clone(),
+            token: self.token.clone(),
+        };
         // The dispatcher outlives its workers; should it be gone, there is nobody to tell.
         let _ = self.sender.send(message);
     }
 
     fn trying_again(&self, failed: u32, outcome: &Outcome, wait: Duration) {
-        let message = Message::Again { index: self.index, failed, outcome: outcome.clone(), wait };
+        let message = Message::Again {
+            index: self.index,
+            failed,
+            outcome: outcome.clone(),
+            wait,
+        };
         let _ = self.sender.send(message);
     }
 }
@@ -114,7 +139,11 @@ pub fn dispatch(
         AtOnce::Values(..) => 64,
     };
     let workers = workers.clamp(1, order.indices.len().max(1));
-    let queue = Mutex::new(Queue { waiting: order.indices.iter().copied().collect(), active: Vec::new(), closed: false });
+    let queue = Mutex::new(Queue {
+        waiting: order.indices.iter().copied().collect(),
+        active: Vec::new(),
+        closed: false,
+    });
     let ready = std::sync::Condvar::new();
     let (sender, receiver) = channel();
     std::thread::scope(|threads| {
@@ -143,7 +172,11 @@ pub fn dispatch(
         close(&queue, &ready);
         heard?;
         let mut done = hearing.done;
-        done.left = queue.lock().unwrap_or_else(PoisonError::into_inner).waiting.len() as u64;
+        done.left = queue
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .waiting
+            .len() as u64;
         Ok(done)
     })
 }
@@ -154,7 +187,14 @@ fn close(queue: &Mutex<Queue>, ready: &std::sync::Condvar) {
 }
 
 /// A worker: takes one batch after another.
-fn work(bench: &Bench<'_>, survey: &Survey, order: &Order<'_>, queue: &Mutex<Queue>, ready: &std::sync::Condvar, sender: &Sender<Message>) {
+fn work(
+    bench: &Bench<'_>,
+    survey: &Survey,
+    order: &Order<'_>,
+    queue: &Mutex<Queue>,
+    ready: &std::sync::Condvar,
+    sender: &Sender<Message>,
+) {
     while let Some(index) = next(bench, survey, order, queue, ready) {
         if sender.send(Message::Begun { index }).is_err() {
             return;
@@ -162,15 +202,30 @@ fn work(bench: &Bench<'_>, survey: &Survey, order: &Order<'_>, queue: &Mutex<Que
         let found = &survey.batches[index];
         let begun = crate::store::clock::Stopwatch::start();
         let token = format!("{}/{}/{}", bench.run_id, bench.stage.name, found.batch.key);
-        let telling = Telling { index, token, sender };
+        let telling = Telling {
+            index,
+            token,
+            sender,
+        };
         let previous = (order.previous)(&found.batch.key);
-        let tried = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| run(bench, found, index as u64 + 1, &telling, &previous)));
+        let tried = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+            run(bench, found, index as u64 + 1, &telling, &previous)
+        }));
         let tried = tried.unwrap_or_else(|_| Try {
-            result: Err(Outcome::new(OutcomeKind::Parse, "a step broke down: this is a defect of Milepost, please report it")),
+            result: Err(Outcome::new(
+                OutcomeKind::Parse,
+                "a step broke down: this is a defect of Milepost, please report it",
+            )),
             scratch: None,
             log: None,
         });
-        let gone = sender.send(Message::Done { index, tried: Box::new(tried), took: begun.elapsed() }).is_err();
+        let gone = sender
+            .send(Message::Done {
+                index,
+                tried: Box::new(tried),
+                took: begun.elapsed(),
+            })
+            .is_err();
         let mut queue = queue.lock().unwrap_or_else(PoisonError::into_inner);
         queue.active.retain(|&active| active != index);
         drop(queue);
@@ -182,7 +237,13 @@ fn work(bench: &Bench<'_>, survey: &Survey, order: &Order<'_>, queue: &Mutex<Que
 }
 
 /// The next batch that may run, waiting for one if need be; none when all are given out.
-fn next(bench: &Bench<'_>, survey: &Survey, order: &Order<'_>, queue: &Mutex<Queue>, ready: &std::sync::Condvar) -> Option<usize> {
+fn next(
+    bench: &Bench<'_>,
+    survey: &Survey,
+    order: &Order<'_>,
+    queue: &Mutex<Queue>,
+    ready: &std::sync::Condvar,
+) -> Option<usize> {
     let mut state = queue.lock().unwrap_or_else(PoisonError::into_inner);
     loop {
         if state.closed || state.waiting.is_empty() || bench.stop.stopping() {
@@ -192,8 +253,12 @@ fn next(bench: &Bench<'_>, survey: &Survey, order: &Order<'_>, queue: &Mutex<Que
             AtOnce::Batches(_) => Some(0),
             AtOnce::Values(name, most) => {
                 let value = |index: usize| value_of(survey, index, name);
-                let active: BTreeSet<String> = state.active.iter().map(|&index| value(index)).collect();
-                state.waiting.iter().position(|&index| active.contains(&value(index)) || active.len() < *most)
+                let active: BTreeSet<String> =
+                    state.active.iter().map(|&index| value(index)).collect();
+                state
+                    .waiting
+                    .iter()
+                    .position(|&index| active.contains(&value(index)) || active.len() < *most)
             }
         };
         if let Some(index) = place.and_then(|place| state.waiting.remove(place)) {
@@ -206,7 +271,10 @@ fn next(bench: &Bench<'_>, survey: &Survey, order: &Order<'_>, queue: &Mutex<Que
 
 fn value_of(survey: &Survey, index: usize, name: &str) -> String {
     let items = &survey.batches[index].batch.items;
-    let item = items.iter().find(|(each, _)| each == name).map(|(_, item)| item);
+    let item = items
+        .iter()
+        .find(|(each, _)| each == name)
+        .map(|(_, item)| item);
     match item {
         Some(Item::Value(value)) => value.to_string(),
         Some(Item::File(file)) => file.to_string(),
@@ -270,8 +338,17 @@ impl Hearing<'_, '_> {
     fn take(&mut self, message: Message) -> Result<(), RunError> {
         match message {
             Message::Begun { index } => self.begun(index, 1),
-            Message::Started { index, child, token } => self.started(index, &child, token),
-            Message::Again { index, failed, outcome, wait } => self.again(index, failed, outcome, wait),
+            Message::Started {
+                index,
+                child,
+                token,
+            } => self.started(index, &child, token),
+            Message::Again {
+                index,
+                failed,
+                outcome,
+                wait,
+            } => self.again(index, failed, outcome, wait),
             Message::Done { index, tried, took } => self.finished(index, *tried, took),
         }
     }
@@ -284,19 +361,41 @@ impl Hearing<'_, '_> {
         let batch = self.key(index);
         let name = batch_name(&self.stage.name, &batch);
         self.tries.insert(index, attempt);
-        self.running.insert(self.survey.batches[index].batch.position);
-        let event = Event::AttemptStarted { stage: self.stage.name.clone(), batch: batch.clone(), attempt };
-        let summary = if attempt == 1 { format!("{name} begins") } else { format!("{name} begins again, try {attempt}") };
-        self.keeper.record(EventType::Invoke, agent(self.stage), event, summary, Vec::new())?;
+        self.running
+            .insert(self.survey.batches[index].batch.position);
+        let event = Event::AttemptStarted {
+            stage: self.stage.name.clone(),
+            batch: batch.clone(),
+            attempt,
+        };
+        let summary = if attempt == 1 {
+            format!("{name} begins")
+        } else {
+            format!("{name} begins again, try {attempt}")
+        };
+        self.keeper.record(
+            EventType::Invoke,
+            agent(self.stage),
+            event,
+            summary,
+            Vec::new(),
+        )?;
         if attempt == 1 {
-            self.observer.notice(Notice::BatchStarted { stage: self.stage.name.clone(), batch });
+            self.observer.notice(Notice::BatchStarted {
+                stage: self.stage.name.clone(),
+                batch,
+            });
         }
         Ok(())
     }
 
     fn started(&mut self, index: usize, child: &Started, token: String) -> Result<(), RunError> {
         let batch = self.key(index);
-        let summary = format!("{} started process {}", batch_name(&self.stage.name, &batch), child.pid);
+        let summary = format!(
+            "{} started process {}",
+            batch_name(&self.stage.name, &batch),
+            child.pid
+        );
         let event = Event::ChildStarted(Child {
             stage: self.stage.name.clone(),
             batch,
@@ -305,10 +404,22 @@ impl Hearing<'_, '_> {
             boot_id: child.boot_id.clone(),
             token,
         });
-        self.keeper.record(EventType::Invoke, agent(self.stage), event, summary, Vec::new())
+        self.keeper.record(
+            EventType::Invoke,
+            agent(self.stage),
+            event,
+            summary,
+            Vec::new(),
+        )
     }
 
-    fn again(&mut self, index: usize, failed: u32, outcome: Outcome, wait: Duration) -> Result<(), RunError> {
+    fn again(
+        &mut self,
+        index: usize,
+        failed: u32,
+        outcome: Outcome,
+        wait: Duration,
+    ) -> Result<(), RunError> {
         let batch = self.key(index);
         let name = batch_name(&self.stage.name, &batch);
         let attempt = self.tries.get(&index).copied().unwrap_or(1);
@@ -319,13 +430,26 @@ impl Hearing<'_, '_> {
             outcome: outcome.clone(),
         };
         let summary = format!("{name}, try {attempt}: {outcome}");
-        self.keeper.record(EventType::Error, agent(self.stage), event, summary, Vec::new())?;
-        self.observer.notice(Notice::TryingAgain { stage: self.stage.name.clone(), batch, attempt: failed, outcome, wait });
+        self.keeper.record(
+            EventType::Error,
+            agent(self.stage),
+            event,
+            summary,
+            Vec::new(),
+        )?;
+        self.observer.notice(Notice::TryingAgain {
+            stage: self.stage.name.clone(),
+            batch,
+            attempt: failed,
+            outcome,
+            wait,
+        });
         self.begun(index, attempt + 1)
     }
 
     fn finished(&mut self, index: usize, tried: Try, took: Duration) -> Result<(), RunError> {
-        self.running.remove(&self.survey.batches[index].batch.position);
+        self.running
+            .remove(&self.survey.batches[index].batch.position);
         let batch = self.key(index);
         let stage = self.stage.name.clone();
         let attempts = self.tries.get(&index).copied().unwrap_or(1);
@@ -336,22 +460,44 @@ impl Hearing<'_, '_> {
                         self.done.placeholders += 1;
                         let outcome = self.named(outcome.clone());
                         self.done.failed.push((batch.clone(), outcome.clone()));
-                        self.observer.notice(Notice::BatchFailed { stage, batch, outcome, quarantine: None });
+                        self.observer.notice(Notice::BatchFailed {
+                            stage,
+                            batch,
+                            outcome,
+                            quarantine: None,
+                        });
                     }
                     None => {
                         self.done.ran += 1;
-                        self.observer.notice(Notice::BatchDone { stage, batch, took, warnings: produced.warnings.clone() });
+                        self.observer.notice(Notice::BatchDone {
+                            stage,
+                            batch,
+                            took,
+                            warnings: produced.warnings.clone(),
+                        });
                     }
                 }
                 let mut produced = produced;
                 produced.placeholder = produced.placeholder.map(|outcome| self.named(outcome));
-                self.group.push(Finished { index, produced, scratch, attempts, took });
+                self.group.push(Finished {
+                    index,
+                    produced,
+                    scratch,
+                    attempts,
+                    took,
+                });
             }
             (Ok(_), None) => {}
             (Err(outcome), scratch) if outcome.kind == OutcomeKind::Cancelled => {
                 let summary = format!("{} was stopped", batch_name(&stage, &batch));
                 let event = Event::BatchCancelled { stage, batch };
-                self.keeper.record(EventType::Error, agent(self.stage), event, summary, Vec::new())?;
+                self.keeper.record(
+                    EventType::Error,
+                    agent(self.stage),
+                    event,
+                    summary,
+                    Vec::new(),
+                )?;
                 if let Some(scratch) = scratch {
                     scratch.remove()?;
                 }
@@ -359,7 +505,7 @@ impl Hearing<'_, '_> {
             (Err(outcome), scratch) => {
                 let outcome = self.named(outcome);
                 let kept = match scratch {
-                    Some(scratch) => quarantine::keep(self.keeper.ctx.disk, self.keeper.ctx.layout, scratch, self.keeper.run_id(), &outcome)?,
+                    Some(scratch) => self.set_aside(scratch, &batch, &outcome)?,
                     None => None,
                 };
                 let summary = format!("{} failed: {outcome}", batch_name(&stage, &batch));
@@ -370,13 +516,43 @@ impl Hearing<'_, '_> {
                     quarantine: kept.clone(),
                 };
                 let refs = kept.iter().chain(&tried.log).cloned().collect();
-                self.keeper.record(EventType::Error, agent(self.stage), event, summary, refs)?;
+                self.keeper
+                    .record(EventType::Error, agent(self.stage), event, summary, refs)?;
                 self.done.failed.push((batch.clone(), outcome.clone()));
-                self.observer.notice(Notice::BatchFailed { stage, batch, outcome, quarantine: kept });
+                self.observer.notice(Notice::BatchFailed {
+                    stage,
+                    batch,
+                    outcome,
+                    quarantine: kept,
+                });
                 self.stop_if_enough();
             }
         }
         Ok(())
+    }
+
+    /// Keeps what a failed batch left, with why it is there; a batch that left nothing leaves no trace.
+    fn set_aside(
+        &self,
+        scratch: Scratch,
+        batch: &str,
+        outcome: &Outcome,
+    ) -> Result<Option<String>, RunError> {
+        let ctx = self.keeper.ctx;
+        if scratch.collect(&|_| true)?.is_empty() {
+            scratch.remove()?;
+            return Ok(None);
+        }
+        let name = batch_name(&self.stage.name, batch).replace('/', "-");
+        let folder = quarantine::folder(self.keeper.run_id(), self.keeper.counted(), &name);
+        quarantine::keep(ctx.disk, ctx.layout, scratch.folder(), &folder)?;
+        let mut why = format!("{outcome}\n");
+        for line in &outcome.details {
+            why.push_str(line);
+            why.push('\n');
+        }
+        quarantine::say_why(ctx.disk, ctx.layout, &folder, &why)?;
+        Ok(Some(folder.to_string()))
     }
 
     /// The outcome under the name that the stage or the project declares for it.
@@ -393,7 +569,9 @@ impl Hearing<'_, '_> {
         let failures = self.done.failed.len() as u64;
         let too_many = match self.stage.policy.max_failures {
             Some(MaxFailures::Count(most)) => failures >= most,
-            Some(MaxFailures::Share(share)) => failures as f64 > share * self.survey.batches.len() as f64,
+            Some(MaxFailures::Share(share)) => {
+                failures as f64 > share * self.survey.batches.len() as f64
+            }
             None => false,
         };
         let goes_on = self.order.keep_going
@@ -405,7 +583,12 @@ impl Hearing<'_, '_> {
     }
 
     fn close_group(&mut self) -> Result<(), RunError> {
-        commit(self.keeper, self.stage, self.survey, std::mem::take(&mut self.group))
+        commit(
+            self.keeper,
+            self.stage,
+            self.survey,
+            std::mem::take(&mut self.group),
+        )
     }
 }
 
@@ -413,11 +596,20 @@ impl Hearing<'_, '_> {
 ///
 /// # Errors
 /// When a template gives no number.
-pub fn at_once(stage: &Stage, base: &serde_json::Map<String, Value>, jobs: Option<usize>) -> Result<AtOnce, String> {
+pub fn at_once(
+    stage: &Stage,
+    base: &serde_json::Map<String, Value>,
+    jobs: Option<usize>,
+) -> Result<AtOnce, String> {
     use crate::model::policy::Concurrency;
     match &stage.policy.concurrency {
         None => Ok(AtOnce::Batches(jobs.unwrap_or(1))),
-        Some(Concurrency::Batches(count)) => Ok(AtOnce::Batches(count.number(base)?.max(1) as usize)),
-        Some(Concurrency::Values(name, count)) => Ok(AtOnce::Values(name.clone(), count.number(base)?.max(1) as usize)),
+        Some(Concurrency::Batches(count)) => {
+            Ok(AtOnce::Batches(count.number(base)?.max(1) as usize))
+        }
+        Some(Concurrency::Values(name, count)) => Ok(AtOnce::Values(
+            name.clone(),
+            count.number(base)?.max(1) as usize,
+        )),
     }
 }

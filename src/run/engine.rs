@@ -50,8 +50,13 @@ pub enum RunError {
     /// A scratch folder.
     #[error(transparent)]
     Scratch(#[from] crate::store::scratch::ScratchError),
+    /// Files on their way into place.
+    #[error(transparent)]
+    Publish(#[from] crate::store::publish::PublishError),
     /// An event that cannot follow: a defect of Milepost.
-    #[error("the state machine refused an event ({0}): this is a defect of Milepost, please report it")]
+    #[error(
+        "the state machine refused an event ({0}): this is a defect of Milepost, please report it"
+    )]
     Machine(#[from] crate::plan::machine::IllegalTransition),
     /// A file that could not be looked at.
     #[error("{0}")]
@@ -160,7 +165,16 @@ pub fn run(
     }
     retire::stages(&mut keeper, observer)?;
     let schemas = Schemas::default();
-    let mut engine = Engine { keeper, selection, options, observer, stop, schemas: &schemas, budget: selection.limit, reports: Vec::new() };
+    let mut engine = Engine {
+        keeper,
+        selection,
+        options,
+        observer,
+        stop,
+        schemas: &schemas,
+        budget: selection.limit,
+        reports: Vec::new(),
+    };
     let result = engine.stages();
     let interrupted = stop.stopping();
     let reports = std::mem::take(&mut engine.reports);
@@ -168,18 +182,33 @@ pub fn run(
     result?;
     if keeper.has_begun() {
         let sum = |count: &dyn Fn(&StageReport) -> u64| reports.iter().map(count).sum::<u64>();
-        let word = if interrupted { "interrupted" } else { worst(&reports).map_or("complete", word) };
+        let word = if interrupted {
+            "interrupted"
+        } else {
+            worst(&reports).map_or("complete", word)
+        };
         let event = Event::RunFinished {
             status: word.to_owned(),
             ran: sum(&|report| report.ran),
             reused: sum(&|report| report.reused),
             failed: sum(&|report| report.failed.len() as u64),
         };
-        keeper.record(EventType::Complete, "milepost", event, format!("run ended: {word}"), Vec::new())?;
+        keeper.record(
+            EventType::Complete,
+            "milepost",
+            event,
+            format!("run ended: {word}"),
+            Vec::new(),
+        )?;
         keeper.flush()?;
     }
     let run_id = keeper.run_id().to_owned();
-    Ok(Report { run_id, stages: reports, interrupted, seconds: watch.elapsed().as_secs_f64() })
+    Ok(Report {
+        run_id,
+        stages: reports,
+        interrupted,
+        seconds: watch.elapsed().as_secs_f64(),
+    })
 }
 
 fn word(status: StageStatus) -> &'static str {
@@ -200,7 +229,10 @@ fn worst(reports: &[StageReport]) -> Option<StageStatus> {
         StageStatus::Failed => 3,
         StageStatus::Altered => 4,
     };
-    reports.iter().map(|report| report.status).max_by_key(|&status| order(status))
+    reports
+        .iter()
+        .map(|report| report.status)
+        .max_by_key(|&status| order(status))
 }
 
 struct Engine<'a, 'k> {
@@ -239,19 +271,39 @@ impl Engine<'_, '_> {
 
     fn stage(&mut self, stage: &Stage) -> Result<StageReport, RunError> {
         if let Some(why) = self.blocked_by(stage)? {
-            return Ok(StageReport { why: Some(why), ..empty(stage, StageStatus::Blocked) });
+            return Ok(StageReport {
+                why: Some(why),
+                ..empty(stage, StageStatus::Blocked)
+            });
         }
         let selection = self.selection;
         let wish = |batch: &str| wish(selection, stage, batch);
-        let found = match survey(&self.keeper.ctx, stage, &self.keeper.state, &Pending::default(), &wish) {
+        let found = match survey(
+            &self.keeper.ctx,
+            stage,
+            &self.keeper.state,
+            &Pending::default(),
+            &wish,
+        ) {
             Ok(found) => found,
-            Err(why) => return Ok(StageReport { why: Some(why), ..empty(stage, StageStatus::Failed) }),
+            Err(why) => {
+                return Ok(StageReport {
+                    why: Some(why),
+                    ..empty(stage, StageStatus::Failed)
+                });
+            }
         };
         let altered = self.altered(stage, &found)?;
         if !altered.is_empty() {
-            return Ok(StageReport { altered, ..empty(stage, StageStatus::Altered) });
+            return Ok(StageReport {
+                altered,
+                ..empty(stage, StageStatus::Altered)
+            });
         }
-        let mut report = StageReport { batches: found.batches.len() as u64, ..empty(stage, StageStatus::Complete) };
+        let mut report = StageReport {
+            batches: found.batches.len() as u64,
+            ..empty(stage, StageStatus::Complete)
+        };
         let before = self.keeper.counted();
         retire::batches(&mut self.keeper, &stage.name, &found.gone, self.observer)?;
         let (invalid, judged) = rejudge::rejudge(&mut self.keeper, stage, &found, self.schemas)?;
@@ -278,12 +330,19 @@ impl Engine<'_, '_> {
     fn blocked_by(&mut self, stage: &Stage) -> Result<Option<String>, RunError> {
         let pipeline = self.keeper.ctx.pipeline;
         for up in lineage::upstream(pipeline, stage) {
-            let status = self.keeper.state.stages.get(&up.name).and_then(|known| known.status);
+            let status = self
+                .keeper
+                .state
+                .stages
+                .get(&up.name)
+                .and_then(|known| known.status);
             let why = match status {
                 None => Some("is not complete".to_owned()),
                 Some(Status::Partial) if !stage.allow_partial => Some("is partial".to_owned()),
                 Some(_) if self.selection.wants_stage(pipeline, up) => None,
-                Some(_) => self.outdated(up)?.then(|| "is no longer up to date".to_owned()),
+                Some(_) => self
+                    .outdated(up)?
+                    .then(|| "is no longer up to date".to_owned()),
             };
             if let Some(why) = why {
                 return Ok(Some(format!("stage `{}` {why}", up.name)));
@@ -295,21 +354,38 @@ impl Engine<'_, '_> {
     /// Whether a stage that is not to be run would have to.
     fn outdated(&self, stage: &Stage) -> Result<bool, RunError> {
         let needed = |_: &str| Wish::Needed;
-        let found = survey(&self.keeper.ctx, stage, &self.keeper.state, &Pending::default(), &needed).map_err(RunError::World)?;
+        let found = survey(
+            &self.keeper.ctx,
+            stage,
+            &self.keeper.state,
+            &Pending::default(),
+            &needed,
+        )
+        .map_err(RunError::World)?;
         let fresh = |batch: &super::survey::Surveyed| match &batch.decision {
             Ok(Decision::Reused | Decision::Judge(_)) => true,
             // A stage that is partial was let through: what failed in it stays failed here.
-            Ok(Decision::Will(reasons)) => reasons.iter().all(|reason| matches!(reason, crate::model::reason::Reason::Failed { .. })),
+            Ok(Decision::Will(reasons)) => reasons
+                .iter()
+                .all(|reason| matches!(reason, crate::model::reason::Reason::Failed { .. })),
             _ => false,
         };
         Ok(!found.gone.is_empty() || !found.batches.iter().all(fresh))
     }
 
-    fn altered(&self, stage: &Stage, found: &Survey) -> Result<Vec<(String, Alteration)>, RunError> {
+    fn altered(
+        &self,
+        stage: &Stage,
+        found: &Survey,
+    ) -> Result<Vec<(String, Alteration)>, RunError> {
         let mut altered = Vec::new();
         for batch in &found.batches {
             if let Ok(Decision::Altered(files)) = &batch.decision {
-                altered.extend(files.iter().map(|file| (batch.batch.key.clone(), file.clone())));
+                altered.extend(
+                    files
+                        .iter()
+                        .map(|file| (batch.batch.key.clone(), file.clone())),
+                );
             }
         }
         if self.selection.force {
@@ -318,25 +394,47 @@ impl Engine<'_, '_> {
         if let Some(recorded) = self.keeper.state.checkpoints.get(&stage.name) {
             let path = crate::store::layout::checkpoint(stage.number);
             let file = crate::base::path::FilePath::workspace(path.clone());
-            let there = crate::plan::world::World::digest(&self.keeper.ctx, &file).map_err(RunError::World)?;
+            let there = crate::plan::world::World::digest(&self.keeper.ctx, &file)
+                .map_err(RunError::World)?;
             if let Some(there) = there.filter(|there| there != recorded) {
-                altered.push((String::new(), Alteration { path, recorded: Some(*recorded), found: there, pinned: false }));
+                altered.push((
+                    String::new(),
+                    Alteration {
+                        path,
+                        recorded: Some(*recorded),
+                        found: there,
+                        pinned: false,
+                    },
+                ));
             }
         }
         Ok(altered)
     }
 
     /// Keeps of what would run what is selected.
-    fn choose(&mut self, stage: &Stage, found: &Survey, will: &mut Vec<usize>, report: &mut StageReport) {
+    fn choose(
+        &mut self,
+        stage: &Stage,
+        found: &Survey,
+        will: &mut Vec<usize>,
+        report: &mut StageReport,
+    ) {
         let all = will.len();
-        will.retain(|&index| self.selection.wants_batch(&stage.name, &found.batches[index].batch.key));
+        will.retain(|&index| {
+            self.selection
+                .wants_batch(&stage.name, &found.batches[index].batch.key)
+        });
         if self.selection.failed {
             let known = self.keeper.state.stages.get(&stage.name);
             will.retain(|&index| {
-                let batch = known.and_then(|known| known.batches.get(&found.batches[index].batch.key));
+                let batch =
+                    known.and_then(|known| known.batches.get(&found.batches[index].batch.key));
                 batch.is_some_and(|batch| {
                     matches!(batch.phase, Phase::Failed { .. })
-                        || batch.record.as_ref().is_some_and(|record| record.placeholder.is_some())
+                        || batch
+                            .record
+                            .as_ref()
+                            .is_some_and(|record| record.placeholder.is_some())
                 })
             });
         }
@@ -347,33 +445,82 @@ impl Engine<'_, '_> {
         report.left += (all - will.len()) as u64;
     }
 
-    fn input_failed(&mut self, stage: &Stage, batch: &str, why: &str, report: &mut StageReport) -> Result<(), RunError> {
+    fn input_failed(
+        &mut self,
+        stage: &Stage,
+        batch: &str,
+        why: &str,
+        report: &mut StageReport,
+    ) -> Result<(), RunError> {
         let outcome = Outcome::new(crate::model::outcome::OutcomeKind::Input, why);
         self.begin(stage, None, 0, 0)?;
-        let event = Event::BatchFailed { stage: stage.name.clone(), batch: batch.to_owned(), outcome: outcome.clone(), quarantine: None };
+        let event = Event::BatchFailed {
+            stage: stage.name.clone(),
+            batch: batch.to_owned(),
+            outcome: outcome.clone(),
+            quarantine: None,
+        };
         let name = super::attempt::batch_name(&stage.name, batch);
-        self.keeper.record(EventType::Error, &stage.name, event, format!("{name} failed: {outcome}"), Vec::new())?;
-        self.observer.notice(Notice::BatchFailed { stage: stage.name.clone(), batch: batch.to_owned(), outcome: outcome.clone(), quarantine: None });
+        self.keeper.record(
+            EventType::Error,
+            &stage.name,
+            event,
+            format!("{name} failed: {outcome}"),
+            Vec::new(),
+        )?;
+        self.observer.notice(Notice::BatchFailed {
+            stage: stage.name.clone(),
+            batch: batch.to_owned(),
+            outcome: outcome.clone(),
+            quarantine: None,
+        });
         report.failed.push((batch.to_owned(), outcome));
         Ok(())
     }
 
     /// Records that a stage begins, after the checkpoints are gone that vouch for what will be replaced.
-    fn begin(&mut self, stage: &Stage, found: Option<&Survey>, batches: u64, will: u64) -> Result<(), RunError> {
+    fn begin(
+        &mut self,
+        stage: &Stage,
+        found: Option<&Survey>,
+        batches: u64,
+        will: u64,
+    ) -> Result<(), RunError> {
         let pipeline = self.keeper.ctx.pipeline;
         for down in lineage::downstream(pipeline, &stage.name) {
             retire::remove_checkpoint(&mut self.keeper, &down.name, down.number)?;
         }
         retire::remove_checkpoint(&mut self.keeper, &stage.name, stage.number)?;
         self.keeper.flush()?;
-        let (shared, facts) = found.map(|found| (found.shared_id.clone(), (*found.shared).clone())).unwrap_or_default();
-        let event = Event::StageStarted { stage: stage.name.clone(), number: stage.number, shared, facts, batches, will };
+        let (shared, facts) = found
+            .map(|found| (found.shared_id.clone(), (*found.shared).clone()))
+            .unwrap_or_default();
+        let event = Event::StageStarted {
+            stage: stage.name.clone(),
+            number: stage.number,
+            shared,
+            facts,
+            batches,
+            will,
+        };
         let summary = format!("{} begins: {will} of {batches} batches", stage.name);
-        self.keeper.record(EventType::Invoke, &stage.name, event, summary, Vec::new())
+        self.keeper
+            .record(EventType::Invoke, &stage.name, event, summary, Vec::new())
     }
 
-    fn work(&mut self, stage: &Stage, found: &Survey, will: &[usize], report: &mut StageReport) -> Result<(), RunError> {
-        self.begin(stage, Some(found), found.batches.len() as u64, will.len() as u64)?;
+    fn work(
+        &mut self,
+        stage: &Stage,
+        found: &Survey,
+        will: &[usize],
+        report: &mut StageReport,
+    ) -> Result<(), RunError> {
+        self.begin(
+            stage,
+            Some(found),
+            found.batches.len() as u64,
+            will.len() as u64,
+        )?;
         self.handoff(stage)?;
         self.observer.notice(Notice::StageStarted {
             stage: stage.name.clone(),
@@ -396,7 +543,12 @@ impl Engine<'_, '_> {
             rules: &rules,
             environment: &self.options.environment,
             stop: self.stop,
-            limits: Limits { grace: self.options.grace, backoff: self.options.backoff, left, log_cap: 1 << 20 },
+            limits: Limits {
+                grace: self.options.grace,
+                backoff: self.options.backoff,
+                left,
+                log_cap: 1 << 20,
+            },
             run_id: &run_id,
         };
         let previous = previous_files(&self.keeper.state, &stage.name);
@@ -407,16 +559,26 @@ impl Engine<'_, '_> {
             left,
             previous: &|key: &str| previous.get(key).cloned().unwrap_or_default(),
         };
-        let mut file = finish::progress_path(stage).map(|path| ProgressFile::new(ctx.disk, &ctx.layout.at(path)));
+        let mut file =
+            finish::progress_path(stage).map(|path| ProgressFile::new(ctx.layout.at(path)));
+        let watch = Stopwatch::start();
         let mut write = |keeper: &Keeper<'_>, running: &BTreeSet<u64>| -> Result<(), RunError> {
             if let Some(file) = &mut file {
-                let now = finish::progress_of(keeper, stage, found, running, ProgressStatus::InProgress);
-                file.write(&now, crate::store::progress::When::AtMostSometimes)?;
+                let now =
+                    finish::progress_of(keeper, stage, found, running, ProgressStatus::InProgress);
+                file.write(ctx.disk, &now, watch.elapsed(), false)?;
             }
             Ok(())
         };
         write(&self.keeper, &BTreeSet::new())?;
-        let done = dispatch(&mut self.keeper, &bench, found, &order, self.observer, &mut write)?;
+        let done = dispatch(
+            &mut self.keeper,
+            &bench,
+            found,
+            &order,
+            self.observer,
+            &mut write,
+        )?;
         report.ran = done.ran;
         report.failed.extend(done.failed);
         report.left += done.left;
@@ -425,27 +587,52 @@ impl Engine<'_, '_> {
 
     /// A stage first reads what others made.
     fn handoff(&mut self, stage: &Stage) -> Result<(), RunError> {
-        let from: Vec<String> = lineage::upstream(self.keeper.ctx.pipeline, stage).iter().map(|up| up.name.clone()).collect();
+        let from: Vec<String> = lineage::upstream(self.keeper.ctx.pipeline, stage)
+            .iter()
+            .map(|up| up.name.clone())
+            .collect();
         if from.is_empty() {
             return Ok(());
         }
         let mut files = 0;
         let mut summaries = BTreeMap::new();
         for up in &from {
-            let Some(known) = self.keeper.state.stages.get(up) else { continue };
+            let Some(known) = self.keeper.state.stages.get(up) else {
+                continue;
+            };
             files += known.outputs().count() as u64;
-            let summary = known.batches.values().filter_map(|batch| batch.record.as_ref()?.summary.clone()).reduce(finish::merged);
+            let summary = known
+                .batches
+                .values()
+                .filter_map(|batch| batch.record.as_ref()?.summary.clone())
+                .reduce(finish::merged);
             if let Some(summary) = summary {
                 summaries.insert(up.clone(), summary);
             }
         }
-        let text = format!("{} takes over {files} files from {}", stage.name, from.join(", "));
-        let event = Event::Handoff { stage: stage.name.clone(), from, files, summaries };
-        self.keeper.record(EventType::Handoff, &stage.name, event, text, Vec::new())
+        let text = format!(
+            "{} takes over {files} files from {}",
+            stage.name,
+            from.join(", ")
+        );
+        let event = Event::Handoff {
+            stage: stage.name.clone(),
+            from,
+            files,
+            summaries,
+        };
+        self.keeper
+            .record(EventType::Handoff, &stage.name, event, text, Vec::new())
     }
 
     /// Ends the stage: its status, its progress file, its checkpoint.
-    fn end(&mut self, stage: &Stage, found: &Survey, report: &mut StageReport, before: u64) -> Result<(), RunError> {
+    fn end(
+        &mut self,
+        stage: &Stage,
+        found: &Survey,
+        report: &mut StageReport,
+        before: u64,
+    ) -> Result<(), RunError> {
         let status = finish::status(&self.keeper, stage, found);
         let goes_on = self.selection.keep_going
             || stage.policy.on_failure == crate::model::policy::OnFailure::Continue
@@ -458,16 +645,33 @@ impl Engine<'_, '_> {
             None => StageStatus::Held,
         };
         let known = self.keeper.state.stages.get(&stage.name);
-        let records = || known.into_iter().flat_map(|known| known.batches.values()).filter_map(|batch| batch.record.as_ref());
-        report.verdict = records().filter_map(|record| record.verdict).reduce(|a, b| a && b);
-        report.elements = records().filter_map(|record| record.elements).reduce(|a, b| a + b);
-        report.outputs = records().flat_map(|record| &record.outputs).map(|made| made.path.to_string()).filter(|path| path.starts_with("outputs/")).take(20).collect();
+        let records = || {
+            known
+                .into_iter()
+                .flat_map(|known| known.batches.values())
+                .filter_map(|batch| batch.record.as_ref())
+        };
+        report.verdict = records()
+            .filter_map(|record| record.verdict)
+            .reduce(|a, b| a && b);
+        report.elements = records()
+            .filter_map(|record| record.elements)
+            .reduce(|a, b| a + b);
+        report.outputs = records()
+            .flat_map(|record| &record.outputs)
+            .map(|made| made.path.to_string())
+            .filter(|path| path.starts_with("outputs/"))
+            .take(20)
+            .collect();
         let ctx = self.keeper.ctx;
         let changed = self.keeper.counted() != before;
         let path = ctx.layout.checkpoint(stage.number);
         let write_checkpoint = match report.status {
             StageStatus::Complete | StageStatus::Partial => {
-                changed || known.is_none_or(|known| known.status.is_none()) || !path.exists() || self.checkpoint_differs(stage)?
+                changed
+                    || known.is_none_or(|known| known.status.is_none())
+                    || !path.exists()
+                    || self.checkpoint_differs(stage)?
             }
             _ => false,
         };
@@ -478,15 +682,21 @@ impl Engine<'_, '_> {
             self.progress(stage, found, report.status)?;
         }
         if write_checkpoint {
-            let status = if report.status == StageStatus::Complete { Status::Complete } else { Status::Partial };
+            let status = if report.status == StageStatus::Complete {
+                Status::Complete
+            } else {
+                Status::Partial
+            };
             finish::checkpoint(&mut self.keeper, stage, found, status)?;
         }
         Ok(())
     }
 
     fn checkpoint_differs(&self, stage: &Stage) -> Result<bool, RunError> {
-        let path = crate::base::path::FilePath::workspace(crate::store::layout::checkpoint(stage.number));
-        let there = crate::plan::world::World::digest(&self.keeper.ctx, &path).map_err(RunError::World)?;
+        let path =
+            crate::base::path::FilePath::workspace(crate::store::layout::checkpoint(stage.number));
+        let there =
+            crate::plan::world::World::digest(&self.keeper.ctx, &path).map_err(RunError::World)?;
         Ok(self.keeper.state.checkpoints.get(&stage.name).copied() != there)
     }
 
@@ -497,16 +707,23 @@ impl Engine<'_, '_> {
             .batches
             .iter()
             .filter(|found| {
-                known.and_then(|known| known.batches.get(&found.batch.key)).is_some_and(|batch| {
-                    matches!(batch.phase, Phase::Failed { .. }) && batch.record.is_some()
-                })
+                known
+                    .and_then(|known| known.batches.get(&found.batch.key))
+                    .is_some_and(|batch| {
+                        matches!(batch.phase, Phase::Failed { .. }) && batch.record.is_some()
+                    })
             })
             .map(|found| found.batch.key.clone())
             .collect();
         retire::batches(&mut self.keeper, &stage.name, &keys, self.observer)
     }
 
-    fn progress(&mut self, stage: &Stage, found: &Survey, status: StageStatus) -> Result<(), RunError> {
+    fn progress(
+        &mut self,
+        stage: &Stage,
+        found: &Survey,
+        status: StageStatus,
+    ) -> Result<(), RunError> {
         let Some(path) = finish::progress_path(stage) else {
             return Ok(());
         };
@@ -518,7 +735,7 @@ impl Engine<'_, '_> {
         };
         let now = finish::progress_of(&self.keeper, stage, found, &BTreeSet::new(), status);
         let ctx = self.keeper.ctx;
-        ProgressFile::new(ctx.disk, &ctx.layout.at(path)).write(&now, crate::store::progress::When::Now)?;
+        ProgressFile::new(ctx.layout.at(path)).write(ctx.disk, &now, Duration::ZERO, true)?;
         Ok(())
     }
 }
@@ -563,9 +780,15 @@ fn rules(ctx: &Context<'_>, stage: &Stage) -> Result<BTreeMap<String, Arc<Rules>
     for step in &stage.steps {
         if let crate::model::step::StepKind::Agent { agent, .. } = &step.kind {
             let found = ctx.settings.agent(ctx.pipeline, agent);
-            let found = found.ok_or_else(|| format!("stage `{}` asks the agent `{agent}`, which is not declared", stage.name))?;
+            let found = found.ok_or_else(|| {
+                format!(
+                    "stage `{}` asks the agent `{agent}`, which is not declared",
+                    stage.name
+                )
+            })?;
             let Provider::Rules(asset) = &found.provider;
-            let rules = Rules::parse(asset.path.as_str(), &asset.text).map_err(|error| error.to_string())?;
+            let rules = Rules::parse(asset.path.as_str(), &asset.text)
+                .map_err(|error| error.to_string())?;
             tables.insert(agent.clone(), Arc::new(rules));
         }
     }
@@ -581,7 +804,9 @@ fn previous_files(state: &State, stage: &str) -> BTreeMap<String, BTreeMap<Strin
     for (key, batch) in &known.batches {
         let mut files = BTreeMap::new();
         for made in batch.record.iter().flat_map(|record| &record.outputs) {
-            files.entry(made.name.clone()).or_insert_with(|| made.path.clone());
+            files
+                .entry(made.name.clone())
+                .or_insert_with(|| made.path.clone());
         }
         all.insert(key.clone(), files);
     }

@@ -32,14 +32,23 @@ pub fn status(keeper: &Keeper<'_>, stage: &Stage, survey: &Survey) -> Option<Sta
             _ => return None,
         }
     }
-    Some(if partial { Status::Partial } else { Status::Complete })
+    Some(if partial {
+        Status::Partial
+    } else {
+        Status::Complete
+    })
 }
 
 /// Writes manifest and checkpoint, records it, and seals the journal.
 ///
 /// # Errors
 /// When the disk fails.
-pub fn checkpoint(keeper: &mut Keeper<'_>, stage: &Stage, survey: &Survey, status: Status) -> Result<(), RunError> {
+pub fn checkpoint(
+    keeper: &mut Keeper<'_>,
+    stage: &Stage,
+    survey: &Survey,
+    status: Status,
+) -> Result<(), RunError> {
     let ctx = keeper.ctx;
     let known = keeper.state.stages.entry(stage.name.clone()).or_default();
     known.number = stage.number;
@@ -76,7 +85,9 @@ pub fn checkpoint(keeper: &mut Keeper<'_>, stage: &Stage, survey: &Survey, statu
         .collect();
     let of_kind = |wanted: &dyn Fn(FactKind) -> bool| -> BTreeMap<String, String> {
         let facts = survey.shared.0.iter().filter(|(key, _)| wanted(key.kind));
-        facts.map(|(key, value)| (key.to_string(), value.clone())).collect()
+        facts
+            .map(|(key, value)| (key.to_string(), value.clone()))
+            .collect()
     };
     let milliseconds: u64 = records.iter().map(|record| record.duration_ms).sum();
     let written = Checkpoint {
@@ -85,15 +96,32 @@ pub fn checkpoint(keeper: &mut Keeper<'_>, stage: &Stage, survey: &Survey, statu
         status,
         timestamp: ctx.clock.now(),
         output_file: only.map(|made| made.path.clone()),
-        output_files: if only.is_some() { Vec::new() } else { declared_outputs(stage) },
+        output_files: if only.is_some() {
+            Vec::new()
+        } else {
+            declared_outputs(stage)
+        },
         element_count: sum(records.iter().map(|record| record.elements)),
-        checksums: Checksums { input: inputs_digest(&inputs), output: only.map_or(manifest_digest, |made| made.digest) },
-        summary: records.iter().filter_map(|record| record.summary.clone()).reduce(merged),
+        checksums: Checksums {
+            input: inputs_digest(&inputs),
+            output: only.map_or(manifest_digest, |made| made.digest),
+        },
+        summary: records
+            .iter()
+            .filter_map(|record| record.summary.clone())
+            .reduce(merged),
         failed,
-        verdict: records.iter().filter_map(|record| record.verdict).reduce(|a, b| a && b),
+        verdict: records
+            .iter()
+            .filter_map(|record| record.verdict)
+            .reduce(|a, b| a && b),
         batches: survey.batches.len() as u64,
         fingerprint: of_kind(&|kind| !kind.is_judged()),
-        inputs: inputs.iter().take(LISTED).map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect(),
+        inputs: inputs
+            .iter()
+            .take(LISTED)
+            .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
+            .collect(),
         schemas: of_kind(&|kind| kind == FactKind::Schema),
         manifest: layout::manifest(&stage.name),
         run_id: keeper.run_id().to_owned(),
@@ -102,14 +130,34 @@ pub fn checkpoint(keeper: &mut Keeper<'_>, stage: &Stage, survey: &Survey, statu
         format: FORMAT,
     };
     let digest = checkpoint::write(ctx.disk, ctx.layout, &written)?;
-    let summary = format!("{} is {}: {} batches", stage.name, status.word(), written.batches);
-    let event = Event::CheckpointWritten { stage: stage.name.clone(), number: stage.number, status, digest };
-    keeper.record(EventType::Complete, agent(stage), event, summary, vec![layout::checkpoint(stage.number).to_string()])?;
+    let summary = format!(
+        "{} is {}: {} batches",
+        stage.name,
+        status.word(),
+        written.batches
+    );
+    let event = Event::CheckpointWritten {
+        stage: stage.name.clone(),
+        number: stage.number,
+        status,
+        digest,
+    };
+    keeper.record(
+        EventType::Complete,
+        agent(stage),
+        event,
+        summary,
+        vec![layout::checkpoint(stage.number).to_string()],
+    )?;
     keeper.seal()
 }
 
 fn declared_outputs(stage: &Stage) -> Vec<String> {
-    stage.outputs.iter().map(|output| output.path.shown()).collect()
+    stage
+        .outputs
+        .iter()
+        .map(|output| output.path.shown())
+        .collect()
 }
 
 fn sum(counts: impl Iterator<Item = Option<u64>>) -> Option<u64> {
@@ -159,13 +207,24 @@ pub fn merged(a: Value, b: Value) -> Value {
 }
 
 /// What the progress file says of a stage.
-pub fn progress_of(keeper: &Keeper<'_>, stage: &Stage, survey: &Survey, running: &BTreeSet<u64>, status: ProgressStatus) -> Progress {
+pub fn progress_of(
+    keeper: &Keeper<'_>,
+    stage: &Stage,
+    survey: &Survey,
+    running: &BTreeSet<u64>,
+    status: ProgressStatus,
+) -> Progress {
     let known = keeper.state.stages.get(&stage.name);
     let mut completed = Vec::new();
     let mut failed = Vec::new();
     for found in &survey.batches {
-        let Some(batch) = known.and_then(|known| known.batches.get(&found.batch.key)) else { continue };
-        let placeholder = batch.record.as_ref().is_some_and(|record| record.placeholder.is_some());
+        let Some(batch) = known.and_then(|known| known.batches.get(&found.batch.key)) else {
+            continue;
+        };
+        let placeholder = batch
+            .record
+            .as_ref()
+            .is_some_and(|record| record.placeholder.is_some());
         if placeholder || matches!(batch.phase, Phase::Failed { .. }) {
             failed.push(found.batch.key.clone());
         } else if batch.phase == Phase::Complete {

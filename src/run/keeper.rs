@@ -2,6 +2,7 @@
 
 use super::context::Context;
 use super::engine::RunError;
+use crate::base::path::RelPath;
 use crate::model::event::{Event, EventType};
 use crate::model::state::State;
 use crate::plan::machine::apply;
@@ -24,7 +25,15 @@ pub struct Keeper<'a> {
 impl<'a> Keeper<'a> {
     /// A keeper of this state. `command` is what was asked for.
     pub fn new(ctx: Context<'a>, state: State, journal: Journal, command: &str) -> Self {
-        Self { ctx, state, journal, command: command.to_owned(), begun: false, dirty: BTreeSet::new(), counted: 0 }
+        Self {
+            ctx,
+            state,
+            journal,
+            command: command.to_owned(),
+            begun: false,
+            dirty: BTreeSet::new(),
+            counted: 0,
+        }
     }
 
     /// The id of the run.
@@ -47,17 +56,34 @@ impl<'a> Keeper<'a> {
     ///
     /// # Errors
     /// When the event cannot follow, or the journal cannot be written.
-    pub fn record(&mut self, kind: EventType, agent: &str, event: Event, summary: impl Into<String>, files: Vec<String>) -> Result<(), RunError> {
+    pub fn record(
+        &mut self,
+        kind: EventType,
+        agent: &str,
+        event: Event,
+        summary: impl Into<String>,
+        files: Vec<String>,
+    ) -> Result<(), RunError> {
         if !self.begun {
             self.begun = true;
-            let started = Event::RunStarted { command: self.command.clone(), version: self.ctx.settings.version.clone() };
+            let started = Event::RunStarted {
+                command: self.command.clone(),
+                version: self.ctx.settings.version.clone(),
+            };
             let summary = format!("run started: {}", self.command);
             self.put(EventType::Invoke, "milepost", started, summary, Vec::new())?;
         }
         self.put(kind, agent, event, summary.into(), files)
     }
 
-    fn put(&mut self, kind: EventType, agent: &str, event: Event, summary: String, files: Vec<String>) -> Result<(), RunError> {
+    fn put(
+        &mut self,
+        kind: EventType,
+        agent: &str,
+        event: Event,
+        summary: String,
+        files: Vec<String>,
+    ) -> Result<(), RunError> {
         apply(&mut self.state, self.journal.run_id(), &event)?;
         if let Some(stage) = stage_of(&event) {
             self.dirty.insert(stage.to_owned());
@@ -65,6 +91,11 @@ impl<'a> Keeper<'a> {
         self.counted += 1;
         self.journal.append(kind, agent, event, summary, files)?;
         Ok(())
+    }
+
+    /// Where a file goes that is set aside.
+    pub fn aside(&self, reason: &str, path: &RelPath) -> RelPath {
+        crate::store::quarantine::folder(self.run_id(), self.counted, reason).with(path)
     }
 
     /// Makes durable what was recorded.

@@ -44,8 +44,16 @@ impl Source for ScratchFile {
 
 impl<'a> ScratchOuts<'a> {
     /// Over a scratch folder; `targets` gives the paths and patterns of the outputs.
-    pub fn new(scratch: &'a Scratch, stage: &'a Stage, targets: &'a BTreeMap<String, RelPath>) -> Self {
-        Self { scratch, stage, targets }
+    pub fn new(
+        scratch: &'a Scratch,
+        stage: &'a Stage,
+        targets: &'a BTreeMap<String, RelPath>,
+    ) -> Self {
+        Self {
+            scratch,
+            stage,
+            targets,
+        }
     }
 
     /// The path, or pattern, of an output or `out`, below the scratch folder.
@@ -63,11 +71,18 @@ impl<'a> ScratchOuts<'a> {
     pub fn files(&self, out: &str) -> io::Result<Vec<RelPath>> {
         let target = self.target(out)?;
         if !target.as_str().contains('*') {
-            return Ok(if self.is_file(&target)? { vec![target] } else { Vec::new() });
+            return Ok(if self.is_file(&target)? {
+                vec![target]
+            } else {
+                Vec::new()
+            });
         }
         let glob = Glob::parse(target.as_str()).map_err(io::Error::other)?;
         let folder = glob.folder();
-        let at = folder.as_ref().map_or_else(|| self.scratch.path().to_owned(), |folder| self.scratch.path().join(folder.as_str()));
+        let at = folder.as_ref().map_or_else(
+            || self.scratch.path().to_owned(),
+            |folder| self.scratch.path().join(folder.as_str()),
+        );
         let mut found = Vec::new();
         let entries = match std::fs::read_dir(at) {
             Ok(entries) => entries,
@@ -76,7 +91,10 @@ impl<'a> ScratchOuts<'a> {
         };
         for entry in entries {
             let name = entry?.file_name();
-            let name = name.to_str().ok_or_else(|| io::Error::other(format!("{name:?} is no UTF-8 name")))?.to_owned();
+            let name = name
+                .to_str()
+                .ok_or_else(|| io::Error::other(format!("{name:?} is no UTF-8 name")))?
+                .to_owned();
             let path = match &folder {
                 Some(folder) => folder.join(&name),
                 None => RelPath::parse(&name),
@@ -93,7 +111,9 @@ impl<'a> ScratchOuts<'a> {
     fn is_file(&self, path: &RelPath) -> io::Result<bool> {
         match std::fs::symlink_metadata(self.scratch.path().join(path.as_str())) {
             Ok(found) if found.is_file() => Ok(true),
-            Ok(_) => Err(io::Error::other(format!("`{path}` is a link or a folder: an output is a plain file"))),
+            Ok(_) => Err(io::Error::other(format!(
+                "`{path}` is a link or a folder: an output is a plain file"
+            ))),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
             Err(error) => Err(error),
         }
@@ -109,7 +129,9 @@ impl Outs for ScratchOuts<'_> {
     fn create(&self, out: &str, star: Option<&str>) -> io::Result<Box<dyn Sink>> {
         let target = self.target(out)?;
         let path = match star {
-            Some(star) => RelPath::parse(&target.as_str().replace('*', star)).map_err(io::Error::other)?,
+            Some(star) => {
+                RelPath::parse(&target.as_str().replace('*', star)).map_err(io::Error::other)?
+            }
             None => target,
         };
         self.scratch.sink(&path).map_err(io::Error::other)
@@ -117,7 +139,10 @@ impl Outs for ScratchOuts<'_> {
 
     fn place(&self, out: &str) -> io::Result<PathBuf> {
         let target = self.target(out)?;
-        self.scratch.prepare(&target).map_err(io::Error::other)
+        self.scratch
+            .make_folder_of(&target)
+            .map_err(io::Error::other)?;
+        Ok(self.scratch.at(&target))
     }
 
     fn made(&self, out: &str) -> io::Result<Vec<Arc<dyn Source>>> {

@@ -2,11 +2,9 @@
 
 use super::engine::RunError;
 use super::keeper::Keeper;
-use crate::base::path::RelPath;
 use crate::model::event::{Event, EventType};
 use crate::steps::command::{Started, end_survivors};
 use crate::store::publish::{Settled, settle};
-use crate::store::scratch;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -20,13 +18,21 @@ pub fn recover(keeper: &mut Keeper<'_>, grace: Duration) -> Result<Vec<String>, 
     if !children.is_empty() {
         let started: Vec<Started> = children
             .iter()
-            .map(|child| Started { pid: child.pid, group: child.pid, start_time: child.start_time, boot_id: child.boot_id.clone() })
+            .map(|child| Started {
+                pid: child.pid,
+                group: child.pid,
+                start_time: child.start_time,
+                boot_id: child.boot_id.clone(),
+            })
             .collect();
         let tokens: Vec<String> = children.iter().map(|child| child.token.clone()).collect();
         let ended = end_survivors(&started, &tokens, grace);
         if !ended.is_empty() {
             let list: Vec<String> = ended.iter().map(ToString::to_string).collect();
-            done.push(format!("ended processes that the last run left: {}", list.join(", ")));
+            done.push(format!(
+                "ended processes that the last run left: {}",
+                list.join(", ")
+            ));
         }
     }
     let unsettled = keeper.state.unsettled.clone();
@@ -34,10 +40,11 @@ pub fn recover(keeper: &mut Keeper<'_>, grace: Duration) -> Result<Vec<String>, 
     for batch in &unsettled {
         let mut remains = BTreeMap::new();
         let mut lost = false;
-        for file in &batch.files {
-            match settle(keeper.ctx.disk, keeper.ctx.layout, file)? {
+        let settled = settle(keeper.ctx.disk, keeper.ctx.layout, &batch.files)?;
+        for (file, settled) in batch.files.iter().zip(settled) {
+            match settled {
                 Settled::Done | Settled::Renamed => finished += 1,
-                Settled::Lost { there } => {
+                Settled::Lost { old: there } => {
                     lost = true;
                     if let Some(digest) = there {
                         remains.insert(file.path.clone(), digest);
@@ -53,17 +60,38 @@ pub fn recover(keeper: &mut Keeper<'_>, grace: Duration) -> Result<Vec<String>, 
             }
             let name = super::attempt::batch_name(&batch.stage, &batch.batch);
             done.push(format!("{name} is made again: what it had made was lost"));
-            let event = Event::Lost { stage: batch.stage.clone(), batch: batch.batch.clone(), remains };
-            keeper.record(EventType::Revision, "milepost", event, format!("{name} was lost"), Vec::new())?;
+            let event = Event::Lost {
+                stage: batch.stage.clone(),
+                batch: batch.batch.clone(),
+                remains,
+            };
+            keeper.record(
+                EventType::Revision,
+                "milepost",
+                event,
+                format!("{name} was lost"),
+                Vec::new(),
+            )?;
         }
     }
     if !unsettled.is_empty() {
-        let files: Vec<RelPath> = unsettled.iter().flat_map(|batch| batch.files.iter().map(|file| file.path.clone())).collect();
-        crate::store::publish::flush_folders(keeper.ctx.disk, keeper.ctx.layout, &files)?;
-        keeper.record(EventType::Complete, "milepost", Event::Barrier, "what was published is in place", Vec::new())?;
+        keeper.record(
+            EventType::Complete,
+            "milepost",
+            Event::Barrier,
+            "what was published is in place",
+            Vec::new(),
+        )?;
         keeper.flush()?;
-        done.push(format!("put in place what the last run had finished: {finished} files"));
+        done.push(format!(
+            "put in place what the last run had finished: {finished} files"
+        ));
     }
-    scratch::remove_all(keeper.ctx.disk, keeper.ctx.layout)?;
+    if keeper.ctx.layout.scratch().exists() {
+        keeper
+            .ctx
+            .disk
+            .remove_dir_all(&keeper.ctx.layout.scratch())?;
+    }
     Ok(done)
 }

@@ -17,7 +17,12 @@ use std::collections::BTreeSet;
 ///
 /// # Errors
 /// When the journal cannot be written.
-pub fn rejudge(keeper: &mut Keeper<'_>, stage: &Stage, survey: &Survey, schemas: &Schemas) -> Result<(BTreeSet<usize>, u64), RunError> {
+pub fn rejudge(
+    keeper: &mut Keeper<'_>,
+    stage: &Stage,
+    survey: &Survey,
+    schemas: &Schemas,
+) -> Result<(BTreeSet<usize>, u64), RunError> {
     let mut invalid = BTreeSet::new();
     let mut valid = Vec::new();
     for (index, found) in survey.batches.iter().enumerate() {
@@ -33,14 +38,23 @@ pub fn rejudge(keeper: &mut Keeper<'_>, stage: &Stage, survey: &Survey, schemas:
     }
     let count = valid.len() as u64;
     if count > 0 {
-        let summary = format!("{}: {count} batches were validated again and hold", stage.name);
+        let summary = format!(
+            "{}: {count} batches were validated again and hold",
+            stage.name
+        );
         let event = Event::Judged {
             stage: stage.name.clone(),
             shared: survey.shared_id.clone(),
             facts: (*survey.shared).clone(),
             batches: valid,
         };
-        keeper.record(EventType::Review, super::commit::agent(stage), event, summary, Vec::new())?;
+        keeper.record(
+            EventType::Review,
+            super::commit::agent(stage),
+            event,
+            summary,
+            Vec::new(),
+        )?;
     }
     Ok((invalid, count))
 }
@@ -49,25 +63,45 @@ pub fn rejudge(keeper: &mut Keeper<'_>, stage: &Stage, survey: &Survey, schemas:
 ///
 /// # Errors
 /// How they do not.
-pub fn holds(keeper: &Keeper<'_>, stage: &Stage, found: &Surveyed, schemas: &Schemas) -> Result<(), Outcome> {
+pub fn holds(
+    keeper: &Keeper<'_>,
+    stage: &Stage,
+    found: &Surveyed,
+    schemas: &Schemas,
+) -> Result<(), Outcome> {
     let files = keeper.ctx.files;
-    let source = |file: &FilePath| files.source(file).map_err(|error| Outcome::new(OutcomeKind::Input, error.to_string()));
+    let source = |file: &FilePath| {
+        files
+            .source(file)
+            .map_err(|error| Outcome::new(OutcomeKind::Input, error.to_string()))
+    };
     let mut scope = Scope::new();
     for (name, value) in &found.base {
         scope.insert_value(name, value.clone());
     }
     for (name, item) in &found.batch.items {
         if let Item::File(file) = item {
-            scope.insert_file(&format!("{name}.data"), source(file)?, Format::of_path(file.path.as_str()));
+            scope.insert_file(
+                &format!("{name}.data"),
+                source(file)?,
+                Format::of_path(file.path.as_str()),
+            );
         }
     }
     for input in &found.inputs {
-        let Some(declared) = stage.input(&input.name) else { continue };
+        let Some(declared) = stage.input(&input.name) else {
+            continue;
+        };
         let mut there = Vec::new();
         for file in &input.files {
             let opened = source(file)?;
             if opened.path().exists() {
-                there.push((opened, declared.format.unwrap_or_else(|| Format::of_path(file.path.as_str()))));
+                there.push((
+                    opened,
+                    declared
+                        .format
+                        .unwrap_or_else(|| Format::of_path(file.path.as_str())),
+                ));
             }
         }
         if input.many {
@@ -79,11 +113,19 @@ pub fn holds(keeper: &Keeper<'_>, stage: &Stage, found: &Surveyed, schemas: &Sch
             }
         }
     }
-    let known = keeper.state.stages.get(&stage.name).and_then(|known| known.batches.get(&found.batch.key));
+    let known = keeper
+        .state
+        .stages
+        .get(&stage.name)
+        .and_then(|known| known.batches.get(&found.batch.key));
     let record = known.and_then(|known| known.record.as_ref());
     for output in &stage.outputs {
         let mut there = Vec::new();
-        for made in record.iter().flat_map(|record| &record.outputs).filter(|made| made.name == output.name) {
+        for made in record
+            .iter()
+            .flat_map(|record| &record.outputs)
+            .filter(|made| made.name == output.name)
+        {
             let file = source(&FilePath::workspace(made.path.clone()))?;
             if let Some(schema) = &output.schema {
                 validate::file(schemas, schema, &*file, output.stream.as_ref())?;

@@ -31,7 +31,9 @@ impl Stop for StopFlag {
 
     fn wait(&self, duration: Duration) {
         let wished = self.wished.lock().unwrap_or_else(PoisonError::into_inner);
-        let waited = self.changed.wait_timeout_while(wished, duration, |wished| !*wished);
+        let waited = self
+            .changed
+            .wait_timeout_while(wished, duration, |wished| !*wished);
         drop(waited);
     }
 }

@@ -62,12 +62,23 @@ pub struct Pending {
 ///
 /// # Errors
 /// When its batches cannot be told, or a path leaves its folder.
-pub fn survey(ctx: &Context<'_>, stage: &Stage, state: &State, pending: &Pending, wish: &dyn Fn(&str) -> Wish) -> Result<Survey, String> {
+pub fn survey(
+    ctx: &Context<'_>,
+    stage: &Stage,
+    state: &State,
+    pending: &Pending,
+    wish: &dyn Fn(&str) -> Wish,
+) -> Result<Survey, String> {
     let scope = ctx.settings.scope(ctx.pipeline);
     let written = |pattern: &str| !lineage::writers(ctx.pipeline, stage, pattern).is_empty();
     let shared = Arc::new(facts::shared(stage, ctx.pipeline, ctx.settings));
     let shared_id = shared.id();
-    let world = Later { inner: ctx, pipeline: ctx.pipeline, stage, pending };
+    let world = Later {
+        inner: ctx,
+        pipeline: ctx.pipeline,
+        stage,
+        pending,
+    };
     let certain = !world.batches_may_differ();
     let batches = match expand(stage, &scope, state, ctx, &written) {
         Ok(batches) => batches,
@@ -77,18 +88,39 @@ pub fn survey(ctx: &Context<'_>, stage: &Stage, state: &State, pending: &Pending
     let known = state.stages.get(&stage.name);
     let live: BTreeSet<&str> = batches.iter().map(|batch| batch.key.as_str()).collect();
     let gone = known.map_or_else(Vec::new, |known| {
-        known.batches.keys().filter(|key| !live.contains(key.as_str())).cloned().collect()
+        known
+            .batches
+            .keys()
+            .filter(|key| !live.contains(key.as_str()))
+            .cloned()
+            .collect()
     });
     let mut surveyed = Vec::with_capacity(batches.len());
     for batch in batches {
         let found = known.and_then(|known| known.batches.get(&batch.key));
         let record = found.and_then(|found| found.record.as_ref());
-        let recorded_shared = known.zip(record).map(|(known, record)| known.shared(record)).unwrap_or_default();
+        let recorded_shared = known
+            .zip(record)
+            .map(|(known, record)| known.shared(record))
+            .unwrap_or_default();
         let wish = wish(&batch.key);
-        let one = One { ctx, stage, state, written: &written, world: &world, shared: &shared };
+        let one = One {
+            ctx,
+            stage,
+            state,
+            written: &written,
+            world: &world,
+            shared: &shared,
+        };
         surveyed.push(one.look(batch, &scope, found, record, recorded_shared, wish)?);
     }
-    Ok(Survey { shared, shared_id, batches: surveyed, certain, gone })
+    Ok(Survey {
+        shared,
+        shared_id,
+        batches: surveyed,
+        certain,
+        gone,
+    })
 }
 
 struct One<'a, 'c> {
@@ -116,23 +148,49 @@ impl One<'_, '_> {
         }
         let targets = self.targets(&base)?;
         let recorded = record.map(|record| &record.facts);
-        let asked = Asked { world: self.world, recorded, waits: std::cell::RefCell::new(BTreeSet::new()) };
+        let asked = Asked {
+            world: self.world,
+            recorded,
+            waits: std::cell::RefCell::new(BTreeSet::new()),
+        };
         let inputs = resolve(self.stage, &base, self.state, &asked, self.written);
         let own = inputs.and_then(|inputs| {
             let own = facts::own(self.stage, &batch, &inputs, &asked)?;
             Ok((inputs, own))
         });
-        let waits: Vec<Condition> = asked.waits.into_inner().into_iter().map(|(stage, path)| Condition::OutputChanges { stage, path }).collect();
+        let waits: Vec<Condition> = asked
+            .waits
+            .into_inner()
+            .into_iter()
+            .map(|(stage, path)| Condition::OutputChanges { stage, path })
+            .collect();
         let (inputs, own) = match own {
             Ok(found) => found,
             Err(why) => {
                 // What an earlier stage still makes cannot be missed yet.
-                let decision = if waits.is_empty() && self.world.pending.stages.is_empty() { Err(why) } else { Ok(Decision::Will(vec![crate::model::reason::Reason::NeverMade])) };
-                return Ok(Surveyed { batch, base, inputs: Vec::new(), own: Facts::default(), targets, decision });
+                let decision = if waits.is_empty() && self.world.pending.stages.is_empty() {
+                    Err(why)
+                } else {
+                    Ok(Decision::Will(vec![
+                        crate::model::reason::Reason::NeverMade,
+                    ]))
+                };
+                return Ok(Surveyed {
+                    batch,
+                    base,
+                    inputs: Vec::new(),
+                    own: Facts::default(),
+                    targets,
+                    decision,
+                });
             }
         };
         self.insert_files(&mut base, &inputs, &own, &targets);
-        let plain: Vec<RelPath> = targets.values().filter(|path| !path.as_str().contains('*')).cloned().collect();
+        let plain: Vec<RelPath> = targets
+            .values()
+            .filter(|path| !path.as_str().contains('*'))
+            .cloned()
+            .collect();
         let on_disk = self.on_disk(&plain, record)?;
         let found = Found {
             known,
@@ -145,24 +203,45 @@ impl One<'_, '_> {
             wish,
         };
         let decision = Ok(decide(&found));
-        Ok(Surveyed { batch, base, inputs, own, targets, decision })
+        Ok(Surveyed {
+            batch,
+            base,
+            inputs,
+            own,
+            targets,
+            decision,
+        })
     }
 
     /// Where each output and the marker goes.
     fn targets(&self, base: &Map<String, Value>) -> Result<BTreeMap<String, RelPath>, String> {
         let scope = Value::Object(base.clone());
         let mut targets = BTreeMap::new();
-        let outputs = self.stage.outputs.iter().map(|output| (output.name.as_str(), &output.path));
+        let outputs = self
+            .stage
+            .outputs
+            .iter()
+            .map(|output| (output.name.as_str(), &output.path));
         let marker = self.stage.marker.iter().map(|path| (MARKER, path));
         for (name, path) in outputs.chain(marker) {
-            let place = paths::render(path, &scope).map_err(|why| format!("output `{name}`: {why}"))?;
-            self.ctx.files.resolve(&place).map_err(|error| format!("output `{name}`: {error}"))?;
+            let place =
+                paths::render(path, &scope).map_err(|why| format!("output `{name}`: {why}"))?;
+            self.ctx
+                .files
+                .resolve(&place)
+                .map_err(|error| format!("output `{name}`: {error}"))?;
             targets.insert(name.to_owned(), place.path);
         }
         Ok(targets)
     }
 
-    fn insert_files(&self, base: &mut Map<String, Value>, inputs: &[Resolved], own: &Facts, targets: &BTreeMap<String, RelPath>) {
+    fn insert_files(
+        &self,
+        base: &mut Map<String, Value>,
+        inputs: &[Resolved],
+        own: &Facts,
+        targets: &BTreeMap<String, RelPath>,
+    ) {
         let mut paths = Map::new();
         let mut digests = Map::new();
         for input in inputs {
@@ -170,12 +249,27 @@ impl One<'_, '_> {
             let sums: Vec<Value> = names
                 .iter()
                 .map(|name| {
-                    let key = crate::model::fingerprint::FactKey { kind: FactKind::Input, name: name.clone() };
-                    own.0.get(&key).filter(|value| *value != "absent").map_or(Value::Null, |value| json!(value))
+                    let key = crate::model::fingerprint::FactKey {
+                        kind: FactKind::Input,
+                        name: name.clone(),
+                    };
+                    own.0
+                        .get(&key)
+                        .filter(|value| *value != "absent")
+                        .map_or(Value::Null, |value| json!(value))
                 })
                 .collect();
-            let one = |list: Vec<Value>| if input.many { Value::Array(list) } else { list.into_iter().next().unwrap_or(Value::Null) };
-            paths.insert(input.name.clone(), one(names.into_iter().map(Value::from).collect()));
+            let one = |list: Vec<Value>| {
+                if input.many {
+                    Value::Array(list)
+                } else {
+                    list.into_iter().next().unwrap_or(Value::Null)
+                }
+            };
+            paths.insert(
+                input.name.clone(),
+                one(names.into_iter().map(Value::from).collect()),
+            );
             digests.insert(input.name.clone(), one(sums));
         }
         for (name, path) in targets {
@@ -185,8 +279,14 @@ impl One<'_, '_> {
         base.insert("digests".into(), Value::Object(digests));
     }
 
-    fn on_disk(&self, targets: &[RelPath], record: Option<&BatchRecord>) -> Result<BTreeMap<RelPath, Digest>, String> {
-        let recorded = record.iter().flat_map(|record| record.outputs.iter().map(|made| &made.path));
+    fn on_disk(
+        &self,
+        targets: &[RelPath],
+        record: Option<&BatchRecord>,
+    ) -> Result<BTreeMap<RelPath, Digest>, String> {
+        let recorded = record
+            .iter()
+            .flat_map(|record| record.outputs.iter().map(|made| &made.path));
         let all: BTreeSet<&RelPath> = targets.iter().chain(recorded).collect();
         let mut found = BTreeMap::new();
         for path in all {
@@ -216,15 +316,23 @@ impl Later<'_, '_> {
             return None;
         }
         let writers = lineage::writers(self.pipeline, self.stage, path);
-        writers.into_iter().map(|stage| stage.name.clone()).find(|name| self.pending.stages.contains(name))
+        writers
+            .into_iter()
+            .map(|stage| stage.name.clone())
+            .find(|name| self.pending.stages.contains(name))
     }
 
     /// Whether an `each` depends on what a pending stage makes.
     fn batches_may_differ(&self) -> bool {
-        let mut sources = self.stage.each.iter().filter_map(|each| match &each.source {
-            crate::model::stage::EachSource::Path(path) | crate::model::stage::EachSource::From { file: path, .. } => Some(path.pattern()),
-            _ => None,
-        });
+        let mut sources = self
+            .stage
+            .each
+            .iter()
+            .filter_map(|each| match &each.source {
+                crate::model::stage::EachSource::Path(path)
+                | crate::model::stage::EachSource::From { file: path, .. } => Some(path.pattern()),
+                _ => None,
+            });
         sources.any(|pattern| self.writer(&pattern).is_some())
     }
 }
@@ -244,7 +352,11 @@ impl World for Asked<'_, '_, '_> {
         self.world.inner.content(file, format)
     }
 
-    fn matches(&self, root: crate::base::path::Root, pattern: &str) -> Result<Vec<RelPath>, String> {
+    fn matches(
+        &self,
+        root: crate::base::path::Root,
+        pattern: &str,
+    ) -> Result<Vec<RelPath>, String> {
         self.world.inner.matches(root, pattern)
     }
 
@@ -253,8 +365,14 @@ impl World for Asked<'_, '_, '_> {
             return self.world.inner.digest(file);
         };
         self.waits.borrow_mut().insert((stage, file.to_string()));
-        let key = crate::model::fingerprint::FactKey { kind: FactKind::Input, name: file.to_string() };
-        let recorded = self.recorded.and_then(|facts| facts.0.get(&key)).and_then(|text| text.parse().ok());
+        let key = crate::model::fingerprint::FactKey {
+            kind: FactKind::Input,
+            name: file.to_string(),
+        };
+        let recorded = self
+            .recorded
+            .and_then(|facts| facts.0.get(&key))
+            .and_then(|text| text.parse().ok());
         Ok(Some(recorded.unwrap_or_else(|| Digest::of(""))))
     }
 }

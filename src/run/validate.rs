@@ -67,10 +67,21 @@ fn refuse(name: &str, asset: &Asset, violations: &[Violation]) -> Result<(), Out
     let Some(first) = violations.first() else {
         return Ok(());
     };
-    let at = if first.pointer.is_empty() { String::new() } else { format!(" at {}", first.pointer) };
-    let message = format!("`{name}` does not match {}: {}{at}", asset.path, first.message);
+    let at = if first.pointer.is_empty() {
+        String::new()
+    } else {
+        format!(" at {}", first.pointer)
+    };
+    let message = format!(
+        "`{name}` does not match {}: {}{at}",
+        asset.path, first.message
+    );
     let details = violations.iter().map(|violation| {
-        let at = if violation.pointer.is_empty() { "/" } else { &violation.pointer };
+        let at = if violation.pointer.is_empty() {
+            "/"
+        } else {
+            &violation.pointer
+        };
         format!("{at}: {}", violation.message)
     });
     Err(Outcome::new(OutcomeKind::Schema, message).with_details(details.collect()))
@@ -85,18 +96,34 @@ pub fn conservation(stage: &Stage, scope: &Scope) -> Result<Option<u64>, Outcome
         return Ok(None);
     };
     let found = conserve::<Outcome>(
-        &mut |each| scope.select(&conserve_of.input, &mut |key| each(&key)).map(|_| ()),
-        &mut |each| scope.select(&conserve_of.output, &mut |key| each(&key)).map(|_| ()),
+        &mut |each| {
+            scope
+                .select(&conserve_of.input, &mut |key| each(&key))
+                .map(|_| ())
+        },
+        &mut |each| {
+            scope
+                .select(&conserve_of.output, &mut |key| each(&key))
+                .map(|_| ())
+        },
         &BTreeSet::new(),
     )
-    .map_err(|outcome| Outcome { kind: OutcomeKind::Conserve, code: "CONSERVE".to_owned(), ..outcome })?;
+    .map_err(|outcome| Outcome {
+        kind: OutcomeKind::Conserve,
+        code: "CONSERVE".to_owned(),
+        ..outcome
+    })?;
     if found.holds() {
         return Ok(Some(found.came_out));
     }
-    let details = [("lost", &found.lost), ("invented", &found.invented), ("doubled", &found.doubled)]
-        .into_iter()
-        .flat_map(|(what, keys)| keys.first.iter().map(move |key| format!("{what}: {key}")))
-        .collect();
+    let details = [
+        ("lost", &found.lost),
+        ("invented", &found.invented),
+        ("doubled", &found.doubled),
+    ]
+    .into_iter()
+    .flat_map(|(what, keys)| keys.first.iter().map(move |key| format!("{what}: {key}")))
+    .collect();
     let message = format!(
         "{} went in, {} came out: {} ({} → {})",
         found.went_in,
@@ -123,7 +150,9 @@ pub fn checks(stage: &Stage, scope: &Scope) -> Result<(), Outcome> {
         let message = match &check.message {
             Some(template) => {
                 let values = scope.context_of(template)?;
-                template.render(&values).unwrap_or_else(|error| error.to_string())
+                template
+                    .render(&values)
+                    .unwrap_or_else(|error| error.to_string())
             }
             None => format!("`{}` is not true", check.test.source.trim()),
         };
@@ -142,5 +171,8 @@ pub fn checks(stage: &Stage, scope: &Scope) -> Result<(), Outcome> {
 pub fn value(scope: &Scope, program: &Program) -> Result<Value, Outcome> {
     let input = scope.input_of(&program.jq)?;
     let vars = scope.vars_of(&program.jq)?;
-    program.jq.one(input, &vars).map_err(|error| Outcome::new(OutcomeKind::Parse, error.to_string()))
+    program
+        .jq
+        .one(input, &vars)
+        .map_err(|error| Outcome::new(OutcomeKind::Parse, error.to_string()))
 }

@@ -16,14 +16,21 @@ impl World for Context<'_> {
 
     fn matches(&self, root: Root, pattern: &str) -> Result<Vec<RelPath>, String> {
         let glob = Glob::parse(pattern).map_err(|error| error.to_string())?;
-        self.files.list(&glob, root).map_err(|error| error.to_string())
+        self.files
+            .list(&glob, root)
+            .map_err(|error| error.to_string())
     }
 
     fn digest(&self, file: &FilePath) -> Result<Option<Digest>, String> {
-        let import = (file.root == Root::Workspace).then(|| self.imports.get(&file.path)).flatten();
+        let import = (file.root == Root::Workspace)
+            .then(|| self.imports.get(&file.path))
+            .flatten();
         let path = match import {
             Some(import) => import.clone(),
-            None => self.files.resolve(file).map_err(|error| error.to_string())?,
+            None => self
+                .files
+                .resolve(file)
+                .map_err(|error| error.to_string())?,
         };
         match self.cache.digest_of(&path) {
             Ok((digest, _)) => Ok(Some(digest)),

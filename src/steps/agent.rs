@@ -26,7 +26,13 @@ struct Question {
 ///
 /// # Errors
 /// When the batch has another form, an answer does not match the schema, or the join fails.
-pub fn ask(work: &mut Work<'_>, out: &str, agent: &str, schema: Option<&Asset>, result: Option<&Program>) -> StepResult {
+pub fn ask(
+    work: &mut Work<'_>,
+    out: &str,
+    agent: &str,
+    schema: Option<&Asset>,
+    result: Option<&Program>,
+) -> StepResult {
     let source = batch_file(work)?;
     let failed = |error: &dyn std::fmt::Display| input_failure(&source.name(), error);
     let questions = read_questions(&*source)?;
@@ -61,35 +67,54 @@ pub fn ask(work: &mut Work<'_>, out: &str, agent: &str, schema: Option<&Asset>, 
     let elements = Select::parse(".elements[]").map_err(|error| failed(&error))?;
     let opened = source.open().map_err(|error| failed(&error))?;
     elements
-        .read(BufReader::with_capacity(1 << 16, opened), &mut |element| -> Result<(), String> {
-            let answer = asked.get(position).and_then(|&index| answers.get(index));
-            let answer = answer.ok_or_else(|| format!("/elements/{position} belongs to no question"))?;
-            let record = join(answer, element, result, &mut scope)?;
-            let separator = if position == 0 { "\n" } else { ",\n" };
-            write!(sink, "{separator}{record}").map_err(|error| error.to_string())?;
-            position += 1;
-            Ok(())
-        })
+        .read(
+            BufReader::with_capacity(1 << 16, opened),
+            &mut |element| -> Result<(), String> {
+                let answer = asked.get(position).and_then(|&index| answers.get(index));
+                let answer =
+                    answer.ok_or_else(|| format!("/elements/{position} belongs to no question"))?;
+                let record = join(answer, element, result, &mut scope)?;
+                let separator = if position == 0 { "\n" } else { ",\n" };
+                write!(sink, "{separator}{record}").map_err(|error| error.to_string())?;
+                position += 1;
+                Ok(())
+            },
+        )
         .map_err(|error| failed(&error))?;
     sink.write_all(b"\n]\n").map_err(output)?;
     sink.finish().map_err(output)?;
     Ok(Said::default())
 }
 
-fn join(answer: &Value, element: Value, result: Option<&Program>, scope: &mut Map<String, Value>) -> Result<Value, String> {
+fn join(
+    answer: &Value,
+    element: Value,
+    result: Option<&Program>,
+    scope: &mut Map<String, Value>,
+) -> Result<Value, String> {
     match result {
         None => Ok(answer.clone()),
         Some(program) => {
             scope.insert("element".into(), element);
-            program.one(answer.clone(), scope).map_err(|error| error.to_string())
+            program
+                .one(answer.clone(), scope)
+                .map_err(|error| error.to_string())
         }
     }
 }
 
 /// The file that `split` wrote: the item of the batch.
 fn batch_file(work: &Work<'_>) -> Result<Arc<dyn Source>, Outcome> {
-    let files = work.stage.each.iter().filter_map(|each| work.scope.source(&format!("{}.data", each.name)));
-    let inputs = work.stage.inputs.iter().filter_map(|input| work.scope.source(&input.name));
+    let files = work
+        .stage
+        .each
+        .iter()
+        .filter_map(|each| work.scope.source(&format!("{}.data", each.name)));
+    let inputs = work
+        .stage
+        .inputs
+        .iter()
+        .filter_map(|input| work.scope.source(&input.name));
     files.chain(inputs).next().ok_or_else(|| {
         input_failure(work.name, "`questions = true` reads a batch that `split` wrote: give the stage an [each.NAME] with `path`")
     })
@@ -101,10 +126,15 @@ fn read_questions(source: &dyn Source) -> Result<Vec<Question>, Outcome> {
     let mut questions = Vec::new();
     let select = Select::parse(".questions[]").map_err(|error| failed(&error))?;
     select
-        .read(BufReader::with_capacity(1 << 16, opened), &mut |value| -> Result<(), String> {
-            questions.push(serde_json::from_value::<Question>(value).map_err(|error| error.to_string())?);
-            Ok(())
-        })
+        .read(
+            BufReader::with_capacity(1 << 16, opened),
+            &mut |value| -> Result<(), String> {
+                questions.push(
+                    serde_json::from_value::<Question>(value).map_err(|error| error.to_string())?,
+                );
+                Ok(())
+            },
+        )
         .map_err(|error| failed(&error))?;
     Ok(questions)
 }
@@ -119,6 +149,13 @@ fn refuse_wrong(schema: &Schema, answer: &Value, id: &str) -> Result<(), Outcome
     if violations.is_empty() {
         return Ok(());
     }
-    let details = violations.iter().map(|violation| format!("{}: {}", violation.pointer, violation.message)).collect();
-    Err(Outcome::new(OutcomeKind::Schema, format!("the answer to {id} does not match its schema")).with_details(details))
+    let details = violations
+        .iter()
+        .map(|violation| format!("{}: {}", violation.pointer, violation.message))
+        .collect();
+    Err(Outcome::new(
+        OutcomeKind::Schema,
+        format!("the answer to {id} does not match its schema"),
+    )
+    .with_details(details))
 }

@@ -47,7 +47,9 @@ fn wanted(work: &mut Work<'_>, step: &Step) -> Result<bool, Outcome> {
     let (input, vars) = values::scope_of(work, when)?;
     match when.jq.one(input, &vars).map_err(parse_failure)? {
         Value::Bool(yes) => Ok(yes),
-        other => Err(parse_failure(format!("`when` gave {other}: true or false was expected"))),
+        other => Err(parse_failure(format!(
+            "`when` gave {other}: true or false was expected"
+        ))),
     }
 }
 
@@ -72,12 +74,21 @@ fn tries(work: &mut Work<'_>, step: &Step, index: usize) -> Result<Said, Outcome
 }
 
 fn wait(work: &Work<'_>, failed: u32, index: usize) -> Duration {
-    crate::base::duration::backoff(work.limits.backoff, failed, &format!("{} {index}", work.name))
+    crate::base::duration::backoff(
+        work.limits.backoff,
+        failed,
+        &format!("{} {index}", work.name),
+    )
 }
 
 fn once(work: &mut Work<'_>, step: &Step) -> Result<Said, Outcome> {
     match &step.kind {
-        StepKind::Command { arguments, shell, env, stdin } => {
+        StepKind::Command {
+            arguments,
+            shell,
+            env,
+            stdin,
+        } => {
             let declared = match &step.timeout {
                 Some(timeout) => timeout.duration(&work.base).map_err(parse_failure)?,
                 None => COMMAND_TIMEOUT,
@@ -85,21 +96,44 @@ fn once(work: &mut Work<'_>, step: &Step) -> Result<Said, Outcome> {
             let timeout = work.limits.left.map_or(declared, |left| left.min(declared));
             process::command(work, arguments, *shell, env, stdin.as_deref(), timeout)
         }
-        StepKind::Agent { agent, schema, result, .. } => {
-            agent::ask(work, &step.out, agent, schema.as_ref(), result.as_ref())
-        }
+        StepKind::Agent {
+            agent,
+            schema,
+            result,
+            ..
+        } => agent::ask(work, &step.out, agent, schema.as_ref(), result.as_ref()),
         StepKind::Jq { program, stream } => jq::jq(work, &step.out, program, stream.as_ref()),
         StepKind::Render { template } => files::render(work, &step.out, template),
         StepKind::Xlsx { workbook } => files::workbook(work, &step.out, workbook),
         StepKind::Ifc { input } => files::model(work, &step.out, input),
         StepKind::Pdf { input } => files::document(work, &step.out, input),
         StepKind::Copy { input } => files::copy(work, &step.out, input),
-        StepKind::Split { records, question, size, max_elements } => {
-            split::split(work, &step.out, records, question.as_ref(), size, max_elements)
-        }
-        StepKind::Merge { records, key, order, corrections } => {
-            merge::merge(work, &step.out, records, key, order.as_ref(), corrections.as_deref())
-        }
+        StepKind::Split {
+            records,
+            question,
+            size,
+            max_elements,
+        } => split::split(
+            work,
+            &step.out,
+            records,
+            question.as_ref(),
+            size,
+            max_elements,
+        ),
+        StepKind::Merge {
+            records,
+            key,
+            order,
+            corrections,
+        } => merge::merge(
+            work,
+            &step.out,
+            records,
+            key,
+            order.as_ref(),
+            corrections.as_deref(),
+        ),
     }
 }
 
@@ -110,7 +144,10 @@ fn made_by_program(step: &Step) -> bool {
 
 /// Takes what was written into the scope.
 fn take(work: &mut Work<'_>, name: &str) -> Result<(), Outcome> {
-    let made = work.outs.made(name).map_err(|error| output_failure(name, error))?;
+    let made = work
+        .outs
+        .made(name)
+        .map_err(|error| output_failure(name, error))?;
     let output = work.stage.output(name);
     let format = output.map(|output| output.format);
     if output.is_some_and(crate::model::stage::Output::is_many) {
@@ -135,7 +172,9 @@ fn take(work: &mut Work<'_>, name: &str) -> Result<(), Outcome> {
 fn intermediate(work: &Work<'_>, name: &str) -> Format {
     let step = work.stage.steps.iter().find(|step| step.out == name);
     match step.map(|step| &step.kind) {
-        Some(StepKind::Render { .. } | StepKind::Copy { .. } | StepKind::Command { .. }) => Format::Text,
+        Some(StepKind::Render { .. } | StepKind::Copy { .. } | StepKind::Command { .. }) => {
+            Format::Text
+        }
         Some(StepKind::Pdf { .. } | StepKind::Xlsx { .. }) => Format::Binary,
         _ => Format::Json,
     }

@@ -11,9 +11,12 @@ use std::io::{self, Read, Write};
 use std::sync::Arc;
 
 fn source(work: &Work<'_>, name: &str) -> Result<Arc<dyn Source>, Outcome> {
-    work.scope
-        .source(name)
-        .ok_or_else(|| input_failure(name, "one file was expected: it is a list, absent, or no file"))
+    work.scope.source(name).ok_or_else(|| {
+        input_failure(
+            name,
+            "one file was expected: it is a list, absent, or no file",
+        )
+    })
 }
 
 /// Copies a file.
@@ -22,12 +25,16 @@ fn source(work: &Work<'_>, name: &str) -> Result<Arc<dyn Source>, Outcome> {
 /// When it cannot be read or written.
 pub fn copy(work: &mut Work<'_>, out: &str, input: &str) -> StepResult {
     let source = source(work, input)?;
-    let mut reader = source.open().map_err(|error| input_failure(&source.name(), error))?;
+    let mut reader = source
+        .open()
+        .map_err(|error| input_failure(&source.name(), error))?;
     let failed = |error: io::Error| output_failure(out, error);
     let mut sink = work.outs.create(out, None).map_err(failed)?;
     let mut buffer = vec![0; 1 << 16];
     loop {
-        let n = reader.read(&mut buffer).map_err(|error| input_failure(&source.name(), error))?;
+        let n = reader
+            .read(&mut buffer)
+            .map_err(|error| input_failure(&source.name(), error))?;
         if n == 0 {
             break;
         }
@@ -54,7 +61,12 @@ pub fn render(work: &mut Work<'_>, out: &str, file: &TemplateFile) -> StepResult
 /// When it is no model.
 pub fn model(work: &mut Work<'_>, out: &str, input: &str) -> StepResult {
     let source = source(work, input)?;
-    let file_name = source.name().rsplit('/').next().unwrap_or_default().to_owned();
+    let file_name = source
+        .name()
+        .rsplit('/')
+        .next()
+        .unwrap_or_default()
+        .to_owned();
     let failed = |error: io::Error| output_failure(out, error);
     let mut sink = work.outs.create(out, None).map_err(failed)?;
     let found = ifc::extract(source.path(), &file_name, &mut sink)
@@ -62,7 +74,10 @@ pub fn model(work: &mut Work<'_>, out: &str, input: &str) -> StepResult {
     sink.finish().map_err(failed)?;
     let warnings = found.warnings.clone();
     let summary = serde_json::to_value(&found).map_err(parse_failure)?;
-    Ok(Said { summary: Some(summary), warnings })
+    Ok(Said {
+        summary: Some(summary),
+        warnings,
+    })
 }
 
 /// Sets Markdown as PDF. Its title is the first heading, else the file's name.
@@ -72,11 +87,25 @@ pub fn model(work: &mut Work<'_>, out: &str, input: &str) -> StepResult {
 pub fn document(work: &mut Work<'_>, out: &str, input: &str) -> StepResult {
     let source = source(work, input)?;
     let mut text = String::new();
-    let read = source.open().and_then(|mut file| file.read_to_string(&mut text));
+    let read = source
+        .open()
+        .and_then(|mut file| file.read_to_string(&mut text));
     read.map_err(|error| input_failure(&source.name(), error))?;
-    let title = text.lines().find_map(|line| line.strip_prefix("# ")).map_or_else(|| stem(&source.name()).to_owned(), str::to_owned);
-    let version = work.base.get("milepost").and_then(|milepost| milepost.get("version")?.as_str()).unwrap_or_default();
-    let info = pdf::PdfInfo { title, date: today(work), producer: format!("milepost {version}"), ..pdf::PdfInfo::default() };
+    let title = text
+        .lines()
+        .find_map(|line| line.strip_prefix("# "))
+        .map_or_else(|| stem(&source.name()).to_owned(), str::to_owned);
+    let version = work
+        .base
+        .get("milepost")
+        .and_then(|milepost| milepost.get("version")?.as_str())
+        .unwrap_or_default();
+    let info = pdf::PdfInfo {
+        title,
+        date: today(work),
+        producer: format!("milepost {version}"),
+        ..pdf::PdfInfo::default()
+    };
     let bytes = pdf::markdown_to_pdf(&text, &info).map_err(parse_failure)?;
     put(work, out, &bytes)?;
     Ok(Said::default())
@@ -92,11 +121,22 @@ pub fn workbook(work: &mut Work<'_>, out: &str, form: &Asset) -> StepResult {
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
     let compiled = form.compile(&names).map_err(parse_failure)?;
     let scope = values::named(work, &compiled.names())?;
-    let title = work.base.get("workspace").and_then(|workspace| workspace.get("name")?.as_str()).unwrap_or_default();
-    let info = xlsx::XlsxInfo { title: title.to_owned(), date: today(work), scratch: Some(work.folder), rows_per_tab: None };
+    let title = work
+        .base
+        .get("workspace")
+        .and_then(|workspace| workspace.get("name")?.as_str())
+        .unwrap_or_default();
+    let info = xlsx::XlsxInfo {
+        title: title.to_owned(),
+        date: today(work),
+        scratch: Some(work.folder),
+        rows_per_tab: None,
+    };
     let files = &work.scope;
     let mut feed = xlsx::file_feed(|name: &str| {
-        let source = files.source(name).ok_or_else(|| io::Error::other("one file was expected"))?;
+        let source = files
+            .source(name)
+            .ok_or_else(|| io::Error::other("one file was expected"))?;
         Ok(io::BufReader::with_capacity(1 << 16, source.open()?))
     });
     let mut bytes = io::Cursor::new(Vec::new());
@@ -108,7 +148,12 @@ pub fn workbook(work: &mut Work<'_>, out: &str, form: &Asset) -> StepResult {
 
 /// The workspace's date: steps have no clock.
 fn today(work: &Work<'_>) -> Option<jiff::civil::Date> {
-    work.base.get("workspace")?.get("today")?.as_str()?.parse().ok()
+    work.base
+        .get("workspace")?
+        .get("today")?
+        .as_str()?
+        .parse()
+        .ok()
 }
 
 fn put(work: &Work<'_>, out: &str, bytes: &[u8]) -> Result<(), Outcome> {

@@ -26,7 +26,11 @@ pub fn command(
     timeout: Duration,
 ) -> StepResult {
     let scope = scope(work, arguments)?;
-    let mut program = if shell { vec!["sh".to_owned(), "-c".to_owned()] } else { Vec::new() };
+    let mut program = if shell {
+        vec!["sh".to_owned(), "-c".to_owned()]
+    } else {
+        Vec::new()
+    };
     for argument in arguments {
         let rendered = argument.template.render(&scope).map_err(parse_failure)?;
         // `project:` names a file of the project: programs get it absolute, as they get all others.
@@ -44,12 +48,18 @@ pub fn command(
     let environment: Vec<(String, String)> = environment.into_iter().collect();
     let stdin = match stdin {
         Some(name) => {
-            let source = work.scope.source(name).ok_or_else(|| input_failure(name, "no file for standard input"))?;
+            let source = work
+                .scope
+                .source(name)
+                .ok_or_else(|| input_failure(name, "no file for standard input"))?;
             Some(source.path().to_owned())
         }
         None => None,
     };
-    let mut kept = Kept { inner: work.log, tail: Vec::new() };
+    let mut kept = Kept {
+        inner: work.log,
+        tail: Vec::new(),
+    };
     let watcher = work.watcher;
     let exit = run_command(
         CommandSpec {
@@ -67,14 +77,28 @@ pub fn command(
         &mut |child: &Started| watcher.started(child),
     );
     let details = kept.lines();
-    let name = program.iter().find(|word| *word != "sh" && *word != "-c").cloned().unwrap_or_default();
+    let name = program
+        .iter()
+        .find(|word| *word != "sh" && *word != "-c")
+        .cloned()
+        .unwrap_or_default();
     let failure = match exit {
         Ok(Exit::Code(0)) => return Ok(Said::default()),
-        Ok(Exit::Code(code)) => Outcome::new(OutcomeKind::Exit, format!("`{name}` ended with exit code {code}")),
-        Ok(Exit::Signal(signal)) => Outcome::new(OutcomeKind::Exit, format!("`{name}` was ended by signal {signal}")),
-        Ok(Exit::TimedOut) => {
-            Outcome::new(OutcomeKind::Timeout, format!("`{name}` took longer than {}", crate::base::duration::show_duration(timeout)))
-        }
+        Ok(Exit::Code(code)) => Outcome::new(
+            OutcomeKind::Exit,
+            format!("`{name}` ended with exit code {code}"),
+        ),
+        Ok(Exit::Signal(signal)) => Outcome::new(
+            OutcomeKind::Exit,
+            format!("`{name}` was ended by signal {signal}"),
+        ),
+        Ok(Exit::TimedOut) => Outcome::new(
+            OutcomeKind::Timeout,
+            format!(
+                "`{name}` took longer than {}",
+                crate::base::duration::show_duration(timeout)
+            ),
+        ),
         Ok(Exit::Cancelled) => Outcome::new(OutcomeKind::Cancelled, "the run was stopped"),
         Err(error) => Outcome::new(OutcomeKind::Exit, error.to_string()),
     };
@@ -91,30 +115,52 @@ fn scope(work: &mut Work<'_>, arguments: &[Text]) -> Result<Value, Outcome> {
     let mut scope = values::named(work, mentions.dotted())?;
     for each in &work.stage.each {
         let file = format!("{}.data", each.name);
-        if let (Some(source), Some(Value::Object(item))) = (work.scope.source(&file), scope.get_mut(&each.name)) {
-            item.insert("path".into(), Value::from(source.path().display().to_string()));
+        if let (Some(source), Some(Value::Object(item))) =
+            (work.scope.source(&file), scope.get_mut(&each.name))
+        {
+            item.insert(
+                "path".into(),
+                Value::from(source.path().display().to_string()),
+            );
         }
     }
     if wants_paths {
         let mut paths = Map::new();
         for output in &work.stage.outputs {
-            let place = work.outs.place(&output.name).map_err(|error| output_failure(&output.name, error))?;
-            paths.insert(output.name.clone(), Value::from(place.display().to_string()));
+            let place = work
+                .outs
+                .place(&output.name)
+                .map_err(|error| output_failure(&output.name, error))?;
+            paths.insert(
+                output.name.clone(),
+                Value::from(place.display().to_string()),
+            );
         }
-        for name in work.stage.inputs.iter().map(|input| &input.name).chain(work.stage.steps.iter().map(|step| &step.out)) {
+        for name in work
+            .stage
+            .inputs
+            .iter()
+            .map(|input| &input.name)
+            .chain(work.stage.steps.iter().map(|step| &step.out))
+        {
             if let Some(sources) = work.scope.sources(name) {
                 let shown = |place: &std::path::Path| Value::from(place.display().to_string());
                 let value = if work.scope.is_list(name) {
                     Value::Array(sources.iter().map(|source| shown(source.path())).collect())
                 } else {
-                    sources.first().map_or(Value::Null, |source| shown(source.path()))
+                    sources
+                        .first()
+                        .map_or(Value::Null, |source| shown(source.path()))
                 };
                 paths.insert(name.clone(), value);
             }
         }
         for step in &work.stage.steps {
             if !paths.contains_key(&step.out) {
-                let place = work.outs.place(&step.out).map_err(|error| output_failure(&step.out, error))?;
+                let place = work
+                    .outs
+                    .place(&step.out)
+                    .map_err(|error| output_failure(&step.out, error))?;
                 paths.insert(step.out.clone(), Value::from(place.display().to_string()));
             }
         }
@@ -150,6 +196,9 @@ impl Kept<'_> {
     fn lines(&self) -> Vec<String> {
         let text = String::from_utf8_lossy(&self.tail);
         let lines: Vec<&str> = text.lines().collect();
-        lines[lines.len().saturating_sub(20)..].iter().map(|line| (*line).to_owned()).collect()
+        lines[lines.len().saturating_sub(20)..]
+            .iter()
+            .map(|line| (*line).to_owned())
+            .collect()
     }
 }

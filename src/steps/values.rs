@@ -39,7 +39,9 @@ pub fn within(work: &Work<'_>, select: &Select) -> Result<Select, Outcome> {
     match (work.scope.is_list(name), rest.steps().first()) {
         (false, _) => Ok(rest),
         (true, Some(crate::expr::select::Step::Each)) => Ok(rest.rest()),
-        (true, _) => Err(parse_failure(format!("`{select}`: `{name}` is a list of files: write `.{name}[]…`"))),
+        (true, _) => Err(parse_failure(format!(
+            "`{select}`: `{name}` is a list of files: write `.{name}[]…`"
+        ))),
     }
 }
 
@@ -47,7 +49,11 @@ pub fn within(work: &Work<'_>, select: &Select) -> Result<Select, Outcome> {
 pub fn from_base64(text: &str) -> Option<Vec<u8>> {
     let mut bytes = Vec::with_capacity(text.len() / 4 * 3);
     let (mut bits, mut count) = (0_u32, 0);
-    for c in text.trim_end_matches('=').bytes().filter(|c| !c.is_ascii_whitespace()) {
+    for c in text
+        .trim_end_matches('=')
+        .bytes()
+        .filter(|c| !c.is_ascii_whitespace())
+    {
         let six = match c {
             b'A'..=b'Z' => c - b'A',
             b'a'..=b'z' => c - b'a' + 26,

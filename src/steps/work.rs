@@ -115,5 +115,8 @@ pub fn input_failure(name: &str, error: impl std::fmt::Display) -> Outcome {
 
 /// A file that could not be written.
 pub fn output_failure(name: &str, error: impl std::fmt::Display) -> Outcome {
-    Outcome::new(OutcomeKind::Output, format!("cannot write `{name}`: {error}"))
+    Outcome::new(
+        OutcomeKind::Output,
+        format!("cannot write `{name}`: {error}"),
+    )
 }

@@ -23,18 +23,34 @@ impl Corrections {
         let rows = match scope.value(name)? {
             Value::Null => return Ok(Self::default()),
             Value::Array(rows) => rows,
-            _ => return Err(input_failure(name, "a table with a row for each correction was expected")),
+            _ => {
+                return Err(input_failure(
+                    name,
+                    "a table with a row for each correction was expected",
+                ));
+            }
         };
-        let mut found = Self { name: name.to_owned(), ..Self::default() };
+        let mut found = Self {
+            name: name.to_owned(),
+            ..Self::default()
+        };
         for (number, row) in rows.into_iter().enumerate() {
             let Value::Object(row) = row else { continue };
             let line = number + 2;
             for column in ["field", "value", "who", "why"] {
                 if !row.contains_key(column) {
-                    return Err(input_failure(name, format!("line {line} has no column `{column}`")));
+                    return Err(input_failure(
+                        name,
+                        format!("line {line} has no column `{column}`"),
+                    ));
                 }
             }
-            let key = row.values().next().and_then(Value::as_str).unwrap_or_default().to_owned();
+            let key = row
+                .values()
+                .next()
+                .and_then(Value::as_str)
+                .unwrap_or_default()
+                .to_owned();
             found.by_key.entry(key).or_default().push((line, row));
         }
         Ok(found)
@@ -59,7 +75,10 @@ impl Corrections {
             let field = row["field"].as_str().unwrap_or_default();
             let pointer = format!("/{}", field.replace('.', "/"));
             let Some(place) = place(&mut record, &pointer) else {
-                let outcome = input_failure(&self.name, format!("line {line}: the element has no field `{field}`"));
+                let outcome = input_failure(
+                    &self.name,
+                    format!("line {line}: the element has no field `{field}`"),
+                );
                 return Err(outcome);
             };
             let old = place.clone();
@@ -77,21 +96,34 @@ impl Corrections {
     /// # Errors
     /// When an element that a row names is not among the records.
     pub fn all_used(&self) -> Result<(), Outcome> {
-        let Some((key, rows)) = self.by_key.iter().find(|(key, _)| !self.used.contains(*key)) else {
+        let Some((key, rows)) = self
+            .by_key
+            .iter()
+            .find(|(key, _)| !self.used.contains(*key))
+        else {
             return Ok(());
         };
         let line = rows.first().map_or(0, |(line, _)| *line);
-        Err(Outcome::new(OutcomeKind::Input, format!("{}: line {line}: no element is `{key}`", self.name)))
+        Err(Outcome::new(
+            OutcomeKind::Input,
+            format!("{}: line {line}: no element is `{key}`", self.name),
+        ))
     }
 }
 
 /// The place of a field. Where an object stands null, as an absent material does, the object is made.
 fn place<'a>(record: &'a mut Value, pointer: &str) -> Option<&'a mut Value> {
     let (parent, field) = pointer.rsplit_once('/')?;
-    let parent = if parent.is_empty() { record } else { record.pointer_mut(parent)? };
+    let parent = if parent.is_empty() {
+        record
+    } else {
+        record.pointer_mut(parent)?
+    };
     if parent.is_null() {
         *parent = Value::Object(Map::new());
-        return parent.as_object_mut().map(|fields| fields.entry(field).or_insert(Value::Null));
+        return parent
+            .as_object_mut()
+            .map(|fields| fields.entry(field).or_insert(Value::Null));
     }
     parent.as_object_mut()?.get_mut(field)
 }

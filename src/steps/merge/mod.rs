@@ -63,7 +63,10 @@ pub fn merge(
     let failed = |error: io::Error| output_failure(out, error);
     let mut sink = work.outs.create(out, None).map_err(failed)?;
     sink.write_all(b"{\"elements\":[\n").map_err(failed)?;
-    let mut reader = Reader { files: &index.files, open: None };
+    let mut reader = Reader {
+        files: &index.files,
+        open: None,
+    };
     for (place, &spot) in sequence.iter().enumerate() {
         let mut text = reader.read(index.spots[spot as usize])?;
         if !corrections.is_empty() {
@@ -74,7 +77,12 @@ pub fn merge(
             }
         }
         sink.write_all(&text).map_err(failed)?;
-        sink.write_all(if place + 1 < sequence.len() { b",\n" } else { b"\n" }).map_err(failed)?;
+        sink.write_all(if place + 1 < sequence.len() {
+            b",\n"
+        } else {
+            b"\n"
+        })
+        .map_err(failed)?;
     }
     corrections.all_used()?;
     writeln!(sink, "],\"count\":{}}}", sequence.len()).map_err(failed)?;
@@ -86,7 +94,9 @@ fn key_text(value: &Value) -> Result<String, Outcome> {
     match value {
         Value::String(text) => Ok(text.clone()),
         Value::Number(number) => Ok(number.to_string()),
-        other => Err(parse_failure(format!("`key` gave {other}: text or a number was expected"))),
+        other => Err(parse_failure(format!(
+            "`key` gave {other}: text or a number was expected"
+        ))),
     }
 }
 
@@ -100,23 +110,41 @@ impl Index {
     fn read(work: &Work<'_>, records: &Select, key: &Bound<'_>) -> Result<Self, Outcome> {
         let name = records.first();
         let files = work.scope.sources(name).ok_or_else(|| {
-            input_failure(name, "`merge` reads records of input files or of what an earlier step made")
+            input_failure(
+                name,
+                "`merge` reads records of input files or of what an earlier step made",
+            )
         })?;
         // A list of files is entered by the path's first `[]`; of a single file the path goes on at once.
         let rest = crate::steps::values::within(work, records)?;
-        let mut index = Index { files, spots: Vec::new(), by_key: HashMap::new() };
+        let mut index = Index {
+            files,
+            spots: Vec::new(),
+            by_key: HashMap::new(),
+        };
         for file in 0..index.files.len() {
             let source = Arc::clone(&index.files[file]);
-            let opened = source.open().map_err(|error| input_failure(&source.name(), error))?;
+            let opened = source
+                .open()
+                .map_err(|error| input_failure(&source.name(), error))?;
             let position = Rc::new(Cell::new(0));
-            let reader = Counting { inner: BufReader::with_capacity(1 << 16, opened), read: Rc::clone(&position) };
+            let reader = Counting {
+                inner: BufReader::with_capacity(1 << 16, opened),
+                read: Rc::clone(&position),
+            };
             rest.read_raw(reader, &mut |text| -> Result<(), String> {
                 let text = text.get();
-                let record: Value = serde_json::from_str(text).map_err(|error| error.to_string())?;
+                let record: Value =
+                    serde_json::from_str(text).map_err(|error| error.to_string())?;
                 let key = key.one(record).map_err(|error| error.to_string())?;
                 let key = key_text(&key).map_err(|outcome| outcome.message)?;
                 let seen = u64::from(!text.ends_with(['}', ']', '"']));
-                index.add(&key, file as u32, position.get() - seen - text.len() as u64, text.len() as u32);
+                index.add(
+                    &key,
+                    file as u32,
+                    position.get() - seen - text.len() as u64,
+                    text.len() as u32,
+                );
                 Ok(())
             })
             .map_err(|error| input_failure(&source.name(), error))?;
@@ -126,7 +154,12 @@ impl Index {
 
     fn add(&mut self, key: &str, file: u32, start: u64, length: u32) {
         let at = self.spots.len() as u32;
-        self.spots.push(Spot { file, length, start, next: at });
+        self.spots.push(Spot {
+            file,
+            length,
+            start,
+            next: at,
+        });
         match self.by_key.entry(short(key)) {
             std::collections::hash_map::Entry::Vacant(entry) => {
                 entry.insert((at, at));
@@ -141,7 +174,11 @@ impl Index {
 
     /// The records in the order of the keys; those that the order does not name stand at the end, as they were read, so that
     /// nothing is dropped before conservation is looked at.
-    fn sequence(&mut self, work: &mut Work<'_>, order: Option<&Select>) -> Result<Vec<u32>, Outcome> {
+    fn sequence(
+        &mut self,
+        work: &mut Work<'_>,
+        order: Option<&Select>,
+    ) -> Result<Vec<u32>, Outcome> {
         let Some(order) = order else {
             return Ok((0..self.spots.len() as u32).collect());
         };
@@ -160,8 +197,7 @@ impl Index {
                     }
                 }
                 Ok(())
-            })
-            ?;
+            })?;
         sequence.extend((0..self.spots.len() as u32).filter(|&spot| !used[spot as usize]));
         Ok(sequence)
     }

@@ -57,12 +57,20 @@ pub fn split(
 ) -> StepResult {
     let limits = Limits {
         questions: size.number(&work.base).map_err(parse_failure)?.max(1),
-        elements: max_elements.number(&work.base).map_err(parse_failure)?.max(1),
+        elements: max_elements
+            .number(&work.base)
+            .map_err(parse_failure)?
+            .max(1),
     };
     let source = work.scope.source(records.first()).ok_or_else(|| {
-        input_failure(records.first(), "`split` reads records of one input file or of what an earlier step made")
+        input_failure(
+            records.first(),
+            "`split` reads records of one input file or of what an earlier step made",
+        )
     })?;
-    let vars = question.map(|program| program.values(&work.base)).unwrap_or_default();
+    let vars = question
+        .map(|program| program.values(&work.base))
+        .unwrap_or_default();
     let bound = match question {
         Some(program) => Some(program.jq.bind(&vars).map_err(parse_failure)?),
         None => None,
@@ -73,8 +81,10 @@ pub fn split(
         counts[spot.question as usize] += 1;
     }
     let before = earlier(work, limits);
-    let history: Vec<Vec<Slot>> =
-        digests.iter().map(|digest| before.get(&digest.hex()).cloned().unwrap_or_default()).collect();
+    let history: Vec<Vec<Slot>> = digests
+        .iter()
+        .map(|digest| before.get(&digest.hex()).cloned().unwrap_or_default())
+        .collect();
     let slots = pack(&counts, &history, limits);
     let batches = elements_by_batch(&spots, &slots);
     let file = File::open(source.path()).map_err(|error| input_failure(&source.name(), error))?;
@@ -83,7 +93,9 @@ pub fn split(
     }
     write_assignment(work, limits, &digests, &slots)?;
     Ok(Said {
-        summary: Some(json!({ "elements": spots.len(), "questions": digests.len(), "batches": batches.len() })),
+        summary: Some(
+            json!({ "elements": spots.len(), "questions": digests.len(), "batches": batches.len() }),
+        ),
         warnings: Vec::new(),
     })
 }
@@ -103,27 +115,41 @@ impl<R: Read> Read for Counting<R> {
 }
 
 /// The place and question of every record, and the digests of the distinct questions in order of first appearance.
-fn survey(source: &dyn Source, rest: &Select, question: Option<&Bound<'_>>) -> Result<(Vec<Spot>, Vec<Digest>), Outcome> {
-    let opened = source.open().map_err(|error| input_failure(&source.name(), error))?;
+fn survey(
+    source: &dyn Source,
+    rest: &Select,
+    question: Option<&Bound<'_>>,
+) -> Result<(Vec<Spot>, Vec<Digest>), Outcome> {
+    let opened = source
+        .open()
+        .map_err(|error| input_failure(&source.name(), error))?;
     let position = Rc::new(Cell::new(0));
-    let reader = Counting { inner: BufReader::with_capacity(1 << 20, opened), read: Rc::clone(&position) };
+    let reader = Counting {
+        inner: BufReader::with_capacity(1 << 20, opened),
+        read: Rc::clone(&position),
+    };
     let mut spots = Vec::new();
     let mut digests = Vec::new();
     let mut known: HashMap<Digest, u32> = HashMap::new();
-    rest.items().read_raw(reader, &mut |text| -> Result<(), String> {
-        let text = text.get();
-        let element: Value = serde_json::from_str(text).map_err(|error| error.to_string())?;
-        let digest = Digest::of(ask(element, question)?.to_string());
-        let index = *known.entry(digest).or_insert_with(|| {
-            digests.push(digest);
-            digests.len() as u32 - 1
-        });
-        // A number, `true` or `null` ends only where the next character is seen.
-        let seen = u64::from(!text.ends_with(['}', ']', '"']));
-        spots.push(Spot { end: position.get() - seen, length: text.len() as u32, question: index });
-        Ok(())
-    })
-    .map_err(|error| input_failure(&source.name(), error))?;
+    rest.items()
+        .read_raw(reader, &mut |text| -> Result<(), String> {
+            let text = text.get();
+            let element: Value = serde_json::from_str(text).map_err(|error| error.to_string())?;
+            let digest = Digest::of(ask(element, question)?.to_string());
+            let index = *known.entry(digest).or_insert_with(|| {
+                digests.push(digest);
+                digests.len() as u32 - 1
+            });
+            // A number, `true` or `null` ends only where the next character is seen.
+            let seen = u64::from(!text.ends_with(['}', ']', '"']));
+            spots.push(Spot {
+                end: position.get() - seen,
+                length: text.len() as u32,
+                question: index,
+            });
+            Ok(())
+        })
+        .map_err(|error| input_failure(&source.name(), error))?;
     Ok((spots, digests))
 }
 
@@ -139,13 +165,18 @@ fn earlier(work: &Work<'_>, limits: Limits) -> HashMap<String, Vec<Slot>> {
     let Some(source) = (work.previous)(ASSIGNMENT) else {
         return HashMap::new();
     };
-    let read = source.open().map(|file| serde_json::from_reader::<_, Assignment>(BufReader::new(file)));
+    let read = source
+        .open()
+        .map(|file| serde_json::from_reader::<_, Assignment>(BufReader::new(file)));
     match read {
         Ok(Ok(old)) if old.size == limits.questions && old.max_elements == limits.elements => old
             .questions
             .into_iter()
             .map(|(digest, slots)| {
-                let slots = slots.into_iter().map(|(batch, elements)| Slot { batch, elements }).collect();
+                let slots = slots
+                    .into_iter()
+                    .map(|(batch, elements)| Slot { batch, elements })
+                    .collect();
                 (digest, slots)
             })
             .collect(),
@@ -165,7 +196,10 @@ fn elements_by_batch(spots: &[Spot], slots: &[Vec<Slot>]) -> BTreeMap<u64, Vec<u
             *used = 0;
         }
         *used += 1;
-        batches.entry(slots[*slot].batch).or_default().push(index as u32);
+        batches
+            .entry(slots[*slot].batch)
+            .or_default()
+            .push(index as u32);
     }
     batches
 }
@@ -196,27 +230,56 @@ fn write_batch(
             None => {
                 let element = serde_json::from_slice(&text).map_err(parse_failure)?;
                 places.insert(spot.question, asked.len());
-                asked.push((spot.question, ask(element, question).map_err(parse_failure)?, vec![position]));
+                asked.push((
+                    spot.question,
+                    ask(element, question).map_err(parse_failure)?,
+                    vec![position],
+                ));
             }
         }
         sink.write_all(&text).map_err(failed)?;
-        sink.write_all(if position + 1 < elements.len() { b",\n" } else { b"\n" }).map_err(failed)?;
+        sink.write_all(if position + 1 < elements.len() {
+            b",\n"
+        } else {
+            b"\n"
+        })
+        .map_err(failed)?;
     }
     sink.write_all(b"],\"questions\":[\n").map_err(failed)?;
     for (place, (_, question, positions)) in asked.iter().enumerate() {
-        let line = json!({ "id": format!("q{}", place + 1), "question": question, "elements": positions });
-        write!(sink, "{line}{}", if place + 1 < asked.len() { ",\n" } else { "\n" }).map_err(failed)?;
+        let line =
+            json!({ "id": format!("q{}", place + 1), "question": question, "elements": positions });
+        write!(
+            sink,
+            "{line}{}",
+            if place + 1 < asked.len() { ",\n" } else { "\n" }
+        )
+        .map_err(failed)?;
     }
     sink.write_all(b"]}\n").map_err(failed)?;
     sink.finish().map_err(failed)
 }
 
-fn write_assignment(work: &Work<'_>, limits: Limits, digests: &[Digest], slots: &[Vec<Slot>]) -> Result<(), Outcome> {
+fn write_assignment(
+    work: &Work<'_>,
+    limits: Limits,
+    digests: &[Digest],
+    slots: &[Vec<Slot>],
+) -> Result<(), Outcome> {
     let questions = digests.iter().zip(slots).map(|(digest, slots)| {
-        (digest.hex(), slots.iter().map(|slot| (slot.batch, slot.elements)).collect())
+        (
+            digest.hex(),
+            slots
+                .iter()
+                .map(|slot| (slot.batch, slot.elements))
+                .collect(),
+        )
     });
-    let assignment =
-        Assignment { size: limits.questions, max_elements: limits.elements, questions: questions.collect() };
+    let assignment = Assignment {
+        size: limits.questions,
+        max_elements: limits.elements,
+        questions: questions.collect(),
+    };
     let failed = |error: io::Error| output_failure(ASSIGNMENT, error);
     let mut sink = work.outs.create(ASSIGNMENT, None).map_err(failed)?;
     serde_json::to_writer_pretty(&mut sink, &assignment).map_err(|error| failed(error.into()))?;

@@ -39,8 +39,17 @@ struct Packing {
 /// For each question (with its number of elements, in order of first appearance) the slots that its elements fill in order.
 /// `before` gives the slots of a question that was packed earlier.
 pub fn pack(counts: &[u64], before: &[Vec<Slot>], limits: Limits) -> Vec<Vec<Slot>> {
-    let last = before.iter().flatten().map(|slot| slot.batch).max().unwrap_or(0);
-    let mut packing = Packing { limits, loads: BTreeMap::new(), next: last + 1 };
+    let last = before
+        .iter()
+        .flatten()
+        .map(|slot| slot.batch)
+        .max()
+        .unwrap_or(0);
+    let mut packing = Packing {
+        limits,
+        loads: BTreeMap::new(),
+        next: last + 1,
+    };
     let mut slots: Vec<Vec<Slot>> = vec![Vec::new(); counts.len()];
     // What was packed stays: first all that was there, then growth, so that growth displaces nothing.
     for (question, old) in before.iter().enumerate() {
@@ -59,7 +68,9 @@ pub fn pack(counts: &[u64], before: &[Vec<Slot>], limits: Limits) -> Vec<Vec<Slo
             packing.grow(&mut slots[question], counts[question] - placed);
         }
     }
-    let fresh: Vec<usize> = (0..counts.len()).filter(|&question| before[question].is_empty() && counts[question] > 0).collect();
+    let fresh: Vec<usize> = (0..counts.len())
+        .filter(|&question| before[question].is_empty() && counts[question] > 0)
+        .collect();
     packing.add(&fresh, counts, &mut slots);
     slots
 }
@@ -156,7 +167,10 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    const LIMITS: Limits = Limits { questions: 3, elements: 10 };
+    const LIMITS: Limits = Limits {
+        questions: 3,
+        elements: 10,
+    };
 
     fn fresh(counts: &[u64]) -> Vec<Vec<Slot>> {
         pack(counts, &vec![Vec::new(); counts.len()], LIMITS)
@@ -172,8 +186,27 @@ mod tests {
     #[test]
     fn what_overflows_follows_in_batches_that_ask_nothing_new() {
         let slots = fresh(&[25, 1, 1, 1]);
-        assert_eq!(slots[0], [Slot { batch: 1, elements: 8 }, Slot { batch: 2, elements: 10 }, Slot { batch: 3, elements: 7 }]);
-        assert_eq!((slots[1][0].batch, slots[2][0].batch, slots[3][0].batch), (1, 1, 4));
+        assert_eq!(
+            slots[0],
+            [
+                Slot {
+                    batch: 1,
+                    elements: 8
+                },
+                Slot {
+                    batch: 2,
+                    elements: 10
+                },
+                Slot {
+                    batch: 3,
+                    elements: 7
+                }
+            ]
+        );
+        assert_eq!(
+            (slots[1][0].batch, slots[2][0].batch, slots[3][0].batch),
+            (1, 1, 4)
+        );
     }
 
     #[test]
@@ -183,7 +216,13 @@ mod tests {
         before.push(Vec::new());
         let second = pack(&[1, 1, 1, 1, 1], &before, LIMITS);
         assert_eq!(second[..4], first[..]);
-        assert_eq!(second[4], [Slot { batch: 2, elements: 1 }]);
+        assert_eq!(
+            second[4],
+            [Slot {
+                batch: 2,
+                elements: 1
+            }]
+        );
     }
 
     proptest! {
