@@ -605,6 +605,13 @@ pub static STEP: Table = Table {
             "Makes the record: `.` is the answer, `$element` the element.",
         ),
         key(
+            "answer",
+            Choice(&["json"]),
+            Beside(&["agent"]),
+            "json",
+            "The form of an answer.",
+        ),
+        key(
             "questions",
             Bool,
             Beside(&["agent"]),

@@ -8,13 +8,16 @@ mod problem;
 mod project;
 mod reader;
 mod render;
+mod schema;
 mod shape;
 mod stage;
 mod step;
 mod tree;
+mod types;
 mod whole;
 
 pub use problem::{Mark, Problem, Problems, Warning};
+pub use schema::{project_schema, stage_schema};
 
 use crate::base::natural::natural;
 use crate::base::path::RelPath;

@@ -198,23 +198,13 @@ impl<'a> Reader<'a> {
         self.report.add(problem);
     }
 
-    /// The file that is meant by a path that is not there: nearly the same name beside it, or the same name elsewhere.
+    /// The file that is meant by a path that is not there: nearly the same name beside it, or in a folder that projects have.
     pub fn near_file(&self, path: &RelPath) -> Option<String> {
         let folder = path
             .parent()
             .map_or(String::new(), |folder| folder.to_string());
-        let beside = self.files.list(&folder);
-        let join = |folder: &str, name: &str| {
-            if folder.is_empty() {
-                name.to_owned()
-            } else {
-                format!("{folder}/{name}")
-            }
-        };
-        if let Some(near) = nearest(path.file_name(), beside.iter().map(String::as_str)) {
-            return Some(join(&folder, near));
-        }
-        [
+        let folders = [
+            folder.as_str(),
             "",
             "schemas",
             "prompts",
@@ -222,15 +212,15 @@ impl<'a> Reader<'a> {
             "filters",
             "templates",
             "data",
-            "stages",
-        ]
-        .iter()
-        .find_map(|folder| {
+        ];
+        folders.into_iter().find_map(|folder| {
             let names = self.files.list(folder);
-            names
-                .iter()
-                .any(|name| name == path.file_name())
-                .then(|| join(folder, path.file_name()))
+            let near = nearest(path.file_name(), names.iter().map(String::as_str))?;
+            Some(if folder.is_empty() {
+                near.to_owned()
+            } else {
+                format!("{folder}/{near}")
+            })
         })
     }
 
@@ -279,7 +269,9 @@ impl<'a> Reader<'a> {
                 })
             }
             Err(error) => {
-                let hint = jq_hint(spot, asset.is_some(), &error.message)
+                let hint = names
+                    .hint_in_jq(&error.message)
+                    .or_else(|| jq_hint(spot, asset.is_some(), &error.message))
                     .or(error.hint)
                     .or_else(|| {
                         (asset.is_none() && spot.is_escaped()).then(|| SINGLE_QUOTES.to_owned())
@@ -347,17 +339,23 @@ impl<'a> Reader<'a> {
         let asset = self.asset(spot)?;
         let before = self.report.count();
         let found: RefCell<Vec<(String, Asset)>> = RefCell::default();
+        let missing: RefCell<Option<String>> = RefCell::default();
         let load = |name: &str| {
             let from_root = RelPath::parse(name).ok();
             let beside = asset
                 .path
                 .parent()
                 .and_then(|folder| folder.join(name).ok());
-            let read = from_root
+            let Some(Ok(read)) = from_root
+                .clone()
                 .into_iter()
                 .chain(beside)
-                .find_map(|path| self.find(&path))?
-                .ok()?;
+                .find_map(|path| self.find(&path))
+            else {
+                let near = from_root.and_then(|path| self.near_file(&path));
+                *missing.borrow_mut() = near.map(|near| format!("did you mean `{near}`?"));
+                return None;
+            };
             let text = read.text.to_string();
             found.borrow_mut().push((name.to_owned(), read));
             Some(text)
@@ -381,7 +379,8 @@ impl<'a> Reader<'a> {
                     spot.span.clone(),
                     "used here",
                 );
-                self.report.add(problem.maybe_help(error.hint));
+                self.report
+                    .add(problem.maybe_help(error.hint.or(missing.into_inner())));
                 return None;
             }
         };

@@ -301,7 +301,6 @@ impl Part<'_, '_, '_> {
         };
         let path = self.reader.path(&spot, self.names, sees)?;
         self.draft.reads.push(Read {
-            key,
             path: path.clone(),
             span,
             is_optional,
