@@ -1,5 +1,7 @@
 //! Declarations: TOML text to `model::pipeline::Pipeline`, and everything that is wrong with it, with its place.
 
+mod expression;
+mod flow;
 mod hints;
 pub mod keys;
 mod names;
