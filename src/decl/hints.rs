@@ -20,6 +20,19 @@ const OTHER_WORDS: &[(&str, &str)] = &[
     ("batch_size", "size"),
 ];
 
+/// The key of the table that is meant by a name that it has not, if that can be told.
+pub fn meant(name: &str, spec: &'static Table) -> Option<&'static str> {
+    let keys = || spec.keys.iter().map(|key| key.name);
+    let ours = OTHER_WORDS
+        .iter()
+        .find(|(other, _)| *other == name)
+        .map(|(_, ours)| *ours);
+    keys()
+        .find(|key| name.strip_suffix('s') == Some(key) || key.strip_suffix('s') == Some(name))
+        .or_else(|| ours.filter(|ours| spec.key(ours).is_some()))
+        .or_else(|| nearest(name, keys()))
+}
+
 /// Values of the language that this version has not.
 pub fn is_later_word(key: &str, word: &str) -> bool {
     key == "answer" && matches!(word, "text" | "tap-yaml")
@@ -85,15 +98,11 @@ pub fn unknown_key(
     let is_project = std::ptr::eq(spec, &raw const PROJECT) || std::ptr::eq(spec, &raw const AGENT);
     let help = other_number(name, spec, node)
         .or_else(|| elsewhere(name, spec, header, is_project))
+        .or_else(|| meant(name, spec).map(|near| format!("did you mean `{near}`?")))
         .or_else(|| {
-            let ours = OTHER_WORDS
-                .iter()
-                .find(|(other, _)| *other == name)
-                .map(|(_, ours)| *ours);
-            let near = ours
-                .filter(|ours| spec.key(ours).is_some())
-                .or_else(|| nearest(name, spec.keys.iter().map(|key| key.name)));
-            near.map(|near| format!("did you mean `{near}`?"))
+            let ours = OTHER_WORDS.iter().find(|(other, _)| *other == name)?.1;
+            elsewhere(ours, spec, header, is_project)
+                .map(|help| format!("here this is `{ours}`: {help}"))
         })
         .unwrap_or_else(|| format!("it has {}", or(spec.keys.iter().map(|key| key.name))));
     problem.label("unknown key").help(help)

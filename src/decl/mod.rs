@@ -1,5 +1,7 @@
 //! Declarations: TOML text to `model::pipeline::Pipeline`, and everything that is wrong with it, with its place.
 
+mod expression;
+mod flow;
 mod hints;
 pub mod keys;
 mod names;
@@ -8,13 +10,16 @@ mod problem;
 mod project;
 mod reader;
 mod render;
+mod schema;
 mod shape;
 mod stage;
 mod step;
 mod tree;
+mod types;
 mod whole;
 
 pub use problem::{Mark, Problem, Problems, Warning};
+pub use schema::{project_schema, stage_schema};
 
 use crate::base::natural::natural;
 use crate::base::path::RelPath;

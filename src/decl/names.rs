@@ -26,6 +26,8 @@ pub struct ProjectNames {
     pub env: Vec<String>,
     /// Of `[agents]`.
     pub agents: Vec<String>,
+    /// Whether `milepost.toml` could not be read, so that nothing can be said about names of the project.
+    pub is_unknown: bool,
 }
 
 /// Names that a stage declares, with those of its project.
@@ -139,6 +141,16 @@ impl<'a> Names<'a> {
 
     fn unknown(&self, first: &str, vars: &[String]) -> Wrong {
         let label = "unknown name".to_owned();
+        if first == "questions" {
+            let message =
+                "`questions` is there only where an agent is asked what `split` wrote".to_owned();
+            let help = "write questions = true at the step".to_owned();
+            return Wrong {
+                message,
+                label: "not known here".to_owned(),
+                help: Some(help),
+            };
+        }
         if LATER.contains(&first) {
             let message = format!(
                 "`{first}` belongs to `[refine]`, which is not in this version of Milepost"
@@ -199,6 +211,9 @@ impl<'a> Names<'a> {
             );
             names
         };
+        if self.project.is_unknown && matches!(first, "params" | "env" | "agents") {
+            return None;
+        }
         let (known, what, add) = match first {
             "params" => (own(&self.project.params), "parameter", Some("[params]")),
             "env" => (
@@ -207,14 +222,14 @@ impl<'a> Names<'a> {
                 Some("[env]"),
             ),
             "agents" => (own(&self.project.agents), "agent", Some("[agents.NAME]")),
-            "workspace" => (words(&WORKSPACE), "value of `workspace`", None),
-            "paths" | "digests" => (files(), "file of this stage", None),
+            "workspace" => (words(&WORKSPACE), "", None),
+            "paths" | "digests" => (files(), "", None),
             name if self
                 .each
                 .iter()
                 .any(|(each, is_file)| each == name && *is_file) =>
             {
-                (words(&FILE_ITEM), "part of a file", None)
+                (words(&FILE_ITEM), "", None)
             }
             _ => return None,
         };
@@ -232,13 +247,39 @@ impl<'a> Names<'a> {
                     listed(known.iter().map(String::as_str))
                 )
             }
-            (None, None) => format!("there are {}", listed(known.iter().map(String::as_str))),
+            (None, None) => format!("it has {}", listed(known.iter().map(String::as_str))),
+        };
+        let message = if what.is_empty() {
+            format!("`{first}` has no `{second}`")
+        } else {
+            format!("there is no {what} `{second}`")
         };
         Some(Wrong {
-            message: format!("there is no {what} `{second}`"),
+            message,
             label: "unknown name".to_owned(),
             help: Some(help),
         })
+    }
+
+    /// What to say when jq says that `$name` is no name, and it is one elsewhere.
+    pub fn hint_in_jq(&self, message: &str) -> Option<String> {
+        let name = message.strip_prefix("`$")?.split('`').next()?;
+        let has = |names: &[String]| names.iter().any(|known| known == name);
+        match () {
+            () if LATER.contains(&name) => Some(
+                "it belongs to `[refine]`, which is not in this version of Milepost".to_owned(),
+            ),
+            () if has(&self.project.params) => {
+                Some(format!("it is a parameter: write `$params.{name}`"))
+            }
+            () if has(&self.project.env) => {
+                Some(format!("it is of the environment: write `$env.{name}`"))
+            }
+            () if self.vars(Sees::All).iter().any(|known| known == name) => {
+                Some("it is not known yet where this is read".to_owned())
+            }
+            () => None,
+        }
     }
 
     /// Wrong names behind `$params.`, `$env.`, `$workspace.`, `$agents.`, `$paths.` and `$digests.` in a jq program.

@@ -33,6 +33,7 @@ pub struct Project {
 pub fn read(reader: &mut Reader<'_>, file: &File) -> Project {
     let mut project = Project::default();
     let Some(tree) = tree::parse(file, &mut reader.report) else {
+        project.names.is_unknown = true;
         return project;
     };
     let top = shape::check(file, &mut reader.report, &PROJECT, "", 0..0, &tree);

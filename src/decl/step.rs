@@ -213,7 +213,7 @@ impl One<'_, '_> {
         let (agent, span) = self.fields.text("agent")?;
         let known = self.project.names.agents.iter().map(String::as_str);
         let is_known = self.project.names.agents.iter().any(|name| name == agent);
-        if !is_known {
+        if !is_known && !self.project.names.is_unknown {
             let help = match nearest(agent, known.clone()) {
                 Some(near) => format!("did you mean `{near}`?"),
                 None if self.project.names.agents.is_empty() => {

@@ -139,9 +139,22 @@ pub fn parse(file: &File, report: &mut Report) -> Option<Table> {
             continue;
         }
         last_line = line;
-        let mut problem = file.problem(span, format!("this is no TOML: {}", error.message()));
+        let mut problem = file.problem(
+            span.clone(),
+            format!("this is no TOML: {}", error.message()),
+        );
         if error.message().contains("escape") {
             problem = problem.help("write jq and patterns in single quotes: 'test(\"\\\\S\")'; nothing is escaped there");
+        }
+        let behind_a_string = file
+            .text
+            .get(..span.start)
+            .unwrap_or_default()
+            .ends_with('"');
+        if error.message().starts_with("unexpected key or value") && behind_a_string {
+            problem = problem.help(
+                "a string in double quotes ends at the next one: write jq in single quotes, '…'",
+            );
         }
         report.add(problem);
     }

@@ -2,10 +2,10 @@
 
 use super::problem::{File, Problem, Report};
 use super::project::Project;
-use crate::base::glob::{Glob, is_pattern, may_meet};
+use crate::base::glob::{is_pattern, may_meet};
 use crate::base::path::{RelPath, Root};
 use crate::expr::place::nearest;
-use crate::model::stage::{PathTemplate, Stage};
+use crate::model::stage::{EachSource, PathTemplate, Stage};
 use serde_json::Value;
 use std::ops::Range;
 
@@ -44,8 +44,6 @@ pub struct Written {
 /// A path that a stage reads.
 #[derive(Debug)]
 pub struct Read {
-    /// The key that names it.
-    pub key: &'static str,
     /// The path.
     pub path: PathTemplate,
     /// Where it is declared.
@@ -211,7 +209,23 @@ fn check_batches(report: &mut Report, drafts: &[Draft]) {
             });
             if let Some(each) = missing {
                 let part = match each.source {
-                    crate::model::stage::EachSource::Path(_) => format!("{}.stem", each.name),
+                    EachSource::Path(_) => format!("{}.stem", each.name),
+                    EachSource::From { .. } => {
+                        let field = each.key.as_ref().map_or("", |key| key.source.trim());
+                        let is_plain = field.starts_with('.')
+                            && field[1..]
+                                .chars()
+                                .all(|c| c.is_ascii_alphanumeric() || c == '_');
+                        format!(
+                            "{}{}",
+                            each.name,
+                            if is_plain && field.len() > 1 {
+                                field
+                            } else {
+                                ""
+                            }
+                        )
+                    }
                     _ => each.name.clone(),
                 };
                 let problem = draft.file.problem(
@@ -283,26 +297,22 @@ impl All<'_> {
                     .help(help),
             );
         }
-        if !writers.is_empty()
-            || self.is_of_people(&pattern)
-            || self.drafts.iter().any(|draft| !draft.names_its_outputs)
-        {
+        if !writers.is_empty() || self.is_put_there(&pattern) {
             return None;
         }
         if !is_pattern(&pattern) && (self.exists)(&pattern) {
             let message =
                 format!("no stage writes `{pattern}`, but the project has a file of this name");
-            let help = format!(
-                "a file of the project has the prefix: {} = \"project:{pattern}\"",
-                read.key
-            );
+            let help = format!("files of the project have a prefix: write \"project:{pattern}\"");
             return Some(
                 problem(message)
                     .label("this is a path in the workspace")
                     .help(help),
             );
         }
-        self.no_writer(draft, read, &pattern)
+        let is_told = self.drafts.iter().all(|draft| draft.names_its_outputs);
+        (is_told && self.is_written_beside(&pattern))
+            .then(|| self.no_writer(draft, read, &pattern))?
     }
 
     /// The workspace's path with each `{{ }}` as `*`; for a parameter alone what that is by default. None: anything.
@@ -345,27 +355,26 @@ impl All<'_> {
         )
     }
 
-    /// Whether people put files there: under `inputs/`, where a parameter's file lies, or in a folder that no stage writes.
-    fn is_of_people(&self, pattern: &str) -> bool {
-        let top = |path: &str| {
-            path.split_once('/')
-                .map_or(String::new(), |(top, _)| top.to_lowercase())
-        };
+    /// Whether people put files there: under `inputs/`, or where a parameter's file lies.
+    fn is_put_there(&self, pattern: &str) -> bool {
         let folder = top(pattern);
-        let is_param = self.project.params.iter().any(|param| {
-            param
-                .file
-                .as_ref()
-                .is_some_and(|file| match Glob::parse(pattern) {
-                    Ok(glob) => glob.matches(&file.path) || may_meet(pattern, file.path.as_str()),
-                    Err(_) => false,
-                })
-        });
-        let mut written = self.drafts.iter().flat_map(|draft| &draft.writes);
-        is_param
-            || folder == "inputs"
+        let meets = |path: &RelPath| may_meet(pattern, path.as_str());
+        folder == "inputs"
             || folder.contains('*')
-            || !written.any(|written| top(&written.path.pattern()) == folder)
+            || self
+                .project
+                .params
+                .iter()
+                .any(|param| param.file.as_ref().is_some_and(|file| meets(&file.path)))
+    }
+
+    /// Whether stages write into the same top folder: then people do not.
+    fn is_written_beside(&self, pattern: &str) -> bool {
+        let folder = top(pattern);
+        self.drafts
+            .iter()
+            .flat_map(|draft| &draft.writes)
+            .any(|written| top(&written.path.pattern()) == folder)
     }
 
     fn no_writer(&self, draft: &Draft, read: &Read, pattern: &str) -> Option<Problem> {
@@ -410,6 +419,12 @@ impl All<'_> {
                 .help(help),
         )
     }
+}
+
+/// The first folder of a path; empty for a file of the workspace's own folder.
+fn top(path: &str) -> String {
+    path.split_once('/')
+        .map_or(String::new(), |(top, _)| top.to_lowercase())
 }
 
 /// An output of the same folder, or else of the same name.

@@ -1,5 +1,10 @@
 //! Declarations: right ones load, wrong ones are told with their places.
 
+mod cases;
+mod docs;
+mod loaded;
+mod odd;
+mod schemas;
 mod sketches;
 
 use milepost::base::path::RelPath;
