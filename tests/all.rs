@@ -1,3 +1,4 @@
 //! All integration tests, as one binary.
 
+mod classification;
 mod ifc;

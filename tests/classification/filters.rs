@@ -1,0 +1,1 @@
+//! Filters: question and record.
