@@ -391,7 +391,8 @@ fn finish(
     if said.chosen.primary.is_none() && !prefer.is_empty() {
         said = stated(q, materials, prefer);
     }
-    let several = q.materials.len() > 1 && said.chosen.category.is_none();
+    // Named materials of which none leads: a name would only guess among them.
+    let several = said.chosen.primary.is_none() && !said.chosen.secondary.is_empty();
     if said.chosen.category.is_none()
         && !several
         && rule

@@ -181,7 +181,8 @@ impl Materials {
         chosen
     }
 
-    /// Chooses among names without thickness: the only category that they tell, fillings aside, else the first of the preferred.
+    /// Chooses among names without thickness: the only category that all of them tell, fillings aside, else the
+    /// first of the preferred ones that is there.
     pub(super) fn of_names(&self, names: &[&str], prefer: &[Category]) -> Chosen {
         let known: Vec<_> = names.iter().map(|n| (*n, self.known(n))).collect();
         let solid = known
@@ -196,8 +197,10 @@ impl Materials {
             .collect();
         categories.sort_unstable();
         categories.dedup();
+        // A name that tells nothing may be what the element is made of, so the others do not lead by themselves.
+        let all_known = known.iter().all(|(_, k)| k.is_some());
         let lead = match categories.as_slice() {
-            [only] => Some(*only),
+            [only] if all_known => Some(*only),
             several => prefer.iter().copied().find(|p| several.contains(p)),
         };
         let first = known
@@ -224,7 +227,7 @@ impl Materials {
                 "several materials without thickness, of which none leads: no primary material"
                     .to_owned(),
             );
-        } else if categories.len() > 1 {
+        } else if names.len() > 1 && (categories.len() > 1 || !all_known) {
             chosen.assumed.push(format!(
                 "several materials without thickness: {} leads by the kind of element",
                 word_of(lead_known(&known, first))

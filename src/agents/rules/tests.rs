@@ -107,6 +107,8 @@ fn names_of_materials_tell_their_category() {
         ("bulk-material_sand-coarse_generic", "aggregate"),
         ("Silka Kimmortel", "mortar"),
         ("Zementestrich", "mortar"),
+        ("Masonry - Grout", "mortar"),
+        ("Concrete, Sand/Cement Screed", "mortar"),
         ("Misc. Air Layers - Air Space", "air"),
         ("Default Wall", "none"),
         ("<Unnamed>", "none"),
