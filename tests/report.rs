@@ -131,7 +131,7 @@ fn the_workbook_has_its_sheets_whole() {
     assert_eq!(
         lines(sheet(&sheets, "Summary")),
         [
-            "'What;'Value;'Unit;'Note",
+            "'What;'Value;'Unit;'Share;'Note",
             "'Model",
             "'File;'inputs/büro.ifc",
             "'Project;'Büro Nord",
@@ -142,9 +142,9 @@ fn the_workbook_has_its_sheets_whole() {
             "'Elements without a record;1;'elements",
             "'GlobalIds that the model has more than once;1;'GlobalIds",
             "'Totals",
-            "'Volume;653.22;'m³;'270 elements that are not part of another",
-            "'Area;3522;'m²;'as the quantity sets have it: sides, footprints and openings are not told apart",
-            "'Parts of assemblies;30;'elements;'not in the totals: the whole may carry their quantities too",
+            "'Volume;653.22;'m³;;'270 elements that are not part of another",
+            "'Area;3522;'m²;;'as the quantity sets have it: sides and footprints are not told apart",
+            "'Parts of assemblies;30;'elements;;'not in the totals: the whole may carry their quantities too",
             "'Volume of parts;1.5;'m³",
             "'Area of parts;75;'m²",
             "'Coverage",

@@ -22,7 +22,7 @@ pub fn sheets(bytes: &[u8]) -> Vec<Sheet> {
     let strings: Vec<String> = part(bytes, "xl/sharedStrings.xml")
         .split("<si>")
         .skip(1)
-        .map(|si| plain(si))
+        .map(plain)
         .collect();
     part(bytes, "xl/workbook.xml")
         .split("<sheet name=\"")

@@ -193,6 +193,19 @@ mod tests {
         assert_eq!(html[0][..3], ["<div>", "<b>x</b>", "</div>"]);
     }
 
+    proptest::proptest! {
+        #![proptest_config(proptest::prelude::ProptestConfig::with_cases(48))]
+        #[test]
+        fn no_text_stops_the_layout(parts in proptest::collection::vec(proptest::prelude::prop_oneof![
+            proptest::strategy::Just("\n\n".to_owned()), proptest::strategy::Just("\n|a|b|\n|-|-:|\n".to_owned()),
+            "[#>*`|~<!&_=+. \n-]{1,9}", "\\PC{0,30}", "[0-9]{1,25}[.)] ", "(   ?[-*>] ){1,9}", "<[a-z/!]{1,5}>?",
+        ], 0..60)) {
+            let text = parts.concat();
+            let bytes = markdown_to_pdf(&text, &PdfInfo::default()).unwrap();
+            proptest::prop_assert!(bytes.ends_with(b"%%EOF"));
+        }
+    }
+
     #[test]
     fn a_chart_that_is_none_is_named() {
         let text = "```chart\n{\"kind\":\"bar\",\"rows\":[],\"label\":\"a\",\"value\":\"b\"}\n```\n\

@@ -13,7 +13,9 @@ use rust_xlsxwriter::{DocProperties, Workbook as File};
 use serde_json::{Map, Value};
 
 pub use rows::Compiled;
-pub use workbook::{Chart, ChartKind, Charts, Column, ColumnOptions, Sheet, Workbook};
+pub use workbook::{
+    Chart, ChartKind, Charts, Column, ColumnOptions, Sheet, Workbook, workbook_schema,
+};
 
 use crate::expr::jq::JqError;
 use crate::expr::select::{ReadError, Select};

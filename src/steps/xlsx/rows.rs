@@ -41,16 +41,20 @@ struct Program {
 
 impl Program {
     fn compile(name: &str, source: &str, vars: &[&str]) -> Result<Self, JqError> {
-        let all = Jq::compile(name, source, vars)?;
         // Only what it mentions is converted for it: the scope may hold all records.
         let used: Vec<&str> = vars
             .iter()
             .copied()
-            .filter(|v| all.names().contains(*v))
+            .filter(|v| source.contains(&format!("${v}")))
             .collect();
+        let (jq, used) = match Jq::compile(name, source, &used) {
+            Ok(jq) => (jq, used.as_slice()),
+            // The message for a name that is not there lists all that are.
+            Err(_) => (Jq::compile(name, source, vars)?, vars),
+        };
         Ok(Self {
-            jq: Jq::compile(name, source, &used)?,
-            vars: used.into_iter().map(str::to_owned).collect(),
+            jq,
+            vars: used.iter().map(|&v| v.to_owned()).collect(),
         })
     }
 

@@ -3,9 +3,9 @@
 use std::collections::HashMap;
 
 use rust_xlsxwriter::{
-    Chart as Drawn, ChartDataLabel, ChartDataLabelPosition, ChartFont, ChartFormat, ChartLine,
-    ChartSolidFill, ChartType, Format, FormatAlign, FormatBorder, Workbook as File, Worksheet,
-    XlsxError as Refused,
+    Chart as Drawn, ChartAxis, ChartDataLabel, ChartDataLabelPosition, ChartFont, ChartFormat,
+    ChartLine, ChartSolidFill, ChartType, Format, FormatAlign, FormatBorder, Workbook as File,
+    Worksheet, XlsxError as Refused,
 };
 use serde_json::Value;
 
@@ -29,22 +29,26 @@ pub struct Formats {
     header: Format,
     section: Format,
     plain: Format,
+    text: Format,
     wrapped: Format,
-    numbers: HashMap<(String, bool), Format>,
+    numbers: HashMap<String, Format>,
 }
 
 impl Default for Formats {
     fn default() -> Self {
         let plain = Format::new().set_align(FormatAlign::Top);
+        // A little air between a number and the text of the next column.
+        let left = |format: &Format| format.clone().set_align(FormatAlign::Left).set_indent(1);
         Self {
-            header: Format::new()
+            header: left(&Format::new())
                 .set_bold()
                 .set_text_wrap()
                 .set_align(FormatAlign::VerticalCenter)
                 .set_background_color(PALE)
                 .set_border_bottom(FormatBorder::Thin),
-            section: Format::new().set_bold().set_font_color(BLUE),
-            wrapped: plain.clone().set_text_wrap(),
+            section: left(&Format::new()).set_bold().set_font_color(BLUE),
+            text: left(&plain),
+            wrapped: left(&plain).set_text_wrap(),
             plain,
             numbers: HashMap::new(),
         }
@@ -52,11 +56,10 @@ impl Default for Formats {
 }
 
 impl Formats {
-    fn number(&mut self, format: &str, wrap: bool) -> &Format {
-        let base = if wrap { &self.wrapped } else { &self.plain };
+    fn number(&mut self, format: &str) -> &Format {
         self.numbers
-            .entry((format.to_owned(), wrap))
-            .or_insert_with(|| base.clone().set_num_format(format))
+            .entry(format.to_owned())
+            .or_insert_with(|| self.plain.clone().set_num_format(format))
     }
 }
 
@@ -73,6 +76,8 @@ pub struct Tab<'a> {
     /// Tabs that are full.
     full: u32,
     widths: Vec<usize>,
+    /// Columns with a number below zero: their charts do not begin there.
+    below_zero: Vec<bool>,
     /// Rows written, over all tabs.
     pub written: u64,
     /// About how many bytes the cells take in the file, before it is compressed.
@@ -99,6 +104,7 @@ impl<'a> Tab<'a> {
             row: 0,
             full: 0,
             widths: Vec::new(),
+            below_zero: vec![false; columns.len()],
             written: 0,
             bytes: 0,
         };
@@ -109,6 +115,14 @@ impl<'a> Tab<'a> {
     fn header(&mut self, formats: &Formats) -> Result<(), Refused> {
         if self.columns.is_empty() {
             return Ok(());
+        }
+        let long = |c: &Column| {
+            let wide = c.options.width.unwrap_or(WIDE as f64);
+            c.header.chars().count() as f64 > wide - 2.0
+        };
+        if self.columns.iter().any(long) {
+            // Two lines; not every reader finds the height by itself.
+            self.current.set_row_height(0, 32)?;
         }
         for (at, column) in self.columns.iter().enumerate() {
             let shown = match content(&Value::String(column.header.clone())).0 {
@@ -166,8 +180,13 @@ impl<'a> Tab<'a> {
                 Content::Empty => {}
                 Content::Number(number) => {
                     self.bytes += 40;
+                    if number < 0.0
+                        && let Some(below) = self.below_zero.get_mut(usize::from(at))
+                    {
+                        *below = true;
+                    }
                     let format = match asked {
-                        Some(format) => formats.number(format, wrap),
+                        Some(format) => formats.number(format),
                         None => &formats.plain,
                     };
                     self.current
@@ -183,7 +202,7 @@ impl<'a> Tab<'a> {
                     let format = match (title, wrap) {
                         (true, _) => &formats.section,
                         (false, true) => &formats.wrapped,
-                        (false, false) => &formats.plain,
+                        (false, false) => &formats.text,
                     };
                     self.current
                         .write_string_with_format(self.row, at, text, format)?;
@@ -282,11 +301,23 @@ impl<'a> Tab<'a> {
                 drawn.legend().set_hidden();
                 let mut line = ChartLine::new();
                 line.set_color(0x00D9_DFE5);
-                drawn.y_axis().set_major_gridlines_line(&line);
+                let begins = |axis: &mut ChartAxis| {
+                    if !self.below_zero[usize::from(value)] {
+                        axis.set_min(0);
+                    }
+                };
+                // Of a bar chart the writer calls the axis of the labels `y`, of a column chart `x`.
                 if chart.kind == ChartKind::Bar {
-                    drawn.x_axis().set_reverse();
+                    drawn.y_axis().set_reverse().set_major_gridlines(false);
+                    drawn
+                        .x_axis()
+                        .set_hidden(true)
+                        .set_major_gridlines_line(&line);
+                    begins(drawn.x_axis());
                     90 + shown * 24
                 } else {
+                    drawn.y_axis().set_major_gridlines_line(&line);
+                    begins(drawn.y_axis());
                     340
                 }
             }

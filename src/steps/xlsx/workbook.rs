@@ -252,11 +252,11 @@ impl Workbook {
         }
         Ok(())
     }
+}
 
-    /// The JSON Schema of workbook files.
-    pub fn schema() -> Value {
-        schemars::schema_for!(Workbook).to_value()
-    }
+/// The JSON Schema of workbook files.
+pub fn workbook_schema() -> Value {
+    schemars::schema_for!(Workbook).to_value()
 }
 
 /// The rules of Excel for names of sheets.
@@ -339,7 +339,7 @@ mod tests {
 
     #[test]
     fn the_schema_describes_sheets_and_columns() {
-        let schema = Workbook::schema();
+        let schema = workbook_schema();
         assert_eq!(schema["required"], serde_json::json!(["sheet"]));
         assert_eq!(schema["$defs"]["Column"]["minItems"], 2);
     }
