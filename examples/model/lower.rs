@@ -204,6 +204,7 @@ impl Plan {
         for (rank, kind, x) in [
             (1, "pane", 0.0),
             (3, "pane", field),
+            (3, "pane", 2.0 * field),
             (3, "spandrel", 3.0 * field),
         ] {
             let size = [field - 50.0, 40.0, WALL - 100.0];

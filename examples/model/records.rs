@@ -35,7 +35,7 @@ pub(super) const CHUNK: usize = 1000;
 pub fn write_model(out: &mut dyn Write, options: &Options) -> io::Result<Counts> {
     let catalogue = Catalogue::read()?;
     let layout = Layout::new(options);
-    let revisions = Revisions::of(options, &layout, &catalogue)?;
+    let revisions = Revisions::of(options, &layout, &catalogue);
     let revision = u64::from(options.revision);
     let stamp = format!(
         "{}-{:02}-12T08:30:00",
@@ -250,7 +250,7 @@ impl Model<'_> {
             written.push(id);
         }
         self.relate("IFCRELAGGREGATES", level.id, &written)?;
-        if written.len() == 2 && number == 1 {
+        if !written.is_empty() && number == 1 {
             let at = [7_250.0, 400.0, 0.0];
             let place = self
                 .geometry

@@ -1,13 +1,15 @@
 //! What differs in the R-th issue of a model: some elements changed, some dropped, some new.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::io;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use super::building::{Bond, Part};
 use super::catalogue::{Catalogue, Figures};
 use super::layout::{Key, Layout, Options};
 use super::shape::Shape;
 use super::step_file::draw;
+
+/// Changes are made in turn.
+const TURNS: [Change; 4] = [Change::Name, Change::Material, Change::Size, Change::Storey];
 
 /// What a revision adds, in turn: kind and body.
 pub const NEW: [(&str, Shape); 4] = [
@@ -45,7 +47,7 @@ pub struct Revisions {
 
 impl Revisions {
     /// Works out what each issue does: 2 % changed, 0.5 % dropped and as many new, at least one of each.
-    pub fn of(options: &Options, layout: &Layout, catalogue: &Catalogue) -> io::Result<Self> {
+    pub fn of(options: &Options, layout: &Layout, catalogue: &Catalogue) -> Self {
         let mut all = Self::default();
         for revision in 1..=options.revision {
             let number = u64::from(revision);
@@ -71,17 +73,27 @@ impl Revisions {
             }
             free.append(&mut rest);
             free.sort_unstable();
-            let changes = (options.elements / 50).max(1);
+            let mut waiting: VecDeque<Key> = free.into_iter().map(|(_, key)| key).collect();
             let plan = layout.plan(0);
-            for (place, (_, key)) in free.into_iter().take(changes).enumerate() {
-                let change = possible(place, &plan[key.1], layout.is_free(key.1), catalogue)?;
-                all.changed.entry(key).or_default().push(change);
+            for turn in 0..(options.elements / 50).max(1) {
+                let wanted = TURNS[turn % TURNS.len()];
+                let fits =
+                    |key: &Key| possible(wanted, &plan[key.1], layout.is_free(key.1), catalogue);
+                let fitting = waiting.iter().position(fits);
+                let change = if fitting.is_some() {
+                    wanted
+                } else {
+                    Change::Name
+                };
+                if let Some(key) = waiting.remove(fitting.unwrap_or(0)) {
+                    all.changed.entry(key).or_default().push(change);
+                }
             }
             for _ in 0..share {
                 all.add(options.seed, layout);
             }
         }
-        Ok(all)
+        all
     }
 
     /// One more element somewhere in a house.
@@ -112,19 +124,18 @@ impl Revisions {
     }
 }
 
-/// The first change, from the one whose turn it is, that a reader of the model can see at this part.
-fn possible(turn: usize, part: &Part, free: bool, catalogue: &Catalogue) -> io::Result<Change> {
-    const TURNS: [Change; 4] = [Change::Name, Change::Material, Change::Size, Change::Storey];
-    let kind = catalogue.kind(part.kind)?;
-    let own_size =
-        matches!(part.bond, Bond::Storey | Bond::Room(_)) && part.shape != Shape::Assembly;
-    let change = (turn..turn + 4)
-        .map(|turn| TURNS[turn % 4])
-        .find(|change| match change {
-            Change::Name => true,
-            Change::Material => kind.made_of.is_some(),
-            Change::Size => own_size && kind.figures != Figures::None,
-            Change::Storey => free,
-        });
-    Ok(change.unwrap_or(Change::Name))
+/// Whether a reader of the model would see that change at this part.
+fn possible(change: Change, part: &Part, free: bool, catalogue: &Catalogue) -> bool {
+    let Ok(kind) = catalogue.kind(part.kind) else {
+        return false;
+    };
+    match change {
+        Change::Name => true,
+        Change::Material => kind.made_of.is_some(),
+        Change::Size => {
+            let own = matches!(part.bond, Bond::Storey | Bond::Room(_));
+            own && part.shape != Shape::Assembly && kind.figures != Figures::None
+        }
+        Change::Storey => free,
+    }
 }

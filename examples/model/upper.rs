@@ -199,7 +199,7 @@ impl Plan {
                 [1200.0, 200.0, 30.0],
             );
         } else {
-            self.flat(2, "cladding", level, [0.0, -60.0, 0.0], [w, 27.0, WALL]);
+            self.flat(2, "cladding", level, [0.0, -60.0, 0.0], [w, 27.0, 850.0]);
             self.flat(
                 3,
                 "topping",
