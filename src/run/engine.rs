@@ -115,6 +115,8 @@ pub struct StageReport {
     pub failed: Vec<(String, Outcome)>,
     /// Batches that were not tried.
     pub left: u64,
+    /// Batches that there are no more, whose outputs went to quarantine.
+    pub retired: u64,
     /// How long it took, in seconds.
     pub seconds: f64,
     /// Why it could not begin.
@@ -135,6 +137,8 @@ pub struct StageReport {
 pub struct Report {
     /// The run's id.
     pub run_id: String,
+    /// The workspace's folder.
+    pub workspace: String,
     /// Stage by stage.
     pub stages: Vec<StageReport>,
     /// Whether it was stopped by the user.
@@ -205,6 +209,7 @@ pub fn run(
     let run_id = keeper.run_id().to_owned();
     Ok(Report {
         run_id,
+        workspace: keeper.ctx.layout.root().display().to_string(),
         stages: reports,
         interrupted,
         seconds: watch.elapsed().as_secs_f64(),
@@ -302,6 +307,7 @@ impl Engine<'_, '_> {
         }
         let mut report = StageReport {
             batches: found.batches.len() as u64,
+            retired: found.gone.len() as u64,
             ..empty(stage, StageStatus::Complete)
         };
         let before = self.keeper.counted();
@@ -751,6 +757,7 @@ fn empty(stage: &Stage, status: StageStatus) -> StageReport {
         judged: 0,
         failed: Vec::new(),
         left: 0,
+        retired: 0,
         seconds: 0.0,
         why: None,
         altered: Vec::new(),
