@@ -232,6 +232,7 @@ impl One<'_, '_> {
                 .add(problem.label("not declared in milepost.toml").help(help));
         }
         let questions = self.fields.is_true("questions");
+        self.check_questions(questions);
         let prompt = self.fields.text("prompt").and_then(|(text, span)| {
             let spot = Spot {
                 file: self.file,
@@ -256,6 +257,21 @@ impl One<'_, '_> {
             result: result?,
             questions,
         })
+    }
+
+    /// An agent of rules answers questions, and finds them in a file that `split` wrote.
+    fn check_questions(&mut self, questions: bool) {
+        let reads_batch = self.names.each.iter().any(|(_, is_file)| *is_file) || !self.names.inputs.is_empty();
+        let help = if !questions {
+            "agents of this version answer what `split` wrote: write questions = true"
+        } else if !reads_batch {
+            "give the stage the batches: [each.batch] and below it path = \"intermediate/batches/batch_*.json\""
+        } else {
+            return;
+        };
+        let span = self.fields.key_span("agent");
+        let problem = self.file.problem(span, "the agent has no questions to answer");
+        self.reader.report.add(problem.help(help));
     }
 
     /// Of one answer: as declared, else the output's when the answer is the record. The outer none: wrong.
