@@ -91,10 +91,7 @@ impl<'a> Names<'a> {
         let each = self.each.iter().map(|(name, _)| name.clone());
         match sees {
             Sees::Start => owned(&START),
-            Sees::Batch => owned(&START)
-                .into_iter()
-                .chain(each)
-                .collect(),
+            Sees::Batch => owned(&START).into_iter().chain(each).collect(),
             Sees::All | Sees::AllAnd(_) => {
                 let mut names = owned(&FIXED_NAMES);
                 names.extend(each);

@@ -54,13 +54,12 @@ impl WrongType {
 /// Whether a value can stand behind a key of this kind.
 fn fits(kind: Kind, value: &Val) -> bool {
     match (kind, value) {
-        (Kind::Param, _) | (Kind::Bool, Val::Bool(_)) => true,
+        (Kind::Param, _) | (Kind::Bool, Val::Bool(_)) | (Kind::Values, Val::List(_)) => true,
         (Kind::FileOrFalse, Val::Bool(value)) => !value,
         (kind, Val::Table(table)) => match kind {
             Kind::Concurrency => table.entries.len() == 1,
             kind => is_table(kind),
         },
-        (Kind::Values, Val::List(_)) => true,
         (Kind::Choice(words), Val::Text(text)) => words.contains(&text.as_str()),
         (Kind::Count | Kind::Concurrency, Val::Text(text)) => text.contains("{{"),
         (kind, Val::Text(text)) => is_string(kind) && !text.trim().is_empty(),
@@ -80,7 +79,12 @@ fn fits(kind: Kind, value: &Val) -> bool {
 fn is_table(kind: Kind) -> bool {
     matches!(
         kind,
-        Kind::Table(_) | Kind::Named(_) | Kind::Strings | Kind::Outcomes | Kind::Params | Kind::OneOrMany(_)
+        Kind::Table(_)
+            | Kind::Named(_)
+            | Kind::Strings
+            | Kind::Outcomes
+            | Kind::Params
+            | Kind::OneOrMany(_)
     )
 }
 
