@@ -3,7 +3,7 @@
 mod expression;
 mod flow;
 mod hints;
-pub mod keys;
+mod keys;
 mod made;
 mod names;
 mod parts;
