@@ -54,7 +54,7 @@ impl WrongType {
 /// Whether a value can stand behind a key of this kind.
 fn fits(kind: Kind, value: &Val) -> bool {
     match (kind, value) {
-        (Kind::Param, _) | (Kind::Bool, Val::Bool(_)) | (Kind::Values, Val::List(_)) => true,
+        (Kind::Bool, Val::Bool(_)) | (Kind::Values, Val::List(_)) => true,
         (Kind::FileOrFalse, Val::Bool(value)) => !value,
         (kind, Val::Table(table)) => match kind {
             Kind::Concurrency => table.entries.len() == 1,
@@ -192,7 +192,6 @@ fn expected(kind: Kind) -> &'static str {
         Kind::Command => "a list of strings, or one string for `sh -c`",
         Kind::Names => "a list of strings",
         Kind::Values => "a list",
-        Kind::Param => "a value",
         Kind::Table(_) => "a table",
         Kind::Named(_) | Kind::Strings | Kind::Outcomes | Kind::Params => "a table of names",
         Kind::OneOrMany(_) => "a table, or a list of tables",
