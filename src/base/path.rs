@@ -99,6 +99,12 @@ impl RelPath {
         Self::parse(&format!("{}/{more}", self.0))
     }
 
+    /// A path inside this folder.
+    #[must_use]
+    pub fn with(&self, inside: &RelPath) -> RelPath {
+        Self(format!("{}/{}", self.0, inside.0).into())
+    }
+
     /// The number in the file's own name: the last run of digits of its stem, if there is one.
     pub fn number(&self) -> Option<u64> {
         let stem = self.stem();

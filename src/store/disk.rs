@@ -23,6 +23,31 @@ pub struct DiskError {
     pub source: io::Error,
 }
 
+impl DiskError {
+    /// An operation that was refused, as in `cannot {action} {path}`.
+    pub fn new(action: &'static str, path: &Path, source: io::Error) -> Self {
+        Self {
+            path: path.to_owned(),
+            action,
+            source,
+        }
+    }
+
+    /// Whether there is no room, so that nothing else can be written either.
+    pub fn is_full(&self) -> bool {
+        matches!(
+            self.source.kind(),
+            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded
+        )
+    }
+}
+
+impl From<DiskError> for io::Error {
+    fn from(error: DiskError) -> io::Error {
+        io::Error::new(error.source.kind(), error)
+    }
+}
+
 /// How a counted operation is stopped, for crash tests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stop {
@@ -73,6 +98,14 @@ impl Disk {
 
     /// Makes a folder and those above it; each one made is flushed in its parent, so that it survives a crash.
     pub fn create_dir_all(&self, folder: &Path) -> Result<(), DiskError> {
+        for made in self.create_dirs(folder)? {
+            self.sync_dir(parent(&made))?;
+        }
+        Ok(())
+    }
+
+    /// Makes a folder and those above it, and gives those that were made. Whoever needs them after a crash flushes them.
+    pub fn create_dirs(&self, folder: &Path) -> Result<Vec<PathBuf>, DiskError> {
         let mut missing = Vec::new();
         let mut at = Some(folder);
         while let Some(folder) = at.filter(|folder| !folder.as_os_str().is_empty()) {
@@ -94,7 +127,8 @@ impl Disk {
             }
             at = folder.parent();
         }
-        for folder in missing.into_iter().rev() {
+        missing.reverse();
+        for folder in &missing {
             self.0.step();
             match fs::create_dir(folder) {
                 Ok(()) => {}
@@ -102,9 +136,8 @@ impl Disk {
                 Err(cause) if cause.kind() == io::ErrorKind::AlreadyExists => {}
                 Err(cause) => return Err(error(folder, "make the folder", cause)),
             }
-            self.sync_dir(parent(folder))?;
         }
-        Ok(())
+        Ok(missing.into_iter().map(Path::to_owned).collect())
     }
 
     /// Opens a file for writing and empties it. A symbolic link at its path is refused.
@@ -119,6 +152,13 @@ impl Disk {
     /// Opens a file, made when it is not there, whose writes go to its end. A symbolic link at its path is refused.
     pub fn open_append(&self, path: &Path) -> Result<DiskFile, DiskError> {
         self.open(path, "open", OpenOptions::new().append(true).create(true))
+    }
+
+    /// Opens a file to be read and changed as it is, made when it is not there. A symbolic link at its path is refused.
+    pub fn open_existing_or_new(&self, path: &Path) -> Result<DiskFile, DiskError> {
+        let mut options = OpenOptions::new();
+        options.read(true).write(true).create(true).truncate(false);
+        self.open(path, "open", &mut options)
     }
 
     /// Puts what is at `from` at `to`, in one step for whoever looks. What lay at `to` is gone.
@@ -199,35 +239,38 @@ impl Disk {
             if read == 0 {
                 return Ok(size);
             }
-            target.put(&buffer[..read])?;
+            target.write_bytes(&buffer[..read])?;
             size += read as u64;
         }
     }
 
     /// Replaces a file whole and durably: whoever reads sees the old bytes or the new ones, also after a crash.
     pub fn write_atomic(&self, path: &Path, bytes: &[u8]) -> Result<(), DiskError> {
-        let temporary = self.write_beside(path, bytes, true)?;
-        self.rename(&temporary, path)?;
+        self.replace(path, bytes, true)?;
         self.sync_dir(parent(path))
     }
 
     /// Replaces a file whole, but not durably: for what is only information, and written often.
     pub fn write_swap(&self, path: &Path, bytes: &[u8]) -> Result<(), DiskError> {
-        let temporary = self.write_beside(path, bytes, false)?;
-        self.rename(&temporary, path)
+        self.replace(path, bytes, false)
     }
 
-    fn write_beside(&self, path: &Path, bytes: &[u8], sync: bool) -> Result<PathBuf, DiskError> {
+    /// A file written beside its place, hidden, and renamed. What a crash leaves there, the next write takes over.
+    fn replace(&self, path: &Path, bytes: &[u8], sync: bool) -> Result<(), DiskError> {
         let mut name = OsString::from(".");
         name.push(path.file_name().unwrap_or_default());
         name.push(".tmp");
         let temporary = path.with_file_name(name);
-        let mut file = self.create(&temporary)?;
-        file.put(bytes)?;
-        if sync {
-            file.sync()?;
+        let written = self.create(&temporary).and_then(|mut file| {
+            file.write_bytes(bytes)?;
+            if sync { file.sync() } else { Ok(()) }
+        });
+        let replaced = written.and_then(|()| self.rename(&temporary, path));
+        if replaced.is_err() {
+            // The disk may be full: half a file would stay for nothing.
+            let _ = fs::remove_file(&temporary);
         }
-        Ok(temporary)
+        replaced
     }
 
     fn open(
@@ -269,6 +312,11 @@ impl DiskFile {
         &self.path
     }
 
+    /// The open file, to be read or locked.
+    pub fn file(&self) -> &File {
+        &self.file
+    }
+
     /// Its size in bytes.
     pub fn size(&self) -> Result<u64, DiskError> {
         let found = self.file.metadata();
@@ -278,7 +326,7 @@ impl DiskFile {
     }
 
     /// Writes all these bytes.
-    pub fn put(&mut self, bytes: &[u8]) -> Result<(), DiskError> {
+    pub fn write_bytes(&mut self, bytes: &[u8]) -> Result<(), DiskError> {
         self.write_all(bytes)
             .map_err(|cause| error(&self.path, "write", cause))
     }
@@ -389,11 +437,7 @@ fn gone(result: io::Result<()>) -> io::Result<()> {
 }
 
 fn error(path: &Path, action: &'static str, source: io::Error) -> DiskError {
-    DiskError {
-        path: path.to_owned(),
-        action,
-        source,
-    }
+    DiskError::new(action, path, source)
 }
 
 /// What a refusal of the system means, and what to do.

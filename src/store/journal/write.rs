@@ -134,7 +134,7 @@ impl Journal {
             let path = self.file.path().to_owned();
             return Err(JournalError::Stopped { path });
         }
-        if let Err(cause) = self.file.put(&line) {
+        if let Err(cause) = self.file.write_bytes(&line) {
             // Half a line may be there. Were it to stay, the next record would break the chain.
             self.stopped = self.file.truncate(self.size).is_err();
             return Err(cause.into());

@@ -138,7 +138,7 @@ pub(super) fn lines<'a>(
 ) -> Result<impl Iterator<Item = (usize, &'a str)>, ManifestError> {
     let text = std::str::from_utf8(bytes).map_err(|error| {
         let before = &bytes[..error.valid_up_to()];
-        let line = before.iter().filter(|byte| **byte == b'\n').count() + 1;
+        let line = before.split(|byte| *byte == b'\n').count();
         damaged(path, line, "the text is no UTF-8")
     })?;
     Ok((1..).zip(text.lines()))
