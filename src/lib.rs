@@ -2,5 +2,12 @@
 
 pub mod agents;
 pub mod base;
+pub mod check;
+pub mod decl;
 pub mod expr;
+pub mod model;
+pub mod ops;
+pub mod plan;
+pub mod run;
 pub mod steps;
+pub mod store;

@@ -1,4 +1,8 @@
-//! All integration tests, as one binary.
+//! The one test binary: every part of the tests is a module of it.
 
+mod command;
 mod classification;
 mod ifc;
+mod model;
+mod report;
+mod store;

@@ -11,7 +11,7 @@ use std::sync::{Arc, OnceLock};
 
 use serde_json::{Map, Value};
 
-pub use content::{Format, ScopeError};
+pub use content::{Format, ScopeError, parse};
 
 use super::jq::Jq;
 use super::mentions::Mentions;
@@ -187,6 +187,30 @@ impl Scope {
         self.names().contains(&name)
     }
 
+    /// The files of a name, or of a member such as `batch.data`; none when it is a plain value or not there.
+    pub fn sources(&self, name: &str) -> Option<Vec<Arc<dyn Source>>> {
+        match self.entry(name)? {
+            Entry::File(file) => Some(vec![Arc::clone(&file.source)]),
+            Entry::Files(files) => {
+                Some(files.iter().map(|file| Arc::clone(&file.source)).collect())
+            }
+            Entry::Value(_) | Entry::Absent => None,
+        }
+    }
+
+    /// The only file of a name; none when it is a list, a plain value, absent or not there.
+    pub fn source(&self, name: &str) -> Option<Arc<dyn Source>> {
+        match self.entry(name)? {
+            Entry::File(file) => Some(Arc::clone(&file.source)),
+            _ => None,
+        }
+    }
+
+    /// Whether the name is a list of files.
+    pub fn is_list(&self, name: &str) -> bool {
+        matches!(self.entry(name), Some(Entry::Files(_)))
+    }
+
     fn object(&self, mentions: &Mentions, strict: bool) -> Result<Value, ScopeError> {
         let mut map = Map::new();
         for name in self.names() {
@@ -351,7 +375,7 @@ fn unfit<E: From<ScopeError>>(file: &str, error: ReadError<E>) -> E {
         .into(),
         ReadError::Select(error) => ScopeError::Unfit {
             file: file.to_owned(),
-            error,
+            error: Box::new(error),
         }
         .into(),
     }

@@ -69,7 +69,7 @@ pub enum ScopeError {
         /// The file, or the name of a value.
         file: String,
         /// Where it does not fit.
-        error: SelectError,
+        error: Box<SelectError>,
     },
 }
 
@@ -167,11 +167,8 @@ fn text(source: &dyn Source) -> Result<String, ScopeError> {
         .read_to_end(&mut bytes)
         .map_err(|error| read_error(source, &error))?;
     let text = String::from_utf8(bytes).map_err(|error| {
-        let line = error.as_bytes()[..error.utf8_error().valid_up_to()]
-            .iter()
-            .filter(|byte| **byte == b'\n')
-            .count()
-            + 1;
+        let before = String::from_utf8_lossy(&error.as_bytes()[..error.utf8_error().valid_up_to()]);
+        let line = before.matches('\n').count() + 1;
         wrong(
             source,
             format!("line {line} is not UTF-8 text; a binary file is used by `paths`"),
