@@ -227,7 +227,7 @@ fn the_text_says_what_is_known_and_what_is_not() {
         "| 02 Dach \\| Technik | 7.00 | 80 | 174.19 | 939.20 | 32 |",
         "**1 of 301 elements of the model have no record:**",
         "**GlobalIds that the model has more than once: 1** (`2O2Fr$t4X7Zf8NOew3F007`).",
-        "These are the 25 least certain; the sheet Review of the workbook has them all.",
+        "These are the 15 least certain; the sheet Review of the workbook has them all.",
         "| SHA-256 of the input | `sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08` |",
         "| Corrections | 2 applied of 3 given |",
     ] {
