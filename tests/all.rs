@@ -1,1 +1,8 @@
+//! The one test binary: every part of the tests is a module of it.
+
+mod command;
+mod classification;
+mod ifc;
+mod model;
 mod report;
+mod store;

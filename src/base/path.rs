@@ -55,6 +55,15 @@ impl RelPath {
         Ok(Self(parts.join("/").into()))
     }
 
+    /// A path of these parts, each made one safe component by [`component`]; no parts give `_`.
+    pub fn of_parts<'a>(parts: impl IntoIterator<Item = &'a str>) -> Self {
+        let parts: Vec<String> = parts.into_iter().map(component).collect();
+        if parts.is_empty() {
+            return Self("_".into());
+        }
+        Self(parts.join("/").into())
+    }
+
     /// The text.
     pub fn as_str(&self) -> &str {
         &self.0
@@ -90,6 +99,12 @@ impl RelPath {
         Self::parse(&format!("{}/{more}", self.0))
     }
 
+    /// A path inside this folder.
+    #[must_use]
+    pub fn with(&self, inside: &RelPath) -> RelPath {
+        Self(format!("{}/{}", self.0, inside.0).into())
+    }
+
     /// The number in the file's own name: the last run of digits of its stem, if there is one.
     pub fn number(&self) -> Option<u64> {
         let stem = self.stem();
@@ -100,6 +115,20 @@ impl RelPath {
                 at + stem[at..].chars().next().map_or(1, char::len_utf8)
             });
         stem[start..end].parse().ok()
+    }
+}
+
+/// A value as one part of a path: `/`, `\\`, `:` and control characters become `_`, and so do an empty value, `.` and `..`.
+pub fn component(value: &str) -> String {
+    let safe = |c: char| !c.is_control() && !matches!(c, '/' | '\\' | ':');
+    let part: String = value
+        .chars()
+        .map(|c| if safe(c) { c } else { '_' })
+        .collect();
+    match part.as_str() {
+        "" | "." => "_".to_owned(),
+        ".." => "__".to_owned(),
+        _ => part,
     }
 }
 
@@ -233,6 +262,14 @@ mod tests {
         );
         assert_eq!(RelPath::parse("./"), Err(PathError::Empty));
         assert!(RelPath::parse("a\0b").is_err());
+    }
+
+    #[test]
+    fn makes_safe_parts() {
+        let path = RelPath::of_parts(["a/b", "..", "", "c:\n", "é"]);
+        assert_eq!(path.as_str(), "a_b/__/_/c__/é");
+        assert_eq!(RelPath::parse(path.as_str()), Ok(path));
+        assert_eq!(RelPath::of_parts([]).as_str(), "_");
     }
 
     #[test]

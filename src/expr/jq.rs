@@ -35,6 +35,7 @@ pub struct Jq {
     vars: Vec<String>,
     names: BTreeSet<String>,
     mentions: Mentions,
+    roots: Mentions,
     whole: bool,
 }
 
@@ -128,6 +129,7 @@ impl Jq {
             vars: vars.iter().map(|&var| var.to_owned()).collect(),
             names: found.names,
             mentions: found.mentions,
+            roots: found.roots,
             whole: found.whole,
         })
     }
@@ -145,6 +147,17 @@ impl Jq {
     /// The dotted names that it mentions: `$params.x` and `.params.x` as `params.x`, `$params` alone as `params`.
     pub fn mentions(&self) -> &Mentions {
         &self.mentions
+    }
+
+    /// The dotted names that are fields of its own input, or variables: a field of something inside is not among them.
+    /// With [`Jq::takes_whole`] this is all that a program sees of its scope: what is loaded, and what is fingerprinted.
+    pub fn roots(&self) -> &Mentions {
+        &self.roots
+    }
+
+    /// The names of its variables, in order.
+    pub fn vars(&self) -> &[String] {
+        &self.vars
     }
 
     /// Whether the program may use more of its input than the fields that it names: `.`, `.[]`, `to_entries`, …

@@ -25,6 +25,14 @@ impl Mentions {
         &self.0
     }
 
+    /// The top-level names.
+    pub fn roots(&self) -> BTreeSet<String> {
+        self.0
+            .iter()
+            .map(|dotted| first(dotted).to_owned())
+            .collect()
+    }
+
     /// Whether anything at or below the top-level name is mentioned.
     pub fn has(&self, name: &str) -> bool {
         self.0.iter().any(|dotted| first(dotted) == name)

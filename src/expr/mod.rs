@@ -6,5 +6,6 @@ pub mod mentions;
 pub mod place;
 #[cfg(test)]
 pub mod sample;
+pub mod scope;
 pub mod select;
 pub mod template;

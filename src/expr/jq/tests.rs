@@ -295,6 +295,28 @@ fn knows_names_and_mentions() {
 }
 
 #[test]
+fn knows_which_fields_are_its_own_inputs() {
+    let roots = |source: &str| {
+        let jq = Jq::compile("p", source, &["params"]).unwrap();
+        jq.roots().dotted().iter().cloned().collect::<Vec<_>>()
+    };
+    assert_eq!(
+        roots(".parsed.model.warnings | .model"),
+        ["parsed.model.warnings"]
+    );
+    assert_eq!(
+        roots("$params.model, .a[].model, (.b | {model}), {c}"),
+        ["a", "b", "c", "params.model"]
+    );
+    assert_eq!(roots("def f: .d; f | [.e]"), ["d"]);
+    assert_eq!(
+        roots("reduce .a[] as $x (.b; .c + $x.d)"),
+        ["a", "b", "x.d"]
+    );
+    assert_eq!(roots("all(.a[]; .b) | .c"), ["a"]);
+}
+
+#[test]
 fn knows_whether_the_whole_input_is_taken() {
     let whole = |source: &str| Jq::compile("p", source, &["params"]).unwrap().takes_whole();
     for source in [

@@ -16,8 +16,10 @@ type T<'s> = Term<&'s str>;
 pub(super) struct Found<'s> {
     /// Every identifier that is mentioned as a field or a variable.
     pub names: BTreeSet<String>,
-    /// The dotted ones.
+    /// The dotted ones, wherever they stand.
     pub mentions: Mentions,
+    /// The dotted ones that are fields of the program's own input, or variables.
+    pub roots: Mentions,
     /// Whether more of the input is used than fields that are named.
     pub whole: bool,
     /// Literal regular expressions: the filter that they are given to, the expression, its flags.
@@ -44,7 +46,7 @@ impl<'s> Found<'s> {
         match term {
             Term::Id | Term::Recurse => self.whole |= root,
             Term::Num(_) | Term::Break(_) | Term::Arr(None) => {}
-            Term::Var(name) => self.dotted(&[name[1..].to_owned()]),
+            Term::Var(name) => self.dotted(&[name[1..].to_owned()], true),
             Term::Str(_, parts) => self.parts(parts, root),
             Term::Arr(Some(inner)) | Term::Neg(inner) | Term::Label(_, inner) => {
                 self.term(inner, root);
@@ -170,7 +172,7 @@ impl<'s> Found<'s> {
             (Term::Var(_), None) => self.term(key, root),
             (_, None) => {
                 if let Some(name) = literal(key) {
-                    self.dotted(&[name]);
+                    self.dotted(&[name], root);
                 } else {
                     self.whole |= root;
                     self.term(key, root);
@@ -192,7 +194,7 @@ impl<'s> Found<'s> {
             Pattern::Obj(entries) => {
                 for (key, value) in entries {
                     if let Some(name) = literal(key) {
-                        self.dotted(&[name]);
+                        self.dotted(&[name], true);
                     } else {
                         self.literals(key);
                         self.term(key, false);
@@ -209,7 +211,7 @@ impl<'s> Found<'s> {
             if chain.is_empty() {
                 self.whole |= root && of_input;
             } else {
-                self.dotted(&chain);
+                self.dotted(&chain, root || !of_input);
             }
             for part in rest {
                 match part {
@@ -250,7 +252,7 @@ impl<'s> Found<'s> {
     /// Every literal string below the term counts as a name: it may be used as a key.
     fn literals(&mut self, term: &T<'s>) {
         if let Some(text) = literal(term) {
-            self.dotted(&[text]);
+            self.dotted(&[text], true);
         }
         match term {
             Term::Arr(Some(inner)) => self.literals(inner),
@@ -270,7 +272,7 @@ impl<'s> Found<'s> {
         }
     }
 
-    fn dotted(&mut self, chain: &[String]) {
+    fn dotted(&mut self, chain: &[String], rooted: bool) {
         self.names.extend(chain.iter().cloned());
         let plain: Vec<&str> = chain
             .iter()
@@ -279,6 +281,9 @@ impl<'s> Found<'s> {
             .collect();
         if !plain.is_empty() {
             self.mentions.add(plain.join("."));
+            if rooted {
+                self.roots.add(plain.join("."));
+            }
         }
     }
 }

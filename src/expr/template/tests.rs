@@ -239,3 +239,30 @@ fn knows_the_names_that_it_uses() {
     );
     assert!(is_template("{{ x }}") && is_template("{# x #}") && !is_template("{x}"));
 }
+
+#[test]
+fn reads_every_sketched_template() {
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/sketches");
+    let Ok(systems) = std::fs::read_dir(&root) else {
+        eprintln!("skipped: ../shared is not here");
+        return;
+    };
+    let mut faults = Vec::new();
+    for system in systems.flatten() {
+        for folder in ["prompts", "templates"] {
+            let folder = system.path().join(folder);
+            for file in std::fs::read_dir(&folder).into_iter().flatten().flatten() {
+                let Ok(source) = std::fs::read_to_string(file.path()) else {
+                    continue;
+                };
+                let load = |name: &str| std::fs::read_to_string(folder.join(name)).ok();
+                if let Err(error) =
+                    Template::compile_with(&file.path().display().to_string(), &source, &load)
+                {
+                    faults.push(error.to_string());
+                }
+            }
+        }
+    }
+    assert_eq!(faults, Vec::<String>::new());
+}

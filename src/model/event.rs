@@ -1,0 +1,274 @@
+//! What happens in a workspace, as the journal records it.
+
+use super::fingerprint::Facts;
+use super::outcome::Outcome;
+use super::record::{BatchRecord, Made, Pin};
+use crate::base::digest::Digest;
+use crate::base::path::RelPath;
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// One line of the journal.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Record {
+    /// When, in UTC.
+    pub timestamp: Timestamp,
+    /// The workspace's own id, the same over all runs.
+    pub session_id: String,
+    /// The run that wrote it.
+    pub run_id: String,
+    /// Who acted: a step's `role`, else the stage's name, else `milepost`.
+    pub agent_name: String,
+    /// The coarse kind, for people and other tools.
+    pub event_type: EventType,
+    /// The precise kind and its data.
+    #[serde(flatten)]
+    pub event: Event,
+    /// One line for people.
+    pub summary: String,
+    /// Files that it is about.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub artifact_refs: Vec<String>,
+    /// The digest of the record before, without its line end; none for the first of all.
+    pub prev: Option<Digest>,
+}
+
+/// The coarse kind of an event.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum EventType {
+    /// Something was started.
+    Invoke,
+    /// A stage takes over what another made.
+    Handoff,
+    /// Something was judged.
+    Review,
+    /// Something that stood before was taken back or made anew.
+    Revision,
+    /// Something was finished.
+    Complete,
+    /// Something failed.
+    Error,
+}
+
+/// What happened.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", content = "data", rename_all = "snake_case")]
+pub enum Event {
+    /// A run began. Whatever an earlier run left running is waiting again.
+    RunStarted {
+        /// What was asked for, as on the command line.
+        command: String,
+        /// The version of Milepost.
+        version: String,
+    },
+    /// The first record of a segment: everything before is in the manifests.
+    Sealed {
+        /// The segment before, and its last record, is what `prev` names.
+        segment: u64,
+        /// The digests of the checkpoints as they were written, by stage.
+        checkpoints: BTreeMap<String, Digest>,
+    },
+    /// A stage begins; the facts that its batches share.
+    StageStarted {
+        /// The stage.
+        stage: String,
+        /// Its number.
+        number: u32,
+        /// The id of the facts.
+        shared: String,
+        /// The facts.
+        facts: Facts,
+        /// Batches that there are.
+        batches: u64,
+        /// Batches that will run.
+        will: u64,
+    },
+    /// A stage first reads what others made.
+    Handoff {
+        /// The stage that reads.
+        stage: String,
+        /// The stages that made it.
+        from: Vec<String>,
+        /// Files handed over.
+        files: u64,
+        /// What the makers' `summary` says, by stage.
+        #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+        summaries: BTreeMap<String, serde_json::Value>,
+    },
+    /// A batch is tried.
+    AttemptStarted {
+        /// The stage.
+        stage: String,
+        /// The batch.
+        batch: String,
+        /// From 1 on.
+        attempt: u32,
+    },
+    /// A program was started for a batch.
+    ChildStarted(Child),
+    /// A try failed, and another follows.
+    AttemptFailed {
+        /// The stage.
+        stage: String,
+        /// The batch.
+        batch: String,
+        /// From 1 on.
+        attempt: u32,
+        /// How.
+        outcome: Outcome,
+    },
+    /// A batch failed for good in this run.
+    BatchFailed {
+        /// The stage.
+        stage: String,
+        /// The batch.
+        batch: String,
+        /// How.
+        outcome: Outcome,
+        /// Where what it left is kept, in the workspace.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        quarantine: Option<String>,
+    },
+    /// A batch was stopped before it ended.
+    BatchCancelled {
+        /// The stage.
+        stage: String,
+        /// The batch.
+        batch: String,
+    },
+    /// A batch is finished once this record is durable: its files are whole in scratch, and are renamed next.
+    Published {
+        /// The stage.
+        stage: String,
+        /// What is recorded of it.
+        record: Box<BatchRecord>,
+        /// The files to rename.
+        files: Vec<Publish>,
+    },
+    /// Everything published before is in place, and its folders are flushed.
+    Barrier,
+    /// What was published was in neither place after a crash: the batch runs again.
+    Lost {
+        /// The stage.
+        stage: String,
+        /// The batch.
+        batch: String,
+        /// What lies at its paths, which Milepost made earlier.
+        remains: BTreeMap<RelPath, Digest>,
+    },
+    /// Files that no live batch makes any more go to quarantine; the batch is forgotten.
+    Retired {
+        /// The stage.
+        stage: String,
+        /// The batch.
+        batch: String,
+        /// From where to where, both in the workspace.
+        files: BTreeMap<RelPath, RelPath>,
+    },
+    /// Batches were validated again under other schemas or checks, and hold.
+    Judged {
+        /// The stage.
+        stage: String,
+        /// The id of the facts that they share from here on.
+        shared: String,
+        /// The facts.
+        facts: Facts,
+        /// The batches.
+        batches: Vec<String>,
+    },
+    /// A person accepted outputs as they are.
+    Accepted {
+        /// The stage.
+        stage: String,
+        /// The batch.
+        batch: String,
+        /// What the outputs are.
+        outputs: Vec<Made>,
+        /// Who and why.
+        pin: Pin,
+    },
+    /// A person adopted a change of the declaration without a run.
+    ChangeAccepted {
+        /// The stage.
+        stage: String,
+        /// The kinds of facts that were adopted.
+        change: String,
+        /// The id of the facts that the batches share from here on.
+        shared: String,
+        /// The facts.
+        facts: Facts,
+        /// The batches with their own facts.
+        batches: BTreeMap<String, Facts>,
+        /// Who and why.
+        pin: Pin,
+    },
+    /// A stage is complete or partial, and its checkpoint says so.
+    CheckpointWritten {
+        /// The stage.
+        stage: String,
+        /// Its number.
+        number: u32,
+        /// `complete` or `partial`.
+        status: super::checkpoint::Status,
+        /// The digest of the checkpoint file.
+        digest: Digest,
+    },
+    /// A checkpoint was removed before what it vouches for is replaced.
+    CheckpointRemoved {
+        /// The stage.
+        stage: String,
+        /// Its number.
+        number: u32,
+    },
+    /// A stage that is no longer declared was forgotten; its files were retired before.
+    StageForgotten {
+        /// The stage.
+        stage: String,
+    },
+    /// A run ended.
+    RunFinished {
+        /// In one word: `complete`, `partial`, `failed`, `altered`, `interrupted`, `held`.
+        status: String,
+        /// Batches that ran.
+        ran: u64,
+        /// Batches that were reused.
+        reused: u64,
+        /// Batches that failed.
+        failed: u64,
+    },
+}
+
+/// A program that was started for a batch.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Child {
+    /// The stage.
+    pub stage: String,
+    /// The batch.
+    pub batch: String,
+    /// Its process id, which is also its process group.
+    pub pid: u32,
+    /// When it started, in clock ticks since the machine did: tells a later process with the same id apart.
+    pub start_time: u64,
+    /// Which start of the machine.
+    pub boot_id: String,
+    /// What `MILEPOST_ATTEMPT` is in its environment.
+    pub token: String,
+}
+
+/// One file on its way into place.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Publish {
+    /// Where it lies whole, in the workspace.
+    pub scratch: RelPath,
+    /// Where it goes, in the workspace.
+    pub path: RelPath,
+    /// What lay there; none: nothing.
+    pub old: Option<Digest>,
+    /// What it is.
+    pub new: Digest,
+    /// Where what lay there is kept, when it was altered by somebody.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub quarantine: Option<RelPath>,
+}

@@ -1,0 +1,353 @@
+//! Reading and listing files, confined to the project and the workspace.
+
+use super::layout::OWN;
+use crate::base::digest::{Digest, Hasher};
+use crate::base::glob::Glob;
+use crate::base::natural::natural;
+use crate::base::path::{FilePath, RelPath, Root};
+use crate::base::source::Source;
+use std::collections::HashMap;
+use std::fs::File;
+use std::io::{self, ErrorKind, Read};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// The two folders that stages read from.
+#[derive(Debug, Clone)]
+pub struct Files {
+    project: PathBuf,
+    workspace: PathBuf,
+}
+
+/// A file that cannot be read, or must not be.
+#[derive(Debug, thiserror::Error)]
+pub enum FileError {
+    /// A symbolic link on the way leads out.
+    #[error(
+        "`{file}` leaves the {} by a symbolic link, to {target}: put the file itself there",
+        root_word(.file)
+    )]
+    Leaves {
+        /// The file.
+        file: FilePath,
+        /// Where it leads.
+        target: PathBuf,
+    },
+    /// It is not there.
+    #[error("`{file}` is not there")]
+    Missing {
+        /// The file.
+        file: FilePath,
+    },
+    /// It is a folder, a socket or the like.
+    #[error("`{file}` is no regular file")]
+    NoFile {
+        /// The file.
+        file: FilePath,
+    },
+    /// Two files differ only in the case of letters, so that other file systems hold only one of them.
+    #[error(
+        "`{a}` and `{b}` differ only in the case of letters: rename one, it is lost on other machines"
+    )]
+    Case {
+        /// One.
+        a: RelPath,
+        /// The other.
+        b: RelPath,
+    },
+    /// A name is no UTF-8, or holds control characters or backslashes.
+    #[error("the name of {path:?} cannot be written in a record: rename the file")]
+    Name {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The system refuses.
+    #[error("cannot read `{file}`: {source}")]
+    Read {
+        /// The file.
+        file: String,
+        /// What the system said.
+        source: io::Error,
+    },
+}
+
+impl Files {
+    /// The files of this project and this workspace. Links in the two paths themselves are followed.
+    pub fn new(project: &Path, workspace: &Path) -> Self {
+        Self {
+            project: real_path(project),
+            workspace: real_path(workspace),
+        }
+    }
+
+    /// The folder that paths of a root are relative to.
+    pub fn folder(&self, root: Root) -> &Path {
+        match root {
+            Root::Workspace => &self.workspace,
+            Root::Project => &self.project,
+        }
+    }
+
+    /// Where a file lies or would lie, absolute. Links are followed inside the root, and refused when they leave it.
+    pub fn resolve(&self, file: &FilePath) -> Result<PathBuf, FileError> {
+        let root = self.folder(file.root);
+        let path = root.join(file.path.as_str());
+        let mut at = Some(path.as_path());
+        // What is not there cannot lead out; what is above it can.
+        while let Some(above) = at.filter(|above| *above != root) {
+            match above.canonicalize() {
+                Ok(real) if real.starts_with(root) => break,
+                Ok(target) => {
+                    let file = file.clone();
+                    return Err(FileError::Leaves { file, target });
+                }
+                Err(cause) if is_absent(&cause) => {
+                    // A link that leads nowhere would lead somewhere once a file is written there.
+                    if let Ok(target) = std::fs::read_link(above) {
+                        let file = file.clone();
+                        return Err(FileError::Leaves { file, target });
+                    }
+                }
+                Err(source) => return Err(read_error(file, source)),
+            }
+            at = above.parent();
+        }
+        Ok(path)
+    }
+
+    /// A file to read. That it is there is checked, and that it is a regular file.
+    pub fn source(&self, file: &FilePath) -> Result<Arc<dyn Source>, FileError> {
+        let path = self.resolve(file)?;
+        match std::fs::metadata(&path) {
+            Ok(found) if found.is_file() => {}
+            Ok(_) => return Err(FileError::NoFile { file: file.clone() }),
+            Err(cause) if is_absent(&cause) => {
+                return Err(FileError::Missing { file: file.clone() });
+            }
+            Err(source) => return Err(read_error(file, source)),
+        }
+        let name = file.to_string();
+        Ok(Arc::new(FileSource { name, path }))
+    }
+
+    /// Whether something lies there.
+    pub fn exists(&self, file: &FilePath) -> Result<bool, FileError> {
+        let path = self.resolve(file)?;
+        match std::fs::metadata(path) {
+            Ok(_) => Ok(true),
+            Err(cause) if is_absent(&cause) => Ok(false),
+            Err(source) => Err(read_error(file, source)),
+        }
+    }
+
+    /// Regular files that match, in natural order, without Milepost's own. A match that a link leads out of the root, whose
+    /// name cannot be recorded, or that differs from another only in case, is an error.
+    pub fn list(&self, glob: &Glob, root: Root) -> Result<Vec<RelPath>, FileError> {
+        let base = self.folder(root);
+        let start = match glob.folder() {
+            Some(folder) => {
+                let path = folder.clone();
+                self.resolve(&FilePath { root, path })?
+            }
+            None => base.to_owned(),
+        };
+        if !start.is_dir() {
+            return Ok(Vec::new());
+        }
+        let is_own = |entry: &walkdir::DirEntry| entry.file_name() == OWN;
+        let deepest = depth_of(glob);
+        let walk = walkdir::WalkDir::new(&start)
+            .follow_links(true)
+            .min_depth(1)
+            .max_depth(deepest)
+            .into_iter()
+            .filter_entry(|entry| !is_own(entry));
+        let mut found = Vec::new();
+        for entry in walk {
+            let entry = match entry {
+                Ok(entry) => entry,
+                Err(error) => {
+                    // A dead link, as editors leave them, is nobody's input unless it matches.
+                    let path = error.path().unwrap_or(&start).to_owned();
+                    let is_dead = path
+                        .symlink_metadata()
+                        .is_ok_and(|found| found.is_symlink());
+                    if is_dead && matching(glob, base, &path)?.is_none() {
+                        continue;
+                    }
+                    let file = path.display().to_string();
+                    let source = error.into();
+                    return Err(FileError::Read { file, source });
+                }
+            };
+            if entry.file_type().is_dir() {
+                if entry.path_is_symlink() && entry.depth() < deepest {
+                    stays_inside(root, base, entry.path())?;
+                }
+                continue;
+            }
+            let Some(path) = matching(glob, base, entry.path())? else {
+                continue;
+            };
+            if entry.path_is_symlink() {
+                let path = path.clone();
+                self.resolve(&FilePath { root, path })?;
+            }
+            if entry.file_type().is_file() {
+                found.push(path);
+            }
+        }
+        found.sort_by(|a, b| natural(a.as_str(), b.as_str()));
+        no_case_twins(&found)?;
+        Ok(found)
+    }
+}
+
+/// The path of an entry in its root, if it matches.
+fn matching(glob: &Glob, base: &Path, entry: &Path) -> Result<Option<RelPath>, FileError> {
+    let inside = entry.strip_prefix(base).unwrap_or(entry);
+    if let Some(path) = inside.to_str().and_then(|text| RelPath::parse(text).ok()) {
+        return Ok(glob.matches(&path).then_some(path));
+    }
+    // Told apart by what a reader would take the name for.
+    let plain: String = inside
+        .to_string_lossy()
+        .chars()
+        .map(|c| if c.is_control() || c == '\\' { '_' } else { c })
+        .collect();
+    let path = entry.to_owned();
+    match RelPath::parse(&plain) {
+        Ok(plain) if glob.matches(&plain) => Err(FileError::Name { path }),
+        _ => Ok(None),
+    }
+}
+
+/// That a linked folder, below which matches can lie, is in the root.
+fn stays_inside(root: Root, base: &Path, folder: &Path) -> Result<(), FileError> {
+    let file = folder.display().to_string();
+    let target = folder
+        .canonicalize()
+        .map_err(|source| FileError::Read { file, source })?;
+    if target.starts_with(base) {
+        return Ok(());
+    }
+    let inside = folder.strip_prefix(base).unwrap_or(folder);
+    match inside.to_str().and_then(|text| RelPath::parse(text).ok()) {
+        Some(path) => Err(FileError::Leaves {
+            file: FilePath { root, path },
+            target,
+        }),
+        None => Err(FileError::Name {
+            path: folder.to_owned(),
+        }),
+    }
+}
+
+/// How deep below the glob's folder a match can lie.
+fn depth_of(glob: &Glob) -> usize {
+    let folder = glob.folder();
+    let after = folder.map_or(0, |folder| folder.as_str().len() + 1);
+    let rest = &glob.as_str()[after..];
+    if rest.split('/').any(|part| part == "**") {
+        usize::MAX
+    } else {
+        rest.split('/').count()
+    }
+}
+
+/// That no two of these differ only in case.
+pub fn no_case_twins(paths: &[RelPath]) -> Result<(), FileError> {
+    let mut seen: HashMap<String, &RelPath> = HashMap::with_capacity(paths.len());
+    for b in paths {
+        if let Some(a) = seen.insert(b.as_str().to_lowercase(), b)
+            && a != b
+        {
+            let (a, b) = (a.clone(), b.clone());
+            return Err(FileError::Case { a, b });
+        }
+    }
+    Ok(())
+}
+
+/// Where a path lies once all links on the way are followed; what is not there yet lies where it is said to.
+pub fn real_path(path: &Path) -> PathBuf {
+    let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    let mut at = path.as_path();
+    loop {
+        if let Ok(real) = at.canonicalize() {
+            return path.strip_prefix(at).map_or(real.clone(), |rest| {
+                if rest.as_os_str().is_empty() {
+                    real
+                } else {
+                    real.join(rest)
+                }
+            });
+        }
+        match at.parent() {
+            Some(above) => at = above,
+            None => return path,
+        }
+    }
+}
+
+/// The digest and size of a file; none when nothing lies there.
+pub fn digest_of(path: &Path) -> io::Result<Option<(Digest, u64)>> {
+    let mut file = match File::open(path) {
+        Ok(file) => file,
+        Err(cause) if is_absent(&cause) => return Ok(None),
+        Err(cause) => return Err(cause),
+    };
+    let mut hasher = Hasher::new();
+    let mut buffer = vec![0; 1 << 17];
+    let mut size = 0;
+    loop {
+        let read = file.read(&mut buffer)?;
+        if read == 0 {
+            return Ok(Some((hasher.finish(), size)));
+        }
+        hasher.update(&buffer[..read]);
+        size += read as u64;
+    }
+}
+
+fn is_absent(cause: &io::Error) -> bool {
+    matches!(cause.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory)
+}
+
+fn read_error(file: &FilePath, source: io::Error) -> FileError {
+    let file = file.to_string();
+    FileError::Read { file, source }
+}
+
+fn root_word(file: &FilePath) -> &'static str {
+    match file.root {
+        Root::Workspace => "workspace",
+        Root::Project => "project",
+    }
+}
+
+/// A file on the disk.
+struct FileSource {
+    name: String,
+    path: PathBuf,
+}
+
+impl Source for FileSource {
+    fn name(&self) -> String {
+        self.name.clone()
+    }
+
+    fn path(&self) -> &Path {
+        &self.path
+    }
+
+    fn open(&self) -> io::Result<Box<dyn Read + Send>> {
+        Ok(Box::new(File::open(&self.path)?))
+    }
+}
+
+/// A source that is not named by a declaration: a file in scratch that another step wrote.
+pub fn plain_source(name: impl Into<String>, path: impl Into<PathBuf>) -> Arc<dyn Source> {
+    let (name, path) = (name.into(), path.into());
+    Arc::new(FileSource { name, path })
+}

@@ -1,0 +1,152 @@
+//! What can be removed from a workspace without losing anything that a run needs. Journal and manifests never are.
+
+use super::disk::{Disk, DiskError};
+use super::layout::{self, Layout};
+use super::quarantine::{self, weigh};
+use super::scratch::safe_name;
+use crate::base::path::RelPath;
+use jiff::Timestamp;
+use std::collections::BTreeSet;
+use std::io::ErrorKind;
+use std::path::Path;
+
+/// Something that can be removed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Garbage {
+    /// Where it lies, in the workspace.
+    pub path: RelPath,
+    /// What it is.
+    pub kind: Kind,
+    /// Files in it.
+    pub files: u64,
+    /// Their bytes.
+    pub size: u64,
+}
+
+/// What can be removed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Kind {
+    /// The scratch folder of a run that has ended.
+    Scratch,
+    /// What was set aside.
+    Quarantine,
+    /// The beginning of a file of Milepost's own that was not finished before a crash.
+    Leftover,
+}
+
+impl Kind {
+    /// The word.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Scratch => "scratch",
+            Self::Quarantine => "quarantine",
+            Self::Leftover => "leftover",
+        }
+    }
+}
+
+/// Finds what can be removed: scratch of runs other than `live`, everything set aside by runs that began before
+/// `quarantine_before` (none: nothing of it), and leftovers. Whoever calls this holds the lock, and has settled what was
+/// published.
+pub fn find(
+    layout: &Layout,
+    live: &BTreeSet<String>,
+    quarantine_before: Option<Timestamp>,
+) -> Result<Vec<Garbage>, DiskError> {
+    let mut found = Vec::new();
+    let live: BTreeSet<String> = live.iter().map(|run| safe_name(run)).collect();
+    for name in names(&layout.scratch())? {
+        if !live.contains(&name) {
+            let path = layout::scratch().with(&RelPath::of_parts([name.as_str()]));
+            found.push(weighed(layout, path, Kind::Scratch));
+        }
+    }
+    if let Some(before) = quarantine_before {
+        for entry in quarantine::list(layout)? {
+            if entry.since.is_some_and(|at| at < before) {
+                found.push(Garbage {
+                    path: entry.folder,
+                    kind: Kind::Quarantine,
+                    files: entry.files,
+                    size: entry.size,
+                });
+            }
+        }
+    }
+    leftovers(layout, &mut found)?;
+    found.sort_by(|a, b| (a.kind, &a.path).cmp(&(b.kind, &b.path)));
+    Ok(found)
+}
+
+/// Removes what was found; the bytes that were freed.
+pub fn remove(disk: &Disk, layout: &Layout, garbage: &[Garbage]) -> Result<u64, DiskError> {
+    let mut freed = 0;
+    for one in garbage {
+        let path = layout.at(&one.path);
+        match one.kind {
+            Kind::Leftover => disk.remove_file(&path)?,
+            Kind::Scratch | Kind::Quarantine => disk.remove_dir_all(&path)?,
+        }
+        freed += one.size;
+    }
+    Ok(freed)
+}
+
+/// Files that are written beside their place, where Milepost's own files lie.
+fn leftovers(layout: &Layout, found: &mut Vec<Garbage>) -> Result<(), DiskError> {
+    let own = RelPath::of_parts([layout::OWN]);
+    let journal = RelPath::of_parts([layout::OWN, "journal"]);
+    let mut folders = vec![None, Some(own), Some(journal)];
+    for stage in names(&layout.manifests())? {
+        folders.push(Some(layout::manifest(&stage)));
+    }
+    for folder in folders {
+        let path = folder
+            .as_ref()
+            .map_or_else(|| layout.root().to_owned(), |folder| layout.at(folder));
+        for name in names(&path)? {
+            let place = name
+                .strip_prefix('.')
+                .and_then(|name| name.strip_suffix(".tmp"));
+            let Some(place) = place.filter(|_| path.join(&name).is_file()) else {
+                continue;
+            };
+            // In the workspace's own folder, only what a checkpoint's name says is ours.
+            if folder.is_none() && layout::checkpoint_number(place).is_none() {
+                continue;
+            }
+            let name = RelPath::of_parts([name.as_str()]);
+            let path = folder.as_ref().map_or(name.clone(), |f| f.with(&name));
+            found.push(weighed(layout, path, Kind::Leftover));
+        }
+    }
+    Ok(())
+}
+
+fn weighed(layout: &Layout, path: RelPath, kind: Kind) -> Garbage {
+    let (files, size) = weigh(&layout.at(&path));
+    Garbage {
+        path,
+        kind,
+        files,
+        size,
+    }
+}
+
+/// The names in a folder that can be written in a record; none when there is no folder.
+fn names(folder: &Path) -> Result<Vec<String>, DiskError> {
+    let fail = |cause| DiskError::new("read", folder, cause);
+    let entries = match std::fs::read_dir(folder) {
+        Ok(entries) => entries,
+        Err(cause) if matches!(cause.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
+            return Ok(Vec::new());
+        }
+        Err(cause) => return Err(fail(cause)),
+    };
+    let mut names = Vec::new();
+    for entry in entries {
+        names.extend(entry.map_err(fail)?.file_name().into_string());
+    }
+    names.sort();
+    Ok(names)
+}

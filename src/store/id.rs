@@ -1,0 +1,37 @@
+//! Ids of workspaces and runs: ULIDs, which sort by the time that they were made.
+
+use jiff::Timestamp;
+use std::io::Read as _;
+use ulid::Ulid;
+
+/// An id made at this time: 26 characters (<https://github.com/ulid/spec>).
+///
+/// # Errors
+/// When the system gives no random bytes.
+pub fn new_id(now: Timestamp) -> std::io::Result<String> {
+    let mut bytes = [0; 16];
+    std::fs::File::open("/dev/urandom")?.read_exact(&mut bytes)?;
+    let millis = u64::try_from(now.as_millisecond()).unwrap_or_default();
+    Ok(Ulid::from_parts(millis, u128::from_le_bytes(bytes)).to_string())
+}
+
+/// When an id was made; none for a text that is no id.
+pub fn made_at(id: &str) -> Option<Timestamp> {
+    let id = Ulid::from_string(id).ok()?;
+    let millis = i64::try_from(id.timestamp_ms()).ok()?;
+    Timestamp::from_millisecond(millis).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn knows_when_it_was_made() {
+        let now: Timestamp = "2026-11-21T10:00:00.123Z".parse().unwrap();
+        let (one, two) = (new_id(now).unwrap(), new_id(now).unwrap());
+        assert_ne!(one, two);
+        assert_eq!((one.len(), made_at(&one)), (26, Some(now)));
+        assert_eq!(made_at("RUN"), None);
+    }
+}

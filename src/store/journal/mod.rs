@@ -1,0 +1,64 @@
+//! The journal: JSON lines in segments, each line with the digest of the line before.
+
+mod read;
+mod write;
+
+pub use read::{Place, Tail, read_all, read_last_segment, segments};
+pub use write::{Cut, Journal, Opened};
+
+use super::disk::DiskError;
+use std::path::PathBuf;
+
+/// A journal that cannot be read or written.
+#[derive(Debug, thiserror::Error)]
+pub enum JournalError {
+    /// The disk refused.
+    #[error(transparent)]
+    Disk(#[from] DiskError),
+    /// A segment cannot be read.
+    #[error("cannot read {path}: {source}")]
+    Read {
+        /// The segment.
+        path: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// A line before the last is no record, or does not follow the line before it.
+    #[error(
+        "the journal is broken: {place}: {problem}. Nothing was repaired. \
+         Put back `.milepost/journal` from a copy; or move `.milepost/journal` away and `manifests` with it, \
+         and every stage runs again"
+    )]
+    Broken {
+        /// Where.
+        place: Place,
+        /// What is wrong.
+        problem: String,
+    },
+    /// A segment between others is not there.
+    #[error(
+        "the journal is broken: {path} is missing, and later segments are there. Nothing was repaired. \
+         Put it back from a copy; or move `.milepost/journal` away and `manifests` with it, and every stage runs again"
+    )]
+    Missing {
+        /// The segment.
+        path: PathBuf,
+    },
+    /// A record of a kind that this program does not know.
+    #[error("{place}: `{kind}` is written by a newer Milepost: update milepost")]
+    Newer {
+        /// Where.
+        place: Place,
+        /// The kind of the record.
+        kind: String,
+    },
+    /// A record could not be written as JSON.
+    #[error("a record of the journal cannot be written: {0}")]
+    Record(#[from] serde_json::Error),
+    /// A write failed earlier, and what it left could not be taken back.
+    #[error("the journal stopped: a write to {path} failed before. Run again to go on")]
+    Stopped {
+        /// The segment.
+        path: PathBuf,
+    },
+}

@@ -1,0 +1,239 @@
+//! The lines of a manifest's page: files as `sha256sum` writes them, everything else behind `#`.
+
+use super::ManifestError;
+use crate::base::digest::Digest;
+use crate::base::path::RelPath;
+use crate::model::fingerprint::Facts;
+use crate::model::outcome::Outcome;
+use crate::model::record::{BatchRecord, Made};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::path::Path;
+
+/// The form of the pages that this program writes. It reads every older one.
+pub(super) const FORMAT: u64 = 1;
+
+/// The last line of a page: without it, the page is cut off.
+pub(super) const END: &str = "# end\n";
+
+/// One line of a page.
+pub(super) enum Line {
+    Header(Header),
+    Facts(String, Facts),
+    /// A record, whose outputs have no paths and digests yet.
+    Batch(Value),
+    More(More),
+    Failed(Failed),
+    Remains(Remains),
+    Waiting(Waiting),
+    /// A digest, as JSON has it, and a path.
+    Output(String, String),
+    End,
+}
+
+pub(super) struct Header {
+    pub stage: String,
+    pub number: u32,
+}
+
+#[derive(Serialize, Deserialize)]
+pub(super) struct More {
+    pub key: String,
+    pub part: usize,
+    pub outputs: Vec<Value>,
+}
+
+#[derive(Serialize, Deserialize)]
+pub(super) struct Failed {
+    pub key: String,
+    pub outcome: Outcome,
+}
+
+#[derive(Serialize, Deserialize)]
+pub(super) struct Remains {
+    pub key: String,
+    pub files: BTreeMap<RelPath, Digest>,
+}
+
+#[derive(Serialize, Deserialize)]
+pub(super) struct Waiting {
+    pub key: String,
+}
+
+type Written = Result<(), serde_json::Error>;
+
+pub(super) fn header(stage: &str, number: u32) -> String {
+    format!("# milepost manifest {FORMAT} stage {stage} number {number}\n")
+}
+
+pub(super) fn facts(page: &mut String, id: &str, facts: &Facts) -> Written {
+    comment(page, &format!("facts {id}"), facts)
+}
+
+/// A record, its outputs by name and size; then `outputs`, the first of them, as lines.
+pub(super) fn batch(page: &mut String, record: &BatchRecord, outputs: &[Made]) -> Written {
+    let parts = record.outputs.len().div_ceil(super::PAGE_LINES);
+    let mut value = serde_json::to_value(record)?;
+    if let Some(fields) = value.as_object_mut() {
+        fields.insert("outputs".to_owned(), named(outputs));
+        if parts > 1 {
+            fields.insert("parts".to_owned(), json!(parts));
+        }
+    }
+    comment(page, "batch", &value)?;
+    files(page, outputs);
+    Ok(())
+}
+
+/// More outputs of a batch.
+pub(super) fn more(page: &mut String, key: &str, part: usize, outputs: &[Made]) -> Written {
+    let value = json!({"key": key, "part": part, "outputs": named(outputs)});
+    comment(page, "more", &value)?;
+    files(page, outputs);
+    Ok(())
+}
+
+pub(super) fn failed(page: &mut String, key: &str, outcome: &Outcome) -> Written {
+    let (key, outcome) = (key.to_owned(), outcome.clone());
+    comment(page, "failed", &Failed { key, outcome })
+}
+
+pub(super) fn remains(page: &mut String, key: &str, files: &BTreeMap<RelPath, Digest>) -> Written {
+    let (key, files) = (key.to_owned(), files.clone());
+    comment(page, "remains", &Remains { key, files })
+}
+
+pub(super) fn waiting(page: &mut String, key: &str) -> Written {
+    let key = key.to_owned();
+    comment(page, "waiting", &Waiting { key })
+}
+
+fn comment(page: &mut String, word: &str, data: &impl Serialize) -> Written {
+    page.push_str("# ");
+    page.push_str(word);
+    page.push(' ');
+    page.push_str(&serde_json::to_string(data)?);
+    page.push('\n');
+    Ok(())
+}
+
+fn named(outputs: &[Made]) -> Value {
+    let named = |made: &Made| json!({"name": made.name, "size": made.size});
+    outputs.iter().map(named).collect()
+}
+
+fn files(page: &mut String, outputs: &[Made]) {
+    for made in outputs {
+        // Writing into a String does not fail.
+        let _ = writeln!(page, "{}  {}", made.digest.hex(), made.path);
+    }
+}
+
+/// The lines of a page with their numbers, from 1 on.
+pub(super) fn lines<'a>(
+    path: &Path,
+    bytes: &'a [u8],
+) -> Result<impl Iterator<Item = (usize, &'a str)>, ManifestError> {
+    let text = std::str::from_utf8(bytes).map_err(|error| {
+        let before = &bytes[..error.valid_up_to()];
+        let line = before.split(|byte| *byte == b'\n').count();
+        damaged(path, line, "the text is no UTF-8")
+    })?;
+    Ok((1..).zip(text.lines()))
+}
+
+/// Reads one line.
+pub(super) fn line(path: &Path, (number, text): (usize, &str)) -> Result<Line, ManifestError> {
+    let wrong = |problem: &dyn std::fmt::Display| damaged(path, number, &problem.to_string());
+    let Some(comment) = text.strip_prefix("# ") else {
+        let (hex, file) = text
+            .split_once("  ")
+            .ok_or_else(|| wrong(&"neither a file nor a comment"))?;
+        let digest = Digest::from_hex(hex).map_err(|error| wrong(&error))?;
+        RelPath::parse(file).map_err(|error| wrong(&error))?;
+        return Ok(Line::Output(digest.to_string(), file.to_owned()));
+    };
+    let (word, data) = comment.split_once(' ').unwrap_or((comment, ""));
+    let json = |error: serde_json::Error| wrong(&error);
+    Ok(match word {
+        "milepost" => Line::Header(header_of(path, number, data)?),
+        "facts" => {
+            let (id, data) = data.split_once(' ').unwrap_or((data, ""));
+            Line::Facts(id.to_owned(), serde_json::from_str(data).map_err(json)?)
+        }
+        "batch" => Line::Batch(serde_json::from_str(data).map_err(json)?),
+        "more" => Line::More(serde_json::from_str(data).map_err(json)?),
+        "failed" => Line::Failed(serde_json::from_str(data).map_err(json)?),
+        "remains" => Line::Remains(serde_json::from_str(data).map_err(json)?),
+        "waiting" => Line::Waiting(serde_json::from_str(data).map_err(json)?),
+        "end" => Line::End,
+        _ => return Err(wrong(&format!("`# {word}` is no line of a manifest"))),
+    })
+}
+
+fn header_of(path: &Path, line: usize, data: &str) -> Result<Header, ManifestError> {
+    let wrong = || damaged(path, line, "a page begins with `# milepost manifest`");
+    let rest = data.strip_prefix("manifest ").ok_or_else(wrong)?;
+    let (format, rest) = rest.split_once(' ').ok_or_else(wrong)?;
+    let format: u64 = format.parse().map_err(|_| wrong())?;
+    if format > FORMAT {
+        return Err(ManifestError::Newer {
+            path: path.to_owned(),
+            format,
+        });
+    }
+    let rest = rest.strip_prefix("stage ").ok_or_else(wrong)?;
+    let (stage, number) = rest.rsplit_once(" number ").ok_or_else(wrong)?;
+    Ok(Header {
+        stage: stage.to_owned(),
+        number: number.parse().map_err(|_| wrong())?,
+    })
+}
+
+/// The key of a record.
+pub(super) fn key_of(path: &Path, line: usize, record: &Value) -> Result<String, ManifestError> {
+    let key = record["key"].as_str();
+    key.map(str::to_owned)
+        .ok_or_else(|| damaged(path, line, "a batch has no key"))
+}
+
+/// The outputs by name and size, taken out of a record.
+pub(super) fn take_outputs(record: &mut Value) -> Vec<Value> {
+    match record.get_mut("outputs").map(Value::take) {
+        Some(Value::Array(outputs)) => outputs,
+        _ => Vec::new(),
+    }
+}
+
+/// How many pieces a record's outputs stand in, taken out of the record.
+pub(super) fn take_parts(record: &mut Value) -> usize {
+    let parts = record
+        .as_object_mut()
+        .and_then(|fields| fields.shift_remove("parts"));
+    parts
+        .and_then(|parts| parts.as_u64())
+        .map_or(1, |parts| parts as usize)
+}
+
+/// A record with its outputs.
+pub(super) fn whole_record(
+    path: &Path,
+    line: usize,
+    mut record: Value,
+    outputs: Vec<Value>,
+) -> Result<BatchRecord, ManifestError> {
+    record["outputs"] = Value::Array(outputs);
+    let key = record["key"].clone();
+    serde_json::from_value(record)
+        .map_err(|error| damaged(path, line, &format!("the record of batch {key}: {error}")))
+}
+
+pub(super) fn damaged(path: &Path, line: usize, problem: &str) -> ManifestError {
+    ManifestError::Damaged {
+        path: path.to_owned(),
+        line,
+        problem: problem.to_owned(),
+    }
+}

@@ -1,0 +1,277 @@
+//! The journal: what was appended is read, torn tails are cut, breaks are named.
+
+use super::place;
+use milepost::base::clock::StillClock;
+use milepost::base::digest::Digest;
+use milepost::model::event::{Event, EventType, Record};
+use milepost::model::outcome::{Outcome, OutcomeKind};
+use milepost::store::disk::Disk;
+use milepost::store::journal::{
+    Journal, JournalError, Opened, read_all, read_last_segment, segments,
+};
+use milepost::store::layout::Layout;
+use std::collections::BTreeMap;
+use std::fs;
+use std::sync::Arc;
+
+fn open(layout: &Layout) -> Opened {
+    let clock = Arc::new(StillClock("2026-11-21T10:00:00Z".parse().unwrap()));
+    Journal::open(&Disk::real(), layout, clock, "SESSION", "RUN").unwrap()
+}
+
+fn started(batch: &str) -> Event {
+    Event::AttemptStarted {
+        stage: "classify".to_owned(),
+        batch: batch.to_owned(),
+        attempt: 1,
+    }
+}
+
+fn append(journal: &mut Journal, event: Event) {
+    journal
+        .append(
+            EventType::Invoke,
+            "classify",
+            event,
+            "tried",
+            vec!["a.json".into()],
+        )
+        .unwrap();
+}
+
+/// Three records, a seal, two records.
+fn two_segments(layout: &Layout) {
+    let mut journal = open(layout).journal;
+    for batch in ["batch_1", "batch_2"] {
+        append(&mut journal, started(batch));
+    }
+    append(
+        &mut journal,
+        Event::BatchFailed {
+            stage: "classify".into(),
+            batch: "batch_1".into(),
+            outcome: Outcome::new(OutcomeKind::Schema, "é ✓"),
+            quarantine: None,
+        },
+    );
+    let checkpoints = BTreeMap::from([("parse".to_owned(), Digest::of("x"))]);
+    journal.seal(checkpoints).unwrap();
+    append(&mut journal, Event::Barrier);
+    append(&mut journal, started("batch_3"));
+    journal.flush().unwrap();
+}
+
+fn all(layout: &Layout) -> Result<Vec<Record>, JournalError> {
+    let mut records = Vec::new();
+    read_all(layout, &mut |_, record| records.push(record))?;
+    Ok(records)
+}
+
+fn kinds(records: &[Record]) -> Vec<String> {
+    let kind = |record: &Record| {
+        let value = serde_json::to_value(&record.event).unwrap();
+        value["kind"].as_str().unwrap().to_owned()
+    };
+    records.iter().map(kind).collect()
+}
+
+#[test]
+fn what_was_appended_is_read() {
+    let place = place();
+    two_segments(&place.layout);
+    let records = all(&place.layout).unwrap();
+    assert_eq!(
+        kinds(&records),
+        [
+            "attempt_started",
+            "attempt_started",
+            "batch_failed",
+            "sealed",
+            "barrier",
+            "attempt_started"
+        ]
+    );
+    assert_eq!(records[0].prev, None);
+    let (last, tail) = read_last_segment(&place.layout).unwrap();
+    assert_eq!(last, records[3..]);
+    assert_eq!((tail.segment, tail.lines, tail.torn), (2, 3, 0));
+    let lines: Vec<String> = segments(&place.layout)
+        .unwrap()
+        .into_iter()
+        .flat_map(|n| {
+            let text = fs::read_to_string(place.layout.segment(n)).unwrap();
+            text.lines().map(str::to_owned).collect::<Vec<_>>()
+        })
+        .collect();
+    for (line, next) in lines.iter().zip(&records[1..]) {
+        assert_eq!(next.prev, Some(Digest::of(line)));
+    }
+    assert_eq!(
+        lines[4],
+        format!(
+            r#"{{"timestamp":"2026-11-21T10:00:00Z","session_id":"SESSION","run_id":"RUN","agent_name":"classify","event_type":"invoke","kind":"barrier","summary":"tried","artifact_refs":["a.json"],"prev":"{}"}}"#,
+            Digest::of(&lines[3])
+        )
+    );
+}
+
+#[test]
+fn a_journal_that_is_not_there_is_empty() {
+    let place = place();
+    let (records, tail) = read_last_segment(&place.layout).unwrap();
+    assert_eq!((records.len(), tail.segment, tail.last), (0, 0, None));
+    assert!(!place.layout.own().exists());
+    let opened = open(&place.layout);
+    assert_eq!((opened.records.len(), opened.cut), (0, None));
+    assert_eq!(all(&place.layout).unwrap(), []);
+}
+
+#[test]
+fn a_tail_torn_at_any_byte_is_cut_and_the_chain_goes_on() {
+    let place = place();
+    two_segments(&place.layout);
+    let path = place.layout.segment(2);
+    let whole = fs::read(&path).unwrap();
+    let before = read_last_segment(&place.layout).unwrap().0;
+    let start = whole[..whole.len() - 1]
+        .iter()
+        .rposition(|byte| *byte == b'\n')
+        .unwrap()
+        + 1;
+    for end in start..whole.len() {
+        fs::write(&path, &whole[..end]).unwrap();
+        let (records, tail) = read_last_segment(&place.layout).unwrap();
+        assert_eq!(records, before[..2], "cut at {end}");
+        let (size, torn) = (start as u64, (end - start) as u64);
+        assert_eq!((tail.lines, tail.size, tail.torn), (2, size, torn));
+        assert_eq!(all(&place.layout).unwrap().len(), 5);
+        assert_eq!(fs::read(&path).unwrap().len(), end, "a reader changed it");
+
+        let mut opened = open(&place.layout);
+        assert_eq!(opened.records, before[..2]);
+        assert_eq!(opened.cut.as_ref().map_or(0, |cut| cut.bytes), torn);
+        append(&mut opened.journal, started("batch_3"));
+        assert_eq!(fs::read(&path).unwrap(), whole, "cut at {end}");
+    }
+}
+
+#[test]
+fn a_tail_of_zeros_is_cut() {
+    let place = place();
+    two_segments(&place.layout);
+    let path = place.layout.segment(2);
+    let whole = fs::read(&path).unwrap();
+    let mut torn = whole.clone();
+    torn.extend([0; 4096]);
+    fs::write(&path, &torn).unwrap();
+    let cut = open(&place.layout).cut.unwrap();
+    assert_eq!((cut.bytes, cut.place.line), (4096, 4));
+    assert_eq!(fs::read(&path).unwrap(), whole);
+}
+
+/// Changes one line of a segment, and says where the journal is then found broken.
+fn broken(segment: u64, line: usize, change: impl Fn(&str) -> String) -> (u64, u64, String) {
+    let place = place();
+    two_segments(&place.layout);
+    let path = place.layout.segment(segment);
+    let text = fs::read_to_string(&path).unwrap();
+    let lines: Vec<String> = text
+        .split_inclusive('\n')
+        .enumerate()
+        .map(|(at, text)| {
+            if at + 1 == line {
+                change(text)
+            } else {
+                text.to_owned()
+            }
+        })
+        .collect();
+    fs::write(&path, lines.concat()).unwrap();
+    match all(&place.layout).unwrap_err() {
+        JournalError::Broken { place, problem } => {
+            let before: usize = lines[..place.line as usize - 1]
+                .iter()
+                .map(String::len)
+                .sum();
+            assert_eq!(
+                (place.segment == segment, place.offset),
+                (true, before as u64)
+            );
+            (place.segment, place.line, problem)
+        }
+        other => panic!("{other}"),
+    }
+}
+
+#[test]
+fn a_break_is_found_where_it_is() {
+    let (segment, line, problem) = broken(1, 1, |text| text.replace("batch_1", "batch_9"));
+    assert_eq!((segment, line), (1, 2));
+    assert!(problem.contains("a line was changed"), "{problem}");
+    let (_, line, _) = broken(1, 2, |_| String::new());
+    assert_eq!(line, 2);
+    let (_, line, problem) = broken(1, 2, |text| text[..20].to_owned() + "\n");
+    assert_eq!(line, 2);
+    assert!(problem.starts_with("no record of Milepost"), "{problem}");
+    let (_, line, _) = broken(1, 3, |text| text.trim_end().to_owned());
+    assert_eq!(line, 3);
+    let (_, line, _) = broken(2, 2, |text| text.replace("tried", "tired"));
+    assert_eq!(line, 3);
+    let (_, line, problem) = broken(2, 1, |_| String::new());
+    assert_eq!(line, 1);
+    assert!(problem.contains("follows"), "{problem}");
+}
+
+#[test]
+fn the_last_segment_must_follow_the_one_before() {
+    let place = place();
+    two_segments(&place.layout);
+    let path = place.layout.segment(1);
+    let text = fs::read_to_string(&path).unwrap();
+    fs::write(&path, text.replace('✓', "x")).unwrap();
+    let error = read_last_segment(&place.layout).unwrap_err();
+    let JournalError::Broken { place: at, .. } = &error else {
+        panic!("{error}");
+    };
+    assert_eq!((at.segment, at.line, at.offset), (2, 1, 0));
+    assert!(error.to_string().contains("Nothing was repaired"));
+    fs::remove_file(&path).unwrap();
+    for error in [
+        read_last_segment(&place.layout).unwrap_err(),
+        all(&place.layout).unwrap_err(),
+    ] {
+        assert!(
+            error.to_string().contains("000001.jsonl is missing"),
+            "{error}"
+        );
+    }
+}
+
+#[test]
+fn a_newer_kind_is_not_a_torn_tail() {
+    let place = place();
+    two_segments(&place.layout);
+    let path = place.layout.segment(2);
+    let text = fs::read_to_string(&path).unwrap();
+    let at = text.rfind("attempt_started").unwrap();
+    let newer = text[..at].to_owned() + "teleported" + &text[at + "attempt_started".len()..];
+    fs::write(&path, newer).unwrap();
+    let error = read_last_segment(&place.layout).unwrap_err().to_string();
+    assert!(
+        error.ends_with("`teleported` is written by a newer Milepost: update milepost"),
+        "{error}"
+    );
+}
+
+#[test]
+fn lines_of_megabytes_are_read() {
+    let place = place();
+    let mut journal = open(&place.layout).journal;
+    let large = Event::StageForgotten {
+        stage: "x".repeat(3_000_000),
+    };
+    append(&mut journal, large.clone());
+    journal.seal(BTreeMap::new()).unwrap();
+    assert_eq!(all(&place.layout).unwrap()[0].event, large);
+    assert_eq!(read_last_segment(&place.layout).unwrap().0.len(), 1);
+}

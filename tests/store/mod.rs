@@ -1,0 +1,22 @@
+//! Layer `store`: what is on the disk is the old or the new, and a break is found where it is.
+
+mod journal;
+mod manifest;
+mod sample;
+
+use milepost::store::layout::Layout;
+
+/// A workspace in a temporary folder.
+pub struct Place {
+    _folder: tempfile::TempDir,
+    pub layout: Layout,
+}
+
+pub fn place() -> Place {
+    let folder = tempfile::tempdir().unwrap();
+    let layout = Layout::new(folder.path().canonicalize().unwrap());
+    Place {
+        _folder: folder,
+        layout,
+    }
+}
