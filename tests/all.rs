@@ -1,7 +1,7 @@
 //! The one test binary: every part of the tests is a module of it.
 
-mod command;
 mod classification;
+mod command;
 mod ifc;
 mod model;
 mod report;

@@ -108,6 +108,22 @@ fn the_filter_counts_sums_and_orders() {
 }
 
 #[test]
+fn the_report_is_of_its_schema() {
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
+    let schema = std::fs::read_to_string(root.join("schemas/report.schema.json")).unwrap();
+    let schema: Value = serde_json::from_str(&schema).unwrap();
+    let validator = jsonschema::validator_for(&schema).unwrap();
+    for records in [fixture::records(), Vec::new()] {
+        let report = make(&records, fixture::scope()).report;
+        let found: Vec<String> = validator
+            .iter_errors(&report)
+            .map(|e| format!("{}: {e}", e.instance_path()))
+            .collect();
+        assert_eq!(found, Vec::<String>::new());
+    }
+}
+
+#[test]
 fn the_workbook_has_its_sheets_whole() {
     let bytes = make(&fixture::records(), fixture::scope()).xlsx;
     let sheets = xlsx::sheets(&bytes);
