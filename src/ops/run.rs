@@ -2,7 +2,8 @@
 
 use super::open::{Opened, OpsError, Request, open, replay};
 use crate::plan::selection::{Selection, Target};
-use crate::run::engine::{self, Options};
+use crate::run::engine;
+use crate::run::report::Options;
 use crate::store::disk::parent;
 use crate::store::id::new_id;
 use crate::store::journal::Journal;
@@ -11,8 +12,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-pub use crate::run::engine::{Report, StageReport, StageStatus};
 pub use crate::run::notice::{Notice, Observer, Silent};
+pub use crate::run::report::{Report, StageReport, StageStatus};
 pub use crate::run::stop::{StopFlag, adopt_orphans};
 pub use crate::store::clock::Stopwatch;
 

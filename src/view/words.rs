@@ -22,7 +22,7 @@ pub fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::with_capacity(digits.len() + digits.len() / 3);
     for (at, digit) in digits.chars().enumerate() {
-        if at > 0 && (digits.len() - at) % 3 == 0 {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
             text.push(',');
         }
         text.push(digit);
@@ -82,14 +82,6 @@ pub fn shell_word(text: &str) -> String {
     } else {
         format!("'{}'", text.replace('\'', r"'\''"))
     }
-}
-
-/// Lines set in by so many blanks.
-pub fn indented(text: &str, blanks: usize) -> String {
-    let margin = " ".repeat(blanks);
-    text.lines()
-        .map(|line| format!("{margin}{line}\n"))
-        .collect()
 }
 
 #[cfg(test)]
