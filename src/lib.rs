@@ -1,4 +1,13 @@
 //! Milepost: a Make-like state-machine runner over files. See `docs/design.md` for the layers.
+
+pub mod agents;
 pub mod base;
+pub mod check;
+pub mod decl;
+pub mod expr;
 pub mod model;
+pub mod ops;
+pub mod plan;
+pub mod run;
+pub mod steps;
 pub mod store;

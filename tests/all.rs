@@ -1,3 +1,8 @@
-//! Tests through the library and the binary, one module a subject.
+//! The one test binary: every part of the tests is a module of it.
 
+mod command;
+mod classification;
+mod ifc;
+mod model;
+mod report;
 mod store;

@@ -56,7 +56,10 @@ const KINDS: [(FactKind, &str); 12] = [
 impl FactKind {
     /// The word in keys and messages.
     pub fn word(self) -> &'static str {
-        KINDS.iter().find(|(kind, _)| *kind == self).map_or("", |(_, word)| word)
+        KINDS
+            .iter()
+            .find(|(kind, _)| *kind == self)
+            .map_or("", |(_, word)| word)
     }
 
     /// Whether it only says what is valid.
@@ -86,7 +89,10 @@ impl FromStr for FactKey {
         let (word, name) = text.split_once(' ').unwrap_or((text, ""));
         let kind = KINDS.iter().find(|(_, known)| *known == word);
         let (kind, _) = kind.ok_or_else(|| format!("`{word}` is no kind of fact"))?;
-        Ok(Self { kind: *kind, name: name.to_owned() })
+        Ok(Self {
+            kind: *kind,
+            name: name.to_owned(),
+        })
     }
 }
 
@@ -111,12 +117,22 @@ pub struct Facts(pub BTreeMap<FactKey, String>);
 impl Facts {
     /// Adds a fact.
     pub fn add(&mut self, kind: FactKind, name: impl Into<String>, value: impl fmt::Display) {
-        self.0.insert(FactKey { kind, name: name.into() }, value.to_string());
+        self.0.insert(
+            FactKey {
+                kind,
+                name: name.into(),
+            },
+            value.to_string(),
+        );
     }
 
     /// The digest of all facts, in short: it names a set of facts that many batches share.
     pub fn id(&self) -> String {
-        let text: String = self.0.iter().map(|(key, value)| format!("{key}\n{value}\n")).collect();
+        let text: String = self
+            .0
+            .iter()
+            .map(|(key, value)| format!("{key}\n{value}\n"))
+            .collect();
         crate::base::digest::Digest::of(text).hex()[..16].to_owned()
     }
 }
@@ -134,19 +150,30 @@ pub struct Change {
 }
 
 /// The differences between two fingerprints, each given as a chain of facts that have no key twice.
-pub fn changes<'a>(old: impl Iterator<Item = (&'a FactKey, &'a String)>, new: impl Iterator<Item = (&'a FactKey, &'a String)>) -> Vec<Change> {
+pub fn changes<'a>(
+    old: impl Iterator<Item = (&'a FactKey, &'a String)>,
+    new: impl Iterator<Item = (&'a FactKey, &'a String)>,
+) -> Vec<Change> {
     let old: BTreeMap<_, _> = old.collect();
     let new: BTreeMap<_, _> = new.collect();
     let mut found = Vec::new();
     for (key, value) in &old {
         let now = new.get(key);
         if now != Some(value) {
-            found.push(Change { fact: (*key).clone(), old: Some((*value).clone()), new: now.map(|text| (*text).clone()) });
+            found.push(Change {
+                fact: (*key).clone(),
+                old: Some((*value).clone()),
+                new: now.map(|text| (*text).clone()),
+            });
         }
     }
     for (key, value) in &new {
         if !old.contains_key(key) {
-            found.push(Change { fact: (*key).clone(), old: None, new: Some((*value).clone()) });
+            found.push(Change {
+                fact: (*key).clone(),
+                old: None,
+                new: Some((*value).clone()),
+            });
         }
     }
     found.sort_by(|a, b| a.fact.cmp(&b.fact));

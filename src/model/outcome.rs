@@ -1,10 +1,23 @@
 //! How an attempt ended: the full space, not just ok or error.
 
+use crate::expr::scope::ScopeError;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
 /// The kinds of failure that `[errors]` can name.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Serialize,
+    Deserialize,
+    schemars::JsonSchema,
+)]
 #[serde(rename_all = "snake_case")]
 pub enum OutcomeKind {
     /// A `[[check]]` was not true.
@@ -69,7 +82,12 @@ pub struct Outcome {
 impl Outcome {
     /// An outcome that carries the kind's own name as code.
     pub fn new(kind: OutcomeKind, message: impl Into<String>) -> Self {
-        Self { kind, code: kind.name().to_uppercase(), message: message.into(), details: Vec::new() }
+        Self {
+            kind,
+            code: kind.name().to_uppercase(),
+            message: message.into(),
+            details: Vec::new(),
+        }
     }
 
     /// The same with details.
@@ -77,6 +95,12 @@ impl Outcome {
     pub fn with_details(mut self, details: Vec<String>) -> Self {
         self.details = details;
         self
+    }
+}
+
+impl From<ScopeError> for Outcome {
+    fn from(error: ScopeError) -> Self {
+        Self::new(OutcomeKind::Input, error.to_string())
     }
 }
 

@@ -73,7 +73,11 @@ impl Asset {
     /// An asset of this text.
     pub fn new(path: RelPath, text: impl Into<Arc<str>>) -> Self {
         let text = text.into();
-        Self { path, digest: Digest::of(text.as_bytes()), text }
+        Self {
+            path,
+            digest: Digest::of(text.as_bytes()),
+            text,
+        }
     }
 }
 

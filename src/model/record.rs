@@ -69,7 +69,10 @@ pub struct BatchRecord {
 
 impl BatchRecord {
     /// All facts, shared and own.
-    pub fn all_facts<'a>(&'a self, shared: &'a Arc<Facts>) -> impl Iterator<Item = (&'a FactKey, &'a String)> {
+    pub fn all_facts<'a>(
+        &'a self,
+        shared: &'a Arc<Facts>,
+    ) -> impl Iterator<Item = (&'a FactKey, &'a String)> {
         shared.0.iter().chain(self.facts.0.iter())
     }
 }

@@ -3,16 +3,18 @@
 use super::pipeline::Asset;
 use super::policy::Policy;
 use super::step::Step;
+use crate::base::duration::parse_duration;
 use crate::base::path::{FilePath, PathError, RelPath, Root};
-use crate::expr::jq::Jq;
+use crate::expr::jq::{Jq, JqError};
 use crate::expr::scope::Format;
 use crate::expr::select::Select;
 use crate::expr::template::Template;
-use serde_json::Value;
+use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// Declared work with inputs, outputs, checks and policy.
 #[derive(Debug, Clone)]
@@ -87,7 +89,15 @@ impl Stage {
 }
 
 /// Names that every scope has.
-pub const FIXED_NAMES: [&str; 7] = ["params", "env", "workspace", "paths", "digests", "agents", "milepost"];
+pub const FIXED_NAMES: [&str; 7] = [
+    "params",
+    "env",
+    "workspace",
+    "paths",
+    "digests",
+    "agents",
+    "milepost",
+];
 
 /// A jq program, inline or in a file of its own.
 #[derive(Clone)]
@@ -96,8 +106,36 @@ pub struct Program {
     pub asset: Option<Asset>,
     /// The text.
     pub source: Arc<str>,
-    /// Compiled, with the variables of the stage's scope (and those named beside it).
+    /// The variables that it was compiled with, in order: the stage's scope and those named beside it.
+    pub vars: Arc<[String]>,
+    /// Compiled.
     pub jq: Arc<Jq>,
+}
+
+impl Program {
+    /// The values of its variables, in order: what a scope lacks is null.
+    pub fn values(&self, scope: &Map<String, Value>) -> Vec<Value> {
+        self.vars
+            .iter()
+            .map(|name| scope.get(name).cloned().unwrap_or(Value::Null))
+            .collect()
+    }
+
+    /// All values that it gives.
+    ///
+    /// # Errors
+    /// What jq says, with the program's name.
+    pub fn all(&self, input: Value, scope: &Map<String, Value>) -> Result<Vec<Value>, JqError> {
+        self.jq.all(input, &self.values(scope))
+    }
+
+    /// The one value that it gives.
+    ///
+    /// # Errors
+    /// What jq says, or that it gave none or several.
+    pub fn one(&self, input: Value, scope: &Map<String, Value>) -> Result<Value, JqError> {
+        self.jq.one(input, &self.values(scope))
+    }
 }
 
 impl fmt::Debug for Program {
@@ -144,7 +182,9 @@ impl PathTemplate {
             if !pattern.ends_with('*') {
                 pattern.push('*');
             }
-            rest = rest[start..].find("}}").map_or("", |end| &rest[start + end + 2..]);
+            rest = rest[start..]
+                .find("}}")
+                .map_or("", |end| &rest[start + end + 2..]);
         }
         pattern.push_str(rest);
         pattern.replace("**", "*")
@@ -181,6 +221,50 @@ impl<T: fmt::Debug> fmt::Debug for Templated<T> {
         match self {
             Templated::Fixed(value) => value.fmt(f),
             Templated::Template(_) => f.write_str("{{ … }}"),
+        }
+    }
+}
+
+impl Templated<u64> {
+    /// The number in a scope.
+    ///
+    /// # Errors
+    /// When the template fails or gives something else.
+    pub fn number(&self, scope: &Map<String, Value>) -> Result<u64, String> {
+        match self {
+            Templated::Fixed(number) => Ok(*number),
+            Templated::Template(template) => {
+                let value = template
+                    .render_value(&Value::Object(scope.clone()))
+                    .map_err(|error| error.to_string())?;
+                let number = value
+                    .as_u64()
+                    .or_else(|| value.as_str().and_then(|text| text.parse().ok()));
+                number.ok_or_else(|| {
+                    format!(
+                        "`{}` gave {value}: a whole number was expected",
+                        template.name()
+                    )
+                })
+            }
+        }
+    }
+}
+
+impl Templated<Duration> {
+    /// The duration in a scope.
+    ///
+    /// # Errors
+    /// When the template fails or gives something else.
+    pub fn duration(&self, scope: &Map<String, Value>) -> Result<Duration, String> {
+        match self {
+            Templated::Fixed(duration) => Ok(*duration),
+            Templated::Template(template) => {
+                let text = template
+                    .render(&Value::Object(scope.clone()))
+                    .map_err(|error| error.to_string())?;
+                parse_duration(&text).map_err(|error| error.to_string())
+            }
         }
     }
 }

@@ -26,7 +26,11 @@ pub struct IllegalTransition {
 pub fn apply(state: &mut State, run_id: &str, event: &Event) -> Result<(), IllegalTransition> {
     match event {
         Event::RunStarted { .. } => {
-            for batch in state.stages.values_mut().flat_map(|stage| stage.batches.values_mut()) {
+            for batch in state
+                .stages
+                .values_mut()
+                .flat_map(|stage| stage.batches.values_mut())
+            {
                 if matches!(batch.phase, Phase::Running { .. } | Phase::Backoff { .. }) {
                     batch.phase = rest(batch);
                 }
@@ -39,13 +43,23 @@ pub fn apply(state: &mut State, run_id: &str, event: &Event) -> Result<(), Illeg
             state.open_run = None;
         }
         Event::Sealed { checkpoints, .. } => state.checkpoints.clone_from(checkpoints),
-        Event::StageStarted { stage, number, shared, facts, .. } => {
+        Event::StageStarted {
+            stage,
+            number,
+            shared,
+            facts,
+            ..
+        } => {
             let stage = state.stages.entry(stage.clone()).or_default();
             stage.number = *number;
             remember(stage, shared, facts);
         }
         Event::Handoff { .. } => {}
-        Event::AttemptStarted { stage, batch, attempt } => {
+        Event::AttemptStarted {
+            stage,
+            batch,
+            attempt,
+        } => {
             let entry = known(state, "attempt_started", stage, batch)?;
             let follows = match entry.phase {
                 Phase::Running { .. } => false,
@@ -64,17 +78,29 @@ pub fn apply(state: &mut State, run_id: &str, event: &Event) -> Result<(), Illeg
             }
             state.children.push(child.clone());
         }
-        Event::AttemptFailed { stage, batch, attempt, .. } => {
+        Event::AttemptFailed {
+            stage,
+            batch,
+            attempt,
+            ..
+        } => {
             let entry = running(state, "attempt_failed", stage, batch)?;
             entry.phase = Phase::Backoff { attempt: *attempt };
             end_children(state, stage, batch);
         }
-        Event::BatchFailed { stage, batch, outcome, .. } => {
+        Event::BatchFailed {
+            stage,
+            batch,
+            outcome,
+            ..
+        } => {
             let entry = known(state, "batch_failed", stage, batch)?;
             if matches!(entry.phase, Phase::Complete) && entry.record.is_none() {
                 return Err(illegal("batch_failed", stage, batch, entry));
             }
-            entry.phase = Phase::Failed { outcome: outcome.clone() };
+            entry.phase = Phase::Failed {
+                outcome: outcome.clone(),
+            };
             end_children(state, stage, batch);
         }
         Event::BatchCancelled { stage, batch } => {
@@ -85,16 +111,28 @@ pub fn apply(state: &mut State, run_id: &str, event: &Event) -> Result<(), Illeg
             entry.phase = rest(entry);
             end_children(state, stage, batch);
         }
-        Event::Published { stage, record, files } => {
+        Event::Published {
+            stage,
+            record,
+            files,
+        } => {
             let entry = running(state, "published", stage, &record.key)?;
             entry.phase = Phase::Complete;
             entry.record = Some((**record).clone());
             entry.remains.clear();
             end_children(state, stage, &record.key);
-            state.unsettled.push(Unsettled { stage: stage.clone(), batch: record.key.clone(), files: files.clone() });
+            state.unsettled.push(Unsettled {
+                stage: stage.clone(),
+                batch: record.key.clone(),
+                files: files.clone(),
+            });
         }
         Event::Barrier => state.unsettled.clear(),
-        Event::Lost { stage, batch, remains } => {
+        Event::Lost {
+            stage,
+            batch,
+            remains,
+        } => {
             let entry = known(state, "lost", stage, batch)?;
             if entry.record.is_none() {
                 return Err(illegal("lost", stage, batch, entry));
@@ -109,20 +147,40 @@ pub fn apply(state: &mut State, run_id: &str, event: &Event) -> Result<(), Illeg
                 stage.batches.remove(batch);
                 // A failed batch is live: only what it made before is gone.
                 if let Some(phase @ Phase::Failed { .. }) = failed {
-                    stage.batches.insert(batch.clone(), BatchState { phase, ..BatchState::default() });
+                    stage.batches.insert(
+                        batch.clone(),
+                        BatchState {
+                            phase,
+                            ..BatchState::default()
+                        },
+                    );
                 }
             }
         }
-        Event::Judged { stage, shared, facts, batches } => {
+        Event::Judged {
+            stage,
+            shared,
+            facts,
+            batches,
+        } => {
             let stage = state.stages.entry(stage.clone()).or_default();
             remember(stage, shared, facts);
             for batch in batches {
-                if let Some(record) = stage.batches.get_mut(batch).and_then(|batch| batch.record.as_mut()) {
+                if let Some(record) = stage
+                    .batches
+                    .get_mut(batch)
+                    .and_then(|batch| batch.record.as_mut())
+                {
                     record.shared.clone_from(shared);
                 }
             }
         }
-        Event::Accepted { stage, batch, outputs, pin } => {
+        Event::Accepted {
+            stage,
+            batch,
+            outputs,
+            pin,
+        } => {
             let entry = known(state, "accepted", stage, batch)?;
             let Some(record) = entry.record.as_mut() else {
                 return Err(illegal("accepted", stage, batch, entry));
@@ -130,17 +188,32 @@ pub fn apply(state: &mut State, run_id: &str, event: &Event) -> Result<(), Illeg
             record.outputs.clone_from(outputs);
             record.pin = Some(pin.clone());
         }
-        Event::ChangeAccepted { stage, shared, facts, batches, .. } => {
+        Event::ChangeAccepted {
+            stage,
+            shared,
+            facts,
+            batches,
+            ..
+        } => {
             let stage = state.stages.entry(stage.clone()).or_default();
             remember(stage, shared, facts);
             for (batch, own) in batches {
-                if let Some(record) = stage.batches.get_mut(batch).and_then(|batch| batch.record.as_mut()) {
+                if let Some(record) = stage
+                    .batches
+                    .get_mut(batch)
+                    .and_then(|batch| batch.record.as_mut())
+                {
                     record.shared.clone_from(shared);
                     record.facts.clone_from(own);
                 }
             }
         }
-        Event::CheckpointWritten { stage, number, status, digest } => {
+        Event::CheckpointWritten {
+            stage,
+            number,
+            status,
+            digest,
+        } => {
             state.checkpoints.insert(stage.clone(), *digest);
             let stage = state.stages.entry(stage.clone()).or_default();
             stage.status = Some(*status);
@@ -161,12 +234,19 @@ pub fn apply(state: &mut State, run_id: &str, event: &Event) -> Result<(), Illeg
 }
 
 fn remember(stage: &mut StageState, shared: &str, facts: &Facts) {
-    stage.facts.entry(shared.to_owned()).or_insert_with(|| Arc::new(facts.clone()));
+    stage
+        .facts
+        .entry(shared.to_owned())
+        .or_insert_with(|| Arc::new(facts.clone()));
 }
 
 /// Where a batch is when nothing runs.
 fn rest(batch: &BatchState) -> Phase {
-    if batch.record.is_some() { Phase::Complete } else { Phase::Waiting }
+    if batch.record.is_some() {
+        Phase::Complete
+    } else {
+        Phase::Waiting
+    }
 }
 
 fn known<'a>(
@@ -175,12 +255,15 @@ fn known<'a>(
     stage: &str,
     batch: &str,
 ) -> Result<&'a mut BatchState, IllegalTransition> {
-    let found = state.stages.get_mut(stage).ok_or_else(|| IllegalTransition {
-        event,
-        stage: stage.to_owned(),
-        batch: batch.to_owned(),
-        phase: "not started".to_owned(),
-    })?;
+    let found = state
+        .stages
+        .get_mut(stage)
+        .ok_or_else(|| IllegalTransition {
+            event,
+            stage: stage.to_owned(),
+            batch: batch.to_owned(),
+            phase: "not started".to_owned(),
+        })?;
     Ok(found.batches.entry(batch.to_owned()).or_default())
 }
 
@@ -191,7 +274,11 @@ fn running<'a>(
     batch: &str,
 ) -> Result<&'a mut BatchState, IllegalTransition> {
     let entry = known(state, event, stage, batch)?;
-    if matches!(entry.phase, Phase::Running { .. }) { Ok(entry) } else { Err(illegal(event, stage, batch, entry)) }
+    if matches!(entry.phase, Phase::Running { .. }) {
+        Ok(entry)
+    } else {
+        Err(illegal(event, stage, batch, entry))
+    }
 }
 
 fn illegal(event: &'static str, stage: &str, batch: &str, entry: &BatchState) -> IllegalTransition {
@@ -204,5 +291,7 @@ fn illegal(event: &'static str, stage: &str, batch: &str, entry: &BatchState) ->
 }
 
 fn end_children(state: &mut State, stage: &str, batch: &str) {
-    state.children.retain(|child| child.stage != stage || child.batch != batch);
+    state
+        .children
+        .retain(|child| child.stage != stage || child.batch != batch);
 }

@@ -92,6 +92,12 @@ pub fn quarantine() -> RelPath {
     RelPath::of_parts([OWN, "quarantine"])
 }
 
+/// `.milepost/logs/RUN/STAGE/BATCH-N.log`, in the workspace: what the programs of an attempt printed.
+pub fn log(run: &str, batch: &str, serial: u64) -> RelPath {
+    let name = format!("{batch}-{serial}.log");
+    RelPath::of_parts([OWN, "logs", run, name.as_str()])
+}
+
 /// `manifests/STAGE`, in the workspace: the folder of a stage's manifest.
 pub fn manifest(stage: &str) -> RelPath {
     RelPath::of_parts([MANIFESTS, stage])

@@ -1,15 +1,18 @@
 //! Every path under the workspace, and the one writer of the disk.
 
 pub mod checkpoint;
+pub mod clock;
 pub mod disk;
 pub mod files;
 pub mod gc;
 pub mod id;
 pub mod journal;
 pub mod layout;
+pub mod lock;
 pub mod manifest;
 pub mod progress;
 pub mod publish;
 pub mod quarantine;
 pub mod scratch;
+pub mod statcache;
 pub mod workspace;

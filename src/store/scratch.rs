@@ -101,6 +101,11 @@ impl Scratch {
         &self.path
     }
 
+    /// The folder, in the workspace.
+    pub fn folder(&self) -> &RelPath {
+        &self.inside
+    }
+
     /// Where a file of the attempt lies, absolute.
     pub fn at(&self, file: &RelPath) -> PathBuf {
         self.path.join(file.as_str())

@@ -1,0 +1,87 @@
+# What the reports show, in one pass over the records: `inputs` gives them one at a time, in the order of the model.
+# Quantities of parts of assemblies (`part_of`) stand apart in every sum, since the whole may carry them too.
+# To be reviewed is what lies under the threshold and no person has corrected. `review` holds the 25 records of the lowest
+# confidence; the workbook's sheet Review has them all.
+
+# A sum is null until something is known: 0 m³ is not the same as no volume.
+def empty_sums: {count: 0, volume_m3: null, area_m2: null, without_volume: 0, parts: 0, parts_volume_m3: null, parts_area_m2: null};
+
+def plus($number): if $number == null then . else (. // 0) + $number end;
+
+def add($e):
+  .count += 1
+  | (if $e.volume_m3 == null then .without_volume += 1 else . end)
+  | if $e.part_of == null
+    then .volume_m3 |= plus($e.volume_m3) | .area_m2 |= plus($e.area_m2)
+    else .parts += 1 | .parts_volume_m3 |= plus($e.volume_m3) | .parts_area_m2 |= plus($e.area_m2) end;
+
+def exact: if . == null then . else . * 1e6 | round / 1e6 end;
+def tidy: .volume_m3 |= exact | .area_m2 |= exact | .parts_volume_m3 |= exact | .parts_area_m2 |= exact;
+def largest_first($name): to_entries | map({($name): .key} + (.value | tidy)) | sort_by([-(.volume_m3 // 0), -.count, .[$name]]);
+def share($of): if $of == 0 then 0 else . / $of * 10000 | round / 10000 end;
+
+$params.review_below as $below
+| ($parsed.model // {}) as $model
+| reduce inputs as $e (
+    {
+      total: empty_sums, by_type: {}, by_material: {}, by_storey: {}, review: [], corrections: 0,
+      n: {under: 0, review: 0, corrected: 0, material: 0, inferred: 0, storey: 0, area: 0, from_set: 0, from_property: 0}
+    };
+    (if $e.material_primary == null then "none" else $e.material_primary.category // "unknown" end) as $material
+    | ($e.data_quality | if type == "object" then . else {} end) as $quality
+    | ([$e.storey, $e.storey_elevation_m] | tojson) as $storey
+    | ($e.confidence < $below and $e.corrections == null) as $doubtful
+    | .total |= add($e)
+    | .by_type[$e.element_type] |= (. // empty_sums | add($e))
+    | .by_material[$material] |= (. // empty_sums | add($e))
+    | .by_storey[$storey] |= (. // empty_sums | add($e))
+    | .n |= (
+        (if $e.material_primary == null then .
+         elif ($quality.material_from // "" | tostring | endswith("name")) then .inferred += 1
+         else .material += 1 end)
+        | (if $e.storey == null then . else .storey += 1 end)
+        | (if $e.area_m2 == null then . else .area += 1 end)
+        | (if $e.volume_m3 == null then . elif ($quality.volume_from // "" | tostring | startswith("property")) then .from_property += 1 else .from_set += 1 end)
+        | (if $e.confidence < $below then .under += 1 else . end)
+        | (if $doubtful then .review += 1 else . end)
+        | (if $e.corrections == null then . else .corrected += 1 end))
+    | (if $e.corrections == null then . else .corrections += ($e.corrections | length) end)
+    | if $doubtful and ((.review | length) < 25 or $e.confidence < .review[-1].confidence)
+      then .review |= (. + [$e | {global_id, name, ifc_type, element_type, storey, confidence, reasoning}] | sort_by(.confidence) | .[:25])
+      else . end)
+| .total.count as $count
+| (.total.count - .total.without_volume) as $with_volume
+| {
+    count: $count,
+    model: ($model | {file, schema, project, elements, openings, warnings: (.warnings // [])}),
+    missing: (($model.elements // $count) - $count),
+    duplicates: ($model.duplicate_global_ids // []),
+    with_volume: $with_volume,
+    with_material: (.n.material + .n.inferred),
+    corrected: .n.corrected,
+    corrections: {given: ($corrections // [] | length), applied: .corrections},
+    total: (.total | tidy),
+    review_below: $below,
+    review_count: .n.review,
+    coverage: [
+      {what: "Material stated in the model", count: .n.material},
+      {what: "Material inferred from names", count: .n.inferred},
+      {what: "No material", count: ($count - .n.material - .n.inferred)},
+      {what: "Storey", count: .n.storey},
+      {what: "No storey", count: ($count - .n.storey)},
+      {what: "Volume from a quantity set", count: .n.from_set},
+      {what: "Volume from a property set", count: .n.from_property},
+      {what: "No volume", count: ($count - $with_volume)},
+      {what: "Area", count: .n.area},
+      {what: "No area", count: ($count - .n.area)},
+      {what: "Confidence at or above the threshold", count: ($count - .n.under)},
+      {what: "Confidence under the threshold", count: .n.under},
+      {what: "Corrected by a person", count: .n.corrected}
+    ] | map(. + {share: (.count | share($count))}),
+    by_type: (.by_type | largest_first("element_type")),
+    by_material: (.by_material | largest_first("category")),
+    by_storey: (.by_storey | to_entries
+      | map((.key | fromjson) as $key | {storey: ($key[0] // "none"), elevation_m: $key[1]} + (.value | tidy))
+      | sort_by([.storey == "none", .elevation_m == null, .elevation_m])),
+    review: .review
+  }

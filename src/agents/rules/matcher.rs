@@ -1,0 +1,467 @@
+//! One question against the rules: which rule answers, on what evidence, and how sure that makes it.
+
+use serde_json::{Map, Value};
+
+use super::material::{Chosen, Materials};
+use super::table::{Category, ElementType, Location, Rule};
+use super::words::{Token, WordError, WordIndex, tokens};
+
+/// Confidence that evidence by the name of a type, an element's own name, or no named material allows at most.
+const BY_TYPE_NAME: f64 = 0.70;
+const BY_NAME: f64 = 0.50;
+const BY_PROPERTY_MATERIAL: f64 = 0.85;
+const WITHOUT_MATERIAL: f64 = 0.80;
+const NO_RULE: f64 = 0.30;
+
+/// What a question says, borrowed from it. Keys that it lacks say nothing.
+#[derive(Debug, Default)]
+pub(super) struct Question<'a> {
+    ifc_type: &'a str,
+    predefined_type: Option<&'a str>,
+    object_type: Option<&'a str>,
+    type_name: Option<&'a str>,
+    name: Option<&'a str>,
+    load_bearing: Option<bool>,
+    external: Option<bool>,
+    below_ground: Option<bool>,
+    materials: Vec<&'a str>,
+    layers: Vec<(Option<&'a str>, f64)>,
+    /// Name and value of a property that names the material.
+    material_property: Option<(&'a str, &'a str)>,
+    classifications: Vec<&'a str>,
+}
+
+impl<'a> Question<'a> {
+    pub(super) fn of(value: &'a Value) -> Question<'a> {
+        let text = |key: &str| {
+            value
+                .get(key)
+                .and_then(Value::as_str)
+                .filter(|s| !s.is_empty())
+        };
+        let flag = |key: &str| value.get(key).and_then(Value::as_bool);
+        let list = |key: &str| {
+            value
+                .get(key)
+                .and_then(Value::as_array)
+                .map_or(&[][..], Vec::as_slice)
+        };
+        let property = value.get("material_property");
+        let part = |key: &str| property.and_then(|p| p.get(key)).and_then(Value::as_str);
+        Question {
+            ifc_type: text("ifc_type").unwrap_or_default(),
+            predefined_type: text("predefined_type"),
+            object_type: text("object_type"),
+            type_name: text("type_name"),
+            name: text("name"),
+            load_bearing: flag("load_bearing"),
+            external: flag("external"),
+            below_ground: flag("below_ground"),
+            materials: list("materials").iter().filter_map(Value::as_str).collect(),
+            layers: list("layers")
+                .iter()
+                .map(|l| {
+                    (
+                        l.get("material").and_then(Value::as_str),
+                        l.get("thickness_m").and_then(Value::as_f64).unwrap_or(0.0),
+                    )
+                })
+                .collect(),
+            material_property: part("property").zip(part("value")),
+            classifications: list("classifications")
+                .iter()
+                .filter_map(Value::as_str)
+                .collect(),
+        }
+    }
+}
+
+/// The `[[rule]]` tables, compiled.
+#[derive(Debug)]
+pub(super) struct Matcher {
+    rules: Vec<Compiled>,
+    index: WordIndex,
+    words: Vec<String>,
+}
+
+#[derive(Debug)]
+struct Compiled {
+    rule: Rule,
+    /// Positions of its words and forbidden words in the index.
+    words: Vec<usize>,
+    not: Vec<usize>,
+}
+
+/// The words found in a question: by the names of its type, and by its own name.
+struct Found {
+    by_type: Vec<bool>,
+    by_name: Vec<bool>,
+}
+
+/// Which rule answered, and on what.
+struct Matched<'m> {
+    rule: &'m Rule,
+    evidence: Vec<String>,
+    most: f64,
+}
+
+impl Matcher {
+    pub(super) fn compile(rules: Vec<Rule>) -> Result<Matcher, (usize, WordError)> {
+        let mut words: Vec<String> = Vec::new();
+        let mut compiled = Vec::new();
+        for (at, rule) in rules.into_iter().enumerate() {
+            let mut place = |list: &[String]| {
+                list.iter()
+                    .map(|word| {
+                        WordIndex::new(&[word]).map_err(|e| (at, e))?;
+                        Ok(words.iter().position(|w| w == word).unwrap_or_else(|| {
+                            words.push(word.clone());
+                            words.len() - 1
+                        }))
+                    })
+                    .collect::<Result<Vec<_>, _>>()
+            };
+            let (has, not) = (place(&rule.words)?, place(&rule.not)?);
+            compiled.push(Compiled {
+                rule,
+                words: has,
+                not,
+            });
+        }
+        let index = WordIndex::new(&words).map_err(|e| (0, e))?;
+        Ok(Matcher {
+            rules: compiled,
+            index,
+            words,
+        })
+    }
+
+    pub(super) fn answer(&self, question: &Question, materials: &Materials) -> Value {
+        let names = Names::of(question);
+        let found = self.find(&names);
+        let stated = stated(question, materials, &[]);
+        let matched = self.matched(question, &found, stated.chosen.category);
+        let rule = matched.as_ref().map(|m| m.rule);
+        let said = finish(
+            question,
+            materials,
+            &names,
+            stated,
+            rule,
+            matched.as_ref().map_or(NO_RULE, |m| m.most),
+        );
+        let answer = rule.map(|r| &r.answer);
+        let element_type = answer.map_or(ElementType::Other, |a| a.element_type);
+        let function = answer
+            .and_then(|a| a.function)
+            .unwrap_or(element_type.function());
+        let location = answer
+            .and_then(|a| a.location)
+            .or_else(|| location_of(element_type, question));
+        let rule_name = rule.map_or("no-rule", |r| r.name.get_ref());
+        let reasoning = match &matched {
+            Some(m) => format!(
+                "rule {rule_name}: {}{}",
+                m.evidence.join(", "),
+                said.clause()
+            ),
+            None => format!("no rule matched: {}{}", question.ifc_type, said.clause()),
+        };
+        let mut missing = Vec::new();
+        if said.chosen.primary.is_none() {
+            missing.push("material");
+        }
+        let mut out = Map::new();
+        out.insert("element_type".into(), element_type.word().into());
+        out.insert("function".into(), function.word().into());
+        out.insert("location".into(), location.map(Location::word).into());
+        out.insert("confidence".into(), round(said.confidence).into());
+        out.insert("data_quality".into(), {
+            let mut quality = Map::new();
+            quality.insert("material_from".into(), said.from.into());
+            quality.insert("missing".into(), missing.into());
+            quality.insert("assumed".into(), said.chosen.assumed.into());
+            quality.into()
+        });
+        out.insert("reasoning".into(), reasoning.into());
+        out.insert("rule".into(), rule_name.into());
+        out.insert("material_primary".into(), said.chosen.primary.into());
+        out.insert("material_secondary".into(), said.chosen.secondary.into());
+        Value::Object(out)
+    }
+
+    fn find(&self, names: &Names) -> Found {
+        let mut found = Found {
+            by_type: vec![false; self.words.len()],
+            by_name: vec![false; self.words.len()],
+        };
+        for words in &names.of_type {
+            self.index
+                .find(&words.1, |hit| found.by_type[hit.word] = true);
+        }
+        for words in &names.own {
+            self.index
+                .find(&words.1, |hit| found.by_name[hit.word] = true);
+        }
+        found
+    }
+
+    fn matched<'m>(
+        &'m self,
+        q: &Question,
+        found: &Found,
+        material: Option<Category>,
+    ) -> Option<Matched<'m>> {
+        self.rules
+            .iter()
+            .find_map(|compiled| self.holds(compiled, q, found, material))
+    }
+
+    /// The evidence that a rule holds on, or nothing.
+    fn holds<'m>(
+        &'m self,
+        compiled: &'m Compiled,
+        q: &Question,
+        found: &Found,
+        material: Option<Category>,
+    ) -> Option<Matched<'m>> {
+        let rule = &compiled.rule;
+        let listed =
+            |list: &[String], value: &str| list.is_empty() || list.iter().any(|p| glob(p, value));
+        if !listed(&rule.ifc_type, q.ifc_type)
+            || (!rule.predefined_type.is_empty()
+                && !q
+                    .predefined_type
+                    .is_some_and(|p| rule.predefined_type.iter().any(|r| r == p)))
+            || (rule.load_bearing.is_some() && rule.load_bearing != q.load_bearing)
+            || (rule.external.is_some() && rule.external != q.external)
+            || (rule.below_ground.is_some()
+                && rule.below_ground != Some(q.below_ground == Some(true)))
+            || (!rule.material.is_empty() && !material.is_some_and(|m| rule.material.contains(&m)))
+            || compiled
+                .not
+                .iter()
+                .any(|w| found.by_type[*w] || found.by_name[*w])
+        {
+            return None;
+        }
+        let code = if rule.code.is_empty() {
+            None
+        } else {
+            Some(
+                q.classifications
+                    .iter()
+                    .find(|c| rule.code.iter().any(|p| glob(p, c)))?,
+            )
+        };
+        let mut evidence = vec![q.ifc_type.to_owned()];
+        let mut most = rule.confidence;
+        if let (false, Some(p)) = (rule.predefined_type.is_empty(), q.predefined_type) {
+            evidence.push(format!("predefined type {p}"));
+        }
+        for (name, wanted) in [
+            ("LoadBearing", rule.load_bearing),
+            ("IsExternal", rule.external),
+        ] {
+            if let Some(value) = wanted {
+                evidence.push(format!("{name} is {value}"));
+            }
+        }
+        if rule.below_ground == Some(true) {
+            evidence.push("storey below the ground".to_owned());
+        }
+        if let Some(code) = code {
+            evidence.push(format!("classified as {code}"));
+        }
+        if !rule.material.is_empty() {
+            evidence.push(format!(
+                "material is {}",
+                material.map_or("", Category::word)
+            ));
+        }
+        if !compiled.words.is_empty() {
+            let by_type = compiled.words.iter().find(|w| found.by_type[**w]);
+            let by_name = compiled.words.iter().find(|w| found.by_name[**w]);
+            match (by_type, by_name) {
+                (Some(w), _) => {
+                    evidence.push(format!("the type's name has `{}`", self.words[*w]));
+                    most = most.min(BY_TYPE_NAME);
+                }
+                (None, Some(w)) => {
+                    evidence.push(format!("the name has `{}`", self.words[*w]));
+                    most = most.min(BY_NAME);
+                }
+                (None, None) => return None,
+            }
+        }
+        Some(Matched {
+            rule,
+            evidence,
+            most,
+        })
+    }
+}
+
+/// The names of a question, cut into words.
+struct Names<'a> {
+    of_type: Vec<(&'a str, Vec<Token>)>,
+    own: Vec<(&'a str, Vec<Token>)>,
+}
+
+impl<'a> Names<'a> {
+    fn of(q: &Question<'a>) -> Names<'a> {
+        let mut of_type: Vec<&str> = Vec::new();
+        for text in [q.type_name, q.object_type].into_iter().flatten() {
+            if !of_type.contains(&text) {
+                of_type.push(text);
+            }
+        }
+        let cut = |texts: Vec<&'a str>| texts.into_iter().map(|t| (t, tokens(t))).collect();
+        Names {
+            own: cut(q
+                .name
+                .into_iter()
+                .filter(|n| !of_type.contains(n))
+                .collect()),
+            of_type: cut(of_type),
+        }
+    }
+}
+
+/// What is said of the material, and how sure that leaves the answer.
+struct Said {
+    chosen: Chosen,
+    from: Option<String>,
+    confidence: f64,
+}
+
+impl Said {
+    fn clause(&self) -> String {
+        self.chosen
+            .because
+            .as_ref()
+            .map_or_else(String::new, |b| format!("; {b}"))
+    }
+}
+
+/// The material that the model itself states: layers, materials, else a property.
+fn stated(q: &Question, materials: &Materials, prefer: &[Category]) -> Said {
+    let layered = q.layers.iter().any(|(name, t)| name.is_some() && *t > 0.0);
+    let (chosen, from) = if layered {
+        (materials.of_layers(&q.layers), Some("layers".to_owned()))
+    } else if !q.materials.is_empty() {
+        (
+            materials.of_names(&q.materials, prefer),
+            Some("material".to_owned()),
+        )
+    } else {
+        (Chosen::default(), None)
+    };
+    let said = Said {
+        chosen,
+        from,
+        confidence: 1.0,
+    };
+    match q.material_property {
+        Some((property, value)) if said.from.is_none() && materials.known(value).is_some() => {
+            let mut chosen = materials.of_names(&[value], prefer);
+            chosen.because = chosen
+                .because
+                .map(|b| format!("{b} of the property {property}"));
+            Said {
+                chosen,
+                from: Some(format!("property set: {property}")),
+                confidence: BY_PROPERTY_MATERIAL,
+            }
+        }
+        _ => said,
+    }
+}
+
+/// Settles the material once the rule is known: by its preference, else by what the names tell.
+fn finish(
+    q: &Question,
+    materials: &Materials,
+    names: &Names,
+    mut said: Said,
+    rule: Option<&Rule>,
+    most: f64,
+) -> Said {
+    let prefer = rule.map_or(&[][..], |r| &r.answer.prefer_material);
+    if said.chosen.primary.is_none() && !prefer.is_empty() {
+        said = stated(q, materials, prefer);
+    }
+    // Named materials of which none leads: a name would only guess among them.
+    let several = said.chosen.primary.is_none() && !said.chosen.secondary.is_empty();
+    if said.chosen.category.is_none()
+        && !several
+        && rule
+            .is_some_and(|r| r.answer.infer_material && r.answer.element_type != ElementType::Other)
+        && let Some((limit, from, text, category, value)) = inferred(materials, names)
+    {
+        said.chosen.secondary.extend(said.chosen.primary.take());
+        said.chosen.primary = Some(value);
+        said.chosen.category = Some(category);
+        said.chosen.because = Some(format!("{} by the {from} `{text}`", category.word()));
+        said.chosen
+            .assumed
+            .push(format!("material by the {from}: the model names none"));
+        said.from = Some(from.to_owned());
+        said.confidence = limit;
+    } else if said.chosen.category.is_none() {
+        said.confidence = WITHOUT_MATERIAL;
+        if said.chosen.primary.is_some() {
+            said.chosen
+                .assumed
+                .push("no word tells what the material is".to_owned());
+        }
+    }
+    said.confidence = said.confidence.min(most);
+    said
+}
+
+fn inferred<'a>(
+    materials: &Materials,
+    names: &'a Names,
+) -> Option<(f64, &'static str, &'a str, Category, Value)> {
+    let by = |texts: &'a [(&'a str, Vec<Token>)]| {
+        texts
+            .iter()
+            .find_map(|(t, w)| materials.inferred(t, w).map(|(c, v)| (*t, c, v)))
+    };
+    by(&names.of_type)
+        .map(|(t, c, v)| (BY_TYPE_NAME, "type name", t, c, v))
+        .or_else(|| by(&names.own).map(|(t, c, v)| (BY_NAME, "name", t, c, v)))
+}
+
+fn location_of(element_type: ElementType, q: &Question) -> Option<Location> {
+    match element_type {
+        ElementType::RoofStructure | ElementType::RoofCovering => Some(Location::Roof),
+        ElementType::FoundationSlab
+        | ElementType::FoundationWall
+        | ElementType::Footing
+        | ElementType::Pile => Some(Location::BelowGround),
+        ElementType::DoorExternal | ElementType::ExternalWall | ElementType::CurtainWall => {
+            Some(Location::External)
+        }
+        ElementType::DoorInternal | ElementType::PartitionWall => Some(Location::Internal),
+        _ => match (q.external, q.below_ground) {
+            (Some(true), _) => Some(Location::External),
+            (Some(false), _) => Some(Location::Internal),
+            (None, Some(true)) => Some(Location::BelowGround),
+            (None, _) => None,
+        },
+    }
+}
+
+/// `IfcWall*` matches what begins so; else the whole text.
+fn glob(pattern: &str, text: &str) -> bool {
+    pattern
+        .strip_suffix('*')
+        .map_or(pattern == text, |head| text.starts_with(head))
+}
+
+/// Confidence with two decimals, as it is written.
+fn round(confidence: f64) -> f64 {
+    (confidence * 100.0).round() / 100.0
+}

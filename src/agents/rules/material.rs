@@ -1,0 +1,274 @@
+//! Materials: names to categories by the words of the table, and layers to the one that an element is counted by.
+
+use serde_json::{Value, json};
+
+use super::table::{Category, Layer, Material};
+use super::words::{Token, WordError, WordIndex, tokens};
+
+/// The `[[material]]` tables, compiled.
+#[derive(Debug)]
+pub(super) struct Materials {
+    entries: Vec<Entry>,
+    index: WordIndex,
+    owners: Vec<(usize, Sense)>,
+}
+
+#[derive(Debug)]
+struct Entry {
+    category: Category,
+    subcategory: Option<String>,
+    layer: Layer,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Sense {
+    Word,
+    Grade,
+    Not,
+}
+
+/// What a name tells.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Known {
+    pub category: Category,
+    pub subcategory: Option<String>,
+    pub layer: Layer,
+}
+
+/// The materials of an element, with the primary one chosen.
+#[derive(Debug, Default, PartialEq)]
+pub(super) struct Chosen {
+    pub primary: Option<Value>,
+    pub secondary: Vec<Value>,
+    /// Category of the primary material.
+    pub category: Option<Category>,
+    /// Why this one, as a clause of a sentence.
+    pub because: Option<String>,
+    pub assumed: Vec<String>,
+}
+
+impl Materials {
+    pub(super) fn compile(tables: Vec<Material>) -> Result<Materials, (usize, WordError)> {
+        let mut entries = Vec::new();
+        let mut words = Vec::new();
+        let mut owners = Vec::new();
+        for (at, table) in tables.into_iter().enumerate() {
+            for (list, sense) in [
+                (table.words, Sense::Word),
+                (table.grades, Sense::Grade),
+                (table.not, Sense::Not),
+            ] {
+                for word in list {
+                    WordIndex::new(&[&word]).map_err(|e| (at, e))?;
+                    words.push(word);
+                    owners.push((at, sense));
+                }
+            }
+            let category = *table.category.get_ref();
+            entries.push(Entry {
+                category,
+                subcategory: table.subcategory,
+                layer: table.layer.unwrap_or(category.layer()),
+            });
+        }
+        let index = WordIndex::new(&words).map_err(|e| (0, e))?;
+        Ok(Materials {
+            entries,
+            index,
+            owners,
+        })
+    }
+
+    /// What a material's name tells: the entry with the longest word that is found in it, the upper of two alike.
+    pub(super) fn known(&self, name: &str) -> Option<Known> {
+        self.known_by(name, &tokens(name))
+    }
+
+    pub(super) fn known_by(&self, name: &str, words: &[Token]) -> Option<Known> {
+        let mut hits = Vec::new();
+        self.index.find(words, |hit| hits.push(hit));
+        let forbidden = |entry: usize| {
+            hits.iter()
+                .any(|h| self.owners[h.word] == (entry, Sense::Not))
+        };
+        let best = hits
+            .iter()
+            .filter(|h| self.owners[h.word].1 != Sense::Not && !forbidden(self.owners[h.word].0))
+            .min_by_key(|h| (usize::MAX - h.weight, self.owners[h.word].0))?;
+        let entry = &self.entries[self.owners[best.word].0];
+        let grade = hits
+            .iter()
+            .filter(|h| {
+                let (owner, sense) = self.owners[h.word];
+                sense == Sense::Grade && self.entries[owner].category == entry.category
+            })
+            .max_by_key(|h| h.weight);
+        Some(Known {
+            category: entry.category,
+            subcategory: grade
+                .map(|h| name[h.start..h.end].to_uppercase())
+                .or_else(|| entry.subcategory.clone()),
+            layer: entry.layer,
+        })
+    }
+
+    /// Chooses among layers: the thickest structural one, else the thickest solid one, else the thickest filling.
+    ///
+    /// Layers of one material count together; percentages are shares of the whole thickness, air included, so that they can
+    /// be multiplied with a volume. A layer whose name tells nothing leads if it is thicker than the one that would.
+    pub(super) fn of_layers(&self, layers: &[(Option<&str>, f64)]) -> Chosen {
+        let mut sums: Vec<(&str, Option<Known>, f64)> = Vec::new();
+        let mut unnamed = 0.0;
+        for (name, thickness) in layers {
+            let Some(name) = name else {
+                unnamed += thickness;
+                continue;
+            };
+            match sums.iter_mut().find(|(n, ..)| n == name) {
+                Some((.., sum)) => *sum += thickness,
+                None => sums.push((name, self.known(name), *thickness)),
+            }
+        }
+        let total: f64 = unnamed + sums.iter().map(|(.., t)| t).sum::<f64>();
+        if sums.is_empty() || total <= 0.0 {
+            return self.of_names(&sums.iter().map(|(n, ..)| *n).collect::<Vec<_>>(), &[]);
+        }
+        let strength =
+            |known: &Option<Known>| known.as_ref().map_or(Layer::Never, |known| known.layer);
+        let best = sums
+            .iter()
+            .enumerate()
+            .filter(|(_, (_, known, _))| strength(known) != Layer::Never)
+            .max_by(|(a, (_, ka, ta)), (b, (_, kb, tb))| {
+                strength(ka)
+                    .cmp(&strength(kb))
+                    .then(ta.total_cmp(tb))
+                    .then(b.cmp(a))
+            });
+        let unknown = sums
+            .iter()
+            .enumerate()
+            .filter(|(_, (_, known, _))| known.is_none())
+            .max_by(|(a, (.., ta)), (b, (.., tb))| ta.total_cmp(tb).then(b.cmp(a)));
+        let leader = match (best, unknown) {
+            (Some((_, (.., t))), Some((u, (.., tu)))) if tu > t => Some(u),
+            (Some((b, _)), _) => Some(b),
+            (None, unknown) => unknown.map(|(u, _)| u),
+        };
+        let share = |t: f64| (t / total * 1000.0).round() / 10.0;
+        let mut chosen = Chosen::default();
+        for (at, (name, known, thickness)) in sums.iter().enumerate() {
+            let value = material(name, known.as_ref(), Some(share(*thickness)));
+            if Some(at) == leader {
+                chosen.category = known.as_ref().map(|k| k.category);
+                chosen.primary = Some(value);
+                chosen.because = Some(format!(
+                    "{} by its layer `{name}`, {} of {} mm",
+                    word_of(known.as_ref()),
+                    millimetres(*thickness),
+                    millimetres(total)
+                ));
+            } else {
+                chosen.secondary.push(value);
+            }
+        }
+        if unnamed > 0.0 {
+            chosen.assumed.push(format!(
+                "{} mm of the layers have no material",
+                millimetres(unnamed)
+            ));
+        }
+        chosen
+    }
+
+    /// Chooses among names without thickness: the only category that all of them tell, fillings aside, else the
+    /// first of the preferred ones that is there.
+    pub(super) fn of_names(&self, names: &[&str], prefer: &[Category]) -> Chosen {
+        let known: Vec<_> = names.iter().map(|n| (*n, self.known(n))).collect();
+        let solid = known
+            .iter()
+            .any(|(_, k)| k.as_ref().is_some_and(|k| k.layer > Layer::Filling));
+        let least = if solid { Layer::Solid } else { Layer::Filling };
+        let mut categories: Vec<Category> = known
+            .iter()
+            .filter_map(|(_, k)| k.as_ref())
+            .filter(|k| k.layer >= least)
+            .map(|k| k.category)
+            .collect();
+        categories.sort_unstable();
+        categories.dedup();
+        // A name that tells nothing may be what the element is made of, so the others do not lead by themselves.
+        let all_known = known.iter().all(|(_, k)| k.is_some());
+        let lead = match categories.as_slice() {
+            [only] if all_known => Some(*only),
+            several => prefer.iter().copied().find(|p| several.contains(p)),
+        };
+        let first = known
+            .iter()
+            .position(|(_, k)| lead.is_some() && k.as_ref().map(|k| k.category) == lead)
+            .or((names.len() == 1).then_some(0));
+        let mut chosen = Chosen::default();
+        for (at, (name, known)) in known.iter().enumerate() {
+            let whole = (names.len() == 1).then_some(100.0);
+            let value = material(name, known.as_ref(), whole);
+            if Some(at) == first {
+                chosen.category = known.as_ref().map(|k| k.category);
+                chosen.because = Some(format!(
+                    "{} by its material `{name}`",
+                    word_of(known.as_ref())
+                ));
+                chosen.primary = Some(value);
+            } else {
+                chosen.secondary.push(value);
+            }
+        }
+        if chosen.primary.is_none() && !names.is_empty() {
+            chosen.assumed.push(
+                "several materials without thickness, of which none leads: no primary material"
+                    .to_owned(),
+            );
+        } else if names.len() > 1 && (categories.len() > 1 || !all_known) {
+            chosen.assumed.push(format!(
+                "several materials without thickness: {} leads by the kind of element",
+                word_of(lead_known(&known, first))
+            ));
+        }
+        chosen
+    }
+
+    /// A material that only a name of the element or its type tells.
+    pub(super) fn inferred(&self, text: &str, words: &[Token]) -> Option<(Category, Value)> {
+        let known = self.known_by(text, words)?;
+        if known.layer == Layer::Never || known.category == Category::Other {
+            return None;
+        }
+        Some((known.category, material(text, Some(&known), Some(100.0))))
+    }
+}
+
+fn lead_known<'a>(known: &'a [(&str, Option<Known>)], first: Option<usize>) -> Option<&'a Known> {
+    known.get(first?)?.1.as_ref()
+}
+
+fn word_of(known: Option<&Known>) -> &'static str {
+    known.map_or("of no known category", |k| k.category.word())
+}
+
+fn material(name: &str, known: Option<&Known>, percentage: Option<f64>) -> Value {
+    json!({
+        "name": name,
+        "category": known.map_or(Category::Other, |k| k.category).word(),
+        "subcategory": known.and_then(|k| k.subcategory.clone()),
+        "percentage": percentage,
+    })
+}
+
+/// Metres as millimetres, without a fraction that is zero.
+fn millimetres(metres: f64) -> String {
+    let mm = (metres * 10_000.0).round() / 10.0;
+    if mm.fract() == 0.0 {
+        format!("{mm:.0}")
+    } else {
+        format!("{mm:.1}")
+    }
+}

@@ -1,0 +1,167 @@
+//! The agent that answers from a table of rules: free, offline, and the same answer every time.
+
+mod matcher;
+mod material;
+mod table;
+mod words;
+
+#[cfg(test)]
+mod tests;
+
+use serde_json::Value;
+
+pub use table::{
+    Category, ElementType, Function, Layer, Location, Material, Rule, RuleAnswer, Table,
+    rules_schema,
+};
+pub use words::WordError;
+
+use matcher::{Matcher, Question};
+use material::Materials;
+
+/// A rules file, compiled once and asked many times.
+#[derive(Debug)]
+pub struct Rules {
+    matcher: Matcher,
+    materials: Materials,
+}
+
+/// Why a rules file is refused.
+#[derive(Debug, thiserror::Error)]
+pub enum RulesError {
+    /// It is no TOML, or a key or value is not one of the table's.
+    #[error("{file}:{line}:{column}: {rule}{message}")]
+    Form {
+        file: String,
+        line: usize,
+        column: usize,
+        /// `rule NAME: ` where one is open at that place.
+        rule: String,
+        message: String,
+    },
+    /// A rule that reads well but cannot hold.
+    #[error("{file}:{line}: {what}: {message}")]
+    Rule {
+        file: String,
+        line: usize,
+        /// `rule NAME` or `material CATEGORY`.
+        what: String,
+        message: String,
+    },
+}
+
+impl Rules {
+    /// Reads and compiles a rules file; `name` is the file's name for errors.
+    ///
+    /// # Errors
+    /// Where the file is no TOML, has an unknown key or value, two rules of one name, a confidence outside 0 to 1, or a word that
+    /// cannot be looked up. They name file, line and rule.
+    pub fn parse(name: &str, text: &str) -> Result<Rules, RulesError> {
+        let table: Table = toml::from_str(text).map_err(|e| form_error(name, text, &e))?;
+        let refuse = |at: usize, what: String, message: String| RulesError::Rule {
+            file: name.to_owned(),
+            line: line_of(text, at).0,
+            what,
+            message,
+        };
+        let mut seen = std::collections::BTreeMap::new();
+        for rule in &table.rule {
+            let (at, id) = (rule.name.span().start, rule.name.get_ref());
+            let refuse = |message| Err(refuse(at, format!("rule {id}"), message));
+            if id.is_empty() || !id.chars().all(|c| c.is_ascii_alphanumeric() || c == '-') {
+                return refuse("a rule's name has only letters, digits and `-`".to_owned());
+            }
+            if id == "no-rule" {
+                return refuse("this name stands for answers that no rule gave".to_owned());
+            }
+            if let Some(first) = seen.insert(id.clone(), at) {
+                return refuse(format!(
+                    "this name is taken by the rule in line {}",
+                    line_of(text, first).0
+                ));
+            }
+            if !(0.0..=1.0).contains(&rule.confidence) {
+                return refuse(format!(
+                    "confidence is {}, not between 0 and 1",
+                    rule.confidence
+                ));
+            }
+            if let Some(odd) = rule.ifc_type.iter().find(|t| !t.starts_with("Ifc")) {
+                return refuse(format!(
+                    "`{odd}` is no IFC type: they begin with `Ifc`, as in `IfcWall*`"
+                ));
+            }
+        }
+        let rules: Vec<_> = table
+            .rule
+            .iter()
+            .map(|r| (r.name.span().start, format!("rule {}", r.name.get_ref())))
+            .collect();
+        let materials: Vec<_> = table
+            .material
+            .iter()
+            .map(|m| {
+                let category = m.category.get_ref().word();
+                (m.category.span().start, format!("material {category}"))
+            })
+            .collect();
+        let at = |list: &[(usize, String)], (i, error): (usize, WordError)| {
+            let (at, what) = list.get(i).cloned().unwrap_or_default();
+            refuse(at, what, error.to_string())
+        };
+        Ok(Rules {
+            matcher: Matcher::compile(table.rule).map_err(|e| at(&rules, e))?,
+            materials: Materials::compile(table.material).map_err(|e| at(&materials, e))?,
+        })
+    }
+
+    /// Answers a question, as `filters/question.jq` puts it; what is missing in it says nothing.
+    ///
+    /// The answer has the form of `schemas/answer.schema.json`, and names its rule; where none matched, `rule` is `no-rule`.
+    pub fn answer(&self, question: &Value) -> Value {
+        self.matcher
+            .answer(&Question::of(question), &self.materials)
+    }
+
+    /// Category that the name of a material tells, if a word of the table is in it.
+    pub fn category(&self, material: &str) -> Option<Category> {
+        self.materials.known(material).map(|k| k.category)
+    }
+}
+
+fn form_error(name: &str, text: &str, error: &toml::de::Error) -> RulesError {
+    let at = error.span().map_or(0, |s| s.start);
+    let (line, column) = line_of(text, at);
+    RulesError::Form {
+        file: name.to_owned(),
+        line,
+        column,
+        rule: open_rule(text, at)
+            .map(|r| format!("rule {r}: "))
+            .unwrap_or_default(),
+        message: error.message().replace('\n', " "),
+    }
+}
+
+/// The name of the rule whose table is open at a place, where its name can be read.
+fn open_rule(text: &str, at: usize) -> Option<&str> {
+    let start = text.get(..at)?.rfind("[[")?;
+    let table = text.get(start..)?.strip_prefix("[[rule]]")?;
+    let table = table.split("\n[").next()?;
+    table.lines().find_map(|line| {
+        let value = line
+            .trim()
+            .strip_prefix("name")?
+            .trim_start()
+            .strip_prefix('=')?;
+        value.trim().trim_matches('"').split('"').next()
+    })
+}
+
+/// Line and column, from 1, of a byte.
+fn line_of(text: &str, at: usize) -> (usize, usize) {
+    let before = text.get(..at).unwrap_or(text);
+    let line = before.matches('\n').count() + 1;
+    let column = before.rsplit('\n').next().map_or(0, |l| l.chars().count()) + 1;
+    (line, column)
+}

@@ -1,0 +1,4 @@
+//! What must be true of outputs: JSON Schema, conservation of keys, and tests written in jq.
+
+pub mod conserve;
+pub mod schema;

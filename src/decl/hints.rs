@@ -1,0 +1,210 @@
+//! What to say about the mistakes that people make: words in the wrong table, in the wrong number, or nearly right.
+
+use super::keys::{self, AGENT, Need, PROJECT, STAGE, STEP, Table};
+use super::problem::{File, Problem};
+use super::tree::{Key, Node};
+use crate::expr::place::nearest;
+
+/// Words that people know from elsewhere, and ours.
+const OTHER_WORDS: &[(&str, &str)] = &[
+    ("cmd", "command"),
+    ("run", "command"),
+    ("script", "command"),
+    ("shell", "command"),
+    ("foreach", "each"),
+    ("for_each", "each"),
+    ("if", "when"),
+    ("retries", "attempts"),
+    ("retry", "attempts"),
+    ("template", "render"),
+    ("batch_size", "size"),
+];
+
+/// The key of the table that is meant by a name that it has not, if that can be told.
+pub fn meant(name: &str, spec: &'static Table) -> Option<&'static str> {
+    let keys = || spec.keys.iter().map(|key| key.name);
+    let ours = OTHER_WORDS
+        .iter()
+        .find(|(other, _)| *other == name)
+        .map(|(_, ours)| *ours);
+    keys()
+        .find(|key| name.strip_suffix('s') == Some(key) || key.strip_suffix('s') == Some(name))
+        .or_else(|| ours.filter(|ours| spec.key(ours).is_some()))
+        .or_else(|| nearest(name, keys()))
+}
+
+/// Values of the language that this version has not.
+pub fn is_later_word(key: &str, word: &str) -> bool {
+    key == "answer" && matches!(word, "text" | "tap-yaml")
+}
+
+/// `a`, `b` or `c`.
+pub fn or<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
+    let names: Vec<String> = names.into_iter().map(|name| format!("`{name}`")).collect();
+    match names.split_last() {
+        Some((last, rest)) if !rest.is_empty() => format!("{} or {last}", rest.join(", ")),
+        Some((last, _)) => last.clone(),
+        None => String::new(),
+    }
+}
+
+/// A key of the language that this version has not.
+pub fn later_key(file: &File, spec: &'static Table, key: &Key) -> Problem {
+    let there = if std::ptr::eq(spec, &raw const AGENT) {
+        format!("agents of this version: {}", or(AGENT.whats()))
+    } else if std::ptr::eq(spec, &raw const STEP) {
+        format!("steps of this version: {}", or(STEP.whats()))
+    } else {
+        format!(
+            "this version has here: {}",
+            or(spec.keys.iter().map(|key| key.name))
+        )
+    };
+    file.problem(
+        key.span.clone(),
+        format!("`{}` is not in this version of Milepost", key.name),
+    )
+    .label("not yet")
+    .help(there)
+}
+
+/// A key that stands beside the wrong other one.
+pub fn misplaced(file: &File, key: &keys::Key, at: &Key, beside: &[&str], what: &str) -> Problem {
+    file.problem(
+        at.span.clone(),
+        format!(
+            "`{}` stands only beside {}",
+            key.name,
+            or(beside.iter().copied())
+        ),
+    )
+    .label(format!("this one is `{what}`"))
+    .help(format!("{}: {}", key.name, key.doc))
+}
+
+/// A key that the table has not.
+pub fn unknown_key(
+    file: &File,
+    spec: &'static Table,
+    header: &str,
+    key: &Key,
+    node: &Node,
+) -> Problem {
+    let name = key.name.as_str();
+    let problem = file.problem(
+        key.span.clone(),
+        format!("`{name}` is no key {}", of(spec, header)),
+    );
+    let is_project = std::ptr::eq(spec, &raw const PROJECT) || std::ptr::eq(spec, &raw const AGENT);
+    let help = other_number(name, spec, node)
+        .or_else(|| elsewhere(name, spec, header, is_project))
+        .or_else(|| meant(name, spec).map(|near| format!("did you mean `{near}`?")))
+        .or_else(|| {
+            let ours = OTHER_WORDS.iter().find(|(other, _)| *other == name)?.1;
+            elsewhere(ours, spec, header, is_project)
+                .map(|help| format!("here this is `{ours}`: {help}"))
+        })
+        .unwrap_or_else(|| format!("it has {}", or(spec.keys.iter().map(|key| key.name))));
+    problem.label("unknown key").help(help)
+}
+
+fn of(spec: &Table, header: &str) -> String {
+    if header.is_empty() {
+        format!("of a {}", spec.what)
+    } else {
+        format!("of `{header}`")
+    }
+}
+
+/// `[steps]` for `[step]`, `[input]` for `[inputs]`.
+fn other_number(name: &str, spec: &'static Table, node: &Node) -> Option<String> {
+    let plural = format!("{name}s");
+    if let Some(key) = spec.keys.iter().find(|key| key.name == plural) {
+        let example = node
+            .table()
+            .and_then(|table| table.entries.first())
+            .filter(|(_, inner)| inner.table().is_some())
+            .map_or_else(
+                || key.name.to_owned(),
+                |(inner, _)| format!("{}.{}", key.name, inner.name),
+            );
+        return Some(format!("tables of names are plural: write `[{example}]`"));
+    }
+    let key = spec
+        .keys
+        .iter()
+        .find(|key| name.strip_suffix('s') == Some(key.name))?;
+    Some(match key.name {
+        "step" => {
+            "lists are singular: write `[step]`, or `[[step]]` for each of several".to_owned()
+        }
+        "check" => "lists are singular: write `[[check]]` for each".to_owned(),
+        single => format!("single things are singular: write `[{single}]`"),
+    })
+}
+
+/// The table that does have this key.
+fn elsewhere(name: &str, spec: &'static Table, header: &str, is_project: bool) -> Option<String> {
+    if is_project {
+        if STAGE.key(name).is_some() && PROJECT.key(name).is_none() {
+            return Some(format!(
+                "`{name}` belongs into a stage's file, such as `stages/1_name.toml`"
+            ));
+        }
+        if !header.is_empty() && PROJECT.key(name).is_some() {
+            return Some(format!(
+                "`{name}` stands at the top of the file, above `{header}`"
+            ));
+        }
+        return None;
+    }
+    let at_top = STAGE.key(name);
+    if !header.is_empty()
+        && let Some(key) = at_top
+    {
+        return Some(
+            if matches!(
+                key.kind,
+                keys::Kind::Jq
+                    | keys::Kind::Plain
+                    | keys::Kind::Bool
+                    | keys::Kind::Place
+                    | keys::Kind::FileName
+            ) {
+                format!(
+                    "`{name}` is a key of the stage itself: move it to the top of the file, above `{header}` and every other table"
+                )
+            } else {
+                format!("`[{name}]` is a table of its own")
+            },
+        );
+    }
+    let owners: Vec<&str> = keys::stage_tables()
+        .into_iter()
+        .filter(|table| {
+            !std::ptr::eq(*table, spec) && !table.header.is_empty() && table.key(name).is_some()
+        })
+        .map(|table| table.header)
+        .collect();
+    if !owners.is_empty() {
+        return Some(format!("`{name}` is a key of {}", or(owners)));
+    }
+    (PROJECT.key(name).is_some() && at_top.is_none())
+        .then(|| format!("`{name}` belongs into `milepost.toml`"))
+}
+
+/// What to say when an output or input is called like a key of the stage and does not look like a path:
+/// a key that slipped below the header of a table of names.
+pub fn slipped(name: &str, value: &str, header: &str) -> Option<String> {
+    let key = STAGE.key(name).filter(|key| key.need == Need::Optional)?;
+    let looks_like_a_path = value.contains('/')
+        || value.rsplit_once('.').is_some_and(|(stem, end)| {
+            !stem.is_empty()
+                && !value.starts_with('.')
+                && !end.is_empty()
+                && end.chars().all(char::is_alphanumeric)
+        });
+    (!looks_like_a_path || value.starts_with('.')).then(|| {
+        format!("if `{}` is meant as the key of the stage, move it to the top of the file, above `{header}`", key.name)
+    })
+}

@@ -1,0 +1,162 @@
+//! Declarations: TOML text to `model::pipeline::Pipeline`, and everything that is wrong with it, with its place.
+
+mod expression;
+mod flow;
+mod hints;
+pub mod keys;
+mod names;
+mod parts;
+mod problem;
+mod project;
+mod reader;
+mod render;
+mod schema;
+mod shape;
+mod stage;
+mod step;
+mod tree;
+mod types;
+mod whole;
+
+pub use problem::{Mark, Problem, Problems, Warning};
+pub use schema::{project_schema, stage_schema};
+
+use crate::base::natural::natural;
+use crate::base::path::RelPath;
+use crate::model::pipeline::Pipeline;
+use problem::File;
+use reader::Reader;
+use whole::Draft;
+
+/// The file that makes a folder a project.
+pub const PROJECT_FILE: &str = "milepost.toml";
+
+/// The folder of the stages' files.
+pub const STAGES: &str = "stages";
+
+/// What the project's folder holds.
+pub trait ProjectFiles {
+    /// What a file holds; none when it is not there.
+    fn read(&self, path: &RelPath) -> Option<Result<Vec<u8>, String>>;
+    /// Names of the files in a folder; of the project's own for an empty text. None there: an empty list.
+    fn list(&self, folder: &str) -> Vec<String>;
+}
+
+/// Reads the project's declarations.
+///
+/// # Errors
+/// Everything that is wrong, over all files at once.
+pub fn load(files: &dyn ProjectFiles) -> Result<(Pipeline, Vec<Warning>), Problems> {
+    let mut reader = Reader::new(files);
+    let project_file = open(&mut reader, PROJECT_FILE);
+    let project = match &project_file {
+        Some(file) => project::read(&mut reader, file),
+        None => return Err(reader.report.finish().err().unwrap_or(Problems(Vec::new()))),
+    };
+    let mut names = files.list(STAGES);
+    names.sort_by(|a, b| natural(a, b));
+    let mut drafts: Vec<Draft> = Vec::new();
+    for file_name in names.iter().filter(|name| !name.starts_with('.')) {
+        let path = format!("{STAGES}/{file_name}");
+        let Some((number, name)) = stage_name(file_name) else {
+            if file_name.ends_with(".toml") {
+                reader.report.add(misnamed(&path, file_name));
+            }
+            continue;
+        };
+        let Some(file) = open(&mut reader, &path) else {
+            continue;
+        };
+        if let Some(other) = drafts
+            .iter()
+            .find(|other| other.number == number || other.name == name)
+        {
+            let same = if other.number == number {
+                "number"
+            } else {
+                "name"
+            };
+            let problem = file.whole_problem(format!(
+                "`{path}` and `{}` have the same {same}",
+                other.file.name
+            ));
+            reader.report.add(problem.help(format!(
+                "give one of them another {same}; gaps between numbers are allowed"
+            )));
+        }
+        drafts.push(stage::read(&mut reader, &project, &file, number, name));
+    }
+    drafts.sort_by_key(|draft| draft.number);
+    let mut report = std::mem::take(&mut reader.report);
+    if names.iter().all(|name| stage_name(name).is_none())
+        && let Some(file) = &project_file
+    {
+        let problem = file.whole_problem("the project has no stages");
+        report.add(problem.help(format!("write the first into `{STAGES}/1_name.toml`")));
+    }
+    let exists = |path: &str| RelPath::parse(path).is_ok_and(|path| reader.exists(&path));
+    whole::check(&mut report, &project, &drafts, &exists, &|path| {
+        reader.near_file(path)
+    });
+    let warnings = report.finish()?;
+    let pipeline = Pipeline {
+        name: project.name,
+        params: project.params,
+        env: project.env,
+        agents: project.agents,
+        errors: project.errors,
+        stages: drafts.into_iter().filter_map(|draft| draft.stage).collect(),
+    };
+    Ok((pipeline, warnings))
+}
+
+/// Opens a declaration; what hinders that is reported.
+fn open(reader: &mut Reader<'_>, name: &str) -> Option<File> {
+    let wrong = |message: String| File::new(name, "").whole_problem(message);
+    let read = RelPath::parse(name)
+        .map_err(|error| error.to_string())
+        .map(|path| reader.find(&path));
+    let problem = match read {
+        Ok(Some(Ok(asset))) => return Some(File::new(name, asset.text)),
+        Ok(Some(Err(message))) => wrong(format!("`{name}` cannot be read: {message}")),
+        Ok(None) => wrong(format!("there is no `{name}` here"))
+            .help("`milepost init` makes a project; `-C DIR` goes to one"),
+        Err(message) => wrong(message),
+    };
+    reader.report.add(problem);
+    None
+}
+
+/// Number and name of `3_classify.toml`.
+fn stage_name(file_name: &str) -> Option<(u32, &str)> {
+    let (number, name) = file_name.strip_suffix(".toml")?.split_once('_')?;
+    let is_number = !number.is_empty()
+        && number.bytes().all(|byte| byte.is_ascii_digit())
+        && (number == "0" || !number.starts_with('0'));
+    let is_name = name.starts_with(|c: char| c.is_ascii_alphabetic())
+        && name
+            .chars()
+            .all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '-');
+    if is_number && is_name {
+        Some((number.parse().ok()?, name))
+    } else {
+        None
+    }
+}
+
+fn misnamed(path: &str, file_name: &str) -> Problem {
+    let stem = file_name.trim_end_matches(".toml");
+    let digits: String = stem.chars().filter(char::is_ascii_digit).collect();
+    let number: u32 = digits.parse().unwrap_or(1);
+    let rest = stem.trim_start_matches(|c: char| c.is_ascii_digit() || "._- ".contains(c));
+    let name: String = rest
+        .chars()
+        .map(|c| if c.is_ascii_alphanumeric() { c } else { '_' })
+        .collect();
+    let name = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '_');
+    let name = if name.is_empty() { "name" } else { name };
+    let problem = File::new(path, "").whole_problem(format!("`{path}` is not named like a stage"));
+    problem.help(format!(
+        "a stage's file is its number, `_` and its name: `{STAGES}/{number}_{name}.toml`"
+    ))
+}

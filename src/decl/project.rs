@@ -1,0 +1,257 @@
+//! Reads `milepost.toml`: name, parameters, environment, agents, names for outcomes.
+
+use super::keys::{self, PARAM_FILE, PROJECT};
+use super::names::{Names, ProjectNames, Sees};
+use super::problem::{File, Report};
+use super::reader::{Reader, Spot};
+use super::shape::{self, Fields};
+use super::tree::{self, Key, Node, Val};
+use crate::base::path::RelPath;
+use crate::expr::place::nearest;
+use crate::model::pipeline::{Agent, Param, ParamFile, Provider};
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+/// What `milepost.toml` declares, as far as it could be read.
+#[derive(Debug, Default)]
+pub struct Project {
+    /// Its name.
+    pub name: String,
+    /// Parameters, in the order of the file.
+    pub params: Vec<Param>,
+    /// Environment variables and their defaults.
+    pub env: BTreeMap<String, String>,
+    /// Agents.
+    pub agents: BTreeMap<String, Agent>,
+    /// Names for outcomes.
+    pub errors: BTreeMap<String, String>,
+    /// All names that are declared, also those whose values are wrong.
+    pub names: ProjectNames,
+}
+
+/// Reads the file.
+pub fn read(reader: &mut Reader<'_>, file: &File) -> Project {
+    let mut project = Project::default();
+    let Some(tree) = tree::parse(file, &mut reader.report) else {
+        project.names.is_unknown = true;
+        return project;
+    };
+    let top = shape::check(file, &mut reader.report, &PROJECT, "", 0..0, &tree);
+    project.name = top
+        .text("name")
+        .map_or_else(String::new, |(name, _)| name.to_owned());
+    if let Some(env) = top.get("env").and_then(Node::table) {
+        for (key, node) in &env.entries {
+            project.names.env.push(key.name.clone());
+            match node.text() {
+                Some(text) => {
+                    project.env.insert(key.name.clone(), text.to_owned());
+                }
+                None => reader.report.add(
+                    file.problem(
+                        node.span.clone(),
+                        format!("the default of `{}` is a string", key.name),
+                    )
+                    .label(format!("this is {}", node.value.described()))
+                    .help("values of the environment are strings: write it in quotes"),
+                ),
+            }
+        }
+    }
+    if let Some(params) = top.get("params").and_then(Node::table) {
+        for (key, node) in &params.entries {
+            project.names.params.push(key.name.clone());
+            if check_name(file, &mut reader.report, key) {
+                project.params.extend(param(reader, file, key, node));
+            }
+        }
+    }
+    if let Some(agents) = top.get("agents").and_then(Node::table) {
+        for (key, node) in &agents.entries {
+            project.names.agents.push(key.name.clone());
+            if check_name(file, &mut reader.report, key)
+                && let Some(agent) = agent(reader, file, key, node)
+            {
+                project.agents.insert(key.name.clone(), agent);
+            }
+        }
+    }
+    project.errors = errors(file, &mut reader.report, &top);
+    project
+}
+
+fn param(reader: &mut Reader<'_>, file: &File, key: &Key, node: &Node) -> Option<Param> {
+    let name = key.name.clone();
+    let Some(table) = node.table() else {
+        if let Val::Text(text) = &node.value
+            && text.contains("{{")
+        {
+            let names = ProjectNames::default();
+            let spot = Spot {
+                file,
+                key: &name,
+                text,
+                span: node.span.clone(),
+            };
+            reader.template(&spot, &Names::of_project(&names), Sees::Start)?;
+        }
+        return Some(Param {
+            name,
+            default: node.to_json(),
+            file: None,
+        });
+    };
+    if table.get("file").is_none() && table.get("base").is_none() {
+        return Some(Param {
+            name,
+            default: node.to_json(),
+            file: None,
+        });
+    }
+    let header = format!("params.{name}");
+    let fields = shape::check(
+        file,
+        &mut reader.report,
+        &PARAM_FILE,
+        &header,
+        node.span.clone(),
+        table,
+    );
+    let (text, span) = fields.text("file")?;
+    let path = rel_path(file, &mut reader.report, text, span)?;
+    let base = match fields.text("base") {
+        Some((text, span)) => {
+            let inner = text.strip_prefix("project:").unwrap_or(text);
+            if !inner.is_empty() && inner != "." {
+                rel_path(file, &mut reader.report, inner, span)?;
+            }
+            Some(text.to_owned())
+        }
+        None => None,
+    };
+    Some(Param {
+        name,
+        default: path.as_str().into(),
+        file: Some(ParamFile { path, base }),
+    })
+}
+
+fn agent(reader: &mut Reader<'_>, file: &File, key: &Key, node: &Node) -> Option<Agent> {
+    let header = format!("[agents.{}]", key.name);
+    let Some(table) = node.table() else {
+        let problem = file.problem(
+            node.span.clone(),
+            format!("the agent `{}` is a table", key.name),
+        );
+        let problem = problem.label(format!("this is {}", node.value.described()));
+        reader.report.add(problem.help(format!(
+            "write `{header}` and below it, for example, rules = \"rules/elements.toml\""
+        )));
+        return None;
+    };
+    let fields = shape::check(
+        file,
+        &mut reader.report,
+        &keys::AGENT,
+        &header,
+        key.span.clone(),
+        table,
+    );
+    let (text, span) = fields.text("rules")?;
+    let rules = reader.asset(&Spot {
+        file,
+        key: "rules",
+        text,
+        span,
+    })?;
+    Some(Agent {
+        name: key.name.clone(),
+        provider: Provider::Rules(rules),
+    })
+}
+
+/// Names for outcomes, of `[errors]`.
+pub fn errors(file: &File, report: &mut Report, top: &Fields<'_>) -> BTreeMap<String, String> {
+    let mut errors = BTreeMap::new();
+    let Some(table) = top.get("errors").and_then(Node::table) else {
+        return errors;
+    };
+    for (key, node) in &table.entries {
+        let name = key.name.as_str();
+        if keys::LATER_OUTCOMES.contains(&name) {
+            let problem = file.problem(
+                key.span.clone(),
+                format!("the outcome `{name}` is not in this version of Milepost"),
+            );
+            report.add(problem.label("not yet").help(format!(
+                "outcomes of this version: {}",
+                super::hints::or(keys::OUTCOMES.iter().copied())
+            )));
+        } else if !keys::OUTCOMES.contains(&name) {
+            let help = match nearest(name, keys::OUTCOMES.iter().copied()) {
+                Some(near) => format!("did you mean `{near}`?"),
+                None if keys::STAGE.key(name).is_some() => {
+                    format!(
+                        "if `{name}` is meant as the key of the stage, move it to the top of the file, above `[errors]`"
+                    )
+                }
+                None => format!(
+                    "outcomes are {}",
+                    super::hints::or(keys::OUTCOMES.iter().copied())
+                ),
+            };
+            report.add(
+                file.problem(key.span.clone(), format!("`{name}` is no outcome"))
+                    .label("unknown outcome")
+                    .help(help),
+            );
+        } else if let Some(text) = node.text() {
+            errors.insert(name.to_owned(), text.to_owned());
+        } else {
+            let problem = file.problem(
+                node.span.clone(),
+                format!("the name for `{name}` is a string"),
+            );
+            report.add(problem.label(format!("this is {}", node.value.described())));
+        }
+    }
+    errors
+}
+
+/// Whether a declared name can be used in expressions; if not, that is reported.
+pub fn check_name(file: &File, report: &mut Report, key: &Key) -> bool {
+    let right = key
+        .name
+        .starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+        && key
+            .name
+            .chars()
+            .all(|c| c.is_ascii_alphanumeric() || c == '_');
+    if !right {
+        let proper: String = key
+            .name
+            .chars()
+            .map(|c| if c.is_ascii_alphanumeric() { c } else { '_' })
+            .collect();
+        let problem = file.problem(
+            key.span.clone(),
+            format!("`{}` cannot be a name in expressions", key.name),
+        );
+        report.add(
+            problem
+                .label("letters, digits and `_` only, a letter first")
+                .help(format!("write `{proper}`")),
+        );
+    }
+    right
+}
+
+fn rel_path(file: &File, report: &mut Report, text: &str, span: Range<usize>) -> Option<RelPath> {
+    match RelPath::parse(text) {
+        Ok(path) => Some(path),
+        Err(error) => {
+            report.add(file.problem(span, error.to_string()));
+            None
+        }
+    }
+}

@@ -1,0 +1,274 @@
+//! Reads the values of declarations: files of the project, jq programs, templates, paths, durations.
+
+use super::ProjectFiles;
+use super::names::{Names, Sees};
+use super::problem::{File, Problem, Report};
+use super::tree::inside;
+use crate::base::glob::is_pattern;
+use crate::base::path::{RelPath, Root};
+use crate::expr::place::nearest;
+use crate::expr::template::Template;
+use crate::model::pipeline::Asset;
+use crate::model::stage::PathTemplate;
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::sync::Arc;
+
+/// A string of a declaration and where it stands, with its quotes.
+#[derive(Debug, Clone)]
+pub struct Spot<'a> {
+    /// The file.
+    pub file: &'a File,
+    /// The key, for messages.
+    pub key: &'a str,
+    /// The string.
+    pub text: &'a str,
+    /// Where it stands.
+    pub span: Range<usize>,
+}
+
+impl Spot<'_> {
+    /// A mistake of the whole string.
+    pub fn problem(&self, message: impl Into<String>) -> Problem {
+        self.file.problem(self.span.clone(), message)
+    }
+
+    /// A mistake of a part of the string.
+    pub fn problem_at(&self, part: &Range<usize>, message: impl Into<String>) -> Problem {
+        let place = |offset| inside(&self.file.text, &self.span, offset);
+        let span = place(part.start)..place(part.end);
+        let span = if span.is_empty() {
+            self.span.clone()
+        } else {
+            span
+        };
+        self.file.problem(span, message)
+    }
+
+    /// Whether it stands in double quotes and has backslashes: TOML has then taken some away.
+    pub fn is_escaped(&self) -> bool {
+        let raw = self.file.text.get(self.span.clone()).unwrap_or_default();
+        raw.starts_with('"') && (raw.contains("\\\"") || raw.contains("\\\\"))
+    }
+}
+
+/// Reads files and expressions, and collects what is wrong with them.
+pub struct Reader<'a> {
+    /// The project's files.
+    pub files: &'a dyn ProjectFiles,
+    /// What was found.
+    pub report: Report,
+    assets: RefCell<BTreeMap<RelPath, Result<Asset, String>>>,
+}
+
+impl<'a> Reader<'a> {
+    /// A reader that has read nothing.
+    pub fn new(files: &'a dyn ProjectFiles) -> Self {
+        Self {
+            files,
+            report: Report::default(),
+            assets: RefCell::default(),
+        }
+    }
+
+    /// A file's text as an asset; the error is for people. None: it is not there.
+    pub fn find(&self, path: &RelPath) -> Option<Result<Asset, String>> {
+        if let Some(known) = self.assets.borrow().get(path) {
+            return Some(known.clone());
+        }
+        let read = self.files.read(path)?.and_then(|bytes| {
+            String::from_utf8(bytes).map_err(|error| {
+                format!(
+                    "it is not UTF-8 text (byte {})",
+                    error.utf8_error().valid_up_to()
+                )
+            })
+        });
+        let asset = read.map(|text| Asset::new(path.clone(), text));
+        self.assets.borrow_mut().insert(path.clone(), asset.clone());
+        Some(asset)
+    }
+
+    /// The file of the project that a declaration names. What is wrong is reported.
+    pub fn asset(&mut self, spot: &Spot<'_>) -> Option<Asset> {
+        if let Some(rest) = spot.text.strip_prefix("project:") {
+            let problem = spot.problem(format!("`{}` is always a file of the project", spot.key));
+            self.report.add(
+                problem
+                    .label("no prefix here")
+                    .help(format!("write {} = \"{rest}\"", spot.key)),
+            );
+            return None;
+        }
+        if spot.text.contains("{{") {
+            let problem = spot.problem(format!("`{}` names one file, not a template", spot.key));
+            self.report.add(problem.label("a file's name is wanted"));
+            return None;
+        }
+        let path = match RelPath::parse(spot.text) {
+            Ok(path) => path,
+            Err(error) => {
+                self.report.add(spot.problem(error.to_string()));
+                return None;
+            }
+        };
+        match self.find(&path) {
+            Some(Ok(asset)) => Some(asset),
+            Some(Err(message)) => {
+                self.report
+                    .add(spot.problem(format!("`{path}` cannot be read: {message}")));
+                None
+            }
+            None => {
+                let help = self
+                    .near_file(&path)
+                    .map(|near| format!("did you mean `{near}`?"));
+                let problem = spot
+                    .problem(format!("there is no `{path}` in the project"))
+                    .label("no such file");
+                self.report.add(problem.maybe_help(help));
+                None
+            }
+        }
+    }
+
+    /// A schema: an asset that is JSON.
+    pub fn schema(&mut self, spot: &Spot<'_>) -> Option<Asset> {
+        let asset = self.asset(spot)?;
+        self.schema_asset(asset, spot.file, spot.span.clone())
+    }
+
+    /// Checks that an asset is JSON; `used` is where the declaration takes it from.
+    pub fn schema_asset(&mut self, asset: Asset, used: &File, span: Range<usize>) -> Option<Asset> {
+        let error = match serde_json::from_str::<serde_json::Value>(&asset.text) {
+            Ok(value) if value.is_object() || value.is_boolean() => return Some(asset),
+            Ok(_) => "a JSON Schema is an object".to_owned(),
+            Err(error) => format!("this is no JSON: {error}"),
+        };
+        let file = File::new(asset.path.as_str(), asset.text.clone());
+        let at = serde_json::from_str::<serde_json::Value>(&asset.text)
+            .err()
+            .map_or(0, |error| {
+                let before: usize = asset
+                    .text
+                    .split_inclusive('\n')
+                    .take(error.line().saturating_sub(1))
+                    .map(str::len)
+                    .sum();
+                before + error.column().saturating_sub(1)
+            });
+        self.report.add(
+            file.problem(at..at + 1, error)
+                .also(used, span, "used here"),
+        );
+        None
+    }
+
+    /// Whether the project has this file.
+    pub fn exists(&self, path: &RelPath) -> bool {
+        let folder = path
+            .parent()
+            .map_or(String::new(), |folder| folder.to_string());
+        self.files
+            .list(&folder)
+            .iter()
+            .any(|name| name == path.file_name())
+    }
+
+    /// A file of the project that an argument names with `project:`; if it is not there, that is reported.
+    pub fn project_file(&mut self, spot: &Spot<'_>, path: &str) {
+        let problem = match RelPath::parse(path) {
+            Ok(path) if self.exists(&path) => return,
+            Ok(path) => {
+                let near = self
+                    .near_file(&path)
+                    .map(|near| format!("did you mean `project:{near}`?"));
+                spot.problem(format!("there is no `{path}` in the project"))
+                    .label("no such file")
+                    .maybe_help(near)
+            }
+            Err(error) => spot.problem(error.to_string()),
+        };
+        self.report.add(problem);
+    }
+
+    /// The file that is meant by a path that is not there: nearly the same name beside it, or in a folder that projects have.
+    pub fn near_file(&self, path: &RelPath) -> Option<String> {
+        let folder = path
+            .parent()
+            .map_or(String::new(), |folder| folder.to_string());
+        let folders = [
+            folder.as_str(),
+            "",
+            "schemas",
+            "prompts",
+            "rules",
+            "filters",
+            "templates",
+            "data",
+        ];
+        folders.into_iter().find_map(|folder| {
+            let names = self.files.list(folder);
+            let near = nearest(path.file_name(), names.iter().map(String::as_str))?;
+            Some(if folder.is_empty() {
+                near.to_owned()
+            } else {
+                format!("{folder}/{near}")
+            })
+        })
+    }
+
+    /// A path that is read or written. Wrong ones are reported.
+    pub fn path(&mut self, spot: &Spot<'_>, names: &Names<'_>, sees: Sees) -> Option<PathTemplate> {
+        let (root, text) = match spot.text.strip_prefix("project:") {
+            Some(rest) => (Root::Project, rest),
+            None => (Root::Workspace, spot.text),
+        };
+        let shift = spot.text.len() - text.len();
+        // what a template gives is one safe part of a path; only what stands around it can be wrong here
+        let around = without_templates(text);
+        if !around.trim().is_empty() && around != "x" {
+            if let Err(error) = RelPath::parse(&around) {
+                let part = shift..spot.text.len();
+                let message = error.to_string().replace(&around, text);
+                self.report
+                    .add(spot.problem_at(&part, message).label("this path"));
+                return None;
+            }
+            if is_pattern(&around)
+                && let Err(error) = crate::base::glob::Glob::parse(&around)
+            {
+                self.report.add(spot.problem(error.to_string()));
+                return None;
+            }
+        }
+        let template = self.template(spot, names, sees)?;
+        let template = if shift == 0 {
+            template
+        } else {
+            // the prefix is not part of what is rendered
+            Arc::new(Template::compile(&format!("{}: {}", spot.file.name, spot.key), text).ok()?)
+        };
+        Some(PathTemplate {
+            root,
+            text: text.to_owned(),
+            template,
+        })
+    }
+}
+
+/// The path with each `{{ }}` taken as one letter.
+fn without_templates(text: &str) -> String {
+    let mut out = String::new();
+    let mut rest = text;
+    while let Some(start) = rest.find("{{") {
+        out.push_str(&rest[..start]);
+        out.push('x');
+        rest = rest[start..]
+            .find("}}")
+            .map_or("", |end| &rest[start + end + 2..]);
+    }
+    out.push_str(rest);
+    out
+}

@@ -1,0 +1,458 @@
+//! Reads `stages/N_name.toml`: batches, inputs, steps, outputs, checks and policy.
+
+use super::keys::{CHECK, CONSERVE, EACH, INPUT, OUTPUT, POLICY, STAGE};
+use super::names::{Names, Sees};
+use super::parts;
+use super::problem::File;
+use super::project::{Project, check_name, errors};
+use super::reader::{Reader, Spot};
+use super::shape::{self, Fields};
+use super::step;
+use super::tree::{self, Key, Node, Table, Val};
+use super::whole::{Draft, Written};
+use super::{hints, keys};
+use crate::base::path::RelPath;
+use crate::model::policy::{Concurrency, MaxFailures, OnAltered, OnFailure, Policy};
+use crate::model::stage::{Check, Conserve, Each, Input, Output, Program, Stage};
+use std::ops::Range;
+
+/// Reads a stage. What can be told of it is in the draft also when something is wrong.
+pub fn read(
+    reader: &mut Reader<'_>,
+    project: &Project,
+    file: &File,
+    number: u32,
+    name: &str,
+) -> Draft {
+    let mut draft = Draft::new(file.clone(), number, name);
+    let before = reader.report.count();
+    let Some(tree) = tree::parse(file, &mut reader.report) else {
+        return draft;
+    };
+    let top = shape::check(file, &mut reader.report, &STAGE, "", 0..0, &tree);
+    let steps = step_tables(&top);
+    let names = declared(reader, project, file, &top, &steps);
+    let mut part = Part {
+        reader,
+        file,
+        names: &names,
+        draft: &mut draft,
+    };
+
+    let each: Vec<Each> = part.named(&top, "each", &EACH, Part::each);
+    let inputs: Vec<Input> = part.named(&top, "inputs", &INPUT, Part::input);
+    let outputs: Vec<Output> = part.named(&top, "outputs", &OUTPUT, Part::output);
+    let checks = part.checks(&top);
+    let conserve = part.conserve(&top);
+    let policy = part.policy(&top);
+    let summary = part.jq(&top, "summary", Sees::All);
+    let verdict = part.jq(&top, "verdict", Sees::All);
+    let marker = part.place(&top, "marker");
+    if let (Some(path), Some((_, span))) = (&marker, top.text("marker")) {
+        part.draft.writes.push(Written {
+            what: "marker".to_owned(),
+            path: path.clone(),
+            span,
+        });
+    }
+    let progress = part.progress(&top, name);
+    let built = step::read(part.reader, project, file, &names, &steps, &outputs);
+    let mut all_errors = project.errors.clone();
+    all_errors.extend(errors(file, &mut part.reader.report, &top));
+    draft.names_its_outputs = outputs.len() == names.outputs.len();
+    let (Some(progress), Ok(rel)) = (progress, RelPath::parse(&file.name)) else {
+        return draft;
+    };
+    if outputs.is_empty() && names.outputs.is_empty() && top.get("step").is_some() {
+        reader.report.add(
+            file.whole_problem("the stage has no outputs")
+                .help("declare what it writes: [outputs] and below it NAME = \"path\"; without, nothing would show that it was done"),
+        );
+    }
+    if reader.report.count() > before {
+        return draft;
+    }
+    let mut stage = Stage {
+        name: name.to_owned(),
+        number,
+        file: rel,
+        description: top.text("description").map(|(text, _)| text.to_owned()),
+        progress,
+        marker,
+        allow_partial: top.is_true("allow_partial"),
+        summary,
+        verdict,
+        each,
+        inputs,
+        steps: built,
+        outputs,
+        conserve,
+        checks,
+        policy,
+        errors: all_errors,
+        parts: std::collections::BTreeMap::new(),
+    };
+    let step_nodes: Vec<&Table> = steps.iter().map(|(table, _)| *table).collect();
+    stage.parts = parts::of(&stage, &step_nodes);
+    draft.stage = Some(stage);
+    draft
+}
+
+/// The tables of `[step]` or `[[step]]`, with their headers' places.
+fn step_tables<'a>(top: &Fields<'a>) -> Vec<(&'a Table, Range<usize>)> {
+    let Some(node) = top.get("step") else {
+        return Vec::new();
+    };
+    match &node.value {
+        Val::Table(table) => vec![(table, node.span.clone())],
+        Val::List(list) => list
+            .iter()
+            .filter_map(|item| Some((item.table()?, item.span.clone())))
+            .collect(),
+        _ => Vec::new(),
+    }
+}
+
+/// All names that a stage declares; names that are taken or cannot be names are reported.
+fn declared<'p>(
+    reader: &mut Reader<'_>,
+    project: &'p Project,
+    file: &File,
+    top: &Fields<'_>,
+    steps: &[(&Table, Range<usize>)],
+) -> Names<'p> {
+    let mut names = Names::of_project(&project.names);
+    let entries = |key: &str| {
+        top.get(key)
+            .and_then(Node::table)
+            .map_or(&[][..], |table| &table.entries)
+    };
+    for (kind, key, node) in ["each", "inputs", "outputs"].iter().flat_map(|kind| {
+        entries(kind)
+            .iter()
+            .map(move |(key, node)| (*kind, key, node))
+    }) {
+        if !check_name(file, &mut reader.report, key) {
+            continue;
+        }
+        if let Some(what) = names.taken(&key.name) {
+            let problem = file.problem(
+                key.span.clone(),
+                format!("the name `{}` is taken", key.name),
+            );
+            reader.report.add(
+                problem
+                    .label(format!("it is {what}"))
+                    .help("names of a stage are seen side by side: choose another"),
+            );
+            continue;
+        }
+        match kind {
+            "each" => names.each.push((
+                key.name.clone(),
+                node.table()
+                    .is_some_and(|table| table.get("path").is_some()),
+            )),
+            "inputs" => names.inputs.push(key.name.clone()),
+            _ => names.outputs.push(key.name.clone()),
+        }
+    }
+    for (table, _) in steps {
+        let Some((text, node)) = table.get("out").and_then(|node| Some((node.text()?, node)))
+        else {
+            continue;
+        };
+        let key = Key {
+            span: node.span.clone(),
+            name: text.to_owned(),
+        };
+        if names.outputs.contains(&key.name)
+            || names.outs.contains(&key.name)
+            || !check_name(file, &mut reader.report, &key)
+        {
+            continue;
+        }
+        match names.taken(text) {
+            Some(what) => {
+                let problem = file.problem(key.span, format!("the name `{text}` is taken"));
+                reader.report.add(
+                    problem
+                        .label(format!("it is {what}"))
+                        .help("`out` is the name of an output, or a new name"),
+                );
+            }
+            None => names.outs.push(text.to_owned()),
+        }
+    }
+    names
+}
+
+/// What reading the parts of a stage needs.
+pub struct Part<'r, 'a, 'n> {
+    pub(super) reader: &'r mut Reader<'a>,
+    pub(super) file: &'r File,
+    pub(super) names: &'r Names<'n>,
+    pub(super) draft: &'r mut Draft,
+}
+
+impl Part<'_, '_, '_> {
+    /// Reads each entry of a table of names.
+    fn named<T>(
+        &mut self,
+        top: &Fields<'_>,
+        key: &str,
+        spec: &'static keys::Table,
+        read: fn(&mut Self, &Key, &Fields<'_>) -> Option<T>,
+    ) -> Vec<T> {
+        let mut found = Vec::new();
+        let Some(table) = top.get(key).and_then(Node::table) else {
+            return found;
+        };
+        for (name, node) in &table.entries {
+            let header = format!("[{key}.{}]", name.name);
+            let short;
+            let table = match (&node.value, spec.short) {
+                (Val::Table(table), _) => table,
+                (Val::Text(text), Some(stands_for)) => {
+                    if let Some(help) = hints::slipped(&name.name, text, &format!("[{key}]")) {
+                        let message = format!(
+                            "`{}` here would be one of the stage's {key}, and {text:?} is no path",
+                            name.name
+                        );
+                        self.reader.report.add(
+                            self.file
+                                .problem(name.span.clone(), message)
+                                .label("a name")
+                                .help(help),
+                        );
+                        continue;
+                    }
+                    let inner = Key {
+                        span: name.span.clone(),
+                        name: stands_for.to_owned(),
+                    };
+                    short = Table {
+                        entries: vec![(inner, node.clone())],
+                    };
+                    &short
+                }
+                (other, stands_for) => {
+                    let wants = if stands_for.is_some() {
+                        "a path, or a table"
+                    } else {
+                        "a table"
+                    };
+                    let problem = self.file.problem(
+                        node.span.clone(),
+                        format!("`{}` of `[{key}]` is {wants}", name.name),
+                    );
+                    let problem = problem.label(format!("this is {}", other.described()));
+                    let help = keys::STAGE
+                        .key(&name.name)
+                        .map_or_else(|| format!("write `{header}` and its keys below it"), |key_of_stage| {
+                            format!("`{}` is a key of the stage itself: move it to the top of the file, above `[{key}]` and every other table", key_of_stage.name)
+                        });
+                    self.reader.report.add(problem.help(help));
+                    continue;
+                }
+            };
+            let fields = shape::check(
+                self.file,
+                &mut self.reader.report,
+                spec,
+                &header,
+                name.span.clone(),
+                table,
+            );
+            found.extend(read(self, name, &fields));
+        }
+        found
+    }
+
+    pub(super) fn jq(&mut self, fields: &Fields<'_>, key: &str, sees: Sees) -> Option<Program> {
+        let (text, span) = fields.text(key)?;
+        let spot = Spot {
+            file: self.file,
+            key,
+            text,
+            span,
+        };
+        self.reader.jq(&spot, self.names, sees)
+    }
+
+    fn progress(&mut self, top: &Fields<'_>, name: &str) -> Option<RelPath> {
+        let (text, span) = top.text("progress").map_or_else(
+            || (format!("{name}_progress.json"), 0..0),
+            |(text, span)| (text.to_owned(), span),
+        );
+        let problem = match RelPath::parse(&text) {
+            Ok(path) if path.as_str().contains(['{', '*']) => {
+                "`progress` is the name of one file".to_owned()
+            }
+            Ok(path) => {
+                self.draft.progress = Some((path.clone(), span));
+                return Some(path);
+            }
+            Err(error) => error.to_string(),
+        };
+        self.reader.report.add(self.file.problem(span, problem));
+        None
+    }
+
+    fn checks(&mut self, top: &Fields<'_>) -> Vec<Check> {
+        let list = top.get("check").and_then(Node::list).unwrap_or_default();
+        let mut checks = Vec::new();
+        for node in list {
+            let Some(table) = node.table() else { continue };
+            let fields = shape::check(
+                self.file,
+                &mut self.reader.report,
+                &CHECK,
+                "[[check]]",
+                node.span.clone(),
+                table,
+            );
+            let test = self.jq(&fields, "test", Sees::All);
+            let message = fields.text("message").and_then(|(text, span)| {
+                let spot = Spot {
+                    file: self.file,
+                    key: "message",
+                    text,
+                    span,
+                };
+                self.reader.template(&spot, self.names, Sees::All)
+            });
+            let error = fields
+                .text("error")
+                .map_or("CHECK_FAILED", |(text, _)| text)
+                .to_owned();
+            checks.extend(test.map(|test| Check {
+                test,
+                error,
+                message,
+            }));
+        }
+        checks
+    }
+
+    fn conserve(&mut self, top: &Fields<'_>) -> Option<Conserve> {
+        let node = top.get("conserve")?;
+        let fields = shape::check(
+            self.file,
+            &mut self.reader.report,
+            &CONSERVE,
+            "[conserve]",
+            node.span.clone(),
+            node.table()?,
+        );
+        let mut side = |key: &str| {
+            let (text, span) = fields.text(key)?;
+            let spot = Spot {
+                file: self.file,
+                key,
+                text,
+                span,
+            };
+            self.reader.select(&spot, Some(self.names))
+        };
+        let (input, output) = (side("in"), side("out"));
+        Some(Conserve {
+            input: input?,
+            output: output?,
+        })
+    }
+
+    fn policy(&mut self, top: &Fields<'_>) -> Policy {
+        let mut policy = Policy::default();
+        let Some((node, table)) = top
+            .get("policy")
+            .and_then(|node| Some((node, node.table()?)))
+        else {
+            return policy;
+        };
+        let fields = shape::check(
+            self.file,
+            &mut self.reader.report,
+            &POLICY,
+            "[policy]",
+            node.span.clone(),
+            table,
+        );
+        policy.concurrency = fields
+            .get("concurrency")
+            .and_then(|node| self.concurrency(node));
+        policy.timeout = fields.text("timeout").and_then(|(text, span)| {
+            let spot = Spot {
+                file: self.file,
+                key: "timeout",
+                text,
+                span,
+            };
+            self.reader.duration(&spot, self.names, Sees::Start)
+        });
+        let is = |key: &str, word: &str| fields.text(key).is_some_and(|(text, _)| text == word);
+        if is("on_failure", "continue") {
+            policy.on_failure = OnFailure::Continue;
+        }
+        if is("altered", "redo") {
+            policy.altered = OnAltered::Redo;
+        }
+        policy.placeholder = self.jq(&fields, "placeholder", Sees::All);
+        policy.max_failures = fields
+            .get("max_failures")
+            .and_then(|node| match node.value {
+                Val::Int(number) => u64::try_from(number).ok().map(MaxFailures::Count),
+                Val::Float(share) => Some(MaxFailures::Share(share)),
+                _ => None,
+            });
+        policy
+    }
+
+    fn concurrency(&mut self, node: &Node) -> Option<Concurrency> {
+        let Some(table) = node.table() else {
+            return self
+                .reader
+                .count(self.file, "concurrency", node, self.names, Sees::Start)
+                .map(Concurrency::Batches);
+        };
+        let (key, inner) = table.entries.first()?;
+        if !self.names.each.iter().any(|(name, _)| *name == key.name) {
+            let each: Vec<&str> = self
+                .names
+                .each
+                .iter()
+                .map(|(name, _)| name.as_str())
+                .collect();
+            let problem = self.file.problem(
+                key.span.clone(),
+                format!("there is no `[each.{}]` in this stage", key.name),
+            );
+            let help = if each.is_empty() {
+                "write a number alone: batches at once".to_owned()
+            } else {
+                format!("there is {}", hints::or(each))
+            };
+            self.reader.report.add(problem.help(help));
+            return None;
+        }
+        let is_count = match &inner.value {
+            Val::Int(number) => *number >= 1,
+            Val::Text(text) => text.contains("{{"),
+            _ => false,
+        };
+        if !is_count {
+            let problem = self.file.problem(
+                inner.span.clone(),
+                format!("`{}` wants an integer from 1 on, or a template", key.name),
+            );
+            self.reader
+                .report
+                .add(problem.label(format!("this is {}", inner.value.described())));
+            return None;
+        }
+        let count = self
+            .reader
+            .count(self.file, "concurrency", inner, self.names, Sees::Start)?;
+        Some(Concurrency::Values(key.name.clone(), count))
+    }
+}

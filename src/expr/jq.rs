@@ -1,0 +1,339 @@
+//! jq behind one door: programs are compiled once and run many times over JSON values, by `jaq`.
+//!
+//! A program sees its input, its variables and the records that `inputs` gives; no clock, environment, file or terminal.
+//! Two differences to `jaq` itself: `del` leaves the order of keys alone, and `@csv`, `@tsv`, `IN`, `INDEX`, `toarray`,
+//! `trimstr` and `leaf_paths` are there, as in `jq`.
+
+mod fault;
+mod library;
+mod values;
+mod walk;
+
+use std::collections::BTreeSet;
+use std::sync::{Arc, OnceLock};
+
+use jaq_core::data::HasLut;
+use jaq_core::load::lex::Lexer;
+use jaq_core::load::parse::Parser;
+use jaq_core::load::{Arena, File, Loader};
+use jaq_core::{Compiler, Ctx, DataT, Filter, Lut, Vars};
+use jaq_json::Val;
+use jaq_std::input::{HasInputs, Inputs, RcIter};
+use serde_json::Value;
+
+pub use fault::JqError;
+use fault::Reading;
+use values::{to_val, to_value};
+
+use super::mentions::Mentions;
+
+/// A compiled program. It can be shared between threads; each thread runs it with values of its own.
+#[derive(Clone)]
+pub struct Jq {
+    name: String,
+    filter: Arc<Filter<Data>>,
+    vars: Vec<String>,
+    names: BTreeSet<String>,
+    mentions: Mentions,
+    roots: Mentions,
+    whole: bool,
+}
+
+/// What jaq's filters get at run time.
+#[derive(Debug)]
+struct Data;
+
+#[derive(Clone)]
+struct Running<'a> {
+    lut: &'a Lut<Data>,
+    inputs: Inputs<'a, Val>,
+}
+
+impl DataT for Data {
+    type V<'a> = Val;
+    type Data<'a> = Running<'a>;
+}
+
+impl<'a> HasLut<'a, Data> for Running<'a> {
+    fn lut(&self) -> &'a Lut<Data> {
+        self.lut
+    }
+}
+
+impl<'a> HasInputs<'a, Val> for Running<'a> {
+    fn inputs(&self) -> Inputs<'a, Val> {
+        self.inputs
+    }
+}
+
+impl std::fmt::Debug for Jq {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Jq({})", self.name)
+    }
+}
+
+impl Jq {
+    /// Compiles a program.
+    ///
+    /// `name` is its file or the key that it stands at, for messages; `vars` are the names, without `$`, of the
+    /// variables that it may use, in the order in which their values are given to each run.
+    ///
+    /// # Errors
+    /// Syntax, names and filters that are not there, and regular expressions that the engine does not have; all with
+    /// their place in the program.
+    pub fn compile(name: &str, source: &str, vars: &[&str]) -> Result<Jq, JqError> {
+        let reading = Reading {
+            program: name,
+            source,
+            vars,
+        };
+        let tokens = Lexer::new(source)
+            .lex()
+            .map_err(|errors| reading.lex(&errors))?;
+        let term = Parser::new(&tokens).parse(Parser::term).map_err(|errors| {
+            errors.first().map_or_else(
+                || reading.fault(source, "the program cannot be read", None),
+                |(expected, found)| reading.parse(expected, *found),
+            )
+        })?;
+        let found = walk::walk(&term);
+
+        let globals: Vec<String> = vars.iter().map(|var| format!("${var}")).collect();
+        let arena = Arena::default();
+        let file = File {
+            code: source,
+            path: (),
+        };
+        let modules = Loader::new(library::defs())
+            .load(&arena, file)
+            .map_err(|_| reading.fault(source, "the program cannot be read", None))?;
+        let filter = Compiler::default()
+            .with_funs(library::funs())
+            .with_global_vars(globals.iter().map(String::as_str))
+            .compile(modules)
+            .map_err(|errors| {
+                errors
+                    .first()
+                    .and_then(|(_, undefined)| undefined.first())
+                    .map_or_else(
+                        || reading.fault(source, "the program cannot be compiled", None),
+                        |(name, what)| reading.undefined(name, what),
+                    )
+            })?;
+        for (at, regex, flags) in &found.regexes {
+            check_regex(&reading, at, regex, flags)?;
+        }
+        Ok(Jq {
+            name: name.to_owned(),
+            filter: Arc::new(filter),
+            vars: vars.iter().map(|&var| var.to_owned()).collect(),
+            names: found.names,
+            mentions: found.mentions,
+            roots: found.roots,
+            whole: found.whole,
+        })
+    }
+
+    /// The program's name, as given.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Every identifier that the program mentions as a field (`.x`, `."x"`, `["x"]`, `{x}`) or a variable (`$x`).
+    pub fn names(&self) -> &BTreeSet<String> {
+        &self.names
+    }
+
+    /// The dotted names that it mentions: `$params.x` and `.params.x` as `params.x`, `$params` alone as `params`.
+    pub fn mentions(&self) -> &Mentions {
+        &self.mentions
+    }
+
+    /// The dotted names that are fields of its own input, or variables: a field of something inside is not among them.
+    /// With [`Jq::takes_whole`] this is all that a program sees of its scope: what is loaded, and what is fingerprinted.
+    pub fn roots(&self) -> &Mentions {
+        &self.roots
+    }
+
+    /// The names of its variables, in order.
+    pub fn vars(&self) -> &[String] {
+        &self.vars
+    }
+
+    /// Whether the program may use more of its input than the fields that it names: `.`, `.[]`, `to_entries`, …
+    pub fn takes_whole(&self) -> bool {
+        self.whole
+    }
+
+    /// Binds values to the variables, so that many inputs can be run without converting the values again.
+    ///
+    /// # Errors
+    /// A number of values that is not the number of variables.
+    pub fn bind(&self, vars: &[Value]) -> Result<Bound<'_>, JqError> {
+        if vars.len() != self.vars.len() {
+            let message = format!(
+                "it needs values for {}, not {}",
+                fault::names(&self.vars),
+                vars.len()
+            );
+            return Err(self.fault(&message));
+        }
+        let vars = self
+            .vars
+            .iter()
+            .zip(vars)
+            // What the program does not mention is never looked at.
+            .map(|(name, value)| {
+                if self.names.contains(name) {
+                    to_val(value.clone())
+                } else {
+                    Val::Null
+                }
+            })
+            .collect();
+        Ok(Bound { jq: self, vars })
+    }
+
+    /// All values that the program gives.
+    ///
+    /// # Errors
+    /// What the program raises, and values that JSON cannot hold.
+    pub fn all(&self, input: Value, vars: &[Value]) -> Result<Vec<Value>, JqError> {
+        self.bind(vars)?.all(input)
+    }
+
+    /// The one value that the program gives.
+    ///
+    /// # Errors
+    /// As [`Jq::all`], and none or more than one value.
+    pub fn one(&self, input: Value, vars: &[Value]) -> Result<Value, JqError> {
+        self.bind(vars)?.one(input)
+    }
+
+    /// All values that the program gives while `input` and `inputs` read from `inputs`, one record at a time.
+    ///
+    /// # Errors
+    /// As [`Jq::all`], and what `inputs` gives.
+    pub fn stream(
+        &self,
+        input: Value,
+        vars: &[Value],
+        inputs: &mut dyn Iterator<Item = Result<Value, String>>,
+    ) -> Result<Vec<Value>, JqError> {
+        let mut values = Vec::new();
+        self.bind(vars)?.each(input, inputs, &mut |value| {
+            values.push(value);
+            Ok(())
+        })?;
+        Ok(values)
+    }
+
+    fn fault(&self, message: &str) -> JqError {
+        JqError::running(&self.name, message)
+    }
+}
+
+/// A program with values for its variables. It belongs to one thread.
+pub struct Bound<'a> {
+    jq: &'a Jq,
+    vars: Vec<Val>,
+}
+
+impl Bound<'_> {
+    /// See [`Jq::all`].
+    ///
+    /// # Errors
+    /// See there.
+    pub fn all(&self, input: Value) -> Result<Vec<Value>, JqError> {
+        let mut values = Vec::new();
+        self.each(input, &mut std::iter::empty(), &mut |value| {
+            values.push(value);
+            Ok(())
+        })?;
+        Ok(values)
+    }
+
+    /// See [`Jq::one`].
+    ///
+    /// # Errors
+    /// See there.
+    pub fn one(&self, input: Value) -> Result<Value, JqError> {
+        let mut only = None;
+        self.each(input, &mut std::iter::empty(), &mut |value| {
+            if only.replace(value).is_some() {
+                return Err(
+                    "it gives more than one value, one is needed; put […] around it, or `first(…)`"
+                        .to_owned(),
+                );
+            }
+            Ok(())
+        })?;
+        only.ok_or_else(|| {
+            self.jq.fault(
+                "it gives no value, one is needed; `… // null` gives one where there is none",
+            )
+        })
+    }
+
+    /// Gives each value to `each` as it comes, while `input` and `inputs` read from `inputs`: neither is collected.
+    ///
+    /// # Errors
+    /// What the program raises, what `inputs` and `each` give, and values that JSON cannot hold.
+    pub fn each(
+        &self,
+        input: Value,
+        inputs: &mut dyn Iterator<Item = Result<Value, String>>,
+        each: &mut dyn FnMut(Value) -> Result<(), String>,
+    ) -> Result<(), JqError> {
+        let inputs = RcIter::new(inputs.map(|record| record.map(to_val)));
+        let running = Running {
+            lut: &self.jq.filter.lut,
+            inputs: &inputs,
+        };
+        let ctx = Ctx::<Data>::new(running, Vars::new(self.vars.iter().cloned()));
+        for output in self.jq.filter.id.run((ctx, to_val(input))) {
+            let val = output.map_err(|exception| {
+                let message = match exception.get_err().map(jaq_core::Error::into_val) {
+                    Ok(Val::TStr(text)) => String::from_utf8_lossy(&text).into_owned(),
+                    Ok(other) => other.to_string(),
+                    Err(_) => "it ended without a value".to_owned(),
+                };
+                self.jq.fault(&message)
+            })?;
+            let value = to_value(val).map_err(|message| self.jq.fault(&message))?;
+            each(value).map_err(|message| self.jq.fault(&message))?;
+        }
+        Ok(())
+    }
+}
+
+/// Tries regular expressions on nothing.
+static TRIAL: OnceLock<Option<Jq>> = OnceLock::new();
+
+/// Refuses a literal regular expression that would fail whenever the program is run.
+fn check_regex(reading: &Reading<'_>, at: &str, regex: &str, flags: &str) -> Result<(), JqError> {
+    if let Some(what) = walk::unsupported(regex) {
+        let hint = "jaq's regular expressions have no look-around and no back-references: match more and take the part with `capture`, or test twice";
+        return Err(reading.regex(at, regex, &format!("has {what}"), Some(hint)));
+    }
+    let trial = TRIAL.get_or_init(|| {
+        Jq::compile("regex", "[matches($regex; $flags)]", &["regex", "flags"]).ok()
+    });
+    if let Some(trial) = trial {
+        trial
+            .all(Value::from(""), &[Value::from(regex), Value::from(flags)])
+            .map_err(|error| {
+                reading.regex(
+                    at,
+                    regex,
+                    &format!("cannot be used: {}", error.message),
+                    None,
+                )
+            })?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+#[path = "jq/tests.rs"]
+mod tests;

@@ -1,0 +1,248 @@
+//! What is wrong with a program, where, and what to write instead.
+
+use jaq_core::compile::Undefined;
+use jaq_core::load::{lex, parse};
+
+use super::library;
+use crate::expr::place::{Place, excerpt, listed, nearest};
+
+/// Characters of a value that a message shows.
+const SHOWN: usize = 120;
+
+/// Why a program could not be read, or not be run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct JqError {
+    /// The program: its file, or the key that it stands at.
+    pub program: String,
+    /// Where in the program; not known of what happens when it runs.
+    pub place: Option<Place>,
+    /// What is wrong.
+    pub message: String,
+    /// What to do.
+    pub hint: Option<String>,
+}
+
+impl std::error::Error for JqError {}
+
+impl std::fmt::Display for JqError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.program)?;
+        if let Some(place) = &self.place {
+            write!(f, ", {place}")?;
+        }
+        write!(f, ": {}", self.message)?;
+        if let Some(hint) = &self.hint {
+            write!(f, " ({hint})")?;
+        }
+        Ok(())
+    }
+}
+
+impl JqError {
+    /// What a program that was run said. Long values are cut.
+    pub(super) fn running(program: &str, message: &str) -> Self {
+        Self {
+            program: program.to_owned(),
+            place: None,
+            message: excerpt(message, SHOWN * 2),
+            hint: None,
+        }
+    }
+}
+
+/// A program that is being read: the ground on which its faults are described.
+pub(super) struct Reading<'a> {
+    pub program: &'a str,
+    pub source: &'a str,
+    pub vars: &'a [&'a str],
+}
+
+impl Reading<'_> {
+    pub fn fault(&self, at: &str, message: impl Into<String>, hint: Option<String>) -> JqError {
+        JqError {
+            program: self.program.to_owned(),
+            place: Place::of_slice(self.source, at),
+            message: message.into(),
+            hint,
+        }
+    }
+
+    pub fn lex(&self, errors: &[lex::Error<&str>]) -> JqError {
+        let Some((expected, rest)) = errors.first() else {
+            return self.fault(self.source, "the program cannot be read", None);
+        };
+        let first = rest.chars().next().map_or(0, char::len_utf8);
+        let at = &rest[..first];
+        let message = match expected {
+            lex::Expect::Token if first > 0 => format!("`{at}` is not jq"),
+            lex::Expect::Escape => format!("`\\{at}` is not an escape of a jq string"),
+            other if rest.is_empty() => {
+                format!("the program ends too early: expected a {}", other.as_str())
+            }
+            other => format!(
+                "expected a {}, found `{}`",
+                other.as_str(),
+                excerpt(line_of(rest), 20)
+            ),
+        };
+        let hint = self.braces().or_else(|| {
+            let text = match (expected, at) {
+                (lex::Expect::Escape, _) => {
+                    "in a jq string a backslash is written twice: \"\\\\d\"; write programs in TOML single quotes, where TOML takes no backslash away"
+                }
+                (lex::Expect::Delim("\""), _) => "in TOML, write programs in single quotes: '…'",
+                (_, "\\") => {
+                    "a quote stands as plain \" in a program; `\\\"` is needed only in a TOML string in double quotes, so write the program in single quotes without backslashes"
+                }
+                (_, "'") => "jq writes strings in double quotes",
+                (_, "&") => "jq writes `and`",
+                _ => return None,
+            };
+            Some(text.to_owned())
+        });
+        self.fault(at, message, hint)
+    }
+
+    pub fn parse(
+        &self,
+        expected: &parse::Expect<&str>,
+        found: Option<&lex::Token<&str>>,
+    ) -> JqError {
+        let at = found.map_or(&self.source[self.source.len()..], lex::Token::as_str);
+        let wanted = match expected {
+            parse::Expect::Just("") | parse::Expect::Nothing => "the end of the program".to_owned(),
+            parse::Expect::Just(word) => format!("`{word}`"),
+            parse::Expect::Term => "a value or filter".to_owned(),
+            other => format!("{} {}", article(other.as_str()), other.as_str()),
+        };
+        let message = if found.is_some() {
+            format!(
+                "unexpected `{}`: expected {wanted}",
+                excerpt(line_of(at), 20)
+            )
+        } else if self.source.trim().is_empty() {
+            "the program is empty".to_owned()
+        } else {
+            format!("the program ends too early: expected {wanted}")
+        };
+        let hint = self.braces().or_else(|| match at {
+            "||" => Some("jq writes `or`".to_owned()),
+            "!" => Some("jq writes `… | not`".to_owned()),
+            "if" if matches!(expected, parse::Expect::Just("end")) => {
+                Some("jq writes `elif`".to_owned())
+            }
+            _ => self
+                .source
+                .split_whitespace()
+                .next()
+                .and_then(library::refusal)
+                .map(str::to_owned),
+        });
+        self.fault(at, message, hint)
+    }
+
+    pub fn undefined(&self, name: &str, what: &Undefined) -> JqError {
+        let vars = || self.vars.iter().copied();
+        if let Some(why) = library::refusal(name) {
+            return self.fault(name, format!("`{name}` is not there"), Some(why.to_owned()));
+        }
+        match what {
+            Undefined::Var => {
+                let bare = name.trim_start_matches('$');
+                let has = if self.vars.is_empty() {
+                    "it has none".to_owned()
+                } else {
+                    format!(
+                        "it has: {}",
+                        vars()
+                            .map(|var| format!("${var}"))
+                            .collect::<Vec<_>>()
+                            .join(", ")
+                    )
+                };
+                let hint = nearest(bare, vars()).map(|near| format!("did you mean `${near}`?"));
+                self.fault(
+                    name,
+                    format!("`{name}` is not a name of this stage; {has}"),
+                    hint,
+                )
+            }
+            Undefined::Label => self.fault(
+                name,
+                format!("there is no `label {name}` around this `break`"),
+                None,
+            ),
+            Undefined::Filter(arity) => {
+                let message = match (name, arity) {
+                    ("reduce" | "foreach", _) => {
+                        format!("`{name}` takes (start; step), here it has {arity} parts")
+                    }
+                    (_, 0) => format!("there is no filter `{name}`"),
+                    (_, 1) => format!("there is no filter `{name}` with 1 argument"),
+                    _ => format!("there is no filter `{name}` with {arity} arguments"),
+                };
+                let known = library::filters();
+                let hint = if *arity == 0 && self.vars.contains(&name) {
+                    Some(format!("write `${name}` or `.{name}`"))
+                } else if let Some(counts) = known.get(name) {
+                    let counts: Vec<String> = counts.iter().map(ToString::to_string).collect();
+                    Some(format!(
+                        "it takes {} arguments, with `;` between them",
+                        counts.join(" or ")
+                    ))
+                } else if let Some(near) = nearest(name, known.keys().map(String::as_str)) {
+                    Some(format!("did you mean `{near}`?"))
+                } else {
+                    nearest(name, vars()).map(|near| format!("did you mean `${near}`?"))
+                };
+                self.fault(name, message, hint)
+            }
+            _ => self.fault(
+                name,
+                format!("there is no module `{name}`"),
+                library::refusal("import").map(str::to_owned),
+            ),
+        }
+    }
+
+    /// The hint for somebody who writes a template inside a program.
+    fn braces(&self) -> Option<String> {
+        let at = self.source.find("{{").or_else(|| self.source.find("{%"))?;
+        let inner = self.source[at + 2..]
+            .split(['}', '%'])
+            .next()
+            .unwrap_or_default()
+            .trim();
+        let example = match inner.split('.').next() {
+            Some(name) if self.vars.contains(&name) => inner,
+            _ => "params.x",
+        };
+        Some(format!("jq does not use {{{{ }}}}; write ${example}"))
+    }
+
+    /// The fault of a literal regular expression.
+    pub fn regex(&self, at: &str, regex: &str, why: &str, hint: Option<&str>) -> JqError {
+        self.fault(
+            at,
+            format!("the regular expression `{}` {why}", excerpt(regex, SHOWN)),
+            hint.map(str::to_owned),
+        )
+    }
+}
+
+fn line_of(text: &str) -> &str {
+    text.lines().next().unwrap_or_default()
+}
+
+fn article(noun: &str) -> &'static str {
+    if noun.starts_with(['a', 'e', 'i', 'o', 'u']) {
+        "an"
+    } else {
+        "a"
+    }
+}
+
+/// Names for a message: used where a program is given too few values.
+pub(super) fn names(vars: &[String]) -> String {
+    listed(vars.iter().map(String::as_str))
+}

@@ -1,0 +1,186 @@
+//! What a program can call: jaq's filters without those that see a clock, an environment or a terminal, and a few of jq's
+//! that jaq lacks.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::OnceLock;
+
+use jaq_core::load::parse::Def;
+use jaq_core::native::{Fun, bome, run, v};
+use jaq_core::{DataT, Error};
+use jaq_json::Val;
+use jaq_std::input::HasInputs;
+
+/// Filters that are taken away, and why.
+const REFUSED: &[(&str, &str)] = &[
+    ("now", CLOCK),
+    ("localtime", CLOCK),
+    ("strflocaltime", CLOCK),
+    ("env", ENVIRONMENT),
+    ("$ENV", ENVIRONMENT),
+    ("halt", HALT),
+    ("halt_error", HALT),
+    ("debug", TERMINAL),
+    ("stderr", TERMINAL),
+    ("debug_empty", TERMINAL),
+    ("stderr_empty", TERMINAL),
+    ("input_filename", FILES),
+    ("input_line_number", FILES),
+    ("get_search_list", FILES),
+    ("modulemeta", FILES),
+    ("include", FILES),
+    ("import", FILES),
+    ("module", FILES),
+];
+const CLOCK: &str = "steps have no clock and no time zone: the date is `$workspace.today`, a time comes by `$params`";
+const ENVIRONMENT: &str = "steps have no environment: name the variable under [env] in milepost.toml and write `$env.NAME`, or use `$params`";
+const HALT: &str = "a program cannot end the run: raise `error(\"…\")`";
+const TERMINAL: &str = "steps have no terminal: put what you want to see into the result";
+const FILES: &str =
+    "a program stands alone and opens no files: what it reads are the names of its stage";
+
+/// jq's filters that jaq has not, and `del` so that it keeps the order of keys.
+const MORE: &str = r#"
+def delpaths($paths): reduce ($paths | unique | reverse[]) as $path (.; delete_at($path));
+def del(f): delpaths([path(f)]);
+def toarray: if isarray then . else [.] end;
+def trimstr($s): ltrimstr($s) | rtrimstr($s);
+def leaf_paths: paths(scalars);
+def IN(s): any(s == .; .);
+def IN(src; s): any(src == s; .);
+def INDEX(stream; f): reduce stream as $row ({}; .[$row | f | tostring] |= $row);
+def INDEX(f): INDEX(.[]; f);
+def cell_text($name):
+  if . == null then "" elif isstring then . elif isarray or isobject
+  then error("\(.) cannot be a cell of \($name)") else tostring end;
+def @csv:
+  if isarray
+  then map(if isstring then "\"" + (split("\"") | join("\"\"")) + "\"" else cell_text("@csv") end) | join(",")
+  else error("\(.) is not a row of @csv: an array is") end;
+def @tsv:
+  def escaped($from; $to): split($from) | join($to);
+  if isarray
+  then map(cell_text("@tsv") | escaped("\\"; "\\\\") | escaped("\t"; "\\t") | escaped("\n"; "\\n") | escaped("\r"; "\\r"))
+    | join("\t")
+  else error("\(.) is not a row of @tsv: an array is") end;
+"#;
+
+/// Why a filter or variable that jq has is not there.
+pub fn refusal(name: &str) -> Option<&'static str> {
+    REFUSED
+        .iter()
+        .find(|(refused, _)| *refused == name)
+        .map(|(_, why)| *why)
+}
+
+/// The definitions written in jq. Parsed once for the process, since they never change.
+pub fn defs() -> Vec<Def<&'static str>> {
+    static DEFS: OnceLock<Vec<Def<&'static str>>> = OnceLock::new();
+    DEFS.get_or_init(|| {
+        let more = jaq_core::load::parse(MORE, |parser| parser.defs()).unwrap_or_default();
+        jaq_core::defs()
+            .chain(jaq_std::defs())
+            .chain(jaq_json::defs())
+            .filter(|def| refusal(def.name).is_none())
+            .chain(more)
+            .collect()
+    })
+    .clone()
+}
+
+/// The filters written in Rust.
+pub fn funs<D>() -> impl Iterator<Item = Fun<D>>
+where
+    D: for<'a> DataT<V<'a> = Val>,
+    for<'a> D::Data<'a>: HasInputs<'a, Val>,
+{
+    let delete: jaq_core::native::Filter<jaq_core::RunPtr<D>> = ("delete_at", v(1), |mut cv| {
+        let path = cv.0.pop_var();
+        bome(delete_at(cv.1, path))
+    });
+    jaq_core::funs()
+        .chain(jaq_std::funs())
+        .chain(jaq_json::funs())
+        .filter(|(name, ..)| refusal(name).is_none())
+        .chain(jaq_std::input::funs().into_vec().into_iter().map(run))
+        .chain([run::<D>(delete)])
+}
+
+/// The names of all filters with the numbers of arguments that they take.
+pub fn filters() -> &'static BTreeMap<String, BTreeSet<usize>> {
+    static NAMES: OnceLock<BTreeMap<String, BTreeSet<usize>>> = OnceLock::new();
+    NAMES.get_or_init(|| {
+        let mut names: BTreeMap<String, BTreeSet<usize>> = BTreeMap::new();
+        for def in defs() {
+            names
+                .entry(def.name.to_owned())
+                .or_default()
+                .insert(def.args.len());
+        }
+        for (name, args, _) in funs::<super::Data>() {
+            names.entry(name.to_owned()).or_default().insert(args.len());
+        }
+        names.retain(|name, _| !name.ends_with('_') && name != "delete_at" && name != "cell_text");
+        names
+    })
+}
+
+/// The value without what is at the path. Unlike jaq's own `|= empty` it leaves the keys that stay in their order.
+fn delete_at(mut val: Val, path: Val) -> Result<Val, Error<Val>> {
+    let Val::Arr(path) = path else {
+        return Err(Error::typ(path, "path"));
+    };
+    let Some((last, init)) = path.split_last() else {
+        return Ok(Val::Null);
+    };
+    let mut at = &mut val;
+    for step in init {
+        at = match (at, step) {
+            (Val::Obj(object), key) => match std::rc::Rc::make_mut(object).get_mut(key) {
+                Some(inner) => inner,
+                None => return Ok(val),
+            },
+            (Val::Arr(items), index) => {
+                let items = std::rc::Rc::make_mut(items);
+                match position(index, items.len()).and_then(|index| items.get_mut(index)) {
+                    Some(inner) => inner,
+                    None => return Ok(val),
+                }
+            }
+            _ => return Ok(val),
+        };
+    }
+    match at {
+        Val::Obj(object) => {
+            std::rc::Rc::make_mut(object).shift_remove(last);
+        }
+        Val::Arr(items) => {
+            let items = std::rc::Rc::make_mut(items);
+            if let Some(index) = position(last, items.len()) {
+                items.remove(index);
+            } else if let Val::Obj(range) = last {
+                let bound = |name: &'static str, none: usize| match range.get(&Val::utf8_str(name))
+                {
+                    Some(at) => position(at, items.len()).unwrap_or(none),
+                    None => none,
+                };
+                let (start, end) = (bound("start", 0), bound("end", items.len()));
+                if start < end {
+                    items.drain(start..end);
+                }
+            }
+        }
+        _ => {}
+    }
+    Ok(val)
+}
+
+/// The place in a list that an index, perhaps counted from the end, points to.
+fn position(index: &Val, len: usize) -> Option<usize> {
+    let index = jaq_std::ValT::as_isize(index)?;
+    let index = if index < 0 {
+        len.checked_sub(index.unsigned_abs())?
+    } else {
+        index.unsigned_abs()
+    };
+    (index < len).then_some(index)
+}

@@ -1,0 +1,132 @@
+//! JSON values to jaq's and back, without losing the order of keys, integers or the last digit.
+
+use jaq_json::{Map as ValMap, Num, Val};
+use serde_json::{Map, Number, Value};
+
+/// A JSON value as jaq's. Strings are moved, not copied.
+pub fn to_val(value: Value) -> Val {
+    match value {
+        Value::Null => Val::Null,
+        Value::Bool(flag) => Val::Bool(flag),
+        Value::Number(number) => Val::Num(to_num(&number)),
+        Value::String(text) => Val::utf8_str(text),
+        Value::Array(items) => items.into_iter().map(to_val).collect(),
+        Value::Object(map) => {
+            let object: ValMap = map
+                .into_iter()
+                .map(|(key, value)| (Val::utf8_str(key), to_val(value)))
+                .collect();
+            Val::obj(object)
+        }
+    }
+}
+
+fn to_num(number: &Number) -> Num {
+    if let Some(integer) = number.as_i64() {
+        Num::from_integral(integer)
+    } else if let Some(integer) = number.as_u64() {
+        Num::from_integral(integer)
+    } else {
+        Num::Float(number.as_f64().unwrap_or(f64::NAN))
+    }
+}
+
+/// A jaq value as JSON.
+///
+/// # Errors
+/// What JSON cannot hold: NaN, infinity, bytes that are no text, keys that are no strings.
+pub fn to_value(val: Val) -> Result<Value, String> {
+    Ok(match val {
+        Val::Null => Value::Null,
+        Val::Bool(flag) => Value::Bool(flag),
+        Val::Num(number) => to_number(&number)?,
+        Val::TStr(bytes) | Val::BStr(bytes) => Value::String(to_text(*bytes)?),
+        Val::Arr(items) => {
+            let mut list = Vec::with_capacity(items.len());
+            match std::rc::Rc::try_unwrap(items) {
+                Ok(items) => {
+                    for item in items {
+                        list.push(to_value(item)?);
+                    }
+                }
+                Err(items) => {
+                    for item in items.iter() {
+                        list.push(to_value(item.clone())?);
+                    }
+                }
+            }
+            Value::Array(list)
+        }
+        Val::Obj(object) => {
+            let mut map = Map::with_capacity(object.len());
+            let mut put = |key: Val, value: Val| match key {
+                Val::TStr(bytes) | Val::BStr(bytes) => {
+                    map.insert(to_text(*bytes)?, to_value(value)?);
+                    Ok(())
+                }
+                other => Err(format!("the key {other} of an object is not a string")),
+            };
+            match std::rc::Rc::try_unwrap(object) {
+                Ok(object) => object
+                    .into_iter()
+                    .try_for_each(|(key, value)| put(key, value))?,
+                Err(object) => object
+                    .iter()
+                    .try_for_each(|(key, value)| put(key.clone(), value.clone()))?,
+            }
+            Value::Object(map)
+        }
+    })
+}
+
+fn to_text(bytes: impl Into<Vec<u8>>) -> Result<String, String> {
+    String::from_utf8(bytes.into())
+        .map_err(|_| "a string holds bytes that are not UTF-8".to_owned())
+}
+
+fn to_number(number: &Num) -> Result<Value, String> {
+    let float = |float: f64| {
+        Number::from_f64(float)
+            .map(Value::Number)
+            .ok_or_else(|| format!("{number} is not a number that JSON has"))
+    };
+    match number {
+        Num::Int(integer) => Ok(Value::from(*integer)),
+        Num::Float(value) => float(*value),
+        // Integers beyond 64 bits and decimals as written in the program: as serde_json reads them.
+        Num::BigInt(_) | Num::Dec(_) => match serde_json::from_str(&number.to_string()) {
+            Ok(value @ Value::Number(_)) => Ok(value),
+            _ => Err(format!("{number} is too large a number for JSON")),
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn keeps_what_serde_json_holds() {
+        let text = r#"{"z":1,"a":[18446744073709551615,-9223372036854775808,1.0,1e20,0.1],"m":{"k":"ä\n"},"n":null,"t":true}"#;
+        let value: Value = serde_json::from_str(text).unwrap();
+        let back = to_value(to_val(value.clone())).unwrap();
+        assert_eq!(back, value);
+        assert_eq!(back.to_string(), value.to_string());
+    }
+
+    #[test]
+    fn refuses_what_json_has_not() {
+        assert!(to_value(Val::from(f64::NAN)).is_err());
+        assert!(to_value(Val::utf8_str(vec![0xff])).is_err());
+        let odd: ValMap = [(Val::from(1usize), Val::Null)].into_iter().collect();
+        assert!(to_value(Val::obj(odd)).is_err());
+    }
+
+    proptest! {
+        #[test]
+        fn there_and_back(value in crate::expr::sample::json()) {
+            prop_assert_eq!(to_value(to_val(value.clone())).unwrap().to_string(), value.to_string());
+        }
+    }
+}

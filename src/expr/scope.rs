@@ -1,0 +1,386 @@
+//! The names that programs, templates and plain paths of a stage see, and their values, loaded when they are needed.
+//!
+//! A name is a value, a file, the files of a glob, or absent (null). A file is read and parsed once, however many
+//! expressions use it, and a plain path reads it as a stream without loading it. A dotted name such as `batch.data` is a
+//! member of another name that is loaded only when it is mentioned.
+
+mod content;
+
+use std::collections::BTreeSet;
+use std::sync::{Arc, OnceLock};
+
+use serde_json::{Map, Value};
+
+pub use content::{Format, ScopeError, parse};
+
+use super::jq::Jq;
+use super::mentions::Mentions;
+use super::place::nearest;
+use super::select::{ReadError, Select, SelectError, Step};
+use super::template::Template;
+use crate::base::source::Source;
+
+/// The names of a stage or a batch. A clone is cheap and shares what was parsed.
+#[derive(Clone, Default)]
+pub struct Scope {
+    entries: Vec<(String, Entry)>,
+}
+
+#[derive(Clone)]
+enum Entry {
+    Value(Arc<Value>),
+    File(Arc<File>),
+    Files(Arc<Vec<File>>),
+    Absent,
+}
+
+struct File {
+    source: Arc<dyn Source>,
+    format: Format,
+    parsed: OnceLock<Arc<Value>>,
+}
+
+impl File {
+    fn of((source, format): (Arc<dyn Source>, Format)) -> Self {
+        Self {
+            source,
+            format,
+            parsed: OnceLock::new(),
+        }
+    }
+
+    fn value(&self, name: &str) -> Result<Arc<Value>, ScopeError> {
+        if let Some(parsed) = self.parsed.get() {
+            return Ok(Arc::clone(parsed));
+        }
+        let parsed = Arc::new(content::parse(name, &*self.source, self.format)?);
+        Ok(Arc::clone(self.parsed.get_or_init(|| parsed)))
+    }
+}
+
+impl Scope {
+    /// A scope without names.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// A name that is a value. A name that is there already gets the new value.
+    pub fn insert_value(&mut self, name: &str, value: Value) {
+        self.insert(name, Entry::Value(Arc::new(value)));
+    }
+
+    /// A name, or the member of a name (`batch.data`), that is the content of a file.
+    pub fn insert_file(&mut self, name: &str, source: Arc<dyn Source>, format: Format) {
+        self.insert(name, Entry::File(Arc::new(File::of((source, format)))));
+    }
+
+    /// A name that is the list of the contents of files.
+    pub fn insert_files(&mut self, name: &str, files: Vec<(Arc<dyn Source>, Format)>) {
+        let files = files.into_iter().map(File::of).collect();
+        self.insert(name, Entry::Files(Arc::new(files)));
+    }
+
+    /// A name that is null: an optional input that is not there, an output of a step that was skipped.
+    pub fn absent(&mut self, name: &str) {
+        self.insert(name, Entry::Absent);
+    }
+
+    fn insert(&mut self, name: &str, entry: Entry) {
+        match self.entries.iter_mut().find(|(known, _)| known == name) {
+            Some((_, old)) => *old = entry,
+            None => self.entries.push((name.to_owned(), entry)),
+        }
+    }
+
+    fn entry(&self, name: &str) -> Option<&Entry> {
+        self.entries
+            .iter()
+            .find(|(known, _)| known == name)
+            .map(|(_, entry)| entry)
+    }
+
+    /// The names, in the order in which they were inserted: the variables of a program of this stage.
+    pub fn names(&self) -> Vec<&str> {
+        let mut names: Vec<&str> = Vec::new();
+        for (name, _) in &self.entries {
+            let name = name.split('.').next().unwrap_or(name);
+            if !names.contains(&name) {
+                names.push(name);
+            }
+        }
+        names
+    }
+
+    /// The value of a name, whole.
+    ///
+    /// # Errors
+    /// A name that is not there, a file that cannot be read, or one without content that could be shown.
+    pub fn value(&self, name: &str) -> Result<Value, ScopeError> {
+        self.part(name, None)
+    }
+
+    /// An object of those of the names that are there: dotted names give the top-level name with what is needed of it.
+    /// Files without content that could be shown are left out, since names may be mentioned without being meant.
+    ///
+    /// # Errors
+    /// A file that cannot be read.
+    pub fn value_for(&self, names: &BTreeSet<String>) -> Result<Value, ScopeError> {
+        self.object(&names.iter().cloned().collect(), false)
+    }
+
+    /// The values of names, in their order; null for a name that is not there, or not mentioned.
+    ///
+    /// # Errors
+    /// A file that cannot be read, or one without content that could be shown.
+    pub fn vars(&self, names: &[String], mentions: &Mentions) -> Result<Vec<Value>, ScopeError> {
+        names
+            .iter()
+            .map(|name| {
+                if mentions.has(name) && self.has(name) {
+                    self.part(name, mentions.keys_of(name).as_ref())
+                } else {
+                    Ok(Value::Null)
+                }
+            })
+            .collect()
+    }
+
+    /// The input of a program that sees the scope as `.`: with what it uses of it.
+    ///
+    /// # Errors
+    /// As [`Scope::vars`].
+    pub fn input_of(&self, jq: &Jq) -> Result<Value, ScopeError> {
+        if jq.takes_whole() {
+            let all = self.names().into_iter().collect();
+            return self.object(&all, false);
+        }
+        self.object(jq.roots(), true)
+    }
+
+    /// The values of a program's variables.
+    ///
+    /// # Errors
+    /// As [`Scope::vars`].
+    pub fn vars_of(&self, jq: &Jq) -> Result<Vec<Value>, ScopeError> {
+        self.vars(jq.vars(), jq.roots())
+    }
+
+    /// What a template sees.
+    ///
+    /// # Errors
+    /// As [`Scope::vars`].
+    pub fn context_of(&self, template: &Template) -> Result<Value, ScopeError> {
+        let mut context = self.object(template.mentions(), true)?;
+        // The names that are not needed stand for themselves: an error about a wrong name lists them.
+        if let Value::Object(map) = &mut context {
+            for name in self.names() {
+                if !map.contains_key(name) {
+                    map.insert(name.to_owned(), Value::Null);
+                }
+            }
+        }
+        Ok(context)
+    }
+
+    /// Whether the name is there.
+    pub fn has(&self, name: &str) -> bool {
+        self.names().contains(&name)
+    }
+
+    /// The files of a name, or of a member such as `batch.data`; none when it is a plain value or not there.
+    pub fn sources(&self, name: &str) -> Option<Vec<Arc<dyn Source>>> {
+        match self.entry(name)? {
+            Entry::File(file) => Some(vec![Arc::clone(&file.source)]),
+            Entry::Files(files) => {
+                Some(files.iter().map(|file| Arc::clone(&file.source)).collect())
+            }
+            Entry::Value(_) | Entry::Absent => None,
+        }
+    }
+
+    /// The only file of a name; none when it is a list, a plain value, absent or not there.
+    pub fn source(&self, name: &str) -> Option<Arc<dyn Source>> {
+        match self.entry(name)? {
+            Entry::File(file) => Some(Arc::clone(&file.source)),
+            _ => None,
+        }
+    }
+
+    /// Whether the name is a list of files.
+    pub fn is_list(&self, name: &str) -> bool {
+        matches!(self.entry(name), Some(Entry::Files(_)))
+    }
+
+    fn object(&self, mentions: &Mentions, strict: bool) -> Result<Value, ScopeError> {
+        let mut map = Map::new();
+        for name in self.names() {
+            if !mentions.has(name) {
+                continue;
+            }
+            match self.part(name, mentions.keys_of(name).as_ref()) {
+                Ok(value) => {
+                    map.insert(name.to_owned(), value);
+                }
+                Err(ScopeError::Binary { .. }) if !strict => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(Value::Object(map))
+    }
+
+    /// The value of a name with its members: all of them, or those in `keys`.
+    fn part(&self, name: &str, keys: Option<&BTreeSet<&str>>) -> Result<Value, ScopeError> {
+        let own = self.entry(name);
+        let mut members = self.entries.iter().filter_map(|(known, entry)| {
+            let member = known.strip_prefix(name)?.strip_prefix('.')?;
+            keys.is_none_or(|keys| keys.contains(member))
+                .then_some((known, member, entry))
+        });
+        let mut value = match own {
+            Some(entry) => load(name, entry)?,
+            None if self.has(name) => Value::Object(Map::new()),
+            None => return Err(self.unknown(name)),
+        };
+        if let Value::Object(map) = &mut value {
+            members.try_for_each(|(known, member, entry)| {
+                map.insert(member.to_owned(), load(known, entry)?);
+                Ok(())
+            })?;
+        }
+        Ok(value)
+    }
+
+    fn unknown(&self, name: &str) -> ScopeError {
+        let names = self.names();
+        ScopeError::Unknown {
+            name: name.to_owned(),
+            near: nearest(name, names.iter().copied()).map(str::to_owned),
+            has: names.into_iter().map(str::to_owned).collect(),
+        }
+    }
+
+    /// Gives every value that a plain path selects to `each`, and how many there were. Its first step is a name of the
+    /// scope. JSON, NDJSON and CSV files are read as streams; of the files of a glob, `.name[]` is each in turn.
+    ///
+    /// # Errors
+    /// A name that is not there, a file that cannot be read or does not fit, and what `each` gives.
+    pub fn select<E: From<ScopeError>>(
+        &self,
+        select: &Select,
+        each: &mut dyn FnMut(Value) -> Result<(), E>,
+    ) -> Result<u64, E> {
+        let name = select.first();
+        // A member that is a file of its own comes before the name that it belongs to.
+        if let [_, Step::Field(member), ..] = select.steps() {
+            let dotted = format!("{name}.{member}");
+            if let Some(entry) = self.entry(&dotted) {
+                return walk(&dotted, entry, &select.rest().rest(), each);
+            }
+        }
+        if let Some(entry @ (Entry::File(_) | Entry::Files(_) | Entry::Absent)) = self.entry(name) {
+            return walk(name, entry, &select.rest(), each);
+        }
+        let member = match select.steps() {
+            [_, Step::Field(member), ..] => Some(BTreeSet::from([member.as_str()])),
+            _ => None,
+        };
+        let value = self.part(name, member.as_ref())?;
+        walk(name, &Entry::Value(Arc::new(value)), &select.rest(), each)
+    }
+}
+
+fn load(name: &str, entry: &Entry) -> Result<Value, ScopeError> {
+    match entry {
+        Entry::Value(value) => Ok((**value).clone()),
+        Entry::File(file) => Ok((*file.value(name)?).clone()),
+        Entry::Files(files) => files
+            .iter()
+            .map(|file| Ok((*file.value(name)?).clone()))
+            .collect::<Result<_, _>>()
+            .map(Value::Array),
+        Entry::Absent => Ok(Value::Null),
+    }
+}
+
+fn walk<E: From<ScopeError>>(
+    name: &str,
+    entry: &Entry,
+    rest: &Select,
+    each: &mut dyn FnMut(Value) -> Result<(), E>,
+) -> Result<u64, E> {
+    let in_memory = |value: &Value, each: &mut dyn FnMut(Value) -> Result<(), E>| {
+        rest.select_value(value, &mut |value| each(value.clone()))
+            .map_err(|error| unfit(name, error))
+    };
+    match (entry, rest.steps().first()) {
+        (Entry::Absent, _) => Ok(0),
+        (Entry::Value(value), _) => in_memory(value, each),
+        (Entry::File(file), _) => stream(name, file, rest, each),
+        (Entry::Files(files), Some(Step::Each)) => {
+            let rest = rest.rest();
+            files.iter().try_fold(
+                0,
+                |count, file| Ok(count + stream(name, file, &rest, each)?),
+            )
+        }
+        (Entry::Files(_), _) => in_memory(&load(name, entry)?, each),
+    }
+}
+
+fn stream<E: From<ScopeError>>(
+    name: &str,
+    file: &File,
+    select: &Select,
+    each: &mut dyn FnMut(Value) -> Result<(), E>,
+) -> Result<u64, E> {
+    let shown = file.source.name();
+    if file.parsed.get().is_none() {
+        if file.format == Format::Json {
+            let reader = content::open(&*file.source)?;
+            return select
+                .read(reader, each)
+                .map_err(|error| unfit(&shown, error));
+        }
+        if let (Format::Ndjson | Format::Csv, Some(Step::Each)) =
+            (file.format, select.steps().first())
+        {
+            let rest = select.rest();
+            let mut count = 0;
+            content::records(&*file.source, file.format, &mut |at, record| {
+                if rest.steps().is_empty() {
+                    count += 1;
+                    return each(record);
+                }
+                let selected = rest.select_value(&record, &mut |value| each(value.clone()));
+                count +=
+                    selected.map_err(|error| unfit(&format!("{shown}: record {at}"), error))?;
+                Ok(())
+            })?;
+            return Ok(count);
+        }
+    }
+    let value = file.value(name)?;
+    select
+        .select_value(&value, &mut |value| each(value.clone()))
+        .map_err(|error| unfit(&shown, error))
+}
+
+fn unfit<E: From<ScopeError>>(file: &str, error: ReadError<E>) -> E {
+    match error {
+        ReadError::Each(error) => error,
+        ReadError::Select(SelectError::Io(message)) => ScopeError::Read {
+            file: file.to_owned(),
+            message,
+        }
+        .into(),
+        ReadError::Select(error) => ScopeError::Unfit {
+            file: file.to_owned(),
+            error: Box::new(error),
+        }
+        .into(),
+    }
+}
+
+#[cfg(test)]
+#[path = "scope/tests.rs"]
+mod tests;

@@ -1,0 +1,216 @@
+//! A plain path such as `.a.b[].c`: read from a file as a stream, with one selected value in memory at a time.
+//!
+//! It means what it means in jq, with two differences that keep data from being lost unseen: a key that is not there is an
+//! error that names it, and null where an object or a list should be gives no values.
+
+mod parse;
+mod read;
+
+use std::fmt;
+use std::io::Read;
+
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+use super::place::Place;
+
+/// A plain path.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Select(Vec<Step>);
+
+/// One step of a plain path.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum Step {
+    /// `.name`: the field of an object.
+    Field(String),
+    /// `[]`: every item of a list, or every value of an object.
+    Each,
+}
+
+/// Why a plain path could not be read, or does not fit a document.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum SelectError {
+    /// The path itself.
+    #[error("`{select}`, {place}: {message} ({hint})")]
+    Syntax {
+        /// The path.
+        select: String,
+        /// Where in it.
+        place: Place,
+        /// What is wrong.
+        message: String,
+        /// What to write.
+        hint: String,
+    },
+    /// Something else stands where an object or a list should be.
+    #[error("{} is {found}, {expected} was expected", shown(.pointer))]
+    Shape {
+        /// JSON pointer into the document.
+        pointer: String,
+        /// What is there.
+        found: &'static str,
+        /// What the path needs.
+        expected: &'static str,
+    },
+    /// An object lacks the key.
+    #[error("{} has no `{key}`", shown(.pointer))]
+    Missing {
+        /// JSON pointer of the object.
+        pointer: String,
+        /// The key.
+        key: String,
+    },
+    /// An object has the key twice: one of the values would be lost.
+    #[error("{} has `{key}` twice", shown(.pointer))]
+    Twice {
+        /// JSON pointer of the object.
+        pointer: String,
+        /// The key.
+        key: String,
+    },
+    /// The text is not JSON, or cut.
+    #[error("line {line}, column {column}: {message}")]
+    Json {
+        /// The line, from 1.
+        line: usize,
+        /// The column, from 1.
+        column: usize,
+        /// What the parser says.
+        message: String,
+    },
+    /// The file could not be read.
+    #[error("{0}")]
+    Io(String),
+}
+
+/// Why reading stopped: the document, or what was done with a value.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ReadError<E> {
+    /// The path does not fit the document, or the document cannot be read.
+    #[error("{0}")]
+    Select(#[from] SelectError),
+    /// What the function that took the values gave.
+    #[error("{0}")]
+    Each(E),
+}
+
+fn shown(pointer: &str) -> &str {
+    if pointer.is_empty() {
+        "the document"
+    } else {
+        pointer
+    }
+}
+
+impl Select {
+    /// Reads a path: `.`, `.a.b`, `.a[]`, `.a[][].b`, `."odd key"`, `.["odd key"]`.
+    ///
+    /// # Errors
+    /// Anything else that jq can, since it could not be read as a stream.
+    pub fn parse(text: &str) -> Result<Select, SelectError> {
+        parse::parse(text).map(Select)
+    }
+
+    /// A path of these steps.
+    pub fn of(steps: impl IntoIterator<Item = Step>) -> Select {
+        Select(steps.into_iter().collect())
+    }
+
+    /// The steps.
+    pub fn steps(&self) -> &[Step] {
+        &self.0
+    }
+
+    /// The name that the path begins with: of a path over the scope, the scope's name. Empty if it begins otherwise.
+    pub fn first(&self) -> &str {
+        match self.0.first() {
+            Some(Step::Field(name)) => name,
+            _ => "",
+        }
+    }
+
+    /// The path without its first step.
+    #[must_use]
+    pub fn rest(&self) -> Select {
+        Select(self.0.iter().skip(1).cloned().collect())
+    }
+
+    /// The path of the list whose items are meant: without an `[]` at the end.
+    #[must_use]
+    pub fn list(&self) -> Select {
+        let mut steps = self.0.clone();
+        if steps.last() == Some(&Step::Each) {
+            steps.pop();
+        }
+        Select(steps)
+    }
+
+    /// The path of the items of the list that it leads to: with an `[]` at the end.
+    #[must_use]
+    pub fn items(&self) -> Select {
+        let Select(mut steps) = self.list();
+        steps.push(Step::Each);
+        Select(steps)
+    }
+
+    /// Gives every selected value of a JSON document to `each`, in its order, and how many there were.
+    ///
+    /// # Errors
+    /// A document that does not fit or is not JSON, and what `each` gives.
+    pub fn read<E>(
+        &self,
+        reader: impl Read,
+        each: &mut dyn FnMut(Value) -> Result<(), E>,
+    ) -> Result<u64, ReadError<E>> {
+        read::read(&self.0, reader, each)
+    }
+
+    /// The same with the text of each value as it stands in the document: for copying values without reading them.
+    ///
+    /// # Errors
+    /// As [`Select::read`].
+    pub fn read_raw<E>(
+        &self,
+        reader: impl Read,
+        each: &mut dyn FnMut(&RawValue) -> Result<(), E>,
+    ) -> Result<u64, ReadError<E>> {
+        read::read(&self.0, reader, &mut |raw: Box<RawValue>| each(&raw))
+    }
+
+    /// Gives every selected value of a value in memory to `each`, and how many there were.
+    ///
+    /// # Errors
+    /// A value that does not fit, and what `each` gives.
+    pub fn select_value<E>(
+        &self,
+        value: &Value,
+        each: &mut dyn FnMut(&Value) -> Result<(), E>,
+    ) -> Result<u64, ReadError<E>> {
+        read::select(&self.0, value, each)
+    }
+}
+
+impl fmt::Display for Select {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if !matches!(self.0.first(), Some(Step::Field(_))) {
+            f.write_str(".")?;
+        }
+        self.0.iter().try_for_each(|step| match step {
+            Step::Each => f.write_str("[]"),
+            Step::Field(name) if parse::is_plain(name) => write!(f, ".{name}"),
+            Step::Field(name) => write!(f, ".{}", Value::from(name.as_str())),
+        })
+    }
+}
+
+impl std::str::FromStr for Select {
+    type Err = SelectError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        Self::parse(text)
+    }
+}
+
+#[cfg(test)]
+#[path = "select/tests.rs"]
+mod tests;

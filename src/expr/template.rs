@@ -1,0 +1,285 @@
+//! Templates behind one door: Jinja, by `minijinja`, over the names of the scope.
+//!
+//! A name that is not there is an error. Nothing is escaped. In a text a string is written as it is, null as nothing, and
+//! everything else as JSON. Besides Jinja's own filters there are `stem` (a file's name without folder and ending),
+//! `tojson` (not escaped for HTML; `tojson(2)` indents) and `fixed(n)` (a number with n decimals).
+
+mod engine;
+mod fault;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::OnceLock;
+
+use minijinja::Environment;
+use serde_json::Value;
+
+pub use fault::TemplateError;
+
+use super::mentions::Mentions;
+
+/// A template that was read and can be rendered many times, by many threads.
+pub struct Template {
+    name: String,
+    sources: BTreeMap<String, String>,
+    env: Environment<'static>,
+    components: OnceLock<Environment<'static>>,
+    /// The expression, if the template is one `{{ }}` and nothing else.
+    single: Option<String>,
+    mentions: Mentions,
+}
+
+impl std::fmt::Debug for Template {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Template({})", self.name)
+    }
+}
+
+/// Whether a string of a declaration is a template at all.
+pub fn is_template(text: &str) -> bool {
+    text.contains("{{") || text.contains("{%") || text.contains("{#")
+}
+
+impl Template {
+    /// Reads a template that includes nothing. `name` is its file or the key that it stands at, for messages.
+    ///
+    /// # Errors
+    /// Syntax, and an `include`.
+    pub fn compile(name: &str, source: &str) -> Result<Template, TemplateError> {
+        Self::compile_with(name, source, &|_| None)
+    }
+
+    /// Reads a template. What it includes, imports or extends, by a literal name, is asked from `load`.
+    ///
+    /// # Errors
+    /// Syntax, and an include that `load` does not know.
+    pub fn compile_with(
+        name: &str,
+        source: &str,
+        load: &dyn Fn(&str) -> Option<String>,
+    ) -> Result<Template, TemplateError> {
+        let mut sources = BTreeMap::from([(name.to_owned(), source.to_owned())]);
+        let mut open = vec![name.to_owned()];
+        while let Some(current) = open.pop() {
+            let text = sources[&current].clone();
+            for part in includes(&text) {
+                let Some(wanted) = literal(part) else {
+                    let message = format!("`{part}` is not the quoted name of a template");
+                    let hint = "what is included is an input of the stage and must be known before it runs: write {% include \"name\" %}";
+                    return Err(TemplateError::at(
+                        &current,
+                        &text,
+                        part,
+                        message,
+                        Some(hint),
+                    ));
+                };
+                if sources.contains_key(wanted) {
+                    continue;
+                }
+                let Some(loaded) = load(wanted) else {
+                    let message = format!("there is no template `{wanted}` to include");
+                    return Err(TemplateError::at(&current, &text, part, message, None));
+                };
+                sources.insert(wanted.to_owned(), loaded);
+                open.push(wanted.to_owned());
+            }
+        }
+        let source_of = |name: &str| sources.get(name).cloned();
+        let mut env = engine::texts();
+        for (name, source) in &sources {
+            env.add_template_owned(name.clone(), source.clone())
+                .map_err(|error| TemplateError::of(&error, name, &source_of, &Value::Null))?;
+        }
+        let single = single(&env, source);
+        let mentions = mentions(&env);
+        Ok(Template {
+            name: name.to_owned(),
+            sources,
+            env,
+            components: OnceLock::new(),
+            single,
+            mentions,
+        })
+    }
+
+    /// The template's name, as given.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The dotted names that it, and what it includes, may look up, such as `params.model`.
+    pub fn names(&self) -> &BTreeSet<String> {
+        self.mentions.dotted()
+    }
+
+    /// The same, as [`Mentions`].
+    pub fn mentions(&self) -> &Mentions {
+        &self.mentions
+    }
+
+    /// The names of the templates that it includes, directly or not.
+    pub fn included(&self) -> BTreeSet<String> {
+        self.sources
+            .keys()
+            .filter(|name| **name != self.name)
+            .cloned()
+            .collect()
+    }
+
+    /// Renders to a text.
+    ///
+    /// # Errors
+    /// A name that is not there, or a filter that cannot take its value.
+    pub fn render(&self, scope: &Value) -> Result<String, TemplateError> {
+        self.render_in(&self.env, scope)
+    }
+
+    /// Renders to a value: a template that is a single `{{ }}` keeps the value's type, any other gives a string.
+    ///
+    /// # Errors
+    /// As [`Template::render`].
+    pub fn render_value(&self, scope: &Value) -> Result<Value, TemplateError> {
+        let Some(expression) = &self.single else {
+            return self.render(scope).map(Value::String);
+        };
+        let wrong = |error: minijinja::Error| {
+            // The engine knows the expression only: its place is that of the whole template.
+            let mut error = TemplateError::of(&error, &self.name, &|_| None, scope);
+            error.template.clone_from(&self.name);
+            error
+        };
+        let value = self
+            .env
+            .compile_expression(expression)
+            .and_then(|expression| expression.eval(self.context(scope)))
+            .map_err(wrong)?;
+        if value.is_undefined() {
+            // Rendering says the same with the name and the place.
+            return self.render(scope).map(Value::String);
+        }
+        serde_json::to_value(&value).map_err(|error| TemplateError {
+            template: self.name.clone(),
+            place: None,
+            message: error.to_string(),
+            hint: None,
+        })
+    }
+
+    /// Renders to a path: every value becomes one safe component. A template that is a single `{{ }}` gives its value as
+    /// it is, since the value is the path; whoever uses it must check it.
+    ///
+    /// # Errors
+    /// As [`Template::render`], and null, lists and objects, which name nothing.
+    pub fn render_path(&self, scope: &Value) -> Result<String, TemplateError> {
+        if self.single.is_some() {
+            return match self.render_value(scope)? {
+                Value::String(path) => Ok(path),
+                Value::Number(number) => Ok(number.to_string()),
+                other => Err(TemplateError {
+                    template: self.name.clone(),
+                    place: None,
+                    message: format!("{other} is not a path"),
+                    hint: None,
+                }),
+            };
+        }
+        let env = self.components.get_or_init(|| {
+            let mut env = self.env.clone();
+            engine::write_components(&mut env);
+            env
+        });
+        self.render_in(env, scope)
+    }
+
+    fn render_in(
+        &self,
+        env: &Environment<'static>,
+        scope: &Value,
+    ) -> Result<String, TemplateError> {
+        env.get_template(&self.name)
+            .and_then(|template| template.render(self.context(scope)))
+            .map_err(|error| {
+                TemplateError::of(
+                    &error,
+                    &self.name,
+                    &|name| self.sources.get(name).cloned(),
+                    scope,
+                )
+            })
+    }
+
+    /// What of the scope the template may look up, as values of the engine. The rest is not copied.
+    fn context(&self, scope: &Value) -> minijinja::Value {
+        let Value::Object(names) = scope else {
+            return minijinja::Value::UNDEFINED;
+        };
+        let mentioned = names.iter().filter(|(name, _)| self.mentions.has(name));
+        minijinja::Value::from_pairs(mentioned.map(|(name, value)| {
+            let inner = match (self.mentions.keys_of(name), value) {
+                (Some(keys), Value::Object(map)) => minijinja::Value::from_pairs(
+                    map.iter()
+                        .filter(|(key, _)| keys.contains(key.as_str()))
+                        .map(|(key, value)| (key.clone(), engine::of_json(value))),
+                ),
+                _ => engine::of_json(value),
+            };
+            (name.clone(), inner)
+        }))
+    }
+}
+
+/// The names that the templates of an engine look up, without what the engine has itself.
+fn mentions(env: &Environment<'static>) -> Mentions {
+    let own: BTreeSet<&str> = env
+        .globals()
+        .map(|(name, _)| name)
+        .chain(["super", "self", "loop", "caller"])
+        .collect();
+    env.templates()
+        .flat_map(|(_, template)| template.undeclared_variables(true))
+        .filter(|dotted| !own.contains(dotted.split('.').next().unwrap_or_default()))
+        .collect()
+}
+
+/// The expression of a template that is one `{{ }}` and nothing else.
+fn single(env: &Environment<'static>, source: &str) -> Option<String> {
+    let inner = source.strip_prefix("{{")?.strip_suffix("}}")?;
+    let inner = inner.strip_prefix(['-', '+']).unwrap_or(inner);
+    let inner = inner.strip_suffix(['-', '+']).unwrap_or(inner);
+    // `{{ a }}{{ b }}` begins and ends alike, but what is between is no expression.
+    env.compile_expression(inner)
+        .is_ok()
+        .then(|| inner.to_owned())
+}
+
+/// What stands after `include`, `import`, `from` and `extends` in a template's tags.
+fn includes(source: &str) -> Vec<&str> {
+    let mut found = Vec::new();
+    for tag in source.split("{%").skip(1) {
+        let tag = tag.split("%}").next().unwrap_or(tag);
+        let tag = tag.trim_start_matches(['-', '+']).trim_start();
+        for word in ["include", "import", "from", "extends"] {
+            if let Some(rest) = tag.strip_prefix(word)
+                && rest.starts_with(|char: char| {
+                    char.is_whitespace() || matches!(char, '"' | '\'' | '[' | '(')
+                })
+            {
+                found.push(rest.trim().trim_end_matches(['-', '+']).trim_end());
+            }
+        }
+    }
+    found
+}
+
+/// The name in a literal string that a tag begins with.
+fn literal(tag: &str) -> Option<&str> {
+    let quote = tag
+        .chars()
+        .next()
+        .filter(|char| matches!(char, '"' | '\''))?;
+    tag[1..].split_once(quote).map(|(name, _)| name)
+}
+
+#[cfg(test)]
+#[path = "template/tests.rs"]
+mod tests;

@@ -1,0 +1,126 @@
+//! The template engine as every template has it: its filters and how values are written.
+
+use std::path::Path;
+use std::sync::OnceLock;
+
+use minijinja::syntax::SyntaxConfig;
+use minijinja::value::{Kwargs, Value};
+use minijinja::{AutoEscape, Environment, Error, ErrorKind, Output, State, UndefinedBehavior};
+
+use crate::expr::component::component;
+
+/// An engine that writes texts.
+pub fn texts() -> Environment<'static> {
+    static BASE: OnceLock<Environment<'static>> = OnceLock::new();
+    BASE.get_or_init(|| {
+        let mut env = Environment::new();
+        env.set_undefined_behavior(UndefinedBehavior::Strict);
+        env.set_auto_escape_callback(|_| AutoEscape::None);
+        env.set_formatter(write_text);
+        env.set_debug(true);
+        if let Ok(syntax) = SyntaxConfig::builder().keep_trailing_newline(true).build() {
+            env.set_syntax(syntax);
+        }
+        env.add_filter("stem", stem);
+        env.add_filter("tojson", tojson);
+        env.add_filter("fixed", fixed);
+        env
+    })
+    .clone()
+}
+
+/// Makes an engine write each value as one safe component of a path.
+pub fn write_components(env: &mut Environment<'static>) {
+    env.set_formatter(|out, _, value| {
+        if value.is_undefined() {
+            return Ok(());
+        }
+        let text = plain(value).ok_or_else(|| {
+            let what = if value.is_none() {
+                "null"
+            } else {
+                "a list or an object"
+            };
+            Error::new(
+                ErrorKind::InvalidOperation,
+                format!("{what} cannot be a part of a path"),
+            )
+        })?;
+        Ok(out.write_str(&component(&text))?)
+    });
+}
+
+/// A JSON value as the engine's.
+pub fn of_json(value: &serde_json::Value) -> Value {
+    use serde_json::Value as Json;
+    match value {
+        Json::Null => Value::from(()),
+        Json::Bool(flag) => Value::from(*flag),
+        Json::Number(number) => match (number.as_i64(), number.as_u64()) {
+            (Some(integer), _) => Value::from(integer),
+            (None, Some(integer)) => Value::from(integer),
+            (None, None) => Value::from(number.as_f64()),
+        },
+        Json::String(text) => Value::from(text),
+        Json::Array(items) => Value::from(items.iter().map(of_json).collect::<Vec<_>>()),
+        Json::Object(map) => {
+            Value::from_pairs(map.iter().map(|(key, value)| (key.clone(), of_json(value))))
+        }
+    }
+}
+
+/// Text as it is, numbers and booleans as in JSON. `None` for everything else.
+pub fn plain(value: &Value) -> Option<String> {
+    match value.as_str() {
+        Some(text) => Some(text.to_owned()),
+        None if value.is_number() || value.kind() == minijinja::value::ValueKind::Bool => {
+            serde_json::to_string(value).ok()
+        }
+        None => None,
+    }
+}
+
+/// Values in a text: strings as they are, null as nothing, all else as JSON.
+fn write_text(out: &mut Output<'_>, _: &mut State<'_, '_>, value: &Value) -> Result<(), Error> {
+    if let Some(text) = value.as_str() {
+        out.write_str(text)?;
+    } else if !value.is_undefined() && !value.is_none() {
+        out.write_str(&json(value, None)?)?;
+    }
+    Ok(())
+}
+
+/// `{{ "inputs/a.b.ifc" | stem }}` is `a.b`: the file's name without folder and ending.
+fn stem(path: String) -> String {
+    Path::new(&path)
+        .file_stem()
+        .map(|stem| stem.to_string_lossy().into_owned())
+        .unwrap_or_default()
+}
+
+/// JSON, not escaped for HTML; `indent` is a number of spaces.
+fn tojson(value: &Value, indent: Option<usize>, named: Kwargs) -> Result<String, Error> {
+    let indent = indent.or(named.get::<Option<usize>>("indent")?);
+    named.assert_all_used()?;
+    json(value, indent)
+}
+
+/// A number with so many decimals, without separators of thousands.
+fn fixed(value: f64, decimals: usize) -> String {
+    format!("{value:.*}", decimals.min(17))
+}
+
+fn json(value: &Value, indent: Option<usize>) -> Result<String, Error> {
+    let wrong =
+        |error: serde_json::Error| Error::new(ErrorKind::BadSerialization, error.to_string());
+    let Some(indent) = indent.filter(|spaces| *spaces > 0) else {
+        return serde_json::to_string(value).map_err(wrong);
+    };
+    let spaces = " ".repeat(indent.min(16));
+    let mut bytes = Vec::new();
+    let style = serde_json::ser::PrettyFormatter::with_indent(spaces.as_bytes());
+    let mut writer = serde_json::Serializer::with_formatter(&mut bytes, style);
+    serde::Serialize::serialize(value, &mut writer).map_err(wrong)?;
+    String::from_utf8(bytes)
+        .map_err(|error| Error::new(ErrorKind::BadSerialization, error.to_string()))
+}

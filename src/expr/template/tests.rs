@@ -1,0 +1,268 @@
+//! Tests of templates.
+
+use super::*;
+use serde_json::json;
+
+fn scope() -> Value {
+    json!({
+        "params": {"model": "inputs/a.b.ifc", "size": 50, "share": 1.0, "tags": ["x", "y"], "big": 18_446_744_073_709_551_615u64},
+        "batch": {"number": 3, "stem": "batch_3", "data": null},
+        "workspace": {"today": "2026-01-02"},
+        "evil": "../../etc/passwd",
+        "empty": ""
+    })
+}
+
+fn render(source: &str) -> String {
+    Template::compile("t", source)
+        .unwrap()
+        .render(&scope())
+        .unwrap()
+}
+
+fn fails(source: &str) -> String {
+    match Template::compile("t.md", source) {
+        Ok(template) => template.render(&scope()).unwrap_err().to_string(),
+        Err(error) => error.to_string(),
+    }
+}
+
+#[test]
+fn can_be_shared_between_threads() {
+    fn shared<T: Send + Sync>() {}
+    shared::<Template>();
+}
+
+#[test]
+fn writes_values() {
+    assert_eq!(
+        render("{{ params.model }} & {{ params.size }} {{ params.share }}\n"),
+        "inputs/a.b.ifc & 50 1.0\n"
+    );
+    assert_eq!(
+        render("{{ params.tags }}{{ batch.data }}{{ true }}{{ params.big }}"),
+        "[\"x\",\"y\"]true18446744073709551615"
+    );
+    assert_eq!(
+        render("{% for t in params.tags %}{{ loop.index }}{{ t }} {% endfor %}"),
+        "1x 2y "
+    );
+    assert_eq!(render("{{ '<a>' }}{{ '<a>' | e }}"), "<a>&lt;a&gt;");
+}
+
+#[test]
+fn has_filters() {
+    assert_eq!(render("{{ params.model | stem }}"), "a.b");
+    assert_eq!(
+        render("{{ {'b': '<&>', 'a': [1, 2.0, none]} | tojson }}"),
+        r#"{"b":"<&>","a":[1,2.0,null]}"#
+    );
+    assert_eq!(
+        render("{{ [1] | tojson(2) }}|{{ [1] | tojson(indent=1) }}"),
+        "[\n  1\n]|[\n 1\n]"
+    );
+    assert_eq!(
+        render("{{ '%.2f' | format(1234.567) }} {{ 1234.565 | fixed(1) }} {{ 2 | fixed(2) }}"),
+        "1234.57 1234.6 2.00"
+    );
+    assert_eq!(render("{{ 'a|b' | replace('|', '\\\\|') }}"), "a\\|b");
+}
+
+#[test]
+fn keeps_types() {
+    let value = |source: &str| {
+        Template::compile("t", source)
+            .unwrap()
+            .render_value(&scope())
+            .unwrap()
+    };
+    assert_eq!(value("{{ params.size }}"), json!(50));
+    assert_eq!(value("{{- params.share -}}").to_string(), "1.0");
+    assert_eq!(value("{{ params.tags }}"), json!(["x", "y"]));
+    assert_eq!(value("{{ params }}"), scope()["params"]);
+    assert_eq!(
+        value("{{ {'a': {'b': batch.data}} }}"),
+        json!({"a": {"b": null}})
+    );
+    assert_eq!(value("{{ params.size > 10 }}"), json!(true));
+    assert_eq!(value("{{ params.size }}{{ params.size }}"), json!("5050"));
+    assert_eq!(value(" {{ params.size }}"), json!(" 50"));
+    assert_eq!(value("plain"), json!("plain"));
+}
+
+#[test]
+fn makes_paths() {
+    let path = |source: &str| {
+        Template::compile("t", source)
+            .unwrap()
+            .render_path(&scope())
+    };
+    assert_eq!(
+        path("intermediate/{{ batch.stem }}_{{ batch.number }}.json").unwrap(),
+        "intermediate/batch_3_3.json"
+    );
+    assert_eq!(path("{{ params.model }}").unwrap(), "inputs/a.b.ifc");
+    assert_eq!(
+        path("out/{{ params.model }}").unwrap(),
+        "out/inputs_a.b.ifc~2ffbc9"
+    );
+    assert_eq!(
+        path("{{ evil }}/{{ empty }}").unwrap(),
+        "_._.._etc_passwd~3754d6/_~e3b0c4"
+    );
+    assert_eq!(
+        path("out/{{ params.model | stem }}.json").unwrap(),
+        "out/a.b.json"
+    );
+    let message = path("out/{{ batch.data }}").unwrap_err().to_string();
+    assert_eq!(
+        message,
+        "t, line 1, column 8: invalid operation: null cannot be a part of a path"
+    );
+    assert!(
+        path("{{ params.tags }}")
+            .unwrap_err()
+            .message
+            .ends_with("is not a path")
+    );
+}
+
+#[test]
+fn names_what_is_missing() {
+    assert_eq!(
+        fails("a\n  {{ params.modle }}"),
+        "t.md, line 2, column 6: `params.modle` is not there (did you mean `model`? `params` has `model`, `size`, `share`, `tags`, `big`)"
+    );
+    assert_eq!(
+        fails("{{ param.x }}"),
+        "t.md, line 1, column 4: `param` is not there (did you mean `params`? there are `params`, `batch`, `workspace`, `evil`, `empty`)"
+    );
+    assert_eq!(
+        fails("{{ batch.data.x }}"),
+        "t.md, line 1, column 9: `batch.data.x` is not there (`batch.data` is null)"
+    );
+    assert_eq!(
+        fails("{% for t in params.tags %}{{ t.x }}{% endfor %}"),
+        "t.md, line 1, column 30: `t.x` is not there"
+    );
+    let template = Template::compile("t", "{{ nope }}").unwrap();
+    assert!(
+        template
+            .render_value(&scope())
+            .unwrap_err()
+            .to_string()
+            .starts_with("t, line 1, column 4: `nope` is not there")
+    );
+    assert!(fails("{{ nope | upper }}").contains("`nope` is not there"));
+}
+
+#[test]
+fn says_where_the_syntax_is_wrong() {
+    assert!(
+        fails("a\n{{ $params.x }}")
+            .ends_with("(a template writes names without `$`: {{ params.x }})"),
+        "{}",
+        fails("a\n{{ $params.x }}")
+    );
+    assert!(
+        fails("{{ .params.x }}")
+            .ends_with("(a template writes names without a dot before them: {{ params.x }})")
+    );
+    assert!(
+        fails("{% if x %}").starts_with("t.md, line 1, column "),
+        "{}",
+        fails("{% if x %}")
+    );
+    assert!(
+        fails("{{ x | nope }}").contains("nope"),
+        "{}",
+        fails("{{ x | nope }}")
+    );
+}
+
+#[test]
+fn includes_by_the_loader_only() {
+    let load = |name: &str| match name {
+        "frame.md" => Some("[{{ workspace.today }}{% include 'deep.md' %}]".to_owned()),
+        "deep.md" => Some("{{ batch.nope }}".to_owned()),
+        "fine.md" => Some("{{ x }}!".to_owned()),
+        _ => None,
+    };
+    let template =
+        Template::compile_with("prompts/p.md", "{% include \"frame.md\" %}", &load).unwrap();
+    assert_eq!(
+        template.included(),
+        ["deep.md".to_owned(), "frame.md".to_owned()].into()
+    );
+    assert_eq!(
+        template.names(),
+        &["batch.nope".to_owned(), "workspace.today".to_owned()].into()
+    );
+    let error = template.render(&scope()).unwrap_err().to_string();
+    assert_eq!(
+        error,
+        "deep.md, line 1, column 4: `batch.nope` is not there (`batch` has `number`, `stem`, `data`)"
+    );
+    let template = Template::compile_with(
+        "p",
+        "{% for x in params.tags %}{%- include \"fine.md\" -%}{% endfor %}",
+        &load,
+    )
+    .unwrap();
+    assert_eq!(template.render(&scope()).unwrap(), "x!y!");
+    let error = Template::compile_with("p", "a {% include \"none.md\" %}", &load).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "p, line 1, column 14: there is no template `none.md` to include"
+    );
+    let error = Template::compile_with("p", "{% include params.x %}", &load).unwrap_err();
+    assert!(
+        error.message.contains("`params.x` is not the quoted name"),
+        "{error}"
+    );
+}
+
+#[test]
+fn knows_the_names_that_it_uses() {
+    let names = |source: &str| Template::compile("t", source).unwrap().names().clone();
+    assert_eq!(
+        names(
+            "{{ params.model | stem }}{% for e in batch.data.elements %}{{ e.x }}{{ range(3) }}{% endfor %}{% set y = env %}{{ y }}"
+        ),
+        ["batch.data.elements", "env", "params.model"]
+            .map(str::to_owned)
+            .into()
+    );
+    assert_eq!(
+        names("{{ params[key] }}"),
+        ["key", "params"].map(str::to_owned).into()
+    );
+    assert!(is_template("{{ x }}") && is_template("{# x #}") && !is_template("{x}"));
+}
+
+#[test]
+fn reads_every_sketched_template() {
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/sketches");
+    let Ok(systems) = std::fs::read_dir(&root) else {
+        eprintln!("skipped: ../shared is not here");
+        return;
+    };
+    let mut faults = Vec::new();
+    for system in systems.flatten() {
+        for folder in ["prompts", "templates"] {
+            let folder = system.path().join(folder);
+            for file in std::fs::read_dir(&folder).into_iter().flatten().flatten() {
+                let Ok(source) = std::fs::read_to_string(file.path()) else {
+                    continue;
+                };
+                let load = |name: &str| std::fs::read_to_string(folder.join(name)).ok();
+                if let Err(error) =
+                    Template::compile_with(&file.path().display().to_string(), &source, &load)
+                {
+                    faults.push(error.to_string());
+                }
+            }
+        }
+    }
+    assert_eq!(faults, Vec::<String>::new());
+}

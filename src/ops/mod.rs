@@ -1,0 +1,5 @@
+//! What Milepost can do: one function a capability. They return data and print nothing.
+
+pub mod open;
+pub mod plan;
+pub mod run;

@@ -1,0 +1,166 @@
+//! Runs a project's pipeline over a workspace.
+
+use super::open::{Opened, OpsError, Request, open, replay};
+use crate::plan::selection::{Selection, Target};
+use crate::run::engine::{self, Options, Report, StageStatus};
+use crate::run::notice::{Notice, Observer};
+use crate::run::stop::StopFlag;
+use crate::store::disk::parent;
+use crate::store::id::new_id;
+use crate::store::journal::Journal;
+use crate::store::lock::{Holder, Lock};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// What to run, as on the command line.
+#[derive(Debug, Clone, Default)]
+pub struct Wanted {
+    /// `STAGE` or `STAGE/BATCH`.
+    pub targets: Vec<String>,
+    /// The last stage.
+    pub until: Option<String>,
+    /// At most so many batches.
+    pub limit: Option<u64>,
+    /// Only batches that failed.
+    pub failed: bool,
+    /// Run in any case.
+    pub force: bool,
+    /// Go on after a failed batch.
+    pub keep_going: bool,
+    /// Batches at once, for stages that declare nothing.
+    pub jobs: Option<usize>,
+    /// How long a program gets to end after SIGTERM.
+    pub grace: Option<Duration>,
+    /// The wait after a first failed try.
+    pub backoff: Option<Duration>,
+    /// The command line, for the journal and the lock.
+    pub command: String,
+}
+
+/// The selection that a command line stands for.
+///
+/// # Errors
+/// When a stage is not declared.
+pub fn selection(opened: &Opened, wanted: &Wanted) -> Result<Selection, OpsError> {
+    let usage = |error: &dyn std::fmt::Display| OpsError::Usage(error.to_string());
+    let parse =
+        |text: &String| Target::parse(&opened.pipeline, text).map_err(|error| usage(&error));
+    let until = wanted.until.as_ref().map(parse).transpose()?;
+    Ok(Selection {
+        targets: wanted.targets.iter().map(parse).collect::<Result<_, _>>()?,
+        until: until.map(|target| target.stage),
+        limit: wanted.limit,
+        failed: wanted.failed,
+        force: wanted.force,
+        keep_going: wanted.keep_going,
+    })
+}
+
+/// Runs what is wanted.
+///
+/// # Errors
+/// When there is no project, its declarations are wrong, another run has the workspace, or the disk fails.
+pub fn run(
+    request: &Request,
+    wanted: &Wanted,
+    observer: &mut dyn Observer,
+    stop: &StopFlag,
+) -> Result<Report, OpsError> {
+    let mut opened = open(request)?;
+    let selection = selection(&opened, wanted)?;
+    let now = opened.clock.now();
+    opened.workspace.prepare(&opened.disk)?;
+    let run_id =
+        new_id(now).map_err(|error| OpsError::World(format!("no random numbers: {error}")))?;
+    let holder = Holder::this(&run_id, now, &wanted.command);
+    let layout = opened.workspace.layout.clone();
+    let (lock, _) = Lock::take(&opened.disk, &layout.lock(), &holder)?;
+    opened.workspace.make(&opened.disk, now)?;
+    import(&opened)?;
+    let today = opened.workspace.identity.today;
+    let set = opened.set.clone();
+    opened.workspace.update(&opened.disk, &set, Some(today))?;
+    opened.settings.workspace.insert(
+        "session_id".into(),
+        opened.workspace.identity.session_id.clone().into(),
+    );
+    let session = opened.workspace.identity.session_id.clone();
+    let journal = Journal::open(
+        &opened.disk,
+        &layout,
+        Arc::clone(&opened.clock),
+        &session,
+        &run_id,
+    )?;
+    if let Some(cut) = &journal.cut {
+        let what = format!(
+            "cut {} bytes of a record that was being written when the last run ended",
+            cut.bytes
+        );
+        observer.notice(Notice::Recovered { what: vec![what] });
+    }
+    let state = replay(&layout, &journal.records)?;
+    let options = Options {
+        jobs: wanted.jobs,
+        environment: usual_environment(&request.environment),
+        grace: wanted.grace.unwrap_or(Duration::from_secs(5)),
+        backoff: wanted.backoff.unwrap_or(Duration::from_secs(1)),
+    };
+    let report = engine::run(
+        opened.context(),
+        state,
+        journal.journal,
+        &selection,
+        &options,
+        &wanted.command,
+        observer,
+        stop,
+    );
+    // Only a cache: a run is not lost for it.
+    let _ = opened.cache.save(&opened.disk);
+    drop(lock);
+    Ok(report?)
+}
+
+/// Copies files that `--set` names into the workspace.
+fn import(opened: &Opened) -> Result<(), OpsError> {
+    for (place, from) in &opened.imports {
+        let to = opened.workspace.layout.at(place);
+        opened.disk.create_dir_all(parent(&to))?;
+        let beside = to.with_extension("milepost-import");
+        opened.disk.copy_file(from, &beside)?;
+        opened.disk.rename(&beside, &to)?;
+    }
+    Ok(())
+}
+
+/// What programs of steps see of the environment, beside what they declare.
+fn usual_environment(all: &BTreeMap<String, String>) -> BTreeMap<String, String> {
+    ["PATH", "HOME", "LANG"]
+        .iter()
+        .filter_map(|name| Some(((*name).to_owned(), all.get(*name)?.clone())))
+        .collect()
+}
+
+/// The exit code of a report: 0 complete, 1 a stage failed or a verdict said no, 3 partial or held, 5 altered, 130 interrupted.
+pub fn exit_code(report: &Report) -> u8 {
+    let any = |status: StageStatus| report.stages.iter().any(|stage| stage.status == status);
+    if report.interrupted {
+        130
+    } else if any(StageStatus::Altered) {
+        5
+    } else if any(StageStatus::Failed) {
+        1
+    } else if any(StageStatus::Partial) || any(StageStatus::Held) || any(StageStatus::Blocked) {
+        3
+    } else if report
+        .stages
+        .iter()
+        .any(|stage| stage.verdict == Some(false))
+    {
+        1
+    } else {
+        0
+    }
+}

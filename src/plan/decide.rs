@@ -1,0 +1,177 @@
+//! Whether a batch must run, and why: one decision for `plan`, `run` and `why`.
+
+use crate::base::digest::Digest;
+use crate::base::path::RelPath;
+use crate::model::fingerprint::{Change, Facts, changes};
+use crate::model::reason::{Condition, Reason};
+use crate::model::record::BatchRecord;
+use crate::model::state::{BatchState, Phase};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// What was found of a batch: on the disk, in the declaration, and in what is recorded.
+#[derive(Debug)]
+pub struct Found<'a> {
+    /// What is recorded.
+    pub known: Option<&'a BatchState>,
+    /// The facts recorded as shared with others of the stage.
+    pub recorded_shared: Arc<Facts>,
+    /// The facts that the stage's batches share at present.
+    pub shared: &'a Facts,
+    /// The batch's own facts at present.
+    pub own: &'a Facts,
+    /// The paths that it writes at present, as far as they can be told before it runs.
+    pub paths: &'a [RelPath],
+    /// What lies at those paths and at the recorded ones.
+    pub on_disk: &'a BTreeMap<RelPath, Digest>,
+    /// What earlier stages may still change.
+    pub pending: Vec<Condition>,
+    /// What to do about altered outputs, and whether to run in any case.
+    pub wish: Wish,
+}
+
+/// What the user or the declaration wants beside what is needed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Wish {
+    /// Only what is needed; stop at altered outputs.
+    Needed,
+    /// Only what is needed; make altered outputs again.
+    NeededAndAltered,
+    /// Run in any case.
+    Forced,
+}
+
+/// What becomes of a batch.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Decision {
+    /// It runs.
+    Will(Vec<Reason>),
+    /// What was made is there and still true.
+    Reused,
+    /// What was made is there; whether it is still valid must be looked at again.
+    Judge(Vec<Change>),
+    /// It runs if a condition comes true.
+    May(Vec<Condition>),
+    /// Somebody altered what was made: neither trusted nor overwritten.
+    Altered(Vec<Alteration>),
+}
+
+/// One file that is not as it was made.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Alteration {
+    /// The file.
+    pub path: RelPath,
+    /// What was recorded; none: nothing says who made it.
+    pub recorded: Option<Digest>,
+    /// What it is.
+    pub found: Digest,
+    /// Why the batch would have to be made again, where a pinned output stands in the way.
+    pub pinned: bool,
+}
+
+/// Decides.
+pub fn decide(found: &Found<'_>) -> Decision {
+    let record = found.known.and_then(|known| known.record.as_ref());
+    let alterations = alterations(found, record);
+    if !alterations.is_empty() && found.wish == Wish::Needed {
+        return Decision::Altered(alterations);
+    }
+    let mut reasons: Vec<Reason> = alterations
+        .into_iter()
+        .map(|altered| Reason::Altered { path: altered.path })
+        .collect();
+    if found.wish == Wish::Forced {
+        reasons.push(Reason::Forced);
+    }
+    if let Some(Phase::Failed { outcome }) = found.known.map(|known| &known.phase) {
+        reasons.push(Reason::Failed {
+            outcome: outcome.clone(),
+        });
+    }
+    let Some(record) = record else {
+        if !reasons
+            .iter()
+            .any(|reason| matches!(reason, Reason::Failed { .. }))
+        {
+            reasons.push(Reason::NeverMade);
+        }
+        return Decision::Will(reasons);
+    };
+    if let Some(input) = &record.stale {
+        reasons.push(Reason::Stale {
+            input: input.clone(),
+        });
+    }
+    if let Some(outcome) = &record.placeholder {
+        reasons.push(Reason::Failed {
+            outcome: outcome.clone(),
+        });
+    }
+    for made in &record.outputs {
+        if !found.on_disk.contains_key(&made.path) {
+            reasons.push(Reason::Deleted {
+                path: made.path.clone(),
+            });
+        }
+    }
+    let differing = changes(
+        record.all_facts(&found.recorded_shared),
+        found.shared.0.iter().chain(found.own.0.iter()),
+    );
+    let (judged, made): (Vec<_>, Vec<_>) = differing
+        .into_iter()
+        .partition(|change| change.fact.kind.is_judged());
+    reasons.extend(made.into_iter().map(Reason::Changed));
+    if reasons.is_empty() {
+        if !found.pending.is_empty() {
+            return Decision::May(found.pending.clone());
+        }
+        return if judged.is_empty() {
+            Decision::Reused
+        } else {
+            Decision::Judge(judged)
+        };
+    }
+    // A person's word holds until the batch would have to be made again: then it is their turn.
+    if record.pin.is_some() && found.wish == Wish::Needed {
+        return Decision::Altered(pinned(record, found));
+    }
+    Decision::Will(reasons)
+}
+
+fn alterations(found: &Found<'_>, record: Option<&BatchRecord>) -> Vec<Alteration> {
+    let remains = found.known.map(|known| &known.remains);
+    let mut altered = Vec::new();
+    for (path, digest) in found.on_disk {
+        let made = record.and_then(|record| record.outputs.iter().find(|made| made.path == *path));
+        let recorded = made.map(|made| made.digest);
+        let ours = remains.and_then(|remains| remains.get(path)).copied();
+        if recorded == Some(*digest) || ours == Some(*digest) {
+            continue;
+        }
+        // A path that the batch is not going to write is nobody's business here.
+        if recorded.is_none() && !found.paths.contains(path) {
+            continue;
+        }
+        altered.push(Alteration {
+            path: path.clone(),
+            recorded,
+            found: *digest,
+            pinned: false,
+        });
+    }
+    altered
+}
+
+fn pinned(record: &BatchRecord, found: &Found<'_>) -> Vec<Alteration> {
+    let there = record.outputs.iter().filter_map(|made| {
+        let digest = found.on_disk.get(&made.path)?;
+        Some(Alteration {
+            path: made.path.clone(),
+            recorded: Some(made.digest),
+            found: *digest,
+            pinned: true,
+        })
+    });
+    there.collect()
+}

@@ -1,0 +1,326 @@
+//! The fingerprint of a batch, gathered from the declaration, the settings and the files.
+
+use super::expand::{Batch, Item};
+use super::inputs::Resolved;
+use super::settings::Settings;
+use super::world::World;
+use crate::base::digest::Digest;
+use crate::base::path::FilePath;
+use crate::model::fingerprint::{FactKind, Facts};
+use crate::model::pipeline::{Asset, Pipeline};
+use crate::model::stage::{Each, EachSource, InputSource, PathTemplate, Program, Stage, Templated};
+use crate::model::step::StepKind;
+use serde_json::Value;
+use std::collections::BTreeSet;
+
+/// A fact's value is kept as it is up to this length, else as its digest.
+const SHOWN: usize = 160;
+
+/// The facts that all batches of a stage share.
+pub fn shared(stage: &Stage, pipeline: &Pipeline, settings: &Settings) -> Facts {
+    let mut facts = Facts::default();
+    for (part, value) in &stage.parts {
+        let kind = match part.as_str() {
+            "each" => continue,
+            "conserve" => FactKind::Conserve,
+            "checks" => FactKind::Check,
+            _ => FactKind::Step,
+        };
+        facts.add(kind, part.clone(), shown(value));
+    }
+    for step in &stage.steps {
+        facts.add(FactKind::Version, step.kind.name(), step.kind.version());
+        if let StepKind::Command { env, .. } = &step.kind {
+            for name in env {
+                add_env(&mut facts, name, settings);
+            }
+        }
+        if let StepKind::Agent { agent, .. } = &step.kind {
+            add_agent(&mut facts, agent, pipeline, settings);
+        }
+    }
+    for asset in made_by(stage) {
+        facts.add(FactKind::File, asset.path.as_str(), asset.digest);
+    }
+    for asset in judged_by(stage) {
+        facts.add(FactKind::Schema, asset.path.as_str(), asset.digest);
+    }
+    for program in stage.checks.iter().map(|check| &check.test) {
+        if let Some(asset) = &program.asset {
+            facts.add(FactKind::Check, asset.path.as_str(), asset.digest);
+        }
+    }
+    for name in mentions(stage) {
+        add_mention(&mut facts, &name, pipeline, settings);
+    }
+    facts
+}
+
+/// The facts that are a batch's own: what it is for, and the files that it reads.
+///
+/// # Errors
+/// When a file that it needs is not there or cannot be read.
+pub fn own(
+    stage: &Stage,
+    batch: &Batch,
+    inputs: &[Resolved],
+    world: &dyn World,
+) -> Result<Facts, String> {
+    let mut facts = Facts::default();
+    for (name, item) in &batch.items {
+        match item {
+            Item::File(file) => add_file(&mut facts, file, false, world)?,
+            Item::Value(value) => facts.add(FactKind::Item, name.clone(), shown(value)),
+        }
+    }
+    for input in inputs {
+        let optional = stage.input(&input.name).is_some_and(|input| input.optional);
+        for file in &input.files {
+            add_file(&mut facts, file, optional, world)
+                .map_err(|why| format!("input `{}`: {why}", input.name))?;
+        }
+    }
+    Ok(facts)
+}
+
+fn add_file(
+    facts: &mut Facts,
+    file: &FilePath,
+    optional: bool,
+    world: &dyn World,
+) -> Result<(), String> {
+    match world.digest(file)? {
+        Some(digest) => facts.add(FactKind::Input, file.to_string(), digest),
+        None if optional => facts.add(FactKind::Input, file.to_string(), "absent"),
+        None => return Err(format!("`{file}` is not there")),
+    }
+    Ok(())
+}
+
+fn shown(value: &Value) -> String {
+    let text = value.to_string();
+    if text.len() <= SHOWN {
+        text
+    } else {
+        Digest::of(text).to_string()
+    }
+}
+
+fn add_env(facts: &mut Facts, name: &str, settings: &Settings) {
+    // A value may be a secret: only its digest is kept.
+    let value = settings
+        .env
+        .get(name)
+        .map_or("unset".to_owned(), |value| Digest::of(value).to_string());
+    facts.add(FactKind::Env, name, value);
+}
+
+fn add_agent(facts: &mut Facts, name: &str, pipeline: &Pipeline, settings: &Settings) {
+    let value = settings
+        .agent(pipeline, name)
+        .map_or("unknown".to_owned(), |agent| agent.digest().to_string());
+    facts.add(FactKind::Agent, name, value);
+}
+
+fn add_mention(facts: &mut Facts, name: &str, pipeline: &Pipeline, settings: &Settings) {
+    let (root, field) = name
+        .split_once('.')
+        .map_or((name, None), |(root, rest)| (root, rest.split('.').next()));
+    match (root, field) {
+        ("params", Some(param)) => {
+            facts.add(
+                FactKind::Param,
+                param,
+                settings.params.get(param).map_or("unset".to_owned(), shown),
+            );
+        }
+        ("params", None) => {
+            for (param, value) in &settings.params {
+                facts.add(FactKind::Param, param.clone(), shown(value));
+            }
+        }
+        ("env", Some(variable)) => add_env(facts, variable, settings),
+        ("env", None) => {
+            for variable in settings.env.keys() {
+                add_env(facts, variable, settings);
+            }
+        }
+        ("workspace", Some(field)) => {
+            facts.add(
+                FactKind::Workspace,
+                field,
+                settings
+                    .workspace
+                    .get(field)
+                    .map_or("unset".to_owned(), shown),
+            );
+        }
+        ("workspace", None) => {
+            facts.add(
+                FactKind::Workspace,
+                "all",
+                shown(&Value::Object(settings.workspace.clone())),
+            );
+        }
+        ("agents", Some(agent)) => add_agent(facts, agent, pipeline, settings),
+        ("agents", None) => {
+            for agent in pipeline.agents.keys() {
+                add_agent(facts, agent, pipeline, settings);
+            }
+        }
+        ("milepost", _) => facts.add(FactKind::Version, "milepost", &settings.version),
+        _ => {}
+    }
+}
+
+/// Files of the project that say how outputs are made. A prompt is one only for agents that read it: rules do not.
+fn made_by(stage: &Stage) -> Vec<&Asset> {
+    let mut found: Vec<&Asset> = programs(stage)
+        .into_iter()
+        .filter_map(|program| program.asset.as_ref())
+        .collect();
+    for step in &stage.steps {
+        match &step.kind {
+            StepKind::Render { template } => {
+                found.push(&template.asset);
+                found.extend(&template.included);
+            }
+            StepKind::Xlsx { workbook } => found.push(workbook),
+            _ => {}
+        }
+    }
+    found
+}
+
+fn judged_by(stage: &Stage) -> Vec<&Asset> {
+    let outputs = stage
+        .outputs
+        .iter()
+        .filter_map(|output| output.schema.as_ref());
+    let inputs = stage
+        .inputs
+        .iter()
+        .filter_map(|input| input.schema.as_ref());
+    let answers = stage.steps.iter().filter_map(|step| match &step.kind {
+        StepKind::Agent { schema, .. } => schema.as_ref(),
+        _ => None,
+    });
+    outputs.chain(inputs).chain(answers).collect()
+}
+
+/// The programs that outputs depend on: all but those that only judge.
+fn programs(stage: &Stage) -> Vec<&Program> {
+    let mut found: Vec<&Program> = Vec::new();
+    for each in &stage.each {
+        if let EachSource::From { select, .. } = &each.source {
+            found.push(select);
+        }
+    }
+    for input in &stage.inputs {
+        if let InputSource::From { select, .. } = &input.source {
+            found.push(select);
+        }
+    }
+    for step in &stage.steps {
+        found.extend(&step.when);
+        match &step.kind {
+            StepKind::Agent { result, .. } => found.extend(result),
+            StepKind::Jq { program, .. } => found.push(program),
+            StepKind::Split { question, .. } => found.extend(question),
+            StepKind::Merge { key, .. } => found.push(key),
+            _ => {}
+        }
+    }
+    found.extend(&stage.policy.placeholder);
+    found
+}
+
+/// Every name, dotted, that the templates and programs of a stage mention.
+fn mentions(stage: &Stage) -> BTreeSet<String> {
+    let mut names = BTreeSet::new();
+    for program in programs(stage) {
+        names.extend(program.jq.mentions().dotted().iter().cloned());
+    }
+    for check in &stage.checks {
+        names.extend(check.test.jq.mentions().dotted().iter().cloned());
+    }
+    for Each { source, .. } in &stage.each {
+        match source {
+            EachSource::Path(path) | EachSource::From { file: path, .. } => {
+                add_path(&mut names, path)
+            }
+            EachSource::Count(count) => add_templated(&mut names, count),
+            EachSource::Values(_) => {}
+        }
+    }
+    for input in &stage.inputs {
+        match &input.source {
+            InputSource::Path(path) | InputSource::From { file: path, .. } => {
+                add_path(&mut names, path)
+            }
+        }
+    }
+    for path in stage
+        .outputs
+        .iter()
+        .map(|output| &output.path)
+        .chain(&stage.marker)
+    {
+        add_path(&mut names, path);
+    }
+    for step in &stage.steps {
+        match &step.kind {
+            StepKind::Command { arguments, .. } => {
+                for argument in arguments {
+                    names.extend(argument.template.names().iter().cloned());
+                }
+            }
+            StepKind::Render { template } => {
+                names.extend(template.template.names().iter().cloned())
+            }
+            StepKind::Split {
+                size, max_elements, ..
+            } => {
+                add_templated(&mut names, size);
+                add_templated(&mut names, max_elements);
+            }
+            StepKind::Xlsx { workbook } => names.extend(words(&workbook.text)),
+            _ => {}
+        }
+    }
+    names
+}
+
+/// A workbook's programs are compiled by its step; what they mention is read off the text, which can only be too much.
+fn words(text: &str) -> BTreeSet<String> {
+    let mut names = BTreeSet::new();
+    for root in ["params", "env", "workspace", "agents", "milepost"] {
+        for (at, _) in text.match_indices(root) {
+            let rest = &text[at + root.len()..];
+            let field: String = rest
+                .strip_prefix('.')
+                .map(|rest| {
+                    rest.chars()
+                        .take_while(|c| c.is_alphanumeric() || *c == '_')
+                        .collect()
+                })
+                .unwrap_or_default();
+            names.insert(if field.is_empty() {
+                root.to_owned()
+            } else {
+                format!("{root}.{field}")
+            });
+        }
+    }
+    names
+}
+
+fn add_path(names: &mut BTreeSet<String>, path: &PathTemplate) {
+    names.extend(path.template.names().iter().cloned());
+}
+
+fn add_templated<T>(names: &mut BTreeSet<String>, value: &Templated<T>) {
+    if let Templated::Template(template) = value {
+        names.extend(template.names().iter().cloned());
+    }
+}

@@ -1,0 +1,121 @@
+//! The files that each input of a batch stands for.
+
+use super::expand::glob;
+use super::paths;
+use super::world::World;
+use crate::base::glob::is_pattern;
+use crate::base::path::{FilePath, RelPath, Root};
+use crate::expr::scope::Format;
+use crate::model::stage::{Input, InputSource, Stage};
+use crate::model::state::State;
+use serde_json::{Map, Value};
+
+/// The files of one input.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Resolved {
+    /// The input's name.
+    pub name: String,
+    /// Its files; none when it is optional and absent.
+    pub files: Vec<FilePath>,
+    /// Whether it is a list, however many files there are.
+    pub many: bool,
+}
+
+/// The files of all inputs of a batch. `scope` has the batch's items and the names that every scope has.
+///
+/// # Errors
+/// When a path cannot be rendered, leaves its folder, or a glob over what people put there matches nothing. Whether a plain
+/// file is there is found when its digest is taken.
+pub fn resolve(
+    stage: &Stage,
+    scope: &Map<String, Value>,
+    state: &State,
+    world: &dyn World,
+    written: &dyn Fn(&str) -> bool,
+) -> Result<Vec<Resolved>, String> {
+    let value = Value::Object(scope.clone());
+    stage
+        .inputs
+        .iter()
+        .map(|input| {
+            one(input, scope, &value, state, world, written)
+                .map_err(|why| format!("input `{}`: {why}", input.name))
+        })
+        .collect()
+}
+
+fn one(
+    input: &Input,
+    scope: &Map<String, Value>,
+    value: &Value,
+    state: &State,
+    world: &dyn World,
+    written: &dyn Fn(&str) -> bool,
+) -> Result<Resolved, String> {
+    let name = input.name.clone();
+    match &input.source {
+        InputSource::Path(path) => {
+            let place = paths::render(path, value)?;
+            if !is_pattern(place.path.as_str()) {
+                return Ok(Resolved {
+                    name,
+                    files: vec![place],
+                    many: false,
+                });
+            }
+            let found = glob(&place, state, world, written);
+            let files = if input.optional {
+                found.unwrap_or_default()
+            } else {
+                found?
+            };
+            Ok(Resolved {
+                name,
+                files,
+                many: true,
+            })
+        }
+        InputSource::From {
+            file,
+            select,
+            base,
+            whole,
+        } => {
+            let file = paths::render(file, value)?;
+            let content = world.content(&file, Format::of_path(file.path.as_str()))?;
+            let names = select
+                .all(content, scope)
+                .map_err(|error| error.to_string())?;
+            let many = names.len() != 1;
+            let files = names
+                .iter()
+                .map(|name| match name {
+                    Value::String(text) => confined(text, base, *whole),
+                    other => Err(format!(
+                        "`select` gave {other}: the name of a file was expected"
+                    )),
+                })
+                .collect::<Result<_, String>>()?;
+            Ok(Resolved { name, files, many })
+        }
+    }
+}
+
+/// A file that another file names: it stays in the folder that confines it.
+fn confined(text: &str, base: &FilePath, whole: bool) -> Result<FilePath, String> {
+    let path = if whole {
+        RelPath::parse(text)
+    } else {
+        RelPath::parse(text).and_then(|_| base.path.join(text))
+    };
+    path.map(|path| FilePath {
+        root: base.root,
+        path,
+    })
+    .map_err(|error| error.to_string())
+}
+
+/// Whether a path lies in the workspace.
+pub fn is_in_workspace(file: &FilePath) -> bool {
+    file.root == Root::Workspace
+}

@@ -1,0 +1,12 @@
+//! Decides: which batches there are, which must run and why. Pure.
+
+pub mod decide;
+pub mod expand;
+pub mod facts;
+pub mod inputs;
+pub mod lineage;
+pub mod machine;
+pub mod paths;
+pub mod selection;
+pub mod settings;
+pub mod world;

@@ -1,0 +1,85 @@
+//! What of a pipeline a run is asked to do.
+
+use crate::model::pipeline::Pipeline;
+use crate::model::stage::Stage;
+
+/// What of a pipeline to run.
+#[derive(Debug, Clone, Default)]
+pub struct Selection {
+    /// `STAGE` or `STAGE/BATCH`; empty: all.
+    pub targets: Vec<Target>,
+    /// The last stage to run.
+    pub until: Option<String>,
+    /// At most so many batches are run, over all stages.
+    pub limit: Option<u64>,
+    /// Only batches that failed when they were last tried.
+    pub failed: bool,
+    /// Run what is selected even when it is done and still true.
+    pub force: bool,
+    /// Go on after a failed batch.
+    pub keep_going: bool,
+}
+
+/// A stage, or one batch of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Target {
+    /// The stage's name.
+    pub stage: String,
+    /// The batch's key.
+    pub batch: Option<String>,
+}
+
+/// A name that no stage has.
+#[derive(Debug, thiserror::Error)]
+#[error("there is no stage `{name}`; this project has {known}")]
+pub struct NoSuchStage {
+    name: String,
+    known: String,
+}
+
+impl Target {
+    /// Reads `STAGE` or `STAGE/BATCH`; a stage may be given by its number.
+    ///
+    /// # Errors
+    /// When no stage has that name.
+    pub fn parse(pipeline: &Pipeline, text: &str) -> Result<Self, NoSuchStage> {
+        let (name, batch) = match text.split_once('/') {
+            Some((name, batch)) => (name, Some(batch.to_owned())),
+            None => (text, None),
+        };
+        let stage = pipeline.stage(name).ok_or_else(|| NoSuchStage {
+            name: name.to_owned(),
+            known: pipeline
+                .stages
+                .iter()
+                .map(|stage| stage.name.as_str())
+                .collect::<Vec<_>>()
+                .join(", "),
+        })?;
+        Ok(Self {
+            stage: stage.name.clone(),
+            batch,
+        })
+    }
+}
+
+impl Selection {
+    /// Whether the stage is to be run at all.
+    pub fn wants_stage(&self, pipeline: &Pipeline, stage: &Stage) -> bool {
+        let named =
+            self.targets.is_empty() || self.targets.iter().any(|target| target.stage == stage.name);
+        let last = self.until.as_deref().and_then(|name| pipeline.stage(name));
+        named && last.is_none_or(|last| stage.number <= last.number)
+    }
+
+    /// Whether the batch is among those named.
+    pub fn wants_batch(&self, stage: &str, batch: &str) -> bool {
+        let mut of_stage = self
+            .targets
+            .iter()
+            .filter(|target| target.stage == stage)
+            .peekable();
+        of_stage.peek().is_none()
+            || of_stage.any(|target| target.batch.as_deref().is_none_or(|wanted| wanted == batch))
+    }
+}

@@ -1,0 +1,47 @@
+//! The values that a run goes by: parameters, environment, workspace, and which agent answers for which.
+
+use crate::model::pipeline::{Agent, Pipeline};
+use serde_json::{Map, Value, json};
+use std::collections::BTreeMap;
+
+/// What scopes hold beside a stage's own names.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// Parameters with their values.
+    pub params: Map<String, Value>,
+    /// Declared environment variables with their values.
+    pub env: BTreeMap<String, String>,
+    /// `name`, `today`, `slug`, `session_id`.
+    pub workspace: Map<String, Value>,
+    /// `--agent NAME=OTHER`.
+    pub agents: BTreeMap<String, String>,
+    /// The version of Milepost.
+    pub version: String,
+}
+
+impl Settings {
+    /// The agent that answers under this name, after replacements.
+    pub fn agent<'a>(&self, pipeline: &'a Pipeline, name: &str) -> Option<&'a Agent> {
+        let name = self.agents.get(name).map_or(name, String::as_str);
+        pipeline.agents.get(name)
+    }
+
+    /// The names that every scope has, without `paths` and `digests`, which differ by batch.
+    pub fn scope(&self, pipeline: &Pipeline) -> Map<String, Value> {
+        let agents: Map<String, Value> = pipeline
+            .agents
+            .keys()
+            .filter_map(|name| {
+                let agent = self.agent(pipeline, name)?;
+                Some((name.clone(), Value::from(agent.describe())))
+            })
+            .collect();
+        let mut scope = Map::new();
+        scope.insert("params".into(), Value::Object(self.params.clone()));
+        scope.insert("env".into(), json!(self.env));
+        scope.insert("workspace".into(), Value::Object(self.workspace.clone()));
+        scope.insert("agents".into(), Value::Object(agents));
+        scope.insert("milepost".into(), json!({ "version": self.version }));
+        scope
+    }
+}

@@ -1,0 +1,177 @@
+//! Commits finished batches in groups: flush the data, record, rename into place, flush the folders, say so.
+
+use super::attempt::{Produced, batch_name};
+use super::engine::RunError;
+use super::keeper::Keeper;
+use super::survey::{Survey, Surveyed};
+use crate::base::digest::Digest;
+use crate::base::path::{FilePath, RelPath};
+use crate::model::event::{Event, EventType, Publish};
+use crate::model::record::BatchRecord;
+use crate::model::stage::Stage;
+use crate::plan::world::World;
+use crate::store::publish;
+use crate::store::scratch::Scratch;
+use std::time::Duration;
+
+/// A batch that is made and waits to be committed.
+pub struct Finished {
+    /// Its place in the survey.
+    pub index: usize,
+    /// What was made.
+    pub produced: Produced,
+    /// Where it lies.
+    pub scratch: Scratch,
+    /// Tries that it took.
+    pub attempts: u32,
+    /// How long the last try took.
+    pub took: Duration,
+}
+
+/// Commits a group. On return every file of it is in place and durable.
+///
+/// # Errors
+/// When the disk fails; what was recorded by then is put in order by the next run.
+pub fn commit(
+    keeper: &mut Keeper<'_>,
+    stage: &Stage,
+    survey: &Survey,
+    group: Vec<Finished>,
+) -> Result<(), RunError> {
+    if group.is_empty() {
+        return Ok(());
+    }
+    let ctx = keeper.ctx;
+    let places: Vec<_> = group
+        .iter()
+        .flat_map(|finished| {
+            finished
+                .produced
+                .files
+                .iter()
+                .map(|(_, scratch)| scratch.clone())
+        })
+        .collect();
+    publish::flush_group(ctx.disk, ctx.layout, &places)?;
+    let mut renames = Vec::new();
+    let mut scratches = Vec::new();
+    for finished in group {
+        let found = &survey.batches[finished.index];
+        let files = publishes(keeper, stage, found, &finished.produced)?;
+        let record = record(keeper, survey, found, &finished);
+        let name = batch_name(&stage.name, &found.batch.key);
+        let refs = record
+            .outputs
+            .iter()
+            .take(100)
+            .map(|made| made.path.to_string())
+            .collect();
+        let summary = match (&record.placeholder, record.elements) {
+            (Some(outcome), _) => format!("{name} has a placeholder: {outcome}"),
+            (None, Some(elements)) => format!(
+                "{name} is made: {elements} elements, {} files",
+                record.outputs.len()
+            ),
+            (None, None) => format!("{name} is made: {} files", record.outputs.len()),
+        };
+        let event = Event::Published {
+            stage: stage.name.clone(),
+            record: Box::new(record),
+            files: files.clone(),
+        };
+        keeper.record(EventType::Complete, agent(stage), event, summary, refs)?;
+        renames.extend(files);
+        scratches.push(finished.scratch);
+    }
+    // From here on the batches are finished: a crash is put right from the records.
+    keeper.flush()?;
+    publish::rename_into_place(ctx.disk, ctx.layout, &renames)?;
+    keeper.record(
+        EventType::Complete,
+        "milepost",
+        Event::Barrier,
+        "everything published is in place",
+        Vec::new(),
+    )?;
+    for scratch in scratches {
+        scratch.remove()?;
+    }
+    Ok(())
+}
+
+/// Who acts in a stage's records: the role of its last step that has one, else the stage.
+pub fn agent(stage: &Stage) -> &str {
+    stage
+        .steps
+        .iter()
+        .rev()
+        .find_map(|step| step.role.as_deref())
+        .unwrap_or(&stage.name)
+}
+
+fn publishes(
+    keeper: &Keeper<'_>,
+    stage: &Stage,
+    found: &Surveyed,
+    produced: &Produced,
+) -> Result<Vec<Publish>, RunError> {
+    let known = keeper
+        .state
+        .stages
+        .get(&stage.name)
+        .and_then(|known| known.batches.get(&found.batch.key));
+    let ours = |path: &RelPath, digest: Digest| {
+        known.is_some_and(|known| {
+            let recorded = known.record.iter().flat_map(|record| &record.outputs);
+            let mut recorded = recorded
+                .filter(|made| made.path == *path)
+                .map(|made| made.digest);
+            recorded.any(|made| made == digest) || known.remains.get(path) == Some(&digest)
+        })
+    };
+    let mut files = Vec::with_capacity(produced.files.len());
+    for (made, scratch) in &produced.files {
+        let old = keeper
+            .ctx
+            .digest(&FilePath::workspace(made.path.clone()))
+            .map_err(RunError::World)?;
+        let foreign = old.is_some_and(|old| !ours(&made.path, old));
+        let quarantine = foreign.then(|| keeper.aside("altered", &made.path));
+        files.push(Publish {
+            scratch: scratch.clone(),
+            path: made.path.clone(),
+            old,
+            new: made.digest,
+            quarantine,
+        });
+    }
+    Ok(files)
+}
+
+fn record(
+    keeper: &Keeper<'_>,
+    survey: &Survey,
+    found: &Surveyed,
+    finished: &Finished,
+) -> BatchRecord {
+    let produced = &finished.produced;
+    BatchRecord {
+        key: found.batch.key.clone(),
+        shared: survey.shared_id.clone(),
+        facts: found.own.clone(),
+        outputs: produced
+            .files
+            .iter()
+            .map(|(made, _)| made.clone())
+            .collect(),
+        elements: produced.elements,
+        summary: produced.summary.clone(),
+        verdict: produced.verdict,
+        placeholder: produced.placeholder.clone(),
+        pin: None,
+        stale: produced.stale.clone(),
+        attempts: finished.attempts,
+        duration_ms: u64::try_from(finished.took.as_millis()).unwrap_or(u64::MAX),
+        run: keeper.run_id().to_owned(),
+    }
+}

@@ -1,0 +1,33 @@
+//! What every part of a run needs: the declarations, the settings, the disk, the clock.
+
+use crate::base::clock::Clock;
+use crate::base::path::RelPath;
+use crate::model::pipeline::Pipeline;
+use crate::plan::settings::Settings;
+use crate::store::disk::Disk;
+use crate::store::files::Files;
+use crate::store::layout::Layout;
+use crate::store::statcache::StatCache;
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+/// What every part of a run needs.
+#[derive(Clone, Copy)]
+pub struct Context<'a> {
+    /// The declarations.
+    pub pipeline: &'a Pipeline,
+    /// The values that the run goes by.
+    pub settings: &'a Settings,
+    /// Reading, confined to the project and the workspace.
+    pub files: &'a Files,
+    /// Where things lie in the workspace.
+    pub layout: &'a Layout,
+    /// The one writer.
+    pub disk: &'a Disk,
+    /// The time of day.
+    pub clock: &'a dyn Clock,
+    /// Digests of files that have not changed since they were last read.
+    pub cache: &'a StatCache,
+    /// Files from outside that are to be copied into the workspace, by where they go: a plan takes them as if they were there.
+    pub imports: &'a BTreeMap<RelPath, PathBuf>,
+}

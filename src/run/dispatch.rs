@@ -1,0 +1,615 @@
+//! Runs the batches of a stage: hands them to threads, hears what comes of them, commits in groups.
+
+use super::attempt::{Bench, Try, batch_name, run};
+use super::commit::{Finished, agent, commit};
+use super::engine::RunError;
+use super::keeper::Keeper;
+use super::notice::{Notice, Observer};
+use super::survey::Survey;
+use crate::base::path::RelPath;
+use crate::model::event::{Child, Event, EventType};
+use crate::model::outcome::{Outcome, OutcomeKind};
+use crate::model::policy::{MaxFailures, OnFailure};
+use crate::model::stage::Stage;
+use crate::plan::expand::Item;
+use crate::steps::command::{Started, Stop};
+use crate::steps::work::Watcher;
+use crate::store::quarantine;
+use crate::store::scratch::Scratch;
+use serde_json::Value;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+/// A group is closed at this age, or when it has so many batches, or when nothing runs.
+const GROUP_AGE: Duration = Duration::from_millis(200);
+const GROUP_SIZE: usize = 1000;
+
+/// How many at once.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum AtOnce {
+    /// Batches.
+    Batches(usize),
+    /// Values of one `each` name; of each value, all its batches.
+    Values(String, usize),
+}
+
+/// What to run of a stage, and how.
+pub struct Order<'a> {
+    /// Positions in the survey, in order.
+    pub indices: Vec<usize>,
+    /// How many at once.
+    pub at_once: AtOnce,
+    /// Go on after a failed batch, whatever the stage says.
+    pub keep_going: bool,
+    /// The time that the stage has.
+    pub left: Option<Duration>,
+    /// The files that a batch made last time, by output, for batches that were made.
+    pub previous: &'a (dyn Fn(&str) -> BTreeMap<String, RelPath> + Sync),
+}
+
+/// What came of it.
+#[derive(Debug, Default)]
+pub struct Dispatched {
+    /// Batches that were made.
+    pub ran: u64,
+    /// Batches that have a placeholder.
+    pub placeholders: u64,
+    /// Batches that failed, with how.
+    pub failed: Vec<(String, Outcome)>,
+    /// Batches that were not tried, because another failed or the run was stopped.
+    pub left: u64,
+    /// Whether the run was stopped.
+    pub stopped: bool,
+}
+
+enum Message {
+    Begun {
+        index: usize,
+    },
+    Started {
+        index: usize,
+        child: Started,
+        token: String,
+    },
+    Again {
+        index: usize,
+        failed: u32,
+        outcome: Outcome,
+        wait: Duration,
+    },
+    Done {
+        index: usize,
+        tried: Box<Try>,
+        took: Duration,
+    },
+}
+
+/// Tells the dispatcher what a worker's attempt does.
+struct Telling<'a> {
+    index: usize,
+    token: String,
+    sender: &'a Sender<Message>,
+}
+
+impl Watcher for Telling<'_> {
+    fn started(&self, child: &Started) {
+        let message = Message::Started {
+            index: self.index,
+            child: child.clone(),
+            token: self.token.clone(),
+        };
+        // The dispatcher outlives its workers; should it be gone, there is nobody to tell.
+        let _ = self.sender.send(message);
+    }
+
+    fn trying_again(&self, failed: u32, outcome: &Outcome, wait: Duration) {
+        let message = Message::Again {
+            index: self.index,
+            failed,
+            outcome: outcome.clone(),
+            wait,
+        };
+        let _ = self.sender.send(message);
+    }
+}
+
+/// Batches that wait for a thread.
+struct Queue {
+    waiting: VecDeque<usize>,
+    active: Vec<usize>,
+    closed: bool,
+}
+
+/// Runs batches of a stage.
+///
+/// # Errors
+/// When the disk fails or the journal cannot be written: an error is our own inability to go on.
+pub fn dispatch(
+    keeper: &mut Keeper<'_>,
+    bench: &Bench<'_>,
+    survey: &Survey,
+    order: &Order<'_>,
+    observer: &mut dyn Observer,
+    progress: &mut dyn FnMut(&Keeper<'_>, &BTreeSet<u64>) -> Result<(), RunError>,
+) -> Result<Dispatched, RunError> {
+    let workers = match &order.at_once {
+        AtOnce::Batches(count) => *count,
+        AtOnce::Values(..) => 64,
+    };
+    let workers = workers.clamp(1, order.indices.len().max(1));
+    let queue = Mutex::new(Queue {
+        waiting: order.indices.iter().copied().collect(),
+        active: Vec::new(),
+        closed: false,
+    });
+    let ready = std::sync::Condvar::new();
+    let (sender, receiver) = channel();
+    std::thread::scope(|threads| {
+        for _ in 0..workers {
+            let sender = sender.clone();
+            let (queue, ready) = (&queue, &ready);
+            threads.spawn(move || work(bench, survey, order, queue, ready, &sender));
+        }
+        drop(sender);
+        let mut hearing = Hearing {
+            keeper,
+            stage: bench.stage,
+            survey,
+            order,
+            observer,
+            queue: &queue,
+            ready: &ready,
+            stop: bench.stop,
+            group: Vec::new(),
+            tries: BTreeMap::new(),
+            running: BTreeSet::new(),
+            done: Dispatched::default(),
+        };
+        let heard = hearing.hear(&receiver, progress);
+        // On an error, too, the workers must end before the scope does.
+        close(&queue, &ready);
+        heard?;
+        let mut done = hearing.done;
+        done.left = queue
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .waiting
+            .len() as u64;
+        Ok(done)
+    })
+}
+
+fn close(queue: &Mutex<Queue>, ready: &std::sync::Condvar) {
+    queue.lock().unwrap_or_else(PoisonError::into_inner).closed = true;
+    ready.notify_all();
+}
+
+/// A worker: takes one batch after another.
+fn work(
+    bench: &Bench<'_>,
+    survey: &Survey,
+    order: &Order<'_>,
+    queue: &Mutex<Queue>,
+    ready: &std::sync::Condvar,
+    sender: &Sender<Message>,
+) {
+    while let Some(index) = next(bench, survey, order, queue, ready) {
+        if sender.send(Message::Begun { index }).is_err() {
+            return;
+        }
+        let found = &survey.batches[index];
+        let begun = crate::store::clock::Stopwatch::start();
+        let token = format!("{}/{}/{}", bench.run_id, bench.stage.name, found.batch.key);
+        let telling = Telling {
+            index,
+            token,
+            sender,
+        };
+        let previous = (order.previous)(&found.batch.key);
+        let tried = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+            run(bench, found, index as u64 + 1, &telling, &previous)
+        }));
+        let tried = tried.unwrap_or_else(|_| Try {
+            result: Err(Outcome::new(
+                OutcomeKind::Parse,
+                "a step broke down: this is a defect of Milepost, please report it",
+            )),
+            scratch: None,
+            log: None,
+        });
+        let gone = sender
+            .send(Message::Done {
+                index,
+                tried: Box::new(tried),
+                took: begun.elapsed(),
+            })
+            .is_err();
+        let mut queue = queue.lock().unwrap_or_else(PoisonError::into_inner);
+        queue.active.retain(|&active| active != index);
+        drop(queue);
+        ready.notify_all();
+        if gone {
+            return;
+        }
+    }
+}
+
+/// The next batch that may run, waiting for one if need be; none when all are given out.
+fn next(
+    bench: &Bench<'_>,
+    survey: &Survey,
+    order: &Order<'_>,
+    queue: &Mutex<Queue>,
+    ready: &std::sync::Condvar,
+) -> Option<usize> {
+    let mut state = queue.lock().unwrap_or_else(PoisonError::into_inner);
+    loop {
+        if state.closed || state.waiting.is_empty() || bench.stop.stopping() {
+            return None;
+        }
+        let place = match &order.at_once {
+            AtOnce::Batches(_) => Some(0),
+            AtOnce::Values(name, most) => {
+                let value = |index: usize| value_of(survey, index, name);
+                let active: BTreeSet<String> =
+                    state.active.iter().map(|&index| value(index)).collect();
+                state
+                    .waiting
+                    .iter()
+                    .position(|&index| active.contains(&value(index)) || active.len() < *most)
+            }
+        };
+        if let Some(index) = place.and_then(|place| state.waiting.remove(place)) {
+            state.active.push(index);
+            return Some(index);
+        }
+        state = ready.wait(state).unwrap_or_else(PoisonError::into_inner);
+    }
+}
+
+fn value_of(survey: &Survey, index: usize, name: &str) -> String {
+    let items = &survey.batches[index].batch.items;
+    let item = items
+        .iter()
+        .find(|(each, _)| each == name)
+        .map(|(_, item)| item);
+    match item {
+        Some(Item::Value(value)) => value.to_string(),
+        Some(Item::File(file)) => file.to_string(),
+        None => String::new(),
+    }
+}
+
+struct Hearing<'a, 'k> {
+    keeper: &'a mut Keeper<'k>,
+    stage: &'a Stage,
+    survey: &'a Survey,
+    order: &'a Order<'a>,
+    observer: &'a mut dyn Observer,
+    queue: &'a Mutex<Queue>,
+    ready: &'a std::sync::Condvar,
+    stop: &'a dyn Stop,
+    group: Vec<Finished>,
+    tries: BTreeMap<usize, u32>,
+    running: BTreeSet<u64>,
+    done: Dispatched,
+}
+
+impl Hearing<'_, '_> {
+    fn hear(
+        &mut self,
+        receiver: &Receiver<Message>,
+        progress: &mut dyn FnMut(&Keeper<'_>, &BTreeSet<u64>) -> Result<(), RunError>,
+    ) -> Result<(), RunError> {
+        let mut opened: Option<crate::store::clock::Stopwatch> = None;
+        loop {
+            let wait = match &opened {
+                Some(since) => GROUP_AGE.saturating_sub(since.elapsed()),
+                None => GROUP_AGE,
+            };
+            match receiver.recv_timeout(wait) {
+                Ok(message) => self.take(message)?,
+                Err(RecvTimeoutError::Timeout) => {
+                    if self.stop.stopping() {
+                        self.ready.notify_all();
+                    }
+                }
+                Err(RecvTimeoutError::Disconnected) => {
+                    self.close_group()?;
+                    self.done.stopped = self.stop.stopping();
+                    return progress(self.keeper, &self.running);
+                }
+            }
+            if self.group.is_empty() {
+                opened = None;
+                continue;
+            }
+            let since = opened.get_or_insert_with(crate::store::clock::Stopwatch::start);
+            if self.group.len() >= GROUP_SIZE || since.elapsed() >= GROUP_AGE {
+                self.close_group()?;
+                opened = None;
+                progress(self.keeper, &self.running)?;
+            }
+        }
+    }
+
+    fn take(&mut self, message: Message) -> Result<(), RunError> {
+        match message {
+            Message::Begun { index } => self.begun(index, 1),
+            Message::Started {
+                index,
+                child,
+                token,
+            } => self.started(index, &child, token),
+            Message::Again {
+                index,
+                failed,
+                outcome,
+                wait,
+            } => self.again(index, failed, outcome, wait),
+            Message::Done { index, tried, took } => self.finished(index, *tried, took),
+        }
+    }
+
+    fn key(&self, index: usize) -> String {
+        self.survey.batches[index].batch.key.clone()
+    }
+
+    fn begun(&mut self, index: usize, attempt: u32) -> Result<(), RunError> {
+        let batch = self.key(index);
+        let name = batch_name(&self.stage.name, &batch);
+        self.tries.insert(index, attempt);
+        self.running
+            .insert(self.survey.batches[index].batch.position);
+        let event = Event::AttemptStarted {
+            stage: self.stage.name.clone(),
+            batch: batch.clone(),
+            attempt,
+        };
+        let summary = if attempt == 1 {
+            format!("{name} begins")
+        } else {
+            format!("{name} begins again, try {attempt}")
+        };
+        self.keeper.record(
+            EventType::Invoke,
+            agent(self.stage),
+            event,
+            summary,
+            Vec::new(),
+        )?;
+        if attempt == 1 {
+            self.observer.notice(Notice::BatchStarted {
+                stage: self.stage.name.clone(),
+                batch,
+            });
+        }
+        Ok(())
+    }
+
+    fn started(&mut self, index: usize, child: &Started, token: String) -> Result<(), RunError> {
+        let batch = self.key(index);
+        let summary = format!(
+            "{} started process {}",
+            batch_name(&self.stage.name, &batch),
+            child.pid
+        );
+        let event = Event::ChildStarted(Child {
+            stage: self.stage.name.clone(),
+            batch,
+            pid: child.pid,
+            start_time: child.start_time,
+            boot_id: child.boot_id.clone(),
+            token,
+        });
+        self.keeper.record(
+            EventType::Invoke,
+            agent(self.stage),
+            event,
+            summary,
+            Vec::new(),
+        )
+    }
+
+    fn again(
+        &mut self,
+        index: usize,
+        failed: u32,
+        outcome: Outcome,
+        wait: Duration,
+    ) -> Result<(), RunError> {
+        let batch = self.key(index);
+        let name = batch_name(&self.stage.name, &batch);
+        let attempt = self.tries.get(&index).copied().unwrap_or(1);
+        let event = Event::AttemptFailed {
+            stage: self.stage.name.clone(),
+            batch: batch.clone(),
+            attempt,
+            outcome: outcome.clone(),
+        };
+        let summary = format!("{name}, try {attempt}: {outcome}");
+        self.keeper.record(
+            EventType::Error,
+            agent(self.stage),
+            event,
+            summary,
+            Vec::new(),
+        )?;
+        self.observer.notice(Notice::TryingAgain {
+            stage: self.stage.name.clone(),
+            batch,
+            attempt: failed,
+            outcome,
+            wait,
+        });
+        self.begun(index, attempt + 1)
+    }
+
+    fn finished(&mut self, index: usize, tried: Try, took: Duration) -> Result<(), RunError> {
+        self.running
+            .remove(&self.survey.batches[index].batch.position);
+        let batch = self.key(index);
+        let stage = self.stage.name.clone();
+        let attempts = self.tries.get(&index).copied().unwrap_or(1);
+        match (tried.result, tried.scratch) {
+            (Ok(produced), Some(scratch)) => {
+                match &produced.placeholder {
+                    Some(outcome) => {
+                        self.done.placeholders += 1;
+                        let outcome = self.named(outcome.clone());
+                        self.done.failed.push((batch.clone(), outcome.clone()));
+                        self.observer.notice(Notice::BatchFailed {
+                            stage,
+                            batch,
+                            outcome,
+                            quarantine: None,
+                        });
+                    }
+                    None => {
+                        self.done.ran += 1;
+                        self.observer.notice(Notice::BatchDone {
+                            stage,
+                            batch,
+                            took,
+                            warnings: produced.warnings.clone(),
+                        });
+                    }
+                }
+                let mut produced = produced;
+                produced.placeholder = produced.placeholder.map(|outcome| self.named(outcome));
+                self.group.push(Finished {
+                    index,
+                    produced,
+                    scratch,
+                    attempts,
+                    took,
+                });
+            }
+            (Ok(_), None) => {}
+            (Err(outcome), scratch) if outcome.kind == OutcomeKind::Cancelled => {
+                let summary = format!("{} was stopped", batch_name(&stage, &batch));
+                let event = Event::BatchCancelled { stage, batch };
+                self.keeper.record(
+                    EventType::Error,
+                    agent(self.stage),
+                    event,
+                    summary,
+                    Vec::new(),
+                )?;
+                if let Some(scratch) = scratch {
+                    scratch.remove()?;
+                }
+            }
+            (Err(outcome), scratch) => {
+                let outcome = self.named(outcome);
+                let kept = match scratch {
+                    Some(scratch) => self.set_aside(scratch, &batch, &outcome)?,
+                    None => None,
+                };
+                let summary = format!("{} failed: {outcome}", batch_name(&stage, &batch));
+                let event = Event::BatchFailed {
+                    stage: stage.clone(),
+                    batch: batch.clone(),
+                    outcome: outcome.clone(),
+                    quarantine: kept.clone(),
+                };
+                let refs = kept.iter().chain(&tried.log).cloned().collect();
+                self.keeper
+                    .record(EventType::Error, agent(self.stage), event, summary, refs)?;
+                self.done.failed.push((batch.clone(), outcome.clone()));
+                self.observer.notice(Notice::BatchFailed {
+                    stage,
+                    batch,
+                    outcome,
+                    quarantine: kept,
+                });
+                self.stop_if_enough();
+            }
+        }
+        Ok(())
+    }
+
+    /// Keeps what a failed batch left, with why it is there; a batch that left nothing leaves no trace.
+    fn set_aside(
+        &self,
+        scratch: Scratch,
+        batch: &str,
+        outcome: &Outcome,
+    ) -> Result<Option<String>, RunError> {
+        let ctx = self.keeper.ctx;
+        if scratch.collect(&|_| true)?.is_empty() {
+            scratch.remove()?;
+            return Ok(None);
+        }
+        let name = batch_name(&self.stage.name, batch).replace('/', "-");
+        let folder = quarantine::folder(self.keeper.run_id(), self.keeper.counted(), &name);
+        quarantine::keep(ctx.disk, ctx.layout, scratch.folder(), &folder)?;
+        let mut why = format!("{outcome}\n");
+        for line in &outcome.details {
+            why.push_str(line);
+            why.push('\n');
+        }
+        quarantine::say_why(ctx.disk, ctx.layout, &folder, &why)?;
+        Ok(Some(folder.to_string()))
+    }
+
+    /// The outcome under the name that the stage or the project declares for it.
+    fn named(&self, mut outcome: Outcome) -> Outcome {
+        if outcome.kind != OutcomeKind::Check
+            && let Some(name) = self.stage.errors.get(outcome.kind.name())
+        {
+            outcome.code.clone_from(name);
+        }
+        outcome
+    }
+
+    fn stop_if_enough(&mut self) {
+        let failures = self.done.failed.len() as u64;
+        let too_many = match self.stage.policy.max_failures {
+            Some(MaxFailures::Count(most)) => failures >= most,
+            Some(MaxFailures::Share(share)) => {
+                failures as f64 > share * self.survey.batches.len() as f64
+            }
+            None => false,
+        };
+        let goes_on = self.order.keep_going
+            || self.stage.policy.on_failure == OnFailure::Continue
+            || self.stage.policy.placeholder.is_some();
+        if too_many || !goes_on {
+            close(self.queue, self.ready);
+        }
+    }
+
+    fn close_group(&mut self) -> Result<(), RunError> {
+        commit(
+            self.keeper,
+            self.stage,
+            self.survey,
+            std::mem::take(&mut self.group),
+        )
+    }
+}
+
+/// How many at once, from the stage's declaration and `--jobs`.
+///
+/// # Errors
+/// When a template gives no number.
+pub fn at_once(
+    stage: &Stage,
+    base: &serde_json::Map<String, Value>,
+    jobs: Option<usize>,
+) -> Result<AtOnce, String> {
+    use crate::model::policy::Concurrency;
+    match &stage.policy.concurrency {
+        None => Ok(AtOnce::Batches(jobs.unwrap_or(1))),
+        Some(Concurrency::Batches(count)) => {
+            Ok(AtOnce::Batches(count.number(base)?.max(1) as usize))
+        }
+        Some(Concurrency::Values(name, count)) => Ok(AtOnce::Values(
+            name.clone(),
+            count.number(base)?.max(1) as usize,
+        )),
+    }
+}

@@ -1,0 +1,18 @@
+//! Runs: looks at what there is, dispatches what must be done, and commits what was made.
+
+pub mod attempt;
+pub mod commit;
+pub mod context;
+pub mod dispatch;
+pub mod engine;
+pub mod finish;
+pub mod keeper;
+pub mod notice;
+pub mod outs;
+pub mod recover;
+pub mod rejudge;
+pub mod retire;
+pub mod stop;
+pub mod survey;
+pub mod validate;
+pub mod world;

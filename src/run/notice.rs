@@ -1,0 +1,91 @@
+//! What a run tells while it goes on, for whoever shows it.
+
+use crate::model::outcome::Outcome;
+use std::time::Duration;
+
+/// Something that just happened.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Notice {
+    /// What an earlier run left was put in order.
+    Recovered {
+        /// One line for each thing that was done.
+        what: Vec<String>,
+    },
+    /// A stage begins.
+    StageStarted {
+        /// Its name.
+        stage: String,
+        /// What it is for.
+        description: Option<String>,
+        /// Batches that there are.
+        batches: u64,
+        /// Batches that will run.
+        will: u64,
+    },
+    /// A batch begins.
+    BatchStarted {
+        /// The stage.
+        stage: String,
+        /// The batch; empty for the only one.
+        batch: String,
+    },
+    /// A try failed, and another follows.
+    TryingAgain {
+        /// The stage.
+        stage: String,
+        /// The batch.
+        batch: String,
+        /// The try that failed, from 1 on.
+        attempt: u32,
+        /// How.
+        outcome: Outcome,
+        /// How long until the next.
+        wait: Duration,
+    },
+    /// A batch is done.
+    BatchDone {
+        /// The stage.
+        stage: String,
+        /// The batch.
+        batch: String,
+        /// How long it took.
+        took: Duration,
+        /// Warnings of its steps.
+        warnings: Vec<String>,
+    },
+    /// A batch failed for good.
+    BatchFailed {
+        /// The stage.
+        stage: String,
+        /// The batch.
+        batch: String,
+        /// How.
+        outcome: Outcome,
+        /// Where what it left is kept, in the workspace.
+        quarantine: Option<String>,
+    },
+    /// Outputs that no batch makes any more went to quarantine.
+    Retired {
+        /// The stage.
+        stage: String,
+        /// The batch.
+        batch: String,
+        /// How many files.
+        files: u64,
+    },
+    /// A stage ended.
+    StageEnded(super::engine::StageReport),
+}
+
+/// Shows what happens.
+pub trait Observer {
+    /// Something just happened.
+    fn notice(&mut self, notice: Notice);
+}
+
+/// Shows nothing.
+pub struct Silent;
+
+impl Observer for Silent {
+    fn notice(&mut self, _: Notice) {}
+}

@@ -1,0 +1,159 @@
+//! The files of an attempt, in its scratch folder, at the paths that they will have in the workspace.
+
+use crate::base::glob::Glob;
+use crate::base::path::{FilePath, RelPath};
+use crate::base::source::{Sink, Source};
+use crate::model::stage::Stage;
+use crate::steps::work::Outs;
+use crate::store::scratch::Scratch;
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// The folder for what is made for later steps only.
+const BETWEEN: &str = ".steps";
+
+/// The files of an attempt.
+pub struct ScratchOuts<'a> {
+    scratch: &'a Scratch,
+    stage: &'a Stage,
+    targets: &'a BTreeMap<String, RelPath>,
+}
+
+/// A file in scratch, known by the path that it will have.
+struct ScratchFile {
+    shown: String,
+    place: PathBuf,
+}
+
+impl Source for ScratchFile {
+    fn name(&self) -> String {
+        self.shown.clone()
+    }
+
+    fn path(&self) -> &Path {
+        &self.place
+    }
+
+    fn open(&self) -> io::Result<Box<dyn Read + Send>> {
+        Ok(Box::new(File::open(&self.place)?))
+    }
+}
+
+impl<'a> ScratchOuts<'a> {
+    /// Over a scratch folder; `targets` gives the paths and patterns of the outputs.
+    pub fn new(
+        scratch: &'a Scratch,
+        stage: &'a Stage,
+        targets: &'a BTreeMap<String, RelPath>,
+    ) -> Self {
+        Self {
+            scratch,
+            stage,
+            targets,
+        }
+    }
+
+    /// The path, or pattern, of an output or `out`, below the scratch folder.
+    fn target(&self, out: &str) -> io::Result<RelPath> {
+        if let Some(path) = self.targets.get(out) {
+            return Ok(path.clone());
+        }
+        RelPath::parse(&format!("{BETWEEN}/{out}")).map_err(io::Error::other)
+    }
+
+    /// The files of an output or `out`, by their paths below the scratch folder, in natural order.
+    ///
+    /// # Errors
+    /// When a folder cannot be read, or a link or another thing that is no file lies there.
+    pub fn files(&self, out: &str) -> io::Result<Vec<RelPath>> {
+        let target = self.target(out)?;
+        if !target.as_str().contains('*') {
+            return Ok(if self.is_file(&target)? {
+                vec![target]
+            } else {
+                Vec::new()
+            });
+        }
+        let glob = Glob::parse(target.as_str()).map_err(io::Error::other)?;
+        let folder = glob.folder();
+        let at = folder.as_ref().map_or_else(
+            || self.scratch.path().to_owned(),
+            |folder| self.scratch.path().join(folder.as_str()),
+        );
+        let mut found = Vec::new();
+        let entries = match std::fs::read_dir(at) {
+            Ok(entries) => entries,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(found),
+            Err(error) => return Err(error),
+        };
+        for entry in entries {
+            let name = entry?.file_name();
+            let name = name
+                .to_str()
+                .ok_or_else(|| io::Error::other(format!("{name:?} is no UTF-8 name")))?
+                .to_owned();
+            let path = match &folder {
+                Some(folder) => folder.join(&name),
+                None => RelPath::parse(&name),
+            };
+            let path = path.map_err(io::Error::other)?;
+            if glob.matches(&path) && self.is_file(&path)? {
+                found.push(path);
+            }
+        }
+        found.sort_by(|a, b| crate::base::natural::natural(a.as_str(), b.as_str()));
+        Ok(found)
+    }
+
+    fn is_file(&self, path: &RelPath) -> io::Result<bool> {
+        match std::fs::symlink_metadata(self.scratch.path().join(path.as_str())) {
+            Ok(found) if found.is_file() => Ok(true),
+            Ok(_) => Err(io::Error::other(format!(
+                "`{path}` is a link or a folder: an output is a plain file"
+            ))),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// The names of all outputs of the stage.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.stage.outputs.iter().map(|output| output.name.as_str())
+    }
+}
+
+impl Outs for ScratchOuts<'_> {
+    fn create(&self, out: &str, star: Option<&str>) -> io::Result<Box<dyn Sink>> {
+        let target = self.target(out)?;
+        let path = match star {
+            Some(star) => {
+                RelPath::parse(&target.as_str().replace('*', star)).map_err(io::Error::other)?
+            }
+            None => target,
+        };
+        self.scratch.sink(&path).map_err(io::Error::other)
+    }
+
+    fn place(&self, out: &str) -> io::Result<PathBuf> {
+        let target = self.target(out)?;
+        self.scratch
+            .make_folder_of(&target)
+            .map_err(io::Error::other)?;
+        Ok(self.scratch.at(&target))
+    }
+
+    fn made(&self, out: &str) -> io::Result<Vec<Arc<dyn Source>>> {
+        let files = self.files(out)?;
+        Ok(files
+            .into_iter()
+            .map(|path| {
+                let place = self.scratch.path().join(path.as_str());
+                let shown = FilePath::workspace(path).to_string();
+                Arc::new(ScratchFile { shown, place }) as Arc<dyn Source>
+            })
+            .collect())
+    }
+}

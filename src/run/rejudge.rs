@@ -1,0 +1,146 @@
+//! Validates again, without a run, what was made under other schemas or checks.
+
+use super::engine::RunError;
+use super::keeper::Keeper;
+use super::survey::{Survey, Surveyed};
+use super::validate::{self, Schemas};
+use crate::base::path::FilePath;
+use crate::expr::scope::{Format, Scope};
+use crate::model::event::{Event, EventType};
+use crate::model::outcome::{Outcome, OutcomeKind};
+use crate::model::stage::Stage;
+use crate::plan::decide::Decision;
+use crate::plan::expand::Item;
+use std::collections::BTreeSet;
+
+/// Judges what must be judged. Gives the places of batches that no longer hold, and how many do.
+///
+/// # Errors
+/// When the journal cannot be written.
+pub fn rejudge(
+    keeper: &mut Keeper<'_>,
+    stage: &Stage,
+    survey: &Survey,
+    schemas: &Schemas,
+) -> Result<(BTreeSet<usize>, u64), RunError> {
+    let mut invalid = BTreeSet::new();
+    let mut valid = Vec::new();
+    for (index, found) in survey.batches.iter().enumerate() {
+        if !matches!(found.decision, Ok(Decision::Judge(_))) {
+            continue;
+        }
+        match holds(keeper, stage, found, schemas) {
+            Ok(()) => valid.push(found.batch.key.clone()),
+            Err(_) => {
+                invalid.insert(index);
+            }
+        }
+    }
+    let count = valid.len() as u64;
+    if count > 0 {
+        let summary = format!(
+            "{}: {count} batches were validated again and hold",
+            stage.name
+        );
+        let event = Event::Judged {
+            stage: stage.name.clone(),
+            shared: survey.shared_id.clone(),
+            facts: (*survey.shared).clone(),
+            batches: valid,
+        };
+        keeper.record(
+            EventType::Review,
+            super::commit::agent(stage),
+            event,
+            summary,
+            Vec::new(),
+        )?;
+    }
+    Ok((invalid, count))
+}
+
+/// Whether a batch's outputs hold as they lie there.
+///
+/// # Errors
+/// How they do not.
+pub fn holds(
+    keeper: &Keeper<'_>,
+    stage: &Stage,
+    found: &Surveyed,
+    schemas: &Schemas,
+) -> Result<(), Outcome> {
+    let files = keeper.ctx.files;
+    let source = |file: &FilePath| {
+        files
+            .source(file)
+            .map_err(|error| Outcome::new(OutcomeKind::Input, error.to_string()))
+    };
+    let mut scope = Scope::new();
+    for (name, value) in &found.base {
+        scope.insert_value(name, value.clone());
+    }
+    for (name, item) in &found.batch.items {
+        if let Item::File(file) = item {
+            scope.insert_file(
+                &format!("{name}.data"),
+                source(file)?,
+                Format::of_path(file.path.as_str()),
+            );
+        }
+    }
+    for input in &found.inputs {
+        let Some(declared) = stage.input(&input.name) else {
+            continue;
+        };
+        let mut there = Vec::new();
+        for file in &input.files {
+            let opened = source(file)?;
+            if opened.path().exists() {
+                there.push((
+                    opened,
+                    declared
+                        .format
+                        .unwrap_or_else(|| Format::of_path(file.path.as_str())),
+                ));
+            }
+        }
+        if input.many {
+            scope.insert_files(&input.name, there);
+        } else {
+            match there.into_iter().next() {
+                Some((file, format)) => scope.insert_file(&input.name, file, format),
+                None => scope.absent(&input.name),
+            }
+        }
+    }
+    let known = keeper
+        .state
+        .stages
+        .get(&stage.name)
+        .and_then(|known| known.batches.get(&found.batch.key));
+    let record = known.and_then(|known| known.record.as_ref());
+    for output in &stage.outputs {
+        let mut there = Vec::new();
+        for made in record
+            .iter()
+            .flat_map(|record| &record.outputs)
+            .filter(|made| made.name == output.name)
+        {
+            let file = source(&FilePath::workspace(made.path.clone()))?;
+            if let Some(schema) = &output.schema {
+                validate::file(schemas, schema, &*file, output.stream.as_ref())?;
+            }
+            there.push((file, output.format));
+        }
+        if output.is_many() {
+            scope.insert_files(&output.name, there);
+        } else {
+            match there.into_iter().next() {
+                Some((file, format)) => scope.insert_file(&output.name, file, format),
+                None => scope.absent(&output.name),
+            }
+        }
+    }
+    validate::conservation(stage, &scope)?;
+    validate::checks(stage, &scope)
+}

@@ -1,0 +1,39 @@
+//! The wish to stop a run, seen by everything that waits.
+
+use crate::steps::command::Stop;
+use std::sync::{Condvar, Mutex, PoisonError};
+use std::time::Duration;
+
+/// Set once, by Ctrl-C or by the caller.
+#[derive(Default)]
+pub struct StopFlag {
+    wished: Mutex<bool>,
+    changed: Condvar,
+}
+
+impl StopFlag {
+    /// A flag that is not set.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Asks everything to stop.
+    pub fn set(&self) {
+        *self.wished.lock().unwrap_or_else(PoisonError::into_inner) = true;
+        self.changed.notify_all();
+    }
+}
+
+impl Stop for StopFlag {
+    fn stopping(&self) -> bool {
+        *self.wished.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn wait(&self, duration: Duration) {
+        let wished = self.wished.lock().unwrap_or_else(PoisonError::into_inner);
+        let waited = self
+            .changed
+            .wait_timeout_while(wished, duration, |wished| !*wished);
+        drop(waited);
+    }
+}

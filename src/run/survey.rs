@@ -1,0 +1,378 @@
+//! Looks at a stage: its batches, their inputs, what is recorded and what lies on the disk; and has each decided.
+
+use super::context::Context;
+use crate::base::digest::Digest;
+use crate::base::path::{FilePath, RelPath};
+use crate::expr::scope::Format;
+use crate::model::fingerprint::{FactKind, Facts};
+use crate::model::pipeline::Pipeline;
+use crate::model::reason::Condition;
+use crate::model::record::BatchRecord;
+use crate::model::stage::Stage;
+use crate::model::state::{BatchState, State};
+use crate::plan::decide::{Decision, Found, Wish, decide};
+use crate::plan::expand::{Batch, expand};
+use crate::plan::inputs::{Resolved, resolve};
+use crate::plan::world::World;
+use crate::plan::{facts, lineage, paths};
+use serde_json::{Map, Value, json};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+/// A stage as it was found.
+#[derive(Debug)]
+pub struct Survey {
+    /// The facts that its batches share.
+    pub shared: Arc<Facts>,
+    /// Their id.
+    pub shared_id: String,
+    /// Its batches, in order.
+    pub batches: Vec<Surveyed>,
+    /// Whether the batches are known, or may be others once earlier stages ran.
+    pub certain: bool,
+    /// Keys of recorded batches that there are no more.
+    pub gone: Vec<String>,
+}
+
+/// A batch as it was found.
+#[derive(Debug, Clone)]
+pub struct Surveyed {
+    /// The batch.
+    pub batch: Batch,
+    /// The names that every scope has, and the batch's items, paths and digests: plain values.
+    pub base: Map<String, Value>,
+    /// The files of its inputs.
+    pub inputs: Vec<Resolved>,
+    /// Its own facts.
+    pub own: Facts,
+    /// The path, or pattern, of each output and of the marker.
+    pub targets: BTreeMap<String, RelPath>,
+    /// What becomes of it; when an input cannot be had, why.
+    pub decision: Result<Decision, String>,
+}
+
+/// Earlier stages that have not run yet, when a plan is made: what they make may differ.
+#[derive(Debug, Default, Clone)]
+pub struct Pending {
+    /// Their names.
+    pub stages: BTreeSet<String>,
+}
+
+/// Looks at a stage.
+///
+/// # Errors
+/// When its batches cannot be told, or a path leaves its folder.
+pub fn survey(
+    ctx: &Context<'_>,
+    stage: &Stage,
+    state: &State,
+    pending: &Pending,
+    wish: &dyn Fn(&str) -> Wish,
+) -> Result<Survey, String> {
+    let scope = ctx.settings.scope(ctx.pipeline);
+    let written = |pattern: &str| !lineage::writers(ctx.pipeline, stage, pattern).is_empty();
+    let shared = Arc::new(facts::shared(stage, ctx.pipeline, ctx.settings));
+    let shared_id = shared.id();
+    let world = Later {
+        inner: ctx,
+        pipeline: ctx.pipeline,
+        stage,
+        pending,
+    };
+    let certain = !world.batches_may_differ();
+    let batches = match expand(stage, &scope, state, ctx, &written) {
+        Ok(batches) => batches,
+        Err(_) if !certain => Vec::new(),
+        Err(error) => return Err(error.to_string()),
+    };
+    let known = state.stages.get(&stage.name);
+    let live: BTreeSet<&str> = batches.iter().map(|batch| batch.key.as_str()).collect();
+    let gone = known.map_or_else(Vec::new, |known| {
+        known
+            .batches
+            .keys()
+            .filter(|key| !live.contains(key.as_str()))
+            .cloned()
+            .collect()
+    });
+    let mut surveyed = Vec::with_capacity(batches.len());
+    for batch in batches {
+        let found = known.and_then(|known| known.batches.get(&batch.key));
+        let record = found.and_then(|found| found.record.as_ref());
+        let recorded_shared = known
+            .zip(record)
+            .map(|(known, record)| known.shared(record))
+            .unwrap_or_default();
+        let wish = wish(&batch.key);
+        let one = One {
+            ctx,
+            stage,
+            state,
+            written: &written,
+            world: &world,
+            shared: &shared,
+        };
+        surveyed.push(one.look(batch, &scope, found, record, recorded_shared, wish)?);
+    }
+    Ok(Survey {
+        shared,
+        shared_id,
+        batches: surveyed,
+        certain,
+        gone,
+    })
+}
+
+struct One<'a, 'c> {
+    ctx: &'a Context<'c>,
+    stage: &'a Stage,
+    state: &'a State,
+    written: &'a dyn Fn(&str) -> bool,
+    world: &'a Later<'a, 'c>,
+    shared: &'a Facts,
+}
+
+impl One<'_, '_> {
+    fn look(
+        &self,
+        batch: Batch,
+        scope: &Map<String, Value>,
+        known: Option<&BatchState>,
+        record: Option<&BatchRecord>,
+        recorded_shared: Arc<Facts>,
+        wish: Wish,
+    ) -> Result<Surveyed, String> {
+        let mut base = scope.clone();
+        for (name, item) in &batch.items {
+            base.insert(name.clone(), item.scope_value());
+        }
+        let targets = self.targets(&base)?;
+        let recorded = record.map(|record| &record.facts);
+        let asked = Asked {
+            world: self.world,
+            recorded,
+            waits: std::cell::RefCell::new(BTreeSet::new()),
+        };
+        let inputs = resolve(self.stage, &base, self.state, &asked, self.written);
+        let own = inputs.and_then(|inputs| {
+            let own = facts::own(self.stage, &batch, &inputs, &asked)?;
+            Ok((inputs, own))
+        });
+        let waits: Vec<Condition> = asked
+            .waits
+            .into_inner()
+            .into_iter()
+            .map(|(stage, path)| Condition::OutputChanges { stage, path })
+            .collect();
+        let (inputs, own) = match own {
+            Ok(found) => found,
+            Err(why) => {
+                // What an earlier stage still makes cannot be missed yet.
+                let decision = if waits.is_empty() && self.world.pending.stages.is_empty() {
+                    Err(why)
+                } else {
+                    Ok(Decision::Will(vec![
+                        crate::model::reason::Reason::NeverMade,
+                    ]))
+                };
+                return Ok(Surveyed {
+                    batch,
+                    base,
+                    inputs: Vec::new(),
+                    own: Facts::default(),
+                    targets,
+                    decision,
+                });
+            }
+        };
+        self.insert_files(&mut base, &inputs, &own, &targets);
+        let plain: Vec<RelPath> = targets
+            .values()
+            .filter(|path| !path.as_str().contains('*'))
+            .cloned()
+            .collect();
+        let on_disk = self.on_disk(&plain, record)?;
+        let found = Found {
+            known,
+            recorded_shared,
+            shared: self.shared,
+            own: &own,
+            paths: &plain,
+            on_disk: &on_disk,
+            pending: waits,
+            wish,
+        };
+        let decision = Ok(decide(&found));
+        Ok(Surveyed {
+            batch,
+            base,
+            inputs,
+            own,
+            targets,
+            decision,
+        })
+    }
+
+    /// Where each output and the marker goes.
+    fn targets(&self, base: &Map<String, Value>) -> Result<BTreeMap<String, RelPath>, String> {
+        let scope = Value::Object(base.clone());
+        let mut targets = BTreeMap::new();
+        let outputs = self
+            .stage
+            .outputs
+            .iter()
+            .map(|output| (output.name.as_str(), &output.path));
+        let marker = self.stage.marker.iter().map(|path| (MARKER, path));
+        for (name, path) in outputs.chain(marker) {
+            let place =
+                paths::render(path, &scope).map_err(|why| format!("output `{name}`: {why}"))?;
+            self.ctx
+                .files
+                .resolve(&place)
+                .map_err(|error| format!("output `{name}`: {error}"))?;
+            targets.insert(name.to_owned(), place.path);
+        }
+        Ok(targets)
+    }
+
+    fn insert_files(
+        &self,
+        base: &mut Map<String, Value>,
+        inputs: &[Resolved],
+        own: &Facts,
+        targets: &BTreeMap<String, RelPath>,
+    ) {
+        let mut paths = Map::new();
+        let mut digests = Map::new();
+        for input in inputs {
+            let names: Vec<String> = input.files.iter().map(ToString::to_string).collect();
+            let sums: Vec<Value> = names
+                .iter()
+                .map(|name| {
+                    let key = crate::model::fingerprint::FactKey {
+                        kind: FactKind::Input,
+                        name: name.clone(),
+                    };
+                    own.0
+                        .get(&key)
+                        .filter(|value| *value != "absent")
+                        .map_or(Value::Null, |value| json!(value))
+                })
+                .collect();
+            let one = |list: Vec<Value>| {
+                if input.many {
+                    Value::Array(list)
+                } else {
+                    list.into_iter().next().unwrap_or(Value::Null)
+                }
+            };
+            paths.insert(
+                input.name.clone(),
+                one(names.into_iter().map(Value::from).collect()),
+            );
+            digests.insert(input.name.clone(), one(sums));
+        }
+        for (name, path) in targets {
+            paths.insert(name.clone(), json!(path.as_str()));
+        }
+        base.insert("paths".into(), Value::Object(paths));
+        base.insert("digests".into(), Value::Object(digests));
+    }
+
+    fn on_disk(
+        &self,
+        targets: &[RelPath],
+        record: Option<&BatchRecord>,
+    ) -> Result<BTreeMap<RelPath, Digest>, String> {
+        let recorded = record
+            .iter()
+            .flat_map(|record| record.outputs.iter().map(|made| &made.path));
+        let all: BTreeSet<&RelPath> = targets.iter().chain(recorded).collect();
+        let mut found = BTreeMap::new();
+        for path in all {
+            if let Some(digest) = self.ctx.digest(&FilePath::workspace(path.clone()))? {
+                found.insert(path.clone(), digest);
+            }
+        }
+        Ok(found)
+    }
+}
+
+/// The marker's name among outputs.
+pub const MARKER: &str = "marker";
+
+/// The disk, with the stages that are still to run kept in mind.
+struct Later<'a, 'c> {
+    inner: &'a Context<'c>,
+    pipeline: &'a Pipeline,
+    stage: &'a Stage,
+    pending: &'a Pending,
+}
+
+impl Later<'_, '_> {
+    /// The pending stage that writes a file.
+    fn writer(&self, path: &str) -> Option<String> {
+        if self.pending.stages.is_empty() {
+            return None;
+        }
+        let writers = lineage::writers(self.pipeline, self.stage, path);
+        writers
+            .into_iter()
+            .map(|stage| stage.name.clone())
+            .find(|name| self.pending.stages.contains(name))
+    }
+
+    /// Whether an `each` depends on what a pending stage makes.
+    fn batches_may_differ(&self) -> bool {
+        let mut sources = self
+            .stage
+            .each
+            .iter()
+            .filter_map(|each| match &each.source {
+                crate::model::stage::EachSource::Path(path)
+                | crate::model::stage::EachSource::From { file: path, .. } => Some(path.pattern()),
+                _ => None,
+            });
+        sources.any(|pattern| self.writer(&pattern).is_some())
+    }
+}
+
+/// The disk for one batch: a file that a pending stage makes is taken as it was recorded, and the wait is noted.
+struct Asked<'a, 'b, 'c> {
+    world: &'a Later<'b, 'c>,
+    recorded: Option<&'a Facts>,
+    waits: std::cell::RefCell<BTreeSet<(String, String)>>,
+}
+
+impl World for Asked<'_, '_, '_> {
+    fn content(&self, file: &FilePath, format: Format) -> Result<Value, String> {
+        if let Some(stage) = self.world.writer(file.path.as_str()) {
+            self.waits.borrow_mut().insert((stage, file.to_string()));
+        }
+        self.world.inner.content(file, format)
+    }
+
+    fn matches(
+        &self,
+        root: crate::base::path::Root,
+        pattern: &str,
+    ) -> Result<Vec<RelPath>, String> {
+        self.world.inner.matches(root, pattern)
+    }
+
+    fn digest(&self, file: &FilePath) -> Result<Option<Digest>, String> {
+        let Some(stage) = self.world.writer(file.path.as_str()) else {
+            return self.world.inner.digest(file);
+        };
+        self.waits.borrow_mut().insert((stage, file.to_string()));
+        let key = crate::model::fingerprint::FactKey {
+            kind: FactKind::Input,
+            name: file.to_string(),
+        };
+        let recorded = self
+            .recorded
+            .and_then(|facts| facts.0.get(&key))
+            .and_then(|text| text.parse().ok());
+        Ok(Some(recorded.unwrap_or_else(|| Digest::of(""))))
+    }
+}

@@ -1,0 +1,178 @@
+//! Judges what was made: schemas, conservation, checks.
+
+use crate::base::source::Source;
+use crate::check::conserve::conserve;
+use crate::check::schema::{Schema, Violation};
+use crate::expr::scope::Scope;
+use crate::expr::select::Select;
+use crate::model::outcome::{Outcome, OutcomeKind};
+use crate::model::pipeline::Asset;
+use crate::model::stage::{Program, Stage};
+use serde_json::Value;
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::BufReader;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Violations that are kept of one file.
+const KEPT: usize = 20;
+
+/// Schemas of a project, compiled once.
+#[derive(Default)]
+pub struct Schemas {
+    compiled: Mutex<BTreeMap<String, Arc<Schema>>>,
+}
+
+impl Schemas {
+    /// The compiled schema of an asset.
+    ///
+    /// # Errors
+    /// When it is no schema.
+    pub fn get(&self, asset: &Asset) -> Result<Arc<Schema>, Outcome> {
+        let mut compiled = self.compiled.lock().unwrap_or_else(PoisonError::into_inner);
+        let key = format!("{} {}", asset.path, asset.digest);
+        if let Some(schema) = compiled.get(&key) {
+            return Ok(Arc::clone(schema));
+        }
+        let schema = Schema::compile(asset.path.as_str(), &asset.text, &|_| None)
+            .map_err(|error| Outcome::new(OutcomeKind::Schema, error.to_string()))?;
+        let schema = Arc::new(schema);
+        compiled.insert(key, Arc::clone(&schema));
+        Ok(schema)
+    }
+}
+
+/// Judges one file by a schema; `stream` names the array that is judged item by item. Gives the number of its items.
+///
+/// # Errors
+/// The violations, as an outcome.
+pub fn file(
+    schemas: &Schemas,
+    asset: &Asset,
+    source: &dyn Source,
+    stream: Option<&Select>,
+) -> Result<u64, Outcome> {
+    let schema = schemas.get(asset)?;
+    let opened = source.open().map_err(|error| {
+        let message = format!("`{}` cannot be read: {error}", source.name());
+        Outcome::new(OutcomeKind::Output, message)
+    })?;
+    let found = schema
+        .validate_stream(BufReader::with_capacity(1 << 16, opened), stream, KEPT)
+        .map_err(|error| Outcome::new(OutcomeKind::Schema, error.to_string()))?;
+    refuse(&source.name(), asset, &found.violations)?;
+    Ok(found.items)
+}
+
+fn refuse(name: &str, asset: &Asset, violations: &[Violation]) -> Result<(), Outcome> {
+    let Some(first) = violations.first() else {
+        return Ok(());
+    };
+    let at = if first.pointer.is_empty() {
+        String::new()
+    } else {
+        format!(" at {}", first.pointer)
+    };
+    let message = format!(
+        "`{name}` does not match {}: {}{at}",
+        asset.path, first.message
+    );
+    let details = violations.iter().map(|violation| {
+        let at = if violation.pointer.is_empty() {
+            "/"
+        } else {
+            &violation.pointer
+        };
+        format!("{at}: {}", violation.message)
+    });
+    Err(Outcome::new(OutcomeKind::Schema, message).with_details(details.collect()))
+}
+
+/// Judges conservation. Gives the number of elements that came out.
+///
+/// # Errors
+/// What was lost, doubled or invented, as an outcome.
+pub fn conservation(stage: &Stage, scope: &Scope) -> Result<Option<u64>, Outcome> {
+    let Some(conserve_of) = &stage.conserve else {
+        return Ok(None);
+    };
+    let found = conserve::<Outcome>(
+        &mut |each| {
+            scope
+                .select(&conserve_of.input, &mut |key| each(&key))
+                .map(|_| ())
+        },
+        &mut |each| {
+            scope
+                .select(&conserve_of.output, &mut |key| each(&key))
+                .map(|_| ())
+        },
+        &BTreeSet::new(),
+    )
+    .map_err(|outcome| Outcome {
+        kind: OutcomeKind::Conserve,
+        code: "CONSERVE".to_owned(),
+        ..outcome
+    })?;
+    if found.holds() {
+        return Ok(Some(found.came_out));
+    }
+    let details = [
+        ("lost", &found.lost),
+        ("invented", &found.invented),
+        ("doubled", &found.doubled),
+    ]
+    .into_iter()
+    .flat_map(|(what, keys)| keys.first.iter().map(move |key| format!("{what}: {key}")))
+    .collect();
+    let message = format!(
+        "{} went in, {} came out: {} ({} → {})",
+        found.went_in,
+        found.came_out,
+        found.message(),
+        conserve_of.input,
+        conserve_of.output
+    );
+    Err(Outcome::new(OutcomeKind::Conserve, message).with_details(details))
+}
+
+/// Judges the `[[check]]`s of a stage.
+///
+/// # Errors
+/// The first that is not true, with its declared error.
+pub fn checks(stage: &Stage, scope: &Scope) -> Result<(), Outcome> {
+    for check in &stage.checks {
+        let failed = match value(scope, &check.test) {
+            Ok(Value::Bool(true)) => continue,
+            Ok(Value::Bool(false)) => None,
+            Ok(other) => Some(format!("it gave {other}, where true or false was expected")),
+            Err(outcome) => Some(outcome.message),
+        };
+        let message = match &check.message {
+            Some(template) => {
+                let values = scope.context_of(template)?;
+                template
+                    .render(&values)
+                    .unwrap_or_else(|error| error.to_string())
+            }
+            None => format!("`{}` is not true", check.test.source.trim()),
+        };
+        let mut outcome = Outcome::new(OutcomeKind::Check, message);
+        outcome.code.clone_from(&check.error);
+        outcome.details.extend(failed);
+        return Err(outcome);
+    }
+    Ok(())
+}
+
+/// The value of a program of the stage over the scope: `summary`, `verdict`.
+///
+/// # Errors
+/// When it fails.
+pub fn value(scope: &Scope, program: &Program) -> Result<Value, Outcome> {
+    let input = scope.input_of(&program.jq)?;
+    let vars = scope.vars_of(&program.jq)?;
+    program
+        .jq
+        .one(input, &vars)
+        .map_err(|error| Outcome::new(OutcomeKind::Parse, error.to_string()))
+}

@@ -1,0 +1,161 @@
+//! The step `agent`: asks about the questions of a batch, and joins each answer with its elements to records.
+
+use super::values;
+use super::work::{Said, StepResult, Work, input_failure, output_failure};
+use crate::base::source::Source;
+use crate::check::schema::Schema;
+use crate::expr::select::Select;
+use crate::model::outcome::{Outcome, OutcomeKind};
+use crate::model::pipeline::Asset;
+use crate::model::stage::Program;
+use serde::Deserialize;
+use serde_json::{Map, Value};
+use std::io::{self, BufReader, Write};
+use std::sync::Arc;
+
+/// A question of a batch, as `split` wrote it.
+#[derive(Deserialize)]
+struct Question {
+    id: String,
+    question: Value,
+    /// Positions of the elements that ask it.
+    elements: Vec<usize>,
+}
+
+/// Asks the questions of a batch; writes an array with a record for each of its elements, in their order.
+///
+/// # Errors
+/// When the batch has another form, an answer does not match the schema, or the join fails.
+pub fn ask(
+    work: &mut Work<'_>,
+    out: &str,
+    agent: &str,
+    schema: Option<&Asset>,
+    result: Option<&Program>,
+) -> StepResult {
+    let source = batch_file(work)?;
+    let failed = |error: &dyn std::fmt::Display| input_failure(&source.name(), error);
+    let questions = read_questions(&*source)?;
+    let rules = work
+        .rules
+        .get(agent)
+        .ok_or_else(|| input_failure(agent, "this agent has no table of rules"))?;
+    let schema = schema.map(compile).transpose()?;
+    let mut answers: Vec<Value> = Vec::with_capacity(questions.len());
+    let mut asked: Vec<usize> = Vec::new();
+    for (index, question) in questions.iter().enumerate() {
+        let answer = rules.answer(&question.question);
+        if let Some(schema) = &schema {
+            refuse_wrong(schema, &answer, &question.id)?;
+        }
+        answers.push(answer);
+        for &element in &question.elements {
+            if asked.len() <= element {
+                asked.resize(element + 1, usize::MAX);
+            }
+            asked[element] = index;
+        }
+    }
+    let output = |error: io::Error| output_failure(out, error);
+    let mut scope = match result {
+        Some(program) => values::named(work, program.jq.names())?,
+        None => Map::new(),
+    };
+    let mut sink = work.outs.create(out, None).map_err(output)?;
+    sink.write_all(b"[").map_err(output)?;
+    let mut position = 0;
+    let elements = Select::parse(".elements[]").map_err(|error| failed(&error))?;
+    let opened = source.open().map_err(|error| failed(&error))?;
+    elements
+        .read(
+            BufReader::with_capacity(1 << 16, opened),
+            &mut |element| -> Result<(), String> {
+                let answer = asked.get(position).and_then(|&index| answers.get(index));
+                let answer =
+                    answer.ok_or_else(|| format!("/elements/{position} belongs to no question"))?;
+                let record = join(answer, element, result, &mut scope)?;
+                let separator = if position == 0 { "\n" } else { ",\n" };
+                write!(sink, "{separator}{record}").map_err(|error| error.to_string())?;
+                position += 1;
+                Ok(())
+            },
+        )
+        .map_err(|error| failed(&error))?;
+    sink.write_all(b"\n]\n").map_err(output)?;
+    sink.finish().map_err(output)?;
+    Ok(Said::default())
+}
+
+fn join(
+    answer: &Value,
+    element: Value,
+    result: Option<&Program>,
+    scope: &mut Map<String, Value>,
+) -> Result<Value, String> {
+    match result {
+        None => Ok(answer.clone()),
+        Some(program) => {
+            scope.insert("element".into(), element);
+            program
+                .one(answer.clone(), scope)
+                .map_err(|error| error.to_string())
+        }
+    }
+}
+
+/// The file that `split` wrote: the item of the batch.
+fn batch_file(work: &Work<'_>) -> Result<Arc<dyn Source>, Outcome> {
+    let files = work
+        .stage
+        .each
+        .iter()
+        .filter_map(|each| work.scope.source(&format!("{}.data", each.name)));
+    let inputs = work
+        .stage
+        .inputs
+        .iter()
+        .filter_map(|input| work.scope.source(&input.name));
+    files.chain(inputs).next().ok_or_else(|| {
+        input_failure(work.name, "`questions = true` reads a batch that `split` wrote: give the stage an [each.NAME] with `path`")
+    })
+}
+
+fn read_questions(source: &dyn Source) -> Result<Vec<Question>, Outcome> {
+    let failed = |error: &dyn std::fmt::Display| input_failure(&source.name(), error);
+    let opened = source.open().map_err(|error| failed(&error))?;
+    let mut questions = Vec::new();
+    let select = Select::parse(".questions[]").map_err(|error| failed(&error))?;
+    select
+        .read(
+            BufReader::with_capacity(1 << 16, opened),
+            &mut |value| -> Result<(), String> {
+                questions.push(
+                    serde_json::from_value::<Question>(value).map_err(|error| error.to_string())?,
+                );
+                Ok(())
+            },
+        )
+        .map_err(|error| failed(&error))?;
+    Ok(questions)
+}
+
+fn compile(asset: &Asset) -> Result<Schema, Outcome> {
+    Schema::compile(asset.path.as_str(), &asset.text, &|_| None)
+        .map_err(|error| Outcome::new(OutcomeKind::Schema, error.to_string()))
+}
+
+fn refuse_wrong(schema: &Schema, answer: &Value, id: &str) -> Result<(), Outcome> {
+    let violations = schema.violations(answer, "", 20);
+    if violations.is_empty() {
+        return Ok(());
+    }
+    let details = violations
+        .iter()
+        .map(|violation| format!("{}: {}", violation.pointer, violation.message))
+        .collect();
+    Err(Outcome::new(
+        OutcomeKind::Schema,
+        format!("the answer to {id} does not match its schema"),
+    )
+    .with_details(details))
+}

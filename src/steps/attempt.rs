@@ -1,0 +1,181 @@
+//! One attempt of one batch: its steps in turn, each with its tries.
+
+use super::work::{Said, Work, output_failure, parse_failure};
+use super::{agent, files, jq, merge, process, split, values};
+use crate::expr::scope::Format;
+use crate::model::outcome::{Outcome, OutcomeKind};
+use crate::model::step::{Step, StepKind};
+use serde_json::Value;
+use std::time::Duration;
+
+/// How long a program may take when its step does not say.
+const COMMAND_TIMEOUT: Duration = Duration::from_secs(600);
+
+/// Does the steps in turn. What a step makes is a name for those after it.
+///
+/// # Errors
+/// The outcome of the step that failed for good.
+pub fn attempt(work: &mut Work<'_>) -> Result<Said, Outcome> {
+    let stage = work.stage;
+    let mut said = Said::default();
+    for (index, step) in stage.steps.iter().enumerate() {
+        if work.stop.stopping() {
+            return Err(Outcome::new(OutcomeKind::Cancelled, "the run was stopped"));
+        }
+        if !wanted(work, step)? {
+            work.scope.absent(&step.out);
+            continue;
+        }
+        let more = tries(work, step, index)?;
+        said.summary = more.summary.or(said.summary);
+        said.warnings.extend(more.warnings);
+        if made_by_program(step) {
+            for output in &stage.outputs {
+                take(work, &output.name)?;
+            }
+        } else {
+            take(work, &step.out)?;
+        }
+    }
+    Ok(said)
+}
+
+fn wanted(work: &mut Work<'_>, step: &Step) -> Result<bool, Outcome> {
+    let Some(when) = &step.when else {
+        return Ok(true);
+    };
+    let (input, vars) = values::scope_of(work, when)?;
+    match when.jq.one(input, &vars).map_err(parse_failure)? {
+        Value::Bool(yes) => Ok(yes),
+        other => Err(parse_failure(format!(
+            "`when` gave {other}: true or false was expected"
+        ))),
+    }
+}
+
+fn tries(work: &mut Work<'_>, step: &Step, index: usize) -> Result<Said, Outcome> {
+    let mut failed = 0;
+    loop {
+        let outcome = match once(work, step) {
+            Ok(said) => return Ok(said),
+            Err(outcome) => outcome,
+        };
+        failed += 1;
+        if failed >= step.attempts || !outcome.kind.is_worth_another_try() {
+            return Err(outcome);
+        }
+        let wait = wait(work, failed, index);
+        work.watcher.trying_again(failed, &outcome, wait);
+        work.stop.wait(wait);
+        if work.stop.stopping() {
+            return Err(Outcome::new(OutcomeKind::Cancelled, "the run was stopped"));
+        }
+    }
+}
+
+fn wait(work: &Work<'_>, failed: u32, index: usize) -> Duration {
+    crate::base::duration::backoff(
+        work.limits.backoff,
+        failed,
+        &format!("{} {index}", work.name),
+    )
+}
+
+fn once(work: &mut Work<'_>, step: &Step) -> Result<Said, Outcome> {
+    match &step.kind {
+        StepKind::Command {
+            arguments,
+            shell,
+            env,
+            stdin,
+        } => {
+            let declared = match &step.timeout {
+                Some(timeout) => timeout.duration(&work.base).map_err(parse_failure)?,
+                None => COMMAND_TIMEOUT,
+            };
+            let timeout = work.limits.left.map_or(declared, |left| left.min(declared));
+            process::command(work, arguments, *shell, env, stdin.as_deref(), timeout)
+        }
+        StepKind::Agent {
+            agent,
+            schema,
+            result,
+            ..
+        } => agent::ask(work, &step.out, agent, schema.as_ref(), result.as_ref()),
+        StepKind::Jq { program, stream } => jq::jq(work, &step.out, program, stream.as_ref()),
+        StepKind::Render { template } => files::render(work, &step.out, template),
+        StepKind::Xlsx { workbook } => files::workbook(work, &step.out, workbook),
+        StepKind::Ifc { input } => files::model(work, &step.out, input),
+        StepKind::Pdf { input } => files::document(work, &step.out, input),
+        StepKind::Copy { input } => files::copy(work, &step.out, input),
+        StepKind::Split {
+            records,
+            question,
+            size,
+            max_elements,
+        } => split::split(
+            work,
+            &step.out,
+            records,
+            question.as_ref(),
+            size,
+            max_elements,
+        ),
+        StepKind::Merge {
+            records,
+            key,
+            order,
+            corrections,
+        } => merge::merge(
+            work,
+            &step.out,
+            records,
+            key,
+            order.as_ref(),
+            corrections.as_deref(),
+        ),
+    }
+}
+
+/// A program writes whichever outputs it likes; every other step writes the one that it names.
+fn made_by_program(step: &Step) -> bool {
+    matches!(step.kind, StepKind::Command { .. })
+}
+
+/// Takes what was written into the scope.
+fn take(work: &mut Work<'_>, name: &str) -> Result<(), Outcome> {
+    let made = work
+        .outs
+        .made(name)
+        .map_err(|error| output_failure(name, error))?;
+    let output = work.stage.output(name);
+    let format = output.map(|output| output.format);
+    if output.is_some_and(crate::model::stage::Output::is_many) {
+        let files = made.into_iter().map(|file| {
+            let format = format.unwrap_or_else(|| Format::of_path(&file.name()));
+            (file, format)
+        });
+        work.scope.insert_files(name, files.collect());
+        return Ok(());
+    }
+    match made.into_iter().next() {
+        Some(file) => {
+            let format = format.unwrap_or_else(|| intermediate(work, name));
+            work.scope.insert_file(name, file, format);
+        }
+        None => work.scope.absent(name),
+    }
+    Ok(())
+}
+
+/// How the content of an `out` that is no output is read back: `render` and `copy` give text, the others JSON.
+fn intermediate(work: &Work<'_>, name: &str) -> Format {
+    let step = work.stage.steps.iter().find(|step| step.out == name);
+    match step.map(|step| &step.kind) {
+        Some(StepKind::Render { .. } | StepKind::Copy { .. } | StepKind::Command { .. }) => {
+            Format::Text
+        }
+        Some(StepKind::Pdf { .. } | StepKind::Xlsx { .. }) => Format::Binary,
+        _ => Format::Json,
+    }
+}

@@ -1,0 +1,156 @@
+//! A running command and everything that came of it, also what left its group.
+
+use std::collections::BTreeMap;
+use std::os::unix::process::ExitStatusExt;
+
+use rustix::process::{Signal, WaitOptions, getpgrp, kill_process_group, waitpid};
+
+use super::processes::{self, Process};
+use super::spawn::{self, Leader};
+use super::stop::Ending;
+use super::{Exit, Started};
+
+/// The leader of a command, its group, and the processes outside the group that descend from it.
+pub(super) struct Family<'a> {
+    leader: Leader,
+    started: Started,
+    token: &'a str,
+    /// Start times of all that were ever seen to belong: once its parent has ended, a process that shed its environment could not be
+    /// known for ours any more.
+    known: BTreeMap<u32, u64>,
+}
+
+impl<'a> Family<'a> {
+    pub(super) fn new(leader: Leader, token: &'a str) -> Family<'a> {
+        let pid = leader.pid();
+        // It stays readable even if the process has ended, because only we can reap it.
+        let start_time = Process::look(pid).map_or(0, |process| process.start_time);
+        let started = Started {
+            pid,
+            group: pid,
+            start_time,
+            boot_id: processes::boot_id().to_owned(),
+        };
+        Family {
+            leader,
+            started,
+            token,
+            known: BTreeMap::new(),
+        }
+    }
+
+    pub(super) fn started(&self) -> &Started {
+        &self.started
+    }
+
+    /// Whether the leader has ended.
+    pub(super) fn leader_has_ended(&self) -> bool {
+        self.leader.has_ended()
+    }
+
+    /// How the leader ended.
+    pub(super) fn status(&mut self) -> Option<Exit> {
+        let status = self.leader.reap()?;
+        Some(match (status.code(), status.signal()) {
+            (Some(code), _) => Exit::Code(code),
+            (None, signal) => Exit::Signal(signal.unwrap_or_default()),
+        })
+    }
+
+    /// Members that run, but for the leader. In the usual case this is one look at the list of our own children.
+    fn members(&mut self) -> Vec<Process> {
+        let mut roots = if spawn::adopting() {
+            self.adopted()
+        } else {
+            self.named()
+        };
+        if self.leader.reap().is_none() {
+            roots.extend(processes::children_of(self.started.pid));
+        }
+        roots.extend(self.known.iter().filter_map(|(pid, start_time)| {
+            Process::look(*pid)
+                .filter(|process| process.start_time == *start_time)
+                .map(|process| process.pid)
+        }));
+        let mut members = processes::with_descendants(roots);
+        members.retain(|process| !process.ended);
+        self.known = members
+            .iter()
+            .map(|process| (process.pid, process.start_time))
+            .collect();
+        members
+    }
+
+    /// Orphans of this command among our own children. Orphans of any command that have ended are reaped on the way.
+    fn adopted(&self) -> Vec<u32> {
+        let leaders = spawn::leaders();
+        let own_group = getpgrp().as_raw_pid() as u32;
+        let (mut ours, mut nameless, mut ended) = (Vec::new(), Vec::new(), Vec::new());
+        for pid in processes::own_children() {
+            if leaders.contains(&pid) {
+                continue;
+            }
+            let Some(process) = Process::look(pid) else {
+                continue;
+            };
+            // A child in our own group was started by whoever uses this library, without us.
+            if process.group == own_group || process.parent != std::process::id() {
+            } else if process.ended {
+                ended.push(pid);
+            } else if process.group == self.started.group
+                || self.known.get(&pid) == Some(&process.start_time)
+            {
+                ours.push(pid);
+            } else {
+                match processes::attempt_of(pid) {
+                    Some(token) if token == self.token => ours.push(pid),
+                    None if process.start_time >= self.started.start_time => nameless.push(pid),
+                    _ => {}
+                }
+            }
+        }
+        if !ended.is_empty() || !nameless.is_empty() {
+            spawn::between_starts(|leaders| {
+                for pid in ended.into_iter().filter(|pid| !leaders.contains(pid)) {
+                    let _ = processes::kernel_id(pid)
+                        .map(|pid| waitpid(Some(pid), WaitOptions::NOHANG));
+                }
+                // One that shed its environment can only come from the command that runs alone.
+                if leaders.iter().all(|leader| *leader == self.started.pid) {
+                    ours.extend(nameless.into_iter().filter(|pid| !leaders.contains(pid)));
+                }
+            });
+        }
+        ours
+    }
+
+    /// Processes anywhere that name this command's attempt: where orphans do not come to us.
+    fn named(&self) -> Vec<u32> {
+        let all = processes::all().unwrap_or_default().into_iter();
+        all.filter(|pid| *pid != self.started.pid && *pid != std::process::id())
+            .filter(|pid| processes::attempt_of(*pid).is_some_and(|token| token == self.token))
+            .collect()
+    }
+}
+
+impl Ending for Family<'_> {
+    fn lives(&mut self) -> bool {
+        self.leader.reap().is_none()
+            || !self.members().is_empty()
+            || processes::group_runs(self.started.group)
+    }
+
+    fn signal(&mut self, signal: Signal) {
+        // Those outside are found first: with their parents gone they would be harder to tell.
+        let members = self.members();
+        if let Some(group) = processes::kernel_id(self.started.group) {
+            let _ = kill_process_group(group, signal);
+        }
+        for process in members
+            .iter()
+            .filter(|process| process.group != self.started.group)
+        {
+            process.signal(signal);
+        }
+    }
+}

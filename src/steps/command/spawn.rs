@@ -1,0 +1,316 @@
+//! The one place that starts processes, and the register of those that run.
+
+use std::collections::BTreeSet;
+use std::fs::File;
+use std::io::{self, ErrorKind, PipeReader};
+use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError, RwLock};
+
+use rustix::process::{Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
+
+use super::processes::kernel_id;
+use super::{ATTEMPT_VARIABLE, CommandSpec, program};
+
+/// Why a command could not be run.
+#[derive(Debug, thiserror::Error)]
+pub enum SpawnError {
+    /// The list is empty, or its first word is.
+    #[error("the command is empty: name a program")]
+    Empty,
+    /// No folder of `PATH` has it.
+    #[error(
+        "program `{program}` was not found in PATH ({searched}): install it, or name it by its path"
+    )]
+    NotFound {
+        /// First word of the command.
+        program: String,
+        /// The search path.
+        searched: String,
+    },
+    /// Named by a path, where nothing is.
+    #[error("program `{program}` does not exist ({})", file.display())]
+    NoFile {
+        /// First word of the command.
+        program: String,
+        /// Where it was expected.
+        file: PathBuf,
+    },
+    /// A folder was named.
+    #[error("program `{program}` is a folder")]
+    Folder {
+        /// First word of the command.
+        program: String,
+    },
+    /// It is there, but not for us to run.
+    #[error("program `{program}` may not be executed: try `chmod +x {}`", file.display())]
+    NotExecutable {
+        /// First word of the command.
+        program: String,
+        /// The file.
+        file: PathBuf,
+    },
+    /// The kernel does not know its format.
+    #[error("program `{program}` ({}) is not a program of this machine: a script needs a first line such as `#!/bin/sh`", file.display())]
+    NotAProgram {
+        /// First word of the command.
+        program: String,
+        /// The file.
+        file: PathBuf,
+    },
+    /// It is there, but what runs it is not.
+    #[error("program `{program}` ({}) needs an interpreter that does not exist: see its first line (`#!`)", file.display())]
+    NoInterpreter {
+        /// First word of the command.
+        program: String,
+        /// The file.
+        file: PathBuf,
+    },
+    /// The working folder is not there.
+    #[error("program `{program}` was not started: its working folder {} is not there", folder.display())]
+    NoWorkingFolder {
+        /// First word of the command.
+        program: String,
+        /// The folder.
+        folder: PathBuf,
+    },
+    /// The file for standard input cannot be opened.
+    #[error("program `{program}` was not started: cannot open its standard input {}: {source}", file.display())]
+    Stdin {
+        /// First word of the command.
+        program: String,
+        /// The file.
+        file: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// More than the kernel takes.
+    #[error(
+        "program `{program}` was not started: its arguments and environment are too long; hand them over in a file"
+    )]
+    TooLong {
+        /// First word of the command.
+        program: String,
+    },
+    /// Something that no process can be given.
+    #[error("program `{program}` was not started: {what}")]
+    Impossible {
+        /// First word of the command.
+        program: String,
+        /// What and where.
+        what: String,
+    },
+    /// It ran, but what it said could not be kept.
+    #[error("the log of program `{program}` cannot be written: {source}")]
+    Log {
+        /// First word of the command.
+        program: String,
+        /// Why.
+        source: io::Error,
+    },
+    /// Not even `SIGKILL` ended it: it hangs in the kernel.
+    #[error(
+        "program `{program}` (process {pid}) does not end, even by force: it hangs in the kernel, perhaps on a disk that is away"
+    )]
+    Unending {
+        /// First word of the command.
+        program: String,
+        /// Process id.
+        pid: u32,
+    },
+    /// Anything else, such as no more processes for this user.
+    #[error("program `{program}` cannot be run: {source}")]
+    Other {
+        /// First word of the command.
+        program: String,
+        /// Why.
+        source: io::Error,
+    },
+}
+
+/// Process ids of the leaders that have not been reaped: nobody else may wait for them.
+static LEADERS: Mutex<BTreeSet<u32>> = Mutex::new(BTreeSet::new());
+/// Shared by starts, from before the process exists until it is in the register; taken alone by who has to be sure that a child
+/// of ours that is not in the register is not just being started.
+static STARTS: RwLock<()> = RwLock::new(());
+static ADOPTING: AtomicBool = AtomicBool::new(false);
+
+/// Makes this process the parent of what its commands leave behind (`PR_SET_CHILD_SUBREAPER`), so that none can get away by a
+/// session of its own. To be called once at the start of a program that runs commands; without it they are looked for in all of
+/// `/proc` after every command. Does nothing but on Linux.
+pub fn adopt_orphans() {
+    #[cfg(target_os = "linux")]
+    {
+        let done = rustix::process::set_child_subreaper(Some(rustix::process::getpid())).is_ok();
+        ADOPTING.store(done, Ordering::Relaxed);
+    }
+}
+
+/// Whether orphans of our commands become our children.
+pub(super) fn adopting() -> bool {
+    ADOPTING.load(Ordering::Relaxed)
+}
+
+fn register() -> MutexGuard<'static, BTreeSet<u32>> {
+    LEADERS.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The registered leaders. One that is just being started may be missing.
+pub(super) fn leaders() -> BTreeSet<u32> {
+    register().clone()
+}
+
+/// Runs `work` with the register while no command is being started or reaped.
+pub(super) fn between_starts<T>(work: impl FnOnce(&BTreeSet<u32>) -> T) -> T {
+    let _alone = STARTS.write().unwrap_or_else(PoisonError::into_inner);
+    work(&register())
+}
+
+/// The first process of a command. Dropped before its end was seen (a panic), it is killed with its group.
+pub(super) struct Leader {
+    child: Child,
+    status: Option<ExitStatus>,
+}
+
+impl Leader {
+    /// Its process id, which is also its group.
+    pub(super) fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Whether it has ended, leaving its status and its id in place.
+    pub(super) fn has_ended(&self) -> bool {
+        if self.status.is_some() {
+            return true;
+        }
+        let Some(pid) = kernel_id(self.pid()) else {
+            return false;
+        };
+        let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT | WaitIdOptions::NOHANG;
+        matches!(waitid(WaitId::Pid(pid), options), Ok(Some(_)))
+    }
+
+    /// Its status, once it has ended.
+    pub(super) fn reap(&mut self) -> Option<ExitStatus> {
+        if self.status.is_none() {
+            // Its id is free once it is reaped, so it leaves the register in the same moment.
+            let mut register = register();
+            if let Ok(Some(status)) = self.child.try_wait() {
+                register.remove(&self.child.id());
+                self.status = Some(status);
+            }
+        }
+        self.status
+    }
+}
+
+impl Drop for Leader {
+    fn drop(&mut self) {
+        if self.reap().is_some() {
+            return;
+        }
+        if let Some(group) = kernel_id(self.pid()) {
+            let _ = kill_process_group(group, Signal::KILL);
+        }
+    }
+}
+
+/// Starts a command in a process group of its own; its output comes by the pipe.
+pub(super) fn start(spec: &CommandSpec<'_>) -> Result<(Leader, PipeReader), SpawnError> {
+    let (name, args) = spec
+        .program_and_args
+        .split_first()
+        .ok_or(SpawnError::Empty)?;
+    if name.is_empty() {
+        return Err(SpawnError::Empty);
+    }
+    let other = |source| SpawnError::Other {
+        program: name.clone(),
+        source,
+    };
+    refuse_impossible(name, spec)?;
+    let cwd = std::path::absolute(spec.cwd).map_err(other)?;
+    let file = program::find(name, &cwd, spec.env)?;
+    let stdin = match spec.stdin {
+        None => Stdio::null(),
+        Some(path) => Stdio::from(File::open(path).map_err(|source| SpawnError::Stdin {
+            program: name.clone(),
+            file: path.to_owned(),
+            source,
+        })?),
+    };
+    let (reader, writer) = io::pipe().map_err(other)?;
+    let second = writer.try_clone().map_err(other)?;
+
+    let mut command = Command::new(&file);
+    command.arg0(name).args(args).current_dir(&cwd).env_clear();
+    command
+        .envs(spec.env.iter().map(|(key, value)| (key, value)))
+        .env(ATTEMPT_VARIABLE, spec.token);
+    command.stdin(stdin).stdout(writer).stderr(second);
+    // Together with no `pre_exec`, uid or gid this keeps `posix_spawn`: forking a large process costs tens of milliseconds.
+    command.process_group(0);
+
+    let shared = STARTS.read().unwrap_or_else(PoisonError::into_inner);
+    let spawned = command.spawn();
+    if let Ok(child) = &spawned {
+        register().insert(child.id());
+    }
+    drop(shared);
+    match spawned {
+        Ok(child) => Ok((
+            Leader {
+                child,
+                status: None,
+            },
+            reader,
+        )),
+        Err(source) => Err(explain(name, file, cwd, source)),
+    }
+}
+
+/// What the kernel cannot be told: NUL bytes, and names with `=`, which would silently name another variable.
+fn refuse_impossible(name: &str, spec: &CommandSpec<'_>) -> Result<(), SpawnError> {
+    let refuse = |what: String| {
+        Err(SpawnError::Impossible {
+            program: name.to_owned(),
+            what,
+        })
+    };
+    if let Some(position) = spec
+        .program_and_args
+        .iter()
+        .position(|word| word.contains('\0'))
+    {
+        return refuse(format!(
+            "word {position} of the command holds a NUL byte; hand such data over in a file"
+        ));
+    }
+    for (key, value) in spec.env {
+        if key.is_empty() || key.contains(['=', '\0']) {
+            return refuse(format!(
+                "{key:?} cannot be the name of an environment variable"
+            ));
+        }
+        if value.contains('\0') {
+            return refuse(format!("the environment variable {key} holds a NUL byte"));
+        }
+    }
+    Ok(())
+}
+
+fn explain(name: &str, file: PathBuf, folder: PathBuf, source: io::Error) -> SpawnError {
+    let program = name.to_owned();
+    match source.kind() {
+        _ if !folder.is_dir() => SpawnError::NoWorkingFolder { program, folder },
+        ErrorKind::NotFound => SpawnError::NoInterpreter { program, file },
+        ErrorKind::PermissionDenied => SpawnError::NotExecutable { program, file },
+        ErrorKind::ArgumentListTooLong => SpawnError::TooLong { program },
+        _ if source.raw_os_error() == Some(rustix::io::Errno::NOEXEC.raw_os_error()) => {
+            SpawnError::NotAProgram { program, file }
+        }
+        _ => SpawnError::Other { program, source },
+    }
+}

@@ -1,0 +1,164 @@
+//! The steps that make one file from another: `copy`, `render`, `ifc`, `pdf`, `xlsx`.
+
+use super::work::{Said, StepResult, Work, input_failure, output_failure, parse_failure};
+use super::{ifc, pdf, values, xlsx};
+use crate::base::path::stem;
+use crate::base::source::Source;
+use crate::model::outcome::Outcome;
+use crate::model::pipeline::Asset;
+use crate::model::step::TemplateFile;
+use std::io::{self, Read, Write};
+use std::sync::Arc;
+
+fn source(work: &Work<'_>, name: &str) -> Result<Arc<dyn Source>, Outcome> {
+    work.scope.source(name).ok_or_else(|| {
+        input_failure(
+            name,
+            "one file was expected: it is a list, absent, or no file",
+        )
+    })
+}
+
+/// Copies a file.
+///
+/// # Errors
+/// When it cannot be read or written.
+pub fn copy(work: &mut Work<'_>, out: &str, input: &str) -> StepResult {
+    let source = source(work, input)?;
+    let mut reader = source
+        .open()
+        .map_err(|error| input_failure(&source.name(), error))?;
+    let failed = |error: io::Error| output_failure(out, error);
+    let mut sink = work.outs.create(out, None).map_err(failed)?;
+    let mut buffer = vec![0; 1 << 16];
+    loop {
+        let n = reader
+            .read(&mut buffer)
+            .map_err(|error| input_failure(&source.name(), error))?;
+        if n == 0 {
+            break;
+        }
+        sink.write_all(&buffer[..n]).map_err(failed)?;
+    }
+    sink.finish().map_err(failed)?;
+    Ok(Said::default())
+}
+
+/// Writes text by a template.
+///
+/// # Errors
+/// When a name is missing or an input cannot be read.
+pub fn render(work: &mut Work<'_>, out: &str, file: &TemplateFile) -> StepResult {
+    let scope = work.scope.context_of(&file.template)?;
+    let text = file.template.render(&scope).map_err(parse_failure)?;
+    put(work, out, text.as_bytes())?;
+    Ok(Said::default())
+}
+
+/// Reads a building model.
+///
+/// # Errors
+/// When it is no model.
+pub fn model(work: &mut Work<'_>, out: &str, input: &str) -> StepResult {
+    let source = source(work, input)?;
+    let file_name = source
+        .name()
+        .rsplit('/')
+        .next()
+        .unwrap_or_default()
+        .to_owned();
+    let failed = |error: io::Error| output_failure(out, error);
+    let mut sink = work.outs.create(out, None).map_err(failed)?;
+    let found = ifc::extract(source.path(), &file_name, &mut sink)
+        .map_err(|error| input_failure(&source.name(), error))?;
+    sink.finish().map_err(failed)?;
+    let warnings = found.warnings.clone();
+    let summary = serde_json::to_value(&found).map_err(parse_failure)?;
+    Ok(Said {
+        summary: Some(summary),
+        warnings,
+    })
+}
+
+/// Sets Markdown as PDF. Its title is the first heading, else the file's name.
+///
+/// # Errors
+/// When the Markdown cannot be read or set.
+pub fn document(work: &mut Work<'_>, out: &str, input: &str) -> StepResult {
+    let source = source(work, input)?;
+    let mut text = String::new();
+    let read = source
+        .open()
+        .and_then(|mut file| file.read_to_string(&mut text));
+    read.map_err(|error| input_failure(&source.name(), error))?;
+    let title = text
+        .lines()
+        .find_map(|line| line.strip_prefix("# "))
+        .map_or_else(|| stem(&source.name()).to_owned(), str::to_owned);
+    let version = work
+        .base
+        .get("milepost")
+        .and_then(|milepost| milepost.get("version")?.as_str())
+        .unwrap_or_default();
+    let info = pdf::PdfInfo {
+        title,
+        date: today(work),
+        producer: format!("milepost {version}"),
+        ..pdf::PdfInfo::default()
+    };
+    let bytes = pdf::markdown_to_pdf(&text, &info).map_err(parse_failure)?;
+    put(work, out, &bytes)?;
+    Ok(Said::default())
+}
+
+/// Writes a workbook by its file.
+///
+/// # Errors
+/// When the workbook's file is wrong or an input cannot be read.
+pub fn workbook(work: &mut Work<'_>, out: &str, form: &Asset) -> StepResult {
+    let form = xlsx::Workbook::parse(form.path.as_str(), &form.text).map_err(parse_failure)?;
+    let names = work.stage.scope_names();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    let compiled = form.compile(&names).map_err(parse_failure)?;
+    let scope = values::named(work, &compiled.names())?;
+    let title = work
+        .base
+        .get("workspace")
+        .and_then(|workspace| workspace.get("name")?.as_str())
+        .unwrap_or_default();
+    let info = xlsx::XlsxInfo {
+        title: title.to_owned(),
+        date: today(work),
+        scratch: Some(work.folder),
+        rows_per_tab: None,
+    };
+    let files = &work.scope;
+    let mut feed = xlsx::file_feed(|name: &str| {
+        let source = files
+            .source(name)
+            .ok_or_else(|| io::Error::other("one file was expected"))?;
+        Ok(io::BufReader::with_capacity(1 << 16, source.open()?))
+    });
+    let mut bytes = io::Cursor::new(Vec::new());
+    xlsx::write_workbook(&compiled, &scope, &mut feed, &info, &mut bytes).map_err(parse_failure)?;
+    drop(feed);
+    put(work, out, bytes.get_ref())?;
+    Ok(Said::default())
+}
+
+/// The workspace's date: steps have no clock.
+fn today(work: &Work<'_>) -> Option<jiff::civil::Date> {
+    work.base
+        .get("workspace")?
+        .get("today")?
+        .as_str()?
+        .parse()
+        .ok()
+}
+
+fn put(work: &Work<'_>, out: &str, bytes: &[u8]) -> Result<(), Outcome> {
+    let failed = |error: io::Error| output_failure(out, error);
+    let mut sink = work.outs.create(out, None).map_err(failed)?;
+    sink.write_all(bytes).map_err(failed)?;
+    sink.finish().map_err(failed)
+}

@@ -1,0 +1,220 @@
+//! One element, as it is written to `parsed_data.json`.
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::rc::Rc;
+
+use serde::Serialize;
+
+use super::classifications;
+use super::index::{Entry, Model};
+use super::materials::{Layer, Materials};
+use super::named::Named;
+use super::place::{self, Place, Places};
+use super::properties::{self, Properties, Stated};
+use super::quantities::{self, AREAS, LENGTHS, Quantities, VOLUMES};
+use super::relations::Relations;
+use super::schema::{NO_ATTRIBUTE, Role};
+use super::step;
+use super::units::Units;
+
+/// An element of a model. Lengths, areas, volumes and quantities are in SI; properties as the file has them.
+#[derive(Debug, Serialize)]
+pub(super) struct Element<'a> {
+    pub(super) global_id: Cow<'a, str>,
+    pub(super) ifc_type: &'a str,
+    predefined_type: Option<&'a str>,
+    name: Option<Cow<'a, str>>,
+    object_type: Option<Cow<'a, str>>,
+    type_name: Option<Cow<'a, str>>,
+    tag: Option<Cow<'a, str>>,
+    pub(super) storey: Option<String>,
+    storey_elevation_m: Option<f64>,
+    container: Option<Container>,
+    part_of: Option<Cow<'a, str>>,
+    pub(super) materials: Vec<String>,
+    layers: Vec<Layer>,
+    pub(super) volume_m3: Option<f64>,
+    net_volume_m3: Option<f64>,
+    gross_volume_m3: Option<f64>,
+    area_m2: Option<f64>,
+    length_m: Option<f64>,
+    pub(super) property_volume_m3: Option<f64>,
+    property_volume_from: Option<String>,
+    classifications: Vec<String>,
+    quantities: Quantities<'a>,
+    properties: Properties<'a>,
+}
+
+#[derive(Debug, Serialize)]
+struct Container {
+    name: Option<String>,
+    ifc_type: String,
+}
+
+/// A property or quantity set of a type object, which many elements share.
+enum Shared<'a> {
+    Quantities(Cow<'a, str>, Named<'a, f64>),
+    Properties(Cow<'a, str>, Named<'a, properties::Value<'a>>),
+}
+
+/// The most type objects whose sets are remembered.
+const REMEMBERED: usize = 4096;
+
+/// Makes elements of their records.
+pub(super) struct Reader<'m, 'a> {
+    model: &'m Model<'a>,
+    relations: &'m Relations,
+    units: Units,
+    places: Places,
+    materials: Materials,
+    types: HashMap<u32, Rc<Vec<Shared<'a>>>>,
+}
+
+impl<'m, 'a> Reader<'m, 'a> {
+    pub(super) fn new(model: &'m Model<'a>, relations: &'m Relations, units: Units) -> Self {
+        let metre = units.length();
+        Self {
+            model,
+            relations,
+            units,
+            places: Places::new(metre),
+            materials: Materials::new(metre),
+            types: HashMap::new(),
+        }
+    }
+
+    pub(super) fn element(&mut self, entry: Entry) -> Element<'m>
+    where
+        'a: 'm,
+    {
+        let (model, relations) = (self.model, self.relations);
+        let class = model.class(entry);
+        let text = model.text(entry);
+        let [global_id, _, name, _, object_type, _, _, tag] = step::attributes(text);
+        let predefined_type = match class.predefined_type {
+            NO_ATTRIBUTE => None,
+            at => step::enumeration(step::attribute(text, usize::from(at))),
+        };
+        let kind = relations
+            .types
+            .first(entry.id)
+            .filter(|&kind| model.role(kind) == Some(Role::Type));
+        let type_text = kind.and_then(|kind| model.find(kind)).map(|(_, text)| text);
+        let Place { container, storey } = self.places.of(model, relations, entry.id);
+        let (materials, layers) = self.materials.of(model, relations, entry.id, kind);
+
+        let (mut quantities, mut properties, mut stated) =
+            (Quantities::default(), Properties::default(), None);
+        for definition in relations.properties.of(entry.id) {
+            let found = self.own(definition, &mut quantities, &mut properties);
+            stated = Stated::better(stated, found);
+        }
+        if let Some(kind) = kind {
+            for set in self.shared(kind).iter() {
+                match set {
+                    Shared::Quantities(name, values) => {
+                        quantities.merge(name.clone(), values.clone());
+                    }
+                    Shared::Properties(name, values) => {
+                        properties.merge(name.clone(), values.clone());
+                    }
+                }
+            }
+        }
+        let pick = |names: &[&str]| quantities::pick(&quantities, names);
+        let (property_volume_m3, property_volume_from) =
+            stated.map(|stated| (stated.volume, stated.from)).unzip();
+        Element {
+            global_id: step::string(global_id).unwrap_or_default(),
+            ifc_type: &class.name,
+            predefined_type,
+            name: step::string(name),
+            object_type: step::string(object_type),
+            type_name: type_text.and_then(|text| step::string(step::attribute(text, 2))),
+            tag: step::string(tag),
+            storey: storey.as_ref().and_then(|storey| storey.name.clone()),
+            storey_elevation_m: storey.and_then(|storey| storey.elevation_m),
+            container: container.map(|spatial| Container {
+                name: spatial.name.clone(),
+                ifc_type: spatial.ifc_type.clone(),
+            }),
+            part_of: place::part_of(model, relations, entry.id),
+            materials,
+            layers,
+            volume_m3: pick(VOLUMES),
+            net_volume_m3: pick(&["NetVolume"]),
+            gross_volume_m3: pick(&["GrossVolume"]),
+            area_m2: pick(AREAS),
+            length_m: pick(LENGTHS),
+            property_volume_m3,
+            property_volume_from,
+            classifications: classifications::of(model, relations, entry.id, kind),
+            quantities,
+            properties,
+        }
+    }
+
+    /// Reads a definition of an element's own.
+    fn own(
+        &mut self,
+        definition: u32,
+        quantities: &mut Quantities<'a>,
+        properties: &mut Properties<'a>,
+    ) -> Option<Stated> {
+        let (role, text) = self.model.find(definition)?;
+        let [_, _, name, _, fourth, fifth] = step::attributes(text);
+        let name = step::string(name).unwrap_or_default();
+        match role {
+            Role::QuantitySet => {
+                quantities.merge(name, quantities::read(self.model, &mut self.units, fifth));
+                None
+            }
+            Role::PropertySet => {
+                let (values, stated) = properties::read(self.model, &mut self.units, &name, fourth);
+                properties.merge(name, values);
+                stated
+            }
+            _ => None,
+        }
+    }
+
+    /// The sets of the type object `kind`.
+    fn shared(&mut self, kind: u32) -> Rc<Vec<Shared<'a>>> {
+        if let Some(known) = self.types.get(&kind) {
+            return Rc::clone(known);
+        }
+        let mut sets = Vec::new();
+        let definitions = self
+            .model
+            .find(kind)
+            .map(|(_, text)| step::attribute(text, 5))
+            .unwrap_or_default();
+        for definition in step::references(definitions) {
+            let Some((role, text)) = self.model.find(definition) else {
+                continue;
+            };
+            let [_, _, name, _, fourth, fifth] = step::attributes(text);
+            let name = step::string(name).unwrap_or_default();
+            match role {
+                Role::QuantitySet => {
+                    sets.push(Shared::Quantities(
+                        name,
+                        quantities::read(self.model, &mut self.units, fifth),
+                    ));
+                }
+                Role::PropertySet => {
+                    let (values, _) = properties::read(self.model, &mut self.units, &name, fourth);
+                    sets.push(Shared::Properties(name, values));
+                }
+                _ => {}
+            }
+        }
+        let sets = Rc::new(sets);
+        if self.types.len() >= REMEMBERED {
+            self.types.clear();
+        }
+        self.types.insert(kind, Rc::clone(&sets));
+        sets
+    }
+}

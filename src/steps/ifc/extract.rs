@@ -1,0 +1,287 @@
+//! The whole: a model in, `parsed_data.json` out, one line an element.
+
+use std::any::Any;
+use std::collections::BTreeMap;
+use std::io::{self, BufWriter, Write};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
+
+use serde::Serialize;
+
+use super::element::{Element, Reader};
+use super::index::{Model, Scanned};
+use super::open::{self, IfcError, Opened, line};
+use super::relations::{Broken, Relations};
+use super::review;
+use super::schema::Classes;
+use super::step;
+use super::units::Units;
+
+/// What a model holds, and how much of it says what a take-off needs. All counts but `openings` are of elements.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct ModelSummary {
+    /// Take-off elements.
+    pub elements: usize,
+    /// Openings, other features, and virtual elements.
+    pub openings: usize,
+    /// Elements of each class.
+    pub by_type: BTreeMap<String, usize>,
+    /// With a material of their own or of their type.
+    pub with_material: usize,
+    /// With a volume from a quantity set.
+    pub with_quantity_volume: usize,
+    /// With a volume from a property set, and none from a quantity set.
+    pub with_property_volume: usize,
+    /// On a storey.
+    pub with_storey: usize,
+    /// GlobalIds that several elements or openings have.
+    pub duplicate_global_ids: Vec<String>,
+    /// What was left out, assumed or could not be found.
+    pub warnings: Vec<String>,
+    /// The schema as the file declares it.
+    pub schema: String,
+}
+
+/// The `model` object of `parsed_data.json`.
+#[derive(Serialize)]
+struct About<'a> {
+    file: &'a str,
+    schema: &'a str,
+    project: Option<String>,
+    elements: usize,
+    openings: usize,
+    duplicate_global_ids: &'a [String],
+    warnings: &'a [String],
+}
+
+/// Reads a building model and writes `parsed_data.json` to `out`, element by element in the order of the file.
+///
+/// `name` is what messages and the result call the file. Nothing is written before the file was scanned as a whole.
+pub fn extract(model: &Path, name: &str, out: &mut dyn Write) -> Result<ModelSummary, IfcError> {
+    guarded(name, || {
+        let opened = open::open(model, name)?;
+        with_model(&opened, name, &mut |read| {
+            write_parsed(read, name, out).map_err(|source| IfcError::Write {
+                file: name.to_owned(),
+                source,
+            })
+        })
+    })
+}
+
+/// Writes elements and openings as JSON lines with their STEP names as `step_id`, for comparisons in tests.
+#[doc(hidden)]
+pub fn extract_lines(
+    model: &Path,
+    name: &str,
+    out: &mut dyn Write,
+) -> Result<ModelSummary, IfcError> {
+    guarded(name, || {
+        let opened = open::open(model, name)?;
+        with_model(&opened, name, &mut |read| {
+            write_lines(read, out).map_err(|source| IfcError::Write {
+                file: name.to_owned(),
+                source,
+            })
+        })
+    })
+}
+
+/// Turns a panic of the parser into an error: a file that somebody sends must not end the process.
+fn guarded<T>(name: &str, work: impl FnOnce() -> Result<T, IfcError>) -> Result<T, IfcError> {
+    catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| {
+        Err(IfcError::Parser {
+            file: name.to_owned(),
+            message: message(panic.as_ref()),
+        })
+    })
+}
+
+fn message(panic: &(dyn Any + Send)) -> String {
+    let text = panic
+        .downcast_ref::<&str>()
+        .copied()
+        .or_else(|| panic.downcast_ref::<String>().map(String::as_str));
+    text.unwrap_or("no message").to_owned()
+}
+
+/// A model that is ready to be written.
+struct Ready<'m, 'a> {
+    model: &'m Model<'a>,
+    reader: Reader<'m, 'a>,
+    summary: ModelSummary,
+}
+
+fn with_model(
+    opened: &Opened,
+    name: &str,
+    write: &mut dyn FnMut(&mut Ready) -> Result<(), IfcError>,
+) -> Result<ModelSummary, IfcError> {
+    let bytes: &[u8] = &opened.bytes;
+    opened.bytes.read_through();
+    let mut scanned = Model::scan(bytes, opened.data, Classes::new(&opened.schema));
+    complete(opened, &scanned, name)?;
+    opened.bytes.read_about();
+    let mut broken = Broken::default();
+    let entries = std::mem::take(&mut scanned.relations);
+    let relations = Relations::read(&scanned.model, entries, &mut broken);
+    review::broken_members(&scanned.model, &mut broken);
+    let duplicate_global_ids = review::duplicate_global_ids(&scanned.model);
+    let units = Units::read(&scanned.model);
+    let mut warnings: Vec<String> = opened.schema.warning.iter().cloned().collect();
+    warnings.extend(review::warnings(
+        &scanned,
+        bytes,
+        &units,
+        &broken,
+        duplicate_global_ids.len(),
+    ));
+    let model = &scanned.model;
+    let summary = ModelSummary {
+        elements: model.elements.len(),
+        openings: model.openings.len(),
+        by_type: BTreeMap::new(),
+        with_material: 0,
+        with_quantity_volume: 0,
+        with_property_volume: 0,
+        with_storey: 0,
+        duplicate_global_ids,
+        warnings,
+        schema: opened.schema.declared.clone(),
+    };
+    let mut ready = Ready {
+        model,
+        reader: Reader::new(model, &relations, units),
+        summary,
+    };
+    write(&mut ready)?;
+    Ok(ready.summary)
+}
+
+/// An error if the file, or what of it can be read, stops before its end.
+fn complete(opened: &Opened, scanned: &Scanned, name: &str) -> Result<(), IfcError> {
+    let bytes: &[u8] = &opened.bytes;
+    let cut = scanned
+        .malformed
+        .last()
+        .copied()
+        .filter(|&begin| begin >= scanned.end);
+    if !opened.whole {
+        let (byte, what) = match cut {
+            Some(begin) => (begin, "it ends within the record that begins there"),
+            None => (bytes.len(), "it ends after the last whole record"),
+        };
+        return Err(IfcError::Truncated {
+            file: name.to_owned(),
+            what: what.to_owned(),
+            line: line(bytes, byte),
+            byte,
+        });
+    }
+    match cut {
+        Some(byte) if !step::section_ends(&bytes[byte..]) => Err(IfcError::Unreadable {
+            file: name.to_owned(),
+            line: line(bytes, byte),
+            byte,
+        }),
+        _ => Ok(()),
+    }
+}
+
+fn write_parsed(ready: &mut Ready, name: &str, out: &mut dyn Write) -> io::Result<()> {
+    let mut out = BufWriter::with_capacity(1 << 16, out);
+    let project = ready
+        .model
+        .projects
+        .first()
+        .and_then(|&entry| step::string(step::attribute(ready.model.text(entry), 2)));
+    let about = About {
+        file: name,
+        schema: &ready.summary.schema,
+        project: project.map(String::from),
+        elements: ready.summary.elements,
+        openings: ready.summary.openings,
+        duplicate_global_ids: &ready.summary.duplicate_global_ids,
+        warnings: &ready.summary.warnings,
+    };
+    out.write_all(b"{\"model\":")?;
+    serde_json::to_writer(&mut out, &about)?;
+    out.write_all(b",\n \"elements\":[")?;
+    for (at, &entry) in ready.model.elements.iter().enumerate() {
+        let element = ready.reader.element(entry);
+        ready.summary.count(&element);
+        write_item(&mut out, at, &element)?;
+    }
+    out.write_all(b"\n ],\n \"openings\":[")?;
+    for (at, &entry) in ready.model.openings.iter().enumerate() {
+        write_item(&mut out, at, &ready.reader.element(entry))?;
+    }
+    out.write_all(b"\n ]}\n")?;
+    out.flush()
+}
+
+fn write_item(out: &mut impl Write, at: usize, element: &Element) -> io::Result<()> {
+    out.write_all(if at == 0 { b"\n  " } else { b",\n  " })?;
+    serde_json::to_writer(out, element).map_err(io::Error::from)
+}
+
+fn write_lines(ready: &mut Ready, out: &mut dyn Write) -> io::Result<()> {
+    #[derive(Serialize)]
+    struct Line<'a> {
+        step_id: u32,
+        #[serde(flatten)]
+        element: Element<'a>,
+    }
+    let mut out = BufWriter::new(out);
+    for (at, &entry) in ready
+        .model
+        .elements
+        .iter()
+        .chain(&ready.model.openings)
+        .enumerate()
+    {
+        let element = ready.reader.element(entry);
+        if at < ready.model.elements.len() {
+            ready.summary.count(&element);
+        }
+        serde_json::to_writer(
+            &mut out,
+            &Line {
+                step_id: entry.id,
+                element,
+            },
+        )?;
+        out.write_all(b"\n")?;
+    }
+    out.flush()
+}
+
+impl ModelSummary {
+    fn count(&mut self, element: &Element) {
+        match self.by_type.get_mut(element.ifc_type) {
+            Some(count) => *count += 1,
+            None => drop(self.by_type.insert(element.ifc_type.to_owned(), 1)),
+        }
+        self.with_material += usize::from(!element.materials.is_empty());
+        self.with_quantity_volume += usize::from(element.volume_m3.is_some());
+        self.with_property_volume +=
+            usize::from(element.volume_m3.is_none() && element.property_volume_m3.is_some());
+        self.with_storey += usize::from(element.storey.is_some());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_panic_becomes_an_error() {
+        let at = [0_u8; 2];
+        let panic: Result<u8, _> = guarded("m.ifc", || Ok(at[std::hint::black_box(2)]));
+        assert_eq!(
+            panic.unwrap_err().to_string(),
+            "m.ifc: the STEP parser failed on this file: index out of bounds: the len is 2 but the index is 2; open and \
+             save it in another program, and report this with the file"
+        );
+    }
+}

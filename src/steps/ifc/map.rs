@@ -1,0 +1,58 @@
+//! The mapped model file: the only module that may use `unsafe`.
+
+use std::fs::File;
+use std::io;
+use std::ops::Deref;
+
+use memmap2::{Advice, Mmap};
+
+/// The bytes of a model, mapped from its file or inflated from an archive.
+pub(super) enum Bytes {
+    /// The file itself.
+    Mapped(Mmap),
+    /// What an archive held.
+    Inflated(Vec<u8>),
+}
+
+impl Bytes {
+    /// Maps `file`, which must not be empty.
+    ///
+    /// Mapped rather than read because records refer to each other all over the file and a model may be larger than
+    /// the memory. A model that another program cuts short meanwhile ends the process with a bus error.
+    #[allow(unsafe_code)]
+    pub(super) fn map(file: &File) -> io::Result<Self> {
+        // SAFETY: the map is read-only and private, and no reference into it outlives the value that is returned. That
+        // nobody writes to the file meanwhile cannot be guaranteed on Unix; every reader of the bytes takes arbitrary
+        // input, so that a change leads to wrong values or an error, never to undefined indices.
+        let map = unsafe { Mmap::map(file)? };
+        Ok(Self::Mapped(map))
+    }
+
+    /// Tells the kernel that the bytes are about to be read from start to end.
+    pub(super) fn read_through(&self) {
+        self.advise(Advice::Sequential);
+    }
+
+    /// Tells the kernel that reading goes back and forth from here on.
+    pub(super) fn read_about(&self) {
+        self.advise(Advice::Normal);
+    }
+
+    /// Advice only makes reading faster, so that a kernel which refuses it is no error.
+    fn advise(&self, advice: Advice) {
+        if let Self::Mapped(map) = self {
+            let _ = map.advise(advice);
+        }
+    }
+}
+
+impl Deref for Bytes {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        match self {
+            Self::Mapped(map) => map,
+            Self::Inflated(bytes) => bytes,
+        }
+    }
+}

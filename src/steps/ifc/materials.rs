@@ -1,0 +1,131 @@
+//! What elements are made of: names in the order of layers, profiles, constituents and lists.
+
+use std::collections::HashMap;
+use std::rc::Rc;
+
+use serde::Serialize;
+
+use super::index::Model;
+use super::relations::Relations;
+use super::schema::Role;
+use super::step;
+
+/// One layer of a layer set.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub(super) struct Layer {
+    pub(super) material: Option<String>,
+    pub(super) thickness_m: Option<f64>,
+}
+
+/// What one association says.
+#[derive(Debug, Default)]
+struct Made {
+    names: Vec<String>,
+    layers: Vec<Layer>,
+}
+
+/// The most associations that are remembered; a model has few, and many elements share each.
+const REMEMBERED: usize = 16_384;
+
+/// How deep usages, sets and members may refer to each other. Sound files need three steps.
+const DEEPEST: usize = 8;
+
+/// The materials of a model's elements.
+pub(super) struct Materials {
+    known: HashMap<u32, Rc<Made>>,
+    metre: f64,
+}
+
+impl Materials {
+    /// `metre`: the project's length unit in metres.
+    pub(super) fn new(metre: f64) -> Self {
+        Self {
+            known: HashMap::new(),
+            metre,
+        }
+    }
+
+    /// Material names, without doubles, and layers: all that the element `id` is associated with; if with nothing, what
+    /// its type object is.
+    pub(super) fn of(
+        &mut self,
+        model: &Model,
+        relations: &Relations,
+        id: u32,
+        kind: Option<u32>,
+    ) -> (Vec<String>, Vec<Layer>) {
+        let own = relations.materials.first(id).map(|_| id);
+        let Some(owner) = own.or(kind) else {
+            return (Vec::new(), Vec::new());
+        };
+        let (mut names, mut layers) = (Vec::new(), Vec::new());
+        for material in relations.materials.of(owner) {
+            let made = self.made(model, material);
+            for name in &made.names {
+                if !names.contains(name) {
+                    names.push(name.clone());
+                }
+            }
+            layers.extend(made.layers.iter().cloned());
+        }
+        (names, layers)
+    }
+
+    fn made(&mut self, model: &Model, id: u32) -> Rc<Made> {
+        if let Some(made) = self.known.get(&id) {
+            return Rc::clone(made);
+        }
+        let mut made = Made::default();
+        self.collect(model, id, DEEPEST, &mut made);
+        let made = Rc::new(made);
+        if self.known.len() >= REMEMBERED {
+            self.known.clear();
+        }
+        self.known.insert(id, Rc::clone(&made));
+        made
+    }
+
+    fn collect(&self, model: &Model, id: u32, deepest: usize, made: &mut Made) {
+        let Some((role, text)) = model.find(id) else {
+            return;
+        };
+        let members = match role {
+            Role::Material => {
+                made.names
+                    .extend(step::string(step::attribute(text, 0)).map(String::from));
+                return;
+            }
+            Role::Layer => {
+                let [material, thickness] = step::attributes(text);
+                let name = name(model, material);
+                made.names.extend(name.clone());
+                let thickness_m = step::number(thickness).map(|thickness| thickness * self.metre);
+                made.layers.push(Layer {
+                    material: name,
+                    thickness_m,
+                });
+                return;
+            }
+            Role::Profile | Role::Constituent => {
+                made.names.extend(name(model, step::attribute(text, 2)));
+                return;
+            }
+            Role::LayerSet | Role::MaterialList | Role::MaterialUsage => step::attribute(text, 0),
+            Role::MemberSet => step::attribute(text, 2),
+            _ => return,
+        };
+        if deepest > 0 {
+            for member in step::references(members) {
+                self.collect(model, member, deepest - 1, made);
+            }
+        }
+    }
+}
+
+/// The name of the material that `value` refers to.
+fn name(model: &Model, value: &[u8]) -> Option<String> {
+    match step::reference(value).and_then(|id| model.find(id)) {
+        Some((Role::Material, text)) => step::string(step::attribute(text, 0)).map(String::from),
+        _ => None,
+    }
+}

@@ -1,0 +1,115 @@
+//! Small maps that keep their order: of values with one name the first stays.
+
+use std::borrow::Cow;
+use std::collections::HashSet;
+
+use serde::ser::{Serialize, Serializer};
+
+/// Below this many names a search through all of them is faster than hashing.
+const FEW: usize = 24;
+
+/// Values by name, in the order in which they came.
+#[derive(Debug, Clone)]
+pub(super) struct Named<'a, T> {
+    items: Vec<(Cow<'a, str>, T)>,
+    /// All names, once there are many.
+    names: HashSet<Cow<'a, str>>,
+}
+
+impl<T> Default for Named<'_, T> {
+    fn default() -> Self {
+        Self {
+            items: Vec::new(),
+            names: HashSet::new(),
+        }
+    }
+}
+
+impl<'a, T> Named<'a, T> {
+    /// Adds a value, unless there is one with this name.
+    pub(super) fn add(&mut self, name: Cow<'a, str>, value: T) {
+        if self.items.len() < FEW {
+            if self.items.iter().all(|(other, _)| *other != name) {
+                self.items.push((name, value));
+            }
+            return;
+        }
+        if self.names.is_empty() {
+            self.names = self.items.iter().map(|(name, _)| name.clone()).collect();
+        }
+        if self.names.insert(name.clone()) {
+            self.items.push((name, value));
+        }
+    }
+
+    pub(super) fn get(&self, name: &str) -> Option<&T> {
+        self.items
+            .iter()
+            .find(|(other, _)| other == name)
+            .map(|(_, value)| value)
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = (&str, &T)> {
+        self.items
+            .iter()
+            .map(|(name, value)| (name.as_ref(), value))
+    }
+}
+
+impl<'a, T: Clone> Named<'a, Named<'a, T>> {
+    /// Adds the values of a set to the set of this name; those that are there stay.
+    pub(super) fn merge(&mut self, name: Cow<'a, str>, values: Named<'a, T>) {
+        match self.items.iter_mut().find(|(other, _)| *other == name) {
+            Some((_, set)) => {
+                for (name, value) in values.items {
+                    set.add(name, value);
+                }
+            }
+            None => self.items.push((name, values)),
+        }
+    }
+}
+
+impl<T: Serialize> Serialize for Named<'_, T> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(self.iter())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_of_a_name_stays_among_few_and_among_many() {
+        let mut named = Named::default();
+        for n in 0..100 {
+            named.add(Cow::Owned(format!("n{}", n % 60)), n);
+        }
+        let all: Vec<_> = named
+            .iter()
+            .map(|(name, &n)| (name.to_owned(), n))
+            .collect();
+        let expected: Vec<_> = (0..60).map(|n| (format!("n{n}"), n)).collect();
+        assert_eq!(all, expected);
+        assert_eq!(named.get("n59"), Some(&59));
+    }
+
+    #[test]
+    fn sets_of_one_name_become_one() {
+        let set = |items: &[(&'static str, i32)]| {
+            let mut set = Named::default();
+            for &(name, value) in items {
+                set.add(Cow::Borrowed(name), value);
+            }
+            set
+        };
+        let mut sets = Named::default();
+        sets.merge(Cow::Borrowed("A"), set(&[("x", 1)]));
+        sets.merge(Cow::Borrowed("A"), set(&[("x", 2), ("y", 3)]));
+        assert_eq!(
+            serde_json::to_string(&sets).unwrap(),
+            r#"{"A":{"x":1,"y":3}}"#
+        );
+    }
+}

@@ -1,0 +1,218 @@
+//! What is wrong with a model, found before anything is written, so that the result can say it first.
+
+use std::hash::{BuildHasher, RandomState};
+
+use super::index::{Entry, Model, Scanned};
+use super::open::line;
+use super::relations::Broken;
+use super::schema::Role;
+use super::step;
+use super::units::Units;
+
+/// The most classes that one warning names.
+const NAMED: usize = 10;
+
+/// Elements and openings whose GlobalIds others have too, in file order, each once.
+pub(super) fn duplicate_global_ids(model: &Model) -> Vec<String> {
+    let hasher = RandomState::new();
+    let global_id = |entry: &Entry| step::attribute(model.text(*entry), 0);
+    let all = || model.elements.iter().chain(&model.openings);
+    let mut hashes: Vec<u64> = all()
+        .map(|entry| hasher.hash_one(global_id(entry)))
+        .collect();
+    hashes.sort_unstable();
+    let mut twice: Vec<u64> = hashes
+        .windows(2)
+        .filter(|two| two[0] == two[1])
+        .map(|two| two[0])
+        .collect();
+    drop(hashes);
+    twice.dedup();
+    if twice.is_empty() {
+        return Vec::new();
+    }
+    // Few are left; equal hashes of different texts fall out here.
+    let mut suspects: Vec<(&[u8], usize)> = Vec::new();
+    for entry in all() {
+        let text = global_id(entry);
+        if twice.binary_search(&hasher.hash_one(text)).is_ok() && step::string(text).is_some() {
+            suspects.push((text, suspects.len()));
+        }
+    }
+    suspects.sort_unstable();
+    let mut doubled: Vec<(usize, &[u8])> = suspects
+        .chunk_by(|one, other| one.0 == other.0)
+        .filter(|same| same.len() > 1)
+        .map(|same| (same[0].1, same[0].0))
+        .collect();
+    doubled.sort_unstable();
+    doubled
+        .into_iter()
+        .filter_map(|(_, text)| step::string(text))
+        .map(String::from)
+        .collect()
+}
+
+/// Counts what definitions, materials and units refer to and is not there, beside what `broken` has.
+pub(super) fn broken_members(model: &Model, broken: &mut Broken) {
+    for entry in model.index.iter() {
+        let text = || model.text(entry);
+        let members = match model.class(entry).role {
+            Role::PropertySet => step::attribute(text(), 4),
+            Role::QuantitySet | Role::Type => step::attribute(text(), 5),
+            Role::Quantity(_)
+            | Role::ComplexQuantity
+            | Role::MemberSet
+            | Role::Profile
+            | Role::Constituent => step::attribute(text(), 2),
+            Role::Layer
+            | Role::LayerSet
+            | Role::MaterialList
+            | Role::MaterialUsage
+            | Role::UnitAssignment => step::attribute(text(), 0),
+            Role::Project => step::attribute(text(), 8),
+            Role::ConversionUnit => step::attribute(text(), 3),
+            Role::MeasureWithUnit => step::attribute(text(), 1),
+            _ => continue,
+        };
+        for member in step::references(members) {
+            if model.index.get(member).is_none() {
+                broken.add(entry, member);
+            }
+        }
+    }
+}
+
+/// Everything that a reader of the result should know, each once.
+pub(super) fn warnings(
+    scanned: &Scanned,
+    bytes: &[u8],
+    units: &Units,
+    broken: &Broken,
+    doubled_ids: usize,
+) -> Vec<String> {
+    let model = &scanned.model;
+    let mut warnings = Vec::new();
+    let mut warn = |warning: String| warnings.push(warning);
+    if let Some(&first) = scanned.malformed.first() {
+        let count = counted(scanned.malformed.len(), "record");
+        warn(format!(
+            "{count} could not be read and left out: the first is at line {} (byte {first})",
+            line(bytes, first)
+        ));
+    }
+    if scanned.oversized > 0 {
+        warn(format!(
+            "{} with names above #{} left out",
+            counted(scanned.oversized, "record"),
+            u32::MAX
+        ));
+    }
+    if scanned.doubled > 0 {
+        warn(format!(
+            "{} with a name that an earlier record has: references to it were read as to the first",
+            counted(scanned.doubled, "record")
+        ));
+    }
+    let (unknown, foreign): (Vec<_>, Vec<_>) = model
+        .classes()
+        .filter(|class| !class.declared && class.records > 0)
+        .partition(|class| !class.known);
+    if !unknown.is_empty() {
+        let names: Vec<_> = unknown
+            .iter()
+            .map(|class| (class.name.as_str(), class.records))
+            .collect();
+        warn(format!(
+            "records of classes that no known schema has were left out: {}",
+            listed(&names)
+        ));
+    }
+    if !foreign.is_empty() {
+        let names: Vec<_> = foreign
+            .iter()
+            .map(|class| (class.name.as_str(), class.records))
+            .collect();
+        warn(format!(
+            "classes that the declared schema does not have were read as other releases define them: {}",
+            listed(&names)
+        ));
+    }
+    if let Some((from, to)) = broken.first {
+        let at = line(bytes, from.offset());
+        warn(format!(
+            "{} to a record that is not there or is of no class that could be meant: the first is in #{} ({}, line {at}) to #{to}",
+            counted(broken.count, "reference"),
+            from.id,
+            model.class(from).name,
+        ));
+    }
+    match model.projects.len() {
+        0 => warn("there is no IfcProject: names, units and structure may be missing".to_owned()),
+        1 => {}
+        several => warn(format!(
+            "there are {several} IfcProject records: name and units were taken from the first"
+        )),
+    }
+    if !model.projects.is_empty() && !units.has_length() {
+        warn("the project sets no length unit: lengths were read as metres".to_owned());
+    }
+    if model.elements.is_empty() {
+        warn("the model has no elements".to_owned());
+    }
+    if doubled_ids > 0 {
+        warn(format!(
+            "{} shared by several elements: all were kept",
+            counted(doubled_ids, "GlobalId")
+        ));
+    }
+    let mut unnamed = model
+        .elements
+        .iter()
+        .chain(&model.openings)
+        .filter(|entry| !identified(model, **entry));
+    if let Some(first) = unnamed.next() {
+        let at = line(bytes, first.offset());
+        let count = counted(1 + unnamed.count(), "element");
+        warn(format!(
+            "{count} without a valid GlobalId (22 characters): the first is #{} at line {at}",
+            first.id
+        ));
+    }
+    warnings
+}
+
+/// Whether an element has a GlobalId of 22 characters of its alphabet.
+fn identified(model: &Model, entry: Entry) -> bool {
+    let text = step::attribute(model.text(entry), 0);
+    let inner = text
+        .strip_prefix(b"'")
+        .and_then(|text| text.strip_suffix(b"'"))
+        .unwrap_or_default();
+    inner.len() == 22
+        && inner
+            .iter()
+            .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'$'))
+}
+
+fn counted(count: usize, what: &str) -> String {
+    if count == 1 {
+        format!("1 {what}")
+    } else {
+        format!("{count} {what}s")
+    }
+}
+
+fn listed(names: &[(&str, usize)]) -> String {
+    let shown: Vec<_> = names
+        .iter()
+        .take(NAMED)
+        .map(|(name, records)| format!("{name} ({records})"))
+        .collect();
+    let more = if names.len() > NAMED {
+        format!(" and {} more", names.len() - NAMED)
+    } else {
+        String::new()
+    };
+    format!("{}{more}", shown.join(", "))
+}

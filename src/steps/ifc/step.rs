@@ -1,0 +1,145 @@
+//! The one door to `ifc-lite-core`: record spans, attribute values, strings, the header. ISO 10303-21 is its business.
+
+use std::borrow::Cow;
+
+use ifc_lite_core::parser::header::{self, Then};
+use ifc_lite_core::parser::{StepRecord, parse_ref};
+use ifc_lite_core::step_encoding::decode_step_literal;
+use ifc_lite_core::{StepListItems, StepNumber, parse_step_real, read_step_number};
+
+pub(super) use ifc_lite_core::{EntityScanner, IfcType, SchemaVersion};
+
+/// The first `N` attributes of the record that starts `text`, as written; those that it does not have are empty.
+pub(super) fn attributes<const N: usize>(text: &[u8]) -> [&[u8]; N] {
+    let mut values = [&text[..0]; N];
+    if let Some(record) = StepRecord::parse(text) {
+        for (slot, value) in values.iter_mut().zip(record.attrs()) {
+            *slot = value;
+        }
+    }
+    values
+}
+
+/// Attribute `at` of the record that starts `text`, as written; empty if there is none.
+pub(super) fn attribute(text: &[u8], at: usize) -> &[u8] {
+    StepRecord::parse(text)
+        .and_then(|record| record.attr(at))
+        .unwrap_or(&text[..0])
+}
+
+/// A string, decoded. `$`, `*` and everything else is none.
+pub(super) fn string(value: &[u8]) -> Option<Cow<'_, str>> {
+    decode_step_literal(value)
+}
+
+/// An enumeration without its dots.
+pub(super) fn enumeration(value: &[u8]) -> Option<&str> {
+    let name = value.strip_prefix(b".")?.strip_suffix(b".")?;
+    std::str::from_utf8(name)
+        .ok()
+        .filter(|name| !name.is_empty())
+}
+
+/// A number, alone or inside a measure: `1.5` and `IFCVOLUMEMEASURE(1.5)`.
+pub(super) fn number(value: &[u8]) -> Option<f64> {
+    parse_step_real(value).or_else(|| parse_step_real(typed(value)?.1))
+}
+
+/// An integer or a real, told apart as the file tells them apart.
+pub(super) enum Number {
+    Integer(i64),
+    Real(f64),
+}
+
+/// A number as written.
+pub(super) fn literal(value: &[u8]) -> Option<Number> {
+    match read_step_number(value) {
+        Some((StepNumber::Integer(n), used)) if used == value.len() => Some(Number::Integer(n)),
+        _ => parse_step_real(value).map(Number::Real),
+    }
+}
+
+/// A value with its type: `IFCLABEL('x')` is `IFCLABEL` and `'x'`.
+pub(super) fn typed(value: &[u8]) -> Option<(&[u8], &[u8])> {
+    value.first().filter(|first| first.is_ascii_alphabetic())?;
+    let open = value.iter().position(|&byte| byte == b'(')?;
+    let inner = StepListItems::of_list(&value[open..])?.next()?;
+    Some((value[..open].trim_ascii(), inner))
+}
+
+/// The items of a list; none for everything else.
+pub(super) fn items(value: &[u8]) -> impl Iterator<Item = &[u8]> {
+    StepListItems::of_list(value).into_iter().flatten()
+}
+
+/// A single reference.
+pub(super) fn reference(value: &[u8]) -> Option<u32> {
+    parse_ref(value)
+}
+
+/// All references of a value: of `#1`, of `(#1,#2)`, and of an inline set `IFCPROPERTYSETDEFINITIONSET((#1,#2))`.
+pub(super) fn references(value: &[u8]) -> impl Iterator<Item = u32> {
+    let list = match value.first() {
+        Some(b'(') => Some(value),
+        Some(first) if first.is_ascii_alphabetic() => typed(value).map(|(_, inner)| inner),
+        _ => None,
+    };
+    reference(value)
+        .into_iter()
+        .chain(list.into_iter().flat_map(items).filter_map(parse_ref))
+}
+
+/// Every schema that the header declares, wherever in it `FILE_SCHEMA` stands.
+pub(super) fn declared_schemas(bytes: &[u8]) -> Vec<String> {
+    header::declared_schemas(bytes)
+}
+
+/// Where the records begin: past `DATA;` or `DATA(…);`, which the header may mention in strings and comments.
+pub(super) fn data_start(bytes: &[u8]) -> Option<usize> {
+    let hit = header::find_keyword_then(bytes, b"DATA", Then::ParenOrSemicolon)?;
+    if bytes.get(hit.then) == Some(&b'(') {
+        header::close_paren(bytes, hit.then)
+    } else {
+        Some(hit.then + 1)
+    }
+}
+
+/// Whether the section that `bytes` begin in is closed by `ENDSEC;` outside strings and comments.
+pub(super) fn section_ends(bytes: &[u8]) -> bool {
+    header::find_keyword_then(bytes, b"ENDSEC", Then::Semicolon).is_some()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn references_are_found_alone_in_lists_and_in_inline_sets() {
+        let all = |value: &str| references(value.as_bytes()).collect::<Vec<_>>();
+        assert_eq!(all("#7"), [7]);
+        assert_eq!(all("(#1, #2,/* #3 */#4)"), [1, 2, 4]);
+        assert_eq!(all("IFCPROPERTYSETDEFINITIONSET((#8,#9))"), [8, 9]);
+        assert!(all("$").is_empty());
+        assert!(all("'#5'").is_empty());
+        assert!(all("").is_empty());
+    }
+
+    #[test]
+    fn numbers_are_read_plain_and_as_measures() {
+        assert_eq!(number(b"IFCVOLUMEMEASURE(1.5E-1)"), Some(0.15));
+        assert_eq!(number(b"3"), Some(3.0));
+        assert_eq!(number(b"IFCLABEL('3')"), None);
+        assert_eq!(number(b"1.E400"), None);
+        assert!(matches!(literal(b"5"), Some(Number::Integer(5))));
+        assert!(matches!(literal(b"5."), Some(Number::Real(_))));
+    }
+
+    #[test]
+    fn missing_attributes_are_empty() {
+        assert_eq!(
+            attributes::<3>(b"#1=IFCX('a',(1,2));#2=IFCY(3);"),
+            [&b"'a'"[..], b"(1,2)", b""]
+        );
+        assert_eq!(attribute(b"#1 = IFCX ($ , .A.) ;", 1), b".A.");
+    }
+}

@@ -1,0 +1,138 @@
+//! Units: what one of the file's units is in SI (metre, square metre, cubic metre, kilogram, second).
+
+use std::collections::HashMap;
+
+use super::index::Model;
+use super::schema::{Measure, Role};
+use super::step;
+
+/// How deep conversion units may be nested. Real ones are two deep; a ring of them would never end.
+const DEEPEST: usize = 16;
+
+/// The scales of the project's units, and of the units that single values name.
+pub(super) struct Units {
+    project: HashMap<String, f64>,
+    /// Own units of quantities are few and shared by many.
+    own: HashMap<u32, f64>,
+}
+
+/// The most own units that are remembered.
+const REMEMBERED: usize = 4096;
+
+impl Units {
+    /// Reads the units of the first project: of several units of one kind, the first.
+    pub(super) fn read(model: &Model) -> Self {
+        let mut project = HashMap::new();
+        let assignment = model
+            .projects
+            .first()
+            .and_then(|&entry| step::reference(step::attribute(model.text(entry), 8)));
+        if let Some((Role::UnitAssignment, text)) = assignment.and_then(|id| model.find(id)) {
+            for unit in step::references(step::attribute(text, 0)) {
+                let Some((Role::SiUnit | Role::ConversionUnit | Role::OtherUnit, text)) =
+                    model.find(unit)
+                else {
+                    continue;
+                };
+                if let Some(kind) = step::enumeration(step::attribute(text, 1)) {
+                    project
+                        .entry(kind.to_ascii_uppercase())
+                        .or_insert_with(|| scale(model, unit, DEEPEST));
+                }
+            }
+        }
+        Self {
+            project,
+            own: HashMap::new(),
+        }
+    }
+
+    /// Whether the project says what its lengths are in.
+    pub(super) fn has_length(&self) -> bool {
+        self.project.contains_key("LENGTHUNIT")
+    }
+
+    /// The project's length unit in metres.
+    pub(super) fn length(&self) -> f64 {
+        self.of(Measure::Length)
+    }
+
+    /// The project's unit for `measure`, in SI; 1 where it sets none.
+    pub(super) fn of(&self, measure: Measure) -> f64 {
+        let kind = match measure {
+            Measure::Length => "LENGTHUNIT",
+            Measure::Area => "AREAUNIT",
+            Measure::Volume => "VOLUMEUNIT",
+            Measure::Weight => "MASSUNIT",
+            Measure::Time => "TIMEUNIT",
+            Measure::Count => return 1.0,
+        };
+        self.project.get(kind).copied().unwrap_or(1.0)
+    }
+
+    /// The unit that a value names itself (`unit`, as written), else the project's for `measure`.
+    pub(super) fn own_or(&mut self, model: &Model, unit: &[u8], measure: Measure) -> f64 {
+        let Some(id) = step::reference(unit).filter(|&id| model.index.get(id).is_some()) else {
+            return self.of(measure);
+        };
+        if let Some(&known) = self.own.get(&id) {
+            return known;
+        }
+        let value = scale(model, id, DEEPEST);
+        if self.own.len() < REMEMBERED {
+            self.own.insert(id, value);
+        }
+        value
+    }
+}
+
+/// What one of unit `id` is in SI. Derived, monetary and other units that are no measure of ours count as 1.
+fn scale(model: &Model, id: u32, deepest: usize) -> f64 {
+    match model.find(id) {
+        Some((Role::SiUnit, text)) => {
+            let [_, _, prefix, name] = step::attributes(text);
+            let power = match step::enumeration(name) {
+                Some("SQUARE_METRE") => 2,
+                Some("CUBIC_METRE") => 3,
+                // The SI unit of mass is the kilogram, which the standard writes KILO.GRAM.
+                Some("GRAM") => return prefixed(prefix) / 1000.0,
+                _ => 1,
+            };
+            prefixed(prefix).powi(power)
+        }
+        Some((Role::ConversionUnit, text)) if deepest > 0 => {
+            let factor =
+                step::reference(step::attribute(text, 3)).and_then(|factor| model.find(factor));
+            let Some((Role::MeasureWithUnit, factor)) = factor else {
+                return 1.0;
+            };
+            let [value, unit] = step::attributes(factor);
+            let inner = step::reference(unit).map_or(1.0, |unit| scale(model, unit, deepest - 1));
+            step::number(value).unwrap_or(1.0) * inner
+        }
+        _ => 1.0,
+    }
+}
+
+/// The prefixes of ISO 80000 as IfcSIPrefix names them.
+fn prefixed(prefix: &[u8]) -> f64 {
+    match step::enumeration(prefix) {
+        Some("EXA") => 1e18,
+        Some("PETA") => 1e15,
+        Some("TERA") => 1e12,
+        Some("GIGA") => 1e9,
+        Some("MEGA") => 1e6,
+        Some("KILO") => 1e3,
+        Some("HECTO") => 1e2,
+        Some("DECA") => 1e1,
+        Some("DECI") => 1e-1,
+        Some("CENTI") => 1e-2,
+        Some("MILLI") => 1e-3,
+        Some("MICRO") => 1e-6,
+        Some("NANO") => 1e-9,
+        Some("PICO") => 1e-12,
+        Some("FEMTO") => 1e-15,
+        Some("ATTO") => 1e-18,
+        _ => 1.0,
+    }
+}

@@ -1,0 +1,107 @@
+//! The step `jq`: one value to JSON, strings to text, base64 to binary.
+
+use super::values;
+use super::work::{Said, StepResult, Work, input_failure, output_failure, parse_failure};
+use crate::expr::scope::Format;
+use crate::expr::select::Select;
+use crate::model::outcome::Outcome;
+use crate::model::stage::Program;
+use serde_json::Value;
+use std::io::{self, Write};
+
+/// Does the step.
+///
+/// # Errors
+/// When an input cannot be read, the program fails, or what it gives does not suit the output's format.
+pub fn jq(
+    work: &mut Work<'_>,
+    out: &str,
+    program: &Program,
+    stream: Option<&Select>,
+) -> StepResult {
+    let value = match stream {
+        None => {
+            let (input, vars) = values::scope_of(work, program)?;
+            program.jq.one(input, &vars).map_err(parse_failure)?
+        }
+        Some(select) => streamed(work, program, select)?,
+    };
+    write(work, out, &value)?;
+    Ok(Said::default())
+}
+
+/// Runs a program whose records come by `inputs`. jq pulls and a file is read by pushing, so a thread reads ahead a little.
+fn streamed(work: &mut Work<'_>, program: &Program, select: &Select) -> Result<Value, Outcome> {
+    let name = select.first();
+    let (input, vars) = values::scope_of(work, program)?;
+    let sources = work.scope.sources(name).ok_or_else(|| {
+        input_failure(
+            name,
+            "`stream` reads input files or what an earlier step made",
+        )
+    })?;
+    let rest = values::within(work, select)?;
+    let (sender, receiver) = std::sync::mpsc::sync_channel::<Result<Value, String>>(256);
+    let found = std::thread::scope(|threads| {
+        threads.spawn(move || {
+            for source in &sources {
+                let read = source
+                    .open()
+                    .map_err(|error| error.to_string())
+                    .and_then(|file| {
+                        let reader = io::BufReader::with_capacity(1 << 16, file);
+                        rest.read(reader, &mut |value| {
+                            sender.send(Ok(value)).map_err(|_| "not wanted".to_owned())
+                        })
+                        .map_err(|error| error.to_string())
+                    });
+                if let Err(error) = read {
+                    // The receiver may have stopped before the end: then nobody waits for this.
+                    let _ = sender.send(Err(format!("{}: {error}", source.name())));
+                    return;
+                }
+            }
+        });
+        let mut inputs = receiver.into_iter();
+        program.jq.stream(input, &vars, &mut inputs)
+    });
+    let mut found = found.map_err(parse_failure)?;
+    match found.len() {
+        1 => Ok(found.remove(0)),
+        n => Err(parse_failure(format!(
+            "the program gave {n} values where one was expected"
+        ))),
+    }
+}
+
+fn write(work: &Work<'_>, out: &str, value: &Value) -> Result<(), Outcome> {
+    let format = work
+        .stage
+        .output(out)
+        .map_or(Format::Json, |output| output.format);
+    let failed = |error: io::Error| output_failure(out, error);
+    let bytes = match (format, value) {
+        (Format::Json, value) => {
+            let mut bytes = serde_json::to_vec_pretty(value).map_err(parse_failure)?;
+            bytes.push(b'\n');
+            bytes
+        }
+        (Format::Ndjson, Value::Array(values)) => values
+            .iter()
+            .flat_map(|value| format!("{value}\n").into_bytes())
+            .collect(),
+        (Format::Binary, Value::String(text)) => values::from_base64(text).ok_or_else(|| {
+            parse_failure(format!("`{out}` is binary: the program must give base64"))
+        })?,
+        (_, Value::String(text)) => text.clone().into_bytes(),
+        (_, other) => {
+            let shown: String = other.to_string().chars().take(80).collect();
+            return Err(parse_failure(format!(
+                "`{out}` is text: the program must give a string, it gave {shown}"
+            )));
+        }
+    };
+    let mut sink = work.outs.create(out, None).map_err(failed)?;
+    sink.write_all(&bytes).map_err(failed)?;
+    sink.finish().map_err(failed)
+}

@@ -1,0 +1,140 @@
+//! People's corrections of records: they win over what was answered, and are shown as such.
+
+use crate::expr::scope::Scope;
+use crate::model::outcome::{Outcome, OutcomeKind};
+use crate::steps::work::input_failure;
+use serde_json::{Map, Value, json};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// The rows of a table of corrections, by key. The first column is the key; the others are `field`, `value`, `who`, `why`.
+#[derive(Default)]
+pub struct Corrections {
+    name: String,
+    by_key: BTreeMap<String, Vec<(usize, Map<String, Value>)>>,
+    used: BTreeSet<String>,
+}
+
+impl Corrections {
+    /// The rows of an input; none when it is absent.
+    ///
+    /// # Errors
+    /// When it cannot be read or a row lacks a column.
+    pub fn of(name: &str, scope: &Scope) -> Result<Self, Outcome> {
+        let rows = match scope.value(name)? {
+            Value::Null => return Ok(Self::default()),
+            Value::Array(rows) => rows,
+            _ => {
+                return Err(input_failure(
+                    name,
+                    "a table with a row for each correction was expected",
+                ));
+            }
+        };
+        let mut found = Self {
+            name: name.to_owned(),
+            ..Self::default()
+        };
+        for (number, row) in rows.into_iter().enumerate() {
+            let Value::Object(row) = row else { continue };
+            let line = number + 2;
+            for column in ["field", "value", "who", "why"] {
+                if !row.contains_key(column) {
+                    return Err(input_failure(
+                        name,
+                        format!("line {line} has no column `{column}`"),
+                    ));
+                }
+            }
+            let key = row
+                .values()
+                .next()
+                .and_then(Value::as_str)
+                .unwrap_or_default()
+                .to_owned();
+            found.by_key.entry(key).or_default().push((line, row));
+        }
+        Ok(found)
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.by_key.is_empty()
+    }
+
+    /// The corrected record, if its key has corrections.
+    ///
+    /// # Errors
+    /// When a field is not there.
+    pub fn apply(&mut self, key: &str, mut record: Value) -> Result<Option<Value>, Outcome> {
+        let Some(rows) = self.by_key.get(key) else {
+            return Ok(None);
+        };
+        self.used.insert(key.to_owned());
+        let mut notes = Vec::new();
+        for (line, row) in rows {
+            let field = row["field"].as_str().unwrap_or_default();
+            let pointer = format!("/{}", field.replace('.', "/"));
+            let Some(place) = place(&mut record, &pointer) else {
+                let outcome = input_failure(
+                    &self.name,
+                    format!("line {line}: the element has no field `{field}`"),
+                );
+                return Err(outcome);
+            };
+            let old = place.clone();
+            *place = value_like(row["value"].as_str().unwrap_or_default(), &old);
+            notes.push(json!({ "field": field, "from": old, "to": *place, "who": row["who"], "why": row["why"] }));
+        }
+        if let Value::Object(fields) = &mut record {
+            fields.insert("corrections".into(), Value::Array(notes));
+        }
+        Ok(Some(record))
+    }
+
+    /// That every row found its element.
+    ///
+    /// # Errors
+    /// When an element that a row names is not among the records.
+    pub fn all_used(&self) -> Result<(), Outcome> {
+        let Some((key, rows)) = self
+            .by_key
+            .iter()
+            .find(|(key, _)| !self.used.contains(*key))
+        else {
+            return Ok(());
+        };
+        let line = rows.first().map_or(0, |(line, _)| *line);
+        Err(Outcome::new(
+            OutcomeKind::Input,
+            format!("{}: line {line}: no element is `{key}`", self.name),
+        ))
+    }
+}
+
+/// The place of a field. Where an object stands null, as an absent material does, the object is made.
+fn place<'a>(record: &'a mut Value, pointer: &str) -> Option<&'a mut Value> {
+    let (parent, field) = pointer.rsplit_once('/')?;
+    let parent = if parent.is_empty() {
+        record
+    } else {
+        record.pointer_mut(parent)?
+    };
+    if parent.is_null() {
+        *parent = Value::Object(Map::new());
+        return parent
+            .as_object_mut()
+            .map(|fields| fields.entry(field).or_insert(Value::Null));
+    }
+    parent.as_object_mut()?.get_mut(field)
+}
+
+/// Text of a table as a value of the kind that it replaces: text stays text, else what it reads as.
+fn value_like(text: &str, old: &Value) -> Value {
+    if text.is_empty() {
+        return Value::Null;
+    }
+    if old.is_string() {
+        return Value::from(text);
+    }
+    serde_json::from_str(text).unwrap_or_else(|_| Value::from(text))
+}

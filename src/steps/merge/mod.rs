@@ -1,0 +1,225 @@
+//! The step `merge`: joins the records of many files into one, in a given order, with people's corrections.
+//!
+//! Records stay in their files until they are written: what is held in memory is 32 bytes a record.
+
+mod corrections;
+
+use super::work::{Said, StepResult, Work, input_failure, output_failure, parse_failure};
+use crate::base::digest::Digest;
+use crate::base::source::Source;
+use crate::expr::jq::Bound;
+use crate::expr::select::Select;
+use crate::model::outcome::Outcome;
+use crate::model::stage::Program;
+use crate::steps::split::Counting;
+use corrections::Corrections;
+use serde_json::Value;
+use std::cell::Cell;
+use std::collections::HashMap;
+use std::fs::File;
+use std::io::{self, BufReader, Write};
+use std::os::unix::fs::FileExt;
+use std::rc::Rc;
+use std::sync::Arc;
+
+/// Where a record's text lies.
+#[derive(Clone, Copy)]
+struct Spot {
+    file: u32,
+    length: u32,
+    start: u64,
+    /// The next record with the same key, as an index; its own index where there is none.
+    next: u32,
+}
+
+/// All records by key, in the order that they were read.
+struct Index {
+    files: Vec<Arc<dyn Source>>,
+    spots: Vec<Spot>,
+    /// First and last record with a key, by the first 16 bytes of its digest.
+    by_key: HashMap<[u8; 16], (u32, u32)>,
+}
+
+/// Does the step.
+///
+/// # Errors
+/// When a record cannot be read, has no key, or a correction names an element or field that is not there.
+pub fn merge(
+    work: &mut Work<'_>,
+    out: &str,
+    records: &Select,
+    key: &Program,
+    order: Option<&Select>,
+    corrections: Option<&str>,
+) -> StepResult {
+    let vars = key.values(&work.base);
+    let bound = key.jq.bind(&vars).map_err(parse_failure)?;
+    let mut index = Index::read(work, records, &bound)?;
+    let mut corrections = match corrections {
+        Some(name) => Corrections::of(name, &work.scope)?,
+        None => Corrections::default(),
+    };
+    let sequence = index.sequence(work, order)?;
+    let failed = |error: io::Error| output_failure(out, error);
+    let mut sink = work.outs.create(out, None).map_err(failed)?;
+    sink.write_all(b"{\"elements\":[\n").map_err(failed)?;
+    let mut reader = Reader {
+        files: &index.files,
+        open: None,
+    };
+    for (place, &spot) in sequence.iter().enumerate() {
+        let mut text = reader.read(index.spots[spot as usize])?;
+        if !corrections.is_empty() {
+            let record: Value = serde_json::from_slice(&text).map_err(parse_failure)?;
+            let key = key_text(&bound.one(record.clone()).map_err(parse_failure)?)?;
+            if let Some(corrected) = corrections.apply(&key, record)? {
+                text = corrected.to_string().into_bytes();
+            }
+        }
+        sink.write_all(&text).map_err(failed)?;
+        sink.write_all(if place + 1 < sequence.len() {
+            b",\n"
+        } else {
+            b"\n"
+        })
+        .map_err(failed)?;
+    }
+    corrections.all_used()?;
+    writeln!(sink, "],\"count\":{}}}", sequence.len()).map_err(failed)?;
+    sink.finish().map_err(failed)?;
+    Ok(Said::default())
+}
+
+fn key_text(value: &Value) -> Result<String, Outcome> {
+    match value {
+        Value::String(text) => Ok(text.clone()),
+        Value::Number(number) => Ok(number.to_string()),
+        other => Err(parse_failure(format!(
+            "`key` gave {other}: text or a number was expected"
+        ))),
+    }
+}
+
+fn short(key: &str) -> [u8; 16] {
+    let mut half = [0; 16];
+    half.copy_from_slice(&Digest::of(key).bytes()[..16]);
+    half
+}
+
+impl Index {
+    fn read(work: &Work<'_>, records: &Select, key: &Bound<'_>) -> Result<Self, Outcome> {
+        let name = records.first();
+        let files = work.scope.sources(name).ok_or_else(|| {
+            input_failure(
+                name,
+                "`merge` reads records of input files or of what an earlier step made",
+            )
+        })?;
+        // A list of files is entered by the path's first `[]`; of a single file the path goes on at once.
+        let rest = crate::steps::values::within(work, records)?;
+        let mut index = Index {
+            files,
+            spots: Vec::new(),
+            by_key: HashMap::new(),
+        };
+        for file in 0..index.files.len() {
+            let source = Arc::clone(&index.files[file]);
+            let opened = source
+                .open()
+                .map_err(|error| input_failure(&source.name(), error))?;
+            let position = Rc::new(Cell::new(0));
+            let reader = Counting {
+                inner: BufReader::with_capacity(1 << 16, opened),
+                read: Rc::clone(&position),
+            };
+            rest.read_raw(reader, &mut |text| -> Result<(), String> {
+                let text = text.get();
+                let record: Value =
+                    serde_json::from_str(text).map_err(|error| error.to_string())?;
+                let key = key.one(record).map_err(|error| error.to_string())?;
+                let key = key_text(&key).map_err(|outcome| outcome.message)?;
+                let seen = u64::from(!text.ends_with(['}', ']', '"']));
+                index.add(
+                    &key,
+                    file as u32,
+                    position.get() - seen - text.len() as u64,
+                    text.len() as u32,
+                );
+                Ok(())
+            })
+            .map_err(|error| input_failure(&source.name(), error))?;
+        }
+        Ok(index)
+    }
+
+    fn add(&mut self, key: &str, file: u32, start: u64, length: u32) {
+        let at = self.spots.len() as u32;
+        self.spots.push(Spot {
+            file,
+            length,
+            start,
+            next: at,
+        });
+        match self.by_key.entry(short(key)) {
+            std::collections::hash_map::Entry::Vacant(entry) => {
+                entry.insert((at, at));
+            }
+            std::collections::hash_map::Entry::Occupied(mut entry) => {
+                let last = entry.get().1;
+                self.spots[last as usize].next = at;
+                entry.get_mut().1 = at;
+            }
+        }
+    }
+
+    /// The records in the order of the keys; those that the order does not name stand at the end, as they were read, so that
+    /// nothing is dropped before conservation is looked at.
+    fn sequence(
+        &mut self,
+        work: &mut Work<'_>,
+        order: Option<&Select>,
+    ) -> Result<Vec<u32>, Outcome> {
+        let Some(order) = order else {
+            return Ok((0..self.spots.len() as u32).collect());
+        };
+        let mut sequence = Vec::with_capacity(self.spots.len());
+        let mut used = vec![false; self.spots.len()];
+        work.scope
+            .select(order, &mut |key| -> Result<(), Outcome> {
+                let key = key_text(&key)?;
+                if let Some((first, last)) = self.by_key.get_mut(&short(&key)) {
+                    if !used[*first as usize] {
+                        used[*first as usize] = true;
+                        sequence.push(*first);
+                    }
+                    if first != last {
+                        *first = self.spots[*first as usize].next;
+                    }
+                }
+                Ok(())
+            })?;
+        sequence.extend((0..self.spots.len() as u32).filter(|&spot| !used[spot as usize]));
+        Ok(sequence)
+    }
+}
+
+/// Reads records of several files; the file read last stays open.
+struct Reader<'a> {
+    files: &'a [Arc<dyn Source>],
+    open: Option<(u32, File)>,
+}
+
+impl Reader<'_> {
+    fn read(&mut self, spot: Spot) -> Result<Vec<u8>, Outcome> {
+        let source = &self.files[spot.file as usize];
+        let failed = |error: io::Error| input_failure(&source.name(), error);
+        let file = match self.open.take() {
+            Some((number, file)) if number == spot.file => file,
+            _ => File::open(source.path()).map_err(failed)?,
+        };
+        let mut text = vec![0; spot.length as usize];
+        file.read_exact_at(&mut text, spot.start).map_err(failed)?;
+        self.open = Some((spot.file, file));
+        Ok(text)
+    }
+}

@@ -1,0 +1,15 @@
+//! The steps: what a stage does, one attempt of one batch each; no step knows the journal.
+
+pub mod agent;
+pub mod attempt;
+pub mod command;
+pub mod files;
+pub mod ifc;
+pub mod jq;
+pub mod merge;
+pub mod pdf;
+pub mod process;
+pub mod split;
+pub mod values;
+pub mod work;
+pub mod xlsx;

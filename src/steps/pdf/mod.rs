@@ -1,0 +1,220 @@
+//! Step `pdf`: a Markdown text as an A4 report, with tables, drawn bar charts and page numbers.
+
+mod chart;
+mod font;
+mod inline;
+mod layout;
+mod markdown;
+mod page;
+mod table;
+mod tags;
+
+/// What a report says of itself.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PdfInfo {
+    /// Stands in the file's properties and below each page.
+    pub title: String,
+    /// Date of creation. Comes from outside, so that the same text gives the same bytes.
+    pub date: Option<jiff::civil::Date>,
+    /// Language of the text, as BCP 47 has it.
+    pub language: String,
+    /// The program that made the file.
+    pub producer: String,
+}
+
+impl Default for PdfInfo {
+    fn default() -> Self {
+        Self {
+            title: String::new(),
+            date: None,
+            language: "en".to_owned(),
+            producer: "milepost".to_owned(),
+        }
+    }
+}
+
+/// Why a text could not become a PDF.
+#[derive(Debug, thiserror::Error)]
+pub enum PdfError {
+    /// A block ```` ```chart ```` that is not a chart.
+    #[error(
+        "chart {number} of the text: {reason}\n  hint: a chart block holds \
+         {{\"kind\": \"bar\", \"title\": …, \"rows\": [{{…}}], \"label\": field, \"value\": field}}"
+    )]
+    Chart {
+        /// Which chart of the text, from 1.
+        number: usize,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// An embedded face cannot be read.
+    #[error("font {name}: {reason}")]
+    Font {
+        /// The face.
+        name: &'static str,
+        /// Why.
+        reason: String,
+    },
+    /// A stream of the file could not be compressed.
+    #[error("cannot compress a part of the PDF: {0}")]
+    Compress(#[source] std::io::Error),
+}
+
+/// Sets a Markdown text (`CommonMark` and GFM tables) on A4 pages, and gives the bytes of the PDF.
+///
+/// A fenced block named `chart` is drawn as a bar chart. HTML is shown as text, other fenced
+/// blocks as code. The same text and information give the same bytes.
+pub fn markdown_to_pdf(markdown: &str, info: &PdfInfo) -> Result<Vec<u8>, PdfError> {
+    let mut fonts = font::Fonts::load()?;
+    let blocks = markdown::blocks(markdown);
+    let document = layout::lay_out(&blocks, &mut fonts, &info.title)?;
+    page::write(document, &mut fonts, info)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use page::Shape;
+
+    fn pages(markdown: &str) -> Vec<Vec<String>> {
+        let mut fonts = font::Fonts::load().unwrap();
+        let blocks = markdown::blocks(markdown);
+        let document = layout::lay_out(&blocks, &mut fonts, "Title").unwrap();
+        document
+            .pages
+            .iter()
+            .map(|page| {
+                page.items
+                    .iter()
+                    .filter_map(|item| match &item.shape {
+                        Shape::Text { glyphs, .. } => Some(glyphs.iter().map(|g| g.sign).collect()),
+                        Shape::Fill { .. } => None,
+                    })
+                    .collect()
+            })
+            .collect()
+    }
+
+    #[test]
+    fn a_report_has_its_parts_in_order() {
+        let text = "# Über 3 m³\n\nA **b** c.\n\n| T | m³ |\n|---|--:|\n| wall | 1.50 |\n\n\
+            ```chart\n{\"kind\":\"bar\",\"title\":\"Volume\",\"rows\":[{\"t\":\"wall\",\"v\":1.5}],\
+            \"label\":\"t\",\"value\":\"v\"}\n```\n\n- x\n\n1. y\n";
+        let want = [
+            "Über 3 m³",
+            "A b c.",
+            "T",
+            "m³",
+            "wall",
+            "1.50",
+            "Volume",
+            "wall",
+            "1.50",
+            "•",
+            "x",
+            "1.",
+            "y",
+            "Title",
+            "page 1 of 1",
+        ];
+        assert_eq!(pages(text), [want]);
+    }
+
+    #[test]
+    fn the_header_of_a_table_stands_on_each_of_its_pages() {
+        let rows: String = (0..120).map(|n| format!("| r{n} | {n} |\n")).collect();
+        let pages = pages(&format!("| Name | Count |\n|---|--:|\n{rows}"));
+        assert_eq!(pages.len(), 4);
+        for (number, page) in pages.iter().enumerate() {
+            assert_eq!(page[..2], ["Name", "Count"]);
+            assert_eq!(page.last().unwrap(), &format!("page {} of 4", number + 1));
+        }
+        let names: Vec<String> = pages
+            .concat()
+            .into_iter()
+            .filter(|t| t.starts_with('r'))
+            .collect();
+        let all: Vec<String> = (0..120).map(|n| format!("r{n}")).collect();
+        assert_eq!(names, all);
+    }
+
+    #[test]
+    fn the_same_text_gives_the_same_bytes_and_the_date_comes_from_outside() {
+        let info = |day| PdfInfo {
+            title: "T".to_owned(),
+            date: Some(jiff::civil::date(2026, 11, day)),
+            ..PdfInfo::default()
+        };
+        let text = "# T\n\n*italic* **bold** ***both*** `code` €\n";
+        let first = markdown_to_pdf(text, &info(1)).unwrap();
+        assert_eq!(first, markdown_to_pdf(text, &info(1)).unwrap());
+        assert_ne!(first, markdown_to_pdf(text, &info(2)).unwrap());
+        assert!(first.starts_with(b"%PDF-1.7"));
+        assert!(first.windows(10).any(|w| w == b"D:20261101"));
+    }
+
+    #[test]
+    fn hostile_text_is_shown_without_harm() {
+        let word = "x".repeat(100_000);
+        let wide = format!(
+            "|{}\n|{}\n|{}\n",
+            "a|".repeat(300),
+            "-|".repeat(300),
+            "b|".repeat(300)
+        );
+        let tall = format!("|a|b|\n|-|-|\n|{}|c|\n", "word ".repeat(20_000));
+        let lists: String = (0..300)
+            .map(|n| format!("{}- x\n", " ".repeat(2 * n)))
+            .collect();
+        let head = format!("|{}|\n|-|\n|x|\n", "head ".repeat(5_000));
+        for text in [
+            "",
+            "\u{0}\u{7f}\u{202e}",
+            "<script>alert(1)</script>\n\n<div onclick='x'>y</div>",
+            "```unknown {\n<x>\n```",
+            "![a](javascript:x) [b](file:///etc/passwd)",
+            &word,
+            &format!("# {word}\n\n`{word}`\n\n```\n{word}\n```\n\n|{word}|\n|-|\n|{word}|"),
+            &wide,
+            &tall,
+            &lists,
+            &head,
+            &format!("{} x", ">".repeat(50_000)),
+            &"[".repeat(50_000),
+            &"*".repeat(50_000),
+            &"![".repeat(20_000),
+            "99999999999999999999. x\n\n18446744073709551615. y",
+            "|a|\n|-|\n",
+        ] {
+            let bytes = markdown_to_pdf(text, &PdfInfo::default()).unwrap();
+            assert!(bytes.ends_with(b"%%EOF"));
+        }
+        let html = pages("<div>\n<b>x</b>\n</div>");
+        assert_eq!(html[0][..3], ["<div>", "<b>x</b>", "</div>"]);
+    }
+
+    proptest::proptest! {
+        #![proptest_config(proptest::prelude::ProptestConfig::with_cases(48))]
+        #[test]
+        fn no_text_stops_the_layout(parts in proptest::collection::vec(proptest::prelude::prop_oneof![
+            proptest::strategy::Just("\n\n".to_owned()), proptest::strategy::Just("\n|a|b|\n|-|-:|\n".to_owned()),
+            "[#>*`|~<!&_=+. \n-]{1,9}", "\\PC{0,30}", "[0-9]{1,25}[.)] ", "(   ?[-*>] ){1,9}", "<[a-z/!]{1,5}>?",
+        ], 0..60)) {
+            let text = parts.concat();
+            let bytes = markdown_to_pdf(&text, &PdfInfo::default()).unwrap();
+            proptest::prop_assert!(bytes.ends_with(b"%%EOF"));
+        }
+    }
+
+    #[test]
+    fn a_chart_that_is_none_is_named() {
+        let text = "```chart\n{\"kind\":\"bar\",\"rows\":[],\"label\":\"a\",\"value\":\"b\"}\n```\n\
+            ```chart\n{}\n```\n";
+        let error = markdown_to_pdf(text, &PdfInfo::default()).unwrap_err();
+        let said = error.to_string();
+        assert!(
+            said.starts_with("chart 2 of the text: missing field `kind`"),
+            "{said}"
+        );
+    }
+}

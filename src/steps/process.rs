@@ -1,0 +1,204 @@
+//! The step `command`: starts a program with the batch's files by absolute path.
+
+use super::command::{CommandSpec, Exit, Started, run_command};
+use super::values;
+use super::work::{Said, StepResult, Work, input_failure, output_failure, parse_failure};
+use crate::expr::mentions::Mentions;
+use crate::model::outcome::{Outcome, OutcomeKind};
+use crate::model::step::Text;
+use serde_json::{Map, Value};
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+/// Bytes of a program's output that are shown with its failure.
+const SHOWN: usize = 2000;
+
+/// Does the step.
+///
+/// # Errors
+/// When the program cannot be started, fails, takes too long, or the run is stopped.
+pub fn command(
+    work: &mut Work<'_>,
+    arguments: &[Text],
+    shell: bool,
+    env: &[String],
+    stdin: Option<&str>,
+    timeout: Duration,
+) -> StepResult {
+    let scope = scope(work, arguments)?;
+    let mut program = if shell {
+        vec!["sh".to_owned(), "-c".to_owned()]
+    } else {
+        Vec::new()
+    };
+    for argument in arguments {
+        let rendered = argument.template.render(&scope).map_err(parse_failure)?;
+        // `project:` names a file of the project: programs get it absolute, as they get all others.
+        program.push(match rendered.strip_prefix("project:") {
+            Some(path) if !shell => work.project.join(path).display().to_string(),
+            _ => rendered,
+        });
+    }
+    let mut environment: BTreeMap<String, String> = work.environment.clone();
+    for name in env {
+        if let Some(value) = work.declared_env.get(name) {
+            environment.insert(name.clone(), value.clone());
+        }
+    }
+    let environment: Vec<(String, String)> = environment.into_iter().collect();
+    let stdin = match stdin {
+        Some(name) => {
+            let source = work
+                .scope
+                .source(name)
+                .ok_or_else(|| input_failure(name, "no file for standard input"))?;
+            Some(source.path().to_owned())
+        }
+        None => None,
+    };
+    let mut kept = Kept {
+        inner: work.log,
+        tail: Vec::new(),
+    };
+    let watcher = work.watcher;
+    let exit = run_command(
+        CommandSpec {
+            program_and_args: &program,
+            cwd: work.folder,
+            env: &environment,
+            stdin: stdin.as_deref(),
+            timeout,
+            grace: work.limits.grace,
+            token: work.token,
+            log: &mut kept,
+            log_cap: work.limits.log_cap,
+        },
+        work.stop,
+        &mut |child: &Started| watcher.started(child),
+    );
+    let details = kept.lines();
+    let name = program
+        .iter()
+        .find(|word| *word != "sh" && *word != "-c")
+        .cloned()
+        .unwrap_or_default();
+    let failure = match exit {
+        Ok(Exit::Code(0)) => return Ok(Said::default()),
+        Ok(Exit::Code(code)) => Outcome::new(
+            OutcomeKind::Exit,
+            format!("`{name}` ended with exit code {code}"),
+        ),
+        Ok(Exit::Signal(signal)) => Outcome::new(
+            OutcomeKind::Exit,
+            format!("`{name}` was ended by signal {signal}"),
+        ),
+        Ok(Exit::TimedOut) => Outcome::new(
+            OutcomeKind::Timeout,
+            format!(
+                "`{name}` took longer than {}",
+                crate::base::duration::show_duration(timeout)
+            ),
+        ),
+        Ok(Exit::Cancelled) => Outcome::new(OutcomeKind::Cancelled, "the run was stopped"),
+        Err(error) => Outcome::new(OutcomeKind::Exit, error.to_string()),
+    };
+    Err(failure.with_details(details))
+}
+
+/// What arguments see: as other steps do, but `paths` and the items' `path` are absolute.
+fn scope(work: &mut Work<'_>, arguments: &[Text]) -> Result<Value, Outcome> {
+    let mut mentions = Mentions::default();
+    for argument in arguments {
+        mentions.extend(argument.template.mentions());
+    }
+    let wants_paths = mentions.has("paths");
+    let mut scope = values::named(work, mentions.dotted())?;
+    for each in &work.stage.each {
+        let file = format!("{}.data", each.name);
+        if let (Some(source), Some(Value::Object(item))) =
+            (work.scope.source(&file), scope.get_mut(&each.name))
+        {
+            item.insert(
+                "path".into(),
+                Value::from(source.path().display().to_string()),
+            );
+        }
+    }
+    if wants_paths {
+        let mut paths = Map::new();
+        for output in &work.stage.outputs {
+            let place = work
+                .outs
+                .place(&output.name)
+                .map_err(|error| output_failure(&output.name, error))?;
+            paths.insert(
+                output.name.clone(),
+                Value::from(place.display().to_string()),
+            );
+        }
+        for name in work
+            .stage
+            .inputs
+            .iter()
+            .map(|input| &input.name)
+            .chain(work.stage.steps.iter().map(|step| &step.out))
+        {
+            if let Some(sources) = work.scope.sources(name) {
+                let shown = |place: &std::path::Path| Value::from(place.display().to_string());
+                let value = if work.scope.is_list(name) {
+                    Value::Array(sources.iter().map(|source| shown(source.path())).collect())
+                } else {
+                    sources
+                        .first()
+                        .map_or(Value::Null, |source| shown(source.path()))
+                };
+                paths.insert(name.clone(), value);
+            }
+        }
+        for step in &work.stage.steps {
+            if !paths.contains_key(&step.out) {
+                let place = work
+                    .outs
+                    .place(&step.out)
+                    .map_err(|error| output_failure(&step.out, error))?;
+                paths.insert(step.out.clone(), Value::from(place.display().to_string()));
+            }
+        }
+        scope.insert("paths".into(), Value::Object(paths));
+    }
+    Ok(Value::Object(scope))
+}
+
+/// A log that remembers its end, to be shown with a failure.
+struct Kept<'a> {
+    inner: &'a mut (dyn std::io::Write + Send),
+    tail: Vec<u8>,
+}
+
+impl std::io::Write for Kept<'_> {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        let n = self.inner.write(bytes)?;
+        self.tail.extend_from_slice(&bytes[..n]);
+        if self.tail.len() > 2 * SHOWN {
+            let cut = self.tail.len() - SHOWN;
+            self.tail.drain(..cut);
+        }
+        Ok(n)
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        self.inner.flush()
+    }
+}
+
+impl Kept<'_> {
+    /// The last lines.
+    fn lines(&self) -> Vec<String> {
+        let text = String::from_utf8_lossy(&self.tail);
+        let lines: Vec<&str> = text.lines().collect();
+        lines[lines.len().saturating_sub(20)..]
+            .iter()
+            .map(|line| (*line).to_owned())
+            .collect()
+    }
+}

@@ -1,0 +1,288 @@
+//! The step `split`: packs records into batches by what must be asked of them.
+//!
+//! It reads the records twice: once for their questions and their place in the file, once to copy their text into batches.
+//! What it holds in memory is 24 bytes a record, and the digest of each distinct question.
+
+mod pack;
+
+use super::work::{Said, StepResult, Work, input_failure, output_failure, parse_failure};
+use crate::base::digest::Digest;
+use crate::base::source::Source;
+use crate::expr::jq::Bound;
+use crate::expr::select::Select;
+use crate::model::outcome::Outcome;
+use crate::model::stage::{Program, Templated};
+use pack::{Limits, Slot, pack};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use std::cell::Cell;
+use std::collections::{BTreeMap, HashMap};
+use std::fs::File;
+use std::io::{self, BufReader, Read, Write};
+use std::os::unix::fs::FileExt;
+use std::rc::Rc;
+
+/// The output that holds the assignment, beside the batches.
+pub const ASSIGNMENT: &str = "assignment";
+
+/// Which questions stand in which batches: kept so that they stay there.
+#[derive(Debug, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct Assignment {
+    /// At most so many questions a batch.
+    pub size: u64,
+    /// At most so many elements a batch.
+    pub max_elements: u64,
+    /// By the digest of a question: pairs of a batch's number and how many elements of the question stand in it.
+    pub questions: BTreeMap<String, Vec<(u64, u64)>>,
+}
+
+/// Where a record's text ends in the file, how long it is at most, and what it asks.
+struct Spot {
+    end: u64,
+    length: u32,
+    question: u32,
+}
+
+/// Does the step.
+///
+/// # Errors
+/// When the records cannot be read, the question fails, or a file cannot be written.
+pub fn split(
+    work: &mut Work<'_>,
+    out: &str,
+    records: &Select,
+    question: Option<&Program>,
+    size: &Templated<u64>,
+    max_elements: &Templated<u64>,
+) -> StepResult {
+    let limits = Limits {
+        questions: size.number(&work.base).map_err(parse_failure)?.max(1),
+        elements: max_elements
+            .number(&work.base)
+            .map_err(parse_failure)?
+            .max(1),
+    };
+    let source = work.scope.source(records.first()).ok_or_else(|| {
+        input_failure(
+            records.first(),
+            "`split` reads records of one input file or of what an earlier step made",
+        )
+    })?;
+    let vars = question
+        .map(|program| program.values(&work.base))
+        .unwrap_or_default();
+    let bound = match question {
+        Some(program) => Some(program.jq.bind(&vars).map_err(parse_failure)?),
+        None => None,
+    };
+    let (spots, digests) = survey(&*source, &records.rest(), bound.as_ref())?;
+    let mut counts = vec![0_u64; digests.len()];
+    for spot in &spots {
+        counts[spot.question as usize] += 1;
+    }
+    let before = earlier(work, limits);
+    let history: Vec<Vec<Slot>> = digests
+        .iter()
+        .map(|digest| before.get(&digest.hex()).cloned().unwrap_or_default())
+        .collect();
+    let slots = pack(&counts, &history, limits);
+    let batches = elements_by_batch(&spots, &slots);
+    let file = File::open(source.path()).map_err(|error| input_failure(&source.name(), error))?;
+    for (number, elements) in &batches {
+        write_batch(work, out, *number, elements, &spots, &file, bound.as_ref())?;
+    }
+    write_assignment(work, limits, &digests, &slots)?;
+    Ok(Said {
+        summary: Some(
+            json!({ "elements": spots.len(), "questions": digests.len(), "batches": batches.len() }),
+        ),
+        warnings: Vec::new(),
+    })
+}
+
+/// Counts the bytes that a reader hands on, so that the place of each record is known.
+pub(super) struct Counting<R> {
+    pub(super) inner: R,
+    pub(super) read: Rc<Cell<u64>>,
+}
+
+impl<R: Read> Read for Counting<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let n = self.inner.read(buffer)?;
+        self.read.set(self.read.get() + n as u64);
+        Ok(n)
+    }
+}
+
+/// The place and question of every record, and the digests of the distinct questions in order of first appearance.
+fn survey(
+    source: &dyn Source,
+    rest: &Select,
+    question: Option<&Bound<'_>>,
+) -> Result<(Vec<Spot>, Vec<Digest>), Outcome> {
+    let opened = source
+        .open()
+        .map_err(|error| input_failure(&source.name(), error))?;
+    let position = Rc::new(Cell::new(0));
+    let reader = Counting {
+        inner: BufReader::with_capacity(1 << 20, opened),
+        read: Rc::clone(&position),
+    };
+    let mut spots = Vec::new();
+    let mut digests = Vec::new();
+    let mut known: HashMap<Digest, u32> = HashMap::new();
+    rest.items()
+        .read_raw(reader, &mut |text| -> Result<(), String> {
+            let text = text.get();
+            let element: Value = serde_json::from_str(text).map_err(|error| error.to_string())?;
+            let digest = Digest::of(ask(element, question)?.to_string());
+            let index = *known.entry(digest).or_insert_with(|| {
+                digests.push(digest);
+                digests.len() as u32 - 1
+            });
+            // A number, `true` or `null` ends only where the next character is seen.
+            let seen = u64::from(!text.ends_with(['}', ']', '"']));
+            spots.push(Spot {
+                end: position.get() - seen,
+                length: text.len() as u32,
+                question: index,
+            });
+            Ok(())
+        })
+        .map_err(|error| input_failure(&source.name(), error))?;
+    Ok((spots, digests))
+}
+
+fn ask(element: Value, question: Option<&Bound<'_>>) -> Result<Value, String> {
+    match question {
+        Some(bound) => bound.one(element).map_err(|error| error.to_string()),
+        None => Ok(element),
+    }
+}
+
+/// The assignment of the last time, if it was made under the same limits.
+fn earlier(work: &Work<'_>, limits: Limits) -> HashMap<String, Vec<Slot>> {
+    let Some(source) = (work.previous)(ASSIGNMENT) else {
+        return HashMap::new();
+    };
+    let read = source
+        .open()
+        .map(|file| serde_json::from_reader::<_, Assignment>(BufReader::new(file)));
+    match read {
+        Ok(Ok(old)) if old.size == limits.questions && old.max_elements == limits.elements => old
+            .questions
+            .into_iter()
+            .map(|(digest, slots)| {
+                let slots = slots
+                    .into_iter()
+                    .map(|(batch, elements)| Slot { batch, elements })
+                    .collect();
+                (digest, slots)
+            })
+            .collect(),
+        _ => HashMap::new(),
+    }
+}
+
+/// The records of each batch, in their order.
+fn elements_by_batch(spots: &[Spot], slots: &[Vec<Slot>]) -> BTreeMap<u64, Vec<u32>> {
+    let mut filled: Vec<(usize, u64)> = vec![(0, 0); slots.len()];
+    let mut batches: BTreeMap<u64, Vec<u32>> = BTreeMap::new();
+    for (index, spot) in spots.iter().enumerate() {
+        let slots = &slots[spot.question as usize];
+        let (slot, used) = &mut filled[spot.question as usize];
+        if *used == slots[*slot].elements {
+            *slot += 1;
+            *used = 0;
+        }
+        *used += 1;
+        batches
+            .entry(slots[*slot].batch)
+            .or_default()
+            .push(index as u32);
+    }
+    batches
+}
+
+fn write_batch(
+    work: &Work<'_>,
+    out: &str,
+    number: u64,
+    elements: &[u32],
+    spots: &[Spot],
+    file: &File,
+    question: Option<&Bound<'_>>,
+) -> Result<(), Outcome> {
+    let name = number.to_string();
+    let failed = |error: io::Error| output_failure(&format!("{out} {name}"), error);
+    let mut sink = work.outs.create(out, Some(&name)).map_err(failed)?;
+    // Positions in this batch by question, in order of first appearance.
+    let mut asked: Vec<(u32, Value, Vec<usize>)> = Vec::new();
+    let mut places: HashMap<u32, usize> = HashMap::new();
+    sink.write_all(b"{\"elements\":[\n").map_err(failed)?;
+    for (position, &index) in elements.iter().enumerate() {
+        let spot = &spots[index as usize];
+        let mut text = vec![0; spot.length as usize];
+        file.read_exact_at(&mut text, spot.end - u64::from(spot.length))
+            .map_err(|error| input_failure("the file of the records", error))?;
+        match places.get(&spot.question) {
+            Some(&place) => asked[place].2.push(position),
+            None => {
+                let element = serde_json::from_slice(&text).map_err(parse_failure)?;
+                places.insert(spot.question, asked.len());
+                asked.push((
+                    spot.question,
+                    ask(element, question).map_err(parse_failure)?,
+                    vec![position],
+                ));
+            }
+        }
+        sink.write_all(&text).map_err(failed)?;
+        sink.write_all(if position + 1 < elements.len() {
+            b",\n"
+        } else {
+            b"\n"
+        })
+        .map_err(failed)?;
+    }
+    sink.write_all(b"],\"questions\":[\n").map_err(failed)?;
+    for (place, (_, question, positions)) in asked.iter().enumerate() {
+        let line =
+            json!({ "id": format!("q{}", place + 1), "question": question, "elements": positions });
+        write!(
+            sink,
+            "{line}{}",
+            if place + 1 < asked.len() { ",\n" } else { "\n" }
+        )
+        .map_err(failed)?;
+    }
+    sink.write_all(b"]}\n").map_err(failed)?;
+    sink.finish().map_err(failed)
+}
+
+fn write_assignment(
+    work: &Work<'_>,
+    limits: Limits,
+    digests: &[Digest],
+    slots: &[Vec<Slot>],
+) -> Result<(), Outcome> {
+    let questions = digests.iter().zip(slots).map(|(digest, slots)| {
+        (
+            digest.hex(),
+            slots
+                .iter()
+                .map(|slot| (slot.batch, slot.elements))
+                .collect(),
+        )
+    });
+    let assignment = Assignment {
+        size: limits.questions,
+        max_elements: limits.elements,
+        questions: questions.collect(),
+    };
+    let failed = |error: io::Error| output_failure(ASSIGNMENT, error);
+    let mut sink = work.outs.create(ASSIGNMENT, None).map_err(failed)?;
+    serde_json::to_writer_pretty(&mut sink, &assignment).map_err(|error| failed(error.into()))?;
+    sink.write_all(b"\n").map_err(failed)?;
+    sink.finish().map_err(failed)
+}

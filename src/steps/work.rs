@@ -1,0 +1,122 @@
+//! What one attempt of one batch works with: its names, its files, its limits.
+
+use super::command::{Started, Stop};
+use crate::agents::rules::Rules;
+use crate::base::source::{Sink, Source};
+use crate::expr::scope::Scope;
+use crate::model::outcome::{Outcome, OutcomeKind};
+use crate::model::stage::Stage;
+use serde_json::{Map, Value};
+use std::collections::BTreeMap;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// The files that an attempt writes.
+pub trait Outs {
+    /// Opens a file of an output or `out`. `star` fills the `*` of its path.
+    ///
+    /// # Errors
+    /// What the file system says.
+    fn create(&self, out: &str, star: Option<&str>) -> io::Result<Box<dyn Sink>>;
+
+    /// Where a program writes an output itself, absolute; of an output with `*` the path still holds the star.
+    ///
+    /// # Errors
+    /// What the file system says.
+    fn place(&self, out: &str) -> io::Result<PathBuf>;
+
+    /// The files of an output or `out` that were written, in natural order.
+    ///
+    /// # Errors
+    /// What the file system says; a link or another thing that is no file is an error.
+    fn made(&self, out: &str) -> io::Result<Vec<Arc<dyn Source>>>;
+}
+
+/// Told while an attempt goes on.
+pub trait Watcher {
+    /// A program was started.
+    fn started(&self, child: &Started);
+    /// A try failed and another follows after the wait.
+    fn trying_again(&self, failed: u32, outcome: &Outcome, wait: Duration);
+}
+
+/// What one attempt of one batch works with.
+pub struct Work<'a> {
+    /// The stage.
+    pub stage: &'a Stage,
+    /// `classify/batch_1`, for messages.
+    pub name: &'a str,
+    /// The names that programs and templates see. Grows by what steps make.
+    pub scope: Scope,
+    /// The names that every scope has, and the batch's items: plain values.
+    pub base: Map<String, Value>,
+    /// The files that are written.
+    pub outs: &'a dyn Outs,
+    /// What programs print, and what steps have to say.
+    pub log: &'a mut (dyn io::Write + Send),
+    /// Whether the run is being stopped.
+    pub stop: &'a dyn Stop,
+    /// Told while it goes on.
+    pub watcher: &'a dyn Watcher,
+    /// Tables of rules by the name of the agent, compiled.
+    pub rules: &'a BTreeMap<String, Arc<Rules>>,
+    /// The environment of programs: the usual, without what a step declares.
+    pub environment: &'a BTreeMap<String, String>,
+    /// Declared environment variables with their values.
+    pub declared_env: &'a BTreeMap<String, String>,
+    /// The folder that programs work in.
+    pub folder: &'a Path,
+    /// The project's folder, absolute.
+    pub project: &'a Path,
+    /// Names an attempt in the environment of its programs.
+    pub token: &'a str,
+    /// What the batch made last time, by the output's name.
+    pub previous: &'a dyn Fn(&str) -> Option<Arc<dyn Source>>,
+    /// Limits.
+    pub limits: Limits,
+}
+
+/// Limits of an attempt.
+#[derive(Debug, Clone, Copy)]
+pub struct Limits {
+    /// How long a program gets to end after SIGTERM.
+    pub grace: Duration,
+    /// The wait after a first failed try.
+    pub backoff: Duration,
+    /// What is left of the stage's time, at the attempt's start.
+    pub left: Option<Duration>,
+    /// Output of programs that is kept, in bytes.
+    pub log_cap: u64,
+}
+
+/// What a step has to say of what it made.
+#[derive(Debug, Default)]
+pub struct Said {
+    /// A summary, when the stage declares none.
+    pub summary: Option<Value>,
+    /// Warnings for people.
+    pub warnings: Vec<String>,
+}
+
+/// A failed step is an outcome.
+pub type StepResult = Result<Said, Outcome>;
+
+/// An input, an expression or a file that a step could not make sense of.
+pub fn parse_failure(error: impl std::fmt::Display) -> Outcome {
+    Outcome::new(OutcomeKind::Parse, error.to_string())
+}
+
+/// A file that could not be read.
+pub fn input_failure(name: &str, error: impl std::fmt::Display) -> Outcome {
+    Outcome::new(OutcomeKind::Input, format!("{name}: {error}"))
+}
+
+/// A file that could not be written.
+pub fn output_failure(name: &str, error: impl std::fmt::Display) -> Outcome {
+    Outcome::new(
+        OutcomeKind::Output,
+        format!("cannot write `{name}`: {error}"),
+    )
+}

@@ -1,0 +1,346 @@
+//! The workbook file: which sheets a report has, from which records, with which columns and charts.
+
+use std::collections::BTreeSet;
+use std::fmt;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::de::{self, IgnoredAny, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer};
+use serde_json::Value;
+
+use super::WorkbookError;
+
+/// A workbook: sheets over the scope of a stage.
+#[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(title = "workbook")]
+pub struct Workbook {
+    /// The sheets, in their order.
+    #[serde(rename = "sheet")]
+    pub sheets: Vec<Sheet>,
+    /// The file, for messages.
+    #[serde(skip)]
+    pub file: String,
+}
+
+/// A sheet. Its rows come from `rows`, or are streamed from a file by `in` and `stream`.
+#[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Sheet {
+    /// The name on its tab, at most 31 characters.
+    pub name: String,
+    /// jq over the scope; each value that it gives is a row. Without `columns` a row is an array
+    /// of cells, and an array of such arrays is many rows.
+    #[serde(default)]
+    pub rows: Option<String>,
+    /// Name of the input or output that `stream` reads.
+    #[serde(default, rename = "in")]
+    pub input: Option<String>,
+    /// Plain path to the records in that file, such as `.elements`; they are read one at a time.
+    #[serde(default)]
+    pub stream: Option<String>,
+    /// jq of a streamed record: each value that it gives is a row, so that it can leave records out
+    /// or make many rows of one. Without it each record is a row.
+    #[serde(default)]
+    pub each: Option<String>,
+    /// The columns: `["Header", "jq of the row"]`, or with options
+    /// `["Volume [m³]", ".volume_m3", {width = 12, format = "0.00"}]`.
+    #[serde(default)]
+    pub columns: Option<Vec<Column>>,
+    /// A row with a value in its first cell only is the title of a section. Such a sheet has no
+    /// filter.
+    #[serde(default)]
+    pub sections: bool,
+    /// A chart, or several, beside the rows.
+    #[serde(default)]
+    pub chart: Charts,
+}
+
+/// A column: header, jq of the row, options.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Column {
+    pub header: String,
+    pub cell: String,
+    pub options: ColumnOptions,
+}
+
+/// How a column looks.
+#[derive(Debug, Clone, PartialEq, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ColumnOptions {
+    /// Width in characters; without it, as the cells need.
+    #[serde(default)]
+    pub width: Option<f64>,
+    /// Number format of Excel, such as `0.00` or `0.0%`.
+    #[serde(default)]
+    pub format: Option<String>,
+    /// Long text goes on in further lines of the cell.
+    #[serde(default)]
+    pub wrap: bool,
+}
+
+/// No chart, one, or several.
+#[derive(Debug, Clone, PartialEq, Default, Deserialize, JsonSchema)]
+#[serde(
+    untagged,
+    expecting = "expected a chart `{kind, label, value}`, or a list of them"
+)]
+pub enum Charts {
+    #[default]
+    None,
+    One(Chart),
+    Many(Vec<Chart>),
+}
+
+impl Charts {
+    /// The charts as a list.
+    pub fn list(&self) -> &[Chart] {
+        match self {
+            Self::None => &[],
+            Self::One(chart) => std::slice::from_ref(chart),
+            Self::Many(charts) => charts,
+        }
+    }
+}
+
+/// A chart of a sheet's rows.
+#[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Chart {
+    /// How it is drawn.
+    pub kind: ChartKind,
+    /// Header of the column with the labels.
+    pub label: String,
+    /// Header of the column with the values.
+    pub value: String,
+    /// Title; without it, the header of the values.
+    #[serde(default)]
+    pub title: Option<String>,
+}
+
+/// How a chart is drawn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ChartKind {
+    /// Horizontal bars, the first row on top.
+    Bar,
+    /// Vertical bars.
+    Column,
+    /// Slices of a whole.
+    Pie,
+}
+
+impl<'de> Deserialize<'de> for Column {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Parts;
+        impl<'de> Visitor<'de> for Parts {
+            type Value = Column;
+
+            fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
+                f.write_str("a column `[\"Header\", \"jq of the row\", {width, format, wrap}]`")
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Column, A::Error> {
+                let missing = |n| de::Error::invalid_length(n, &self);
+                let header = seq.next_element()?.ok_or_else(|| missing(0))?;
+                let cell = seq.next_element()?.ok_or_else(|| missing(1))?;
+                let options = seq.next_element()?.unwrap_or_default();
+                if seq.next_element::<IgnoredAny>()?.is_some() {
+                    return Err(de::Error::invalid_length(4, &self));
+                }
+                Ok(Column {
+                    header,
+                    cell,
+                    options,
+                })
+            }
+        }
+        deserializer.deserialize_seq(Parts)
+    }
+}
+
+impl JsonSchema for Column {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "Column".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let options = generator.subschema_for::<ColumnOptions>();
+        json_schema!({
+            "description": "Header, jq of the row, and how it looks.",
+            "type": "array",
+            "prefixItems": [{"type": "string"}, {"type": "string"}, options],
+            "items": false,
+            "minItems": 2
+        })
+    }
+}
+
+impl Workbook {
+    /// Reads a workbook file; `file` is its name for messages.
+    pub fn parse(file: &str, text: &str) -> Result<Self, WorkbookError> {
+        let mut workbook: Self = toml::from_str(text).map_err(|e| WorkbookError::Syntax {
+            file: file.to_owned(),
+            reason: e.to_string(),
+        })?;
+        file.clone_into(&mut workbook.file);
+        workbook.check()?;
+        Ok(workbook)
+    }
+
+    fn check(&self) -> Result<(), WorkbookError> {
+        let mut names = BTreeSet::new();
+        for sheet in &self.sheets {
+            let wrong = |reason: String| WorkbookError::Sheet {
+                file: self.file.clone(),
+                sheet: sheet.name.clone(),
+                reason,
+            };
+            name_fits(&sheet.name).map_err(wrong)?;
+            if !names.insert(sheet.name.to_lowercase()) {
+                return Err(wrong("there is another sheet of that name".to_owned()));
+            }
+            match (&sheet.rows, &sheet.input, &sheet.stream) {
+                (Some(_), None, None) | (None, Some(_), Some(_)) => {}
+                (None, None, None) => {
+                    return Err(wrong(
+                        "it has no rows; say `rows = '…'` (jq), or `in` and `stream`".to_owned(),
+                    ));
+                }
+                (Some(_), _, _) => {
+                    return Err(wrong(
+                        "`rows` and `in`/`stream` exclude each other; keep one".to_owned(),
+                    ));
+                }
+                _ => {
+                    return Err(wrong(
+                        "`in` (which file) and `stream` (a path such as `.elements`) go together"
+                            .to_owned(),
+                    ));
+                }
+            }
+            if sheet.each.is_some() && sheet.stream.is_none() {
+                return Err(wrong(
+                    "`each` is for streamed records; with `rows` put it into that program"
+                        .to_owned(),
+                ));
+            }
+            let Some(columns) = &sheet.columns else {
+                if sheet.stream.is_some() {
+                    return Err(wrong("streamed records need `columns`".to_owned()));
+                }
+                if !sheet.chart.list().is_empty() {
+                    return Err(wrong("a chart needs `columns`".to_owned()));
+                }
+                continue;
+            };
+            if columns.is_empty() || columns.len() > 16_384 {
+                return Err(wrong(format!(
+                    "it has {} columns; Excel takes 1 to 16384",
+                    columns.len()
+                )));
+            }
+            for chart in sheet.chart.list() {
+                for header in [&chart.label, &chart.value] {
+                    if !columns.iter().any(|c| &c.header == header) {
+                        return Err(wrong(format!(
+                            "its chart names the column `{header}`, which it does not have"
+                        )));
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The JSON Schema of workbook files.
+pub fn workbook_schema() -> Value {
+    schemars::schema_for!(Workbook).to_value()
+}
+
+/// The rules of Excel for names of sheets.
+fn name_fits(name: &str) -> Result<(), String> {
+    if name.trim().is_empty() {
+        return Err("a sheet needs a name".to_owned());
+    }
+    if name.encode_utf16().count() > 31 {
+        return Err("the name of a sheet has at most 31 characters".to_owned());
+    }
+    if let Some(sign) = name
+        .chars()
+        .find(|c| c.is_control() || "[]:*?/\\".contains(*c))
+    {
+        return Err(format!(
+            "the name of a sheet cannot have {sign:?}; leave out [ ] : * ? / \\"
+        ));
+    }
+    if name.starts_with('\'') || name.ends_with('\'') {
+        return Err("the name of a sheet cannot begin or end with an apostrophe".to_owned());
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn said(text: &str) -> String {
+        Workbook::parse("w.toml", text).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn columns_have_two_or_three_parts() {
+        let text = "[[sheet]]\nname = 'A'\nrows = '.x[]'\n\
+            columns = [['H', '.h'], ['V [m³]', '.v', {width = 9, format = '0.00'}]]\n";
+        let sheet = &Workbook::parse("w.toml", text).unwrap().sheets[0];
+        let want = [
+            Column {
+                header: "H".to_owned(),
+                cell: ".h".to_owned(),
+                options: ColumnOptions::default(),
+            },
+            Column {
+                header: "V [m³]".to_owned(),
+                cell: ".v".to_owned(),
+                options: ColumnOptions {
+                    width: Some(9.0),
+                    format: Some("0.00".to_owned()),
+                    wrap: false,
+                },
+            },
+        ];
+        assert_eq!(sheet.columns.as_deref(), Some(&want[..]));
+        assert!(said("[[sheet]]\nname='A'\nrows='.'\ncolumns=[['H']]").contains("a column `["));
+    }
+
+    #[test]
+    fn what_excel_would_refuse_is_refused_with_the_sheet_named() {
+        assert_eq!(
+            said("[[sheet]]\nname = 'A/B'\nrows = '.'"),
+            "w.toml: sheet \"A/B\": the name of a sheet cannot have '/'; leave out [ ] : * ? / \\"
+        );
+        assert_eq!(
+            said("[[sheet]]\nname='a'\nrows='.'\n[[sheet]]\nname='A'\nrows='.'"),
+            "w.toml: sheet \"A\": there is another sheet of that name"
+        );
+        assert_eq!(
+            said("[[sheet]]\nname='a'"),
+            "w.toml: sheet \"a\": it has no rows; say `rows = '…'` (jq), or `in` and `stream`"
+        );
+        assert_eq!(
+            said(
+                "[[sheet]]\nname='a'\nrows='.'\ncolumns=[['x','.x']]\n\
+                chart={kind='bar',label='x',value='y'}"
+            ),
+            "w.toml: sheet \"a\": its chart names the column `y`, which it does not have"
+        );
+    }
+
+    #[test]
+    fn the_schema_describes_sheets_and_columns() {
+        let schema = workbook_schema();
+        assert_eq!(schema["required"], serde_json::json!(["sheet"]));
+        assert_eq!(schema["$defs"]["Column"]["minItems"], 2);
+    }
+}

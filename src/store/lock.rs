@@ -1,0 +1,245 @@
+//! One runner at a time in a workspace: a lock that the kernel keeps, on a file whose content tells who has it.
+
+use std::fs::{File, TryLockError};
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use super::disk::{Disk, DiskError, DiskFile};
+
+/// Who holds a lock: the content of the lock's file, one JSON object.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Holder {
+    /// Process id.
+    pub pid: u32,
+    /// When the process was started, in clock ticks since boot; 0 where the system does not say.
+    pub start_time: u64,
+    /// Which boot that was; empty where the system does not say.
+    pub boot_id: String,
+    /// The run.
+    pub run_id: String,
+    /// When it took the lock.
+    pub since: Timestamp,
+    /// Name of the machine.
+    pub host: String,
+    /// What the run was started by, to be shown to people.
+    pub command: String,
+}
+
+impl Holder {
+    /// This process.
+    pub fn this(run_id: &str, since: Timestamp, command: &str) -> Holder {
+        let pid = std::process::id();
+        Holder {
+            pid,
+            start_time: start_time(pid).unwrap_or(0),
+            boot_id: boot_id(),
+            run_id: run_id.to_owned(),
+            since,
+            host: rustix::system::uname()
+                .nodename()
+                .to_string_lossy()
+                .into_owned(),
+            command: command.to_owned(),
+        }
+    }
+
+    /// Whether its process is still there, as far as this machine can tell: of another machine's, it is taken to be.
+    pub fn is_alive(&self) -> bool {
+        if !self.boot_id.is_empty() && self.start_time > 0 {
+            if self.boot_id == boot_id() {
+                return start_time(self.pid) == Some(self.start_time);
+            }
+            return self.host != rustix::system::uname().nodename().to_string_lossy();
+        }
+        let pid = i32::try_from(self.pid)
+            .ok()
+            .and_then(rustix::process::Pid::from_raw);
+        pid.is_some_and(|pid| {
+            rustix::process::test_kill_process(pid) != Err(rustix::io::Errno::SRCH)
+        })
+    }
+}
+
+/// Why a lock could not be taken.
+#[derive(Debug, thiserror::Error)]
+pub enum LockError {
+    /// Another run has it.
+    #[error("{}", taken(path, holder.as_deref()))]
+    Taken {
+        /// The lock's file.
+        path: PathBuf,
+        /// Who; not known if it was taken just this moment.
+        holder: Option<Box<Holder>>,
+    },
+    /// The file cannot be opened or written.
+    #[error(transparent)]
+    Disk(#[from] DiskError),
+}
+
+fn taken(path: &Path, holder: Option<&Holder>) -> String {
+    match holder {
+        Some(Holder {
+            pid,
+            run_id,
+            since,
+            host,
+            command,
+            ..
+        }) => format!(
+            "another run is at work in this workspace: `{command}` (run {run_id}, process {pid} on {host}) since {since}: \
+             wait for it, or end it by `kill {pid}`"
+        ),
+        None => format!(
+            "another run has just begun to work in this workspace (lock {})",
+            path.display()
+        ),
+    }
+}
+
+/// A lock that is held until this is dropped. The file stays: deleting it would let two runs lock two files of one name.
+pub struct Lock {
+    file: DiskFile,
+}
+
+impl Lock {
+    /// Takes the lock and says in its file who has it. Also returns who had it last, if that run died with it.
+    ///
+    /// # Errors
+    /// [`LockError::Taken`] if another run has it.
+    pub fn take(
+        disk: &Disk,
+        path: &Path,
+        holder: &Holder,
+    ) -> Result<(Lock, Option<Holder>), LockError> {
+        let mut file = disk.open_existing_or_new(path)?;
+        match file.file().try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => {
+                return Err(LockError::Taken {
+                    path: path.to_owned(),
+                    holder: content(path).map(Box::new),
+                });
+            }
+            Err(TryLockError::Error(error)) => {
+                return Err(DiskError::new("lock", path, error).into());
+            }
+        }
+        let dead = content(path);
+        file.truncate(0)?;
+        let text = serde_json::to_string(holder)
+            .map_err(|error| DiskError::new("describe the holder of", path, error.into()))?;
+        file.write_bytes(format!("{text}\n").as_bytes())?;
+        Ok((Lock { file }, dead))
+    }
+
+    /// Who has the lock, or died with it: see [`Holder::is_alive`]. The lock itself is not touched, so that a look never stands in
+    /// a run's way.
+    pub fn peek(path: &Path) -> Option<Holder> {
+        content(path)
+    }
+}
+
+impl Drop for Lock {
+    fn drop(&mut self) {
+        // An empty file says that the last run ended in order. The kernel frees the lock when the file is closed.
+        let _ = self.file.truncate(0);
+    }
+}
+
+fn content(path: &Path) -> Option<Holder> {
+    let mut text = String::new();
+    File::open(path)
+        .and_then(|file| file.take(1 << 16).read_to_string(&mut text))
+        .ok()?;
+    serde_json::from_str(&text).ok()
+}
+
+/// Field 22 of `/proc/PID/stat` (proc_pid_stat(5)).
+fn start_time(pid: u32) -> Option<u64> {
+    let stat = std::fs::read(format!("/proc/{pid}/stat")).ok()?;
+    let name_end = stat.iter().rposition(|byte| *byte == b')')?;
+    std::str::from_utf8(&stat[name_end + 1..])
+        .ok()?
+        .split_ascii_whitespace()
+        .nth(22 - 3)?
+        .parse()
+        .ok()
+}
+
+fn boot_id() -> String {
+    std::fs::read_to_string("/proc/sys/kernel/random/boot_id")
+        .unwrap_or_default()
+        .trim()
+        .to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_at_a_time_and_each_says_who() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("lock");
+        assert_eq!(Lock::peek(&path), None);
+        let since: Timestamp = "2026-03-01T12:00:00Z".parse().unwrap();
+        let first = Holder::this("R1", since, "milepost run");
+        let second = Holder {
+            run_id: "R2".to_owned(),
+            ..first.clone()
+        };
+
+        let (lock, dead) = Lock::take(&Disk::real(), &path, &first).unwrap();
+        assert_eq!((dead, Lock::peek(&path)), (None, Some(first.clone())));
+        assert!(first.is_alive());
+        let error = Lock::take(&Disk::real(), &path, &second)
+            .err()
+            .unwrap()
+            .to_string();
+        let (pid, host) = (first.pid, &first.host);
+        assert_eq!(
+            error,
+            format!(
+                "another run is at work in this workspace: `milepost run` (run R1, process {pid} on {host}) since \
+                 2026-03-01T12:00:00Z: wait for it, or end it by `kill {pid}`"
+            )
+        );
+        assert_eq!(Lock::peek(&path), Some(first));
+        drop(lock);
+        assert_eq!(Lock::peek(&path), None);
+        assert!(path.exists());
+        assert!(Lock::take(&Disk::real(), &path, &second).is_ok());
+    }
+
+    #[test]
+    fn who_died_with_it_is_told_and_replaced() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("lock");
+        let ours = Holder::this(
+            "R2",
+            Timestamp::UNIX_EPOCH,
+            "milepost run --until a_long_name",
+        );
+        let dead = Holder {
+            run_id: "R1".to_owned(),
+            start_time: ours.start_time + 1,
+            ..ours.clone()
+        };
+        std::fs::write(&path, serde_json::to_string_pretty(&dead).unwrap()).unwrap();
+        assert!(!dead.is_alive());
+        let (_lock, told) = Lock::take(&Disk::real(), &path, &ours).unwrap();
+        assert_eq!((told, Lock::peek(&path)), (Some(dead), Some(ours)));
+    }
+
+    #[test]
+    fn a_torn_content_is_nobody() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("lock");
+        std::fs::write(&path, "{\"pid\": 1").unwrap();
+        let ours = Holder::this("R1", Timestamp::UNIX_EPOCH, "milepost");
+        assert_eq!(Lock::take(&Disk::real(), &path, &ours).unwrap().1, None);
+    }
+}

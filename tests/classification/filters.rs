@@ -1,0 +1,187 @@
+//! The filters of the main pipeline: what is asked of an element, and the record that an answer becomes.
+
+use serde_json::{Value, json};
+
+use super::{question, record};
+
+/// A whole element as the model step writes it, with some keys set.
+fn element(set: Value) -> Value {
+    let mut element = json!({
+        "global_id": "0000000000000000000001", "ifc_type": "IfcWall", "predefined_type": null, "name": null, "object_type": null,
+        "type_name": null, "tag": "4711", "storey": null, "storey_elevation_m": null, "container": null, "part_of": null,
+        "materials": [], "layers": [], "volume_m3": null, "net_volume_m3": null, "gross_volume_m3": null, "area_m2": null,
+        "length_m": null, "property_volume_m3": null, "property_volume_from": null, "classifications": [],
+        "quantities": {}, "properties": {}
+    });
+    for (key, value) in set.as_object().unwrap() {
+        element[key] = value.clone();
+    }
+    element
+}
+
+fn asked(set: Value) -> Value {
+    question().one(element(set), &[]).unwrap()
+}
+
+#[test]
+fn a_question_holds_what_rules_read_and_no_more() {
+    assert_eq!(
+        asked(json!({
+            "predefined_type": "SOLIDWALL", "name": "Basic Wall:Exterior 365:346660", "object_type": "Basic Wall:Exterior 365:1122",
+            "type_name": "Basic Wall:Exterior 365", "storey": "UG", "storey_elevation_m": -3.2, "part_of": "x",
+            "materials": ["Beton"], "layers": [{"material": "Beton", "thickness_m": 0.300_000_004}], "volume_m3": 3.5,
+            "classifications": ["Ss_25_10"],
+            "properties": {"Pset_WallCommon": {"LoadBearing": true, "IsExternal": false, "FireRating": "EI90"}}
+        })),
+        json!({
+            "ifc_type": "IfcWall", "predefined_type": "SOLIDWALL", "type_name": "Basic Wall:Exterior 365", "object_type": null,
+            "name": "Basic Wall:Exterior", "load_bearing": true, "external": false, "below_ground": true,
+            "materials": [], "layers": [{"material": "Beton", "thickness_m": 0.3}], "material_property": null,
+            "classifications": ["Ss_25_10"]
+        })
+    );
+}
+
+#[test]
+fn an_element_of_which_nothing_is_said_asks_the_shortest_question() {
+    assert_eq!(
+        asked(
+            json!({"ifc_type": "IfcBuildingElementProxy", "name": "214x643x897", "object_type": "122"})
+        ),
+        json!({
+            "ifc_type": "IfcBuildingElementProxy", "predefined_type": null, "type_name": null, "object_type": null, "name": null,
+            "load_bearing": null, "external": null, "below_ground": null, "materials": [], "layers": [],
+            "material_property": null, "classifications": []
+        })
+    );
+    assert_eq!(
+        question().one(json!({"ifc_type": "IfcWall"}), &[]).unwrap()["ifc_type"],
+        "IfcWall"
+    );
+}
+
+#[test]
+fn flags_are_asked_only_of_what_they_tell_apart() {
+    let flags = json!({"Pset": {"IsExternal": true, "LoadBearing": false}});
+    let of = |ifc_type: &str| {
+        let q = asked(json!({"ifc_type": ifc_type, "properties": flags}));
+        (q["external"].clone(), q["load_bearing"].clone())
+    };
+    assert_eq!(of("IfcSlab"), (json!(true), json!(false)));
+    assert_eq!(of("IfcDoor"), (json!(true), Value::Null));
+    assert_eq!(of("IfcFurniture"), (Value::Null, Value::Null));
+}
+
+#[test]
+fn a_storey_is_below_the_ground_by_height_or_name() {
+    let below = |name: &str, height: Option<f64>| {
+        asked(json!({"storey": name, "storey_elevation_m": height}))["below_ground"] == true
+    };
+    for name in [
+        "UG",
+        "1. UG",
+        "2.UG",
+        "Kellergeschoss",
+        "Untergeschoß",
+        "kelder",
+        "Basement 1",
+        "Sous-sol",
+        "T/FDN",
+        "fundering",
+        "Level -1",
+    ] {
+        assert!(below(name, None), "{name}");
+    }
+    for name in [
+        "EG",
+        "Augsburg",
+        "Level 1",
+        "1. Obergeschoss",
+        "begane grond",
+        "Level 2 - 1",
+        "Kgs",
+    ] {
+        assert!(!below(name, None), "{name}");
+    }
+    assert!(below("Ebene 0", Some(-3.0)));
+    assert!(!below("Ebene 0", Some(-0.2)));
+}
+
+#[test]
+fn a_property_names_the_material_only_where_the_model_associates_none() {
+    let of = |materials: Value, value: &str| {
+        asked(json!({"materials": materials, "properties": {"A": {"Reference": "x"}, "Finishes": {"Material": value}}}))["material_property"]
+            .clone()
+    };
+    assert_eq!(
+        of(json!([]), "Concrete"),
+        json!({"property": "Finishes.Material", "value": "Concrete"})
+    );
+    assert_eq!(of(json!(["Wood"]), "Concrete"), Value::Null);
+    for nothing in ["Material", "N/A", "", "<By Category>", "None"] {
+        assert_eq!(of(json!([]), nothing), Value::Null, "{nothing}");
+    }
+}
+
+#[test]
+fn a_record_takes_what_is_measured_from_the_model() {
+    let answer = json!({
+        "element_type": "beam", "function": "structural", "location": null, "confidence": 0.95,
+        "material_primary": {"name": "S355", "category": "steel", "subcategory": "S355", "percentage": 100.0}, "material_secondary": [],
+        "data_quality": {"material_from": "material", "missing": [], "assumed": []},
+        "reasoning": "rule beam: IfcBeam", "rule": "beam",
+        "global_id": "made up", "volume_m3": 99
+    });
+    let made = |set: Value| record().one(answer.clone(), &[element(set)]).unwrap();
+    assert_eq!(
+        made(
+            json!({"name": "T1", "volume_m3": 0.5, "property_volume_m3": 0.6, "property_volume_from": "D.Volume", "length_m": 4.0, "storey": "EG", "part_of": "A"})
+        ),
+        json!({
+            "global_id": "0000000000000000000001", "ifc_type": "IfcWall", "name": "T1", "element_type": "beam", "function": "structural",
+            "location": null, "material_primary": {"name": "S355", "category": "steel", "subcategory": "S355", "percentage": 100.0},
+            "material_secondary": [], "volume_m3": 0.5, "area_m2": null, "length_m": 4.0, "storey": "EG", "part_of": "A",
+            "confidence": 0.95,
+            "data_quality": {"material_from": "material", "volume_from": "quantity set", "missing": [], "assumed": []},
+            "reasoning": "rule beam: IfcBeam", "rule": "beam"
+        })
+    );
+    let by_property = made(
+        json!({"property_volume_m3": 0.6, "property_volume_from": "D.Volume", "storey": "EG"}),
+    );
+    assert_eq!(by_property["volume_m3"], 0.6);
+    assert_eq!(
+        by_property["data_quality"]["volume_from"],
+        "property set: D.Volume"
+    );
+    assert_eq!(by_property["confidence"], 0.85);
+    let without = made(json!({}));
+    assert_eq!(
+        without["data_quality"]["missing"],
+        json!(["volume", "storey"])
+    );
+    assert_eq!(without["volume_m3"], Value::Null);
+    let zero = made(json!({"volume_m3": 0.0}));
+    assert_eq!(
+        (&zero["volume_m3"], &zero["data_quality"]["volume_from"]),
+        (&json!(0.0), &json!("quantity set"))
+    );
+}
+
+#[test]
+fn the_shortest_answer_makes_a_record_too() {
+    let answer = json!({"element_type": "other", "material_primary": null, "confidence": 0.2});
+    let record = record().one(answer, &[element(json!({}))]).unwrap();
+    assert_eq!(
+        (
+            &record["function"],
+            &record["material_secondary"],
+            &record["confidence"]
+        ),
+        (&json!("other"), &json!([]), &json!(0.2))
+    );
+    assert_eq!(
+        record["data_quality"]["missing"],
+        json!(["volume", "storey"])
+    );
+}

@@ -1,0 +1,205 @@
+//! The published schemas of the main pipeline: what they accept and refuse, and that they agree with the code.
+
+use milepost::agents::rules::rules_schema;
+use serde_json::{Value, json};
+
+use super::{elements, file, models, question, record, rules};
+
+fn schema(name: &str) -> Value {
+    serde_json::from_str(&file(&format!("schemas/{name}.schema.json"))).unwrap()
+}
+
+/// What a schema finds wrong, as `pointer: message`.
+fn violations(name: &str, value: &Value) -> Vec<String> {
+    jsonschema::validator_for(&schema(name))
+        .unwrap()
+        .iter_errors(value)
+        .map(|e| format!("{}: {e}", e.instance_path()))
+        .collect()
+}
+
+fn minimal() -> Value {
+    json!({
+        "global_id": "0000000000000000000001", "ifc_type": "IfcWall", "name": null, "element_type": "other",
+        "material_primary": null, "volume_m3": null, "confidence": 0.3
+    })
+}
+
+#[test]
+fn the_rules_schema_is_the_one_of_the_code() {
+    let path = "schemas/milepost/rules.schema.json";
+    let whole = serde_json::to_string_pretty(&rules_schema()).unwrap() + "\n";
+    if std::env::var_os("MILEPOST_WRITE_SCHEMAS").is_some() {
+        let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join(path);
+        std::fs::write(path, &whole).unwrap();
+    }
+    assert!(
+        file(path) == whole,
+        "{path} is not what the code says: run the tests once with MILEPOST_WRITE_SCHEMAS=1"
+    );
+    let rules: Value = toml::from_str(&file("rules/elements.toml")).unwrap();
+    let found: Vec<_> = jsonschema::validator_for(&rules_schema())
+        .unwrap()
+        .iter_errors(&rules)
+        .map(|e| format!("{}: {e}", e.instance_path()))
+        .collect();
+    assert_eq!(found, Vec::<String>::new());
+}
+
+#[test]
+fn every_schema_is_valid_and_describes_itself() {
+    for name in [
+        "parsed",
+        "batches",
+        "classified",
+        "all",
+        "answer",
+        "corrections",
+    ] {
+        let schema = schema(name);
+        jsonschema::meta::validate(&schema).unwrap_or_else(|e| panic!("{name}: {e}"));
+        assert_eq!(
+            schema["$schema"],
+            "https://json-schema.org/draft/2020-12/schema"
+        );
+        assert!(schema["title"].is_string(), "{name}");
+    }
+}
+
+#[test]
+fn closed_lists_are_those_of_the_code() {
+    let defs = rules_schema()["$defs"].clone();
+    let words = |name: &str| -> Vec<Value> {
+        let def = &defs[name];
+        match def["enum"].as_array() {
+            Some(list) => list.clone(),
+            None => def["oneOf"]
+                .as_array()
+                .unwrap()
+                .iter()
+                .flat_map(|one| match one["enum"].as_array() {
+                    Some(list) => list.clone(),
+                    None => vec![one["const"].clone()],
+                })
+                .collect(),
+        }
+    };
+    let record = &schema("classified")["items"]["properties"];
+    let answer = &schema("answer")["properties"];
+    for properties in [record, answer] {
+        assert_eq!(
+            properties["element_type"]["enum"],
+            json!(words("ElementType"))
+        );
+        let category = &properties["material_primary"]["properties"]["category"]["enum"];
+        assert_eq!(category, &json!(words("Category")));
+        for (key, name) in [("function", "Function"), ("location", "Location")] {
+            let mut or_null = words(name);
+            or_null.push(Value::Null);
+            assert_eq!(properties[key]["enum"], json!(or_null));
+        }
+    }
+    assert_eq!(
+        schema("all")["properties"]["elements"]["items"],
+        schema("classified")["items"]
+    );
+    assert_eq!(
+        schema("batches")["properties"]["elements"]["items"],
+        schema("parsed")["properties"]["elements"]["items"]
+    );
+}
+
+#[test]
+fn seven_fields_are_enough_and_each_is_needed() {
+    assert_eq!(
+        violations("classified", &json!([minimal()])),
+        Vec::<String>::new()
+    );
+    for field in [
+        "global_id",
+        "ifc_type",
+        "name",
+        "element_type",
+        "material_primary",
+        "volume_m3",
+        "confidence",
+    ] {
+        let mut record = minimal();
+        record.as_object_mut().unwrap().shift_remove(field);
+        assert_eq!(
+            violations("classified", &json!([minimal(), record])),
+            [format!("/1: \"{field}\" is a required property")]
+        );
+    }
+}
+
+#[test]
+fn what_is_not_on_a_list_is_refused() {
+    let with = |field: &str, value: Value| {
+        let mut record = minimal();
+        record[field] = value;
+        violations("classified", &json!([record]))
+            .into_iter()
+            .map(|v| v.split(':').next().unwrap_or_default().to_owned())
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(with("guid", json!("0000000000000000000001")), ["/0/guid"]);
+    assert_eq!(with("element_type", json!("wall")), ["/0/element_type"]);
+    assert_eq!(with("volume_m3", json!("unknown")), ["/0/volume_m3"]);
+    assert_eq!(with("confidence", json!(1.2)), ["/0/confidence"]);
+    assert_eq!(
+        with("material_primary", json!({"name": "x", "category": "wool"})),
+        ["/0/material_primary/category"]
+    );
+    assert_eq!(with("location", json!("outside")), ["/0/location"]);
+    assert_eq!(
+        with(
+            "corrections",
+            json!([{"field": "name", "from": null, "to": "W1"}])
+        ),
+        Vec::<String>::new()
+    );
+}
+
+#[test]
+fn corrections_are_checked_row_by_row_or_as_a_list() {
+    let row = json!({"global_id": "1", "field": "element_type", "value": "beam", "who": "AB", "why": "seen on site"});
+    assert_eq!(violations("corrections", &row), Vec::<String>::new());
+    assert_eq!(
+        violations("corrections", &json!([row, row])),
+        Vec::<String>::new()
+    );
+    assert_eq!(
+        violations(
+            "corrections",
+            &json!([{"global_id": "1", "field": "name", "value": "x", "who": "", "why": "y"}])
+        ),
+        ["/0/who: \"\" is shorter than 1 character"]
+    );
+}
+
+#[test]
+fn real_models_their_answers_and_records_are_valid() {
+    let Some(data) = models() else { return };
+    let (rules, question, record) = (rules(), question(), record());
+    for model in [
+        "duplex_A_20110907.ifc",
+        "pcert_building_architecture_ifc4.ifc",
+    ] {
+        let elements = elements(&data.join(model));
+        let mut records = Vec::new();
+        for element in &elements {
+            let answer = rules.answer(&question.one(element.clone(), &[]).unwrap());
+            assert_eq!(violations("answer", &answer), Vec::<String>::new());
+            records.push(record.one(answer, std::slice::from_ref(element)).unwrap());
+        }
+        let none = Vec::<String>::new();
+        assert_eq!(violations("parsed", &json!({"elements": elements})), none);
+        assert_eq!(violations("classified", &json!(records)), none);
+        let count = records.len();
+        assert_eq!(
+            violations("all", &json!({"elements": records, "count": count})),
+            none
+        );
+    }
+}

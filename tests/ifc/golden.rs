@@ -1,0 +1,147 @@
+//! Every field of every model as IfcOpenShell reads it.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use milepost::steps::ifc::{extract, extract_lines};
+use serde_json::{Map, Value};
+
+/// The folder with models and what the reference extractor says of them, if it is there.
+fn data() -> Option<PathBuf> {
+    let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/data/ifc");
+    if data.join("reference").is_dir() {
+        return Some(data);
+    }
+    eprintln!("skipped: ../shared is not here");
+    None
+}
+
+fn lines(text: &str) -> BTreeMap<u64, Value> {
+    let records = text
+        .lines()
+        .map(|line| serde_json::from_str::<Value>(line).unwrap());
+    records
+        .map(|record| (record["step_id"].as_u64().unwrap(), record))
+        .collect()
+}
+
+/// Equal, numbers to a billionth.
+fn same(one: &Value, other: &Value) -> bool {
+    match (one, other) {
+        (Value::Number(one), Value::Number(other)) => {
+            let (one, other) = (one.as_f64().unwrap(), other.as_f64().unwrap());
+            (one - other).abs() <= 1e-12 + 1e-9 * one.abs().max(other.abs())
+        }
+        (Value::Array(one), Value::Array(other)) => {
+            one.len() == other.len() && one.iter().zip(other).all(|(one, other)| same(one, other))
+        }
+        (Value::Object(one), Value::Object(other)) => {
+            one.len() == other.len()
+                && one
+                    .iter()
+                    .all(|(key, value)| other.get(key).is_some_and(|other| same(value, other)))
+        }
+        _ => one == other,
+    }
+}
+
+/// Our element in the shape of the reference's.
+fn as_reference(ours: &Value) -> Map<String, Value> {
+    let mut record = ours.as_object().unwrap().clone();
+    let container = record["container"].clone();
+    record.insert("container".into(), container["name"].clone());
+    record.insert("container_type".into(), container["ifc_type"].clone());
+    let pairs = ours["layers"].as_array().unwrap().iter();
+    let layers = pairs.map(|layer| {
+        Value::Array(vec![
+            layer["material"].clone(),
+            layer["thickness_m"].clone(),
+        ])
+    });
+    record.insert("layers".into(), layers.collect());
+    record.insert("psets".into(), ours["properties"].clone());
+    record
+}
+
+/// What differs, as `#id field: theirs, ours`.
+fn differences(reference: &str, ours: &str) -> Vec<String> {
+    let (reference, ours) = (lines(reference), lines(ours));
+    let mut differences = Vec::new();
+    for key in ours.keys().filter(|key| !reference.contains_key(key)) {
+        differences.push(format!("#{key} is not in the reference"));
+    }
+    for (key, theirs) in &reference {
+        let Some(ours) = ours.get(key).map(as_reference) else {
+            differences.push(format!("#{key} is missing"));
+            continue;
+        };
+        for (field, value) in theirs.as_object().unwrap() {
+            let our = ours.get(field).unwrap_or(&Value::Null);
+            if !same(value, our) {
+                differences.push(format!("#{key} {field}: {value}, ours {our}"));
+            }
+        }
+    }
+    differences
+}
+
+#[test]
+fn every_field_of_every_model_is_as_the_reference_reads_it() {
+    let Some(data) = data() else { return };
+    let mut models = 0;
+    for entry in std::fs::read_dir(data.join("reference")).unwrap() {
+        let reference = entry.unwrap().path();
+        let name = format!("{}.ifc", reference.file_stem().unwrap().to_str().unwrap());
+        let mut ours = Vec::new();
+        extract_lines(&data.join(&name), &name, &mut ours).unwrap();
+        let theirs = std::fs::read_to_string(&reference).unwrap();
+        let differences = differences(&theirs, std::str::from_utf8(&ours).unwrap());
+        assert!(
+            differences.is_empty(),
+            "{name}: {} differences:\n{}",
+            differences.len(),
+            differences[..differences.len().min(5)].join("\n")
+        );
+        models += 1;
+    }
+    assert!(models >= 13, "only {models} models");
+}
+
+#[test]
+fn a_candidate_schema_is_read_with_a_warning() {
+    let Some(data) = data() else { return };
+    let mut out = Vec::new();
+    let summary = extract(
+        &data.join("infraroom_MCON-1.ifc"),
+        "infraroom_MCON-1.ifc",
+        &mut out,
+    )
+    .unwrap();
+    assert_eq!(summary.schema, "IFC4X3_RC3");
+    assert!(
+        summary.warnings[0].contains("IFC4X3_RC3 is a candidate"),
+        "{:?}",
+        summary.warnings
+    );
+    assert_eq!(summary.warnings[1..], ["the model has no elements"]);
+}
+
+#[test]
+fn how_much_of_a_real_model_is_covered() {
+    let Some(data) = data() else { return };
+    let mut out = Vec::new();
+    let summary = extract(&data.join("duplex_A_20110907.ifc"), "duplex.ifc", &mut out).unwrap();
+    assert_eq!((summary.elements, summary.openings), (218, 50));
+    assert_eq!(
+        (summary.with_quantity_volume, summary.with_storey),
+        (0, 218)
+    );
+    assert!(
+        summary.with_property_volume > 90,
+        "{}",
+        summary.with_property_volume
+    );
+    let parsed: Value = serde_json::from_slice(&out).unwrap();
+    assert_eq!(parsed["elements"].as_array().unwrap().len(), 218);
+    assert_eq!(parsed["openings"].as_array().unwrap().len(), 50);
+}

@@ -1,0 +1,193 @@
+//! What is written of an element: the whole of it, key by key.
+
+use serde_json::{Value, json};
+
+use super::{Sample, id, step, wall};
+
+/// One wall with all that a wall can have.
+pub(super) fn full() -> String {
+    let id = |number| id(number);
+    format!(
+        "#10=IFCBUILDING('{}',$,'House',$,$,$,$,$,.ELEMENT.,$,$,$);
+#11=IFCBUILDINGSTOREY('{}',$,'Ground floor',$,$,$,$,$,.ELEMENT.,-0.5);
+#12=IFCRELAGGREGATES('{}',$,$,$,#10,(#11));
+#20=IFCWALL('{}',$,'Wall A',$,'Outer',$,$,'T-20',.SOLIDWALL.);
+#21=IFCRELCONTAINEDINSPATIALSTRUCTURE('{}',$,$,$,(#20),#11);
+#22=IFCWALLTYPE('{}',$,'WT 200',$,$,(#52,#53),$,$,$,.STANDARD.);
+#23=IFCRELDEFINESBYTYPE('{}',$,$,$,(#20),#22);
+#30=IFCMATERIAL('Concrete',$,$);
+#31=IFCMATERIALLAYER(#30,0.2,$,$,$,$,$);
+#32=IFCMATERIALLAYER($,0.05,$,$,$,$,$);
+#33=IFCMATERIALLAYERSET((#31,#32),$,$);
+#34=IFCMATERIALLAYERSETUSAGE(#33,.AXIS2.,.POSITIVE.,0.,$);
+#35=IFCRELASSOCIATESMATERIAL('{}',$,$,$,(#20),#34);
+#40=IFCQUANTITYVOLUME('NetVolume',$,$,1.2,$);
+#41=IFCQUANTITYAREA('NetSideArea',$,$,6,$);
+#42=IFCQUANTITYLENGTH('Length',$,$,3.,$);
+#43=IFCELEMENTQUANTITY('{}',$,'Qto_WallBaseQuantities',$,$,(#40,#41,#42));
+#44=IFCRELDEFINESBYPROPERTIES('{}',$,$,$,(#20),#43);
+#50=IFCPROPERTYSINGLEVALUE('LoadBearing',$,IFCBOOLEAN(.T.),$);
+#51=IFCPROPERTYSET('{}',$,'Pset_WallCommon',$,(#50));
+#52=IFCPROPERTYSET('{}',$,'Pset_WallCommon',$,(#54,#55));
+#53=IFCELEMENTQUANTITY('{}',$,'Qto_WallBaseQuantities',$,$,(#56,#57));
+#54=IFCPROPERTYSINGLEVALUE('LoadBearing',$,IFCBOOLEAN(.F.),$);
+#55=IFCPROPERTYSINGLEVALUE('FireRating',$,IFCLABEL('EI30'),$);
+#56=IFCQUANTITYLENGTH('Width',$,$,0.25,$);
+#57=IFCQUANTITYVOLUME('NetVolume',$,$,99.,$);
+#58=IFCRELDEFINESBYPROPERTIES('{}',$,$,$,(#20),#51);
+#60=IFCCLASSIFICATIONREFERENCE($,'Ss_25_10','Walls',$,$,$);
+#61=IFCRELASSOCIATESCLASSIFICATION('{}',$,$,$,(#22),#60);",
+        id(10),
+        id(11),
+        id(12),
+        id(20),
+        id(21),
+        id(22),
+        id(23),
+        id(35),
+        id(43),
+        id(44),
+        id(51),
+        id(52),
+        id(53),
+        id(58),
+        id(61),
+    )
+}
+
+#[test]
+fn every_key_of_an_element_in_order() {
+    let (parsed, summary) = Sample::model("IFC4", &full()).read();
+    let expected = json!({
+        "global_id": id(20), "ifc_type": "IfcWall", "predefined_type": "SOLIDWALL", "name": "Wall A",
+        "object_type": "Outer", "type_name": "WT 200", "tag": "T-20",
+        "storey": "Ground floor", "storey_elevation_m": -0.5,
+        "container": {"name": "Ground floor", "ifc_type": "IfcBuildingStorey"}, "part_of": null,
+        "materials": ["Concrete"],
+        "layers": [{"material": "Concrete", "thickness_m": 0.2}, {"material": null, "thickness_m": 0.05}],
+        "volume_m3": 1.2, "net_volume_m3": 1.2, "gross_volume_m3": null, "area_m2": 6.0, "length_m": 3.0,
+        "property_volume_m3": null, "property_volume_from": null,
+        "classifications": ["Ss_25_10"],
+        "quantities": {"Qto_WallBaseQuantities": {"NetVolume": 1.2, "NetSideArea": 6.0, "Length": 3.0, "Width": 0.25}},
+        "properties": {"Pset_WallCommon": {"LoadBearing": true, "FireRating": "EI30"}},
+    });
+    assert_eq!(parsed["elements"], json!([expected]));
+    let keys = |value: &Value| {
+        value
+            .as_object()
+            .unwrap()
+            .keys()
+            .cloned()
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(keys(&parsed["elements"][0]), keys(&expected));
+    assert_eq!(keys(&parsed), ["model", "elements", "openings"]);
+    assert_eq!(
+        serde_json::to_string(&parsed["model"]).unwrap(),
+        r#"{"file":"model.ifc","schema":"IFC4","project":"Project","elements":1,"openings":0,"duplicate_global_ids":[],"warnings":[]}"#
+    );
+    let expected = json!({
+        "elements": 1, "openings": 0, "by_type": {"IfcWall": 1}, "with_material": 1, "with_quantity_volume": 1,
+        "with_property_volume": 0, "with_storey": 1, "duplicate_global_ids": [], "warnings": [], "schema": "IFC4",
+    });
+    assert_eq!(serde_json::to_value(summary).unwrap(), expected);
+}
+
+#[test]
+fn one_line_an_element_and_the_same_bytes_each_time() {
+    let sample = Sample::bytes(
+        "model.ifc",
+        step("IFC4", &(wall(20) + &wall(21))).as_bytes(),
+    );
+    let read = || {
+        let mut out = Vec::new();
+        milepost::steps::ifc::extract(&sample.path, "model.ifc", &mut out).unwrap();
+        String::from_utf8(out).unwrap()
+    };
+    let text = read();
+    let lines: Vec<_> = text
+        .lines()
+        .map(|line| &line[..line.len().min(20)])
+        .collect();
+    assert_eq!(
+        lines,
+        [
+            "{\"model\":{\"file\":\"mo",
+            " \"elements\":[",
+            "  {\"global_id\":\"0000",
+            "  {\"global_id\":\"0000",
+            " ],",
+            " \"openings\":[",
+            " ]}"
+        ]
+    );
+    assert_eq!(text, read());
+}
+
+#[test]
+fn elements_stand_in_file_order_whatever_their_names() {
+    let (parsed, _) = Sample::model("IFC4", &(wall(90) + &wall(20) + &wall(50))).read();
+    let names: Vec<_> = parsed["elements"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|element| element["name"].clone())
+        .collect();
+    assert_eq!(names, ["Wall 90", "Wall 20", "Wall 50"]);
+}
+
+#[test]
+fn the_result_does_not_depend_on_step_names() {
+    let (before, _) = Sample::model("IFC4", &full()).read();
+    // Every record gets another name, as on every export.
+    let mut shifted = String::new();
+    let mut rest = full();
+    while let Some(at) = rest.find('#') {
+        let digits = rest[at + 1..]
+            .chars()
+            .take_while(char::is_ascii_digit)
+            .count();
+        let number: u32 = rest[at + 1..at + 1 + digits].parse().unwrap();
+        shifted += &format!("{}#{}", &rest[..at], number * 7 + 1000);
+        rest = rest[at + 1 + digits..].to_owned();
+    }
+    let (after, _) = Sample::model("IFC4", &(shifted + &rest)).read();
+    assert_eq!(before, after);
+}
+
+#[test]
+fn property_values_keep_their_kinds() {
+    let values = [
+        ("'t'", "IFCTEXT('a''b')", json!("a'b")),
+        ("'r'", "IFCREAL(5.)", json!(5.0)),
+        ("'i'", "IFCINTEGER(-5)", json!(-5)),
+        ("'y'", "IFCBOOLEAN(.F.)", json!(false)),
+        ("'u'", "IFCLOGICAL(.U.)", json!("UNKNOWN")),
+        (
+            "'l'",
+            "IFCCOMPOUNDPLANEANGLEMEASURE((1,2,3))",
+            json!([1, 2, 3]),
+        ),
+        ("'b'", "IFCBINARY(\"0FF\")", json!("11111111")),
+        ("'n'", "$", json!(null)),
+    ];
+    let mut records = wall(20);
+    let mut expected = json!({});
+    for (at, (name, value, json)) in values.iter().enumerate() {
+        records += &format!("#{}=IFCPROPERTYSINGLEVALUE({name},$,{value},$);\n", 30 + at);
+        expected[name.trim_matches('\'')] = json.clone();
+    }
+    records += &format!(
+        "#40=IFCPROPERTYENUMERATEDVALUE('e',$,(IFCLABEL('x')),$);
+         #41=IFCPROPERTYSET('{}',$,'P',$,(#30,#31,#32,#33,#34,#35,#36,#37,#40));
+         #42=IFCRELDEFINESBYPROPERTIES('{}',$,$,$,(#20),#41);",
+        id(41),
+        id(42)
+    );
+    let (parsed, summary) = Sample::model("IFC4", &records).read();
+    assert_eq!(
+        parsed["elements"][0]["properties"],
+        json!({ "P": expected })
+    );
+    assert_eq!(summary.warnings, [""; 0]);
+}
