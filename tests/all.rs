@@ -1,8 +1,16 @@
 //! The one test binary: every part of the tests is a module of it.
 
-mod command;
 mod classification;
+mod command;
 mod ifc;
+#![allow(
+    clippy::disallowed_methods,
+    clippy::print_stderr,
+    clippy::unwrap_used,
+    reason = "tests write files, start the program, say what they skip, and stop at what is wrong"
+)]
+
+mod architecture;
 mod model;
 mod report;
 mod store;

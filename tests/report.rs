@@ -108,6 +108,22 @@ fn the_filter_counts_sums_and_orders() {
 }
 
 #[test]
+fn the_report_is_of_its_schema() {
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
+    let schema = std::fs::read_to_string(root.join("schemas/report.schema.json")).unwrap();
+    let schema: Value = serde_json::from_str(&schema).unwrap();
+    let validator = jsonschema::validator_for(&schema).unwrap();
+    for records in [fixture::records(), Vec::new()] {
+        let report = make(&records, fixture::scope()).report;
+        let found: Vec<String> = validator
+            .iter_errors(&report)
+            .map(|e| format!("{}: {e}", e.instance_path()))
+            .collect();
+        assert_eq!(found, Vec::<String>::new());
+    }
+}
+
+#[test]
 fn the_workbook_has_its_sheets_whole() {
     let bytes = make(&fixture::records(), fixture::scope()).xlsx;
     let sheets = xlsx::sheets(&bytes);
@@ -227,7 +243,7 @@ fn the_text_says_what_is_known_and_what_is_not() {
         "| 02 Dach \\| Technik | 7.00 | 80 | 174.19 | 939.20 | 32 |",
         "**1 of 301 elements of the model have no record:**",
         "**GlobalIds that the model has more than once: 1** (`2O2Fr$t4X7Zf8NOew3F007`).",
-        "These are the 25 least certain; the sheet Review of the workbook has them all.",
+        "These are the 15 least certain; the sheet Review of the workbook has them all.",
         "| SHA-256 of the input | `sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08` |",
         "| Corrections | 2 applied of 3 given |",
     ] {
