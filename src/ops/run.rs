@@ -2,8 +2,9 @@
 
 use super::open::{Opened, OpsError, Request, open, replay};
 use crate::plan::selection::{Selection, Target};
-use crate::run::engine::{self, Options, Report, StageStatus};
+use crate::run::engine;
 use crate::run::notice::{Notice, Observer};
+use crate::run::report::{Options, Report, StageStatus};
 use crate::run::stop::StopFlag;
 use crate::store::disk::parent;
 use crate::store::id::new_id;
