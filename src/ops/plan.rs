@@ -217,6 +217,7 @@ pub fn plan(request: &Request, wanted: &Wanted) -> Result<Plan, OpsError> {
             || !line.may.is_empty()
             || !line.judge.is_empty()
             || !line.retire.is_empty()
+            || !line.missing.is_empty()
             || line.problem.is_some();
         if changes {
             pending.stages.insert(stage.name.clone());

@@ -12,6 +12,7 @@ pub mod outs;
 pub mod recover;
 pub mod rejudge;
 pub mod retire;
+pub mod scopes;
 pub mod stop;
 pub mod survey;
 pub mod validate;
