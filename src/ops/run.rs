@@ -73,6 +73,10 @@ pub fn run(
 ) -> Result<Report, OpsError> {
     let mut opened = open(request)?;
     let selection = selection(&opened, wanted)?;
+    if !opened.warnings.is_empty() {
+        let warnings = opened.warnings.iter().map(ToString::to_string).collect();
+        observer.notice(Notice::Warned { warnings });
+    }
     let now = opened.clock.now();
     opened.workspace.prepare(&opened.disk)?;
     let run_id =
@@ -158,13 +162,8 @@ pub fn exit_code(report: &Report) -> u8 {
         1
     } else if any(StageStatus::Partial) || any(StageStatus::Held) || any(StageStatus::Blocked) {
         3
-    } else if report
-        .stages
-        .iter()
-        .any(|stage| stage.verdict == Some(false))
-    {
-        1
     } else {
-        0
+        let no = |stage: &StageReport| stage.verdict == Some(false);
+        u8::from(report.stages.iter().any(no))
     }
 }
