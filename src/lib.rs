@@ -11,3 +11,4 @@ pub mod plan;
 pub mod run;
 pub mod steps;
 pub mod store;
+pub mod view;

@@ -4,5 +4,6 @@ mod command;
 mod classification;
 mod ifc;
 mod model;
+mod ops;
 mod report;
 mod store;

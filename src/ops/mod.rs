@@ -2,4 +2,6 @@
 
 pub mod open;
 pub mod plan;
+pub mod present;
 pub mod run;
+pub mod status;

@@ -1,0 +1,5 @@
+//! What Milepost can tell and do beside running: asked of the library, on temporary projects.
+
+mod again;
+mod project;
+mod status;
