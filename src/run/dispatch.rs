@@ -186,6 +186,13 @@ fn close(queue: &Mutex<Queue>, ready: &std::sync::Condvar) {
     ready.notify_all();
 }
 
+/// Whether other batches go on after one that failed.
+fn goes_on(order: &Order<'_>, stage: &Stage) -> bool {
+    order.keep_going
+        || stage.policy.on_failure == OnFailure::Continue
+        || stage.policy.placeholder.is_some()
+}
+
 /// A worker: takes one batch after another.
 fn work(
     bench: &Bench<'_>,
@@ -219,6 +226,12 @@ fn work(
             scratch: None,
             log: None,
         });
+        // Before the dispatcher hears of it: with one worker, the batch after a failed one must not begin.
+        let failed =
+            matches!(&tried.result, Err(outcome) if outcome.kind != OutcomeKind::Cancelled);
+        if failed && !goes_on(order, bench.stage) {
+            close(queue, ready);
+        }
         let gone = sender
             .send(Message::Done {
                 index,
@@ -574,10 +587,7 @@ impl Hearing<'_, '_> {
             }
             None => false,
         };
-        let goes_on = self.order.keep_going
-            || self.stage.policy.on_failure == OnFailure::Continue
-            || self.stage.policy.placeholder.is_some();
-        if too_many || !goes_on {
+        if too_many || !goes_on(self.order, self.stage) {
             close(self.queue, self.ready);
         }
     }
