@@ -2,7 +2,9 @@
 
 pub mod log;
 pub mod open;
+pub mod origin;
 pub mod plan;
 pub mod present;
 pub mod run;
 pub mod status;
+pub mod why;

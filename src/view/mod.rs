@@ -4,4 +4,5 @@ pub mod log;
 pub mod reason;
 pub mod status;
 pub mod table;
+pub mod why;
 pub mod words;

@@ -4,3 +4,4 @@ mod again;
 mod log;
 mod project;
 mod status;
+mod why;
