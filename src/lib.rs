@@ -20,3 +20,4 @@ pub mod plan;
 pub mod run;
 pub mod steps;
 pub mod store;
+pub mod view;

@@ -1,0 +1,7 @@
+//! Data of `ops` as text for people and as JSON for programs. Nothing here reads or prints.
+
+pub mod log;
+pub mod reason;
+pub mod status;
+pub mod table;
+pub mod words;
