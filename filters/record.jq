@@ -18,6 +18,7 @@
     area_m2: $element.area_m2,
     length_m: $element.length_m,
     storey: $element.storey,
+    storey_elevation_m: $element.storey_elevation_m,
     part_of: $element.part_of,
     # Only a volume by a quantity set lets an answer stand above 0.85.
     confidence: (if $volume_from == "quantity set" then .confidence else [.confidence, 0.85] | min end),

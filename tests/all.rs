@@ -1,7 +1,16 @@
 //! The one test binary: every part of the tests is a module of it.
 
-mod command;
+#![allow(
+    clippy::disallowed_methods,
+    clippy::print_stderr,
+    clippy::unwrap_used,
+    reason = "tests write files, start the program, say what they skip, and stop at what is wrong"
+)]
+
+mod architecture;
 mod classification;
+mod command;
+mod decl;
 mod ifc;
 mod model;
 mod ops;

@@ -108,6 +108,22 @@ fn the_filter_counts_sums_and_orders() {
 }
 
 #[test]
+fn the_report_is_of_its_schema() {
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
+    let schema = std::fs::read_to_string(root.join("schemas/report.schema.json")).unwrap();
+    let schema: Value = serde_json::from_str(&schema).unwrap();
+    let validator = jsonschema::validator_for(&schema).unwrap();
+    for records in [fixture::records(), Vec::new()] {
+        let report = make(&records, fixture::scope()).report;
+        let found: Vec<String> = validator
+            .iter_errors(&report)
+            .map(|e| format!("{}: {e}", e.instance_path()))
+            .collect();
+        assert_eq!(found, Vec::<String>::new());
+    }
+}
+
+#[test]
 fn the_workbook_has_its_sheets_whole() {
     let bytes = make(&fixture::records(), fixture::scope()).xlsx;
     let sheets = xlsx::sheets(&bytes);
@@ -227,7 +243,7 @@ fn the_text_says_what_is_known_and_what_is_not() {
         "| 02 Dach \\| Technik | 7.00 | 80 | 174.19 | 939.20 | 32 |",
         "**1 of 301 elements of the model have no record:**",
         "**GlobalIds that the model has more than once: 1** (`2O2Fr$t4X7Zf8NOew3F007`).",
-        "These are the 25 least certain; the sheet Review of the workbook has them all.",
+        "These are the 15 least certain; the sheet Review of the workbook has them all.",
         "| SHA-256 of the input | `sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08` |",
         "| Corrections | 2 applied of 3 given |",
     ] {
@@ -256,6 +272,7 @@ fn a_model_without_elements_and_one_of_unknown_values_have_reports_too() {
     let empty = make(&[], fixture::scope());
     assert_eq!(empty.report["total"]["volume_m3"], Value::Null);
     assert!(empty.markdown.contains("| Volume | – | m³ |"));
+    assert!(!empty.markdown.contains("## By"));
     let mut scope = fixture::scope();
     scope.insert("parsed".to_owned(), Value::Null);
     scope.insert("corrections".to_owned(), Value::Null);
@@ -265,6 +282,30 @@ fn a_model_without_elements_and_one_of_unknown_values_have_reports_too() {
     assert_eq!(made.report["missing"], 0);
     let sheets = xlsx::sheets(&made.xlsx);
     assert_eq!(lines(sheet(&sheets, "By storey"))[1], "'none;;1;;;1;0");
+}
+
+#[test]
+fn quantities_beyond_reason_are_named() {
+    let mut records = fixture::records();
+    for number in [2, 12, 22, 32] {
+        records[number]["volume_m3"] = json!(143_680_000_000.0);
+    }
+    let made = make(&records, fixture::scope());
+    assert_eq!(made.report["implausible"]["count"], 4);
+    let wanted = "**4 elements have a volume over 10000 m³ or an area over 100000 m²:** the units of the model are likely wrong, \
+        and the sums with them. `2O2Fr$t4X7Zf8NOew3F002` Slab:2, `2O2Fr$t4X7Zf8NOew3F012` Slab:12, `2O2Fr$t4X7Zf8NOew3F022` Slab:22, …";
+    assert!(made.markdown.contains(wanted), "{}", made.markdown);
+    assert!(
+        made.markdown
+            .contains("| Volume | 574\u{a0}720\u{a0}000\u{a0}580.22 | m³ |"),
+        "{}",
+        made.markdown
+    );
+    let sheets = xlsx::sheets(&made.xlsx);
+    assert_eq!(
+        lines(sheet(&sheets, "Summary"))[10],
+        "'Volume over 10000 m³ or area over 100000 m²;4;'elements;;'the units of the model are likely wrong, and the sums with them"
+    );
 }
 
 #[test]

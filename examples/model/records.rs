@@ -29,7 +29,7 @@ pub struct Counts {
 /// References that wait until there are enough for one relation.
 pub(super) const CHUNK: usize = 1000;
 
-/// Writes a whole model. Memory grows with what a revision changes and with 8 bytes an element, no more.
+/// Writes a whole model. It streams: what grows with the model is 8 bytes an element, and in revisions some 50 more.
 ///
 /// Errors are those of `out`, or say which line of the tables is missing or wrong.
 pub fn write_model(out: &mut dyn Write, options: &Options) -> io::Result<Counts> {

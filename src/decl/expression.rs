@@ -22,7 +22,7 @@ impl Reader<'_> {
     /// A jq program, inline or in a file; `.` is what its key says.
     pub fn jq(&mut self, spot: &Spot<'_>, names: &Names<'_>, sees: Sees) -> Option<Program> {
         let is_file =
-            spot.text.trim_end().ends_with(".jq") && !spot.text.contains(['|', '\n', ' ', '(']);
+            spot.text.strip_suffix(".jq").is_some() && !spot.text.contains(['|', '\n', ' ', '(']);
         let asset = if is_file {
             Some(self.asset(spot)?)
         } else {

@@ -123,18 +123,17 @@ impl Part<'_, '_, '_> {
             };
             self.reader.schema(&spot)
         });
-        let source = match fields.what? {
-            "path" => InputSource::Path(self.read_path(fields, "path", Sees::Batch, optional)?),
-            _ => {
-                let file = self.read_path(fields, "from", Sees::Batch, optional);
-                let select = self.jq(fields, "select", Sees::Batch);
-                let (base, whole) = self.base(fields)?;
-                InputSource::From {
-                    file: file?,
-                    select: select?,
-                    base,
-                    whole,
-                }
+        let source = if fields.what? == "path" {
+            InputSource::Path(self.read_path(fields, "path", Sees::Batch, optional)?)
+        } else {
+            let file = self.read_path(fields, "from", Sees::Batch, optional);
+            let select = self.jq(fields, "select", Sees::Batch);
+            let (base, whole) = self.base(fields)?;
+            InputSource::From {
+                file: file?,
+                select: select?,
+                base,
+                whole,
             }
         };
         let format = fields

@@ -53,8 +53,6 @@ pub enum Kind {
     Names,
     /// A list of anything.
     Values,
-    /// A parameter: a value, or `{ file, base }`.
-    Param,
     /// A table of these keys.
     Table(&'static Table),
     /// A table of names, each a table of these keys (or its short form).

@@ -3,7 +3,8 @@
 mod expression;
 mod flow;
 mod hints;
-pub mod keys;
+mod keys;
+mod made;
 mod names;
 mod parts;
 mod problem;
@@ -59,7 +60,7 @@ pub fn load(files: &dyn ProjectFiles) -> Result<(Pipeline, Vec<Warning>), Proble
     for file_name in names.iter().filter(|name| !name.starts_with('.')) {
         let path = format!("{STAGES}/{file_name}");
         let Some((number, name)) = stage_name(file_name) else {
-            if file_name.ends_with(".toml") {
+            if file_name.strip_suffix(".toml").is_some() {
                 reader.report.add(misnamed(&path, file_name));
             }
             continue;

@@ -7,7 +7,7 @@ use std::ops::Range;
 /// What an expression sees.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sees {
-    /// What is known before there are batches: `params`, `env`, `workspace`.
+    /// What is known before there are batches: `params`, `env`, `workspace`, `agents`, `milepost`.
     Start,
     /// That, and the `each` names: what is known of a batch before it runs.
     Batch,
@@ -56,6 +56,9 @@ pub struct Wrong {
     pub help: Option<String>,
 }
 
+/// Names known before there are batches.
+const START: [&str; 5] = ["params", "env", "workspace", "agents", "milepost"];
+
 /// Names known of a workspace.
 const WORKSPACE: [&str; 4] = ["name", "today", "slug", "session_id"];
 
@@ -87,11 +90,8 @@ impl<'a> Names<'a> {
         };
         let each = self.each.iter().map(|(name, _)| name.clone());
         match sees {
-            Sees::Start => owned(&["params", "env", "workspace"]),
-            Sees::Batch => owned(&["params", "env", "workspace"])
-                .into_iter()
-                .chain(each)
-                .collect(),
+            Sees::Start => owned(&START),
+            Sees::Batch => owned(&START).into_iter().chain(each).collect(),
             Sees::All | Sees::AllAnd(_) => {
                 let mut names = owned(&FIXED_NAMES);
                 names.extend(each);
@@ -223,6 +223,7 @@ impl<'a> Names<'a> {
             ),
             "agents" => (own(&self.project.agents), "agent", Some("[agents.NAME]")),
             "workspace" => (words(&WORKSPACE), "", None),
+            "milepost" => (words(&["version"]), "", None),
             "paths" | "digests" => (files(), "", None),
             name if self
                 .each

@@ -225,6 +225,11 @@ impl<'a> Reader<'a> {
             Some(rest) => (Root::Project, rest),
             None => (Root::Workspace, spot.text),
         };
+        if text.contains("{%") || text.contains("{#") {
+            self.report
+                .add(spot.problem("a path holds `{{ }}` only").label("this path"));
+            return None;
+        }
         let shift = spot.text.len() - text.len();
         // what a template gives is one safe part of a path; only what stands around it can be wrong here
         let around = without_templates(text);

@@ -142,7 +142,6 @@ fn of_kind(kind: Kind) -> Value {
         }
         Kind::Names => json!({ "type": "array", "minItems": 1, "items": { "type": "string" } }),
         Kind::Values => json!({ "type": "array" }),
-        Kind::Param => json!({}),
         Kind::Table(table) => of_table(table),
         Kind::Named(table) => {
             let item = of_table(table);

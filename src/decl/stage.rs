@@ -12,9 +12,13 @@ use super::tree::{self, Key, Node, Table, Val};
 use super::whole::{Draft, Written};
 use super::{hints, keys};
 use crate::base::path::RelPath;
+use crate::expr::scope::Format;
+use crate::expr::template::Template;
 use crate::model::policy::{Concurrency, MaxFailures, OnAltered, OnFailure, Policy};
-use crate::model::stage::{Check, Conserve, Each, Input, Output, Program, Stage};
+use crate::model::stage::{Check, Conserve, Each, Input, Output, PathTemplate, Program, Stage};
+use crate::model::step::{ASSIGNMENT, StepKind};
 use std::ops::Range;
+use std::sync::Arc;
 
 /// Reads a stage. What can be told of it is in the draft also when something is wrong.
 pub fn read(
@@ -94,8 +98,31 @@ pub fn read(
     };
     let step_nodes: Vec<&Table> = steps.iter().map(|(table, _)| *table).collect();
     stage.parts = parts::of(&stage, &step_nodes);
+    stage.outputs.extend(assignment(&stage));
     draft.stage = Some(stage);
     draft
+}
+
+/// What `split` writes beside its batches without being told: which questions stand in which batch.
+fn assignment(stage: &Stage) -> Option<Output> {
+    let splits = |step: &&crate::model::step::Step| matches!(step.kind, StepKind::Split { .. });
+    let batches = stage.output(&stage.steps.iter().find(splits)?.out)?;
+    let text = match batches.path.text.rsplit_once('/') {
+        Some((folder, _)) => format!("{folder}.assignment.json"),
+        None => "assignment.json".to_owned(),
+    };
+    let template = Template::compile("assignment", &text).ok()?;
+    Some(Output {
+        name: ASSIGNMENT.to_owned(),
+        path: PathTemplate {
+            root: batches.path.root,
+            text,
+            template: Arc::new(template),
+        },
+        schema: None,
+        stream: None,
+        format: Format::Json,
+    })
 }
 
 /// The tables of `[step]` or `[[step]]`, with their headers' places.

@@ -1,6 +1,7 @@
 //! Reads the steps of a stage.
 
 use super::keys::STEP;
+use super::made::{Made, check_all_made};
 use super::names::{Names, Sees};
 use super::problem::File;
 use super::project::Project;
@@ -8,7 +9,6 @@ use super::reader::{Reader, Spot};
 use super::shape::{self, Fields};
 use super::tree::{Node, Table, Val};
 use crate::expr::place::{listed, nearest};
-use crate::expr::scope::Format;
 use crate::expr::select::Select;
 use crate::model::pipeline::Asset;
 use crate::model::stage::{Output, Program, Templated};
@@ -17,7 +17,7 @@ use std::ops::Range;
 use std::time::Duration;
 
 /// Time for one try of a step that starts a program or asks an agent.
-const TIMEOUT: Duration = Duration::from_secs(600);
+const TIMEOUT: Duration = Duration::from_mins(10);
 /// Tries of a step that asks an agent.
 const AGENT_ATTEMPTS: u32 = 3;
 /// Questions of a batch.
@@ -86,25 +86,19 @@ pub fn read(
     built
 }
 
-/// What an earlier step makes.
-struct Made {
-    out: String,
-    span: Range<usize>,
-    what: &'static str,
-}
-
-struct One<'r, 'a> {
-    reader: &'r mut Reader<'a>,
-    file: &'r File,
-    names: &'r Names<'r>,
-    project: &'r Project,
-    outputs: &'r [Output],
-    made: &'r [Made],
-    fields: &'r Fields<'r>,
+/// What reading one step needs.
+pub struct One<'r, 'a> {
+    pub(super) reader: &'r mut Reader<'a>,
+    pub(super) file: &'r File,
+    pub(super) names: &'r Names<'r>,
+    pub(super) project: &'r Project,
+    pub(super) outputs: &'r [Output],
+    pub(super) made: &'r [Made],
+    pub(super) fields: &'r Fields<'r>,
 }
 
 impl One<'_, '_> {
-    fn spot(&self, key: &'static str) -> Option<Spot<'_>> {
+    pub(super) fn spot(&self, key: &'static str) -> Option<Spot<'_>> {
         let (text, span) = self.fields.text(key)?;
         Some(Spot {
             file: self.file,
@@ -232,6 +226,7 @@ impl One<'_, '_> {
                 .add(problem.label("not declared in milepost.toml").help(help));
         }
         let questions = self.fields.is_true("questions");
+        self.check_questions(questions);
         let prompt = self.fields.text("prompt").and_then(|(text, span)| {
             let spot = Spot {
                 file: self.file,
@@ -256,6 +251,24 @@ impl One<'_, '_> {
             result: result?,
             questions,
         })
+    }
+
+    /// An agent of rules answers questions, and finds them in a file that `split` wrote.
+    fn check_questions(&mut self, questions: bool) {
+        let reads_batch =
+            self.names.each.iter().any(|(_, is_file)| *is_file) || !self.names.inputs.is_empty();
+        let help = if !questions {
+            "agents of this version answer what `split` wrote: write questions = true"
+        } else if !reads_batch {
+            "give the stage the batches: [each.batch] and below it path = \"intermediate/batches/batch_*.json\""
+        } else {
+            return;
+        };
+        let span = self.fields.key_span("agent");
+        let problem = self
+            .file
+            .problem(span, "the agent has no questions to answer");
+        self.reader.report.add(problem.help(help));
     }
 
     /// Of one answer: as declared, else the output's when the answer is the record. The outer none: wrong.
@@ -372,175 +385,6 @@ impl One<'_, '_> {
             }
             None => matches!(self.fields.what, Some("agent" | "command"))
                 .then_some(Templated::Fixed(TIMEOUT)),
-        }
-    }
-
-    /// The name of an input or of an earlier `out`.
-    fn file_name(&mut self, key: &'static str) -> Option<String> {
-        let spot = self.spot(key)?;
-        let name = spot.text.to_owned();
-        let earlier = || self.made.iter().map(|made| made.out.as_str());
-        let known: Vec<&str> = self
-            .names
-            .inputs
-            .iter()
-            .map(String::as_str)
-            .chain(earlier())
-            .collect();
-        if known.contains(&name.as_str()) {
-            return Some(name);
-        }
-        let is_later = self
-            .names
-            .outputs
-            .iter()
-            .chain(&self.names.outs)
-            .any(|out| *out == name);
-        let is_each = self.names.each.iter().any(|(each, _)| *each == name);
-        let help = match nearest(&name, known.iter().copied()) {
-            _ if is_later => "a step reads what earlier steps made: change their order".to_owned(),
-            _ if is_each => format!(
-                "declare the file of `{name}` as an input: [inputs] and below it file = \"{{{{ {name}.path }}}}\""
-            ),
-            Some(near) => format!("did you mean `{near}`?"),
-            None if name.contains(['/', '.']) => format!(
-                "this is a name, not a path: declare it as an input, [inputs] and below it NAME = \"{name}\""
-            ),
-            None if known.is_empty() => {
-                format!("declare it: [inputs] and below it {name} = \"path\"")
-            }
-            None => format!("there is {}", listed(known)),
-        };
-        let message = format!("`{name}` is no input, nor the `out` of an earlier step");
-        let problem = spot.problem(message).label("unknown name").help(help);
-        self.reader.report.add(problem);
-        None
-    }
-
-    /// What the step makes, and where that is said.
-    fn out(&mut self, steps: usize) -> Option<(String, Range<usize>)> {
-        if let Some((text, span)) = self.fields.text("out") {
-            return Some((text.to_owned(), span));
-        }
-        if self.fields.get("out").is_some() {
-            return None;
-        }
-        let span = self.fields.what.map_or_else(
-            || self.fields.span.clone(),
-            |what| self.fields.key_span(what),
-        );
-        match self.names.outputs.as_slice() {
-            [] => None,
-            [only] => Some((only.clone(), span)),
-            // a program may write several: its step stands for the first that no other step makes
-            [first, ..] if self.fields.what == Some("command") && steps == 1 => {
-                Some((first.clone(), span))
-            }
-            several => {
-                let problem = self
-                    .file
-                    .problem(span, "this step does not say which output it makes");
-                let names = super::hints::or(several.iter().map(String::as_str));
-                let first = &several[0];
-                let help = format!(
-                    "the stage has {names}: write out = \"{first}\", or a new name for what is for later steps only"
-                );
-                self.reader
-                    .report
-                    .add(problem.label("`out` is missing").help(help));
-                None
-            }
-        }
-    }
-
-    /// Whether the kind of the step fits what it makes, and nobody made it before.
-    fn check_out(&mut self, out: &str, span: &Range<usize>) {
-        let what = self.fields.what.unwrap_or_default();
-        if let Some(earlier) = self.made.iter().find(|made| made.out == out)
-            && self.fields.get("when").is_none()
-        {
-            let problem = self
-                .file
-                .problem(span.clone(), format!("two steps make `{out}`"));
-            let problem = problem
-                .label("this one always replaces what the other made")
-                .also(self.file, earlier.span.clone(), "the other");
-            self.reader
-                .report
-                .add(problem.help("give one of them another `out`, or `when`"));
-        }
-        let Some(output) = self.outputs.iter().find(|output| output.name == out) else {
-            return;
-        };
-        if output.is_many() && !matches!(what, "split" | "command" | "") {
-            let problem = self.file.problem(
-                span.clone(),
-                format!("`{what}` makes one file, and `{out}` is many"),
-            );
-            self.reader
-                .report
-                .add(problem.help("only `split` and `command` fill a path with `*`"));
-        }
-        if what == "split" && !output.is_many() {
-            let problem = self.file.problem(
-                span.clone(),
-                format!("`split` makes many files, and `{out}` is one"),
-            );
-            self.reader.report.add(problem.help(format!(
-                "put a `*` into its path: {out} = \"intermediate/{out}/batch_*.json\""
-            )));
-        }
-        let ending = match what {
-            "xlsx" | "pdf" => what,
-            "ifc" | "split" | "merge" | "agent" => "json",
-            _ => return,
-        };
-        let fits = match ending {
-            "json" => output.format == Format::Json,
-            ending => output
-                .path
-                .text
-                .to_lowercase()
-                .ends_with(&format!(".{ending}")),
-        };
-        if !fits {
-            let message = format!(
-                "`{what}` makes {}, and `{out}` is `{}`",
-                ending.to_uppercase(),
-                output.path.text
-            );
-            let problem = self.file.problem(span.clone(), message);
-            self.reader
-                .report
-                .add(problem.help(format!("its path should end in `.{ending}`")));
-        }
-    }
-}
-
-/// Every output is made by some step; a program may make them all.
-fn check_all_made(
-    reader: &mut Reader<'_>,
-    file: &File,
-    names: &Names<'_>,
-    steps: &[(&Table, Range<usize>)],
-    made: &[Made],
-) {
-    let has_program = steps
-        .iter()
-        .any(|(table, _)| table.get("command").is_some());
-    if has_program || made.len() < steps.len() || made.iter().any(|made| made.what.is_empty()) {
-        return;
-    }
-    for output in &names.outputs {
-        if !made.iter().any(|made| made.out == *output) {
-            let Some((_, span)) = steps.last() else {
-                return;
-            };
-            let problem =
-                file.problem(span.clone(), format!("no step makes the output `{output}`"));
-            reader.report.add(problem.help(format!(
-                "write out = \"{output}\" at the step that makes it, or remove the output"
-            )));
         }
     }
 }

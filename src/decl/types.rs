@@ -54,22 +54,18 @@ impl WrongType {
 /// Whether a value can stand behind a key of this kind.
 fn fits(kind: Kind, value: &Val) -> bool {
     match (kind, value) {
-        (Kind::Param, _)
-        | (Kind::Bool, Val::Bool(_))
-        | (Kind::FileOrFalse, Val::Bool(false))
-        | (Kind::Values, Val::List(_))
-        | (Kind::OneOrMany(_), Val::Table(_))
-        | (
-            Kind::Table(_) | Kind::Named(_) | Kind::Strings | Kind::Outcomes | Kind::Params,
-            Val::Table(_),
-        ) => true,
+        (Kind::Bool, Val::Bool(_)) | (Kind::Values, Val::List(_)) => true,
+        (Kind::FileOrFalse, Val::Bool(value)) => !value,
+        (kind, Val::Table(table)) => match kind {
+            Kind::Concurrency => table.entries.len() == 1,
+            kind => is_table(kind),
+        },
         (Kind::Choice(words), Val::Text(text)) => words.contains(&text.as_str()),
         (Kind::Count | Kind::Concurrency, Val::Text(text)) => text.contains("{{"),
         (kind, Val::Text(text)) => is_string(kind) && !text.trim().is_empty(),
         (Kind::Count | Kind::Integer | Kind::Concurrency, Val::Int(number)) => *number >= 1,
         (Kind::CountOrShare, Val::Int(number)) => *number >= 0,
         (Kind::CountOrShare, Val::Float(share)) => (0.0..=1.0).contains(share),
-        (Kind::Concurrency, Val::Table(table)) => table.entries.len() == 1,
         (Kind::Command | Kind::Names, Val::List(items)) => {
             !items.is_empty() && items.iter().all(|item| item.text().is_some())
         }
@@ -78,6 +74,18 @@ fn fits(kind: Kind, value: &Val) -> bool {
         }
         _ => false,
     }
+}
+
+fn is_table(kind: Kind) -> bool {
+    matches!(
+        kind,
+        Kind::Table(_)
+            | Kind::Named(_)
+            | Kind::Strings
+            | Kind::Outcomes
+            | Kind::Params
+            | Kind::OneOrMany(_)
+    )
 }
 
 fn is_string(kind: Kind) -> bool {
@@ -184,7 +192,6 @@ fn expected(kind: Kind) -> &'static str {
         Kind::Command => "a list of strings, or one string for `sh -c`",
         Kind::Names => "a list of strings",
         Kind::Values => "a list",
-        Kind::Param => "a value",
         Kind::Table(_) => "a table",
         Kind::Named(_) | Kind::Strings | Kind::Outcomes | Kind::Params => "a table of names",
         Kind::OneOrMany(_) => "a table, or a list of tables",

@@ -76,7 +76,7 @@ pub fn check(
     exists: &dyn Fn(&str) -> bool,
     near_file: &dyn Fn(&RelPath) -> Option<String>,
 ) {
-    check_places(report, drafts);
+    check_places(report, project, drafts);
     check_twice(report, drafts);
     check_batches(report, drafts);
     let all = All {
@@ -99,7 +99,7 @@ fn report_some(report: &mut Report, problem: Option<Problem>) {
 }
 
 /// Outputs at places that are Milepost's own.
-fn check_places(report: &mut Report, drafts: &[Draft]) {
+fn check_places(report: &mut Report, project: &Project, drafts: &[Draft]) {
     for draft in drafts {
         for written in &draft.writes {
             let pattern = written.path.pattern();
@@ -116,8 +116,19 @@ fn check_places(report: &mut Report, drafts: &[Draft]) {
                         .as_ref()
                         .is_some_and(|(path, _)| may_meet(&pattern, path.as_str()))
                 });
+                let param = project.params.iter().find(|param| {
+                    param
+                        .file
+                        .as_ref()
+                        .is_some_and(|file| may_meet(&pattern, file.path.as_str()))
+                });
                 progress
                     .map(|other| format!("it is the progress file of the stage `{}`", other.name))
+                    .or_else(|| {
+                        param.map(|param| {
+                            format!("it is the file of the parameter `{}`", param.name)
+                        })
+                    })
             };
             if let Some(owner) = owner {
                 let problem = draft.file.problem(
@@ -264,6 +275,11 @@ impl All<'_> {
             .flat_map(|other| other.writes.iter().map(move |written| (other, written)))
             .filter(|(_, written)| may_meet(&pattern, &written.path.pattern()))
             .collect();
+        // a path with a template is one file: when an earlier stage can have written it, that is the one
+        let is_one = read.path.text.contains("{{") && !read.path.text.contains('*');
+        if is_one && writers.iter().any(|(other, _)| other.number < draft.number) {
+            return None;
+        }
         let problem = |message: String| draft.file.problem(read.span.clone(), message);
         if let Some((_, written)) = writers
             .iter()
@@ -286,10 +302,7 @@ impl All<'_> {
                 "the stage `{}` reads what the later stage `{}` writes: a cycle",
                 draft.name, other.name
             );
-            let help = format!(
-                "a stage reads what stages with a smaller number write: give `{}` a smaller number than {}",
-                other.name, draft.number
-            );
+            let help = "a stage reads only what stages with a smaller number write: renumber them, or read something else";
             return Some(
                 problem(message)
                     .label(format!("this can be its {}", written.what))

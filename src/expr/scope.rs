@@ -49,6 +49,25 @@ impl File {
         }
     }
 
+    /// An object of these fields of a JSON document, read as a stream: the rest may be larger than memory. None where that
+    /// cannot be told without reading the whole.
+    fn fields(&self, keys: &BTreeSet<&str>) -> Option<Value> {
+        if self.parsed.get().is_some() || self.format != Format::Json || keys.is_empty() {
+            return None;
+        }
+        let mut map = Map::new();
+        for key in keys {
+            let select = Select::of([Step::Field((*key).to_owned())]);
+            let reader = content::open(&*self.source).ok()?;
+            let mut take = |value| -> Result<(), ScopeError> {
+                map.insert((*key).to_owned(), value);
+                Ok(())
+            };
+            select.read(reader, &mut take).ok()?;
+        }
+        Some(Value::Object(map))
+    }
+
     fn value(&self, name: &str) -> Result<Arc<Value>, ScopeError> {
         if let Some(parsed) = self.parsed.get() {
             return Ok(Arc::clone(parsed));
@@ -136,10 +155,13 @@ impl Scope {
         names
             .iter()
             .map(|name| {
-                if mentions.has(name) && self.has(name) {
-                    self.part(name, mentions.keys_of(name).as_ref())
-                } else {
-                    Ok(Value::Null)
+                if !mentions.has(name) || !self.has(name) {
+                    return Ok(Value::Null);
+                }
+                match self.part(name, mentions.keys_of(name).as_ref()) {
+                    // A program may bind a variable of that name itself: a file without a value is then nobody's.
+                    Err(ScopeError::Binary { .. }) => Ok(Value::Null),
+                    other => other,
                 }
             })
             .collect()
@@ -154,7 +176,7 @@ impl Scope {
             let all = self.names().into_iter().collect();
             return self.object(&all, false);
         }
-        self.object(jq.roots(), true)
+        self.object(jq.roots(), false)
     }
 
     /// The values of a program's variables.
@@ -237,6 +259,10 @@ impl Scope {
                 .then_some((known, member, entry))
         });
         let mut value = match own {
+            Some(Entry::File(file)) => match keys.and_then(|keys| file.fields(keys)) {
+                Some(fields) => fields,
+                None => (*file.value(name)?).clone(),
+            },
             Some(entry) => load(name, entry)?,
             None if self.has(name) => Value::Object(Map::new()),
             None => return Err(self.unknown(name)),

@@ -7,7 +7,7 @@ mod parse;
 mod read;
 
 use std::fmt;
-use std::io::Read;
+use std::io::{BufReader, Read};
 
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -162,10 +162,12 @@ impl Select {
         reader: impl Read,
         each: &mut dyn FnMut(Value) -> Result<(), E>,
     ) -> Result<u64, ReadError<E>> {
-        read::read(&self.0, reader, each)
+        read::read(&self.0, BufReader::with_capacity(1 << 16, reader), each)
     }
 
-    /// The same with the text of each value as it stands in the document: for copying values without reading them.
+    /// The same with the text of each value as it stands in the document: for copying values without reading them. The
+    /// reader is read byte by byte and no further than each value, so that the caller can count where it stands: give it a
+    /// buffered one.
     ///
     /// # Errors
     /// As [`Select::read`].

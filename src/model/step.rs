@@ -57,6 +57,9 @@ impl fmt::Debug for Text {
     }
 }
 
+/// The output that `split` writes beside its batches: which questions stand in which batch.
+pub const ASSIGNMENT: &str = "assignment";
+
 /// What a step does.
 #[derive(Debug, Clone)]
 pub enum StepKind {

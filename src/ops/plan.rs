@@ -241,7 +241,7 @@ pub fn of(opened: &Opened, known: &State, selection: &Selection) -> Vec<StagePla
                                 recorded: file.recorded,
                                 found: file.found,
                                 pinned: file.pinned,
-                            }))
+                            }));
                         }
                         Err(why) => line.missing.push(Missing { batch: key, why }),
                     }

@@ -2,9 +2,9 @@
 
 use super::context::Context;
 use super::outs::ScratchOuts;
+use super::scopes;
 use super::survey::{MARKER, Surveyed};
 use super::validate::{self, Schemas};
-use crate::agents::rules::Rules;
 use crate::base::digest::Digest;
 use crate::base::path::{FilePath, RelPath, Root};
 use crate::base::source::Source;
@@ -13,8 +13,8 @@ use crate::model::fingerprint::FactKind;
 use crate::model::outcome::{Outcome, OutcomeKind};
 use crate::model::record::Made;
 use crate::model::stage::Stage;
-use crate::plan::expand::Item;
 use crate::plan::world::World;
+use crate::steps::agent::Answerers;
 use crate::steps::attempt::attempt;
 use crate::steps::command::Stop;
 use crate::steps::work::{Limits, Watcher, Work};
@@ -52,8 +52,8 @@ pub struct Bench<'a> {
     pub stage: &'a Stage,
     /// Its schemas.
     pub schemas: &'a Schemas,
-    /// Tables of rules by the name of the agent.
-    pub rules: &'a BTreeMap<String, Arc<Rules>>,
+    /// The agents that the stage asks.
+    pub agents: &'a Answerers,
     /// The environment of programs.
     pub environment: &'a BTreeMap<String, String>,
     /// The wish to stop.
@@ -167,7 +167,7 @@ fn within(
         log,
         stop: bench.stop,
         watcher,
-        rules: bench.rules,
+        agents: bench.agents,
         environment: bench.environment,
         declared_env: &bench.ctx.settings.env,
         folder: scratch.path(),
@@ -183,11 +183,11 @@ fn within(
     validate::checks(bench.stage, &scope)?;
     let elements = counted.or(items);
     let summary = match &bench.stage.summary {
-        Some(program) => Some(validate::value(&mut scope, program)?),
+        Some(program) => Some(validate::value(&scope, program)?),
         None => said.summary,
     };
     let verdict = match &bench.stage.verdict {
-        Some(program) => Some(validate::value(&mut scope, program)? == Value::Bool(true)),
+        Some(program) => Some(validate::value(&scope, program)? == Value::Bool(true)),
         None => None,
     };
     add_marker(bench, found, scratch, &mut made)?;
@@ -204,57 +204,18 @@ fn within(
 
 /// The names that the steps see. Inputs with a schema are judged first.
 fn scope(bench: &Bench<'_>, found: &Surveyed) -> Result<Scope, Outcome> {
-    let files = bench.ctx.files;
-    let source = |file: &FilePath| {
-        files
-            .source(file)
-            .map_err(|error| Outcome::new(OutcomeKind::Input, error.to_string()))
-    };
-    let mut scope = Scope::new();
-    for (name, value) in &found.base {
-        scope.insert_value(name, value.clone());
-    }
-    for (name, item) in &found.batch.items {
-        if let Item::File(file) = item {
-            scope.insert_file(
-                &format!("{name}.data"),
-                source(file)?,
-                Format::of_path(file.path.as_str()),
-            );
-        }
-    }
     for resolved in &found.inputs {
         let Some(declared) = bench.stage.input(&resolved.name) else {
             continue;
         };
-        let mut there = Vec::new();
-        for file in &resolved.files {
-            let source = source(file)?;
-            let format = declared
-                .format
-                .unwrap_or_else(|| Format::of_path(file.path.as_str()));
-            if source.path().exists() {
-                if let Some(schema) = &declared.schema {
-                    judge_input(bench, schema, &*source, format)?;
-                }
-                there.push((source, format));
-            } else if !declared.optional {
-                return Err(Outcome::new(
-                    OutcomeKind::Input,
-                    format!("input `{}`: `{file}` is not there", resolved.name),
-                ));
-            }
-        }
-        if resolved.many {
-            scope.insert_files(&resolved.name, there);
-        } else {
-            match there.into_iter().next() {
-                Some((source, format)) => scope.insert_file(&resolved.name, source, format),
-                None => scope.absent(&resolved.name),
-            }
+        let Some(schema) = &declared.schema else {
+            continue;
+        };
+        for (source, format) in scopes::files(&bench.ctx, declared, &resolved.files)? {
+            judge_input(bench, schema, &*source, format)?;
         }
     }
-    Ok(scope)
+    scopes::of_inputs(&bench.ctx, bench.stage, found)
 }
 
 /// The schema of a table is that of one row, as the schema of NDJSON is that of one line.

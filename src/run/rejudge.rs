@@ -2,15 +2,14 @@
 
 use super::engine::RunError;
 use super::keeper::Keeper;
+use super::scopes;
 use super::survey::{Survey, Surveyed};
 use super::validate::{self, Schemas};
 use crate::base::path::FilePath;
-use crate::expr::scope::{Format, Scope};
 use crate::model::event::{Event, EventType};
-use crate::model::outcome::{Outcome, OutcomeKind};
+use crate::model::outcome::Outcome;
 use crate::model::stage::Stage;
 use crate::plan::decide::Decision;
-use crate::plan::expand::Item;
 use std::collections::BTreeSet;
 
 /// Judges what must be judged. Gives the places of batches that no longer hold, and how many do.
@@ -69,50 +68,8 @@ pub fn holds(
     found: &Surveyed,
     schemas: &Schemas,
 ) -> Result<(), Outcome> {
-    let files = keeper.ctx.files;
-    let source = |file: &FilePath| {
-        files
-            .source(file)
-            .map_err(|error| Outcome::new(OutcomeKind::Input, error.to_string()))
-    };
-    let mut scope = Scope::new();
-    for (name, value) in &found.base {
-        scope.insert_value(name, value.clone());
-    }
-    for (name, item) in &found.batch.items {
-        if let Item::File(file) = item {
-            scope.insert_file(
-                &format!("{name}.data"),
-                source(file)?,
-                Format::of_path(file.path.as_str()),
-            );
-        }
-    }
-    for input in &found.inputs {
-        let Some(declared) = stage.input(&input.name) else {
-            continue;
-        };
-        let mut there = Vec::new();
-        for file in &input.files {
-            let opened = source(file)?;
-            if opened.path().exists() {
-                there.push((
-                    opened,
-                    declared
-                        .format
-                        .unwrap_or_else(|| Format::of_path(file.path.as_str())),
-                ));
-            }
-        }
-        if input.many {
-            scope.insert_files(&input.name, there);
-        } else {
-            match there.into_iter().next() {
-                Some((file, format)) => scope.insert_file(&input.name, file, format),
-                None => scope.absent(&input.name),
-            }
-        }
-    }
+    let ctx = &keeper.ctx;
+    let mut scope = scopes::of_inputs(ctx, stage, found)?;
     let known = keeper
         .state
         .stages
@@ -126,20 +83,13 @@ pub fn holds(
             .flat_map(|record| &record.outputs)
             .filter(|made| made.name == output.name)
         {
-            let file = source(&FilePath::workspace(made.path.clone()))?;
+            let file = scopes::source(ctx, &FilePath::workspace(made.path.clone()))?;
             if let Some(schema) = &output.schema {
                 validate::file(schemas, schema, &*file, output.stream.as_ref())?;
             }
             there.push((file, output.format));
         }
-        if output.is_many() {
-            scope.insert_files(&output.name, there);
-        } else {
-            match there.into_iter().next() {
-                Some((file, format)) => scope.insert_file(&output.name, file, format),
-                None => scope.absent(&output.name),
-            }
-        }
+        scopes::insert(&mut scope, &output.name, output.is_many(), there);
     }
     validate::conservation(stage, &scope)?;
     validate::checks(stage, &scope)

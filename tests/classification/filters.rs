@@ -140,8 +140,8 @@ fn a_record_takes_what_is_measured_from_the_model() {
         json!({
             "global_id": "0000000000000000000001", "ifc_type": "IfcWall", "name": "T1", "element_type": "beam", "function": "structural",
             "location": null, "material_primary": {"name": "S355", "category": "steel", "subcategory": "S355", "percentage": 100.0},
-            "material_secondary": [], "volume_m3": 0.5, "area_m2": null, "length_m": 4.0, "storey": "EG", "part_of": "A",
-            "confidence": 0.95,
+            "material_secondary": [], "volume_m3": 0.5, "area_m2": null, "length_m": 4.0, "storey": "EG", "storey_elevation_m": null,
+            "part_of": "A", "confidence": 0.95,
             "data_quality": {"material_from": "material", "volume_from": "quantity set", "missing": [], "assumed": []},
             "reasoning": "rule beam: IfcBeam", "rule": "beam"
         })

@@ -30,7 +30,7 @@ fn defaults_are_filled_in() {
         ("classified", 3, "agent")
     );
     assert!(
-        matches!(step.timeout, Some(Templated::Fixed(time)) if time == Duration::from_secs(600))
+        matches!(step.timeout, Some(Templated::Fixed(time)) if time == Duration::from_mins(10))
     );
     let StepKind::Agent {
         result: Some(result),

@@ -65,3 +65,25 @@ fn the_main_pipeline_loads() {
         ]
     );
 }
+
+/// The other systems need more than this version has: they are told that, and nothing that is not so.
+#[test]
+fn the_other_systems_are_told_only_what_is_missing() {
+    let known = [
+        "not in this version",
+        "the agent has no questions to answer",
+        "`prompt` names one file, not a template",
+        "`agent` makes JSON",
+        "`all_engines` is no outcome",
+    ];
+    for name in ["grading", "prompt-tests", "study-plan", "diagrams"] {
+        let Some(files) = sketch(name) else { return };
+        let problems = files.load().unwrap_err();
+        let others: Vec<_> = problems.0.iter().map(ToString::to_string).collect();
+        let others: Vec<_> = others
+            .iter()
+            .filter(|text| !known.iter().any(|known| text.contains(known)))
+            .collect();
+        assert_eq!(others, Vec::<&String>::new(), "{name}");
+    }
+}

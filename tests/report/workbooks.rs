@@ -3,7 +3,7 @@
 use std::io::Cursor;
 
 use milepost::steps::xlsx::{
-    Workbook, WorkbookError, Written, XlsxInfo, file_feed, write_workbook,
+    Workbook, WorkbookError, Written, XlsxInfo, file_feed, workbook_schema, write_workbook,
 };
 use serde_json::{Map, Value, json};
 
@@ -140,4 +140,27 @@ fn what_a_workbook_needs_of_the_scope_is_known_beforehand() {
     assert_eq!(names, ["of", "params"]);
     let streamed: Vec<String> = compiled.streamed().into_iter().collect();
     assert_eq!(streamed, ["all"]);
+}
+
+#[test]
+fn the_schema_of_workbooks_is_the_one_of_the_code_and_takes_the_shipped_one() {
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
+    let path = root.join("schemas/milepost/workbook.schema.json");
+    let whole = serde_json::to_string_pretty(&workbook_schema()).unwrap() + "\n";
+    if std::env::var_os("MILEPOST_WRITE_SCHEMAS").is_some() {
+        std::fs::write(&path, &whole).unwrap();
+    }
+    assert!(
+        std::fs::read_to_string(&path).unwrap_or_default() == whole,
+        "{} is not what the code says: run the tests once with MILEPOST_WRITE_SCHEMAS=1",
+        path.display()
+    );
+    let shipped = std::fs::read_to_string(root.join("templates/report.xlsx.toml")).unwrap();
+    let shipped: Value = toml::from_str(&shipped).unwrap();
+    let found: Vec<String> = jsonschema::validator_for(&workbook_schema())
+        .unwrap()
+        .iter_errors(&shipped)
+        .map(|e| format!("{}: {e}", e.instance_path()))
+        .collect();
+    assert_eq!(found, Vec::<String>::new());
 }

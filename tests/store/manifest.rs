@@ -37,7 +37,7 @@ fn files_on(page: &str) -> usize {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 48, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 12, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn what_is_written_is_read(first in any_stage(), second in any_stage()) {
@@ -157,13 +157,13 @@ fn is_the_text_that_people_and_sha256sum_read() {
     assert_eq!(
         text,
         format!(
-            r##"# milepost manifest 1 stage classify number 3
+            r#"# milepost manifest 1 stage classify number 3
 # facts {id} {{"input rules":"1"}}
 # batch {{"key":"batch_2","shared":"{id}","facts":{{"input item":"batch_2"}},"outputs":[{{"name":"out","size":7}}],"elements":50,"summary":{{"by_type":{{"IfcWall":2,"IfcBeam":1}}}},"attempts":1,"duration_ms":12,"run":"RUN"}}
 {hex}  intermediate/batch_2.json
 # waiting {{"key":"batch_10"}}
 # end
-"##
+"#
         )
     );
     fs::create_dir_all(place.layout.root().join("intermediate")).unwrap();

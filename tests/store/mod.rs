@@ -1,7 +1,11 @@
 //! Layer `store`: what is on the disk is the old or the new, and a break is found where it is.
 
+mod crash;
+mod files;
 mod journal;
 mod manifest;
+mod publish;
+mod replay;
 mod sample;
 
 use milepost::store::layout::Layout;

@@ -57,12 +57,19 @@ impl<'a> Question<'a> {
             load_bearing: flag("load_bearing"),
             external: flag("external"),
             below_ground: flag("below_ground"),
-            materials: list("materials").iter().filter_map(Value::as_str).collect(),
+            // A material may have an empty name, which names nothing.
+            materials: list("materials")
+                .iter()
+                .filter_map(Value::as_str)
+                .filter(|name| !name.trim().is_empty())
+                .collect(),
             layers: list("layers")
                 .iter()
                 .map(|l| {
                     (
-                        l.get("material").and_then(Value::as_str),
+                        l.get("material")
+                            .and_then(Value::as_str)
+                            .filter(|name| !name.trim().is_empty()),
                         l.get("thickness_m").and_then(Value::as_f64).unwrap_or(0.0),
                     )
                 })

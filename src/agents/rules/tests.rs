@@ -67,6 +67,13 @@ fn where_nothing_is_known_the_answer_is_other() {
         })
     );
     assert_eq!(brief(&shipped().answer(&json!(7))).0, "other");
+    let unnamed = shipped().answer(&json!({
+        "ifc_type": "IfcBeam", "materials": [""], "layers": [{"material": "", "thickness_m": 0.2}]
+    }));
+    assert_eq!(
+        (&unnamed["material_primary"], &unnamed["material_secondary"]),
+        (&Value::Null, &json!([]))
+    );
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Walks a document along a plain path without holding it.
 
 use std::fmt;
-use std::io::{BufReader, Read};
+use std::io::Read;
 
 use serde::de::{
     DeserializeOwned, DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor,
@@ -69,8 +69,7 @@ pub fn read<T: DeserializeOwned, E>(
         each,
         count: 0,
     };
-    let mut document =
-        serde_json::Deserializer::from_reader(BufReader::with_capacity(1 << 16, reader));
+    let mut document = serde_json::Deserializer::from_reader(reader);
     let read = Level {
         steps,
         walk: &mut walk,

@@ -6,6 +6,7 @@ use serde_json::{Map, Value};
 
 use super::font::{Style, measure};
 use super::layout::{ACCENT, Flow, HAIR, INK, MUTED};
+use super::page::Color;
 use super::tags::Tag;
 
 /// More bars than this are summed up in one, "others".
@@ -14,6 +15,8 @@ const STEP: f32 = 15.0;
 const BAR: f32 = 9.0;
 const SIZE: f32 = 8.5;
 const HEAD: f32 = 20.0;
+/// Colour of the bar that sums up others.
+const PALER: Color = [0xa9, 0xbd, 0xd0];
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -37,6 +40,8 @@ enum Kind {
 pub struct Chart {
     title: String,
     bars: Vec<(String, f64)>,
+    /// The last bar is the sum of those that have no bar of their own.
+    summed: bool,
 }
 
 impl Chart {
@@ -77,6 +82,7 @@ impl Chart {
         Ok(Self {
             title: source.title,
             bars,
+            summed: others.0 > 0,
         })
     }
 
@@ -158,7 +164,8 @@ impl Flow<'_> {
             let edge = scale(*value);
             if (edge - zero).abs() > 0.05 {
                 let (from, long) = (edge.min(zero), (edge - zero).abs());
-                self.fill((from, y), (long, BAR), ACCENT);
+                let sum = chart.summed && number + 1 == chart.bars.len();
+                self.fill((from, y), (long, BAR), if sum { PALER } else { ACCENT });
             }
             let x = edge.max(zero) + 5.0;
             self.glyphs((x, base), SIZE, MUTED, &numbers[number], figure);
@@ -175,10 +182,24 @@ fn shown(bars: &[(String, f64)]) -> Vec<String> {
     bars.iter()
         .map(|(_, v)| match (v.abs() >= 1e12, whole) {
             (true, _) => format!("{v:.3e}"),
-            (false, true) => format!("{v:.0}"),
-            (false, false) => format!("{v:.2}"),
+            (false, true) => grouped(&format!("{v:.0}")),
+            (false, false) => grouped(&format!("{v:.2}")),
         })
         .collect()
+}
+
+/// Digits before the point in groups of three, with spaces that do not break.
+fn grouped(number: &str) -> String {
+    let (whole, rest) = number.split_at(number.find('.').unwrap_or(number.len()));
+    let (sign, digits) = whole.split_at(usize::from(whole.starts_with('-')));
+    let mut out = sign.to_owned();
+    for (at, digit) in digits.char_indices() {
+        if at > 0 && (digits.len() - at) % 3 == 0 {
+            out.push('\u{A0}');
+        }
+        out.push(digit);
+    }
+    out + rest
 }
 
 #[cfg(test)]
@@ -224,5 +245,9 @@ mod tests {
             ["1.50", "2.00"]
         );
         assert_eq!(shown(&[("a".into(), f64::MAX)]), ["1.798e308"]);
+        assert_eq!(
+            shown(&[("a".into(), -1_234_567.5), ("b".into(), 100.0)]),
+            ["-1\u{A0}234\u{A0}567.50", "100.00"]
+        );
     }
 }

@@ -10,7 +10,7 @@ use super::tags::Tag;
 const SIZE: f32 = 8.5;
 const LINE: f32 = SIZE * 1.32;
 /// Space above and below the text of a cell, and between the texts of two columns.
-const PAD: f32 = 3.2;
+const PAD: f32 = 2.7;
 const GUTTER: f32 = 12.0;
 /// A word up to this wide is not cut if the page has room for it.
 const WORD: f32 = 110.0;

@@ -12,6 +12,7 @@ use crate::expr::jq::Bound;
 use crate::expr::select::Select;
 use crate::model::outcome::Outcome;
 use crate::model::stage::{Program, Templated};
+use crate::model::step::ASSIGNMENT;
 use pack::{Limits, Slot, pack};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -21,9 +22,6 @@ use std::fs::File;
 use std::io::{self, BufReader, Read, Write};
 use std::os::unix::fs::FileExt;
 use std::rc::Rc;
-
-/// The output that holds the assignment, beside the batches.
-pub const ASSIGNMENT: &str = "assignment";
 
 /// Which questions stand in which batches: kept so that they stay there.
 #[derive(Debug, Serialize, Deserialize, schemars::JsonSchema)]

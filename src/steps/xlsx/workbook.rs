@@ -13,7 +13,7 @@ use super::WorkbookError;
 /// A workbook: sheets over the scope of a stage.
 #[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-#[schemars(title = "workbook")]
+#[schemars(title = "Milepost workbook file")]
 pub struct Workbook {
     /// The sheets, in their order.
     #[serde(rename = "sheet")]
@@ -59,8 +59,11 @@ pub struct Sheet {
 /// A column: header, jq of the row, options.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Column {
+    /// What stands above it.
     pub header: String,
+    /// A jq program over the row.
     pub cell: String,
+    /// How it looks.
     pub options: ColumnOptions,
 }
 
@@ -70,6 +73,7 @@ pub struct Column {
 pub struct ColumnOptions {
     /// Width in characters; without it, as the cells need.
     #[serde(default)]
+    #[schemars(transform = number)]
     pub width: Option<f64>,
     /// Number format of Excel, such as `0.00` or `0.0%`.
     #[serde(default)]
@@ -79,6 +83,11 @@ pub struct ColumnOptions {
     pub wrap: bool,
 }
 
+/// `double` is no format of JSON Schema.
+fn number(schema: &mut Schema) {
+    schema.remove("format");
+}
+
 /// No chart, one, or several.
 #[derive(Debug, Clone, PartialEq, Default, Deserialize, JsonSchema)]
 #[serde(
@@ -86,9 +95,12 @@ pub struct ColumnOptions {
     expecting = "expected a chart `{kind, label, value}`, or a list of them"
 )]
 pub enum Charts {
+    /// None.
     #[default]
     None,
+    /// One.
     One(Chart),
+    /// Several, one below the other.
     Many(Vec<Chart>),
 }
 
@@ -254,9 +266,11 @@ impl Workbook {
     }
 }
 
-/// The JSON Schema of workbook files.
+/// The schema of a workbook file, for editors; JSON Schema 2020-12.
 pub fn workbook_schema() -> Value {
-    schemars::schema_for!(Workbook).to_value()
+    let mut schema = schemars::schema_for!(Workbook);
+    schema.insert("$id".to_owned(), "workbook.schema.json".into());
+    schema.to_value()
 }
 
 /// The rules of Excel for names of sheets.

@@ -1,0 +1,191 @@
+//! What steps make and hand on: `out`, and the names of files that later steps read.
+
+use super::names::Names;
+use super::problem::File;
+use super::reader::Reader;
+use super::step::One;
+use super::tree::Table;
+use crate::expr::place::{listed, nearest};
+use crate::expr::scope::Format;
+use std::ops::Range;
+
+/// What an earlier step makes.
+pub struct Made {
+    /// The name.
+    pub out: String,
+    /// Where that is said.
+    pub span: Range<usize>,
+    /// The kind of the step.
+    pub what: &'static str,
+}
+
+impl One<'_, '_> {
+    /// The name of an input or of an earlier `out`.
+    pub(super) fn file_name(&mut self, key: &'static str) -> Option<String> {
+        let spot = self.spot(key)?;
+        let name = spot.text.to_owned();
+        let earlier = || self.made.iter().map(|made| made.out.as_str());
+        let known: Vec<&str> = self
+            .names
+            .inputs
+            .iter()
+            .map(String::as_str)
+            .chain(earlier())
+            .collect();
+        if known.contains(&name.as_str()) {
+            return Some(name);
+        }
+        let is_later = self
+            .names
+            .outputs
+            .iter()
+            .chain(&self.names.outs)
+            .any(|out| *out == name);
+        let is_each = self.names.each.iter().any(|(each, _)| *each == name);
+        let help = match nearest(&name, known.iter().copied()) {
+            _ if is_later => "a step reads what earlier steps made: change their order".to_owned(),
+            _ if is_each => format!(
+                "declare the file of `{name}` as an input: [inputs] and below it file = \"{{{{ {name}.path }}}}\""
+            ),
+            Some(near) => format!("did you mean `{near}`?"),
+            None if name.contains(['/', '.']) => format!(
+                "this is a name, not a path: declare it as an input, [inputs] and below it NAME = \"{name}\""
+            ),
+            None if known.is_empty() => {
+                format!("declare it: [inputs] and below it {name} = \"path\"")
+            }
+            None => format!("there is {}", listed(known)),
+        };
+        let message = format!("`{name}` is no input, nor the `out` of an earlier step");
+        let problem = spot.problem(message).label("unknown name").help(help);
+        self.reader.report.add(problem);
+        None
+    }
+
+    /// What the step makes, and where that is said.
+    pub(super) fn out(&mut self, steps: usize) -> Option<(String, Range<usize>)> {
+        if let Some((text, span)) = self.fields.text("out") {
+            return Some((text.to_owned(), span));
+        }
+        if self.fields.get("out").is_some() {
+            return None;
+        }
+        let span = self.fields.what.map_or_else(
+            || self.fields.span.clone(),
+            |what| self.fields.key_span(what),
+        );
+        match self.names.outputs.as_slice() {
+            [] => None,
+            [only] => Some((only.clone(), span)),
+            // a program may write several: its step stands for the first that no other step makes
+            [first, ..] if self.fields.what == Some("command") && steps == 1 => {
+                Some((first.clone(), span))
+            }
+            several => {
+                let problem = self
+                    .file
+                    .problem(span, "this step does not say which output it makes");
+                let names = super::hints::or(several.iter().map(String::as_str));
+                let first = &several[0];
+                let help = format!(
+                    "the stage has {names}: write out = \"{first}\", or a new name for what is for later steps only"
+                );
+                self.reader
+                    .report
+                    .add(problem.label("`out` is missing").help(help));
+                None
+            }
+        }
+    }
+
+    /// Whether the kind of the step fits what it makes, and nobody made it before.
+    pub(super) fn check_out(&mut self, out: &str, span: &Range<usize>) {
+        let what = self.fields.what.unwrap_or_default();
+        if let Some(earlier) = self.made.iter().find(|made| made.out == out)
+            && self.fields.get("when").is_none()
+        {
+            let problem = self
+                .file
+                .problem(span.clone(), format!("two steps make `{out}`"));
+            let problem = problem
+                .label("this one always replaces what the other made")
+                .also(self.file, earlier.span.clone(), "the other");
+            self.reader
+                .report
+                .add(problem.help("give one of them another `out`, or `when`"));
+        }
+        let Some(output) = self.outputs.iter().find(|output| output.name == out) else {
+            return;
+        };
+        if output.is_many() && !matches!(what, "split" | "command" | "") {
+            let problem = self.file.problem(
+                span.clone(),
+                format!("`{what}` makes one file, and `{out}` is many"),
+            );
+            self.reader
+                .report
+                .add(problem.help("only `split` and `command` fill a path with `*`"));
+        }
+        if what == "split" && !output.is_many() {
+            let problem = self.file.problem(
+                span.clone(),
+                format!("`split` makes many files, and `{out}` is one"),
+            );
+            self.reader.report.add(problem.help(format!(
+                "put a `*` into its path: {out} = \"intermediate/{out}/batch_*.json\""
+            )));
+        }
+        let ending = match what {
+            "xlsx" | "pdf" => what,
+            "ifc" | "split" | "merge" | "agent" => "json",
+            _ => return,
+        };
+        let fits = match ending {
+            "json" => output.format == Format::Json,
+            ending => output
+                .path
+                .text
+                .to_lowercase()
+                .ends_with(&format!(".{ending}")),
+        };
+        if !fits {
+            let message = format!(
+                "`{what}` makes {}, and `{out}` is `{}`",
+                ending.to_uppercase(),
+                output.path.text
+            );
+            let problem = self.file.problem(span.clone(), message);
+            self.reader
+                .report
+                .add(problem.help(format!("its path should end in `.{ending}`")));
+        }
+    }
+}
+
+/// Every output is made by some step; a program may make them all.
+pub fn check_all_made(
+    reader: &mut Reader<'_>,
+    file: &File,
+    names: &Names<'_>,
+    steps: &[(&Table, Range<usize>)],
+    made: &[Made],
+) {
+    let has_program = steps
+        .iter()
+        .any(|(table, _)| table.get("command").is_some());
+    if has_program || made.len() < steps.len() || made.iter().any(|made| made.what.is_empty()) {
+        return;
+    }
+    for output in &names.outputs {
+        if !made.iter().any(|made| made.out == *output) {
+            let Some((_, span)) = steps.last() else {
+                return;
+            };
+            let problem =
+                file.problem(span.clone(), format!("no step makes the output `{output}`"));
+            reader.report.add(problem.help(format!(
+                "write out = \"{output}\" at the step that makes it, or remove the output"
+            )));
+        }
+    }
+}

@@ -1,0 +1,83 @@
+//! The scope of a batch: what every scope has, its items, its inputs.
+
+use super::context::Context;
+use super::survey::Surveyed;
+use crate::base::path::FilePath;
+use crate::base::source::Source;
+use crate::expr::scope::{Format, Scope};
+use crate::model::outcome::{Outcome, OutcomeKind};
+use crate::model::stage::{Input, Stage};
+use crate::plan::expand::Item;
+use std::sync::Arc;
+
+/// A file and how its content is read.
+pub type Readable = (Arc<dyn Source>, Format);
+
+/// The scope of a batch before its steps: values, items and inputs.
+///
+/// # Errors
+/// When an input that is not optional is missing, or a file leaves its folder.
+pub fn of_inputs(ctx: &Context<'_>, stage: &Stage, found: &Surveyed) -> Result<Scope, Outcome> {
+    let mut scope = Scope::new();
+    for (name, value) in &found.base {
+        scope.insert_value(name, value.clone());
+    }
+    for (name, item) in &found.batch.items {
+        if let Item::File(file) = item {
+            let format = Format::of_path(file.path.as_str());
+            scope.insert_file(&format!("{name}.data"), source(ctx, file)?, format);
+        }
+    }
+    for resolved in &found.inputs {
+        let Some(declared) = stage.input(&resolved.name) else {
+            continue;
+        };
+        let there = files(ctx, declared, &resolved.files)?;
+        insert(&mut scope, &resolved.name, resolved.many, there);
+    }
+    Ok(scope)
+}
+
+/// The files of an input that are there.
+///
+/// # Errors
+/// When one is missing and the input is not optional.
+pub fn files(
+    ctx: &Context<'_>,
+    declared: &Input,
+    files: &[FilePath],
+) -> Result<Vec<Readable>, Outcome> {
+    let mut there = Vec::with_capacity(files.len());
+    for file in files {
+        let exists = ctx.files.exists(file);
+        if declared.optional && matches!(exists, Ok(false)) {
+            continue;
+        }
+        let format = declared
+            .format
+            .unwrap_or_else(|| Format::of_path(file.path.as_str()));
+        there.push((source(ctx, file)?, format));
+    }
+    Ok(there)
+}
+
+/// Puts the files of a name into a scope: a list, the only one, or none.
+pub fn insert(scope: &mut Scope, name: &str, many: bool, files: Vec<Readable>) {
+    if many {
+        scope.insert_files(name, files);
+        return;
+    }
+    match files.into_iter().next() {
+        Some((source, format)) => scope.insert_file(name, source, format),
+        None => scope.absent(name),
+    }
+}
+
+/// A file to read.
+///
+/// # Errors
+/// When it is not there or leaves its folder.
+pub fn source(ctx: &Context<'_>, file: &FilePath) -> Result<Arc<dyn Source>, Outcome> {
+    let found = ctx.files.source(file);
+    found.map_err(|error| Outcome::new(OutcomeKind::Input, error.to_string()))
+}
