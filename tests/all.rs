@@ -13,5 +13,6 @@ mod command;
 mod decl;
 mod ifc;
 mod model;
+mod ops;
 mod report;
 mod store;

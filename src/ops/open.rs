@@ -9,6 +9,7 @@ use crate::model::state::State;
 use crate::plan::machine::apply;
 use crate::plan::settings::Settings;
 use crate::run::context::Context;
+use crate::store::checkpoint;
 use crate::store::clock::SystemClock;
 use crate::store::disk::Disk;
 use crate::store::files::Files;
@@ -199,9 +200,13 @@ impl ProjectFiles for OnDisk {
 /// # Errors
 /// When there is none.
 pub fn find_project(folder: &Path) -> Result<PathBuf, OpsError> {
-    let from = folder
-        .canonicalize()
-        .map_err(|error| OpsError::Usage(format!("`{}`: {error}", folder.display())))?;
+    let shown = folder.display();
+    let from = folder.canonicalize().map_err(|error| {
+        OpsError::Usage(match error.kind() {
+            std::io::ErrorKind::NotFound => format!("there is no folder `{shown}`"),
+            _ => format!("`{shown}` cannot be opened: {error}"),
+        })
+    })?;
     let found = from
         .ancestors()
         .find(|folder| folder.join(PROJECT_FILE).is_file());
@@ -479,6 +484,13 @@ pub fn replay(layout: &Layout, records: &[crate::model::event::Record]) -> Resul
         stages: manifest::read_all(layout)?,
         ..State::default()
     };
+    // Whether a stage is complete is kept in its checkpoint only. One that cannot be read vouches for nothing.
+    for (name, stage) in &mut state.stages {
+        let found = checkpoint::read(layout, stage.number).ok().flatten();
+        stage.status = found
+            .filter(|found| found.checkpoint.stage == *name)
+            .map(|found| found.checkpoint.status);
+    }
     for record in records {
         apply(&mut state, &record.run_id, &record.event)
             .map_err(crate::run::engine::RunError::from)?;

@@ -84,6 +84,14 @@ pub fn shell_word(text: &str) -> String {
     }
 }
 
+/// Lines set in by so many blanks, each ended.
+pub fn indented(text: &str, blanks: usize) -> String {
+    let margin = " ".repeat(blanks);
+    text.lines()
+        .flat_map(|line| [margin.as_str(), line, "\n"])
+        .collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
