@@ -73,6 +73,10 @@ pub fn run(
 ) -> Result<Report, OpsError> {
     let mut opened = open(request)?;
     let selection = selection(&opened, wanted)?;
+    if !opened.warnings.is_empty() {
+        let warnings = opened.warnings.iter().map(ToString::to_string).collect();
+        observer.notice(Notice::Warned { warnings });
+    }
     let now = opened.clock.now();
     opened.workspace.prepare(&opened.disk)?;
     let run_id =
