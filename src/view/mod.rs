@@ -4,5 +4,6 @@ pub mod log;
 pub mod reason;
 pub mod status;
 pub mod table;
+pub mod verify;
 pub mod why;
 pub mod words;
