@@ -12,6 +12,7 @@
 pub mod agents;
 pub mod base;
 pub mod check;
+pub mod cli;
 pub mod decl;
 pub mod expr;
 pub mod model;
