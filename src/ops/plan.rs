@@ -113,7 +113,7 @@ pub struct Judge {
 }
 
 /// A file that somebody altered.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Altered {
     /// The batch that made it.
     pub batch: String,
