@@ -1,8 +1,18 @@
 //! Milepost: a Make-like state-machine runner over files. See `docs/design.md` for the layers.
 
+#![cfg_attr(
+    test,
+    allow(
+        clippy::disallowed_methods,
+        clippy::unwrap_used,
+        reason = "tests write files and stop at what is wrong"
+    )
+)]
+
 pub mod agents;
 pub mod base;
 pub mod check;
+pub mod cli;
 pub mod decl;
 pub mod expr;
 pub mod model;
@@ -11,3 +21,4 @@ pub mod plan;
 pub mod run;
 pub mod steps;
 pub mod store;
+pub mod view;

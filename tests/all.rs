@@ -14,5 +14,6 @@ mod crash;
 mod decl;
 mod ifc;
 mod model;
+mod ops;
 mod report;
 mod store;

@@ -4,7 +4,7 @@ use super::attempt::{Bench, Try, run};
 use super::dispatch::Order;
 use super::survey::Survey;
 use crate::model::outcome::{Outcome, OutcomeKind};
-use crate::model::policy::Concurrency;
+use crate::model::policy::{Concurrency, OnFailure};
 use crate::model::stage::Stage;
 use crate::plan::expand::Item;
 use crate::steps::command::Started;
@@ -27,23 +27,38 @@ pub enum AtOnce {
 
 /// What a worker tells the dispatcher.
 pub enum Message {
+    /// A batch begins.
     Begun {
+        /// Its place in the survey.
         index: usize,
     },
+    /// It started a program.
     Started {
+        /// The batch's place in the survey.
         index: usize,
+        /// The program.
         child: Started,
+        /// What `MILEPOST_ATTEMPT` is in its environment.
         token: String,
     },
+    /// A try failed, and another follows.
     Again {
+        /// The batch's place in the survey.
         index: usize,
+        /// The try that failed, from 1 on.
         failed: u32,
+        /// How.
         outcome: Outcome,
+        /// How long until the next.
         wait: Duration,
     },
+    /// A batch ended.
     Done {
+        /// Its place in the survey.
         index: usize,
+        /// What came of it.
         tried: Box<Try>,
+        /// How long it took.
         took: Duration,
     },
 }
@@ -87,9 +102,17 @@ pub struct Queue {
     pub closed: bool,
 }
 
+/// Gives out no further batch.
 pub fn close(queue: &Mutex<Queue>, ready: &Condvar) {
     queue.lock().unwrap_or_else(PoisonError::into_inner).closed = true;
     ready.notify_all();
+}
+
+/// Whether other batches go on after one that failed.
+pub fn goes_on(order: &Order<'_>, stage: &Stage) -> bool {
+    order.keep_going
+        || stage.policy.on_failure == OnFailure::Continue
+        || stage.policy.placeholder.is_some()
 }
 
 /// A worker: takes one batch after another.
@@ -125,6 +148,12 @@ pub fn work(
             scratch: None,
             log: None,
         });
+        // Before the dispatcher hears of it: with one worker, the batch after a failed one must not begin.
+        let failed =
+            matches!(&tried.result, Err(outcome) if outcome.kind != OutcomeKind::Cancelled);
+        if failed && !goes_on(order, bench.stage) {
+            close(queue, ready);
+        }
         let gone = sender
             .send(Message::Done {
                 index,

@@ -12,7 +12,7 @@ fn a_first_run_is_resumed_from_every_operation() {
     let expected = whole.made();
     whole.assert_complete(&expected);
     assert!(operations.len() > 100, "{operations:#?}");
-    let stops = stops(&operations, 1);
+    let stops = stops(&operations, 1, 0);
     let started = std::time::Instant::now();
     in_parallel(&stops, |setting| {
         let project = Project::small();
