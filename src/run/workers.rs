@@ -27,7 +27,9 @@ pub enum AtOnce {
 
 /// What a worker tells the dispatcher.
 pub enum Message {
+    /// A batch begins.
     Begun {
+        /// Its place in the survey.
         index: usize,
     },
     /// It started a program.
