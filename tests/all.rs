@@ -14,4 +14,5 @@ mod decl;
 mod ifc;
 mod model;
 mod report;
+mod situations;
 mod store;
