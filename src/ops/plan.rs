@@ -53,6 +53,8 @@ pub struct StagePlan {
     pub missing: Vec<Missing>,
     /// Why nothing can be told of the stage.
     pub problem: Option<String>,
+    /// The earlier stage that is not complete and not asked for either.
+    pub blocked: Option<String>,
     /// Whether the stage is left out by what was asked for.
     pub skipped: bool,
 }
@@ -119,6 +121,8 @@ impl Plan {
                 && stage.altered.is_empty()
                 && stage.missing.is_empty()
                 && stage.problem.is_none()
+                && stage.blocked.is_none()
+                && stage.certain
         })
     }
 }
@@ -158,7 +162,7 @@ pub fn plan(request: &Request, wanted: &Wanted) -> Result<Plan, OpsError> {
                         .is_none_or(|known| known.status.is_none())
             });
         if let Some(up) = blocked {
-            line.problem = Some(format!("stage `{}` is not complete", up.name));
+            line.blocked = Some(format!("stage `{}` is not complete", up.name));
             stages.push(line);
             continue;
         }

@@ -1,0 +1,8 @@
+//! Data of `ops` as text for people and as JSON for programs. Nothing here reads or prints.
+
+pub mod notice;
+pub mod paint;
+pub mod plan;
+pub mod reason;
+pub mod report;
+pub mod words;
