@@ -13,6 +13,7 @@ mod command;
 mod decl;
 mod ifc;
 mod model;
+mod ops;
 mod report;
 mod situations;
 mod store;

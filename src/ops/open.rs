@@ -9,6 +9,7 @@ use crate::model::state::State;
 use crate::plan::machine::apply;
 use crate::plan::settings::Settings;
 use crate::run::context::Context;
+use crate::store::checkpoint;
 use crate::store::clock::SystemClock;
 use crate::store::disk::Disk;
 use crate::store::files::Files;
@@ -479,6 +480,13 @@ pub fn replay(layout: &Layout, records: &[crate::model::event::Record]) -> Resul
         stages: manifest::read_all(layout)?,
         ..State::default()
     };
+    // Whether a stage is complete is kept in its checkpoint only. One that cannot be read vouches for nothing.
+    for (name, stage) in &mut state.stages {
+        let found = checkpoint::read(layout, stage.number).ok().flatten();
+        stage.status = found
+            .filter(|found| found.checkpoint.stage == *name)
+            .map(|found| found.checkpoint.status);
+    }
     for record in records {
         apply(&mut state, &record.run_id, &record.event)
             .map_err(crate::run::engine::RunError::from)?;
