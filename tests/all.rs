@@ -1,8 +1,5 @@
 //! The one test binary: every part of the tests is a module of it.
 
-mod classification;
-mod command;
-mod ifc;
 #![allow(
     clippy::disallowed_methods,
     clippy::print_stderr,
@@ -11,6 +8,10 @@ mod ifc;
 )]
 
 mod architecture;
+mod classification;
+mod command;
+mod decl;
+mod ifc;
 mod model;
 mod report;
 mod store;

@@ -5,7 +5,6 @@ use super::outs::ScratchOuts;
 use super::scopes;
 use super::survey::{MARKER, Surveyed};
 use super::validate::{self, Schemas};
-use crate::agents::rules::Rules;
 use crate::base::digest::Digest;
 use crate::base::path::{FilePath, RelPath, Root};
 use crate::base::source::Source;
@@ -15,6 +14,7 @@ use crate::model::outcome::{Outcome, OutcomeKind};
 use crate::model::record::Made;
 use crate::model::stage::Stage;
 use crate::plan::world::World;
+use crate::steps::agent::Answerers;
 use crate::steps::attempt::attempt;
 use crate::steps::command::Stop;
 use crate::steps::work::{Limits, Watcher, Work};
@@ -52,8 +52,8 @@ pub struct Bench<'a> {
     pub stage: &'a Stage,
     /// Its schemas.
     pub schemas: &'a Schemas,
-    /// Tables of rules by the name of the agent.
-    pub rules: &'a BTreeMap<String, Arc<Rules>>,
+    /// The agents that the stage asks.
+    pub agents: &'a Answerers,
     /// The environment of programs.
     pub environment: &'a BTreeMap<String, String>,
     /// The wish to stop.
@@ -167,7 +167,7 @@ fn within(
         log,
         stop: bench.stop,
         watcher,
-        rules: bench.rules,
+        agents: bench.agents,
         environment: bench.environment,
         declared_env: &bench.ctx.settings.env,
         folder: scratch.path(),
@@ -183,11 +183,11 @@ fn within(
     validate::checks(bench.stage, &scope)?;
     let elements = counted.or(items);
     let summary = match &bench.stage.summary {
-        Some(program) => Some(validate::value(&mut scope, program)?),
+        Some(program) => Some(validate::value(&scope, program)?),
         None => said.summary,
     };
     let verdict = match &bench.stage.verdict {
-        Some(program) => Some(validate::value(&mut scope, program)? == Value::Bool(true)),
+        Some(program) => Some(validate::value(&scope, program)? == Value::Bool(true)),
         None => None,
     };
     add_marker(bench, found, scratch, &mut made)?;

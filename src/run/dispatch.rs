@@ -1,39 +1,29 @@
 //! Runs the batches of a stage: hands them to threads, hears what comes of them, commits in groups.
 
-use super::attempt::{Bench, Try, batch_name, run};
+use super::attempt::{Bench, Try, batch_name};
 use super::commit::{Finished, agent, commit};
 use super::engine::RunError;
 use super::keeper::Keeper;
 use super::notice::{Notice, Observer};
 use super::survey::Survey;
+use super::workers::{AtOnce, Message, Queue, close, work};
 use crate::base::path::RelPath;
 use crate::model::event::{Child, Event, EventType};
 use crate::model::outcome::{Outcome, OutcomeKind};
 use crate::model::policy::{MaxFailures, OnFailure};
 use crate::model::stage::Stage;
-use crate::plan::expand::Item;
 use crate::steps::command::{Started, Stop};
-use crate::steps::work::Watcher;
+use crate::store::clock::Stopwatch;
 use crate::store::quarantine;
 use crate::store::scratch::Scratch;
-use serde_json::Value;
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
-use std::sync::{Mutex, PoisonError};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
 /// A group is closed at this age, or when it has so many batches, or when nothing runs.
 const GROUP_AGE: Duration = Duration::from_millis(200);
 const GROUP_SIZE: usize = 1000;
-
-/// How many at once.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum AtOnce {
-    /// Batches.
-    Batches(usize),
-    /// Values of one `each` name; of each value, all its batches.
-    Values(String, usize),
-}
 
 /// What to run of a stage, and how.
 pub struct Order<'a> {
@@ -64,64 +54,6 @@ pub struct Dispatched {
     pub stopped: bool,
 }
 
-enum Message {
-    Begun {
-        index: usize,
-    },
-    Started {
-        index: usize,
-        child: Started,
-        token: String,
-    },
-    Again {
-        index: usize,
-        failed: u32,
-        outcome: Outcome,
-        wait: Duration,
-    },
-    Done {
-        index: usize,
-        tried: Box<Try>,
-        took: Duration,
-    },
-}
-
-/// Tells the dispatcher what a worker's attempt does.
-struct Telling<'a> {
-    index: usize,
-    token: String,
-    sender: &'a Sender<Message>,
-}
-
-impl Watcher for Telling<'_> {
-    fn started(&self, child: &Started) {
-        let message = Message::Started {
-            index: self.index,
-            child: child.clone(),
-            token: self.token.clone(),
-        };
-        // The dispatcher outlives its workers; should it be gone, there is nobody to tell.
-        let _ = self.sender.send(message);
-    }
-
-    fn trying_again(&self, failed: u32, outcome: &Outcome, wait: Duration) {
-        let message = Message::Again {
-            index: self.index,
-            failed,
-            outcome: outcome.clone(),
-            wait,
-        };
-        let _ = self.sender.send(message);
-    }
-}
-
-/// Batches that wait for a thread.
-struct Queue {
-    waiting: VecDeque<usize>,
-    active: Vec<usize>,
-    closed: bool,
-}
-
 /// Runs batches of a stage.
 ///
 /// # Errors
@@ -144,7 +76,7 @@ pub fn dispatch(
         active: Vec::new(),
         closed: false,
     });
-    let ready = std::sync::Condvar::new();
+    let ready = Condvar::new();
     let (sender, receiver) = channel();
     std::thread::scope(|threads| {
         for _ in 0..workers {
@@ -181,107 +113,6 @@ pub fn dispatch(
     })
 }
 
-fn close(queue: &Mutex<Queue>, ready: &std::sync::Condvar) {
-    queue.lock().unwrap_or_else(PoisonError::into_inner).closed = true;
-    ready.notify_all();
-}
-
-/// A worker: takes one batch after another.
-fn work(
-    bench: &Bench<'_>,
-    survey: &Survey,
-    order: &Order<'_>,
-    queue: &Mutex<Queue>,
-    ready: &std::sync::Condvar,
-    sender: &Sender<Message>,
-) {
-    while let Some(index) = next(bench, survey, order, queue, ready) {
-        if sender.send(Message::Begun { index }).is_err() {
-            return;
-        }
-        let found = &survey.batches[index];
-        let begun = crate::store::clock::Stopwatch::start();
-        let token = format!("{}/{}/{}", bench.run_id, bench.stage.name, found.batch.key);
-        let telling = Telling {
-            index,
-            token,
-            sender,
-        };
-        let previous = (order.previous)(&found.batch.key);
-        let tried = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
-            run(bench, found, index as u64 + 1, &telling, &previous)
-        }));
-        let tried = tried.unwrap_or_else(|_| Try {
-            result: Err(Outcome::new(
-                OutcomeKind::Parse,
-                "a step broke down: this is a defect of Milepost, please report it",
-            )),
-            scratch: None,
-            log: None,
-        });
-        let gone = sender
-            .send(Message::Done {
-                index,
-                tried: Box::new(tried),
-                took: begun.elapsed(),
-            })
-            .is_err();
-        let mut queue = queue.lock().unwrap_or_else(PoisonError::into_inner);
-        queue.active.retain(|&active| active != index);
-        drop(queue);
-        ready.notify_all();
-        if gone {
-            return;
-        }
-    }
-}
-
-/// The next batch that may run, waiting for one if need be; none when all are given out.
-fn next(
-    bench: &Bench<'_>,
-    survey: &Survey,
-    order: &Order<'_>,
-    queue: &Mutex<Queue>,
-    ready: &std::sync::Condvar,
-) -> Option<usize> {
-    let mut state = queue.lock().unwrap_or_else(PoisonError::into_inner);
-    loop {
-        if state.closed || state.waiting.is_empty() || bench.stop.stopping() {
-            return None;
-        }
-        let place = match &order.at_once {
-            AtOnce::Batches(_) => Some(0),
-            AtOnce::Values(name, most) => {
-                let value = |index: usize| value_of(survey, index, name);
-                let active: BTreeSet<String> =
-                    state.active.iter().map(|&index| value(index)).collect();
-                state
-                    .waiting
-                    .iter()
-                    .position(|&index| active.contains(&value(index)) || active.len() < *most)
-            }
-        };
-        if let Some(index) = place.and_then(|place| state.waiting.remove(place)) {
-            state.active.push(index);
-            return Some(index);
-        }
-        state = ready.wait(state).unwrap_or_else(PoisonError::into_inner);
-    }
-}
-
-fn value_of(survey: &Survey, index: usize, name: &str) -> String {
-    let items = &survey.batches[index].batch.items;
-    let item = items
-        .iter()
-        .find(|(each, _)| each == name)
-        .map(|(_, item)| item);
-    match item {
-        Some(Item::Value(value)) => value.to_string(),
-        Some(Item::File(file)) => file.to_string(),
-        None => String::new(),
-    }
-}
-
 struct Hearing<'a, 'k> {
     keeper: &'a mut Keeper<'k>,
     stage: &'a Stage,
@@ -289,7 +120,7 @@ struct Hearing<'a, 'k> {
     order: &'a Order<'a>,
     observer: &'a mut dyn Observer,
     queue: &'a Mutex<Queue>,
-    ready: &'a std::sync::Condvar,
+    ready: &'a Condvar,
     stop: &'a dyn Stop,
     group: Vec<Finished>,
     tries: BTreeMap<usize, u32>,
@@ -303,7 +134,7 @@ impl Hearing<'_, '_> {
         receiver: &Receiver<Message>,
         progress: &mut dyn FnMut(&Keeper<'_>, &BTreeSet<u64>) -> Result<(), RunError>,
     ) -> Result<(), RunError> {
-        let mut opened: Option<crate::store::clock::Stopwatch> = None;
+        let mut opened: Option<Stopwatch> = None;
         loop {
             let wait = match &opened {
                 Some(since) => GROUP_AGE.saturating_sub(since.elapsed()),
@@ -326,7 +157,7 @@ impl Hearing<'_, '_> {
                 opened = None;
                 continue;
             }
-            let since = opened.get_or_insert_with(crate::store::clock::Stopwatch::start);
+            let since = opened.get_or_insert_with(Stopwatch::start);
             if self.group.len() >= GROUP_SIZE || since.elapsed() >= GROUP_AGE {
                 self.close_group()?;
                 opened = None;
@@ -589,27 +420,5 @@ impl Hearing<'_, '_> {
             self.survey,
             std::mem::take(&mut self.group),
         )
-    }
-}
-
-/// How many at once, from the stage's declaration and `--jobs`.
-///
-/// # Errors
-/// When a template gives no number.
-pub fn at_once(
-    stage: &Stage,
-    base: &serde_json::Map<String, Value>,
-    jobs: Option<usize>,
-) -> Result<AtOnce, String> {
-    use crate::model::policy::Concurrency;
-    match &stage.policy.concurrency {
-        None => Ok(AtOnce::Batches(jobs.unwrap_or(1))),
-        Some(Concurrency::Batches(count)) => {
-            Ok(AtOnce::Batches(count.number(base)?.max(1) as usize))
-        }
-        Some(Concurrency::Values(name, count)) => Ok(AtOnce::Values(
-            name.clone(),
-            count.number(base)?.max(1) as usize,
-        )),
     }
 }

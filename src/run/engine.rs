@@ -2,34 +2,31 @@
 
 use super::attempt::Bench;
 use super::context::Context;
-use super::dispatch::{Order, at_once, dispatch};
-use super::finish;
+use super::dispatch::{Order, dispatch};
 use super::keeper::Keeper;
 use super::notice::{Notice, Observer};
+use super::report::{Options, Report, StageReport, StageStatus, worst};
 use super::stop::StopFlag;
 use super::survey::{Pending, Survey, survey};
 use super::validate::Schemas;
-use super::{recover, rejudge, retire};
-use crate::agents::rules::Rules;
+use super::workers::at_once;
+use super::{begin, finish, gate, recover, rejudge, retire};
 use crate::base::path::RelPath;
 use crate::model::checkpoint::{ProgressStatus, Status};
 use crate::model::event::{Event, EventType};
-use crate::model::outcome::Outcome;
-use crate::model::pipeline::Provider;
-use crate::model::policy::OnAltered;
+use crate::model::policy::{OnAltered, OnFailure};
 use crate::model::stage::Stage;
 use crate::model::state::{Phase, State};
-use crate::plan::decide::{Alteration, Decision, Wish};
-use crate::plan::lineage;
+use crate::model::step::StepKind;
+use crate::plan::decide::{Decision, Wish};
 use crate::plan::selection::Selection;
+use crate::steps::agent::Answerers;
 use crate::steps::command::Stop;
 use crate::steps::work::Limits;
 use crate::store::clock::Stopwatch;
 use crate::store::journal::Journal;
 use crate::store::progress::ProgressFile;
-use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
 use std::time::Duration;
 
 /// Our own inability to go on. A failed step is an outcome, not an error.
@@ -63,90 +60,14 @@ pub enum RunError {
     World(String),
 }
 
-/// How a run is carried out.
-#[derive(Debug, Clone)]
-pub struct Options {
-    /// Batches at once, for stages that declare nothing.
-    pub jobs: Option<usize>,
-    /// The usual environment of programs: `PATH`, `HOME`, `LANG`.
-    pub environment: BTreeMap<String, String>,
-    /// How long a program gets to end after SIGTERM.
-    pub grace: Duration,
-    /// The wait after a first failed try.
-    pub backoff: Duration,
-}
-
-/// How a stage ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum StageStatus {
-    /// Everything is done.
-    Complete,
-    /// Something is named as failed.
-    Partial,
-    /// A batch failed, and the stage stopped.
-    Failed,
-    /// Only a part was asked for, or the run was stopped.
-    Held,
-    /// An earlier stage is not complete.
-    Blocked,
-    /// Somebody altered what was made.
-    Altered,
-}
-
-/// What became of a stage.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct StageReport {
-    /// Its name.
-    pub stage: String,
-    /// Its number.
-    pub number: u32,
-    /// How it ended.
-    pub status: StageStatus,
-    /// Batches that there are.
-    pub batches: u64,
-    /// Batches that ran.
-    pub ran: u64,
-    /// Batches that were reused.
-    pub reused: u64,
-    /// Batches that were validated again without a run.
-    pub judged: u64,
-    /// Batches that failed, with how.
-    pub failed: Vec<(String, Outcome)>,
-    /// Batches that were not tried.
-    pub left: u64,
-    /// How long it took, in seconds.
-    pub seconds: f64,
-    /// Why it could not begin.
-    pub why: Option<String>,
-    /// Files that somebody altered.
-    #[serde(skip)]
-    pub altered: Vec<(String, Alteration)>,
-    /// What the stage's `verdict` says.
-    pub verdict: Option<bool>,
-    /// Elements that came out.
-    pub elements: Option<u64>,
-    /// Its declared outputs that lie under `outputs/`.
-    pub outputs: Vec<String>,
-}
-
-/// What became of a run.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Report {
-    /// The run's id.
-    pub run_id: String,
-    /// Stage by stage.
-    pub stages: Vec<StageReport>,
-    /// Whether it was stopped by the user.
-    pub interrupted: bool,
-    /// How long it took, in seconds.
-    pub seconds: f64,
-}
-
 /// Runs what is selected. `records` are those of the journal's last segment, which `state` already holds.
 ///
 /// # Errors
 /// When Milepost itself cannot go on: the disk fails, the journal cannot be written.
+#[expect(
+    clippy::too_many_arguments,
+    reason = "what a run needs from its one caller"
+)]
 pub fn run(
     ctx: Context<'_>,
     state: State,
@@ -185,7 +106,7 @@ pub fn run(
         let word = if interrupted {
             "interrupted"
         } else {
-            worst(&reports).map_or("complete", word)
+            worst(&reports).map_or("complete", StageStatus::word)
         };
         let event = Event::RunFinished {
             status: word.to_owned(),
@@ -209,30 +130,6 @@ pub fn run(
         interrupted,
         seconds: watch.elapsed().as_secs_f64(),
     })
-}
-
-fn word(status: StageStatus) -> &'static str {
-    match status {
-        StageStatus::Complete => "complete",
-        StageStatus::Partial => "partial",
-        StageStatus::Failed => "failed",
-        StageStatus::Held | StageStatus::Blocked => "held",
-        StageStatus::Altered => "altered",
-    }
-}
-
-fn worst(reports: &[StageReport]) -> Option<StageStatus> {
-    let order = |status: StageStatus| match status {
-        StageStatus::Complete => 0,
-        StageStatus::Partial => 1,
-        StageStatus::Held | StageStatus::Blocked => 2,
-        StageStatus::Failed => 3,
-        StageStatus::Altered => 4,
-    };
-    reports
-        .iter()
-        .map(|report| report.status)
-        .max_by_key(|&status| order(status))
 }
 
 struct Engine<'a, 'k> {
@@ -270,10 +167,10 @@ impl Engine<'_, '_> {
     }
 
     fn stage(&mut self, stage: &Stage) -> Result<StageReport, RunError> {
-        if let Some(why) = self.blocked_by(stage)? {
+        if let Some(why) = gate::blocked_by(&self.keeper, self.selection, stage)? {
             return Ok(StageReport {
                 why: Some(why),
-                ..empty(stage, StageStatus::Blocked)
+                ..StageReport::of(stage, StageStatus::Blocked)
             });
         }
         let selection = self.selection;
@@ -289,20 +186,20 @@ impl Engine<'_, '_> {
             Err(why) => {
                 return Ok(StageReport {
                     why: Some(why),
-                    ..empty(stage, StageStatus::Failed)
+                    ..StageReport::of(stage, StageStatus::Failed)
                 });
             }
         };
-        let altered = self.altered(stage, &found)?;
+        let altered = gate::altered(&self.keeper, self.selection, stage, &found)?;
         if !altered.is_empty() {
             return Ok(StageReport {
                 altered,
-                ..empty(stage, StageStatus::Altered)
+                ..StageReport::of(stage, StageStatus::Altered)
             });
         }
         let mut report = StageReport {
             batches: found.batches.len() as u64,
-            ..empty(stage, StageStatus::Complete)
+            ..StageReport::of(stage, StageStatus::Complete)
         };
         let before = self.keeper.counted();
         retire::batches(&mut self.keeper, &stage.name, &found.gone, self.observer)?;
@@ -315,7 +212,17 @@ impl Engine<'_, '_> {
                 Ok(Decision::Judge(_)) if !invalid.contains(&index) => report.reused += 1,
                 Ok(Decision::Judge(_) | Decision::Will(_)) => will.push(index),
                 Ok(Decision::May(_) | Decision::Altered(_)) => report.left += 1,
-                Err(why) => self.input_failed(stage, &batch.batch.key, why, &mut report)?,
+                Err(why) => {
+                    let batch = batch.batch.key.clone();
+                    let outcome = begin::input_failed(&mut self.keeper, stage, &batch, why)?;
+                    self.observer.notice(Notice::BatchFailed {
+                        stage: stage.name.clone(),
+                        batch: batch.clone(),
+                        outcome: outcome.clone(),
+                        quarantine: None,
+                    });
+                    report.failed.push((batch, outcome));
+                }
             }
         }
         self.choose(stage, &found, &mut will, &mut report);
@@ -324,91 +231,6 @@ impl Engine<'_, '_> {
         }
         self.end(stage, &found, &mut report, before)?;
         Ok(report)
-    }
-
-    /// The earlier stage that is not complete, if there is one.
-    fn blocked_by(&mut self, stage: &Stage) -> Result<Option<String>, RunError> {
-        let pipeline = self.keeper.ctx.pipeline;
-        for up in lineage::upstream(pipeline, stage) {
-            let status = self
-                .keeper
-                .state
-                .stages
-                .get(&up.name)
-                .and_then(|known| known.status);
-            let why = match status {
-                None => Some("is not complete".to_owned()),
-                Some(Status::Partial) if !stage.allow_partial => Some("is partial".to_owned()),
-                Some(_) if self.selection.wants_stage(pipeline, up) => None,
-                Some(_) => self
-                    .outdated(up)?
-                    .then(|| "is no longer up to date".to_owned()),
-            };
-            if let Some(why) = why {
-                return Ok(Some(format!("stage `{}` {why}", up.name)));
-            }
-        }
-        Ok(None)
-    }
-
-    /// Whether a stage that is not to be run would have to.
-    fn outdated(&self, stage: &Stage) -> Result<bool, RunError> {
-        let needed = |_: &str| Wish::Needed;
-        let found = survey(
-            &self.keeper.ctx,
-            stage,
-            &self.keeper.state,
-            &Pending::default(),
-            &needed,
-        )
-        .map_err(RunError::World)?;
-        let fresh = |batch: &super::survey::Surveyed| match &batch.decision {
-            Ok(Decision::Reused | Decision::Judge(_)) => true,
-            // A stage that is partial was let through: what failed in it stays failed here.
-            Ok(Decision::Will(reasons)) => reasons
-                .iter()
-                .all(|reason| matches!(reason, crate::model::reason::Reason::Failed { .. })),
-            _ => false,
-        };
-        Ok(!found.gone.is_empty() || !found.batches.iter().all(fresh))
-    }
-
-    fn altered(
-        &self,
-        stage: &Stage,
-        found: &Survey,
-    ) -> Result<Vec<(String, Alteration)>, RunError> {
-        let mut altered = Vec::new();
-        for batch in &found.batches {
-            if let Ok(Decision::Altered(files)) = &batch.decision {
-                altered.extend(
-                    files
-                        .iter()
-                        .map(|file| (batch.batch.key.clone(), file.clone())),
-                );
-            }
-        }
-        if self.selection.force {
-            return Ok(altered);
-        }
-        if let Some(recorded) = self.keeper.state.checkpoints.get(&stage.name) {
-            let path = crate::store::layout::checkpoint(stage.number);
-            let file = crate::base::path::FilePath::workspace(path.clone());
-            let there = crate::plan::world::World::digest(&self.keeper.ctx, &file)
-                .map_err(RunError::World)?;
-            if let Some(there) = there.filter(|there| there != recorded) {
-                altered.push((
-                    String::new(),
-                    Alteration {
-                        path,
-                        recorded: Some(*recorded),
-                        found: there,
-                        pinned: false,
-                    },
-                ));
-            }
-        }
-        Ok(altered)
     }
 
     /// Keeps of what would run what is selected.
@@ -445,69 +267,6 @@ impl Engine<'_, '_> {
         report.left += (all - will.len()) as u64;
     }
 
-    fn input_failed(
-        &mut self,
-        stage: &Stage,
-        batch: &str,
-        why: &str,
-        report: &mut StageReport,
-    ) -> Result<(), RunError> {
-        let outcome = Outcome::new(crate::model::outcome::OutcomeKind::Input, why);
-        self.begin(stage, None, 0, 0)?;
-        let event = Event::BatchFailed {
-            stage: stage.name.clone(),
-            batch: batch.to_owned(),
-            outcome: outcome.clone(),
-            quarantine: None,
-        };
-        let name = super::attempt::batch_name(&stage.name, batch);
-        self.keeper.record(
-            EventType::Error,
-            &stage.name,
-            event,
-            format!("{name} failed: {outcome}"),
-            Vec::new(),
-        )?;
-        self.observer.notice(Notice::BatchFailed {
-            stage: stage.name.clone(),
-            batch: batch.to_owned(),
-            outcome: outcome.clone(),
-            quarantine: None,
-        });
-        report.failed.push((batch.to_owned(), outcome));
-        Ok(())
-    }
-
-    /// Records that a stage begins, after the checkpoints are gone that vouch for what will be replaced.
-    fn begin(
-        &mut self,
-        stage: &Stage,
-        found: Option<&Survey>,
-        batches: u64,
-        will: u64,
-    ) -> Result<(), RunError> {
-        let pipeline = self.keeper.ctx.pipeline;
-        for down in lineage::downstream(pipeline, &stage.name) {
-            retire::remove_checkpoint(&mut self.keeper, &down.name, down.number)?;
-        }
-        retire::remove_checkpoint(&mut self.keeper, &stage.name, stage.number)?;
-        self.keeper.flush()?;
-        let (shared, facts) = found
-            .map(|found| (found.shared_id.clone(), (*found.shared).clone()))
-            .unwrap_or_default();
-        let event = Event::StageStarted {
-            stage: stage.name.clone(),
-            number: stage.number,
-            shared,
-            facts,
-            batches,
-            will,
-        };
-        let summary = format!("{} begins: {will} of {batches} batches", stage.name);
-        self.keeper
-            .record(EventType::Invoke, &stage.name, event, summary, Vec::new())
-    }
-
     fn work(
         &mut self,
         stage: &Stage,
@@ -515,13 +274,14 @@ impl Engine<'_, '_> {
         will: &[usize],
         report: &mut StageReport,
     ) -> Result<(), RunError> {
-        self.begin(
+        begin::begin(
+            &mut self.keeper,
             stage,
             Some(found),
             found.batches.len() as u64,
             will.len() as u64,
         )?;
-        self.handoff(stage)?;
+        begin::handoff(&mut self.keeper, stage)?;
         self.observer.notice(Notice::StageStarted {
             stage: stage.name.clone(),
             description: stage.description.clone(),
@@ -534,13 +294,13 @@ impl Engine<'_, '_> {
             Some(timeout) => Some(timeout.duration(&base).map_err(RunError::World)?),
             None => None,
         };
-        let rules = rules(&ctx, stage).map_err(RunError::World)?;
+        let agents = agents(&ctx, stage).map_err(RunError::World)?;
         let run_id = self.keeper.run_id().to_owned();
         let bench = Bench {
             ctx,
             stage,
             schemas: self.schemas,
-            rules: &rules,
+            agents: &agents,
             environment: &self.options.environment,
             stop: self.stop,
             limits: Limits {
@@ -585,46 +345,6 @@ impl Engine<'_, '_> {
         Ok(())
     }
 
-    /// A stage first reads what others made.
-    fn handoff(&mut self, stage: &Stage) -> Result<(), RunError> {
-        let from: Vec<String> = lineage::upstream(self.keeper.ctx.pipeline, stage)
-            .iter()
-            .map(|up| up.name.clone())
-            .collect();
-        if from.is_empty() {
-            return Ok(());
-        }
-        let mut files = 0;
-        let mut summaries = BTreeMap::new();
-        for up in &from {
-            let Some(known) = self.keeper.state.stages.get(up) else {
-                continue;
-            };
-            files += known.outputs().count() as u64;
-            let summary = known
-                .batches
-                .values()
-                .filter_map(|batch| batch.record.as_ref()?.summary.clone())
-                .reduce(finish::merged);
-            if let Some(summary) = summary {
-                summaries.insert(up.clone(), summary);
-            }
-        }
-        let text = format!(
-            "{} takes over {files} files from {}",
-            stage.name,
-            from.join(", ")
-        );
-        let event = Event::Handoff {
-            stage: stage.name.clone(),
-            from,
-            files,
-            summaries,
-        };
-        self.keeper
-            .record(EventType::Handoff, &stage.name, event, text, Vec::new())
-    }
-
     /// Ends the stage: its status, its progress file, its checkpoint.
     fn end(
         &mut self,
@@ -635,7 +355,7 @@ impl Engine<'_, '_> {
     ) -> Result<(), RunError> {
         let status = finish::status(&self.keeper, stage, found);
         let goes_on = self.selection.keep_going
-            || stage.policy.on_failure == crate::model::policy::OnFailure::Continue
+            || stage.policy.on_failure == OnFailure::Continue
             || stage.policy.placeholder.is_some();
         report.status = match status {
             Some(Status::Complete) => StageStatus::Complete,
@@ -740,26 +460,6 @@ impl Engine<'_, '_> {
     }
 }
 
-fn empty(stage: &Stage, status: StageStatus) -> StageReport {
-    StageReport {
-        stage: stage.name.clone(),
-        number: stage.number,
-        status,
-        batches: 0,
-        ran: 0,
-        reused: 0,
-        judged: 0,
-        failed: Vec::new(),
-        left: 0,
-        seconds: 0.0,
-        why: None,
-        altered: Vec::new(),
-        verdict: None,
-        elements: None,
-        outputs: Vec::new(),
-    }
-}
-
 /// What the user and the declaration want of a batch beside what is needed.
 pub fn wish(selection: &Selection, stage: &Stage, batch: &str) -> Wish {
     if selection.force && selection.wants_batch(&stage.name, batch) {
@@ -771,28 +471,19 @@ pub fn wish(selection: &Selection, stage: &Stage, batch: &str) -> Wish {
     }
 }
 
-/// Tables of rules of the agents that a stage asks, compiled once.
-///
-/// # Errors
-/// When a table is wrong.
-fn rules(ctx: &Context<'_>, stage: &Stage) -> Result<BTreeMap<String, Arc<Rules>>, String> {
-    let mut tables = BTreeMap::new();
+/// The agents that a stage asks, made ready once.
+fn agents(ctx: &Context<'_>, stage: &Stage) -> Result<Answerers, String> {
+    let mut asked = Vec::new();
     for step in &stage.steps {
-        if let crate::model::step::StepKind::Agent { agent, .. } = &step.kind {
+        if let StepKind::Agent { agent, .. } = &step.kind {
             let found = ctx.settings.agent(ctx.pipeline, agent);
-            let found = found.ok_or_else(|| {
-                format!(
-                    "stage `{}` asks the agent `{agent}`, which is not declared",
-                    stage.name
-                )
-            })?;
-            let Provider::Rules(asset) = &found.provider;
-            let rules = Rules::parse(asset.path.as_str(), &asset.text)
-                .map_err(|error| error.to_string())?;
-            tables.insert(agent.clone(), Arc::new(rules));
+            asked.push((
+                agent.as_str(),
+                found.ok_or_else(|| format!("there is no agent `{agent}`"))?,
+            ));
         }
     }
-    Ok(tables)
+    Answerers::of(asked)
 }
 
 /// The files of each made batch of a stage, by output; of several files of one output the first.

@@ -1,19 +1,23 @@
 //! Runs: looks at what there is, dispatches what must be done, and commits what was made.
 
 pub mod attempt;
+pub mod begin;
 pub mod commit;
 pub mod context;
 pub mod dispatch;
 pub mod engine;
 pub mod finish;
+pub mod gate;
 pub mod keeper;
 pub mod notice;
 pub mod outs;
 pub mod recover;
 pub mod rejudge;
+pub mod report;
 pub mod retire;
 pub mod scopes;
 pub mod stop;
 pub mod survey;
 pub mod validate;
+pub mod workers;
 pub mod world;

@@ -74,7 +74,7 @@ pub enum Notice {
         files: u64,
     },
     /// A stage ended.
-    StageEnded(super::engine::StageReport),
+    StageEnded(super::report::StageReport),
 }
 
 /// Shows what happens.

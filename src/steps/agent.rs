@@ -2,22 +2,45 @@
 
 use super::values;
 use super::work::{Said, StepResult, Work, input_failure, output_failure, parse_failure};
+use crate::agents::rules::Rules;
 use crate::base::source::Source;
 use crate::check::schema::Schema;
 use crate::expr::select::Select;
 use crate::model::outcome::{Outcome, OutcomeKind};
-use crate::model::pipeline::Asset;
+use crate::model::pipeline::{Agent, Asset, Provider};
 use crate::model::stage::Program;
 use serde::Deserialize;
 use serde_json::Value;
+use std::collections::BTreeMap;
 use std::io::{self, BufReader, Write};
 use std::sync::Arc;
+
+/// The agents that a stage asks, ready to answer: by the name that the step uses, after replacements.
+#[derive(Default)]
+pub struct Answerers(BTreeMap<String, Rules>);
+
+impl Answerers {
+    /// Makes the agents of these names ready.
+    ///
+    /// # Errors
+    /// When a table of rules is wrong.
+    pub fn of<'a>(agents: impl IntoIterator<Item = (&'a str, &'a Agent)>) -> Result<Self, String> {
+        let mut ready = BTreeMap::new();
+        for (name, agent) in agents {
+            let Provider::Rules(asset) = &agent.provider;
+            let rules = Rules::parse(asset.path.as_str(), &asset.text);
+            ready.insert(name.to_owned(), rules.map_err(|error| error.to_string())?);
+        }
+        Ok(Self(ready))
+    }
+}
 
 /// A question of a batch, as `split` wrote it.
 #[derive(Deserialize)]
 struct Question {
     id: String,
-    question: Value,
+    #[serde(rename = "question")]
+    asked: Value,
     /// Positions of the elements that ask it.
     elements: Vec<usize>,
 }
@@ -37,14 +60,15 @@ pub fn ask(
     let failed = |error: &dyn std::fmt::Display| input_failure(&source.name(), error);
     let questions = read_questions(&*source)?;
     let rules = work
-        .rules
+        .agents
+        .0
         .get(agent)
         .ok_or_else(|| input_failure(agent, "this agent has no table of rules"))?;
     let schema = schema.map(compile).transpose()?;
     let mut answers: Vec<Value> = Vec::with_capacity(questions.len());
     let mut asked: Vec<usize> = Vec::new();
     for (index, question) in questions.iter().enumerate() {
-        let answer = rules.answer(&question.question);
+        let answer = rules.answer(&question.asked);
         if let Some(schema) = &schema {
             refuse_wrong(schema, &answer, &question.id)?;
         }

@@ -1,7 +1,7 @@
 //! What one attempt of one batch works with: its names, its files, its limits.
 
+use super::agent::Answerers;
 use super::command::{Started, Stop};
-use crate::agents::rules::Rules;
 use crate::base::source::{Sink, Source};
 use crate::expr::scope::Scope;
 use crate::model::outcome::{Outcome, OutcomeKind};
@@ -60,8 +60,8 @@ pub struct Work<'a> {
     pub stop: &'a dyn Stop,
     /// Told while it goes on.
     pub watcher: &'a dyn Watcher,
-    /// Tables of rules by the name of the agent, compiled.
-    pub rules: &'a BTreeMap<String, Arc<Rules>>,
+    /// The agents that the stage asks.
+    pub agents: &'a Answerers,
     /// The environment of programs: the usual, without what a step declares.
     pub environment: &'a BTreeMap<String, String>,
     /// Declared environment variables with their values.

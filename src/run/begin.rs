@@ -1,0 +1,115 @@
+//! The beginning of a stage: checkpoints removed, facts recorded, what it takes over from others.
+
+use super::attempt::batch_name;
+use super::engine::RunError;
+use super::keeper::Keeper;
+use super::survey::Survey;
+use super::{finish, retire};
+use crate::model::event::{Event, EventType};
+use crate::model::outcome::{Outcome, OutcomeKind};
+use crate::model::stage::Stage;
+use crate::plan::lineage;
+use std::collections::BTreeMap;
+
+/// Records that a batch failed before it could be tried, for want of an input.
+///
+/// # Errors
+/// When the disk fails.
+pub fn input_failed(
+    keeper: &mut Keeper<'_>,
+    stage: &Stage,
+    batch: &str,
+    why: &str,
+) -> Result<Outcome, RunError> {
+    let outcome = Outcome::new(OutcomeKind::Input, why);
+    begin(keeper, stage, None, 0, 0)?;
+    let event = Event::BatchFailed {
+        stage: stage.name.clone(),
+        batch: batch.to_owned(),
+        outcome: outcome.clone(),
+        quarantine: None,
+    };
+    let name = batch_name(&stage.name, batch);
+    keeper.record(
+        EventType::Error,
+        &stage.name,
+        event,
+        format!("{name} failed: {outcome}"),
+        Vec::new(),
+    )?;
+    Ok(outcome)
+}
+
+/// Records that a stage begins, after the checkpoints are gone that vouch for what will be replaced.
+///
+/// # Errors
+/// When the disk fails.
+pub fn begin(
+    keeper: &mut Keeper<'_>,
+    stage: &Stage,
+    found: Option<&Survey>,
+    batches: u64,
+    will: u64,
+) -> Result<(), RunError> {
+    let pipeline = keeper.ctx.pipeline;
+    for down in lineage::downstream(pipeline, &stage.name) {
+        retire::remove_checkpoint(keeper, &down.name, down.number)?;
+    }
+    retire::remove_checkpoint(keeper, &stage.name, stage.number)?;
+    keeper.flush()?;
+    let (shared, facts) = found
+        .map(|found| (found.shared_id.clone(), (*found.shared).clone()))
+        .unwrap_or_default();
+    let event = Event::StageStarted {
+        stage: stage.name.clone(),
+        number: stage.number,
+        shared,
+        facts,
+        batches,
+        will,
+    };
+    let summary = format!("{} begins: {will} of {batches} batches", stage.name);
+    keeper.record(EventType::Invoke, &stage.name, event, summary, Vec::new())
+}
+
+/// Records that a stage takes over what others made.
+///
+/// # Errors
+/// When the journal cannot be written.
+pub fn handoff(keeper: &mut Keeper<'_>, stage: &Stage) -> Result<(), RunError> {
+    let from: Vec<String> = lineage::upstream(keeper.ctx.pipeline, stage)
+        .iter()
+        .map(|up| up.name.clone())
+        .collect();
+    if from.is_empty() {
+        return Ok(());
+    }
+    let mut files = 0;
+    let mut summaries = BTreeMap::new();
+    for up in &from {
+        let Some(known) = keeper.state.stages.get(up) else {
+            continue;
+        };
+        files += known.outputs().count() as u64;
+        let summary = known
+            .batches
+            .values()
+            .filter_map(|batch| batch.record.as_ref()?.summary.clone())
+            .reduce(finish::merged);
+        if let Some(summary) = summary {
+            summaries.insert(up.clone(), summary);
+        }
+    }
+    let text = format!(
+        "{} takes over {files} files from {}",
+        stage.name,
+        from.join(", ")
+    );
+    let event = Event::Handoff {
+        stage: stage.name.clone(),
+        from,
+        files,
+        summaries,
+    };
+    keeper.record(EventType::Handoff, &stage.name, event, text, Vec::new())
+}

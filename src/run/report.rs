@@ -1,0 +1,139 @@
+//! What is asked of a run, and what became of it.
+
+use crate::model::outcome::Outcome;
+use crate::model::stage::Stage;
+use crate::plan::decide::Alteration;
+use serde::Serialize;
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+/// How a run is carried out.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// Batches at once, for stages that declare nothing.
+    pub jobs: Option<usize>,
+    /// The usual environment of programs: `PATH`, `HOME`, `LANG`.
+    pub environment: BTreeMap<String, String>,
+    /// How long a program gets to end after SIGTERM.
+    pub grace: Duration,
+    /// The wait after a first failed try.
+    pub backoff: Duration,
+}
+
+/// How a stage ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum StageStatus {
+    /// Everything is done.
+    Complete,
+    /// Something is named as failed.
+    Partial,
+    /// A batch failed, and the stage stopped.
+    Failed,
+    /// Only a part was asked for, or the run was stopped.
+    Held,
+    /// An earlier stage is not complete.
+    Blocked,
+    /// Somebody altered what was made.
+    Altered,
+}
+
+/// What became of a stage.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct StageReport {
+    /// Its name.
+    pub stage: String,
+    /// Its number.
+    pub number: u32,
+    /// How it ended.
+    pub status: StageStatus,
+    /// Batches that there are.
+    pub batches: u64,
+    /// Batches that ran.
+    pub ran: u64,
+    /// Batches that were reused.
+    pub reused: u64,
+    /// Batches that were validated again without a run.
+    pub judged: u64,
+    /// Batches that failed, with how.
+    pub failed: Vec<(String, Outcome)>,
+    /// Batches that were not tried.
+    pub left: u64,
+    /// How long it took, in seconds.
+    pub seconds: f64,
+    /// Why it could not begin.
+    pub why: Option<String>,
+    /// Files that somebody altered.
+    #[serde(skip)]
+    pub altered: Vec<(String, Alteration)>,
+    /// What the stage's `verdict` says.
+    pub verdict: Option<bool>,
+    /// Elements that came out.
+    pub elements: Option<u64>,
+    /// Its declared outputs that lie under `outputs/`.
+    pub outputs: Vec<String>,
+}
+
+/// What became of a run.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Report {
+    /// The run's id.
+    pub run_id: String,
+    /// Stage by stage.
+    pub stages: Vec<StageReport>,
+    /// Whether it was stopped by the user.
+    pub interrupted: bool,
+    /// How long it took, in seconds.
+    pub seconds: f64,
+}
+
+impl StageStatus {
+    /// The word.
+    pub fn word(self) -> &'static str {
+        match self {
+            StageStatus::Complete => "complete",
+            StageStatus::Partial => "partial",
+            StageStatus::Failed => "failed",
+            StageStatus::Held | StageStatus::Blocked => "held",
+            StageStatus::Altered => "altered",
+        }
+    }
+}
+
+/// The worst of the stages' ends.
+pub fn worst(reports: &[StageReport]) -> Option<StageStatus> {
+    let order = |status: StageStatus| match status {
+        StageStatus::Complete => 0,
+        StageStatus::Partial => 1,
+        StageStatus::Held | StageStatus::Blocked => 2,
+        StageStatus::Failed => 3,
+        StageStatus::Altered => 4,
+    };
+    reports
+        .iter()
+        .map(|report| report.status)
+        .max_by_key(|&status| order(status))
+}
+
+impl StageReport {
+    /// A stage of which nothing has been done.
+    pub fn of(stage: &Stage, status: StageStatus) -> Self {
+        Self {
+            stage: stage.name.clone(),
+            number: stage.number,
+            status,
+            batches: 0,
+            ran: 0,
+            reused: 0,
+            judged: 0,
+            failed: Vec::new(),
+            left: 0,
+            seconds: 0.0,
+            why: None,
+            altered: Vec::new(),
+            verdict: None,
+            elements: None,
+            outputs: Vec::new(),
+        }
+    }
+}

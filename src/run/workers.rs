@@ -1,0 +1,224 @@
+//! The threads that do batches: which one is next, and what its attempt tells.
+
+use super::attempt::{Bench, Try, run};
+use super::dispatch::Order;
+use super::survey::Survey;
+use crate::model::outcome::{Outcome, OutcomeKind};
+use crate::model::policy::Concurrency;
+use crate::model::stage::Stage;
+use crate::plan::expand::Item;
+use crate::steps::command::Started;
+use crate::steps::work::Watcher;
+use crate::store::clock::Stopwatch;
+use serde_json::{Map, Value};
+use std::collections::{BTreeSet, VecDeque};
+use std::sync::mpsc::Sender;
+use std::sync::{Condvar, Mutex, PoisonError};
+use std::time::Duration;
+
+/// How many at once.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum AtOnce {
+    /// Batches.
+    Batches(usize),
+    /// Values of one `each` name; of each value, all its batches.
+    Values(String, usize),
+}
+
+/// What a worker tells the dispatcher.
+pub enum Message {
+    Begun {
+        index: usize,
+    },
+    /// It started a program.
+    Started {
+        /// The batch's place in the survey.
+        index: usize,
+        /// The program.
+        child: Started,
+        /// What `MILEPOST_ATTEMPT` is in its environment.
+        token: String,
+    },
+    /// A try failed, and another follows.
+    Again {
+        /// The batch's place in the survey.
+        index: usize,
+        /// The try that failed, from 1 on.
+        failed: u32,
+        /// How.
+        outcome: Outcome,
+        /// How long until the next.
+        wait: Duration,
+    },
+    /// A batch ended.
+    Done {
+        /// Its place in the survey.
+        index: usize,
+        /// What came of it.
+        tried: Box<Try>,
+        /// How long it took.
+        took: Duration,
+    },
+}
+
+/// Tells the dispatcher what a worker's attempt does.
+struct Telling<'a> {
+    index: usize,
+    token: String,
+    sender: &'a Sender<Message>,
+}
+
+impl Watcher for Telling<'_> {
+    fn started(&self, child: &Started) {
+        let message = Message::Started {
+            index: self.index,
+            child: child.clone(),
+            token: self.token.clone(),
+        };
+        // The dispatcher outlives its workers; should it be gone, there is nobody to tell.
+        let _ = self.sender.send(message);
+    }
+
+    fn trying_again(&self, failed: u32, outcome: &Outcome, wait: Duration) {
+        let message = Message::Again {
+            index: self.index,
+            failed,
+            outcome: outcome.clone(),
+            wait,
+        };
+        let _ = self.sender.send(message);
+    }
+}
+
+/// Batches that wait for a thread.
+pub struct Queue {
+    /// Their places in the survey.
+    pub waiting: VecDeque<usize>,
+    /// Those that run.
+    pub active: Vec<usize>,
+    /// Whether no further one is given out.
+    pub closed: bool,
+}
+
+/// Gives out no further batch.
+pub fn close(queue: &Mutex<Queue>, ready: &Condvar) {
+    queue.lock().unwrap_or_else(PoisonError::into_inner).closed = true;
+    ready.notify_all();
+}
+
+/// A worker: takes one batch after another.
+pub fn work(
+    bench: &Bench<'_>,
+    survey: &Survey,
+    order: &Order<'_>,
+    queue: &Mutex<Queue>,
+    ready: &Condvar,
+    sender: &Sender<Message>,
+) {
+    while let Some(index) = next(bench, survey, order, queue, ready) {
+        if sender.send(Message::Begun { index }).is_err() {
+            return;
+        }
+        let found = &survey.batches[index];
+        let begun = Stopwatch::start();
+        let token = format!("{}/{}/{}", bench.run_id, bench.stage.name, found.batch.key);
+        let telling = Telling {
+            index,
+            token,
+            sender,
+        };
+        let previous = (order.previous)(&found.batch.key);
+        let tried = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+            run(bench, found, index as u64 + 1, &telling, &previous)
+        }));
+        let tried = tried.unwrap_or_else(|_| Try {
+            result: Err(Outcome::new(
+                OutcomeKind::Parse,
+                "a step broke down: this is a defect of Milepost, please report it",
+            )),
+            scratch: None,
+            log: None,
+        });
+        let gone = sender
+            .send(Message::Done {
+                index,
+                tried: Box::new(tried),
+                took: begun.elapsed(),
+            })
+            .is_err();
+        let mut queue = queue.lock().unwrap_or_else(PoisonError::into_inner);
+        queue.active.retain(|&active| active != index);
+        drop(queue);
+        ready.notify_all();
+        if gone {
+            return;
+        }
+    }
+}
+
+/// The next batch that may run, waiting for one if need be; none when all are given out.
+fn next(
+    bench: &Bench<'_>,
+    survey: &Survey,
+    order: &Order<'_>,
+    queue: &Mutex<Queue>,
+    ready: &Condvar,
+) -> Option<usize> {
+    let mut state = queue.lock().unwrap_or_else(PoisonError::into_inner);
+    loop {
+        if state.closed || state.waiting.is_empty() || bench.stop.stopping() {
+            return None;
+        }
+        let place = match &order.at_once {
+            AtOnce::Batches(_) => Some(0),
+            AtOnce::Values(name, most) => {
+                let value = |index: usize| value_of(survey, index, name);
+                let active: BTreeSet<String> =
+                    state.active.iter().map(|&index| value(index)).collect();
+                state
+                    .waiting
+                    .iter()
+                    .position(|&index| active.contains(&value(index)) || active.len() < *most)
+            }
+        };
+        if let Some(index) = place.and_then(|place| state.waiting.remove(place)) {
+            state.active.push(index);
+            return Some(index);
+        }
+        state = ready.wait(state).unwrap_or_else(PoisonError::into_inner);
+    }
+}
+
+fn value_of(survey: &Survey, index: usize, name: &str) -> String {
+    let items = &survey.batches[index].batch.items;
+    let item = items
+        .iter()
+        .find(|(each, _)| each == name)
+        .map(|(_, item)| item);
+    match item {
+        Some(Item::Value(value)) => value.to_string(),
+        Some(Item::File(file)) => file.to_string(),
+        None => String::new(),
+    }
+}
+
+/// How many at once, from the stage's declaration and `--jobs`.
+///
+/// # Errors
+/// When a template gives no number.
+pub fn at_once(
+    stage: &Stage,
+    base: &Map<String, Value>,
+    jobs: Option<usize>,
+) -> Result<AtOnce, String> {
+    match &stage.policy.concurrency {
+        None => Ok(AtOnce::Batches(jobs.unwrap_or(1))),
+        Some(Concurrency::Batches(count)) => {
+            Ok(AtOnce::Batches(count.number(base)?.max(1) as usize))
+        }
+        Some(Concurrency::Values(name, count)) => Ok(AtOnce::Values(
+            name.clone(),
+            count.number(base)?.max(1) as usize,
+        )),
+    }
+}
