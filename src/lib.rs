@@ -12,6 +12,7 @@
 pub mod agents;
 pub mod base;
 pub mod check;
+pub mod cli;
 pub mod decl;
 pub mod expr;
 pub mod model;
@@ -20,3 +21,4 @@ pub mod plan;
 pub mod run;
 pub mod steps;
 pub mod store;
+pub mod view;

@@ -10,8 +10,10 @@
 mod architecture;
 mod classification;
 mod command;
+mod crash;
 mod decl;
 mod ifc;
 mod model;
+mod ops;
 mod report;
 mod store;

@@ -240,6 +240,52 @@ pub enum Event {
     },
 }
 
+impl Event {
+    /// The stage that it is about, if it is about one.
+    pub fn stage(&self) -> Option<&str> {
+        match self {
+            Self::StageStarted { stage, .. }
+            | Self::Handoff { stage, .. }
+            | Self::AttemptStarted { stage, .. }
+            | Self::ChildStarted(Child { stage, .. })
+            | Self::AttemptFailed { stage, .. }
+            | Self::BatchFailed { stage, .. }
+            | Self::BatchCancelled { stage, .. }
+            | Self::Published { stage, .. }
+            | Self::Lost { stage, .. }
+            | Self::Retired { stage, .. }
+            | Self::Judged { stage, .. }
+            | Self::Accepted { stage, .. }
+            | Self::ChangeAccepted { stage, .. }
+            | Self::CheckpointWritten { stage, .. }
+            | Self::CheckpointRemoved { stage, .. }
+            | Self::StageForgotten { stage } => Some(stage),
+            Self::RunStarted { .. }
+            | Self::Sealed { .. }
+            | Self::Barrier
+            | Self::RunFinished { .. } => None,
+        }
+    }
+
+    /// Whether it is about this batch, alone or among others.
+    pub fn is_about(&self, key: &str) -> bool {
+        match self {
+            Self::AttemptStarted { batch, .. }
+            | Self::ChildStarted(Child { batch, .. })
+            | Self::AttemptFailed { batch, .. }
+            | Self::BatchFailed { batch, .. }
+            | Self::BatchCancelled { batch, .. }
+            | Self::Lost { batch, .. }
+            | Self::Retired { batch, .. }
+            | Self::Accepted { batch, .. } => batch == key,
+            Self::Published { record, .. } => record.key == key,
+            Self::Judged { batches, .. } => batches.iter().any(|batch| batch == key),
+            Self::ChangeAccepted { batches, .. } => batches.contains_key(key),
+            _ => false,
+        }
+    }
+}
+
 /// A program that was started for a batch.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Child {

@@ -1,5 +1,12 @@
 //! What Milepost can do: one function a capability. They return data and print nothing.
 
+pub mod log;
 pub mod open;
+pub mod origin;
+pub mod orphans;
 pub mod plan;
+pub mod present;
 pub mod run;
+pub mod status;
+pub mod verify;
+pub mod why;

@@ -9,6 +9,8 @@ use crate::model::state::State;
 use crate::plan::machine::apply;
 use crate::plan::settings::Settings;
 use crate::run::context::Context;
+use crate::store::checkpoint;
+use crate::store::clock::SystemClock;
 use crate::store::disk::Disk;
 use crate::store::files::Files;
 use crate::store::journal;
@@ -49,6 +51,33 @@ pub struct Request {
     pub clock: Arc<dyn Clock>,
     /// The version of Milepost.
     pub version: String,
+}
+
+impl Request {
+    /// The project at or above a folder, on this machine's disk and by its clock. In debug builds the variable
+    /// `MILEPOST_STOP_AT` ends the process at that change of the disk, for crash tests.
+    pub fn new(folder: PathBuf, environment: BTreeMap<String, String>) -> Self {
+        let stop_at = environment.get("MILEPOST_STOP_AT").map(String::as_str);
+        Self {
+            folder,
+            workspace: None,
+            set: Vec::new(),
+            agents: Vec::new(),
+            today: None,
+            disk: Disk::from_setting(stop_at),
+            clock: Arc::new(SystemClock),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            environment,
+        }
+    }
+}
+
+/// A file outside the workspace that is written whole while the program goes on, such as a debug log.
+///
+/// # Errors
+/// When it cannot be made.
+pub fn create_file(path: &Path) -> Result<impl std::io::Write + Send + 'static, OpsError> {
+    Ok(Disk::real().create(path)?)
 }
 
 /// Why something could not be done. A failed step is no error but part of a report.
@@ -224,6 +253,9 @@ pub fn open(request: &Request) -> Result<Opened, OpsError> {
         disk: request.disk.clone(),
         clock: Arc::clone(&request.clock),
     };
+    if let Some(today) = request.today {
+        opened.workspace.identity.today = today;
+    }
     for setting in &request.set {
         take_setting(&mut opened, request, setting)?;
     }
@@ -448,6 +480,13 @@ pub fn replay(layout: &Layout, records: &[crate::model::event::Record]) -> Resul
         stages: manifest::read_all(layout)?,
         ..State::default()
     };
+    // Whether a stage is complete is kept in its checkpoint only. One that cannot be read vouches for nothing.
+    for (name, stage) in &mut state.stages {
+        let found = checkpoint::read(layout, stage.number).ok().flatten();
+        stage.status = found
+            .filter(|found| found.checkpoint.stage == *name)
+            .map(|found| found.checkpoint.status);
+    }
     for record in records {
         apply(&mut state, &record.run_id, &record.event)
             .map_err(crate::run::engine::RunError::from)?;

@@ -1,12 +1,14 @@
 //! What a run would do, and why. Nothing is written.
 
-use super::open::{OpsError, Request, open, state};
+use super::open::{Opened, OpsError, Request, open, state};
 use super::run::{Wanted, selection};
 use crate::base::digest::Digest;
 use crate::model::fingerprint::Change;
 use crate::model::reason::{Condition, Reason};
+use crate::model::state::State;
 use crate::plan::decide::Decision;
 use crate::plan::lineage;
+use crate::plan::selection::Selection;
 use crate::run::engine::wish;
 use crate::run::survey::{Pending, survey};
 use serde::Serialize;
@@ -53,8 +55,34 @@ pub struct StagePlan {
     pub missing: Vec<Missing>,
     /// Why nothing can be told of the stage.
     pub problem: Option<String>,
+    /// The earlier stage that is not complete and not asked for either.
+    pub blocked: Option<String>,
     /// Whether the stage is left out by what was asked for.
     pub skipped: bool,
+}
+
+impl StagePlan {
+    /// Batches that there are, as far as they are known.
+    pub fn batches(&self) -> u64 {
+        let altered: std::collections::BTreeSet<&str> = self
+            .altered
+            .iter()
+            .map(|file| file.batch.as_str())
+            .collect();
+        let listed = self.will.len() + self.may.len() + self.judge.len() + self.missing.len();
+        (listed + altered.len()) as u64 + self.reused + self.left
+    }
+
+    /// Whether what the stage makes may differ after the run.
+    pub fn changes(&self) -> bool {
+        !self.certain
+            || !self.will.is_empty()
+            || !self.may.is_empty()
+            || !self.judge.is_empty()
+            || !self.retire.is_empty()
+            || !self.missing.is_empty()
+            || self.problem.is_some()
+    }
 }
 
 /// A batch that runs.
@@ -85,7 +113,7 @@ pub struct Judge {
 }
 
 /// A file that somebody altered.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Altered {
     /// The batch that made it.
     pub batch: String,
@@ -119,6 +147,8 @@ impl Plan {
                 && stage.altered.is_empty()
                 && stage.missing.is_empty()
                 && stage.problem.is_none()
+                && stage.blocked.is_none()
+                && stage.certain
         })
     }
 }
@@ -131,6 +161,16 @@ pub fn plan(request: &Request, wanted: &Wanted) -> Result<Plan, OpsError> {
     let opened = open(request)?;
     let selection = selection(&opened, wanted)?;
     let known = state(&opened.workspace.layout)?;
+    Ok(Plan {
+        project: opened.pipeline.name.clone(),
+        workspace: opened.workspace.layout.root().display().to_string(),
+        stages: of(&opened, &known, &selection),
+        warnings: opened.warnings.iter().map(ToString::to_string).collect(),
+    })
+}
+
+/// What a run of a selection would do of each stage, from what is known.
+pub fn of(opened: &Opened, known: &State, selection: &Selection) -> Vec<StagePlan> {
     let ctx = opened.context();
     let mut pending = Pending::default();
     let mut budget = selection.limit;
@@ -158,12 +198,12 @@ pub fn plan(request: &Request, wanted: &Wanted) -> Result<Plan, OpsError> {
                         .is_none_or(|known| known.status.is_none())
             });
         if let Some(up) = blocked {
-            line.problem = Some(format!("stage `{}` is not complete", up.name));
+            line.blocked = Some(format!("stage `{}` is not complete", up.name));
             stages.push(line);
             continue;
         }
-        match survey(&ctx, stage, &known, &pending, &|batch| {
-            wish(&selection, stage, batch)
+        match survey(&ctx, stage, known, &pending, &|batch| {
+            wish(selection, stage, batch)
         }) {
             Err(why) => line.problem = Some(why),
             Ok(found) => {
@@ -212,22 +252,10 @@ pub fn plan(request: &Request, wanted: &Wanted) -> Result<Plan, OpsError> {
                 }
             }
         }
-        let changes = !line.certain
-            || !line.will.is_empty()
-            || !line.may.is_empty()
-            || !line.judge.is_empty()
-            || !line.retire.is_empty()
-            || !line.missing.is_empty()
-            || line.problem.is_some();
-        if changes {
+        if line.changes() {
             pending.stages.insert(stage.name.clone());
         }
         stages.push(line);
     }
-    Ok(Plan {
-        project: opened.pipeline.name.clone(),
-        workspace: opened.workspace.layout.root().display().to_string(),
-        stages,
-        warnings: opened.warnings.iter().map(ToString::to_string).collect(),
-    })
+    stages
 }

@@ -3,9 +3,7 @@
 use super::open::{Opened, OpsError, Request, open, replay};
 use crate::plan::selection::{Selection, Target};
 use crate::run::engine;
-use crate::run::notice::{Notice, Observer};
-use crate::run::report::{Options, Report, StageReport, StageStatus};
-use crate::run::stop::StopFlag;
+use crate::run::report::Options;
 use crate::store::disk::parent;
 use crate::store::id::new_id;
 use crate::store::journal::Journal;
@@ -13,6 +11,11 @@ use crate::store::lock::{Holder, Lock};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
+
+pub use crate::run::notice::{Notice, Observer, Silent};
+pub use crate::run::report::{Report, StageReport, StageStatus};
+pub use crate::run::stop::{StopFlag, adopt_orphans};
+pub use crate::store::clock::Stopwatch;
 
 /// What to run, as on the command line.
 #[derive(Debug, Clone, Default)]
@@ -70,6 +73,10 @@ pub fn run(
 ) -> Result<Report, OpsError> {
     let mut opened = open(request)?;
     let selection = selection(&opened, wanted)?;
+    if !opened.warnings.is_empty() {
+        let warnings = opened.warnings.iter().map(ToString::to_string).collect();
+        observer.notice(Notice::Warned { warnings });
+    }
     let now = opened.clock.now();
     opened.workspace.prepare(&opened.disk)?;
     let run_id =

@@ -6,11 +6,11 @@ use super::engine::RunError;
 use super::keeper::Keeper;
 use super::notice::{Notice, Observer};
 use super::survey::Survey;
-use super::workers::{AtOnce, Message, Queue, close, work};
+use super::workers::{AtOnce, Message, Queue, close, goes_on, work};
 use crate::base::path::RelPath;
 use crate::model::event::{Child, Event, EventType};
 use crate::model::outcome::{Outcome, OutcomeKind};
-use crate::model::policy::{MaxFailures, OnFailure};
+use crate::model::policy::MaxFailures;
 use crate::model::stage::Stage;
 use crate::steps::command::{Started, Stop};
 use crate::store::clock::Stopwatch;
@@ -297,6 +297,7 @@ impl Hearing<'_, '_> {
                             outcome,
                             quarantine: None,
                         });
+                        self.stop_if_enough();
                     }
                     None => {
                         self.done.ran += 1;
@@ -405,10 +406,7 @@ impl Hearing<'_, '_> {
             }
             None => false,
         };
-        let goes_on = self.order.keep_going
-            || self.stage.policy.on_failure == OnFailure::Continue
-            || self.stage.policy.placeholder.is_some();
-        if too_many || !goes_on {
+        if too_many || !goes_on(self.order, self.stage) {
             close(self.queue, self.ready);
         }
     }

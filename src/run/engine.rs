@@ -126,6 +126,7 @@ pub fn run(
     let run_id = keeper.run_id().to_owned();
     Ok(Report {
         run_id,
+        workspace: keeper.ctx.layout.root().display().to_string(),
         stages: reports,
         interrupted,
         seconds: watch.elapsed().as_secs_f64(),
@@ -199,6 +200,7 @@ impl Engine<'_, '_> {
         }
         let mut report = StageReport {
             batches: found.batches.len() as u64,
+            retired: found.gone.len() as u64,
             ..StageReport::of(stage, StageStatus::Complete)
         };
         let before = self.keeper.counted();

@@ -59,6 +59,8 @@ pub struct StageReport {
     pub failed: Vec<(String, Outcome)>,
     /// Batches that were not tried.
     pub left: u64,
+    /// Batches that there are no more, whose outputs went to quarantine.
+    pub retired: u64,
     /// How long it took, in seconds.
     pub seconds: f64,
     /// Why it could not begin.
@@ -79,6 +81,8 @@ pub struct StageReport {
 pub struct Report {
     /// The run's id.
     pub run_id: String,
+    /// The workspace's folder.
+    pub workspace: String,
     /// Stage by stage.
     pub stages: Vec<StageReport>,
     /// Whether it was stopped by the user.
@@ -128,6 +132,7 @@ impl StageReport {
             judged: 0,
             failed: Vec::new(),
             left: 0,
+            retired: 0,
             seconds: 0.0,
             why: None,
             altered: Vec::new(),

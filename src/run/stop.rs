@@ -1,6 +1,7 @@
 //! The wish to stop a run, seen by everything that waits.
 
 use crate::steps::command::Stop;
+pub use crate::steps::command::adopt_orphans;
 use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -24,9 +25,16 @@ impl StopFlag {
     }
 }
 
+impl StopFlag {
+    /// Whether it is set.
+    pub fn is_set(&self) -> bool {
+        *self.wished.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
 impl Stop for StopFlag {
     fn stopping(&self) -> bool {
-        *self.wished.lock().unwrap_or_else(PoisonError::into_inner)
+        self.is_set()
     }
 
     fn wait(&self, duration: Duration) {

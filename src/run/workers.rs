@@ -4,7 +4,7 @@ use super::attempt::{Bench, Try, run};
 use super::dispatch::Order;
 use super::survey::Survey;
 use crate::model::outcome::{Outcome, OutcomeKind};
-use crate::model::policy::Concurrency;
+use crate::model::policy::{Concurrency, OnFailure};
 use crate::model::stage::Stage;
 use crate::plan::expand::Item;
 use crate::steps::command::Started;
@@ -27,7 +27,9 @@ pub enum AtOnce {
 
 /// What a worker tells the dispatcher.
 pub enum Message {
+    /// A batch begins.
     Begun {
+        /// Its place in the survey.
         index: usize,
     },
     /// It started a program.
@@ -106,6 +108,13 @@ pub fn close(queue: &Mutex<Queue>, ready: &Condvar) {
     ready.notify_all();
 }
 
+/// Whether other batches go on after one that failed.
+pub fn goes_on(order: &Order<'_>, stage: &Stage) -> bool {
+    order.keep_going
+        || stage.policy.on_failure == OnFailure::Continue
+        || stage.policy.placeholder.is_some()
+}
+
 /// A worker: takes one batch after another.
 pub fn work(
     bench: &Bench<'_>,
@@ -139,6 +148,12 @@ pub fn work(
             scratch: None,
             log: None,
         });
+        // Before the dispatcher hears of it: with one worker, the batch after a failed one must not begin.
+        let failed =
+            matches!(&tried.result, Err(outcome) if outcome.kind != OutcomeKind::Cancelled);
+        if failed && !goes_on(order, bench.stage) {
+            close(queue, ready);
+        }
         let gone = sender
             .send(Message::Done {
                 index,

@@ -1,0 +1,123 @@
+//! The process's environment and terminal, read once: the only place of the program that asks for them.
+
+use jiff::Timestamp;
+use jiff::civil::Date;
+use jiff::tz::TimeZone;
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::io::IsTerminal as _;
+use std::path::PathBuf;
+
+/// What the process was given beside its arguments.
+#[derive(Debug, Clone, Default)]
+pub struct Environment {
+    /// The program's name and its arguments.
+    pub arguments: Vec<OsString>,
+    /// All variables whose names and values are UTF-8.
+    pub variables: BTreeMap<String, String>,
+    /// The working folder.
+    pub folder: PathBuf,
+    /// Whether standard output is a terminal.
+    pub stdout_is_terminal: bool,
+    /// Whether standard error is a terminal.
+    pub stderr_is_terminal: bool,
+}
+
+impl Environment {
+    /// Reads it.
+    #[allow(clippy::disallowed_methods)]
+    pub fn read() -> Self {
+        let variables = std::env::vars_os()
+            .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
+            .collect();
+        Self {
+            arguments: std::env::args_os().collect(),
+            variables,
+            folder: std::env::current_dir().unwrap_or_else(|_| PathBuf::from(".")),
+            stdout_is_terminal: std::io::stdout().is_terminal(),
+            stderr_is_terminal: std::io::stderr().is_terminal(),
+        }
+    }
+
+    /// A variable that is set and not empty.
+    pub fn get(&self, name: &str) -> Option<&str> {
+        self.variables
+            .get(name)
+            .map(String::as_str)
+            .filter(|value| !value.is_empty())
+    }
+
+    /// The day that `SOURCE_DATE_EPOCH` stands for, in UTC.
+    ///
+    /// # Errors
+    /// When it is set and is no number of seconds.
+    pub fn today(&self) -> Result<Option<Date>, String> {
+        let Some(text) = self.get("SOURCE_DATE_EPOCH") else {
+            return Ok(None);
+        };
+        let seconds = text.parse().ok();
+        let moment = seconds.and_then(|seconds| Timestamp::from_second(seconds).ok());
+        match moment {
+            Some(moment) => Ok(Some(moment.to_zoned(TimeZone::UTC).date())),
+            None => Err(format!(
+                "`SOURCE_DATE_EPOCH={text}`: seconds since 1970 were expected, such as 1795219200"
+            )),
+        }
+    }
+
+    /// Whether a stream that is (or is no) terminal is coloured when nothing is said of colours.
+    pub fn wants_colour(&self, is_terminal: bool) -> bool {
+        if self.get("NO_COLOR").is_some() {
+            return false;
+        }
+        if self.get("CLICOLOR_FORCE").is_some_and(|value| value != "0") {
+            return true;
+        }
+        is_terminal && self.get("TERM").is_none_or(|term| term != "dumb")
+    }
+
+    /// Whether bars may be drawn on standard error: not in continuous integration, whose logs keep every frame.
+    pub fn may_draw(&self) -> bool {
+        self.stderr_is_terminal
+            && self.get("CI").is_none()
+            && self.get("TERM").is_none_or(|term| term != "dumb")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn with(variables: &[(&str, &str)]) -> Environment {
+        let pairs = variables
+            .iter()
+            .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+        Environment {
+            variables: pairs.collect(),
+            stderr_is_terminal: true,
+            ..Environment::default()
+        }
+    }
+
+    #[test]
+    fn the_day_of_a_source_date_epoch_is_that_of_utc() {
+        let today = with(&[("SOURCE_DATE_EPOCH", "1795219199")]).today();
+        assert_eq!(today.unwrap().unwrap().to_string(), "2026-11-20");
+        assert_eq!(with(&[("SOURCE_DATE_EPOCH", "")]).today(), Ok(None));
+        assert_eq!(
+            with(&[("SOURCE_DATE_EPOCH", "yesterday")]).today(),
+            Err("`SOURCE_DATE_EPOCH=yesterday`: seconds since 1970 were expected, such as 1795219200".to_owned())
+        );
+    }
+
+    #[test]
+    fn colours_and_bars_follow_the_terminal_unless_told_otherwise() {
+        assert!(with(&[]).wants_colour(true));
+        assert!(!with(&[]).wants_colour(false));
+        assert!(!with(&[("NO_COLOR", "1"), ("CLICOLOR_FORCE", "1")]).wants_colour(true));
+        assert!(with(&[("CLICOLOR_FORCE", "1")]).wants_colour(false));
+        assert!(with(&[]).may_draw());
+        assert!(!with(&[("CI", "true")]).may_draw());
+        assert!(!with(&[("TERM", "dumb")]).may_draw());
+    }
+}

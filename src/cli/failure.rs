@@ -1,0 +1,55 @@
+//! What could not be done: its kind, its exit code, and the message.
+
+use super::print::Printer;
+use crate::ops::open::OpsError;
+use serde_json::json;
+
+/// A stage failed, a verdict said no, or Milepost itself could not go on.
+pub const FAILED: u8 = 1;
+/// The command line says something that cannot be.
+pub const USAGE: u8 = 2;
+/// The declarations are wrong.
+pub const DECLARATION: u8 = 4;
+/// Somebody altered what was made.
+pub const ALTERED: u8 = 5;
+
+/// The error in one word, and the exit code. `docs/exit-codes.md` holds the same table.
+pub fn classify(error: &OpsError) -> (&'static str, u8) {
+    match error {
+        OpsError::NoProject(_) => ("no_project", USAGE),
+        OpsError::Usage(_) => ("usage", USAGE),
+        OpsError::Declarations(_) => ("declaration", DECLARATION),
+        OpsError::Lock(_) => ("in_use", FAILED),
+        OpsError::Journal(_) => ("journal", FAILED),
+        OpsError::Workspace(_) | OpsError::Manifest(_) => ("workspace", FAILED),
+        OpsError::Disk(_) => ("disk", FAILED),
+        OpsError::Run(_) | OpsError::World(_) => ("failed", FAILED),
+    }
+}
+
+/// Says what could not be done, and gives the exit code.
+pub fn tell(printer: &Printer, error: &OpsError) -> u8 {
+    let (kind, code) = classify(error);
+    if printer.json {
+        let mut told = json!({ "kind": kind, "message": error.to_string() });
+        if let OpsError::Declarations(problems) = error {
+            told["problems"] = problems.to_json();
+        }
+        printer.result_json(&json!({ "status": "error", "exit_code": code, "error": told }));
+    }
+    match error {
+        OpsError::Declarations(problems) => {
+            printer.say(problems.render(printer.err.on).trim_end());
+            let many = match problems.0.len() {
+                1 => "1 mistake in the declarations".to_owned(),
+                many => format!("{many} mistakes in the declarations"),
+            };
+            printer.say(&format!(
+                "\n{} {many}; nothing was run",
+                printer.err.bad("error:")
+            ));
+        }
+        other => printer.error(&other.to_string()),
+    }
+    code
+}

@@ -1,0 +1,61 @@
+//! The command line: reads arguments and environment, calls `ops`, prints what `view` makes of it, gives the exit code.
+
+mod args;
+mod commands;
+mod env;
+mod failure;
+mod guard;
+mod log_file;
+mod print;
+mod progress;
+mod settings;
+mod signals;
+
+use args::{Cli, Command};
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+use clap::{CommandFactory as _, Parser as _};
+use env::Environment;
+use std::process::ExitCode;
+
+/// The program, from its arguments to its exit code.
+pub fn main() -> ExitCode {
+    let environment = Environment::read();
+    ExitCode::from(guard::guarded(|| start(&environment)))
+}
+
+fn start(environment: &Environment) -> u8 {
+    match Cli::try_parse_from(&environment.arguments) {
+        Ok(cli) => commands::carry_out(cli, environment),
+        Err(error) => refused(error),
+    }
+}
+
+/// Help and version are asked for; all else is a mistake of usage.
+fn refused(mut error: clap::Error) -> u8 {
+    if error.kind() == ErrorKind::InvalidSubcommand
+        && let Some(ContextValue::String(name)) = error.get(ContextKind::InvalidSubcommand)
+        && error.get(ContextKind::SuggestedSubcommand).is_none()
+    {
+        let tip = format!("to run the stage `{name}`: milepost run {name}").into();
+        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip]));
+    }
+    // Nobody is left to tell when the terminal is gone.
+    let _ = error.print();
+    u8::from(error.use_stderr()) * failure::USAGE
+}
+
+/// A mistake in how flags go together, said as clap says its own.
+pub fn conflict(message: String) -> u8 {
+    refused(Cli::command().error(ErrorKind::ArgumentConflict, message))
+}
+
+/// Flags before a command that only another command understands.
+fn misplaced(cli: &Cli) -> Option<(&'static str, &'static str)> {
+    let flags = &cli.run;
+    let (name, found) = match &cli.command {
+        None | Some(Command::Run { .. }) => return None,
+        Some(Command::Plan { .. }) => ("plan", flags.only_of_run()),
+        Some(other) => (other.name(), flags.only_of_run().or(flags.select.first())),
+    };
+    found.map(|flag| (flag, name))
+}

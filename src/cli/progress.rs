@@ -1,0 +1,231 @@
+//! Shows a run while it goes on: bars on a terminal, lines elsewhere, only problems when it is to be quiet.
+
+use super::print::Printer;
+use crate::ops::run::{Notice, Observer, Stopwatch};
+use crate::view::notice;
+use crate::view::words::some_of;
+use indicatif::{ProgressBar, ProgressStyle};
+use std::time::Duration;
+
+/// The least time between two lines that only say how far a stage is.
+const BETWEEN_LINES: Duration = Duration::from_secs(5);
+
+/// Shows what happens in a run.
+pub struct Show {
+    printer: Printer,
+    stage: Option<Stage>,
+}
+
+/// The stage that runs.
+struct Stage {
+    name: String,
+    will: u64,
+    done: u64,
+    failed: u64,
+    running: Vec<String>,
+    since: Stopwatch,
+    said: Stopwatch,
+    bar: Option<ProgressBar>,
+}
+
+impl Show {
+    /// Shows it by this printer.
+    pub fn new(printer: &Printer) -> Self {
+        Self {
+            printer: printer.clone(),
+            stage: None,
+        }
+    }
+
+    /// Takes away what is still drawn.
+    pub fn end(&mut self) {
+        if let Some(bar) = self.stage.take().and_then(|stage| stage.bar) {
+            bar.finish_and_clear();
+        }
+    }
+
+    fn line(&self, text: &str) {
+        if !self.printer.quiet {
+            self.printer.say(text);
+        }
+    }
+
+    fn begin(&mut self, name: String, batches: u64, will: u64, about: Option<&str>) {
+        let bars = self.printer.screen.bars().cloned();
+        if bars.is_none() {
+            self.line(&notice::started(
+                self.printer.err,
+                &name,
+                batches,
+                will,
+                about,
+            ));
+        }
+        let bar = bars.map(|bars| {
+            let bar = bars.add(bar(will, self.printer.err.on));
+            bar.set_prefix(name.clone());
+            bar.enable_steady_tick(Duration::from_millis(100));
+            bar
+        });
+        self.stage = Some(Stage {
+            name,
+            will,
+            done: 0,
+            failed: 0,
+            running: Vec::new(),
+            since: Stopwatch::start(),
+            said: Stopwatch::start(),
+            bar,
+        });
+    }
+
+    /// A batch of the stage that runs is over.
+    fn over(&mut self, batch: &str, failed: bool) {
+        let err = self.printer.err;
+        let Some(stage) = &mut self.stage else { return };
+        stage.done += 1;
+        stage.failed += u64::from(failed);
+        stage.running.retain(|running| running != batch);
+        stage.draw();
+        if stage.bar.is_none() && stage.said.elapsed() >= BETWEEN_LINES && stage.done < stage.will {
+            stage.said = Stopwatch::start();
+            let each = stage.since.elapsed().as_secs_f64() / stage.done as f64;
+            let left = Duration::try_from_secs_f64(each * (stage.will - stage.done) as f64).ok();
+            let text =
+                notice::halfway(err, &stage.name, stage.done, stage.will, stage.failed, left);
+            self.line(&text);
+        }
+    }
+}
+
+impl Stage {
+    fn draw(&self) {
+        if let Some(bar) = &self.bar {
+            bar.set_position(self.done);
+            let names = some_of(
+                self.running
+                    .iter()
+                    .map(String::as_str)
+                    .filter(|name| !name.is_empty()),
+                2,
+            );
+            let failed = if self.failed == 0 {
+                String::new()
+            } else {
+                format!("{} failed  ", self.failed)
+            };
+            bar.set_message(format!("{failed}{names}"));
+        }
+    }
+}
+
+impl Observer for Show {
+    fn notice(&mut self, notice: Notice) {
+        let err = self.printer.err;
+        tracing::info!(?notice);
+        match notice {
+            Notice::Warned { warnings } if !self.printer.quiet => match warnings.as_slice() {
+                [one] => self.printer.warning(one),
+                all => self.printer.warning(&format!(
+                    "{} warnings about the declarations: `milepost plan` shows them",
+                    all.len()
+                )),
+            },
+            Notice::Warned { .. } => {}
+            Notice::Recovered { what } => {
+                for what in what {
+                    self.line(&format!("{} {what}", err.dim("put in order:")));
+                }
+            }
+            Notice::StageStarted {
+                stage,
+                description,
+                batches,
+                will,
+            } => {
+                self.begin(stage, batches, will, description.as_deref());
+            }
+            Notice::BatchStarted { batch, .. } => {
+                if let Some(stage) = &mut self.stage {
+                    stage.running.push(batch);
+                    stage.draw();
+                }
+            }
+            Notice::TryingAgain {
+                stage,
+                batch,
+                attempt,
+                outcome,
+                wait,
+            } => {
+                self.printer.say(&notice::trying_again(
+                    err, &stage, &batch, attempt, &outcome, wait,
+                ));
+            }
+            Notice::BatchDone {
+                stage,
+                batch,
+                warnings,
+                ..
+            } => {
+                for warning in warnings {
+                    self.line(&notice::warning(err, &stage, &batch, &warning));
+                }
+                self.over(&batch, false);
+            }
+            Notice::BatchFailed {
+                stage,
+                batch,
+                outcome,
+                quarantine,
+            } => {
+                self.printer.say(&notice::failed(
+                    err,
+                    &stage,
+                    &batch,
+                    &outcome,
+                    quarantine.as_deref(),
+                ));
+                self.over(&batch, true);
+            }
+            Notice::Retired {
+                stage,
+                batch,
+                files,
+            } => {
+                self.line(&notice::retired(err, &stage, &batch, files));
+            }
+            Notice::StageEnded(report) => {
+                let started = self
+                    .stage
+                    .as_ref()
+                    .is_some_and(|stage| stage.name == report.stage);
+                if started {
+                    self.end();
+                    self.line(&notice::ended(err, &report));
+                }
+            }
+        }
+    }
+}
+
+/// A bar for many batches, a spinner for one.
+fn bar(will: u64, colour: bool) -> ProgressBar {
+    let (many, one) = if colour {
+        (
+            "{prefix:.bold} {bar:24.green/dim} {pos}/{len}  {per_sec}  {eta} left  {wide_msg:.dim}",
+            "{prefix:.bold} {spinner:.green} {elapsed}  {wide_msg:.dim}",
+        )
+    } else {
+        (
+            "{prefix} {bar:24} {pos}/{len}  {per_sec}  {eta} left  {wide_msg}",
+            "{prefix} {spinner} {elapsed}  {wide_msg}",
+        )
+    };
+    let template = if will > 1 { many } else { one };
+    let style =
+        ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar());
+    let bar = ProgressBar::new(will);
+    bar.set_style(style.progress_chars("━╸─"));
+    bar
+}

@@ -1,0 +1,43 @@
+//! Ctrl-C and its kin: the first stops the run in order, the second ends the program at once.
+
+use super::print::Printer;
+use crate::ops::run::StopFlag;
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::low_level::pipe;
+use std::io::Read as _;
+use std::os::unix::net::UnixStream;
+use std::sync::Arc;
+
+/// The exit code of a run that was interrupted.
+pub const INTERRUPTED: u8 = 130;
+
+/// Sets the flag at the first signal and ends the program at the second. What is left then is put in order by the next run.
+///
+/// # Errors
+/// When the system does not let signals be heard.
+#[allow(
+    clippy::disallowed_methods,
+    reason = "whoever asks twice does not want to wait; the journal makes an end at any moment safe"
+)]
+pub fn listen(stop: Arc<StopFlag>, printer: Printer) -> std::io::Result<()> {
+    let (mut heard, sender) = UnixStream::pair()?;
+    for signal in [SIGINT, SIGTERM, SIGHUP] {
+        pipe::register(signal, sender.try_clone()?)?;
+    }
+    let listening = move || {
+        let mut byte = [0];
+        while heard.read_exact(&mut byte).is_ok() {
+            if stop.is_set() {
+                std::process::exit(i32::from(INTERRUPTED));
+            }
+            stop.set();
+            printer.say(
+                "stopping: what runs is cancelled; run again to go on (once more: end at once)",
+            );
+        }
+    };
+    std::thread::Builder::new()
+        .name("signals".to_owned())
+        .spawn(listening)?;
+    Ok(())
+}

@@ -1,0 +1,277 @@
+//! How far each stage of a workspace is. Nothing is written; a run at work is not disturbed.
+
+use super::open::{OpsError, Request, open};
+use super::plan::{StagePlan, of};
+use super::present::{LastRun, Present, Runner};
+use crate::model::checkpoint::{self, Checkpoint};
+use crate::model::event::{Event, Record};
+use crate::model::stage::Stage;
+use crate::model::state::{Phase, StageState};
+use crate::plan::selection::Selection;
+use crate::store::checkpoint as stored;
+use crate::store::layout;
+use jiff::Timestamp;
+use serde::Serialize;
+
+/// How far a workspace is.
+#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema)]
+pub struct Status {
+    /// The project's name.
+    pub project: String,
+    /// The workspace's folder.
+    pub workspace: String,
+    /// The workspace's id; none before it was made.
+    pub session_id: Option<String>,
+    /// The run that is at work.
+    pub runner: Option<Runner>,
+    /// The run that began last.
+    pub last_run: Option<LastRun>,
+    /// The stages, by number.
+    pub stages: Vec<StageLine>,
+}
+
+/// How far a stage is.
+#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema)]
+pub struct StageLine {
+    /// Its number.
+    pub number: u32,
+    /// Its name.
+    pub stage: String,
+    /// What it is for.
+    pub description: Option<String>,
+    /// In one word.
+    pub status: Word,
+    /// What a run would do about it; none while a run is at work, and when nothing is to be done.
+    pub due: Option<Due>,
+    /// Batches that there are, as far as that is known.
+    pub batches: Option<u64>,
+    /// Batches that are made.
+    pub done: u64,
+    /// Batches that failed, with how.
+    pub failed: Vec<FailedBatch>,
+    /// Batches that run at this moment.
+    pub running: Vec<String>,
+    /// Elements that came out.
+    pub elements: Option<u64>,
+    /// What the stage's `verdict` says.
+    pub verdict: Option<bool>,
+    /// When the checkpoint was written, or else when something last happened, in UTC.
+    #[schemars(with = "Option<String>")]
+    pub when: Option<Timestamp>,
+    /// Its checkpoint, when there is one.
+    pub checkpoint: Option<String>,
+}
+
+/// How far a stage is, in one word.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, schemars::JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Word {
+    /// Every batch is made.
+    Complete,
+    /// Every batch is made or named as failed.
+    Partial,
+    /// A batch failed, and the stage stopped.
+    Failed,
+    /// Some batches are made; nobody makes the others at this moment.
+    Held,
+    /// Batches are made at this moment.
+    Running,
+    /// Nothing is made yet.
+    Waiting,
+    /// Somebody altered what was made.
+    Altered,
+}
+
+impl Word {
+    /// The word.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Complete => "complete",
+            Self::Partial => "partial",
+            Self::Failed => "failed",
+            Self::Held => "held",
+            Self::Running => "running",
+            Self::Waiting => "waiting",
+            Self::Altered => "altered",
+        }
+    }
+}
+
+/// A batch that failed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, schemars::JsonSchema)]
+pub struct FailedBatch {
+    /// The batch; empty for the only one.
+    pub batch: String,
+    /// Code and message.
+    pub outcome: String,
+}
+
+/// What a run would do about a stage.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, schemars::JsonSchema)]
+pub struct Due {
+    /// Batches that run.
+    pub will: u64,
+    /// Batches that run if what earlier stages make differs.
+    pub may: u64,
+    /// Batches whose outputs are validated again.
+    pub judge: u64,
+    /// Batches that there are no more.
+    pub retire: u64,
+    /// Files that somebody altered.
+    pub altered: Vec<String>,
+    /// Why the stage, or a batch, cannot run.
+    pub problem: Option<String>,
+}
+
+/// How far each stage of the workspace is.
+///
+/// # Errors
+/// When there is no project, its declarations are wrong, or the workspace cannot be read.
+pub fn status(request: &Request) -> Result<Status, OpsError> {
+    let opened = open(request)?;
+    let layout = &opened.workspace.layout;
+    let present = Present::read(layout)?;
+    let plans = if present.runner.is_none() {
+        of(&opened, &present.state, &Selection::default())
+    } else {
+        Vec::new()
+    };
+    let stages = opened.pipeline.stages.iter().map(|stage| {
+        let plan = plans.iter().find(|plan| plan.stage == stage.name);
+        let found = stored::read(layout, stage.number).ok().flatten();
+        let checkpoint = found.map(|found| found.checkpoint);
+        let checkpoint = checkpoint.filter(|checkpoint| checkpoint.stage == stage.name);
+        line(stage, &present, plan, checkpoint)
+    });
+    let stages = stages.collect();
+    let identity = &opened.workspace.identity;
+    Ok(Status {
+        project: opened.pipeline.name.clone(),
+        workspace: layout.root().display().to_string(),
+        session_id: (!identity.session_id.is_empty()).then(|| identity.session_id.clone()),
+        last_run: present.last_run(),
+        runner: present.runner,
+        stages,
+    })
+}
+
+fn line(
+    stage: &Stage,
+    present: &Present,
+    plan: Option<&StagePlan>,
+    checkpoint: Option<Checkpoint>,
+) -> StageLine {
+    let nothing = StageState::default();
+    let known = present.state.stages.get(&stage.name).unwrap_or(&nothing);
+    let mut done = 0;
+    let mut failed = Vec::new();
+    let mut running = Vec::new();
+    for (key, batch) in &known.batches {
+        let placeholder = batch
+            .record
+            .as_ref()
+            .and_then(|record| record.placeholder.as_ref());
+        match (&batch.phase, placeholder) {
+            (Phase::Failed { outcome }, _) | (Phase::Complete, Some(outcome)) => {
+                failed.push(FailedBatch {
+                    batch: key.clone(),
+                    outcome: outcome.to_string(),
+                });
+            }
+            (Phase::Running { .. } | Phase::Backoff { .. }, _) if present.runner.is_some() => {
+                running.push(key.clone());
+            }
+            _ if batch.record.is_some() => done += 1,
+            _ => {}
+        }
+    }
+    let records = || {
+        known
+            .batches
+            .values()
+            .filter_map(|batch| batch.record.as_ref())
+    };
+    let due = plan.and_then(due);
+    let status = match checkpoint.as_ref().map(|checkpoint| checkpoint.status) {
+        _ if due.as_ref().is_some_and(|due| !due.altered.is_empty()) => Word::Altered,
+        _ if !running.is_empty() => Word::Running,
+        Some(checkpoint::Status::Complete) => Word::Complete,
+        Some(checkpoint::Status::Partial) => Word::Partial,
+        None if !failed.is_empty() => Word::Failed,
+        None if done > 0 => Word::Held,
+        None => Word::Waiting,
+    };
+    let sum = || {
+        records()
+            .filter_map(|record| record.elements)
+            .reduce(|a, b| a + b)
+    };
+    let when = checkpoint.as_ref().map(|checkpoint| checkpoint.timestamp);
+    StageLine {
+        number: stage.number,
+        stage: stage.name.clone(),
+        description: stage.description.clone(),
+        status,
+        due,
+        batches: batches(stage, present, plan, checkpoint.as_ref()),
+        done,
+        failed,
+        running,
+        elements: checkpoint
+            .as_ref()
+            .map_or_else(sum, |found| found.element_count),
+        verdict: records()
+            .filter_map(|record| record.verdict)
+            .reduce(|a, b| a && b),
+        when: when.or_else(|| last_of(&present.records, &stage.name)),
+        checkpoint: checkpoint.map(|_| layout::checkpoint(stage.number).to_string()),
+    }
+}
+
+/// How many batches there are: as a plan finds them, else as the stage's last beginning or its checkpoint says.
+fn batches(
+    stage: &Stage,
+    present: &Present,
+    plan: Option<&StagePlan>,
+    checkpoint: Option<&Checkpoint>,
+) -> Option<u64> {
+    if let Some(plan) = plan.filter(|plan| plan.certain && plan.problem.is_none()) {
+        return Some(plan.batches());
+    }
+    let begun = present
+        .records
+        .iter()
+        .rev()
+        .find_map(|record| match &record.event {
+            Event::StageStarted {
+                stage: name,
+                batches,
+                ..
+            } if *name == stage.name => Some(*batches),
+            _ => None,
+        });
+    begun.or(checkpoint.map(|checkpoint| checkpoint.batches))
+}
+
+fn last_of(records: &[Record], stage: &str) -> Option<Timestamp> {
+    let mut of_stage = records
+        .iter()
+        .rev()
+        .filter(|record| record.event.stage() == Some(stage));
+    of_stage.next().map(|record| record.timestamp)
+}
+
+fn due(plan: &StagePlan) -> Option<Due> {
+    let due = Due {
+        will: plan.will.len() as u64,
+        may: plan.may.len() as u64,
+        judge: plan.judge.len() as u64,
+        retire: plan.retire.len() as u64,
+        altered: plan.altered.iter().map(|file| file.path.clone()).collect(),
+        problem: plan
+            .problem
+            .clone()
+            .or_else(|| plan.missing.first().map(|missing| missing.why.clone())),
+    };
+    (due != Due::default()).then_some(due)
+}

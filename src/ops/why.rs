@@ -1,0 +1,458 @@
+//! Why a stage, a batch or a file is as it is: the decision that a plan makes, with its facts.
+
+use super::open::{Opened, OpsError, Request, open};
+use super::origin::{self, FileWhy, Makers};
+use super::plan::{Altered, of};
+use super::present::Present;
+use crate::base::digest::Digest;
+use crate::base::path::FilePath;
+use crate::model::event::Event;
+use crate::model::fingerprint::{Change, FactKind, Facts};
+use crate::model::outcome::Outcome;
+use crate::model::reason::{Condition, Reason};
+use crate::model::record::{BatchRecord, Pin};
+use crate::model::stage::{PathTemplate, Stage};
+use crate::model::state::State;
+use crate::plan::decide::Decision;
+use crate::plan::lineage;
+use crate::plan::selection::{Selection, Target};
+use crate::plan::world::World;
+use crate::run::attempt::batch_name;
+use crate::run::engine::wish;
+use crate::run::survey::{Pending, Survey, Surveyed, survey};
+use crate::store::journal;
+use jiff::Timestamp;
+use serde::Serialize;
+use serde_json::Value;
+use std::collections::BTreeMap;
+
+/// Names that are suggested in the place of one that is not known.
+const SUGGESTED: usize = 3;
+
+/// Why something is as it is.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(tag = "about", rename_all = "snake_case")]
+pub enum Why {
+    /// A stage with several batches.
+    Stage(StageWhy),
+    /// A batch.
+    Batch(Box<BatchWhy>),
+    /// A file.
+    File(Box<FileWhy>),
+}
+
+/// What becomes of the batches of a stage.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct StageWhy {
+    /// The stage.
+    pub stage: String,
+    /// Its number.
+    pub number: u32,
+    /// What it is for.
+    pub description: Option<String>,
+    /// Why nothing can be told of its batches.
+    pub problem: Option<String>,
+    /// Batches that there are.
+    pub batches: u64,
+    /// Batches that are reused.
+    pub reused: u64,
+    /// The other batches.
+    pub others: Vec<BatchVerdict>,
+    /// Batches that there are no more: their outputs are retired.
+    pub gone: Vec<String>,
+}
+
+/// What becomes of a batch.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct BatchVerdict {
+    /// The batch.
+    pub batch: String,
+    /// What becomes of it.
+    #[serde(flatten)]
+    pub verdict: Verdict,
+}
+
+/// What becomes of a batch when a run begins at this moment, and why.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(tag = "decision", rename_all = "snake_case")]
+pub enum Verdict {
+    /// It runs.
+    Will {
+        /// Why.
+        reasons: Vec<Reason>,
+    },
+    /// It is reused.
+    Reused,
+    /// Its outputs are validated again.
+    Judge {
+        /// What differs.
+        changes: Vec<Change>,
+    },
+    /// It runs if one of these comes true.
+    May {
+        /// What must come true.
+        conditions: Vec<Condition>,
+    },
+    /// The run stops: somebody altered what was made.
+    Altered {
+        /// The files.
+        files: Vec<Altered>,
+    },
+    /// It cannot run.
+    Impossible {
+        /// Why not.
+        why: String,
+    },
+}
+
+/// Everything that is known of a batch.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct BatchWhy {
+    /// The stage.
+    pub stage: String,
+    /// The batch; empty for the only one of the stage.
+    pub batch: String,
+    /// What becomes of it.
+    #[serde(flatten)]
+    pub verdict: Verdict,
+    /// Who made what is there; none when nothing is.
+    pub made: Option<MadeBy>,
+    /// Files that it reads.
+    pub inputs: Vec<InputFile>,
+    /// Files that it made.
+    pub outputs: Vec<OutputFile>,
+    /// The facts that its outputs depend on beside the inputs, as they are at present.
+    pub made_from: BTreeMap<String, String>,
+    /// The facts that only say what is valid, as they are at present.
+    pub judged_by: BTreeMap<String, String>,
+}
+
+/// Who made a batch, and how that went.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct MadeBy {
+    /// The run.
+    pub run: String,
+    /// When it was finished, in UTC.
+    pub when: Option<Timestamp>,
+    /// Tries that it took.
+    pub attempts: u32,
+    /// How long the last try took, in seconds.
+    pub seconds: f64,
+    /// Elements that came out.
+    pub elements: Option<u64>,
+    /// What the stage's `summary` says of it.
+    pub summary: Option<Value>,
+    /// How the batch failed whose placeholder this is.
+    pub placeholder: Option<Outcome>,
+    /// Who pinned the outputs as they are, and why.
+    pub pin: Option<Pin>,
+}
+
+/// A file that a batch reads.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct InputFile {
+    /// The file.
+    pub path: String,
+    /// Its digest when the batch was made; none: it was not read then.
+    pub recorded: Option<String>,
+    /// Its digest at present; none: it is not read any more.
+    pub present: Option<String>,
+    /// The stage and batch that made it; none: people put it there.
+    pub made_by: Option<String>,
+}
+
+/// A file that a batch made.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct OutputFile {
+    /// The output's name in the declaration.
+    pub name: String,
+    /// The file, in the workspace.
+    pub path: String,
+    /// Its digest when it was made.
+    pub digest: Digest,
+    /// Its size then, in bytes.
+    pub size: u64,
+    /// What lies there at present.
+    pub state: FileState,
+}
+
+/// What lies at the path of a recorded file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FileState {
+    /// The recorded bytes.
+    AsMade,
+    /// Other bytes.
+    Altered,
+    /// Nothing.
+    Deleted,
+}
+
+/// Why a stage, a batch (`STAGE/BATCH`) or a file is as it is. Nothing is written.
+///
+/// # Errors
+/// When there is no project, its declarations are wrong, the workspace cannot be read, or nothing of that name is known.
+pub fn why(request: &Request, what: &str) -> Result<Why, OpsError> {
+    let opened = open(request)?;
+    let present = Present::read(&opened.workspace.layout)?;
+    let state = &present.state;
+    if let Ok(target) = Target::parse(&opened.pipeline, what)
+        && let Some(stage) = opened.pipeline.stage(&target.stage)
+    {
+        let found = look(&opened, state, stage);
+        match (target.batch, found) {
+            (None, Ok(found)) if stage.each.is_empty() => {
+                if let Some(batch) = found.batches.first() {
+                    return batch_why(&opened, state, stage, &found, batch);
+                }
+                return Ok(Why::Stage(stage_why(stage, Ok(found))));
+            }
+            (None, found) => return Ok(Why::Stage(stage_why(stage, found))),
+            (Some(key), Ok(found)) => {
+                if let Some(batch) = found.batches.iter().find(|one| one.batch.key == key) {
+                    return batch_why(&opened, state, stage, &found, batch);
+                }
+            }
+            (Some(_), Err(_)) => {}
+        }
+    }
+    if let Some(found) = origin::file_why(&opened, &request.folder, state, what)? {
+        return Ok(Why::File(Box::new(found)));
+    }
+    Err(unknown(&opened, state, what))
+}
+
+/// What was found of a stage, with what earlier stages still change kept in mind, as a plan does.
+fn look(opened: &Opened, state: &State, stage: &Stage) -> Result<Survey, String> {
+    let all = Selection::default();
+    let plans = of(opened, state, &all);
+    let earlier = plans
+        .iter()
+        .filter(|plan| plan.number < stage.number && plan.changes());
+    let pending = Pending {
+        stages: earlier.map(|plan| plan.stage.clone()).collect(),
+    };
+    let ctx = opened.context();
+    survey(&ctx, stage, state, &pending, &|batch| {
+        wish(&all, stage, batch)
+    })
+}
+
+fn stage_why(stage: &Stage, found: Result<Survey, String>) -> StageWhy {
+    let mut why = StageWhy {
+        stage: stage.name.clone(),
+        number: stage.number,
+        description: stage.description.clone(),
+        problem: None,
+        batches: 0,
+        reused: 0,
+        others: Vec::new(),
+        gone: Vec::new(),
+    };
+    match found {
+        Err(problem) => why.problem = Some(problem),
+        Ok(found) => {
+            why.batches = found.batches.len() as u64;
+            for batch in &found.batches {
+                match verdict(batch) {
+                    Verdict::Reused => why.reused += 1,
+                    verdict => why.others.push(BatchVerdict {
+                        batch: batch.batch.key.clone(),
+                        verdict,
+                    }),
+                }
+            }
+            why.gone = found.gone;
+        }
+    }
+    why
+}
+
+fn verdict(found: &Surveyed) -> Verdict {
+    match found.decision.clone() {
+        Ok(Decision::Will(reasons)) => Verdict::Will { reasons },
+        Ok(Decision::Reused) => Verdict::Reused,
+        Ok(Decision::Judge(changes)) => Verdict::Judge { changes },
+        Ok(Decision::May(conditions)) => Verdict::May { conditions },
+        Ok(Decision::Altered(files)) => Verdict::Altered {
+            files: files
+                .into_iter()
+                .map(|file| Altered {
+                    batch: found.batch.key.clone(),
+                    path: file.path.to_string(),
+                    recorded: file.recorded,
+                    found: file.found,
+                    pinned: file.pinned,
+                })
+                .collect(),
+        },
+        Err(why) => Verdict::Impossible { why },
+    }
+}
+
+fn batch_why(
+    opened: &Opened,
+    state: &State,
+    stage: &Stage,
+    found: &Survey,
+    batch: &Surveyed,
+) -> Result<Why, OpsError> {
+    let key = &batch.batch.key;
+    let record = state
+        .stages
+        .get(&stage.name)
+        .and_then(|known| known.batches.get(key)?.record.as_ref());
+    let of_kind = |judged: bool| -> BTreeMap<String, String> {
+        let facts = found.shared.0.iter().chain(&batch.own.0);
+        facts
+            .filter(|(key, _)| key.kind.is_judged() == judged && key.kind != FactKind::Input)
+            .map(|(key, value)| (key.to_string(), value.clone()))
+            .collect()
+    };
+    let made = match record {
+        Some(record) => Some(made_by(opened, stage, record)?),
+        None => None,
+    };
+    Ok(Why::Batch(Box::new(BatchWhy {
+        stage: stage.name.clone(),
+        batch: key.clone(),
+        verdict: verdict(batch),
+        made,
+        inputs: inputs(state, record.map(|record| &record.facts), &batch.own),
+        outputs: outputs(opened, record)?,
+        made_from: of_kind(false),
+        judged_by: of_kind(true),
+    })))
+}
+
+fn made_by(opened: &Opened, stage: &Stage, record: &BatchRecord) -> Result<MadeBy, OpsError> {
+    Ok(MadeBy {
+        run: record.run.clone(),
+        when: when(opened, &stage.name, &record.key)?,
+        attempts: record.attempts,
+        seconds: record.duration_ms as f64 / 1000.0,
+        elements: record.elements,
+        summary: record.summary.clone(),
+        placeholder: record.placeholder.clone(),
+        pin: record.pin.clone(),
+    })
+}
+
+/// When a batch was last published: only the journal knows.
+pub(super) fn when(
+    opened: &Opened,
+    stage: &str,
+    batch: &str,
+) -> Result<Option<Timestamp>, OpsError> {
+    let mut when = None;
+    journal::read_all(&opened.workspace.layout, &mut |_, record| {
+        if let Event::Published {
+            stage: name,
+            record: made,
+            ..
+        } = &record.event
+            && name == stage
+            && made.key == batch
+        {
+            when = Some(record.timestamp);
+        }
+    })?;
+    Ok(when)
+}
+
+fn inputs(state: &State, recorded: Option<&Facts>, present: &Facts) -> Vec<InputFile> {
+    let of = |facts: &Facts| -> BTreeMap<String, String> {
+        let inputs = facts
+            .0
+            .iter()
+            .filter(|(key, _)| key.kind == FactKind::Input);
+        inputs
+            .map(|(key, value)| (key.name.clone(), value.clone()))
+            .collect()
+    };
+    let makers = Makers::of(state);
+    let recorded = recorded.map(of).unwrap_or_default();
+    let present = of(present);
+    let mut paths: Vec<&String> = recorded.keys().chain(present.keys()).collect();
+    paths.sort_by(|a, b| crate::base::natural::natural(a, b));
+    paths.dedup();
+    paths
+        .into_iter()
+        .map(|path| InputFile {
+            path: path.clone(),
+            recorded: recorded.get(path).cloned(),
+            present: present.get(path).cloned(),
+            made_by: makers.name(path),
+        })
+        .collect()
+}
+
+fn outputs(opened: &Opened, record: Option<&BatchRecord>) -> Result<Vec<OutputFile>, OpsError> {
+    let made = record.iter().flat_map(|record| &record.outputs);
+    made.map(|made| {
+        let there = opened
+            .context()
+            .digest(&FilePath::workspace(made.path.clone()))
+            .map_err(OpsError::World)?;
+        Ok(OutputFile {
+            name: made.name.clone(),
+            path: made.path.to_string(),
+            digest: made.digest,
+            size: made.size,
+            state: FileState::of(there, made.digest),
+        })
+    })
+    .collect()
+}
+
+impl FileState {
+    /// Of what lies there, where this was recorded.
+    pub fn of(there: Option<Digest>, recorded: Digest) -> Self {
+        match there {
+            None => Self::Deleted,
+            Some(there) if there == recorded => Self::AsMade,
+            Some(_) => Self::Altered,
+        }
+    }
+}
+
+/// That nothing of this name is known, with the names that are nearest to it.
+fn unknown(opened: &Opened, state: &State, what: &str) -> OpsError {
+    let mut names: Vec<String> = Vec::new();
+    for stage in &opened.pipeline.stages {
+        names.push(stage.name.clone());
+        if let Some(known) = state.stages.get(&stage.name) {
+            names.extend(
+                known
+                    .batches
+                    .keys()
+                    .map(|batch| batch_name(&stage.name, batch)),
+            );
+        }
+        let paths = lineage::reads(stage).into_iter().map(PathTemplate::shown);
+        names.extend(paths.filter(|path| !path.contains(['*', '{'])));
+    }
+    for stage in state.stages.values() {
+        names.extend(stage.outputs().map(|(_, made)| made.path.to_string()));
+    }
+    let mut near: Vec<(f64, String)> = names
+        .into_iter()
+        .map(|name| (strsim::jaro_winkler(what, &name), name))
+        .filter(|(score, _)| *score > 0.75)
+        .collect();
+    near.sort_by(|a, b| b.0.total_cmp(&a.0).then_with(|| a.1.cmp(&b.1)));
+    near.dedup();
+    let best = near.first().map_or(0.0, |(score, _)| *score);
+    near.retain(|(score, _)| *score > best - 0.1);
+    let near: Vec<String> = near
+        .into_iter()
+        .take(SUGGESTED)
+        .map(|(_, name)| format!("`{name}`"))
+        .collect();
+    let hint = if near.is_empty() {
+        "name a stage, a batch as STAGE/BATCH, or a file of the workspace".to_owned()
+    } else {
+        format!("did you mean {}?", near.join(" or "))
+    };
+    OpsError::Usage(format!("nothing is known of `{what}`: {hint}"))
+}

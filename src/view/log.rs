@@ -1,0 +1,90 @@
+//! `log` as text: a line for each record, then what programs printed.
+
+use super::table::{Side, table, time};
+use super::words::grouped;
+use crate::model::event::{Event, EventType, Record};
+use crate::ops::log::Log;
+
+/// What happened. Records that only keep the journal in order are left out.
+pub fn log(data: &Log) -> String {
+    let mut text = String::new();
+    if data.left_out > 0 {
+        text.push_str(&format!("… {} earlier records\n", grouped(data.left_out)));
+    }
+    let shown: Vec<&Record> = data
+        .records
+        .iter()
+        .filter(|record| is_shown(record))
+        .collect();
+    let rows: Vec<Vec<String>> = shown
+        .iter()
+        .map(|record| {
+            vec![
+                time(record.timestamp),
+                word(record.event_type).to_owned(),
+                record.agent_name.clone(),
+                record.summary.clone(),
+            ]
+        })
+        .collect();
+    let lines = table(&[Side::Left; 4], &rows);
+    let mut lines = lines.lines();
+    for record in shown {
+        text.push_str(lines.next().unwrap_or_default());
+        text.push('\n');
+        for detail in details(record) {
+            for line in detail.lines() {
+                text.push_str(&format!("    {line}\n"));
+            }
+        }
+    }
+    for printed in &data.printed {
+        let cut = match printed.cut {
+            0 => String::new(),
+            cut => format!(" (without the first {} bytes)", grouped(cut)),
+        };
+        text.push_str(&format!("\n{}{cut}:\n", printed.path));
+        text.push_str(&super::words::indented(&plain(&printed.text), 4));
+    }
+    if let Some(broken) = &data.broken {
+        text.push_str(&format!("\n{broken}\n"));
+    }
+    if text.is_empty() {
+        "nothing is recorded\n".to_owned()
+    } else {
+        text
+    }
+}
+
+fn is_shown(record: &Record) -> bool {
+    !matches!(
+        record.event,
+        Event::Barrier | Event::Sealed { .. } | Event::ChildStarted(_)
+    )
+}
+
+fn word(kind: EventType) -> &'static str {
+    match kind {
+        EventType::Invoke => "invoke",
+        EventType::Handoff => "handoff",
+        EventType::Review => "review",
+        EventType::Revision => "revision",
+        EventType::Complete => "complete",
+        EventType::Error => "error",
+    }
+}
+
+fn details(record: &Record) -> &[String] {
+    match &record.event {
+        Event::AttemptFailed { outcome, .. } | Event::BatchFailed { outcome, .. } => {
+            &outcome.details
+        }
+        _ => &[],
+    }
+}
+
+/// What a program printed, without what would move a terminal's cursor or colour it.
+fn plain(text: &str) -> String {
+    let is_shown = |c: &char| !c.is_control() || matches!(c, '\n' | '\t');
+    text.chars().filter(is_shown).collect()
+}

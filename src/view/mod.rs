@@ -1,0 +1,13 @@
+//! Data of `ops` as text for people and as JSON for programs. Nothing here reads or prints.
+
+pub mod log;
+pub mod notice;
+pub mod paint;
+pub mod plan;
+pub mod reason;
+pub mod report;
+pub mod status;
+pub mod table;
+pub mod verify;
+pub mod why;
+pub mod words;

@@ -1,0 +1,54 @@
+//! Colours and weights of text, or none: everything can be read without them.
+
+use anstyle::{AnsiColor, Style};
+use std::fmt::Display;
+
+/// Whether text is coloured.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Paint {
+    /// Whether it is.
+    pub on: bool,
+}
+
+impl Paint {
+    /// Text without colours.
+    pub const PLAIN: Paint = Paint { on: false };
+
+    fn with(self, style: Style, text: impl Display) -> String {
+        if self.on {
+            format!("{style}{text}{style:#}")
+        } else {
+            text.to_string()
+        }
+    }
+
+    /// What went well.
+    pub fn good(self, text: impl Display) -> String {
+        self.with(AnsiColor::Green.on_default(), text)
+    }
+
+    /// What went wrong.
+    pub fn bad(self, text: impl Display) -> String {
+        self.with(AnsiColor::Red.on_default().bold(), text)
+    }
+
+    /// What wants attention.
+    pub fn warn(self, text: impl Display) -> String {
+        self.with(AnsiColor::Yellow.on_default(), text)
+    }
+
+    /// What can be typed.
+    pub fn code(self, text: impl Display) -> String {
+        self.with(AnsiColor::Cyan.on_default(), text)
+    }
+
+    /// Names and headings.
+    pub fn strong(self, text: impl Display) -> String {
+        self.with(Style::new().bold(), text)
+    }
+
+    /// What is said beside.
+    pub fn dim(self, text: impl Display) -> String {
+        self.with(Style::new().dimmed(), text)
+    }
+}

@@ -1,0 +1,359 @@
+//! What a run would do, in words: stage by stage, with the reasons.
+
+use super::paint::Paint;
+use super::reason::{change, condition, reason};
+use super::words::{batches, count, grouped, shell_word, some_of};
+use crate::model::fingerprint::{Change, FactKind};
+use crate::model::reason::{Condition, Reason};
+use crate::ops::plan::{Plan, StagePlan};
+use std::collections::BTreeSet;
+
+/// How many batches or files are named.
+const NAMED: usize = 5;
+
+/// How many reasons of one kind are told apart.
+const APART: usize = 3;
+
+/// The plan. `milepost` is how the program is called for this project and workspace.
+pub fn text(paint: Paint, plan: &Plan, milepost: &str) -> String {
+    let place = paint.dim(format!("in {}", plan.workspace));
+    let mut lines = vec![format!("{} {place}", paint.strong(&plan.project))];
+    for warning in &plan.warnings {
+        lines.push(format!("{} {warning}", paint.warn("warning:")));
+    }
+    let stages: Vec<&StagePlan> = plan.stages.iter().filter(|stage| !stage.skipped).collect();
+    let width = stages
+        .iter()
+        .map(|stage| stage.stage.chars().count())
+        .max()
+        .unwrap_or(0);
+    lines.push(String::new());
+    for stage in &stages {
+        let name = paint.strong(format!("{:width$}", stage.stage));
+        lines.push(format!(
+            "{:>3} {name}  {}",
+            stage.number,
+            headline(paint, stage)
+        ));
+        let below = reasons(stage).into_iter().chain(ways_on(stage, milepost));
+        lines.extend(below.map(|line| format!("    {:width$}  {line}", "")));
+    }
+    lines.push(String::new());
+    lines.push(conclusion(paint, &stages, milepost));
+    lines.join("\n") + "\n"
+}
+
+fn total(stage: &StagePlan) -> u64 {
+    stage.reused
+        + stage.left
+        + (stage.will.len() + stage.may.len() + stage.judge.len() + stage.missing.len()) as u64
+        + stage
+            .altered
+            .iter()
+            .map(|file| &file.batch)
+            .collect::<BTreeSet<_>>()
+            .len() as u64
+}
+
+/// What becomes of a stage, in one line.
+fn headline(paint: Paint, stage: &StagePlan) -> String {
+    if let Some(problem) = &stage.problem {
+        return format!("{} {problem}", paint.bad("cannot run:"));
+    }
+    if let Some(why) = &stage.blocked {
+        return format!("{} {why}", paint.warn("blocked:"));
+    }
+    let all = total(stage);
+    let (will, may, judge) = (
+        stage.will.len() as u64,
+        stage.may.len() as u64,
+        stage.judge.len() as u64,
+    );
+    let mut parts = Vec::new();
+    if !stage.altered.is_empty() {
+        let files = count(stage.altered.len() as u64, "altered file", "altered files");
+        parts.push(paint.bad(format!("stops the run: {files}")));
+    }
+    if !stage.missing.is_empty() {
+        let text = if all == 1 {
+            "fails: its input is missing".to_owned()
+        } else {
+            format!(
+                "{} fail: their input is missing",
+                batches(stage.missing.len() as u64)
+            )
+        };
+        parts.push(paint.bad(text));
+    }
+    if will > 0 {
+        let text = match (all, will) {
+            (1, _) => "will run".to_owned(),
+            _ if all == will => format!("will run {}", batches(will)),
+            _ => format!("will run {} of {}", grouped(will), batches(all)),
+        };
+        parts.push(paint.warn(text));
+    }
+    if may > 0 {
+        let text = if all == 1 {
+            "may run".to_owned()
+        } else {
+            format!("may run {}", batches(may))
+        };
+        parts.push(paint.warn(text));
+    }
+    if judge > 0 {
+        parts.push(if all == 1 {
+            "is validated again".to_owned()
+        } else {
+            format!("validates {} again", batches(judge))
+        });
+    }
+    if stage.reused > 0 {
+        parts.push(if all == 1 {
+            paint.good("reused")
+        } else {
+            paint.good(format!("{} reused", grouped(stage.reused)))
+        });
+    }
+    if stage.left > 0 {
+        parts.push(format!("{} not asked for", grouped(stage.left)));
+    }
+    if !stage.retire.is_empty() {
+        parts.push(format!("{} retired", batches(stage.retire.len() as u64)));
+    }
+    if !stage.certain && parts.is_empty() {
+        return paint.warn("runs on what the stages before it make");
+    }
+    if parts.is_empty() {
+        parts.push("no batches".to_owned());
+    }
+    if !stage.certain {
+        parts.push("and others, by what the stages before it make".to_owned());
+    }
+    parts.join(", ")
+}
+
+/// The lines below a headline: why, and which batches.
+fn reasons(stage: &StagePlan) -> Vec<String> {
+    let mut groups = Groups::default();
+    for will in &stage.will {
+        for why in &will.reasons {
+            groups.add(&will.batch, class(why), reason(why));
+        }
+    }
+    for judge in &stage.judge {
+        for changed in &judge.changes {
+            let text = format!("validated again: {}", change(changed));
+            groups.add(&judge.batch, Class::Fact(changed.fact.kind), text);
+        }
+    }
+    let mut lines = groups.lines();
+    lines.extend(conditions(stage));
+    for missing in stage.missing.iter().take(NAMED) {
+        let batch = if missing.batch.is_empty() {
+            String::new()
+        } else {
+            format!("{}: ", missing.batch)
+        };
+        lines.push(format!("{batch}{}", missing.why));
+    }
+    if stage.missing.len() > NAMED {
+        lines.push(format!("and {} more", stage.missing.len() - NAMED));
+    }
+    for file in &stage.altered {
+        let what = match (&file.recorded, file.pinned) {
+            (None, _) => "nothing says who made it".to_owned(),
+            (Some(_), true) => "accepted as it is, and would have to be made again".to_owned(),
+            (Some(recorded), false) => {
+                format!("altered ({} → {})", recorded.short(), file.found.short())
+            }
+        };
+        lines.push(format!("{}: {what}", file.path));
+    }
+    if !stage.retire.is_empty() {
+        let names = some_of(stage.retire.iter().map(String::as_str), NAMED);
+        lines.push(format!("no longer made, outputs go to quarantine: {names}"));
+    }
+    lines
+}
+
+/// What must come true for batches that may run: by the stage that it depends on.
+fn conditions(stage: &StagePlan) -> Vec<String> {
+    let mut lines = Vec::new();
+    let all = || stage.may.iter().flat_map(|may| &may.conditions);
+    let mut stages: Vec<&str> = Vec::new();
+    for condition in all() {
+        if let Condition::OutputChanges { stage, .. } = condition
+            && !stages.contains(&stage.as_str())
+        {
+            stages.push(stage);
+        }
+    }
+    for from in stages {
+        let mut seen = BTreeSet::new();
+        let paths: Vec<&str> = all()
+            .filter_map(|condition| match condition {
+                Condition::OutputChanges { stage, path } if stage == from && seen.insert(path) => {
+                    Some(path.as_str())
+                }
+                _ => None,
+            })
+            .collect();
+        lines.push(format!("if {from} changes {}", some_of(paths, 2)));
+    }
+    if all().any(|condition| matches!(condition, Condition::NotValid)) {
+        lines.push(format!("if {}", condition(&Condition::NotValid)));
+    }
+    lines
+}
+
+fn ways_on(stage: &StagePlan, milepost: &str) -> Vec<String> {
+    if stage.altered.is_empty() {
+        return Vec::new();
+    }
+    let name = shell_word(&stage.stage);
+    vec![
+        format!("keep what is there: {milepost} accept {name} --why TEXT"),
+        format!("make it again:      {milepost} run --force {name}"),
+    ]
+}
+
+fn conclusion(paint: Paint, stages: &[&StagePlan], milepost: &str) -> String {
+    let sum = |of: &dyn Fn(&StagePlan) -> usize| {
+        stages.iter().map(|stage| of(stage)).sum::<usize>() as u64
+    };
+    let (will, may) = (
+        sum(&|stage| stage.will.len()),
+        sum(&|stage| stage.may.len()),
+    );
+    let judge = sum(&|stage| stage.judge.len());
+    let uncertain = stages.iter().any(|stage| !stage.certain);
+    let retire = sum(&|stage| stage.retire.len());
+    let wrong = sum(&|stage| {
+        usize::from(stage.problem.is_some()) + stage.altered.len() + stage.missing.len()
+    });
+    let blocked = stages.iter().any(|stage| stage.blocked.is_some());
+    if will + may + judge + retire + wrong == 0 && !uncertain && !blocked {
+        if stages.iter().any(|stage| stage.left > 0) {
+            return format!(
+                "{} nothing of what was asked for",
+                paint.good("nothing to do:")
+            );
+        }
+        let why = match stages {
+            [one] => format!(
+                "{} is complete and nothing it depends on has changed",
+                one.stage
+            ),
+            all => format!(
+                "{} stages are complete and nothing they depend on has changed",
+                all.len()
+            ),
+        };
+        return format!("{} {why}", paint.good("nothing to do:"));
+    }
+    let mut parts = Vec::new();
+    if will > 0 || (may == 0 && judge == 0) {
+        parts.push(format!("{} will run", batches(will)));
+    }
+    if may > 0 {
+        parts.push(format!("{} may", grouped(may)));
+    } else if uncertain && will > 0 {
+        parts.push("later stages by what they make".to_owned());
+    }
+    if judge > 0 {
+        parts.push(format!("{} validated again", batches(judge)));
+    }
+    format!(
+        "{}; to do it: {}",
+        parts.join(", "),
+        paint.code(format!("{milepost} run"))
+    )
+}
+
+/// What reasons have in common that are told together when there are many.
+#[derive(Debug, PartialEq, Eq)]
+enum Class {
+    Own(&'static str),
+    Fact(FactKind),
+}
+
+fn class(reason: &Reason) -> Class {
+    match reason {
+        Reason::NeverMade => Class::Own("never made"),
+        Reason::Changed(Change { fact, .. }) => Class::Fact(fact.kind),
+        Reason::Deleted { .. } => Class::Own("deleted"),
+        Reason::Altered { .. } => Class::Own("altered"),
+        Reason::Failed { .. } => Class::Own("failed"),
+        Reason::NotValid { .. } => Class::Own("not valid"),
+        Reason::Stale { .. } => Class::Own("stale"),
+        Reason::Forced => Class::Own("forced"),
+    }
+}
+
+/// Reasons with the batches that have them, in the order in which they were met.
+#[derive(Default)]
+struct Groups(Vec<Group>);
+
+struct Group {
+    class: Class,
+    texts: Vec<(String, Vec<String>)>,
+}
+
+impl Groups {
+    fn add(&mut self, batch: &str, class: Class, text: String) {
+        let at = self
+            .0
+            .iter()
+            .position(|group| group.class == class)
+            .unwrap_or_else(|| {
+                self.0.push(Group {
+                    class,
+                    texts: Vec::new(),
+                });
+                self.0.len() - 1
+            });
+        let texts = &mut self.0[at].texts;
+        match texts.iter_mut().find(|(known, _)| *known == text) {
+            Some((_, batches)) => batches.push(batch.to_owned()),
+            None => texts.push((text, vec![batch.to_owned()])),
+        }
+    }
+
+    fn lines(&self) -> Vec<String> {
+        let mut lines = Vec::new();
+        for group in &self.0 {
+            let shown = if group.texts.len() > APART + 1 {
+                APART
+            } else {
+                group.texts.len()
+            };
+            for (text, batches) in &group.texts[..shown] {
+                lines.push(format!("{text}{}", named(batches.iter())));
+            }
+            let rest = &group.texts[shown..];
+            if !rest.is_empty() {
+                let batches: BTreeSet<&String> =
+                    rest.iter().flat_map(|(_, batches)| batches).collect();
+                lines.push(format!(
+                    "and {} more of the kind, in {}",
+                    grouped(rest.len() as u64),
+                    super::words::batches(batches.len() as u64)
+                ));
+            }
+        }
+        lines
+    }
+}
+
+fn named<'a>(batches: impl Iterator<Item = &'a String>) -> String {
+    let names: Vec<&str> = batches
+        .map(String::as_str)
+        .filter(|name| !name.is_empty())
+        .collect();
+    if names.is_empty() {
+        String::new()
+    } else {
+        format!(": {}", some_of(names, NAMED))
+    }
+}

@@ -1,0 +1,68 @@
+//! Why a batch runs, in words.
+
+use crate::model::fingerprint::{Change, FactKind};
+use crate::model::reason::{Condition, Reason};
+
+/// A reason in one line, without a full stop.
+pub fn reason(reason: &Reason) -> String {
+    match reason {
+        Reason::NeverMade => "never made".to_owned(),
+        Reason::Changed(changed) => change(changed),
+        Reason::Deleted { path } => format!("output {path} was deleted"),
+        Reason::Altered { path } => format!("output {path} was altered, and is made again"),
+        Reason::Failed { outcome } => format!("failed when last tried: {outcome}"),
+        Reason::NotValid { outcome } => format!("no longer valid: {outcome}"),
+        Reason::Stale { input } => format!("input {input} changed while the batch ran"),
+        Reason::Forced => "asked for with --force".to_owned(),
+    }
+}
+
+/// A change in one line.
+pub fn change(change: &Change) -> String {
+    let what = match change.fact.kind {
+        FactKind::Step => format!("declaration of {}", change.fact.name),
+        FactKind::Item => format!("value of {}", change.fact.name),
+        FactKind::Check => format!("check {}", change.fact.name),
+        FactKind::Conserve => "conservation".to_owned(),
+        FactKind::Version => format!("version of step {}", change.fact.name),
+        kind => format!("{} {}", kind.word(), change.fact.name),
+    };
+    let what = what.trim_end();
+    match (&change.old, &change.new) {
+        (None, Some(_)) => format!("{what} is new"),
+        (Some(_), None) => format!("{what} is gone"),
+        (Some(old), Some(new)) if new == "absent" => format!("{what} is gone (was {})", short(old)),
+        (Some(old), Some(new)) if old == "absent" => format!("{what} is there ({})", short(new)),
+        (Some(old), Some(new)) if is_digest(old) || is_digest(new) => {
+            format!("{what} changed ({} → {})", short(old), short(new))
+        }
+        (Some(old), Some(new)) => format!("{what} {} → {}", short(old), short(new)),
+        (None, None) => format!("{what} changed"),
+    }
+}
+
+/// What must come true, in one line.
+pub fn condition(condition: &Condition) -> String {
+    match condition {
+        Condition::OutputChanges { stage, path } => format!("{stage} makes another {path}"),
+        Condition::NotValid => "the outputs are no longer valid".to_owned(),
+    }
+}
+
+fn is_digest(text: &str) -> bool {
+    let hex = text.strip_prefix("sha256:").unwrap_or(text);
+    hex.len() >= 16 && hex.bytes().all(|byte| byte.is_ascii_hexdigit())
+}
+
+/// The first digits of a digest; other values whole, unless they are long.
+fn short(text: &str) -> String {
+    let hex = text.strip_prefix("sha256:").unwrap_or(text);
+    if is_digest(text) {
+        return format!("{}…", &hex[..8]);
+    }
+    if text.chars().count() > 60 {
+        let start: String = text.chars().take(57).collect();
+        return format!("{start}…");
+    }
+    text.to_owned()
+}

@@ -1,0 +1,349 @@
+//! How a run ended: a summary with what to do next, and the same as JSON.
+
+use super::notice::status;
+use super::paint::Paint;
+use super::words::{batches, count, grouped, place, seconds, shell_word, some_of};
+use crate::ops::run::{Report, StageReport, StageStatus, exit_code};
+use serde_json::{Value, json};
+
+/// The summary. `milepost` is how the program is called for this project and workspace.
+pub fn summary(paint: Paint, report: &Report, milepost: &str) -> String {
+    let mut lines = Vec::new();
+    if let Some(why) = nothing_to_do(report) {
+        lines.push(format!("{} {why}", paint.good("nothing to do:")));
+    } else {
+        lines.extend(table(paint, report));
+        let word = overall(report);
+        let word = match exit_code(report) {
+            0 => paint.good(word),
+            3 | 130 => paint.warn(word),
+            _ => paint.bad(word),
+        };
+        lines.push(String::new());
+        lines.push(format!("{word} in {}", seconds(report.seconds)));
+    }
+    lines.extend(outputs(paint, report));
+    let next = next(report, milepost);
+    let width = next
+        .iter()
+        .map(|(command, _)| command.chars().count())
+        .max()
+        .unwrap_or(0);
+    for (at, (command, what)) in next.iter().enumerate() {
+        let label = if at == 0 { "next" } else { "" };
+        let blanks = " ".repeat(width - command.chars().count());
+        lines.push(format!("{label:6}{}{blanks}  {what}", paint.code(command)));
+    }
+    lines.join("\n") + "\n"
+}
+
+/// A line for each stage, and for each file that was altered.
+fn table(paint: Paint, report: &Report) -> Vec<String> {
+    let stages = &report.stages;
+    let name_width = stages
+        .iter()
+        .map(|stage| stage.stage.chars().count())
+        .max()
+        .unwrap_or(0);
+    let whats: Vec<String> = stages.iter().map(what).collect();
+    let timed = |stage: &StageReport| stage.ran > 0 || !stage.failed.is_empty();
+    let widths = stages.iter().zip(&whats).filter(|(stage, _)| timed(stage));
+    let what_width = widths
+        .map(|(_, what)| what.chars().count())
+        .max()
+        .unwrap_or(0);
+    let mut lines = Vec::new();
+    for (stage, what) in stages.iter().zip(&whats) {
+        let word = status(paint, stage.status);
+        let blanks = " ".repeat(8_usize.saturating_sub(word_of(stage.status).len()));
+        let name = paint.strong(format!("{:name_width$}", stage.stage));
+        let took = if timed(stage) {
+            seconds(stage.seconds)
+        } else {
+            String::new()
+        };
+        let line = format!("{name}  {word}{blanks}  {what:what_width$}  {took:>9}");
+        lines.push(line.trim_end().to_owned());
+        for (_, file) in &stage.altered {
+            let was = match (file.recorded, file.pinned) {
+                (None, _) => "nothing says who made it",
+                (Some(_), true) => "accepted as it is, and would have to be made again",
+                (Some(_), false) => "altered since it was made",
+            };
+            lines.push(format!(
+                "{:name_width$}  {}  {}",
+                "",
+                file.path,
+                paint.dim(was)
+            ));
+        }
+    }
+    lines
+}
+
+/// The run in one word.
+pub fn overall(report: &Report) -> &'static str {
+    let any = |status| report.stages.iter().any(|stage| stage.status == status);
+    if report.interrupted {
+        return "interrupted";
+    }
+    match exit_code(report) {
+        0 => "complete",
+        5 => "altered",
+        1 if any(StageStatus::Failed) => "failed",
+        1 => "the verdict is no",
+        _ if any(StageStatus::Partial) => "partial",
+        _ => "held",
+    }
+}
+
+/// Why a run had nothing to do, if it had not.
+fn nothing_to_do(report: &Report) -> Option<String> {
+    let idle = |stage: &StageReport| {
+        stage.ran == 0
+            && stage.judged == 0
+            && stage.retired == 0
+            && stage.failed.is_empty()
+            && stage.altered.is_empty()
+    };
+    if report.interrupted || !report.stages.iter().all(idle) {
+        return None;
+    }
+    if report.stages.is_empty() {
+        return Some("no stage was asked for".to_owned());
+    }
+    let whole = |stage: &StageReport| stage.status == StageStatus::Complete && stage.left == 0;
+    if !report.stages.iter().all(whole) || exit_code(report) != 0 {
+        return None;
+    }
+    Some(match report.stages.as_slice() {
+        [one] => format!(
+            "{} is complete and nothing it depends on has changed",
+            one.stage
+        ),
+        all => format!(
+            "{} stages are complete and nothing they depend on has changed",
+            all.len()
+        ),
+    })
+}
+
+/// What became of a stage's batches.
+fn what(stage: &StageReport) -> String {
+    if let Some(why) = &stage.why {
+        return why.clone();
+    }
+    let mut parts = Vec::new();
+    if stage.batches == 1 {
+        let word = match (stage.ran, stage.reused, stage.failed.len()) {
+            (0, 0, 0) => "did not run",
+            (0, 0, _) => "failed",
+            (0, _, _) => "reused",
+            _ => "ran",
+        };
+        parts.push(word.to_owned());
+    } else if stage.batches > 0 {
+        let some = [
+            (stage.ran, "ran"),
+            (stage.reused, "reused"),
+            (stage.failed.len() as u64, "failed"),
+            (stage.left, "left"),
+        ];
+        let some: Vec<String> = some
+            .into_iter()
+            .filter(|(number, _)| *number > 0)
+            .map(|(number, word)| {
+                if number == stage.batches {
+                    format!("{} {word}", batches(number))
+                } else {
+                    format!("{} {word}", grouped(number))
+                }
+            })
+            .collect();
+        parts.extend(some);
+    } else if stage.altered.is_empty() && stage.status == StageStatus::Complete {
+        parts.push("no batches".to_owned());
+    }
+    if stage.judged > 0 {
+        parts.push(format!("{} validated again", grouped(stage.judged)));
+    }
+    if stage.retired > 0 {
+        parts.push(format!("{} retired", batches(stage.retired)));
+    }
+    if !stage.altered.is_empty() {
+        parts.push(count(
+            stage.altered.len() as u64,
+            "file was altered",
+            "files were altered",
+        ));
+    }
+    if let Some(elements) = stage.elements {
+        parts.push(count(elements, "element", "elements"));
+    }
+    if stage.verdict == Some(false) {
+        parts.push("its verdict is no".to_owned());
+    }
+    parts.join(", ")
+}
+
+/// Where the reports are.
+fn outputs(paint: Paint, report: &Report) -> Vec<String> {
+    let done =
+        |stage: &&StageReport| matches!(stage.status, StageStatus::Complete | StageStatus::Partial);
+    let outputs = report
+        .stages
+        .iter()
+        .filter(done)
+        .flat_map(|stage| &stage.outputs);
+    let label = |at: usize| paint.dim(if at == 0 { "made  " } else { "      " });
+    let lines = outputs.enumerate();
+    lines
+        .map(|(at, output)| format!("{}{}/{output}", label(at), report.workspace))
+        .collect()
+}
+
+/// What can be done next: commands with what each does.
+fn next(report: &Report, milepost: &str) -> Vec<(String, String)> {
+    let mut next = Vec::new();
+    if let Some(stage) = report
+        .stages
+        .iter()
+        .find(|stage| stage.status == StageStatus::Altered)
+    {
+        return after_altered(stage, &report.workspace, milepost);
+    }
+    let failed =
+        |stage: &&StageReport| matches!(stage.status, StageStatus::Failed | StageStatus::Partial);
+    let failures: Vec<&StageReport> = report.stages.iter().filter(failed).collect();
+    for stage in &failures {
+        if let Some((batch, _)) = stage.failed.first() {
+            let target = shell_word(&place(&stage.stage, batch));
+            next.push((
+                format!("{milepost} log {target}"),
+                "what happened there".to_owned(),
+            ));
+        }
+    }
+    let is = |status| {
+        report
+            .stages
+            .iter()
+            .find(move |stage| stage.status == status)
+    };
+    let rest =
+        report.stages.iter().any(|stage| stage.left > 0) || is(StageStatus::Blocked).is_some();
+    let mut command =
+        |arguments: &str, what: String| next.push((format!("{milepost} {arguments}"), what));
+    if report.interrupted {
+        command("run", "go on from here".to_owned());
+    } else if failures.iter().any(|stage| !stage.failed.is_empty()) {
+        if rest {
+            command("run", "try again, and go on with the rest".to_owned());
+        } else {
+            command("run --failed", "try again what failed".to_owned());
+        }
+        if failures.iter().any(|stage| stage.left > 0) {
+            command("run -k", "the same, and go on after what fails".to_owned());
+        }
+    } else if let Some(stage) = is(StageStatus::Held) {
+        let target = if report.stages.len() == 1 {
+            format!("run {}", shell_word(&stage.stage))
+        } else {
+            "run".to_owned()
+        };
+        command(
+            &target,
+            format!("run the rest: {} of {}", batches(stage.left), stage.stage),
+        );
+    } else if let Some(stage) = is(StageStatus::Blocked) {
+        let target = shell_word(&stage.stage);
+        command(
+            &format!("run --until {target}"),
+            "run it with the stages before it".to_owned(),
+        );
+    }
+    next
+}
+
+fn after_altered(stage: &StageReport, workspace: &str, milepost: &str) -> Vec<(String, String)> {
+    let name = shell_word(&stage.stage);
+    let checkpoint = stage.altered.iter().find(|(batch, file)| {
+        batch.is_empty() && file.path.as_str() == format!("stage_{}_complete.json", stage.number)
+    });
+    if let (Some((_, file)), 1) = (checkpoint, stage.altered.len()) {
+        let path = shell_word(&format!("{workspace}/{}", file.path));
+        return vec![(
+            format!("rm {path}"),
+            "the next run writes the checkpoint anew".to_owned(),
+        )];
+    }
+    let what = some_of(stage.altered.iter().map(|(_, file)| file.path.as_str()), 1);
+    vec![
+        (
+            format!("{milepost} accept {name} --why TEXT"),
+            format!("keep what is there: {what}"),
+        ),
+        (
+            format!("{milepost} run --force {name}"),
+            "make it again; what is there goes to quarantine".to_owned(),
+        ),
+    ]
+}
+
+fn word_of(status: StageStatus) -> &'static str {
+    match status {
+        StageStatus::Complete => "complete",
+        StageStatus::Partial => "partial",
+        StageStatus::Held => "held",
+        StageStatus::Blocked => "blocked",
+        StageStatus::Failed => "failed",
+        StageStatus::Altered => "altered",
+    }
+}
+
+/// The report as JSON.
+pub fn json(report: &Report) -> Value {
+    let stages: Vec<Value> = report.stages.iter().map(stage_json).collect();
+    json!({
+        "status": overall(report),
+        "exit_code": exit_code(report),
+        "run_id": report.run_id,
+        "workspace": report.workspace,
+        "interrupted": report.interrupted,
+        "seconds": report.seconds,
+        "stages": stages,
+    })
+}
+
+fn stage_json(stage: &StageReport) -> Value {
+    let failed: Vec<Value> = stage
+        .failed
+        .iter()
+        .map(|(batch, outcome)| json!({ "batch": batch, "outcome": outcome }))
+        .collect();
+    let altered: Vec<Value> = stage
+        .altered
+        .iter()
+        .map(|(batch, file)| {
+            json!({ "batch": batch, "path": file.path, "recorded": file.recorded, "found": file.found, "pinned": file.pinned })
+        })
+        .collect();
+    json!({
+        "stage": stage.stage,
+        "number": stage.number,
+        "status": stage.status,
+        "why": stage.why,
+        "batches": stage.batches,
+        "ran": stage.ran,
+        "reused": stage.reused,
+        "validated_again": stage.judged,
+        "retired": stage.retired,
+        "left": stage.left,
+        "failed": failed,
+        "altered": altered,
+        "verdict": stage.verdict,
+        "elements": stage.elements,
+        "outputs": stage.outputs,
+        "seconds": stage.seconds,
+    })
+}

@@ -1,0 +1,149 @@
+//! `status` as text: a line for each stage, and below what a run would do.
+
+use super::table::{Side, table, time};
+use super::words::{batches, grouped, place, some_of};
+use crate::ops::status::{Due, StageLine, Status, Word};
+
+/// Failed batches that are shown of a stage.
+const SHOWN: usize = 5;
+
+/// How far a workspace is.
+pub fn status(data: &Status) -> String {
+    let mut text = format!("{} in {}\n", data.project, data.workspace);
+    match (&data.runner, &data.last_run) {
+        (Some(runner), _) => {
+            text.push_str(&format!(
+                "`{}` is at work since {} (run {}, process {} on {})\n",
+                runner.command,
+                time(runner.since),
+                runner.run_id,
+                runner.pid,
+                runner.host
+            ));
+        }
+        (None, Some(run)) => {
+            text.push_str(&format!(
+                "nobody is at work; the last run ended {}: {} (run {})\n",
+                time(run.when),
+                run.status,
+                run.run_id
+            ));
+        }
+        (None, None) => text.push_str("nothing was run here yet\n"),
+    }
+    text.push('\n');
+    let rows: Vec<Vec<String>> = data.stages.iter().map(row).collect();
+    let sides = [
+        Side::Right,
+        Side::Left,
+        Side::Left,
+        Side::Right,
+        Side::Right,
+        Side::Left,
+        Side::Left,
+    ];
+    text.push_str(&table(&sides, &rows));
+    for stage in &data.stages {
+        text.push_str(&notes(stage));
+    }
+    let is_due = data.stages.iter().any(|stage| stage.due.is_some());
+    if data.runner.is_none() && !is_due {
+        text.push_str("\nEverything is up to date: a run does nothing.\n");
+    }
+    text
+}
+
+fn row(stage: &StageLine) -> Vec<String> {
+    let total = stage.batches.map_or_else(|| "?".to_owned(), grouped);
+    let batches = format!("{} of {total}", grouped(stage.done));
+    let elements = stage
+        .elements
+        .map(|elements| format!("{} elements", grouped(elements)));
+    vec![
+        stage.number.to_string(),
+        stage.stage.clone(),
+        word(stage),
+        batches,
+        elements.unwrap_or_default(),
+        stage.when.map(time).unwrap_or_default(),
+        stage.checkpoint.clone().unwrap_or_default(),
+    ]
+}
+
+fn word(stage: &StageLine) -> String {
+    let word = stage.status.word();
+    match (&stage.due, stage.status) {
+        (Some(due), Word::Complete | Word::Partial) if due.will + due.judge + due.retire > 0 => {
+            format!("{word}, outdated")
+        }
+        (Some(due), Word::Complete | Word::Partial) if due.may > 0 => {
+            format!("{word}, perhaps outdated")
+        }
+        _ => word.to_owned(),
+    }
+}
+
+fn notes(stage: &StageLine) -> String {
+    let mut text = String::new();
+    let name = &stage.stage;
+    if !stage.running.is_empty() {
+        let some = some_of(stage.running.iter().map(String::as_str), SHOWN);
+        text.push_str(&format!("  {name}: running {some}\n"));
+    }
+    for failed in stage.failed.iter().take(SHOWN) {
+        text.push_str(&format!(
+            "  {} failed: {}\n",
+            place(name, &failed.batch),
+            failed.outcome
+        ));
+    }
+    if stage.failed.len() > SHOWN {
+        let more = stage.failed.len() - SHOWN;
+        text.push_str(&format!(
+            "  {name}: {more} more failed (`milepost log {name} --errors`)\n"
+        ));
+    }
+    if stage.verdict == Some(false) {
+        text.push_str(&format!("  {name}: its verdict is no\n"));
+    }
+    if let Some(due) = &stage.due {
+        text.push_str(&due_text(name, due));
+    }
+    if text.is_empty() {
+        text
+    } else {
+        format!("\n{text}")
+    }
+}
+
+fn due_text(name: &str, due: &Due) -> String {
+    let mut parts = Vec::new();
+    for (count, what) in [
+        (due.will, "will run"),
+        (due.may, "may run"),
+        (due.judge, "will be validated again"),
+        (due.retire, "will be retired"),
+    ] {
+        if count > 0 {
+            parts.push(format!("{} {what}", batches(count)));
+        }
+    }
+    let mut text = String::new();
+    if !parts.is_empty() {
+        text.push_str(&format!(
+            "  {name}: {} (`milepost why {name}`)\n",
+            parts.join(", ")
+        ));
+    }
+    if !due.altered.is_empty() {
+        let files = some_of(due.altered.iter().map(String::as_str), SHOWN);
+        text.push_str(&format!(
+            "  {name}: altered by somebody: {files}\n    keep them: `milepost accept {name} --why \"...\"`; \
+             make them again: `milepost run --force {name}`\n"
+        ));
+    }
+    if let Some(problem) = &due.problem {
+        text.push_str(&format!("  {name}: {problem}\n"));
+    }
+    text
+}

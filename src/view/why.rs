@@ -1,0 +1,285 @@
+//! `why` as text: the decision first, then what it rests on.
+
+use super::reason::{change, condition, reason};
+use super::table::{Side, table, time};
+use super::words::{batches, grouped, place, seconds, some_of};
+use crate::ops::origin::{FileWhy, Origin};
+use crate::ops::why::{BatchWhy, FileState, InputFile, MadeBy, StageWhy, Verdict, Why};
+
+/// Batches of a stage that are listed.
+const LISTED: usize = 20;
+
+/// Inputs of a batch that are listed.
+const INPUTS: usize = 20;
+
+/// Why something is as it is.
+pub fn why(data: &Why) -> String {
+    match data {
+        Why::Stage(stage) => of_stage(stage),
+        Why::Batch(batch) => of_batch(batch),
+        Why::File(file) => of_file(file),
+    }
+}
+
+fn of_stage(why: &StageWhy) -> String {
+    let mut text = format!("stage {} {}", why.number, why.stage);
+    if let Some(description) = &why.description {
+        text.push_str(&format!(": {description}"));
+    }
+    text.push('\n');
+    if let Some(problem) = &why.problem {
+        text.push_str(&format!("nothing can be told of its batches: {problem}\n"));
+        return text;
+    }
+    text.push_str(&format!(
+        "{}, {} reused\n",
+        batches(why.batches),
+        grouped(why.reused)
+    ));
+    for batch in why.others.iter().take(LISTED) {
+        text.push_str(&format!(
+            "\n{}: {}\n",
+            place(&why.stage, &batch.batch),
+            verdict(&batch.verdict)
+        ));
+        text.push_str(&lines(&batch.verdict));
+    }
+    if why.others.len() > LISTED {
+        let more = (why.others.len() - LISTED) as u64;
+        text.push_str(&format!(
+            "\nand {} more (`--json` has all)\n",
+            batches(more)
+        ));
+    }
+    if !why.gone.is_empty() {
+        let some = some_of(why.gone.iter().map(String::as_str), 5);
+        text.push_str(&format!(
+            "\nno longer made, its outputs go to quarantine: {some}\n"
+        ));
+    }
+    text
+}
+
+fn verdict(verdict: &Verdict) -> &'static str {
+    match verdict {
+        Verdict::Will { .. } => "will run",
+        Verdict::Reused => {
+            "is reused: nothing that it was made from has changed, and its outputs are as they were made"
+        }
+        Verdict::Judge { .. } => "is validated again, without a run",
+        Verdict::May { .. } => "may run",
+        Verdict::Altered { .. } => "stops the run: somebody altered what was made",
+        Verdict::Impossible { .. } => "cannot run",
+    }
+}
+
+/// The reasons, a line each.
+fn lines(verdict: &Verdict) -> String {
+    let list: Vec<String> = match verdict {
+        Verdict::Will { reasons } => reasons.iter().map(reason).collect(),
+        Verdict::Reused => Vec::new(),
+        Verdict::Judge { changes } => changes.iter().map(change).collect(),
+        Verdict::May { conditions } => {
+            let conditions = conditions.iter().map(condition);
+            conditions
+                .map(|condition| format!("if {condition}"))
+                .collect()
+        }
+        Verdict::Altered { files } => files
+            .iter()
+            .map(|file| match (&file.recorded, file.pinned) {
+                (_, true) => format!("{} is pinned, and would have to be made again", file.path),
+                (Some(recorded), _) => format!(
+                    "{} was made as {}…, and is {}…",
+                    file.path,
+                    recorded.short(),
+                    file.found.short()
+                ),
+                (None, _) => format!("{} is there, and nothing says who made it", file.path),
+            })
+            .collect(),
+        Verdict::Impossible { why } => vec![why.clone()],
+    };
+    list.iter().map(|line| format!("  {line}\n")).collect()
+}
+
+fn of_batch(why: &BatchWhy) -> String {
+    let mut text = format!(
+        "{} {}\n{}",
+        place(&why.stage, &why.batch),
+        verdict(&why.verdict),
+        lines(&why.verdict)
+    );
+    match &why.made {
+        Some(made) => text.push_str(&made_by(made)),
+        None => text.push_str("\nnothing is recorded as made\n"),
+    }
+    text.push_str("\ninputs\n");
+    let rows: Vec<Vec<String>> = why.inputs.iter().take(INPUTS).map(input).collect();
+    text.push_str(&indented_table(&[Side::Left; 3], &rows));
+    if why.inputs.len() > INPUTS {
+        let more = (why.inputs.len() - INPUTS) as u64;
+        text.push_str(&format!("  and {} more\n", grouped(more)));
+    }
+    if !why.outputs.is_empty() {
+        text.push_str("\noutputs\n");
+        let rows: Vec<Vec<String>> = why
+            .outputs
+            .iter()
+            .map(|file| {
+                vec![
+                    file.path.clone(),
+                    format!("{}…", file.digest.short()),
+                    format!("{} bytes", grouped(file.size)),
+                    state(file.state).to_owned(),
+                ]
+            })
+            .collect();
+        let sides = [Side::Left, Side::Left, Side::Right, Side::Left];
+        text.push_str(&indented_table(&sides, &rows));
+    }
+    for (title, facts) in [("made from", &why.made_from), ("judged by", &why.judged_by)] {
+        if facts.is_empty() {
+            continue;
+        }
+        text.push_str(&format!("\n{title}\n"));
+        let rows: Vec<Vec<String>> = facts
+            .iter()
+            .map(|(fact, value)| vec![fact.clone(), short(value)])
+            .collect();
+        text.push_str(&indented_table(&[Side::Left; 2], &rows));
+    }
+    text
+}
+
+fn made_by(made: &MadeBy) -> String {
+    let when = made
+        .when
+        .map_or_else(String::new, |when| format!("{} ", time(when)));
+    let tries = match made.attempts {
+        1 => "at the first try".to_owned(),
+        tries => format!("at try {tries}"),
+    };
+    let mut text = format!(
+        "\nmade {when}by run {}, {tries}, in {}",
+        made.run,
+        seconds(made.seconds)
+    );
+    if let Some(elements) = made.elements {
+        text.push_str(&format!(": {} elements", grouped(elements)));
+    }
+    text.push('\n');
+    if let Some(summary) = &made.summary {
+        text.push_str(&format!("  {summary}\n"));
+    }
+    if let Some(outcome) = &made.placeholder {
+        text.push_str(&format!(
+            "  a placeholder stands for it, because it failed: {outcome}\n"
+        ));
+    }
+    if let Some(pin) = &made.pin {
+        text.push_str(&format!("  pinned by {}: {}\n", pin.who, pin.why));
+    }
+    text
+}
+
+fn input(input: &InputFile) -> Vec<String> {
+    let digest = match (&input.recorded, &input.present) {
+        (Some(recorded), Some(present)) if recorded != present => {
+            format!("{} → {}", short(recorded), short(present))
+        }
+        (Some(same), _) | (None, Some(same)) => short(same),
+        (None, None) => String::new(),
+    };
+    let by = input.made_by.as_ref();
+    vec![
+        input.path.clone(),
+        digest,
+        by.map_or_else(String::new, |by| format!("made by {by}")),
+    ]
+}
+
+fn state(state: FileState) -> &'static str {
+    match state {
+        FileState::AsMade => "as made",
+        FileState::Altered => "altered",
+        FileState::Deleted => "deleted",
+    }
+}
+
+fn of_file(why: &FileWhy) -> String {
+    let mut text = match &why.digest {
+        Some(digest) => format!("{}  {}…\n", why.path, digest.short()),
+        None => format!("{} is not there\n", why.path),
+    };
+    if let Some(made) = &why.made {
+        let when = made
+            .when
+            .map_or_else(String::new, |when| format!(" {}", time(when)));
+        text.push_str(&format!(
+            "output `{}` of {}, made{when} by run {}: {}\n",
+            made.output,
+            place(&made.stage, &made.batch),
+            made.run,
+            match made.state {
+                FileState::AsMade => "its bytes are as they were made".to_owned(),
+                FileState::Altered => format!(
+                    "its bytes were {}…, and were altered since",
+                    made.digest.short()
+                ),
+                FileState::Deleted => "it was deleted since".to_owned(),
+            }
+        ));
+        text.push_str("\nmade from\n");
+        tree(&mut text, &why.from, why.more, 1);
+    } else if why.digest.is_some() {
+        text.push_str("no stage made it\n");
+    }
+    if !why.read_by.is_empty() {
+        text.push_str("\nread by\n");
+        for reader in why.read_by.iter().take(LISTED) {
+            text.push_str(&format!("  {reader}\n"));
+        }
+        let more = why.read_by.len().saturating_sub(LISTED) as u64 + why.more_readers;
+        if more > 0 {
+            text.push_str(&format!("  and {} more\n", grouped(more)));
+        }
+    } else if !why.declared.is_empty() {
+        text.push_str(&format!(
+            "declared as input of {}\n",
+            why.declared.join(", ")
+        ));
+    }
+    text
+}
+
+fn tree(text: &mut String, from: &[Origin], more: u64, depth: usize) {
+    let margin = "  ".repeat(depth);
+    for origin in from {
+        let by = origin
+            .made_by
+            .as_ref()
+            .map_or_else(String::new, |by| format!("  made by {by}"));
+        text.push_str(&format!(
+            "{margin}{}  {}{by}\n",
+            origin.path,
+            short(&origin.digest)
+        ));
+        tree(text, &origin.from, origin.more, depth + 1);
+    }
+    if more > 0 {
+        text.push_str(&format!("{margin}and {} more\n", grouped(more)));
+    }
+}
+
+/// A digest by its first digits; other values whole, on one line.
+fn short(value: &str) -> String {
+    match value.strip_prefix("sha256:") {
+        Some(hex) if hex.len() > 12 => format!("{}…", &hex[..12]),
+        _ => value.replace('\n', " "),
+    }
+}
+
+fn indented_table(sides: &[Side], rows: &[Vec<String>]) -> String {
+    super::words::indented(&table(sides, rows), 2)
+}

@@ -1,0 +1,116 @@
+//! Numbers, durations and lists in words.
+
+use crate::base::duration::show_duration;
+use std::time::Duration;
+
+/// `1 batch`, `7 batches`.
+pub fn count(number: u64, one: &str, many: &str) -> String {
+    format!(
+        "{} {}",
+        grouped(number),
+        if number == 1 { one } else { many }
+    )
+}
+
+/// `1 batch`, `7 batches`.
+pub fn batches(number: u64) -> String {
+    count(number, "batch", "batches")
+}
+
+/// A number with its thousands apart: `1,000,000`.
+pub fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::with_capacity(digits.len() + digits.len() / 3);
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// Seconds for people.
+pub fn seconds(seconds: f64) -> String {
+    show_duration(Duration::try_from_secs_f64(seconds).unwrap_or_default())
+}
+
+/// The first `most` names, and how many there are beside: `a, b and 12 more`.
+pub fn some_of<'a>(names: impl IntoIterator<Item = &'a str>, most: usize) -> String {
+    let names: Vec<&str> = names.into_iter().collect();
+    // One that is left out needs as much room as saying so.
+    let shown = if names.len() == most + 1 {
+        names.len()
+    } else {
+        most.min(names.len())
+    };
+    let left = names.len() - shown;
+    if left > 0 {
+        format!(
+            "{} and {} more",
+            names[..shown].join(", "),
+            grouped(left as u64)
+        )
+    } else {
+        names.join(", ")
+    }
+}
+
+/// `a`, `a and b`, `a, b and c`.
+pub fn and(parts: &[String]) -> String {
+    match parts {
+        [] => String::new(),
+        [one] => one.clone(),
+        [first @ .., last] => format!("{} and {last}", first.join(", ")),
+    }
+}
+
+/// `stage/batch`, or the stage alone when it has but one batch.
+pub fn place(stage: &str, batch: &str) -> String {
+    if batch.is_empty() {
+        stage.to_owned()
+    } else {
+        format!("{stage}/{batch}")
+    }
+}
+
+/// A word of a command line, quoted when a shell would read it otherwise.
+pub fn shell_word(text: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=,:@+%".contains(c);
+    if !text.is_empty() && text.chars().all(plain) {
+        text.to_owned()
+    } else {
+        format!("'{}'", text.replace('\'', r"'\''"))
+    }
+}
+
+/// Lines set in by so many blanks.
+pub fn indented(text: &str, blanks: usize) -> String {
+    let margin = " ".repeat(blanks);
+    text.lines()
+        .map(|line| format!("{margin}{line}\n"))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_and_lists_read_as_people_write_them() {
+        assert_eq!(batches(1), "1 batch");
+        assert_eq!(batches(0), "0 batches");
+        assert_eq!(batches(1_234_567), "1,234,567 batches");
+        assert_eq!(some_of(["a", "b", "c"], 2), "a, b, c");
+        assert_eq!(some_of(["a", "b", "c", "d"], 2), "a, b and 2 more");
+        assert_eq!(some_of([], 2), "");
+        assert_eq!(and(&["a".into(), "b".into(), "c".into()]), "a, b and c");
+    }
+
+    #[test]
+    fn what_a_shell_would_read_otherwise_is_quoted() {
+        assert_eq!(shell_word("classify/batch_3"), "classify/batch_3");
+        assert_eq!(shell_word("grade/Jo O'Neil"), r"'grade/Jo O'\''Neil'");
+        assert_eq!(shell_word(""), "''");
+    }
+}

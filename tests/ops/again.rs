@@ -1,0 +1,43 @@
+//! A run on a workspace that is done changes nothing.
+
+use super::project::Project;
+use milepost::run::report::StageStatus;
+
+#[test]
+fn a_second_run_does_nothing() {
+    let project = Project::names();
+    let first = project.run();
+    let seen: Vec<_> = first
+        .stages
+        .iter()
+        .map(|s| (s.stage.as_str(), s.status, s.ran, s.reused))
+        .collect();
+    assert_eq!(
+        seen,
+        [
+            ("sort", StageStatus::Complete, 3, 0),
+            ("count", StageStatus::Complete, 1, 0)
+        ]
+    );
+    let before = project.files();
+    let second = project.run();
+    let seen: Vec<_> = second
+        .stages
+        .iter()
+        .map(|s| (s.stage.as_str(), s.status, s.ran, s.reused))
+        .collect();
+    assert_eq!(
+        seen,
+        [
+            ("sort", StageStatus::Complete, 0, 3),
+            ("count", StageStatus::Complete, 0, 1)
+        ]
+    );
+    let after = project.files();
+    let changed: Vec<_> = after
+        .iter()
+        .filter(|(path, bytes)| before.get(*path) != Some(*bytes))
+        .map(|(p, _)| p)
+        .collect();
+    assert_eq!(changed, ["workspace/.milepost/stat-cache.jsonl"]);
+}

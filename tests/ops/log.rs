@@ -1,0 +1,129 @@
+//! `log`: what happened, of all, of a stage, of a batch.
+
+use super::project::Project;
+use milepost::ops::log::{Log, WantedLog, log};
+use milepost::view;
+
+fn shown(project: &Project, wanted: &WantedLog) -> (Log, String) {
+    let found = log(&project.request(), wanted).unwrap();
+    let mut text = view::log::log(&found);
+    for record in &found.records {
+        text = text.replace(&record.run_id, "RUN");
+    }
+    (found, text.replace("2026-11-21 10:00:00Z", "TIME"))
+}
+
+fn of(target: &str) -> WantedLog {
+    WantedLog {
+        target: Some(target.to_owned()),
+        ..WantedLog::default()
+    }
+}
+
+#[test]
+fn tells_what_happened_in_order() {
+    let project = Project::names();
+    assert_eq!(
+        shown(&project, &WantedLog::default()).1,
+        "nothing is recorded\n"
+    );
+    project.run();
+    let (found, text) = shown(&project, &WantedLog::default());
+    assert_eq!(
+        text,
+        "TIME  invoke    milepost  run started: milepost run\n\
+         TIME  invoke    sort      sort begins: 3 of 3 batches\n\
+         TIME  invoke    sort      sort/list_1 begins\n\
+         TIME  invoke    sort      sort/list_2 begins\n\
+         TIME  invoke    sort      sort/list_10 begins\n\
+         TIME  complete  sort      sort/list_1 is made: 2 elements, 1 files\n\
+         TIME  complete  sort      sort/list_2 is made: 1 elements, 1 files\n\
+         TIME  complete  sort      sort/list_10 is made: 2 elements, 1 files\n\
+         TIME  complete  sort      sort is complete: 3 batches\n\
+         TIME  invoke    count     count begins: 1 of 1 batches\n\
+         TIME  handoff   count     count takes over 3 files from sort\n\
+         TIME  invoke    count     count begins\n\
+         TIME  complete  count     count is made: 1 files\n\
+         TIME  complete  count     count is complete: 1 batches\n\
+         TIME  complete  milepost  run ended: complete\n"
+    );
+    let run = found.records[0].run_id.clone();
+    let (all, limited) = (
+        found.records.len() as u64,
+        WantedLog {
+            limit: Some(1),
+            ..WantedLog::default()
+        },
+    );
+    let (found, text) = shown(&project, &limited);
+    assert_eq!(found.left_out, all - 1);
+    assert_eq!(
+        text,
+        format!(
+            "… {} earlier records\nTIME  complete  milepost  run ended: complete\n",
+            all - 1
+        )
+    );
+    let (_, text) = shown(&project, &of("sort/list_2"));
+    assert_eq!(
+        text,
+        "TIME  invoke    sort  sort/list_2 begins\n\
+         TIME  complete  sort  sort/list_2 is made: 1 elements, 1 files\n"
+    );
+    let of_run = |run: &str| WantedLog {
+        run: Some(run.to_owned()),
+        ..of("count")
+    };
+    assert_eq!(shown(&project, &of_run(&run[..20])).0.records.len(), 5);
+    assert_eq!(shown(&project, &of_run("X")).1, "nothing is recorded\n");
+    let error = log(&project.request(), &of("sport")).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "there is no stage `sport`; this project has sort, count"
+    );
+}
+
+#[test]
+fn of_a_batch_shows_what_its_programs_printed() {
+    let project = Project::new(&[
+        ("milepost.toml", "name = \"say\"\n"),
+        (
+            "stages/1_say.toml",
+            r#"
+[each.word]
+values = ["a", "b"]
+
+[step]
+command = "echo {{ word }} first; echo said > note; echo loud >&2; test {{ word }} = a && echo {} > {{ paths.out }}"
+
+[outputs]
+out = { path = "outputs/{{ word }}.json", schema = false }
+"#,
+        ),
+    ]);
+    project.run();
+    let (_, text) = shown(&project, &of("say/a"));
+    assert_eq!(
+        text,
+        "TIME  invoke    say  say/a begins\nTIME  complete  say  say/a is made: 1 files\n\n\
+         .milepost/logs/RUN/say_a-1.log:\n    a first\n    loud\n"
+    );
+    let (found, text) = shown(
+        &project,
+        &WantedLog {
+            errors: true,
+            ..of("say/b")
+        },
+    );
+    assert_eq!(found.records.len(), 1, "{text}");
+    let printed: Vec<_> = found
+        .printed
+        .iter()
+        .map(|printed| printed.path.file_name())
+        .collect();
+    assert_eq!(printed, ["say_b-2.log", "WHY.txt"], "{text}");
+    assert!(
+        text.starts_with("TIME  error  say  say/b failed: EXIT: "),
+        "{text}"
+    );
+}

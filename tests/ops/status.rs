@@ -1,0 +1,109 @@
+//! `status`: how far each stage is, before, between and after runs.
+
+use super::project::Project;
+use milepost::ops::run::Wanted;
+use milepost::ops::status::{Status, Word, status};
+use milepost::view;
+
+fn shown(project: &Project) -> (Status, String) {
+    let found = status(&project.request()).unwrap();
+    let mut text = view::status::status(&found);
+    text = text.replace(&found.workspace, "WORKSPACE");
+    if let Some(run) = &found.last_run {
+        text = text.replace(&run.run_id, "RUN");
+    }
+    (found, text)
+}
+
+#[test]
+fn before_the_first_run_everything_waits_and_nothing_is_written() {
+    let project = Project::names();
+    let before = project.files();
+    let (_, text) = shown(&project);
+    assert_eq!(
+        text,
+        "names in WORKSPACE\nnothing was run here yet\n\n\
+         1  sort   waiting  0 of 3\n\
+         2  count  waiting  0 of 1\n\n  \
+         sort: 3 batches will run (`milepost why sort`)\n\n  \
+         count: 1 batch will run (`milepost why count`)\n"
+    );
+    assert_eq!(project.files(), before);
+}
+
+#[test]
+fn after_a_run_everything_is_complete() {
+    let project = Project::names();
+    project.run();
+    let before = project.files();
+    let (_, text) = shown(&project);
+    assert_eq!(
+        text,
+        "names in WORKSPACE\nnobody is at work; the last run ended 2026-11-21 10:00:00Z: complete (run RUN)\n\n\
+         1  sort   complete  3 of 3  5 elements  2026-11-21 10:00:00Z  stage_1_complete.json\n\
+         2  count  complete  1 of 1              2026-11-21 10:00:00Z  stage_2_complete.json\n\n\
+         Everything is up to date: a run does nothing.\n"
+    );
+    assert_eq!(project.files(), before);
+}
+
+#[test]
+fn a_stage_of_which_a_part_was_run_is_held() {
+    let project = Project::names();
+    project.run_with(&Wanted {
+        limit: Some(1),
+        ..project.wanted()
+    });
+    let (_, text) = shown(&project);
+    assert_eq!(
+        text,
+        "names in WORKSPACE\nnobody is at work; the last run ended 2026-11-21 10:00:00Z: held (run RUN)\n\n\
+         1  sort   held     1 of 3  2 elements  2026-11-21 10:00:00Z\n\
+         2  count  waiting  0 of 1\n\n  \
+         sort: 2 batches will run (`milepost why sort`)\n\n  \
+         count: 1 batch will run (`milepost why count`)\n"
+    );
+}
+
+#[test]
+fn failed_outdated_and_altered_are_said() {
+    let project = Project::names();
+    project.change("workspace/inputs/list_2.json", "Cy", "");
+    project.run();
+    let (found, text) = shown(&project);
+    assert_eq!(found.stages[0].status, Word::Failed);
+    assert!(text.contains("1  sort   failed   1 of 3"), "{text}");
+    assert!(
+        text.contains(
+            "  sort/list_2 failed: NO_NAME: `all(.sorted.people[]; .name != \"\")` is not true\n"
+        ),
+        "{text}"
+    );
+
+    project.put(
+        "workspace/inputs/list_2.json",
+        r#"{"people": [{"id": "c", "name": "Cy"}]}"#,
+    );
+    project.run();
+    project.change("workspace/inputs/list_1.json", "Bo", "Bob");
+    let (_, text) = shown(&project);
+    assert!(
+        text.contains("1  sort   complete, outdated          3 of 3"),
+        "{text}"
+    );
+    assert!(
+        text.contains("2  count  complete, perhaps outdated  1 of 1"),
+        "{text}"
+    );
+
+    project.change("workspace/intermediate/list_2.json", "Cy", "Cyd");
+    let (found, text) = shown(&project);
+    assert_eq!(found.stages[0].status, Word::Altered);
+    assert!(
+        text.contains(
+            "  sort: altered by somebody: intermediate/list_2.json\n    keep them: `milepost accept sort --why \"...\"`; \
+             make them again: `milepost run --force sort`\n"
+        ),
+        "{text}"
+    );
+}
