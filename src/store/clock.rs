@@ -1,9 +1,6 @@
 //! The machine's own clock: the one place that asks it for the time of day.
 
-#![allow(
-    clippy::disallowed_methods,
-    reason = "the one module that asks the machine for the time"
-)]
+#![allow(clippy::disallowed_methods, reason = "the one clock")]
 
 use jiff::Timestamp;
 

@@ -1,9 +1,6 @@
 //! The seam through which every change of the disk goes: it can be counted, and stopped at the Nth.
 
-#![allow(
-    clippy::disallowed_methods,
-    reason = "the one module that changes the disk"
-)]
+#![allow(clippy::disallowed_methods, reason = "the one writer of the disk")]
 
 use std::ffi::OsString;
 use std::fmt;
