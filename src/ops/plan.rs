@@ -205,7 +205,7 @@ pub fn plan(request: &Request, wanted: &Wanted) -> Result<Plan, OpsError> {
                                 recorded: file.recorded,
                                 found: file.found,
                                 pinned: file.pinned,
-                            }))
+                            }));
                         }
                         Err(why) => line.missing.push(Missing { batch: key, why }),
                     }

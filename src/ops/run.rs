@@ -4,7 +4,7 @@ use super::open::{Opened, OpsError, Request, open, replay};
 use crate::plan::selection::{Selection, Target};
 use crate::run::engine;
 use crate::run::notice::{Notice, Observer};
-use crate::run::report::{Options, Report, StageStatus};
+use crate::run::report::{Options, Report, StageReport, StageStatus};
 use crate::run::stop::StopFlag;
 use crate::store::disk::parent;
 use crate::store::id::new_id;
@@ -155,13 +155,8 @@ pub fn exit_code(report: &Report) -> u8 {
         1
     } else if any(StageStatus::Partial) || any(StageStatus::Held) || any(StageStatus::Blocked) {
         3
-    } else if report
-        .stages
-        .iter()
-        .any(|stage| stage.verdict == Some(false))
-    {
-        1
     } else {
-        0
+        let no = |stage: &StageReport| stage.verdict == Some(false);
+        u8::from(report.stages.iter().any(no))
     }
 }
