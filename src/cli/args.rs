@@ -198,6 +198,14 @@ pub enum Command {
         #[arg(long, value_name = "N", default_value_t = 50)]
         last: usize,
     },
+    /// Compare what is recorded with what is there: outputs, manifests, checkpoints, journal
+    Verify {
+        /// Judge all outputs again, by their schemas, checks and conservation
+        #[arg(long)]
+        deep: bool,
+        #[command(flatten)]
+        values: Values,
+    },
     /// Print a script that completes commands in a shell
     Completions {
         /// Which shell
@@ -214,6 +222,7 @@ impl Command {
             Self::Status { .. } => "status",
             Self::Why { .. } => "why",
             Self::Log { .. } => "log",
+            Self::Verify { .. } => "verify",
             Self::Completions { .. } => "completions",
         }
     }
@@ -224,7 +233,11 @@ impl Command {
     pub fn takes_values(&self) -> bool {
         matches!(
             self,
-            Self::Run { .. } | Self::Plan { .. } | Self::Status { .. } | Self::Why { .. }
+            Self::Run { .. }
+                | Self::Plan { .. }
+                | Self::Status { .. }
+                | Self::Why { .. }
+                | Self::Verify { .. }
         )
     }
 }

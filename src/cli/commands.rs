@@ -93,6 +93,11 @@ fn command(cli: Cli, environment: &Environment, printer: &Printer) -> Result<u8,
             let code = if log.broken.is_some() { FAILED } else { 0 };
             tell(printer, &log, view::log::log).map(|_| code)
         }
+        Some(Command::Verify { deep, values }) => {
+            let found = ops::verify::verify(&request(cli.run.values.joined(values))?, deep)?;
+            tell(printer, &found, view::verify::verify)?;
+            Ok(found.exit_code())
+        }
         Some(Command::Completions { shell }) => {
             let mut script = Vec::new();
             clap_complete::generate(shell, &mut Cli::command(), "milepost", &mut script);

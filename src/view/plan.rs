@@ -188,12 +188,33 @@ fn conditions(stage: &StagePlan) -> Vec<String> {
                 _ => None,
             })
             .collect();
-        lines.push(format!("if {from} changes {}", some_of(paths, 2)));
+        lines.push(format!("if {from} changes {}", files(&paths)));
     }
     if all().any(|condition| matches!(condition, Condition::NotValid)) {
         lines.push(format!("if {}", condition(&Condition::NotValid)));
     }
     lines
+}
+
+/// One or two files by name, more by their number and the folder that they lie in.
+fn files(paths: &[&str]) -> String {
+    let folder = |path: &str| path.rsplit_once('/').map(|(folder, _)| folder.to_owned());
+    match paths {
+        [] | [_] | [_, _] => paths.join(" or "),
+        [first, rest @ ..] => {
+            let number = grouped(paths.len() as u64);
+            match folder(first) {
+                Some(shared)
+                    if rest
+                        .iter()
+                        .all(|path| folder(path).as_ref() == Some(&shared)) =>
+                {
+                    format!("any of {number} files in {shared}")
+                }
+                _ => format!("any of {number} files, such as {first}"),
+            }
+        }
+    }
 }
 
 fn ways_on(stage: &StagePlan, call: &Call) -> Vec<String> {
