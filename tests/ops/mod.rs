@@ -1,5 +1,6 @@
 //! What Milepost can tell and do beside running: asked of the library, on temporary projects.
 
+mod accept;
 mod again;
 mod log;
 mod project;
