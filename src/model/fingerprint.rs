@@ -115,6 +115,33 @@ impl<'de> Deserialize<'de> for FactKey {
     }
 }
 
+impl schemars::JsonSchema for FactKey {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "Fact".into()
+    }
+
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        let words: Vec<&str> = KINDS.iter().map(|(_, word)| *word).collect();
+        let pattern = format!("^({})( |$)", words.join("|"));
+        schemars::json_schema!({ "type": "string", "pattern": pattern })
+    }
+}
+
+impl schemars::JsonSchema for Facts {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "Facts".into()
+    }
+
+    fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        let names = generator.subschema_for::<FactKey>();
+        schemars::json_schema!({
+            "type": "object",
+            "propertyNames": names,
+            "additionalProperties": { "type": "string" }
+        })
+    }
+}
+
 /// Facts by key.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(transparent)]

@@ -62,10 +62,8 @@ pub struct Pinned {
     /// The file, in the workspace.
     pub path: String,
     /// What was recorded.
-    #[schemars(with = "String")]
     pub old: Digest,
     /// What it is.
-    #[schemars(with = "String")]
     pub new: Digest,
 }
 

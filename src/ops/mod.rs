@@ -9,6 +9,7 @@ pub mod orphans;
 pub mod plan;
 pub mod present;
 pub mod run;
+pub mod schema;
 pub mod status;
 pub mod verify;
 pub mod why;

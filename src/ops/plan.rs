@@ -14,7 +14,7 @@ use crate::run::survey::{Pending, survey};
 use serde::Serialize;
 
 /// What a run would do.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, schemars::JsonSchema)]
 pub struct Plan {
     /// The project's name.
     pub project: String,
@@ -27,7 +27,7 @@ pub struct Plan {
 }
 
 /// What a run would do of a stage.
-#[derive(Debug, Default, Serialize)]
+#[derive(Debug, Default, Serialize, schemars::JsonSchema)]
 pub struct StagePlan {
     /// Its name.
     pub stage: String,
@@ -86,7 +86,7 @@ impl StagePlan {
 }
 
 /// A batch that runs.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, schemars::JsonSchema)]
 pub struct Will {
     /// The batch.
     pub batch: String,
@@ -95,7 +95,7 @@ pub struct Will {
 }
 
 /// A batch that may run.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, schemars::JsonSchema)]
 pub struct May {
     /// The batch.
     pub batch: String,
@@ -104,7 +104,7 @@ pub struct May {
 }
 
 /// A batch whose outputs are validated again.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, schemars::JsonSchema)]
 pub struct Judge {
     /// The batch.
     pub batch: String,
@@ -113,7 +113,7 @@ pub struct Judge {
 }
 
 /// A file that somebody altered.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 pub struct Altered {
     /// The batch that made it.
     pub batch: String,
@@ -128,7 +128,7 @@ pub struct Altered {
 }
 
 /// A batch whose input is missing.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, schemars::JsonSchema)]
 pub struct Missing {
     /// The batch.
     pub batch: String,

@@ -4,6 +4,7 @@ mod accept;
 mod again;
 mod log;
 mod project;
+mod schema;
 mod status;
 mod verify;
 mod why;
