@@ -10,9 +10,11 @@
 mod architecture;
 mod classification;
 mod command;
+mod crash;
 mod decl;
 mod ifc;
 mod model;
 mod ops;
 mod report;
+mod situations;
 mod store;

@@ -70,6 +70,10 @@ pub fn run(
 ) -> Result<Report, OpsError> {
     let mut opened = open(request)?;
     let selection = selection(&opened, wanted)?;
+    if !opened.warnings.is_empty() {
+        let warnings = opened.warnings.iter().map(ToString::to_string).collect();
+        observer.notice(Notice::Warned { warnings });
+    }
     // Taking the workspace reads its identity anew, without the day that was set.
     let today = opened.workspace.identity.today;
     let held = hold(&mut opened, &wanted.command)?;
@@ -109,6 +113,11 @@ pub fn run(
 fn import(opened: &Opened) -> Result<(), OpsError> {
     for (place, from) in &opened.imports {
         let to = opened.workspace.layout.at(place);
+        // A second run with the same file has nothing to copy, and what is there keeps its times.
+        let digest = |path| opened.cache.digest_of(path).ok();
+        if to.is_file() && digest(&to).is_some_and(|there| digest(from) == Some(there)) {
+            continue;
+        }
         opened.disk.create_dir_all(parent(&to))?;
         let beside = to.with_extension("milepost-import");
         opened.disk.copy_file(from, &beside)?;
