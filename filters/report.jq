@@ -18,14 +18,17 @@ def add($e):
 def exact: if . == null then . else . * 1e6 | round / 1e6 end;
 def tidy: .volume_m3 |= exact | .area_m2 |= exact | .parts_volume_m3 |= exact | .parts_area_m2 |= exact;
 def largest_first($name): to_entries | map({($name): .key} + (.value | tidy)) | sort_by([-(.volume_m3 // 0), -.count, .[$name]]);
+# More than a large building's largest element has: mostly a model whose quantities are in millimetres and say metres.
+def most: {volume_m3: 10000, area_m2: 100000};
+
 def share($of): if $of == 0 then 0 else . / $of * 10000 | round / 10000 end;
 
 $params.review_below as $below
 | ($parsed.model // {}) as $model
 | reduce inputs as $e (
     {
-      total: empty_sums, by_type: {}, by_material: {}, by_storey: {}, review: [], corrections: 0,
-      n: {under: 0, review: 0, corrected: 0, material: 0, inferred: 0, storey: 0, area: 0, from_set: 0, from_property: 0}
+      total: empty_sums, by_type: {}, by_material: {}, by_storey: {}, review: [], large: [], corrections: 0,
+      n: {large: 0, under: 0, review: 0, corrected: 0, material: 0, inferred: 0, storey: 0, area: 0, from_set: 0, from_property: 0}
     };
     (if $e.material_primary == null then "none" else $e.material_primary.category // "unknown" end) as $material
     | ($e.data_quality | if type == "object" then . else {} end) as $quality
@@ -45,6 +48,9 @@ $params.review_below as $below
         | (if $e.confidence < $below then .under += 1 else . end)
         | (if $doubtful then .review += 1 else . end)
         | (if $e.corrections == null then . else .corrected += 1 end))
+    | (if ($e.volume_m3 // 0) > most.volume_m3 or ($e.area_m2 // 0) > most.area_m2
+       then .n.large += 1 | if .n.large <= 3 then .large += [$e | {global_id, name}] else . end
+       else . end)
     | (if $e.corrections == null then . else .corrections += ($e.corrections | length) end)
     | if $doubtful and ((.review | length) < 25 or $e.confidence < .review[-1].confidence)
       then .review |= (. + [$e | {global_id, name, ifc_type, element_type, storey, confidence, reasoning}] | sort_by(.confidence) | .[:25])
@@ -55,6 +61,7 @@ $params.review_below as $below
     count: $count,
     model: ($model | {file, schema, project, elements, openings, warnings: (.warnings // [])}),
     missing: (($model.elements // $count) - $count),
+    implausible: ({count: .n.large} + most + {first: .large}),
     duplicates: ($model.duplicate_global_ids // []),
     with_volume: $with_volume,
     with_material: (.n.material + .n.inferred),

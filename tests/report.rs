@@ -272,6 +272,7 @@ fn a_model_without_elements_and_one_of_unknown_values_have_reports_too() {
     let empty = make(&[], fixture::scope());
     assert_eq!(empty.report["total"]["volume_m3"], Value::Null);
     assert!(empty.markdown.contains("| Volume | – | m³ |"));
+    assert!(!empty.markdown.contains("## By"));
     let mut scope = fixture::scope();
     scope.insert("parsed".to_owned(), Value::Null);
     scope.insert("corrections".to_owned(), Value::Null);
@@ -281,6 +282,30 @@ fn a_model_without_elements_and_one_of_unknown_values_have_reports_too() {
     assert_eq!(made.report["missing"], 0);
     let sheets = xlsx::sheets(&made.xlsx);
     assert_eq!(lines(sheet(&sheets, "By storey"))[1], "'none;;1;;;1;0");
+}
+
+#[test]
+fn quantities_beyond_reason_are_named() {
+    let mut records = fixture::records();
+    for number in [2, 12, 22, 32] {
+        records[number]["volume_m3"] = json!(143_680_000_000.0);
+    }
+    let made = make(&records, fixture::scope());
+    assert_eq!(made.report["implausible"]["count"], 4);
+    let wanted = "**4 elements have a volume over 10000 m³ or an area over 100000 m²:** the units of the model are likely wrong, \
+        and the sums with them. `2O2Fr$t4X7Zf8NOew3F002` Slab:2, `2O2Fr$t4X7Zf8NOew3F012` Slab:12, `2O2Fr$t4X7Zf8NOew3F022` Slab:22, …";
+    assert!(made.markdown.contains(wanted), "{}", made.markdown);
+    assert!(
+        made.markdown
+            .contains("| Volume | 574\u{a0}720\u{a0}000\u{a0}580.22 | m³ |"),
+        "{}",
+        made.markdown
+    );
+    let sheets = xlsx::sheets(&made.xlsx);
+    assert_eq!(
+        lines(sheet(&sheets, "Summary"))[10],
+        "'Volume over 10000 m³ or area over 100000 m²;4;'elements;;'the units of the model are likely wrong, and the sums with them"
+    );
 }
 
 #[test]

@@ -1,5 +1,10 @@
 //! Natural order: `batch_2` stands before `batch_10`.
 
+#![allow(
+    clippy::many_single_char_names,
+    reason = "two texts, compared character by character"
+)]
+
 use std::cmp::Ordering;
 
 /// Compares two texts, runs of digits by their value, everything else by character.

@@ -1,15 +1,15 @@
 //! The command line: reads arguments and environment, calls `ops`, prints what `view` makes of it, gives the exit code.
 
-pub mod args;
-pub mod commands;
-pub mod env;
-pub mod failure;
-pub mod guard;
-pub mod log_file;
-pub mod print;
-pub mod progress;
-pub mod settings;
-pub mod signals;
+mod args;
+mod commands;
+mod env;
+mod failure;
+mod guard;
+mod log_file;
+mod print;
+mod progress;
+mod settings;
+mod signals;
 
 use args::{Cli, Command};
 use clap::error::{ContextKind, ContextValue, ErrorKind};

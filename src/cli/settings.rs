@@ -72,13 +72,16 @@ pub fn printer(everywhere: &Everywhere, environment: &Environment, watched: bool
 
 /// How the program is called for this project and workspace, so that what is proposed can be typed.
 pub fn milepost(everywhere: &Everywhere) -> String {
-    let mut text = "milepost".to_owned();
-    let mut add = |flag: &str, path: &Option<std::path::PathBuf>| {
+    let flags = [
+        ("-C", &everywhere.directory),
+        ("--workspace", &everywhere.workspace),
+    ];
+    let mut words = vec!["milepost".to_owned()];
+    for (flag, path) in flags {
         if let Some(path) = path.as_deref().and_then(Path::to_str) {
-            text.push_str(&format!(" {flag} {}", shell_word(path)));
+            words.push(flag.to_owned());
+            words.push(shell_word(path));
         }
-    };
-    add("-C", &everywhere.directory);
-    add("--workspace", &everywhere.workspace);
-    text
+    }
+    words.join(" ")
 }

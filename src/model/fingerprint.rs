@@ -128,11 +128,13 @@ impl Facts {
 
     /// The digest of all facts, in short: it names a set of facts that many batches share.
     pub fn id(&self) -> String {
-        let text: String = self
-            .0
-            .iter()
-            .map(|(key, value)| format!("{key}\n{value}\n"))
-            .collect();
+        let mut text = String::new();
+        for (key, value) in &self.0 {
+            text.push_str(&key.to_string());
+            text.push('\n');
+            text.push_str(value);
+            text.push('\n');
+        }
         crate::base::digest::Digest::of(text).hex()[..16].to_owned()
     }
 }

@@ -158,13 +158,8 @@ pub fn exit_code(report: &Report) -> u8 {
         1
     } else if any(StageStatus::Partial) || any(StageStatus::Held) || any(StageStatus::Blocked) {
         3
-    } else if report
-        .stages
-        .iter()
-        .any(|stage| stage.verdict == Some(false))
-    {
-        1
     } else {
-        0
+        let no = |stage: &StageReport| stage.verdict == Some(false);
+        u8::from(report.stages.iter().any(no))
     }
 }

@@ -9,7 +9,7 @@ use crate::model::record::Made;
 use crate::model::stage::{Each, EachSource, Stage};
 use crate::model::state::State;
 use serde_json::{Map, Value, json};
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 
 /// One batch of a stage.
 #[derive(Debug, Clone, PartialEq)]
@@ -95,9 +95,9 @@ pub fn expand(
             why,
         };
         let items = items(each, base, state, world, written).map_err(failed)?;
-        let mut keyed = BTreeMap::new();
+        let mut keyed = BTreeSet::new();
         for (key, _) in &items {
-            if keyed.insert(key.clone(), ()).is_some() {
+            if !keyed.insert(key.clone()) {
                 return Err(ExpandError::EqualKeys {
                     stage: stage.name.clone(),
                     each: each.name.clone(),

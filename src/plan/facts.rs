@@ -247,7 +247,7 @@ fn mentions(stage: &Stage) -> BTreeSet<String> {
     for Each { source, .. } in &stage.each {
         match source {
             EachSource::Path(path) | EachSource::From { file: path, .. } => {
-                add_path(&mut names, path)
+                add_path(&mut names, path);
             }
             EachSource::Count(count) => add_templated(&mut names, count),
             EachSource::Values(_) => {}
@@ -256,7 +256,7 @@ fn mentions(stage: &Stage) -> BTreeSet<String> {
     for input in &stage.inputs {
         match &input.source {
             InputSource::Path(path) | InputSource::From { file: path, .. } => {
-                add_path(&mut names, path)
+                add_path(&mut names, path);
             }
         }
     }
@@ -276,7 +276,7 @@ fn mentions(stage: &Stage) -> BTreeSet<String> {
                 }
             }
             StepKind::Render { template } => {
-                names.extend(template.template.names().iter().cloned())
+                names.extend(template.template.names().iter().cloned());
             }
             StepKind::Split {
                 size, max_elements, ..

@@ -181,12 +181,13 @@ pub fn apply(state: &mut State, run_id: &str, event: &Event) -> Result<(), Illeg
             outputs,
             pin,
         } => {
-            let entry = known(state, "accepted", stage, batch)?;
-            let Some(record) = entry.record.as_mut() else {
-                return Err(illegal("accepted", stage, batch, entry));
-            };
-            record.outputs.clone_from(outputs);
-            record.pin = Some(pin.clone());
+            // A crash while manifests are written has this event applied to what came after it: the batch may be gone.
+            let entry = state.stages.get_mut(stage);
+            let entry = entry.and_then(|stage| stage.batches.get_mut(batch));
+            if let Some(record) = entry.and_then(|entry| entry.record.as_mut()) {
+                record.outputs.clone_from(outputs);
+                record.pin = Some(pin.clone());
+            }
         }
         Event::ChangeAccepted {
             stage,

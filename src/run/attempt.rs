@@ -183,11 +183,11 @@ fn within(
     validate::checks(bench.stage, &scope)?;
     let elements = counted.or(items);
     let summary = match &bench.stage.summary {
-        Some(program) => Some(validate::value(&mut scope, program)?),
+        Some(program) => Some(validate::value(&scope, program)?),
         None => said.summary,
     };
     let verdict = match &bench.stage.verdict {
-        Some(program) => Some(validate::value(&mut scope, program)? == Value::Bool(true)),
+        Some(program) => Some(validate::value(&scope, program)? == Value::Bool(true)),
         None => None,
     };
     add_marker(bench, found, scratch, &mut made)?;

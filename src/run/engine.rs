@@ -65,6 +65,10 @@ pub enum RunError {
 ///
 /// # Errors
 /// When Milepost itself cannot go on: the disk fails, the journal cannot be written.
+#[expect(
+    clippy::too_many_arguments,
+    reason = "what a run needs from its one caller"
+)]
 pub fn run(
     ctx: Context<'_>,
     state: State,

@@ -93,7 +93,7 @@ impl<'a> ScratchOuts<'a> {
             let name = entry?.file_name();
             let name = name
                 .to_str()
-                .ok_or_else(|| io::Error::other(format!("{name:?} is no UTF-8 name")))?
+                .ok_or_else(|| io::Error::other(format!("`{}` is no UTF-8 name", name.display())))?
                 .to_owned();
             let path = match &folder {
                 Some(folder) => folder.join(&name),

@@ -180,7 +180,7 @@ impl One<'_, '_> {
                 });
             }
         };
-        self.insert_files(&mut base, &inputs, &own, &targets);
+        insert_files(&mut base, &inputs, &own, &targets);
         let plain: Vec<RelPath> = targets
             .values()
             .filter(|path| !path.as_str().contains('*'))
@@ -230,50 +230,6 @@ impl One<'_, '_> {
         Ok(targets)
     }
 
-    fn insert_files(
-        &self,
-        base: &mut Map<String, Value>,
-        inputs: &[Resolved],
-        own: &Facts,
-        targets: &BTreeMap<String, RelPath>,
-    ) {
-        let mut paths = Map::new();
-        let mut digests = Map::new();
-        for input in inputs {
-            let names: Vec<String> = input.files.iter().map(ToString::to_string).collect();
-            let sums: Vec<Value> = names
-                .iter()
-                .map(|name| {
-                    let key = FactKey {
-                        kind: FactKind::Input,
-                        name: name.clone(),
-                    };
-                    own.0
-                        .get(&key)
-                        .filter(|value| *value != "absent")
-                        .map_or(Value::Null, |value| json!(value))
-                })
-                .collect();
-            let one = |list: Vec<Value>| {
-                if input.many {
-                    Value::Array(list)
-                } else {
-                    list.into_iter().next().unwrap_or(Value::Null)
-                }
-            };
-            paths.insert(
-                input.name.clone(),
-                one(names.into_iter().map(Value::from).collect()),
-            );
-            digests.insert(input.name.clone(), one(sums));
-        }
-        for (name, path) in targets {
-            paths.insert(name.clone(), json!(path.as_str()));
-        }
-        base.insert("paths".into(), Value::Object(paths));
-        base.insert("digests".into(), Value::Object(digests));
-    }
-
     fn on_disk(
         &self,
         targets: &[RelPath],
@@ -291,6 +247,50 @@ impl One<'_, '_> {
         }
         Ok(found)
     }
+}
+
+/// The `paths` and `digests` of a scope: of inputs and outputs, relative, so that nothing depends on where the workspace lies.
+fn insert_files(
+    base: &mut Map<String, Value>,
+    inputs: &[Resolved],
+    own: &Facts,
+    targets: &BTreeMap<String, RelPath>,
+) {
+    let mut paths = Map::new();
+    let mut digests = Map::new();
+    for input in inputs {
+        let names: Vec<String> = input.files.iter().map(ToString::to_string).collect();
+        let sums: Vec<Value> = names
+            .iter()
+            .map(|name| {
+                let key = crate::model::fingerprint::FactKey {
+                    kind: FactKind::Input,
+                    name: name.clone(),
+                };
+                own.0
+                    .get(&key)
+                    .filter(|value| *value != "absent")
+                    .map_or(Value::Null, |value| json!(value))
+            })
+            .collect();
+        let one = |list: Vec<Value>| {
+            if input.many {
+                Value::Array(list)
+            } else {
+                list.into_iter().next().unwrap_or(Value::Null)
+            }
+        };
+        paths.insert(
+            input.name.clone(),
+            one(names.into_iter().map(Value::from).collect()),
+        );
+        digests.insert(input.name.clone(), one(sums));
+    }
+    for (name, path) in targets {
+        paths.insert(name.clone(), json!(path.as_str()));
+    }
+    base.insert("paths".into(), Value::Object(paths));
+    base.insert("digests".into(), Value::Object(digests));
 }
 
 /// The marker's name among outputs.

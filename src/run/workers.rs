@@ -27,23 +27,38 @@ pub enum AtOnce {
 
 /// What a worker tells the dispatcher.
 pub enum Message {
+    /// A batch begins.
     Begun {
+        /// Its place in the survey.
         index: usize,
     },
+    /// It started a program.
     Started {
+        /// The batch's place in the survey.
         index: usize,
+        /// The program.
         child: Started,
+        /// What `MILEPOST_ATTEMPT` is in its environment.
         token: String,
     },
+    /// A try failed, and another follows.
     Again {
+        /// The batch's place in the survey.
         index: usize,
+        /// The try that failed, from 1 on.
         failed: u32,
+        /// How.
         outcome: Outcome,
+        /// How long until the next.
         wait: Duration,
     },
+    /// A batch ended.
     Done {
+        /// Its place in the survey.
         index: usize,
+        /// What came of it.
         tried: Box<Try>,
+        /// How long it took.
         took: Duration,
     },
 }
@@ -89,6 +104,7 @@ pub struct Queue {
     pub closed: bool,
 }
 
+/// Gives out no further batch.
 pub fn close(queue: &Mutex<Queue>, ready: &Condvar) {
     queue.lock().unwrap_or_else(PoisonError::into_inner).closed = true;
     ready.notify_all();

@@ -39,7 +39,8 @@ impl Answerers {
 #[derive(Deserialize)]
 struct Question {
     id: String,
-    question: Value,
+    #[serde(rename = "question")]
+    asked: Value,
     /// Positions of the elements that ask it.
     elements: Vec<usize>,
 }
@@ -67,7 +68,7 @@ pub fn ask(
     let mut answers: Vec<Value> = Vec::with_capacity(questions.len());
     let mut asked: Vec<usize> = Vec::new();
     for (index, question) in questions.iter().enumerate() {
-        let answer = rules.answer(&question.question);
+        let answer = rules.answer(&question.asked);
         if let Some(schema) = &schema {
             refuse_wrong(schema, &answer, &question.id)?;
         }

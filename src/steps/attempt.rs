@@ -9,7 +9,7 @@ use serde_json::Value;
 use std::time::Duration;
 
 /// How long a program may take when its step does not say.
-const COMMAND_TIMEOUT: Duration = Duration::from_secs(600);
+const COMMAND_TIMEOUT: Duration = Duration::from_mins(10);
 
 /// Does the steps in turn. What a step makes is a name for those after it.
 ///

@@ -1,5 +1,7 @@
 //! The machine's own clock: the one place that asks it for the time of day.
 
+#![allow(clippy::disallowed_methods, reason = "the one clock")]
+
 use jiff::Timestamp;
 
 use crate::base::clock::Clock;

@@ -1,5 +1,7 @@
 //! The seam through which every change of the disk goes: it can be counted, and stopped at the Nth.
 
+#![allow(clippy::disallowed_methods, reason = "the one writer of the disk")]
+
 use std::ffi::OsString;
 use std::fmt;
 use std::fs::{self, File, OpenOptions};

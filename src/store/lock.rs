@@ -177,6 +177,7 @@ fn boot_id() -> String {
 }
 
 #[cfg(test)]
+#[allow(clippy::disallowed_methods, reason = "tests prepare the disk by hand")]
 mod tests {
     use super::*;
 

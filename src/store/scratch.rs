@@ -303,6 +303,7 @@ impl Sink for HashingSink {
 }
 
 #[cfg(test)]
+#[allow(clippy::disallowed_methods, reason = "tests prepare the disk by hand")]
 mod tests {
     use super::*;
 

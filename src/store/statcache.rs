@@ -234,6 +234,7 @@ fn read(text: &str) -> Option<HashMap<(u64, u64), Entry>> {
 }
 
 #[cfg(test)]
+#[allow(clippy::disallowed_methods, reason = "tests prepare the disk by hand")]
 mod tests {
     use std::fs;
 

@@ -276,6 +276,7 @@ fn may_write(folder: &Path) -> bool {
 }
 
 #[cfg(test)]
+#[allow(clippy::disallowed_methods, reason = "tests prepare the disk by hand")]
 mod tests {
     use super::*;
 

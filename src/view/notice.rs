@@ -6,6 +6,9 @@ use crate::model::outcome::Outcome;
 use crate::ops::run::{StageReport, StageStatus};
 use std::time::Duration;
 
+/// How many lines of detail are shown of a failure.
+const DETAILS: usize = 5;
+
 /// A stage begins.
 pub fn started(paint: Paint, stage: &str, all: u64, will: u64, about: Option<&str>) -> String {
     let about = about
@@ -60,7 +63,7 @@ pub fn trying_again(
     )
 }
 
-/// A batch failed for good, with up to so many lines of detail.
+/// A batch failed for good, with the first lines of detail.
 pub fn failed(
     paint: Paint,
     stage: &str,
@@ -68,39 +71,26 @@ pub fn failed(
     outcome: &Outcome,
     quarantine: Option<&str>,
 ) -> String {
-    let mut text = format!(
-        "{} {}: {outcome}",
-        paint.strong(place(stage, batch)),
-        paint.bad("failed")
-    );
-    text.push_str(&details(outcome, 5));
-    if let Some(folder) = quarantine {
-        text.push_str(&format!("\n    what it left is in {folder}"));
-    }
-    text
-}
-
-/// The first lines of detail, each set in on a line of its own.
-pub fn details(outcome: &Outcome, most: usize) -> String {
-    let mut text = String::new();
-    let shown = if outcome.details.len() == most + 1 {
-        most + 1
+    let place = paint.strong(place(stage, batch));
+    let mut lines = vec![format!("{place} {}: {outcome}", paint.bad("failed"))];
+    let shown = if outcome.details.len() == DETAILS + 1 {
+        DETAILS + 1
     } else {
-        most
+        DETAILS
     };
-    for line in outcome
-        .details
-        .iter()
-        .take(shown)
-        .flat_map(|detail| detail.lines())
-    {
-        text.push_str("\n    ");
-        text.push_str(line);
-    }
+    let details = outcome.details.iter().take(shown);
+    lines.extend(
+        details
+            .flat_map(|detail| detail.lines())
+            .map(|line| format!("    {line}")),
+    );
     if outcome.details.len() > shown {
-        text.push_str(&format!("\n    and {} more", outcome.details.len() - shown));
+        lines.push(format!("    and {} more", outcome.details.len() - shown));
     }
-    text
+    if let Some(folder) = quarantine {
+        lines.push(format!("    what it left is in {folder}"));
+    }
+    lines.join("\n")
 }
 
 /// A warning of a batch's steps.

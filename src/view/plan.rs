@@ -16,38 +16,31 @@ const APART: usize = 3;
 
 /// The plan. `milepost` is how the program is called for this project and workspace.
 pub fn text(paint: Paint, plan: &Plan, milepost: &str) -> String {
-    let mut text = format!(
-        "{} {}\n",
-        paint.strong(&plan.project),
-        paint.dim(format!("in {}", plan.workspace))
-    );
+    let place = paint.dim(format!("in {}", plan.workspace));
+    let mut lines = vec![format!("{} {place}", paint.strong(&plan.project))];
     for warning in &plan.warnings {
-        text.push_str(&format!("{} {warning}\n", paint.warn("warning:")));
+        lines.push(format!("{} {warning}", paint.warn("warning:")));
     }
     let stages: Vec<&StagePlan> = plan.stages.iter().filter(|stage| !stage.skipped).collect();
     let width = stages
         .iter()
-        .map(|stage| stage.stage.len())
+        .map(|stage| stage.stage.chars().count())
         .max()
         .unwrap_or(0);
-    text.push('\n');
+    lines.push(String::new());
     for stage in &stages {
         let name = paint.strong(format!("{:width$}", stage.stage));
-        text.push_str(&format!(
-            "{:>3} {name}  {}\n",
+        lines.push(format!(
+            "{:>3} {name}  {}",
             stage.number,
             headline(paint, stage)
         ));
-        for line in reasons(stage) {
-            text.push_str(&format!("    {:width$}  {line}\n", ""));
-        }
-        for line in ways_on(stage, milepost) {
-            text.push_str(&format!("    {:width$}  {}\n", "", line));
-        }
+        let below = reasons(stage).into_iter().chain(ways_on(stage, milepost));
+        lines.extend(below.map(|line| format!("    {:width$}  {line}", "")));
     }
-    text.push('\n');
-    text.push_str(&conclusion(paint, &stages, milepost));
-    text
+    lines.push(String::new());
+    lines.push(conclusion(paint, &stages, milepost));
+    lines.join("\n") + "\n"
 }
 
 fn total(stage: &StagePlan) -> u64 {
@@ -243,7 +236,7 @@ fn conclusion(paint: Paint, stages: &[&StagePlan], milepost: &str) -> String {
     if will + may + judge + retire + wrong == 0 && !uncertain && !blocked {
         if stages.iter().any(|stage| stage.left > 0) {
             return format!(
-                "{} nothing of what was asked for\n",
+                "{} nothing of what was asked for",
                 paint.good("nothing to do:")
             );
         }
@@ -257,7 +250,7 @@ fn conclusion(paint: Paint, stages: &[&StagePlan], milepost: &str) -> String {
                 all.len()
             ),
         };
-        return format!("{} {why}\n", paint.good("nothing to do:"));
+        return format!("{} {why}", paint.good("nothing to do:"));
     }
     let mut parts = Vec::new();
     if will > 0 || (may == 0 && judge == 0) {
@@ -272,7 +265,7 @@ fn conclusion(paint: Paint, stages: &[&StagePlan], milepost: &str) -> String {
         parts.push(format!("{} validated again", batches(judge)));
     }
     format!(
-        "{}; to do it: {}\n",
+        "{}; to do it: {}",
         parts.join(", "),
         paint.code(format!("{milepost} run"))
     )

@@ -8,62 +8,21 @@ use serde_json::{Value, json};
 
 /// The summary. `milepost` is how the program is called for this project and workspace.
 pub fn summary(paint: Paint, report: &Report, milepost: &str) -> String {
+    let mut lines = Vec::new();
     if let Some(why) = nothing_to_do(report) {
-        return format!(
-            "{} {why}\n{}",
-            paint.good("nothing to do:"),
-            outputs(paint, report)
-        );
-    }
-    let mut text = String::new();
-    let name_width = report
-        .stages
-        .iter()
-        .map(|stage| stage.stage.len())
-        .max()
-        .unwrap_or(0);
-    let whats: Vec<String> = report.stages.iter().map(what).collect();
-    let what_width = whats
-        .iter()
-        .map(|what| what.chars().count())
-        .max()
-        .unwrap_or(0)
-        .min(56);
-    for (stage, what) in report.stages.iter().zip(&whats) {
-        let word = status(paint, stage.status);
-        let blanks = " ".repeat(8_usize.saturating_sub(word_of(stage.status).len()));
-        let name = paint.strong(format!("{:name_width$}", stage.stage));
-        let took = if stage.ran > 0 || !stage.failed.is_empty() {
-            format!("  {:>9}", seconds(stage.seconds))
-        } else {
-            String::new()
+        lines.push(format!("{} {why}", paint.good("nothing to do:")));
+    } else {
+        lines.extend(table(paint, report));
+        let word = overall(report);
+        let word = match exit_code(report) {
+            0 => paint.good(word),
+            3 | 130 => paint.warn(word),
+            _ => paint.bad(word),
         };
-        let line = format!("{name}  {word}{blanks}  {what:what_width$}{took}");
-        text.push_str(line.trim_end());
-        text.push('\n');
-        for altered in &stage.altered {
-            let file = &altered.1;
-            let was = match (file.recorded, file.pinned) {
-                (None, _) => "nothing says who made it",
-                (Some(_), true) => "accepted as it is, and would have to be made again",
-                (Some(_), false) => "altered since it was made",
-            };
-            text.push_str(&format!(
-                "{:name_width$}    {}  {}\n",
-                "",
-                file.path,
-                paint.dim(was)
-            ));
-        }
+        lines.push(String::new());
+        lines.push(format!("{word} in {}", seconds(report.seconds)));
     }
-    let total = seconds(report.seconds);
-    let word = overall(report);
-    let word = match exit_code(report) {
-        0 => paint.good(word),
-        3 | 130 => paint.warn(word),
-        _ => paint.bad(word),
-    };
-    text.push_str(&format!("\n{word} in {total}\n{}", outputs(paint, report)));
+    lines.extend(outputs(paint, report));
     let next = next(report, milepost);
     let width = next
         .iter()
@@ -73,12 +32,53 @@ pub fn summary(paint: Paint, report: &Report, milepost: &str) -> String {
     for (at, (command, what)) in next.iter().enumerate() {
         let label = if at == 0 { "next" } else { "" };
         let blanks = " ".repeat(width - command.chars().count());
-        text.push_str(&format!(
-            "{label:9}{}{blanks}  {what}\n",
-            paint.code(command)
-        ));
+        lines.push(format!("{label:6}{}{blanks}  {what}", paint.code(command)));
     }
-    text
+    lines.join("\n") + "\n"
+}
+
+/// A line for each stage, and for each file that was altered.
+fn table(paint: Paint, report: &Report) -> Vec<String> {
+    let stages = &report.stages;
+    let name_width = stages
+        .iter()
+        .map(|stage| stage.stage.chars().count())
+        .max()
+        .unwrap_or(0);
+    let whats: Vec<String> = stages.iter().map(what).collect();
+    let timed = |stage: &StageReport| stage.ran > 0 || !stage.failed.is_empty();
+    let widths = stages.iter().zip(&whats).filter(|(stage, _)| timed(stage));
+    let what_width = widths
+        .map(|(_, what)| what.chars().count())
+        .max()
+        .unwrap_or(0);
+    let mut lines = Vec::new();
+    for (stage, what) in stages.iter().zip(&whats) {
+        let word = status(paint, stage.status);
+        let blanks = " ".repeat(8_usize.saturating_sub(word_of(stage.status).len()));
+        let name = paint.strong(format!("{:name_width$}", stage.stage));
+        let took = if timed(stage) {
+            seconds(stage.seconds)
+        } else {
+            String::new()
+        };
+        let line = format!("{name}  {word}{blanks}  {what:what_width$}  {took:>9}");
+        lines.push(line.trim_end().to_owned());
+        for (_, file) in &stage.altered {
+            let was = match (file.recorded, file.pinned) {
+                (None, _) => "nothing says who made it",
+                (Some(_), true) => "accepted as it is, and would have to be made again",
+                (Some(_), false) => "altered since it was made",
+            };
+            lines.push(format!(
+                "{:name_width$}  {}  {}",
+                "",
+                file.path,
+                paint.dim(was)
+            ));
+        }
+    }
+    lines
 }
 
 /// The run in one word.
@@ -187,7 +187,7 @@ fn what(stage: &StageReport) -> String {
 }
 
 /// Where the reports are.
-fn outputs(paint: Paint, report: &Report) -> String {
+fn outputs(paint: Paint, report: &Report) -> Vec<String> {
     let done =
         |stage: &&StageReport| matches!(stage.status, StageStatus::Complete | StageStatus::Partial);
     let outputs = report
@@ -195,13 +195,11 @@ fn outputs(paint: Paint, report: &Report) -> String {
         .iter()
         .filter(done)
         .flat_map(|stage| &stage.outputs);
-    let mut text = String::new();
-    for (at, output) in outputs.enumerate() {
-        let label = if at == 0 { "made" } else { "" };
-        let label = paint.dim(format!("{label:9}"));
-        text.push_str(&format!("{label}{}/{output}\n", report.workspace));
-    }
-    text
+    let label = |at: usize| paint.dim(if at == 0 { "made  " } else { "      " });
+    let lines = outputs.enumerate();
+    lines
+        .map(|(at, output)| format!("{}{}/{output}", label(at), report.workspace))
+        .collect()
 }
 
 /// What can be done next: commands with what each does.

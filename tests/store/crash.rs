@@ -105,28 +105,27 @@ fn a_file_is_old_or_new() {
     );
 }
 
-/// Batches of 200 files each: five to a page.
-fn large(numbers: impl IntoIterator<Item = u32>) -> StageState {
-    let mut state = stage(numbers);
-    for (key, batch) in &mut state.batches {
-        let outputs = (0..200).map(|n| made(&format!("{key}/{n}.json"), key));
-        *batch = complete(key, outputs.collect());
+/// Batches with so many files each.
+fn large(batches: &[(u32, u32)]) -> StageState {
+    let mut state = stage([]);
+    state.facts = stage([1]).facts;
+    for (number, files) in batches {
+        let key = format!("batch_{number}");
+        let outputs = (0..*files).map(|n| made(&format!("{key}/{n}.json"), &key));
+        let batch = complete(&key, outputs.collect());
+        state.batches.insert(key, batch);
     }
     state
 }
 
+/// A full page, and one more.
 fn old() -> StageState {
-    large((1..=13).map(|n| 2 * n))
+    large(&[(2, 500), (4, 500), (6, 50), (8, 50)])
 }
 
-/// One batch changed, one more on a full page, so that it is split and pages after it move; one gone.
+/// One batch more on the full page, so that it is split and the page after it moves; one changed; one gone.
 fn changed() -> StageState {
-    let mut state = old();
-    let other = complete("batch_4", vec![made("intermediate/x.json", "other")]);
-    state.batches.insert("batch_4".into(), other);
-    state.batches.extend(large([11, 13]).batches);
-    state.batches.remove("batch_24");
-    state
+    large(&[(2, 500), (4, 500), (5, 50), (6, 40)])
 }
 
 #[test]

@@ -37,7 +37,7 @@ fn files_on(page: &str) -> usize {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 24, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 12, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn what_is_written_is_read(first in any_stage(), second in any_stage()) {

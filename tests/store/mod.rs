@@ -5,6 +5,7 @@ mod files;
 mod journal;
 mod manifest;
 mod publish;
+mod replay;
 mod sample;
 
 use milepost::store::layout::Layout;

@@ -32,20 +32,27 @@ pub enum RulesError {
     /// It is no TOML, or a key or value is not one of the table's.
     #[error("{file}:{line}:{column}: {rule}{message}")]
     Form {
+        /// The rules file.
         file: String,
+        /// From 1 on.
         line: usize,
+        /// From 1 on.
         column: usize,
         /// `rule NAME: ` where one is open at that place.
         rule: String,
+        /// What is wrong, and what to do.
         message: String,
     },
     /// A rule that reads well but cannot hold.
     #[error("{file}:{line}: {what}: {message}")]
     Rule {
+        /// The rules file.
         file: String,
+        /// From 1 on.
         line: usize,
         /// `rule NAME` or `material CATEGORY`.
         what: String,
+        /// What is wrong, and what to do.
         message: String,
     },
 }

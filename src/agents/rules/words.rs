@@ -30,12 +30,15 @@ pub struct Hit {
 /// Why a pattern is refused.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 pub enum WordError {
+    /// Nothing is left of it.
     #[error("the word `{0}` has no letters or digits")]
     Empty(String),
+    /// Too short to be part of a word.
     #[error(
         "the word `{0}` is too short for `*`: it would be found everywhere; write at least three letters, or the whole word without `*`"
     )]
     TooShort(String),
+    /// A star in the middle.
     #[error(
         "`*` stands inside the word `{0}`: it may only be at the beginning or the end of a word"
     )]

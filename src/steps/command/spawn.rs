@@ -1,5 +1,7 @@
 //! The one place that starts processes, and the register of those that run.
 
+#![allow(clippy::disallowed_methods, reason = "the one spawner")]
+
 use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::{self, ErrorKind, PipeReader};

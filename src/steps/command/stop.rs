@@ -1,5 +1,10 @@
 //! The ladder by which running things are ended: asked, given time, ended by force.
 
+#![allow(
+    clippy::disallowed_methods,
+    reason = "deadlines of programs are measured where they are kept"
+)]
+
 use std::time::{Duration, Instant};
 
 use rustix::process::Signal;

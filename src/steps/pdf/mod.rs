@@ -12,7 +12,7 @@ mod tags;
 /// What a report says of itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PdfInfo {
-    /// Stands in the file's properties and below each page.
+    /// Stands in the file's properties and below each page; if empty, the first heading does.
     pub title: String,
     /// Date of creation. Comes from outside, so that the same text gives the same bytes.
     pub date: Option<jiff::civil::Date>,
@@ -67,8 +67,24 @@ pub enum PdfError {
 pub fn markdown_to_pdf(markdown: &str, info: &PdfInfo) -> Result<Vec<u8>, PdfError> {
     let mut fonts = font::Fonts::load()?;
     let blocks = markdown::blocks(markdown);
+    let mut info = info.clone();
+    if info.title.is_empty() {
+        info.title = first_heading(&blocks);
+    }
     let document = layout::lay_out(&blocks, &mut fonts, &info.title)?;
-    page::write(document, &mut fonts, info)
+    page::write(document, &mut fonts, &info)
+}
+
+fn first_heading(blocks: &[markdown::Block]) -> String {
+    blocks
+        .iter()
+        .find_map(|block| match block {
+            markdown::Block::Heading { spans, .. } => {
+                Some(spans.iter().map(|s| s.text.as_str()).collect())
+            }
+            _ => None,
+        })
+        .unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -191,6 +207,13 @@ mod tests {
         }
         let html = pages("<div>\n<b>x</b>\n</div>");
         assert_eq!(html[0][..3], ["<div>", "<b>x</b>", "</div>"]);
+    }
+
+    #[test]
+    fn the_first_heading_is_the_title_if_none_is_given() {
+        let bytes = markdown_to_pdf("text\n\n## Mass *and* volume\n", &PdfInfo::default()).unwrap();
+        let title = b"/Title(Mass and volume)";
+        assert!(bytes.windows(title.len()).any(|w| w == title));
     }
 
     proptest::proptest! {

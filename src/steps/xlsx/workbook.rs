@@ -59,8 +59,11 @@ pub struct Sheet {
 /// A column: header, jq of the row, options.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Column {
+    /// What stands above it.
     pub header: String,
+    /// A jq program over the row.
     pub cell: String,
+    /// How it looks.
     pub options: ColumnOptions,
 }
 
@@ -92,9 +95,12 @@ fn number(schema: &mut Schema) {
     expecting = "expected a chart `{kind, label, value}`, or a list of them"
 )]
 pub enum Charts {
+    /// None.
     #[default]
     None,
+    /// One.
     One(Chart),
+    /// Several, one below the other.
     Many(Vec<Chart>),
 }
 

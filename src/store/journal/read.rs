@@ -272,6 +272,7 @@ fn last_line(path: &Path) -> std::io::Result<Option<Digest>> {
 }
 
 #[cfg(test)]
+#[allow(clippy::disallowed_methods, reason = "tests prepare the disk by hand")]
 mod tests {
     use super::*;
 
