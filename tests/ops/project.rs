@@ -3,8 +3,8 @@
 use milepost::base::clock::StillClock;
 use milepost::ops::open::Request;
 use milepost::ops::run::{Wanted, run};
-use milepost::run::engine::Report;
 use milepost::run::notice::Silent;
+use milepost::run::report::Report;
 use milepost::run::stop::StopFlag;
 use milepost::store::disk::Disk;
 use std::collections::BTreeMap;
