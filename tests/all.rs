@@ -10,6 +10,7 @@
 mod architecture;
 mod classification;
 mod command;
+mod crash;
 mod decl;
 mod ifc;
 mod model;

@@ -124,6 +124,14 @@ impl Observer for Show {
         let err = self.printer.err;
         tracing::info!(?notice);
         match notice {
+            Notice::Warned { warnings } if !self.printer.quiet => match warnings.as_slice() {
+                [one] => self.printer.warning(one),
+                all => self.printer.warning(&format!(
+                    "{} warnings about the declarations: `milepost plan` shows them",
+                    all.len()
+                )),
+            },
+            Notice::Warned { .. } => {}
             Notice::Recovered { what } => {
                 for what in what {
                     self.line(&format!("{} {what}", err.dim("put in order:")));

@@ -3,8 +3,10 @@
 pub mod log;
 pub mod open;
 pub mod origin;
+pub mod orphans;
 pub mod plan;
 pub mod present;
 pub mod run;
 pub mod status;
+pub mod verify;
 pub mod why;

@@ -11,7 +11,7 @@ use crate::model::fingerprint::{Change, FactKind, Facts};
 use crate::model::outcome::Outcome;
 use crate::model::reason::{Condition, Reason};
 use crate::model::record::{BatchRecord, Pin};
-use crate::model::stage::Stage;
+use crate::model::stage::{PathTemplate, Stage};
 use crate::model::state::State;
 use crate::plan::decide::Decision;
 use crate::plan::lineage;
@@ -412,7 +412,7 @@ fn unknown(opened: &Opened, state: &State, what: &str) -> OpsError {
                     .map(|batch| batch_name(&stage.name, batch)),
             );
         }
-        let paths = lineage::reads(stage).into_iter().map(|path| path.shown());
+        let paths = lineage::reads(stage).into_iter().map(PathTemplate::shown);
         names.extend(paths.filter(|path| !path.contains(['*', '{'])));
     }
     for stage in state.stages.values() {

@@ -77,12 +77,7 @@ pub fn checkpoint(
         [one] => Some(*one),
         _ => None,
     };
-    let inputs: BTreeMap<&str, &str> = records
-        .iter()
-        .flat_map(|record| &record.facts.0)
-        .filter(|(key, _)| key.kind == FactKind::Input)
-        .map(|(key, value)| (key.name.as_str(), value.as_str()))
-        .collect();
+    let inputs = inputs(&records);
     let of_kind = |wanted: &dyn Fn(FactKind) -> bool| -> BTreeMap<String, String> {
         let facts = survey.shared.0.iter().filter(|(key, _)| wanted(key.kind));
         facts
@@ -164,8 +159,17 @@ fn sum(counts: impl Iterator<Item = Option<u64>>) -> Option<u64> {
     counts.flatten().reduce(|a, b| a + b)
 }
 
+/// The input files of batches with their digests.
+pub fn inputs<'a>(records: &[&'a BatchRecord]) -> BTreeMap<&'a str, &'a str> {
+    let facts = records.iter().flat_map(|record| &record.facts.0);
+    facts
+        .filter(|(key, _)| key.kind == FactKind::Input)
+        .map(|(key, value)| (key.name.as_str(), value.as_str()))
+        .collect()
+}
+
 /// Of one input file its digest, of several that of their list: `digest  path` lines in order, as `sha256sum` prints them.
-fn inputs_digest(inputs: &BTreeMap<&str, &str>) -> Digest {
+pub fn inputs_digest(inputs: &BTreeMap<&str, &str>) -> Digest {
     if let [(_, only)] = inputs.iter().collect::<Vec<_>>().as_slice()
         && let Ok(digest) = only.parse()
     {

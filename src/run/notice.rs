@@ -6,6 +6,11 @@ use std::time::Duration;
 /// Something that just happened.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Notice {
+    /// The declarations hold what is allowed and perhaps not meant.
+    Warned {
+        /// One line for each.
+        warnings: Vec<String>,
+    },
     /// What an earlier run left was put in order.
     Recovered {
         /// One line for each thing that was done.

@@ -1,5 +1,6 @@
 //! Validates again, without a run, what was made under other schemas or checks.
 
+use super::context::Context;
 use super::engine::RunError;
 use super::keeper::Keeper;
 use super::scopes;
@@ -8,6 +9,7 @@ use super::validate::{self, Schemas};
 use crate::base::path::FilePath;
 use crate::model::event::{Event, EventType};
 use crate::model::outcome::Outcome;
+use crate::model::record::Made;
 use crate::model::stage::Stage;
 use crate::plan::decide::Decision;
 use std::collections::BTreeSet;
@@ -28,7 +30,8 @@ pub fn rejudge(
         if !matches!(found.decision, Ok(Decision::Judge(_))) {
             continue;
         }
-        match holds(keeper, stage, found, schemas) {
+        let outputs = recorded(keeper, stage, found);
+        match holds(&keeper.ctx, stage, found, outputs, schemas) {
             Ok(()) => valid.push(found.batch.key.clone()),
             Err(_) => {
                 invalid.insert(index);
@@ -58,31 +61,29 @@ pub fn rejudge(
     Ok((invalid, count))
 }
 
-/// Whether a batch's outputs hold as they lie there.
+/// What is recorded as made of a batch.
+fn recorded<'a>(keeper: &'a Keeper<'_>, stage: &Stage, found: &Surveyed) -> &'a [Made] {
+    let known = keeper.state.stages.get(&stage.name);
+    known
+        .and_then(|known| known.batches.get(&found.batch.key)?.record.as_ref())
+        .map_or(&[], |record| &record.outputs)
+}
+
+/// Whether these outputs of a batch hold as they lie there.
 ///
 /// # Errors
 /// How they do not.
 pub fn holds(
-    keeper: &Keeper<'_>,
+    ctx: &Context<'_>,
     stage: &Stage,
     found: &Surveyed,
+    outputs: &[Made],
     schemas: &Schemas,
 ) -> Result<(), Outcome> {
-    let ctx = &keeper.ctx;
     let mut scope = scopes::of_inputs(ctx, stage, found)?;
-    let known = keeper
-        .state
-        .stages
-        .get(&stage.name)
-        .and_then(|known| known.batches.get(&found.batch.key));
-    let record = known.and_then(|known| known.record.as_ref());
     for output in &stage.outputs {
         let mut there = Vec::new();
-        for made in record
-            .iter()
-            .flat_map(|record| &record.outputs)
-            .filter(|made| made.name == output.name)
-        {
+        for made in outputs.iter().filter(|made| made.name == output.name) {
             let file = scopes::source(ctx, &FilePath::workspace(made.path.clone()))?;
             if let Some(schema) = &output.schema {
                 validate::file(schemas, schema, &*file, output.stream.as_ref())?;

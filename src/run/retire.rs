@@ -5,9 +5,10 @@ use super::keeper::Keeper;
 use super::notice::{Notice, Observer};
 use crate::base::path::{FilePath, RelPath};
 use crate::model::event::{Event, EventType};
+use crate::model::state::StageState;
 use crate::plan::world::World;
 use crate::store::{checkpoint, quarantine};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 /// Moves the files of batches that there are no more to quarantine, and forgets the batches.
 ///
@@ -19,8 +20,13 @@ pub fn batches(
     keys: &[String],
     observer: &mut dyn Observer,
 ) -> Result<(), RunError> {
+    let mut makers = if keys.is_empty() {
+        HashMap::new()
+    } else {
+        makers(keeper)
+    };
     for key in keys {
-        let files = files_of(keeper, stage, key)?;
+        let files = files_of(keeper, stage, key, &mut makers)?;
         let count = files.len() as u64;
         let summary = format!(
             "{} is no longer made: {count} files to quarantine",
@@ -48,11 +54,22 @@ pub fn batches(
     Ok(())
 }
 
-/// What a batch made that is still there and that no other batch made since, with where it goes.
+/// How many batches of all stages made each file.
+fn makers(keeper: &Keeper<'_>) -> HashMap<RelPath, usize> {
+    let mut makers = HashMap::new();
+    for (_, made) in keeper.state.stages.values().flat_map(StageState::outputs) {
+        *makers.entry(made.path.clone()).or_default() += 1;
+    }
+    makers
+}
+
+/// What a batch made that is still there and that no other batch made since, with where it goes. The batch is no maker of
+/// its files any more.
 fn files_of(
     keeper: &Keeper<'_>,
     stage: &str,
     key: &str,
+    makers: &mut HashMap<RelPath, usize>,
 ) -> Result<BTreeMap<RelPath, RelPath>, RunError> {
     let Some(batch) = keeper
         .state
@@ -66,13 +83,14 @@ fn files_of(
         .record
         .iter()
         .flat_map(|record| record.outputs.iter().map(|made| &made.path));
+    for path in made.clone() {
+        if let Some(count) = makers.get_mut(path) {
+            *count -= 1;
+        }
+    }
     let mut files = BTreeMap::new();
     for path in made.chain(batch.remains.keys()) {
-        let made_by_another = keeper.state.stages.iter().any(|(name, known)| {
-            known
-                .outputs()
-                .any(|(other, made)| made.path == *path && (name != stage || other != key))
-        });
+        let made_by_another = makers.get(path).is_some_and(|&count| count > 0);
         let there = keeper
             .ctx
             .digest(&FilePath::workspace(path.clone()))

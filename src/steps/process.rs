@@ -32,12 +32,14 @@ pub fn command(
         Vec::new()
     };
     for argument in arguments {
-        let rendered = argument.template.render(&scope).map_err(parse_failure)?;
-        // `project:` names a file of the project: programs get it absolute, as they get all others.
-        program.push(match rendered.strip_prefix("project:") {
-            Some(path) if !shell => work.project.join(path).display().to_string(),
-            _ => rendered,
-        });
+        let rendered = argument.template.render_value(&scope);
+        for rendered in words(rendered.map_err(parse_failure)?, shell) {
+            // `project:` names a file of the project: programs get it absolute, as they get all others.
+            program.push(match rendered.strip_prefix("project:") {
+                Some(path) if !shell => work.project.join(path).display().to_string(),
+                _ => rendered,
+            });
+        }
     }
     let mut environment: BTreeMap<String, String> = work.environment.clone();
     for name in env {
@@ -77,11 +79,8 @@ pub fn command(
         &mut |child: &Started| watcher.started(child),
     );
     let details = kept.lines();
-    let name = program
-        .iter()
-        .find(|word| *word != "sh" && *word != "-c")
-        .cloned()
-        .unwrap_or_default();
+    // Arguments hold paths of this attempt, which would make each failure another one.
+    let name = program.first().map_or("", String::as_str);
     let failure = match exit {
         Ok(Exit::Code(0)) => return Ok(Said::default()),
         Ok(Exit::Code(code)) => Outcome::new(
@@ -103,6 +102,20 @@ pub fn command(
         Err(error) => Outcome::new(OutcomeKind::Exit, error.to_string()),
     };
     Err(failure.with_details(details))
+}
+
+/// What one argument stands for: a list for its values (the files of a glob), null for none, all else for one.
+fn words(value: Value, shell: bool) -> Vec<String> {
+    let word = |value: Value| match value {
+        Value::String(text) => text,
+        other => other.to_string(),
+    };
+    match value {
+        Value::Array(values) if !shell => values.into_iter().map(word).collect(),
+        Value::Array(values) => vec![values.into_iter().map(word).collect::<Vec<_>>().join(" ")],
+        Value::Null => Vec::new(),
+        other => vec![word(other)],
+    }
 }
 
 /// What arguments see: as other steps do, but `paths` and the items' `path` are absolute.

@@ -2,6 +2,11 @@
 
 #![allow(clippy::disallowed_methods, reason = "the one writer of the disk")]
 
+mod seam;
+
+pub use seam::Stop;
+
+use seam::{Seam, end_here};
 use std::ffi::OsString;
 use std::fmt;
 use std::fs::{self, File, OpenOptions};
@@ -50,15 +55,6 @@ impl From<DiskError> for io::Error {
     }
 }
 
-/// How a counted operation is stopped, for crash tests.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Stop {
-    /// The process ends before the operation.
-    Before,
-    /// Of a write, half of the bytes reach the file, then the process ends; other operations are stopped before.
-    HalfWrite,
-}
-
 impl Disk {
     /// The disk as it is.
     pub fn real() -> Self {
@@ -68,25 +64,15 @@ impl Disk {
     /// A disk that ends the process at the `n`th operation (from 1 on), as if the machine had killed it.
     #[cfg(any(test, debug_assertions))]
     pub fn stopping_at(n: u64, stop: Stop) -> Self {
-        Self(Arc::new(Seam {
-            count: std::sync::atomic::AtomicU64::new(0),
-            stop: Some((n, stop)),
-        }))
+        Self(Arc::new(Seam::stopping_at(n, stop)))
     }
 
-    /// The disk that a test asks for: `57` stops before the 57th operation, `57:half` in the middle of its write.
-    /// Anything else, and every release build, gives the disk as it is.
+    /// The disk that a test asks for: `57` stops before the 57th operation, `57:half` in the middle of its write; see
+    /// `seam.rs` for more. Every release build gives the disk as it is.
     pub fn from_setting(setting: Option<&str>) -> Self {
         #[cfg(any(test, debug_assertions))]
-        {
-            let setting = setting.unwrap_or_default();
-            let (number, stop) = match setting.strip_suffix(":half") {
-                Some(number) => (number, Stop::HalfWrite),
-                None => (setting, Stop::Before),
-            };
-            if let Ok(n) = number.parse() {
-                return Self::stopping_at(n, stop);
-            }
+        if let Some(setting) = setting {
+            return Self(Arc::new(Seam::from_setting(setting)));
         }
         let _ = setting;
         Self::real()
@@ -95,7 +81,7 @@ impl Disk {
     /// Operations so far.
     #[cfg(any(test, debug_assertions))]
     pub fn count(&self) -> u64 {
-        self.0.count.load(std::sync::atomic::Ordering::SeqCst)
+        self.0.count()
     }
 
     /// Makes a folder and those above it; each one made is flushed in its parent, so that it survives a crash.
@@ -131,7 +117,7 @@ impl Disk {
         }
         missing.reverse();
         for folder in &missing {
-            self.0.step();
+            self.0.step("make", folder);
             match fs::create_dir(folder) {
                 Ok(()) => {}
                 // Another thread made it first.
@@ -165,7 +151,7 @@ impl Disk {
 
     /// Puts what is at `from` at `to`, in one step for whoever looks. What lay at `to` is gone.
     pub fn rename(&self, from: &Path, to: &Path) -> Result<(), DiskError> {
-        self.0.step();
+        self.0.step("rename", to);
         fs::rename(from, to).map_err(|cause| {
             // The source being gone is said of the source, everything else of the target.
             let about = match fs::symlink_metadata(from) {
@@ -178,7 +164,9 @@ impl Disk {
 
     /// Flushes the entries of a folder: what was made, renamed or removed in it survives a crash.
     pub fn sync_dir(&self, folder: &Path) -> Result<(), DiskError> {
-        self.0.step();
+        if !self.0.step_flush(folder) {
+            return Ok(());
+        }
         let flushed = File::open(folder).and_then(|folder| folder.sync_all());
         match flushed {
             // Some network file systems refuse to flush a folder, and need none.
@@ -189,7 +177,9 @@ impl Disk {
 
     /// Flushes a file that somebody else wrote.
     pub fn sync_file(&self, path: &Path) -> Result<(), DiskError> {
-        self.0.step();
+        if !self.0.step_flush(path) {
+            return Ok(());
+        }
         let flushed = File::open(path).and_then(|file| file.sync_all());
         flushed.map_err(|cause| error(path, "flush", cause))
     }
@@ -203,7 +193,9 @@ impl Disk {
         #[cfg(target_os = "linux")]
         {
             let _ = files;
-            self.0.step();
+            if !self.0.step_flush(folder) {
+                return Ok(());
+            }
             let flushed = File::open(folder)
                 .and_then(|folder| rustix::fs::syncfs(folder).map_err(io::Error::from));
             flushed.map_err(|cause| error(folder, "flush the file system of", cause))
@@ -219,13 +211,21 @@ impl Disk {
 
     /// Removes a file; one that is not there is removed already.
     pub fn remove_file(&self, path: &Path) -> Result<(), DiskError> {
-        self.0.step();
+        self.0.step("remove", path);
         gone(fs::remove_file(path)).map_err(|cause| error(path, "remove", cause))
     }
 
     /// Removes a folder and all that is in it, following no symbolic link; one that is not there is removed already.
     pub fn remove_dir_all(&self, folder: &Path) -> Result<(), DiskError> {
-        self.0.step();
+        if self.0.step_remove_all(folder) {
+            // A kill in the middle: a part of what is in the folder is gone.
+            let first = fs::read_dir(folder).ok().and_then(|mut all| all.next());
+            if let Some(Ok(first)) = first {
+                let _ = fs::remove_dir_all(first.path());
+                let _ = fs::remove_file(first.path());
+            }
+            end_here();
+        }
         gone(fs::remove_dir_all(folder)).map_err(|cause| error(folder, "remove the folder", cause))
     }
 
@@ -282,7 +282,7 @@ impl Disk {
         options: &mut OpenOptions,
     ) -> Result<DiskFile, DiskError> {
         use std::os::unix::fs::OpenOptionsExt as _;
-        self.0.step();
+        self.0.step(action, path);
         let flags = rustix::fs::OFlags::NOFOLLOW.bits();
         let opened = options.custom_flags(flags.cast_signed()).open(path);
         let file = opened.map_err(|cause| error(path, action, cause))?;
@@ -335,7 +335,9 @@ impl DiskFile {
 
     /// Flushes the bytes, and of what is known about the file only what is needed to read them (`fdatasync`).
     pub fn flush_data(&self) -> Result<(), DiskError> {
-        self.disk.0.step();
+        if !self.disk.0.step_flush(&self.path) {
+            return Ok(());
+        }
         self.file
             .sync_data()
             .map_err(|cause| error(&self.path, "flush", cause))
@@ -343,7 +345,9 @@ impl DiskFile {
 
     /// Flushes the file (`fsync`).
     pub fn sync(&self) -> Result<(), DiskError> {
-        self.disk.0.step();
+        if !self.disk.0.step_flush(&self.path) {
+            return Ok(());
+        }
         self.file
             .sync_all()
             .map_err(|cause| error(&self.path, "flush", cause))
@@ -351,7 +355,7 @@ impl DiskFile {
 
     /// Cuts the file to its first `size` bytes.
     pub fn truncate(&self, size: u64) -> Result<(), DiskError> {
-        self.disk.0.step();
+        self.disk.0.step("cut", &self.path);
         self.file
             .set_len(size)
             .map_err(|cause| error(&self.path, "cut", cause))
@@ -360,7 +364,7 @@ impl DiskFile {
 
 impl Write for DiskFile {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        if let Some(first) = self.disk.0.step_write(bytes) {
+        if let Some(first) = self.disk.0.step_write(&self.path, bytes) {
             // The process ends whatever becomes of this write.
             let _ = self.file.write_all(first);
             end_here();
@@ -371,56 +375,6 @@ impl Write for DiskFile {
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
     }
-}
-
-#[cfg(any(test, debug_assertions))]
-#[derive(Default)]
-struct Seam {
-    count: std::sync::atomic::AtomicU64,
-    stop: Option<(u64, Stop)>,
-}
-
-#[cfg(not(any(test, debug_assertions)))]
-#[derive(Default)]
-struct Seam;
-
-#[cfg(any(test, debug_assertions))]
-impl Seam {
-    fn next(&self) -> u64 {
-        self.count.fetch_add(1, std::sync::atomic::Ordering::SeqCst) + 1
-    }
-
-    fn step(&self) {
-        let number = self.next();
-        // Other threads may be past the number while the process ends: they stop as well.
-        if self.stop.is_some_and(|(n, _)| number >= n) {
-            end_here();
-        }
-    }
-
-    fn step_write<'a>(&self, bytes: &'a [u8]) -> Option<&'a [u8]> {
-        let number = self.next();
-        match self.stop {
-            Some((n, Stop::HalfWrite)) if number == n => Some(&bytes[..bytes.len() / 2]),
-            Some((n, _)) if number >= n => end_here(),
-            _ => None,
-        }
-    }
-}
-
-#[cfg(not(any(test, debug_assertions)))]
-#[allow(clippy::unused_self)]
-impl Seam {
-    fn step(&self) {}
-
-    fn step_write<'a>(&self, _: &'a [u8]) -> Option<&'a [u8]> {
-        None
-    }
-}
-
-/// Ends the process as a kill does: nothing is unwound, flushed or removed.
-fn end_here() -> ! {
-    std::process::abort()
 }
 
 /// The folder that an entry lies in.
@@ -541,17 +495,5 @@ mod tests {
             denied,
             "no permission to write in w: check the folder's owner"
         );
-    }
-
-    #[test]
-    fn reads_the_setting_of_a_crash_test() {
-        for (setting, stop) in [
-            (Some("57"), Some((57, Stop::Before))),
-            (Some("57:half"), Some((57, Stop::HalfWrite))),
-            (Some("x"), None),
-            (None, None),
-        ] {
-            assert_eq!(Disk::from_setting(setting).0.stop, stop, "{setting:?}");
-        }
     }
 }

@@ -8,5 +8,6 @@ pub mod reason;
 pub mod report;
 pub mod status;
 pub mod table;
+pub mod verify;
 pub mod why;
 pub mod words;

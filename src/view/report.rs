@@ -224,45 +224,43 @@ fn next(report: &Report, milepost: &str) -> Vec<(String, String)> {
             ));
         }
     }
-    let any_left = failures.iter().any(|stage| stage.left > 0);
+    let is = |status| {
+        report
+            .stages
+            .iter()
+            .find(move |stage| stage.status == status)
+    };
+    let rest =
+        report.stages.iter().any(|stage| stage.left > 0) || is(StageStatus::Blocked).is_some();
+    let mut command =
+        |arguments: &str, what: String| next.push((format!("{milepost} {arguments}"), what));
     if report.interrupted {
-        next.push((format!("{milepost} run"), "go on from here".to_owned()));
+        command("run", "go on from here".to_owned());
     } else if failures.iter().any(|stage| !stage.failed.is_empty()) {
-        next.push((
-            format!("{milepost} run --failed"),
-            "try again what failed".to_owned(),
-        ));
-        if any_left {
-            next.push((
-                format!("{milepost} run -k"),
-                "try again, and go on after what fails".to_owned(),
-            ));
-        }
-    } else if let Some(stage) = report
-        .stages
-        .iter()
-        .find(|stage| stage.status == StageStatus::Held)
-    {
-        let target = shell_word(&stage.stage);
-        let command = if report.stages.len() == 1 {
-            format!("{milepost} run {target}")
+        if rest {
+            command("run", "try again, and go on with the rest".to_owned());
         } else {
-            format!("{milepost} run")
+            command("run --failed", "try again what failed".to_owned());
+        }
+        if failures.iter().any(|stage| stage.left > 0) {
+            command("run -k", "the same, and go on after what fails".to_owned());
+        }
+    } else if let Some(stage) = is(StageStatus::Held) {
+        let target = if report.stages.len() == 1 {
+            format!("run {}", shell_word(&stage.stage))
+        } else {
+            "run".to_owned()
         };
-        next.push((
-            command,
+        command(
+            &target,
             format!("run the rest: {} of {}", batches(stage.left), stage.stage),
-        ));
-    } else if let Some(stage) = report
-        .stages
-        .iter()
-        .find(|stage| stage.status == StageStatus::Blocked)
-    {
+        );
+    } else if let Some(stage) = is(StageStatus::Blocked) {
         let target = shell_word(&stage.stage);
-        next.push((
-            format!("{milepost} run --until {target}"),
+        command(
+            &format!("run --until {target}"),
             "run it with the stages before it".to_owned(),
-        ));
+        );
     }
     next
 }

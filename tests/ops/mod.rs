@@ -4,4 +4,5 @@ mod again;
 mod log;
 mod project;
 mod status;
+mod verify;
 mod why;

@@ -65,7 +65,7 @@ fn killed_everywhere(task: &str, make: impl Fn(&Layout), check: impl Fn(&Layout,
     let mut ends = 0;
     for at in 1.. {
         let mut done = true;
-        for setting in [at.to_string(), format!("{at}:half")] {
+        for setting in [format!("{at},unflushed"), format!("{at}:half,unflushed")] {
             let place: Place = place();
             make(&place.layout);
             let ended = Command::new(std::env::current_exe().unwrap())

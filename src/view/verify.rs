@@ -1,0 +1,82 @@
+//! `verify` as text: what is wrong, then what was looked at.
+
+use super::words::{count, grouped, place};
+use crate::ops::verify::{Finding, Severity, Verified};
+
+/// Notes that are shown; everything else is.
+const NOTES: usize = 20;
+
+/// What was found.
+pub fn verify(data: &Verified) -> String {
+    let mut text = String::new();
+    let mut notes = 0;
+    for finding in &data.findings {
+        if finding.severity == Severity::Note {
+            notes += 1;
+            if notes > NOTES {
+                continue;
+            }
+        }
+        text.push_str(&format!("{:8} {}\n", word(finding.severity), line(finding)));
+    }
+    if notes > NOTES {
+        text.push_str(&format!(
+            "note     and {} more\n",
+            grouped((notes - NOTES) as u64)
+        ));
+    }
+    let checked = &data.checked;
+    if !text.is_empty() {
+        text.push('\n');
+    }
+    text.push_str(&format!(
+        "looked at {} ({} bytes), {} and {}",
+        count(checked.files, "file", "files"),
+        grouped(checked.bytes),
+        count(checked.checkpoints, "checkpoint", "checkpoints"),
+        count(
+            checked.records,
+            "record of the journal",
+            "records of the journal"
+        ),
+    ));
+    if data.deep {
+        text.push_str(&format!(
+            "; judged {} again",
+            count(checked.batches, "batch", "batches")
+        ));
+    }
+    let of = |severity| {
+        let all = data.findings.iter();
+        all.filter(|finding| finding.severity == severity).count() as u64
+    };
+    let verdict = match (of(Severity::Altered), of(Severity::Invalid)) {
+        (0, 0) => "everything is as it was recorded".to_owned(),
+        (altered, 0) => format!("{altered} altered"),
+        (0, invalid) => format!("{invalid} invalid"),
+        (altered, invalid) => format!("{altered} altered, {invalid} invalid"),
+    };
+    text.push_str(&format!(": {verdict}\n"));
+    text
+}
+
+fn word(severity: Severity) -> &'static str {
+    match severity {
+        Severity::Altered => "altered",
+        Severity::Invalid => "invalid",
+        Severity::Note => "note",
+    }
+}
+
+fn line(finding: &Finding) -> String {
+    let name = finding
+        .stage
+        .as_ref()
+        .map(|stage| place(stage, finding.batch.as_deref().unwrap_or_default()));
+    match (&finding.path, name) {
+        (Some(path), Some(name)) => format!("{path} (of {name}): {}", finding.message),
+        (Some(path), None) => format!("{path}: {}", finding.message),
+        (None, Some(name)) => format!("{name}: {}", finding.message),
+        (None, None) => finding.message.clone(),
+    }
+}

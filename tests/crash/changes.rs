@@ -1,0 +1,169 @@
+//! A crash in a second run that takes in a change: resumed, it ends as if nobody had interrupted it.
+
+use super::in_parallel;
+use super::project::{Files, Project, operations, stops};
+
+/// What is changed between two runs, and how the second is asked for.
+struct Change {
+    name: &'static str,
+    make: fn(&Project),
+    words: &'static [&'static str],
+    /// Whether batches may be made again from the same facts.
+    again: bool,
+}
+
+const RUN: &[&str] = &["run"];
+
+/// Between two stops. `MILEPOST_TEST_EVERY=1` stops at every operation.
+fn step() -> usize {
+    let every = std::env::var("MILEPOST_TEST_EVERY").ok();
+    every.and_then(|every| every.parse().ok()).unwrap_or(7)
+}
+
+fn change(name: &'static str, make: fn(&Project)) -> Change {
+    Change {
+        name,
+        make,
+        words: RUN,
+        again: false,
+    }
+}
+
+/// Runs once, changes something, and crashes the second run at operations, and then its recovery.
+fn resumes(change: &Change) {
+    let base = Project::small();
+    base.complete(RUN);
+    let before = base.made();
+    let whole = base.copy();
+    (change.make)(&whole);
+    let altered = whole.made();
+    let operations = operations(&whole, change.words);
+    let after = whole.made();
+    whole.assert_checkpoints();
+    whole.assert_at_rest(RUN);
+    // Every change begins elsewhere, so that together they stop everywhere.
+    let stops = stops(&operations, step(), change.name.len() % step());
+    in_parallel(&stops, |setting| {
+        let project = base.copy();
+        (change.make)(&project);
+        project.run(change.words, setting);
+        project.assert_truth(&[&before, &altered, &after]);
+        assert!(
+            keeps(&project, &altered, &before),
+            "what a person altered is gone"
+        );
+        // The recovery crashes as well.
+        let third = setting
+            .split([':', ','])
+            .next()
+            .unwrap()
+            .parse::<usize>()
+            .unwrap()
+            % 40
+            + 1;
+        project.run(change.words, &format!("{third},unflushed"));
+        project.assert_truth(&[&before, &altered, &after]);
+        project.complete(change.words);
+        if change.again {
+            project.assert_done(&after);
+        } else {
+            project.assert_complete(&after);
+        }
+        assert!(
+            keeps(&project, &altered, &before),
+            "what a person altered is gone"
+        );
+    });
+}
+
+/// Whether everything that a person altered is still somewhere.
+fn keeps(project: &Project, altered: &Files, before: &Files) -> bool {
+    let all = project.files(&["intermediate", "outputs", ".milepost/quarantine"]);
+    let mut changed = altered
+        .iter()
+        .filter(|(path, bytes)| before.get(*path) != Some(bytes));
+    changed.all(|(_, bytes)| all.values().any(|there| there == bytes))
+}
+
+#[test]
+fn an_input_changed() {
+    resumes(&change("changed", |project| project.input(2, "IfcDoor")));
+}
+
+#[test]
+fn an_input_deleted() {
+    resumes(&change("deleted", |project| {
+        project.remove("workspace/inputs/batch_2.json");
+    }));
+}
+
+#[test]
+fn an_input_added() {
+    resumes(&change("added", |project| project.input(5, "IfcSlab")));
+}
+
+#[test]
+fn fewer_batches_of_a_split() {
+    resumes(&change("fewer", |project| {
+        project.remove("workspace/inputs/batch_1.json");
+        project.remove("workspace/inputs/batch_2.json");
+        project.remove("workspace/inputs/batch_4.json");
+    }));
+}
+
+#[test]
+fn a_schema_changed() {
+    resumes(&change("schema", |project| {
+        project.write("schemas/copy.schema.json", r#"{"required": ["items"]}"#);
+    }));
+}
+
+#[test]
+fn a_stage_renamed() {
+    resumes(&change("renamed", |project| {
+        project.rename("stages/1_copy.toml", "stages/1_take.toml");
+    }));
+}
+
+#[test]
+fn a_stage_removed() {
+    resumes(&change("removed", |project| {
+        project.remove("stages/5_join.toml")
+    }));
+}
+
+#[test]
+fn stages_renumbered() {
+    resumes(&change("renumbered", |project| {
+        project.rename("stages/5_join.toml", "stages/8_join.toml");
+        project.rename("stages/4_classify.toml", "stages/5_classify.toml");
+        project.rename("stages/3_batch.toml", "stages/4_batch.toml");
+        project.rename("stages/2_parse.toml", "stages/3_parse.toml");
+        project.input(3, "IfcDoor");
+    }));
+}
+
+#[test]
+fn altered_outputs_made_again_by_force() {
+    let forced = Change {
+        name: "force",
+        make: |project| {
+            project.write("workspace/intermediate/out/batch_3.json", "{\"mine\": 1}");
+            project.write("workspace/outputs/count.json", "{\"mine\": 2}");
+        },
+        words: &["run", "-B"],
+        again: true,
+    };
+    resumes(&forced);
+}
+
+#[test]
+fn everything_at_once() {
+    resumes(&change("everything", |project| {
+        project.remove("workspace/inputs/batch_1.json");
+        project.input(3, "IfcDoor");
+        project.input(6, "IfcWall");
+        project.write("schemas/copy.schema.json", r#"{"required": ["items"]}"#);
+        project.rename("stages/5_join.toml", "stages/6_gather.toml");
+    }));
+}

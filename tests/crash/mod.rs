@@ -1,0 +1,26 @@
+//! Durability: killed anywhere, a run leaves a workspace that resumes to the same bytes, and nothing that it says is untrue.
+
+mod changes;
+mod every;
+mod project;
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// Does all cases on two threads; the first that fails ends the test with its name.
+fn in_parallel<T: Sync + std::fmt::Debug>(cases: &[T], case: impl Fn(&T) + Sync) {
+    let next = AtomicUsize::new(0);
+    std::thread::scope(|threads| {
+        for _ in 0..2 {
+            threads.spawn(|| {
+                while let Some(one) = cases.get(next.fetch_add(1, Ordering::SeqCst)) {
+                    let done = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| case(one)));
+                    if let Err(cause) = done {
+                        next.store(cases.len(), Ordering::SeqCst);
+                        eprintln!("in the case {one:?}");
+                        std::panic::resume_unwind(cause);
+                    }
+                }
+            });
+        }
+    });
+}

@@ -1,0 +1,426 @@
+//! A small project in a temporary folder, the program run in it, and what must hold of its workspace at every moment.
+
+use milepost::base::digest::Digest;
+use milepost::model::event::{Event, Record};
+use milepost::model::state::State;
+use milepost::ops::open;
+use milepost::store::layout::Layout;
+use milepost::store::{checkpoint, journal, manifest};
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::os::unix::process::ExitStatusExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// Files by path.
+pub type Files = BTreeMap<String, Vec<u8>>;
+
+/// Five stages: commands with a marker, a jq program, split, rules, and a merge with two outputs.
+const DECLARED: &[(&str, &str)] = &[
+    (
+        "milepost.toml",
+        r#"
+name = "small"
+[agents.classifier]
+rules = "rules.toml"
+"#,
+    ),
+    (
+        "rules.toml",
+        r#"
+[[rule]]
+name = "wall"
+ifc_type = ["IfcWall*"]
+answer = { element_type = "external_wall" }
+confidence = 0.9
+"#,
+    ),
+    (
+        "stages/1_copy.toml",
+        r#"
+marker = "intermediate/out/{{ batch.stem }}.done"
+[each.batch]
+path = "inputs/batch_*.json"
+[step]
+command = ["cp", "{{ batch.path }}", "{{ paths.copy }}"]
+[outputs]
+copy = { path = "intermediate/out/{{ batch.stem }}.json", schema = "schemas/copy.schema.json" }
+"#,
+    ),
+    (
+        "stages/2_parse.toml",
+        r#"
+[inputs]
+parts = "intermediate/out/batch_*.json"
+[step]
+jq = '{ elements: [.parts[].items[]] }'
+[outputs]
+parsed = { path = "intermediate/parsed.json", schema = false }
+"#,
+    ),
+    (
+        "stages/3_batch.toml",
+        r#"
+[inputs]
+parsed = "intermediate/parsed.json"
+[step]
+split = ".parsed.elements"
+question = '{ifc_type, name}'
+size = 4
+[outputs]
+batches = { path = "intermediate/batches/batch_*.json", schema = false }
+[conserve]
+in = ".parsed.elements[].global_id"
+out = ".batches[].elements[].global_id"
+"#,
+    ),
+    (
+        "stages/4_classify.toml",
+        r#"
+marker = "intermediate/classified/{{ batch.stem }}.done"
+[each.batch]
+path = "intermediate/batches/batch_*.json"
+[step]
+agent = "classifier"
+prompt = "prompt.md"
+questions = true
+result = '{global_id: $element.global_id, element_type, rule}'
+[outputs]
+classified = { path = "intermediate/classified/{{ batch.stem }}.json", schema = false }
+[conserve]
+in = ".batch.data.elements[].global_id"
+out = ".classified[].global_id"
+"#,
+    ),
+    (
+        "stages/5_join.toml",
+        r#"
+[inputs]
+parsed = "intermediate/parsed.json"
+classified = "intermediate/classified/batch_*.json"
+[[step]]
+merge = ".classified[][]"
+key = ".global_id"
+order = ".parsed.elements[].global_id"
+out = "all"
+[[step]]
+jq = '.all.elements | group_by(.element_type) | map({key: .[0].element_type, value: length}) | from_entries'
+out = "count"
+[outputs]
+all = { path = "outputs/all.json", schema = false }
+count = { path = "outputs/count.json", schema = false }
+"#,
+    ),
+    ("prompt.md", r#"Classify."#),
+    ("schemas/copy.schema.json", r#"{"type": "object"}"#),
+];
+
+/// A project in a folder that goes with it.
+pub struct Project {
+    folder: tempfile::TempDir,
+}
+
+/// How a run of the program ended.
+#[derive(Debug)]
+pub struct Ended {
+    /// The exit code; none when it was killed.
+    pub code: Option<i32>,
+    /// The signal that ended it.
+    pub signal: Option<i32>,
+    /// What it printed.
+    pub text: String,
+}
+
+impl Project {
+    /// An empty folder.
+    pub fn empty() -> Self {
+        Self {
+            folder: tempfile::Builder::new()
+                .prefix("milepost-crash-")
+                .tempdir()
+                .unwrap(),
+        }
+    }
+
+    /// The small pipeline with four inputs.
+    pub fn small() -> Self {
+        let project = Self::empty();
+        for (path, text) in DECLARED {
+            project.write(path, text);
+        }
+        for number in 1..=4 {
+            project.input(number, "IfcWall");
+        }
+        project
+    }
+
+    /// Writes an input with two elements.
+    pub fn input(&self, number: u32, ifc_type: &str) {
+        let element = |side: &str| {
+            format!(
+                r#"{{"global_id": "{side}{number}", "ifc_type": "{ifc_type}", "name": "{side} {number}"}}"#
+            )
+        };
+        let text = format!(
+            r#"{{"items": [{}, {}]}}"#,
+            element("left"),
+            element("right")
+        );
+        self.write(&format!("workspace/inputs/batch_{number}.json"), &text);
+    }
+
+    pub fn path(&self) -> &Path {
+        self.folder.path()
+    }
+
+    pub fn at(&self, path: &str) -> PathBuf {
+        self.path().join(path)
+    }
+
+    pub fn layout(&self) -> Layout {
+        Layout::new(self.path().canonicalize().unwrap().join("workspace"))
+    }
+
+    pub fn write(&self, path: &str, text: &str) {
+        let path = self.at(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+
+    pub fn remove(&self, path: &str) {
+        fs::remove_file(self.at(path)).unwrap();
+    }
+
+    pub fn rename(&self, from: &str, to: &str) {
+        fs::rename(self.at(from), self.at(to)).unwrap();
+    }
+
+    /// Another folder with the same files.
+    pub fn copy(&self) -> Self {
+        let copy = Self::empty();
+        for entry in walkdir::WalkDir::new(self.path()).min_depth(1) {
+            let entry = entry.unwrap();
+            let to = copy
+                .path()
+                .join(entry.path().strip_prefix(self.path()).unwrap());
+            if entry.file_type().is_dir() {
+                fs::create_dir(to).unwrap();
+            } else {
+                fs::copy(entry.path(), to).unwrap();
+            }
+        }
+        copy
+    }
+
+    /// The program in this folder; `setting` is what the disk is told.
+    pub fn command(&self, words: &[&str], setting: &str) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_milepost"));
+        command
+            .args(words)
+            .current_dir(self.path())
+            .env_clear()
+            .env("PATH", std::env::var_os("PATH").unwrap_or_default())
+            .env("MILEPOST_STOP_AT", setting)
+            .stdin(Stdio::null());
+        command
+    }
+
+    pub fn run(&self, words: &[&str], setting: &str) -> Ended {
+        let output = self.command(words, setting).output().unwrap();
+        let text = [output.stdout, output.stderr].concat();
+        Ended {
+            code: output.status.code(),
+            signal: output.status.signal(),
+            text: String::from_utf8_lossy(&text).into_owned(),
+        }
+    }
+
+    /// Runs to the end, which must be a good one.
+    pub fn complete(&self, words: &[&str]) {
+        let ended = self.run(words, "unflushed");
+        assert_eq!(ended.code, Some(0), "{}", ended.text);
+    }
+
+    /// Files below some folders of the workspace.
+    pub fn files(&self, folders: &[&str]) -> Files {
+        let mut files = Files::new();
+        let root = self.at("workspace");
+        for folder in folders {
+            for entry in walkdir::WalkDir::new(root.join(folder)) {
+                let Ok(entry) = entry else { continue };
+                if !entry.file_type().is_dir() {
+                    let path = entry.path().strip_prefix(&root).unwrap();
+                    let name = path.to_string_lossy().into_owned();
+                    files.insert(name, fs::read(entry.path()).unwrap());
+                }
+            }
+        }
+        files
+    }
+
+    /// What the pipeline made.
+    pub fn made(&self) -> Files {
+        self.files(&["intermediate", "outputs"])
+    }
+
+    /// All records of the journal.
+    pub fn journal(&self) -> Vec<Record> {
+        let mut records = Vec::new();
+        journal::read_all(&self.layout(), &mut |_, record| records.push(record)).unwrap();
+        records
+    }
+
+    pub fn state(&self) -> State {
+        open::state(&self.layout()).unwrap()
+    }
+
+    /// What must hold at every moment, also in the middle of a run that was killed. `known` are the files that may be there,
+    /// each as one of these versions.
+    pub fn assert_truth(&self, known: &[&Files]) {
+        self.state();
+        self.journal();
+        self.assert_checkpoints();
+        for (path, bytes) in self.made() {
+            let versions: Vec<_> = known.iter().filter_map(|files| files.get(&path)).collect();
+            assert!(
+                versions.contains(&&bytes),
+                "{path} is half made: {}",
+                String::from_utf8_lossy(&bytes)
+            );
+            if let Some(output) = path.strip_suffix(".done") {
+                let output = format!("workspace/{output}.json");
+                assert!(
+                    self.at(&output).exists(),
+                    "{path} stands without its output"
+                );
+            }
+        }
+    }
+
+    /// Every checkpoint that is there vouches for bytes that are there.
+    pub fn assert_checkpoints(&self) {
+        let layout = self.layout();
+        for (number, found) in checkpoint::list(&layout).unwrap() {
+            let found = found.unwrap().checkpoint;
+            let name = format!("stage_{number}_complete.json of {}", found.stage);
+            let kept = manifest::read(&layout, &found.stage).unwrap();
+            let mut files = BTreeSet::new();
+            for (_, made) in kept.outputs() {
+                let bytes = fs::read(layout.at(&made.path));
+                let bytes = bytes.unwrap_or_else(|_| panic!("{name}: {} is not there", made.path));
+                assert_eq!(Digest::of(bytes), made.digest, "{name}: {}", made.path);
+                files.insert(made.path.clone());
+            }
+            let expected = match &found.output_file {
+                Some(path) => {
+                    assert!(files.contains(path), "{name}: {path} is in no manifest");
+                    Digest::of(fs::read(layout.at(path)).unwrap())
+                }
+                None => manifest::digest(&layout, &found.stage).unwrap().unwrap(),
+            };
+            assert_eq!(
+                found.checksums.output, expected,
+                "{name}: checksum of the outputs"
+            );
+        }
+    }
+
+    /// What must hold after a run that ended well: nothing of scratch is left, every stage has its checkpoint, and no batch
+    /// was made again for the same reasons.
+    pub fn assert_complete(&self, expected: &Files) {
+        self.assert_done(expected);
+        self.assert_nothing_twice();
+    }
+
+    /// The same, where a run was forced.
+    pub fn assert_done(&self, expected: &Files) {
+        self.assert_truth(&[expected]);
+        assert_same(&self.made(), expected);
+        let stages = checkpoint::list(&self.layout()).unwrap();
+        let declared = fs::read_dir(self.at("stages")).unwrap().count();
+        assert_eq!(stages.len(), declared, "checkpoints");
+        let scratch = self.files(&[".milepost/scratch"]);
+        assert_eq!(scratch.keys().collect::<Vec<_>>(), Vec::<&String>::new());
+    }
+
+    /// No batch that was finished was made again from the same facts.
+    pub fn assert_nothing_twice(&self) {
+        let mut finished = BTreeMap::new();
+        for record in self.journal() {
+            match record.event {
+                Event::Published { stage, record, .. } => {
+                    let name = (stage, record.key.clone());
+                    let facts = (record.shared.clone(), record.facts.clone());
+                    let before = finished.insert(name.clone(), facts.clone());
+                    assert_ne!(before, Some(facts), "{name:?} was made twice");
+                }
+                Event::Lost { stage, batch, .. } => panic!("{stage}/{batch} was lost"),
+                Event::Retired { stage, batch, .. } => {
+                    finished.remove(&(stage, batch));
+                }
+                Event::BatchFailed {
+                    stage,
+                    batch,
+                    outcome,
+                    ..
+                } => {
+                    panic!("{stage}/{batch} failed: {outcome}")
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// A run that has nothing to do changes nothing but what it may.
+    pub fn assert_at_rest(&self, words: &[&str]) {
+        let all = || {
+            let mut files = self.files(&[""]);
+            files.remove(".milepost/stat-cache.jsonl");
+            files
+        };
+        let before = all();
+        self.complete(words);
+        assert_same(&all(), &before);
+    }
+}
+
+/// Says which file differs, not all of them.
+pub fn assert_same(found: &Files, expected: &Files) {
+    for (path, bytes) in expected {
+        let there = found.get(path);
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        assert_eq!(
+            there.map(|bytes| text(bytes)),
+            Some(text(bytes)),
+            "{path} is not as it should be"
+        );
+    }
+    let more: Vec<_> = found
+        .keys()
+        .filter(|path| !expected.contains_key(*path))
+        .collect();
+    assert!(more.is_empty(), "too many files: {more:?}");
+}
+
+/// The operations of a run in this project, one a line: what is done, and to what.
+pub fn operations(project: &Project, words: &[&str]) -> Vec<String> {
+    let list = tempfile::NamedTempFile::new().unwrap();
+    let setting = format!("unflushed,list={}", list.path().display());
+    let ended = project.run(words, &setting);
+    assert_eq!(ended.code, Some(0), "{}", ended.text);
+    let text = fs::read_to_string(list.path()).unwrap();
+    text.lines().map(str::to_owned).collect()
+}
+
+/// Where to stop a run of so many operations: before each one, and in the middle of those that can be half done.
+pub fn stops(operations: &[String], step: usize, first: usize) -> Vec<String> {
+    let mut stops = Vec::new();
+    for n in (first + 1..=operations.len() + 2).step_by(step) {
+        stops.push(format!("{n},unflushed"));
+        let is_half = |text: &String| text.starts_with("write") || text.starts_with("remove");
+        if operations.get(n - 1).is_some_and(is_half) {
+            stops.push(format!("{n}:half,unflushed"));
+        }
+    }
+    stops
+}

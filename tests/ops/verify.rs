@@ -1,0 +1,159 @@
+//! `verify`: the audit finds what somebody altered, what does not hold, and what nobody made.
+
+use super::project::Project;
+use milepost::ops::verify::{Severity, Verified, verify};
+use milepost::view;
+
+/// A project that was run, and what the audit says of it once something was done to it.
+fn after(what: impl FnOnce(&Project)) -> (Verified, String) {
+    let project = Project::names();
+    project.run();
+    what(&project);
+    let before = project.files();
+    let found = verify(&project.request(), true).unwrap();
+    assert_eq!(project.files(), before, "an audit writes nothing");
+    let text = view::verify::verify(&found);
+    (found, text)
+}
+
+#[test]
+fn of_what_was_run_everything_is_as_recorded() {
+    let (found, text) = after(|_| ());
+    assert_eq!(found.exit_code(), 0);
+    let (bytes, records) = (found.checked.bytes, found.checked.records);
+    assert_eq!(
+        text,
+        format!(
+            "looked at 4 files ({bytes} bytes), 2 checkpoints and {records} records of the journal; judged 4 batches again: \
+             everything is as it was recorded\n"
+        )
+    );
+    let (fresh, _) = {
+        let project = Project::names();
+        let found = verify(&project.request(), false).unwrap();
+        (found, project)
+    };
+    assert_eq!((fresh.exit_code(), fresh.findings), (0, vec![]));
+}
+
+#[test]
+fn whatever_somebody_alters_is_found() {
+    type Deed = fn(&Project);
+    let cases: &[(Deed, &str)] = &[
+        (
+            |project| project.change("workspace/outputs/total.json", "5", "6"),
+            "outputs/total.json (of count): it was made as ",
+        ),
+        (
+            |project| {
+                std::fs::remove_file(project.at("workspace/intermediate/list_2.json")).unwrap()
+            },
+            "intermediate/list_2.json (of sort/list_2): it is not there",
+        ),
+        (
+            |project| {
+                project.change(
+                    "workspace/stage_1_complete.json",
+                    "\"element_count\": 5",
+                    "\"element_count\": 6",
+                )
+            },
+            "stage_1_complete.json (of sort): it was written as ",
+        ),
+        (
+            |project| std::fs::remove_file(project.at("workspace/stage_1_complete.json")).unwrap(),
+            "stage_1_complete.json (of sort): it is not there",
+        ),
+        (
+            |project| {
+                project.put(
+                    "workspace/stage_7_complete.json",
+                    &project
+                        .text("workspace/stage_2_complete.json")
+                        .replace("\"number\": 2", "\"number\": 7"),
+                )
+            },
+            "stage_7_complete.json: nothing is recorded of it",
+        ),
+        (
+            |project| {
+                project.change(
+                    "workspace/manifests/sort/page_0001.sha256",
+                    "\"attempts\":1",
+                    "\"attempts\":2",
+                )
+            },
+            "manifests/sort (of sort/list_",
+        ),
+        (
+            |project| {
+                project.change(
+                    "workspace/.milepost/journal/000001.jsonl",
+                    "sort/list_2 begins",
+                    "sort/list_2 began",
+                )
+            },
+            "the journal is broken: ",
+        ),
+        (
+            |project| {
+                project.change(
+                    "workspace/.milepost/journal/000003.jsonl",
+                    "run ended: complete",
+                    "run ended: COMPLETE",
+                )
+            },
+            "",
+        ),
+    ];
+    for (deed, message) in cases {
+        let (found, text) = after(deed);
+        // The last record has nobody after it who would vouch for it.
+        if message.is_empty() {
+            assert_eq!(found.exit_code(), 0, "{text}");
+            continue;
+        }
+        assert_eq!(found.exit_code(), 5, "{text}");
+        assert!(text.starts_with(&format!("altered  {message}")), "{text}");
+    }
+}
+
+#[test]
+fn what_does_not_hold_any_more_is_invalid() {
+    let (found, text) = after(|project| {
+        project.change("stages/1_sort.toml", r#".name != """#, r#".name != "Cy""#);
+    });
+    assert_eq!(found.exit_code(), 1, "{text}");
+    assert!(
+        text.starts_with(
+            "invalid  sort/list_2: NO_NAME: `all(.sorted.people[]; .name != \"Cy\")` is not true\n"
+        ),
+        "{text}"
+    );
+    assert!(
+        text.ends_with("judged 4 batches again: 1 invalid\n"),
+        "{text}"
+    );
+}
+
+#[test]
+fn what_nobody_made_and_what_is_out_of_date_is_noted() {
+    let (found, text) = after(|project| {
+        project.put("workspace/intermediate/stray.json", "{}");
+        project.change("workspace/inputs/list_2.json", "Cy", "Cyd");
+    });
+    assert_eq!(found.exit_code(), 0);
+    assert!(
+        found
+            .findings
+            .iter()
+            .all(|finding| finding.severity == Severity::Note)
+    );
+    assert!(
+        text.starts_with(
+            "note     sort: 1 of its batches are out of date: `milepost why sort` says why\n\
+             note     intermediate/stray.json: no stage made it\n"
+        ),
+        "{text}"
+    );
+}
