@@ -1,7 +1,7 @@
 //! Data of `ops` as text for people and as JSON for programs. Nothing here reads or prints.
 
-pub mod call;
 pub mod accept;
+pub mod call;
 pub mod log;
 pub mod notice;
 pub mod paint;
