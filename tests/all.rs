@@ -16,4 +16,5 @@ mod ifc;
 mod model;
 mod ops;
 mod report;
+mod situations;
 mod store;

@@ -6,6 +6,7 @@
 
 mod fault;
 mod library;
+mod regex;
 mod values;
 mod walk;
 
@@ -23,7 +24,7 @@ use serde_json::Value;
 
 pub use fault::JqError;
 use fault::Reading;
-use values::{to_val, to_value};
+use values::{read, to_val, to_value};
 
 use super::mentions::Mentions;
 
@@ -191,7 +192,12 @@ impl Jq {
                 }
             })
             .collect();
-        Ok(Bound { jq: self, vars })
+        let fields = self.roots.roots();
+        Ok(Bound {
+            jq: self,
+            vars,
+            fields,
+        })
     }
 
     /// All values that the program gives.
@@ -237,9 +243,20 @@ impl Jq {
 pub struct Bound<'a> {
     jq: &'a Jq,
     vars: Vec<Val>,
+    /// The fields of the input that the program mentions.
+    fields: BTreeSet<String>,
 }
 
 impl Bound<'_> {
+    /// Gives one variable another value; the others stay. A name that the program does not use is nobody's.
+    pub fn set(&mut self, name: &str, value: Value) {
+        if let Some(at) = self.jq.vars.iter().position(|var| var == name)
+            && self.jq.names.contains(name)
+        {
+            self.vars[at] = to_val(value);
+        }
+    }
+
     /// See [`Jq::all`].
     ///
     /// # Errors
@@ -258,8 +275,22 @@ impl Bound<'_> {
     /// # Errors
     /// See there.
     pub fn one(&self, input: Value) -> Result<Value, JqError> {
+        self.only(to_val(input))
+    }
+
+    /// As [`Bound::one`], of a JSON text: of an object only the fields that the program mentions are read.
+    ///
+    /// # Errors
+    /// As [`Jq::one`], and a text that is no JSON.
+    pub fn one_of_text(&self, text: &str) -> Result<Value, JqError> {
+        let whole = self.jq.whole;
+        let val = read(text, &|key| whole || self.fields.contains(key));
+        self.only(val.map_err(|error| self.jq.fault(&error.to_string()))?)
+    }
+
+    fn only(&self, input: Val) -> Result<Value, JqError> {
         let mut only = None;
-        self.each(input, &mut std::iter::empty(), &mut |value| {
+        self.run(input, &mut std::iter::empty(), &mut |value| {
             if only.replace(value).is_some() {
                 return Err(
                     "it gives more than one value, one is needed; put […] around it, or `first(…)`"
@@ -285,13 +316,22 @@ impl Bound<'_> {
         inputs: &mut dyn Iterator<Item = Result<Value, String>>,
         each: &mut dyn FnMut(Value) -> Result<(), String>,
     ) -> Result<(), JqError> {
+        self.run(to_val(input), inputs, each)
+    }
+
+    fn run(
+        &self,
+        input: Val,
+        inputs: &mut dyn Iterator<Item = Result<Value, String>>,
+        each: &mut dyn FnMut(Value) -> Result<(), String>,
+    ) -> Result<(), JqError> {
         let inputs = RcIter::new(inputs.map(|record| record.map(to_val)));
         let running = Running {
             lut: &self.jq.filter.lut,
             inputs: &inputs,
         };
         let ctx = Ctx::<Data>::new(running, Vars::new(self.vars.iter().cloned()));
-        for output in self.jq.filter.id.run((ctx, to_val(input))) {
+        for output in self.jq.filter.id.run((ctx, input)) {
             let val = output.map_err(|exception| {
                 let message = match exception.get_err().map(jaq_core::Error::into_val) {
                     Ok(Val::TStr(text)) => String::from_utf8_lossy(&text).into_owned(),

@@ -31,7 +31,7 @@ pub struct Pin {
 }
 
 /// A batch that was made.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct BatchRecord {
     /// What the batch is known by; empty for the only batch of a stage.
     pub key: String,

@@ -4,14 +4,20 @@ use super::open::{Opened, OpsError, Request, open, state};
 use super::run::{Wanted, selection};
 use crate::base::digest::Digest;
 use crate::model::fingerprint::Change;
+use crate::model::policy::OnFailure;
 use crate::model::reason::{Condition, Reason};
+use crate::model::stage::Stage;
 use crate::model::state::State;
-use crate::plan::decide::Decision;
-use crate::plan::lineage;
+use crate::plan::decide::{Alteration, Decision};
+use crate::plan::pending::{Expected, Pending};
 use crate::plan::selection::Selection;
 use crate::run::engine::wish;
-use crate::run::survey::{Pending, survey};
+use crate::run::gate;
+use crate::run::report::StageStatus;
+use crate::run::survey::{Survey, Surveyed, survey};
 use serde::Serialize;
+use std::borrow::Cow;
+use std::collections::BTreeMap;
 
 /// What a run would do.
 #[derive(Debug, Serialize)]
@@ -20,6 +26,8 @@ pub struct Plan {
     pub project: String,
     /// The workspace's folder.
     pub workspace: String,
+    /// Stages that are no longer declared: what they made is retired.
+    pub forgotten: Vec<String>,
     /// Stage by stage.
     pub stages: Vec<StagePlan>,
     /// Warnings about the declarations.
@@ -127,6 +135,19 @@ pub struct Altered {
     pub pinned: bool,
 }
 
+impl Altered {
+    /// Of what was found of a batch.
+    pub fn of((batch, file): (String, Alteration)) -> Self {
+        Self {
+            batch,
+            path: file.path.to_string(),
+            recorded: file.recorded,
+            found: file.found,
+            pinned: file.pinned,
+        }
+    }
+}
+
 /// A batch whose input is missing.
 #[derive(Debug, Serialize)]
 pub struct Missing {
@@ -139,7 +160,7 @@ pub struct Missing {
 impl Plan {
     /// Whether a run would do nothing.
     pub fn is_empty(&self) -> bool {
-        self.stages.iter().all(|stage| {
+        let rests = |stage: &StagePlan| {
             stage.will.is_empty()
                 && stage.may.is_empty()
                 && stage.judge.is_empty()
@@ -149,7 +170,8 @@ impl Plan {
                 && stage.problem.is_none()
                 && stage.blocked.is_none()
                 && stage.certain
-        })
+        };
+        self.forgotten.is_empty() && self.stages.iter().all(rests)
     }
 }
 
@@ -161,9 +183,19 @@ pub fn plan(request: &Request, wanted: &Wanted) -> Result<Plan, OpsError> {
     let opened = open(request)?;
     let selection = selection(&opened, wanted)?;
     let known = state(&opened.workspace.layout)?;
+    let is_declared = |name: &str| {
+        let stages = &opened.pipeline.stages;
+        stages.iter().any(|stage| stage.name == name)
+    };
     Ok(Plan {
         project: opened.pipeline.name.clone(),
         workspace: opened.workspace.layout.root().display().to_string(),
+        forgotten: known
+            .stages
+            .keys()
+            .filter(|name| !is_declared(name))
+            .cloned()
+            .collect(),
         stages: of(&opened, &known, &selection),
         warnings: opened.warnings.iter().map(ToString::to_string).collect(),
     })
@@ -171,11 +203,74 @@ pub fn plan(request: &Request, wanted: &Wanted) -> Result<Plan, OpsError> {
 
 /// What a run of a selection would do of each stage, from what is known.
 pub fn of(opened: &Opened, known: &State, selection: &Selection) -> Vec<StagePlan> {
-    let ctx = opened.context();
-    let mut pending = Pending::default();
-    let mut budget = selection.limit;
-    let mut stages = Vec::new();
-    for stage in &opened.pipeline.stages {
+    let mut outlook = Outlook::new(opened, known, selection);
+    let stages = opened.pipeline.stages.iter();
+    stages.map(|stage| outlook.pass(stage)).collect()
+}
+
+/// What a run of everything would find of a stage when its turn comes.
+///
+/// # Errors
+/// When its batches cannot be told.
+pub fn look(opened: &Opened, known: &State, stage: &Stage) -> Result<Survey, String> {
+    let all = Selection::default();
+    let mut outlook = Outlook::new(opened, known, &all);
+    let stages = opened.pipeline.stages.iter();
+    for earlier in stages.take_while(|earlier| earlier.number < stage.number) {
+        outlook.pass(earlier);
+    }
+    outlook.look(stage)
+}
+
+/// Goes through the stages as a run would, and keeps what is to be expected for those after.
+struct Outlook<'a> {
+    opened: &'a Opened,
+    selection: &'a Selection,
+    /// What will be known, as far as it can be told.
+    state: Cow<'a, State>,
+    pending: Pending,
+    /// How the stages are expected to end.
+    standing: BTreeMap<String, StageStatus>,
+    /// Batches that may still run under a limit.
+    budget: Option<u64>,
+    /// The stage that the run stops at.
+    stops_at: Option<String>,
+}
+
+impl<'a> Outlook<'a> {
+    fn new(opened: &'a Opened, known: &'a State, selection: &'a Selection) -> Self {
+        let mut state = Cow::Borrowed(known);
+        // What is no longer declared is forgotten before anything else.
+        for name in known.stages.keys() {
+            let stages = &opened.pipeline.stages;
+            if !stages.iter().any(|stage| stage.name == *name) {
+                state.to_mut().stages.remove(name);
+            }
+        }
+        Self {
+            opened,
+            selection,
+            state,
+            pending: Pending::default(),
+            standing: BTreeMap::new(),
+            budget: selection.limit,
+            stops_at: None,
+        }
+    }
+
+    fn look(&self, stage: &Stage) -> Result<Survey, String> {
+        let wish = |batch: &str| wish(self.selection, stage, batch);
+        survey(
+            &self.opened.context(),
+            stage,
+            &self.state,
+            &self.pending,
+            &wish,
+        )
+    }
+
+    /// What a run would do of a stage.
+    fn pass(&mut self, stage: &Stage) -> StagePlan {
         let mut line = StagePlan {
             stage: stage.name.clone(),
             number: stage.number,
@@ -183,79 +278,130 @@ pub fn of(opened: &Opened, known: &State, selection: &Selection) -> Vec<StagePla
             certain: true,
             ..StagePlan::default()
         };
-        if !selection.wants_stage(&opened.pipeline, stage) {
+        if !self.selection.wants_stage(&self.opened.pipeline, stage) {
             line.skipped = true;
-            stages.push(line);
-            continue;
+            return line;
         }
-        let blocked = lineage::upstream(&opened.pipeline, stage)
-            .into_iter()
-            .find(|up| {
-                !selection.wants_stage(&opened.pipeline, up)
-                    && known
-                        .stages
-                        .get(&up.name)
-                        .is_none_or(|known| known.status.is_none())
-            });
-        if let Some(up) = blocked {
-            line.blocked = Some(format!("stage `{}` is not complete", up.name));
-            stages.push(line);
-            continue;
-        }
-        match survey(&ctx, stage, known, &pending, &|batch| {
-            wish(selection, stage, batch)
-        }) {
+        match self.blocked(stage) {
             Err(why) => line.problem = Some(why),
-            Ok(found) => {
-                line.certain = found.certain;
-                line.retire = found.gone;
-                for batch in found.batches {
-                    let key = batch.batch.key;
-                    match batch.decision {
-                        Ok(Decision::Will(reasons)) => {
-                            let failed = reasons
-                                .iter()
-                                .any(|reason| matches!(reason, Reason::Failed { .. }));
-                            let wanted = selection.wants_batch(&stage.name, &key)
-                                && (!selection.failed || failed);
-                            let room = budget.is_none_or(|left| left > 0);
-                            if wanted && room {
-                                budget = budget.map(|left| left - 1);
-                                line.will.push(Will {
-                                    batch: key,
-                                    reasons,
-                                });
-                            } else {
-                                line.left += 1;
-                            }
-                        }
-                        Ok(Decision::Reused) => line.reused += 1,
-                        Ok(Decision::May(conditions)) => line.may.push(May {
-                            batch: key,
-                            conditions,
-                        }),
-                        Ok(Decision::Judge(changes)) => line.judge.push(Judge {
-                            batch: key,
-                            changes,
-                        }),
-                        Ok(Decision::Altered(files)) => {
-                            line.altered.extend(files.into_iter().map(|file| Altered {
-                                batch: key.clone(),
-                                path: file.path.to_string(),
-                                recorded: file.recorded,
-                                found: file.found,
-                                pinned: file.pinned,
-                            }));
-                        }
-                        Err(why) => line.missing.push(Missing { batch: key, why }),
-                    }
-                }
+            Ok(Some(why)) => line.blocked = Some(why),
+            Ok(None) => match self.look(stage) {
+                Err(why) => line.problem = Some(why),
+                Ok(found) => self.fill(stage, found, &mut line),
+            },
+        }
+        if !line.altered.is_empty() {
+            self.stops_at = Some(stage.name.clone());
+        }
+        let status = self.expected(stage, &line);
+        self.standing.insert(stage.name.clone(), status);
+        line
+    }
+
+    fn blocked(&self, stage: &Stage) -> Result<Option<String>, String> {
+        if let Some(stop) = &self.stops_at {
+            return Ok(Some(format!("the run stops at stage `{stop}`")));
+        }
+        gate::blocked_by(&self.opened.context(), &self.state, &self.standing, stage)
+    }
+
+    /// How a stage is expected to end, when nothing fails that does not fail already.
+    fn expected(&self, stage: &Stage, line: &StagePlan) -> StageStatus {
+        let tolerates = self.selection.keep_going
+            || stage.policy.on_failure == OnFailure::Continue
+            || stage.policy.placeholder.is_some();
+        if !line.altered.is_empty() {
+            StageStatus::Altered
+        } else if line.blocked.is_some() {
+            StageStatus::Blocked
+        } else if line.problem.is_some() || (!line.missing.is_empty() && !tolerates) {
+            StageStatus::Failed
+        } else if line.left > 0 {
+            StageStatus::Held
+        } else if line.missing.is_empty() {
+            StageStatus::Complete
+        } else {
+            StageStatus::Partial
+        }
+    }
+
+    fn fill(&mut self, stage: &Stage, found: Survey, line: &mut StagePlan) {
+        let context = self.opened.context();
+        match gate::altered(&context, &self.state, self.selection, stage, &found) {
+            Err(why) => line.problem = Some(why),
+            Ok(altered) => {
+                line.altered = altered.into_iter().map(Altered::of).collect();
             }
         }
-        if line.changes() {
-            pending.stages.insert(stage.name.clone());
+        line.certain = found.certain;
+        if !line.altered.is_empty() {
+            // The run stops before it does any of this.
+            let batches = || found.batches.iter().map(|batch| &batch.decision);
+            let is_reused =
+                |decision: &&Result<Decision, String>| matches!(decision, Ok(Decision::Reused));
+            let is_altered =
+                |decision: &&Result<Decision, String>| matches!(decision, Ok(Decision::Altered(_)));
+            line.reused = batches().filter(is_reused).count() as u64;
+            line.left = batches().count() as u64
+                - line.reused
+                - batches().filter(is_altered).count() as u64;
+            return;
         }
-        stages.push(line);
+        let mut expected = Vec::with_capacity(found.batches.len());
+        for batch in &found.batches {
+            let expects = match &batch.decision {
+                Ok(Decision::Will(reasons)) if self.wants(stage, batch, reasons) => Expected::Runs,
+                Ok(Decision::May(_) | Decision::Judge(_)) => Expected::Perhaps,
+                _ => Expected::Same,
+            };
+            expected.push((batch.batch.key.as_str(), expects, &batch.targets));
+        }
+        self.pending.expect(
+            &mut self.state,
+            stage,
+            found.certain,
+            &found.gone,
+            expected.iter().copied(),
+        );
+        let runs: Vec<bool> = expected
+            .iter()
+            .map(|(_, expects, _)| *expects == Expected::Runs)
+            .collect();
+        line.retire = found.gone;
+        for (batch, runs) in found.batches.into_iter().zip(runs) {
+            let key = batch.batch.key;
+            match batch.decision {
+                Ok(Decision::Will(reasons)) if runs => line.will.push(Will {
+                    batch: key,
+                    reasons,
+                }),
+                Ok(Decision::Will(_)) => line.left += 1,
+                Ok(Decision::Reused) => line.reused += 1,
+                Ok(Decision::May(conditions)) => line.may.push(May {
+                    batch: key,
+                    conditions,
+                }),
+                Ok(Decision::Judge(changes)) => line.judge.push(Judge {
+                    batch: key,
+                    changes,
+                }),
+                // Its files are listed already.
+                Ok(Decision::Altered(_)) => {}
+                Err(why) => line.missing.push(Missing { batch: key, why }),
+            }
+        }
     }
-    stages
+
+    /// Whether a batch that must run is asked for, and there is room for it under the limit.
+    fn wants(&mut self, stage: &Stage, batch: &Surveyed, reasons: &[Reason]) -> bool {
+        let has_failed = reasons
+            .iter()
+            .any(|reason| matches!(reason, Reason::Failed { .. }));
+        let is_named = self.selection.wants_batch(&stage.name, &batch.batch.key);
+        if !is_named || (self.selection.failed && !has_failed) || self.budget == Some(0) {
+            return false;
+        }
+        self.budget = self.budget.map(|left| left - 1);
+        true
+    }
 }

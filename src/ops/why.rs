@@ -2,7 +2,7 @@
 
 use super::open::{Opened, OpsError, Request, open};
 use super::origin::{self, FileWhy, Makers};
-use super::plan::{Altered, of};
+use super::plan::{Altered, look};
 use super::present::Present;
 use crate::base::digest::Digest;
 use crate::base::path::FilePath;
@@ -15,11 +15,10 @@ use crate::model::stage::{PathTemplate, Stage};
 use crate::model::state::State;
 use crate::plan::decide::Decision;
 use crate::plan::lineage;
-use crate::plan::selection::{Selection, Target};
+use crate::plan::selection::Target;
 use crate::plan::world::World;
 use crate::run::attempt::batch_name;
-use crate::run::engine::wish;
-use crate::run::survey::{Pending, Survey, Surveyed, survey};
+use crate::run::survey::{Survey, Surveyed};
 use crate::store::journal;
 use jiff::Timestamp;
 use serde::Serialize;
@@ -220,22 +219,6 @@ pub fn why(request: &Request, what: &str) -> Result<Why, OpsError> {
         return Ok(Why::File(Box::new(found)));
     }
     Err(unknown(&opened, state, what))
-}
-
-/// What was found of a stage, with what earlier stages still change kept in mind, as a plan does.
-fn look(opened: &Opened, state: &State, stage: &Stage) -> Result<Survey, String> {
-    let all = Selection::default();
-    let plans = of(opened, state, &all);
-    let earlier = plans
-        .iter()
-        .filter(|plan| plan.number < stage.number && plan.changes());
-    let pending = Pending {
-        stages: earlier.map(|plan| plan.stage.clone()).collect(),
-    };
-    let ctx = opened.context();
-    survey(&ctx, stage, state, &pending, &|batch| {
-        wish(&all, stage, batch)
-    })
 }
 
 fn stage_why(stage: &Stage, found: Result<Survey, String>) -> StageWhy {

@@ -7,6 +7,7 @@ pub mod inputs;
 pub mod lineage;
 pub mod machine;
 pub mod paths;
+pub mod pending;
 pub mod selection;
 pub mod settings;
 pub mod world;

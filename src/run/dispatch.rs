@@ -6,11 +6,10 @@ use super::engine::RunError;
 use super::keeper::Keeper;
 use super::notice::{Notice, Observer};
 use super::survey::Survey;
-use super::workers::{AtOnce, Message, Queue, close, goes_on, work};
+use super::workers::{AtOnce, Message, Queue, close, work};
 use crate::base::path::RelPath;
 use crate::model::event::{Child, Event, EventType};
 use crate::model::outcome::{Outcome, OutcomeKind};
-use crate::model::policy::MaxFailures;
 use crate::model::stage::Stage;
 use crate::steps::command::{Started, Stop};
 use crate::store::clock::Stopwatch;
@@ -74,6 +73,7 @@ pub fn dispatch(
     let queue = Mutex::new(Queue {
         waiting: order.indices.iter().copied().collect(),
         active: Vec::new(),
+        failed: 0,
         closed: false,
     });
     let ready = Condvar::new();
@@ -89,9 +89,7 @@ pub fn dispatch(
             keeper,
             stage: bench.stage,
             survey,
-            order,
             observer,
-            queue: &queue,
             ready: &ready,
             stop: bench.stop,
             group: Vec::new(),
@@ -117,9 +115,7 @@ struct Hearing<'a, 'k> {
     keeper: &'a mut Keeper<'k>,
     stage: &'a Stage,
     survey: &'a Survey,
-    order: &'a Order<'a>,
     observer: &'a mut dyn Observer,
-    queue: &'a Mutex<Queue>,
     ready: &'a Condvar,
     stop: &'a dyn Stop,
     group: Vec<Finished>,
@@ -297,7 +293,6 @@ impl Hearing<'_, '_> {
                             outcome,
                             quarantine: None,
                         });
-                        self.stop_if_enough();
                     }
                     None => {
                         self.done.ran += 1;
@@ -357,7 +352,6 @@ impl Hearing<'_, '_> {
                     outcome,
                     quarantine: kept,
                 });
-                self.stop_if_enough();
             }
         }
         Ok(())
@@ -395,20 +389,6 @@ impl Hearing<'_, '_> {
             outcome.code.clone_from(name);
         }
         outcome
-    }
-
-    fn stop_if_enough(&mut self) {
-        let failures = self.done.failed.len() as u64;
-        let too_many = match self.stage.policy.max_failures {
-            Some(MaxFailures::Count(most)) => failures >= most,
-            Some(MaxFailures::Share(share)) => {
-                failures as f64 > share * self.survey.batches.len() as f64
-            }
-            None => false,
-        };
-        if too_many || !goes_on(self.order, self.stage) {
-            close(self.queue, self.ready);
-        }
     }
 
     fn close_group(&mut self) -> Result<(), RunError> {

@@ -7,7 +7,7 @@ use super::keeper::Keeper;
 use super::notice::{Notice, Observer};
 use super::report::{Options, Report, StageReport, StageStatus, worst};
 use super::stop::StopFlag;
-use super::survey::{Pending, Survey, survey};
+use super::survey::{Survey, survey};
 use super::validate::Schemas;
 use super::workers::at_once;
 use super::{begin, finish, gate, recover, rejudge, retire};
@@ -19,6 +19,7 @@ use crate::model::stage::Stage;
 use crate::model::state::{Phase, State};
 use crate::model::step::StepKind;
 use crate::plan::decide::{Decision, Wish};
+use crate::plan::pending::Pending;
 use crate::plan::selection::Selection;
 use crate::steps::agent::Answerers;
 use crate::steps::command::Stop;
@@ -168,7 +169,7 @@ impl Engine<'_, '_> {
     }
 
     fn stage(&mut self, stage: &Stage) -> Result<StageReport, RunError> {
-        if let Some(why) = gate::blocked_by(&self.keeper, self.selection, stage)? {
+        if let Some(why) = self.blocked_by(stage)? {
             return Ok(StageReport {
                 why: Some(why),
                 ..StageReport::of(stage, StageStatus::Blocked)
@@ -191,7 +192,14 @@ impl Engine<'_, '_> {
                 });
             }
         };
-        let altered = gate::altered(&self.keeper, self.selection, stage, &found)?;
+        let altered = gate::altered(
+            &self.keeper.ctx,
+            &self.keeper.state,
+            self.selection,
+            stage,
+            &found,
+        )
+        .map_err(RunError::World)?;
         if !altered.is_empty() {
             return Ok(StageReport {
                 altered,
@@ -233,6 +241,14 @@ impl Engine<'_, '_> {
         }
         self.end(stage, &found, &mut report, before)?;
         Ok(report)
+    }
+
+    /// Why a stage may not begin.
+    fn blocked_by(&self, stage: &Stage) -> Result<Option<String>, RunError> {
+        let standing = self.reports.iter();
+        let standing = standing.map(|report| (report.stage.clone(), report.status));
+        let (ctx, state) = (&self.keeper.ctx, &self.keeper.state);
+        gate::blocked_by(ctx, state, &standing.collect(), stage).map_err(RunError::World)
     }
 
     /// Keeps of what would run what is selected.
@@ -360,6 +376,8 @@ impl Engine<'_, '_> {
             || stage.policy.on_failure == OnFailure::Continue
             || stage.policy.placeholder.is_some();
         report.status = match status {
+            // What was left out is not up to date, though what it made earlier is there.
+            Some(_) if report.left > 0 && report.failed.is_empty() => StageStatus::Held,
             Some(Status::Complete) => StageStatus::Complete,
             Some(Status::Partial) if goes_on => StageStatus::Partial,
             _ if !report.failed.is_empty() => StageStatus::Failed,

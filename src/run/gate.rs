@@ -1,58 +1,54 @@
 //! Whether a stage may begin: what it reads from is complete, and nobody altered what it made.
 
-use super::engine::RunError;
-use super::keeper::Keeper;
-use super::survey::{Pending, Survey, Surveyed, survey};
+use super::context::Context;
+use super::report::StageStatus;
+use super::survey::{Survey, Surveyed, survey};
 use crate::base::path::FilePath;
 use crate::model::checkpoint::Status;
 use crate::model::reason::Reason;
 use crate::model::stage::Stage;
+use crate::model::state::State;
 use crate::plan::decide::{Alteration, Decision, Wish};
 use crate::plan::lineage;
+use crate::plan::pending::Pending;
 use crate::plan::selection::Selection;
 use crate::plan::world::World;
 use crate::store::layout;
+use std::collections::BTreeMap;
 
-/// Why a stage may not begin: an earlier one that it reads from is not complete. None when it may.
+/// Why a stage may not begin: an earlier one that it reads from is not complete. None when it may. `standing` says how the
+/// stages ended, or are expected to, that this run looked at before.
 ///
 /// # Errors
 /// When the earlier stage cannot be looked at.
 pub fn blocked_by(
-    keeper: &Keeper<'_>,
-    selection: &Selection,
+    ctx: &Context<'_>,
+    state: &State,
+    standing: &BTreeMap<String, StageStatus>,
     stage: &Stage,
-) -> Result<Option<String>, RunError> {
-    let pipeline = keeper.ctx.pipeline;
-    for up in lineage::upstream(pipeline, stage) {
-        let status = keeper
-            .state
-            .stages
-            .get(&up.name)
-            .and_then(|known| known.status);
-        let why = match status {
-            None => Some("is not complete".to_owned()),
-            Some(Status::Partial) if !stage.allow_partial => Some("is partial".to_owned()),
-            Some(_) if selection.wants_stage(pipeline, up) => None,
-            Some(_) => outdated(keeper, up)?.then(|| "is no longer up to date".to_owned()),
+) -> Result<Option<String>, String> {
+    for up in lineage::upstream(ctx.pipeline, stage) {
+        let recorded = state.stages.get(&up.name).and_then(|known| known.status);
+        let status = match standing.get(&up.name) {
+            Some(StageStatus::Complete) => Some(Status::Complete),
+            Some(StageStatus::Partial) => Some(Status::Partial),
+            Some(_) => None,
+            None => recorded,
         };
-        if let Some(why) = why {
-            return Ok(Some(format!("stage `{}` {why}", up.name)));
-        }
+        let why = match status {
+            None => "is not complete",
+            Some(Status::Partial) if !stage.allow_partial => "is partial",
+            Some(_) if standing.contains_key(&up.name) || !outdated(ctx, state, up)? => continue,
+            Some(_) => "is no longer up to date",
+        };
+        return Ok(Some(format!("stage `{}` {why}", up.name)));
     }
     Ok(None)
 }
 
 /// Whether a stage that is not to be run would have to.
-fn outdated(keeper: &Keeper<'_>, stage: &Stage) -> Result<bool, RunError> {
-    let needed = |_: &str| Wish::Needed;
-    let found = survey(
-        &keeper.ctx,
-        stage,
-        &keeper.state,
-        &Pending::default(),
-        &needed,
-    )
-    .map_err(RunError::World)?;
+fn outdated(ctx: &Context<'_>, state: &State, stage: &Stage) -> Result<bool, String> {
+    let found = survey(ctx, stage, state, &Pending::default(), &|_| Wish::Needed)?;
     let fresh = |batch: &Surveyed| match &batch.decision {
         Ok(Decision::Reused | Decision::Judge(_)) => true,
         // A stage that is partial was let through: what failed in it stays failed here.
@@ -69,11 +65,12 @@ fn outdated(keeper: &Keeper<'_>, stage: &Stage) -> Result<bool, RunError> {
 /// # Errors
 /// When a file cannot be looked at.
 pub fn altered(
-    keeper: &Keeper<'_>,
+    ctx: &Context<'_>,
+    state: &State,
     selection: &Selection,
     stage: &Stage,
     found: &Survey,
-) -> Result<Vec<(String, Alteration)>, RunError> {
+) -> Result<Vec<(String, Alteration)>, String> {
     let mut altered = Vec::new();
     for batch in &found.batches {
         if let Ok(Decision::Altered(files)) = &batch.decision {
@@ -87,10 +84,10 @@ pub fn altered(
     if selection.force {
         return Ok(altered);
     }
-    if let Some(recorded) = keeper.state.checkpoints.get(&stage.name) {
+    if let Some(recorded) = state.checkpoints.get(&stage.name) {
         let path = layout::checkpoint(stage.number);
         let file = FilePath::workspace(path.clone());
-        let there = keeper.ctx.digest(&file).map_err(RunError::World)?;
+        let there = ctx.digest(&file)?;
         if let Some(there) = there.filter(|there| there != recorded) {
             altered.push((
                 String::new(),

@@ -2,20 +2,23 @@
 
 use super::context::Context;
 use crate::base::digest::Digest;
-use crate::base::path::{FilePath, RelPath};
+use crate::base::glob::{Glob, is_pattern};
+use crate::base::path::{FilePath, RelPath, Root};
 use crate::expr::scope::Format;
-use crate::model::fingerprint::{FactKind, Facts};
+use crate::model::fingerprint::{FactKey, FactKind, Facts};
 use crate::model::pipeline::Pipeline;
-use crate::model::reason::Condition;
+use crate::model::reason::{Condition, Reason};
 use crate::model::record::BatchRecord;
-use crate::model::stage::Stage;
+use crate::model::stage::{EachSource, Stage};
 use crate::model::state::{BatchState, State};
 use crate::plan::decide::{Decision, Found, Wish, decide};
 use crate::plan::expand::{Batch, expand};
 use crate::plan::inputs::{Resolved, resolve};
+use crate::plan::pending::Pending;
 use crate::plan::world::World;
 use crate::plan::{facts, lineage, paths};
 use serde_json::{Map, Value, json};
+use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -49,13 +52,6 @@ pub struct Surveyed {
     pub targets: BTreeMap<String, RelPath>,
     /// What becomes of it; when an input cannot be had, why.
     pub decision: Result<Decision, String>,
-}
-
-/// Earlier stages that have not run yet, when a plan is made: what they make may differ.
-#[derive(Debug, Default, Clone)]
-pub struct Pending {
-    /// Their names.
-    pub stages: BTreeSet<String>,
 }
 
 /// Looks at a stage.
@@ -151,29 +147,28 @@ impl One<'_, '_> {
         let asked = Asked {
             world: self.world,
             recorded,
-            waits: std::cell::RefCell::new(BTreeSet::new()),
+            waits: RefCell::default(),
+            unread: Cell::new(false),
         };
-        let inputs = resolve(self.stage, &base, self.state, &asked, self.written);
+        let written = |pattern: &str| {
+            asked.lists(pattern);
+            (self.written)(pattern)
+        };
+        let inputs = resolve(self.stage, &base, self.state, &asked, &written);
         let own = inputs.and_then(|inputs| {
             let own = facts::own(self.stage, &batch, &inputs, &asked)?;
             Ok((inputs, own))
         });
-        let waits: Vec<Condition> = asked
-            .waits
-            .into_inner()
-            .into_iter()
-            .map(|(stage, path)| Condition::OutputChanges { stage, path })
-            .collect();
+        let unread = asked.unread.get();
+        let waits = asked.conditions();
         let (inputs, own) = match own {
             Ok(found) => found,
             Err(why) => {
                 // What an earlier stage still makes cannot be missed yet.
-                let decision = if waits.is_empty() && self.world.pending.stages.is_empty() {
-                    Err(why)
-                } else {
-                    Ok(Decision::Will(vec![
-                        crate::model::reason::Reason::NeverMade,
-                    ]))
+                let decision = match (unread, record) {
+                    (false, _) => Err(why),
+                    (true, Some(_)) => Ok(Decision::May(waits)),
+                    (true, None) => Ok(Decision::Will(vec![Reason::NeverMade])),
                 };
                 return Ok(Surveyed {
                     batch,
@@ -310,62 +305,95 @@ struct Later<'a, 'c> {
 }
 
 impl Later<'_, '_> {
-    /// The pending stage that writes a file.
-    fn writer(&self, path: &str) -> Option<String> {
-        if self.pending.stages.is_empty() {
+    /// The earlier stage that may still change a file.
+    fn changer(&self, file: &FilePath) -> Option<String> {
+        if file.root != Root::Workspace {
             return None;
         }
-        let writers = lineage::writers(self.pipeline, self.stage, path);
-        writers
-            .into_iter()
-            .map(|stage| stage.name.clone())
-            .find(|name| self.pending.stages.contains(name))
+        self.pending
+            .may_change(self.pipeline, self.stage, &file.path)
     }
 
-    /// Whether an `each` depends on what a pending stage makes.
+    /// Whether an `each` depends on what an earlier stage may still make or change.
     fn batches_may_differ(&self) -> bool {
         let mut sources = self
             .stage
             .each
             .iter()
             .filter_map(|each| match &each.source {
-                crate::model::stage::EachSource::Path(path)
-                | crate::model::stage::EachSource::From { file: path, .. } => Some(path.pattern()),
-                _ => None,
+                EachSource::Path(path) => Some((path, false)),
+                EachSource::From { file, .. } => Some((file, true)),
+                EachSource::Values(_) | EachSource::Count(_) => None,
             });
-        sources.any(|pattern| self.writer(&pattern).is_some())
+        sources.any(|(path, by_content)| {
+            let pattern = path.pattern();
+            let made = self.pending.may_make(self.pipeline, self.stage, &pattern);
+            made.is_some() || by_content && self.pending.may_change_at(&pattern)
+        })
     }
 }
 
-/// The disk for one batch: a file that a pending stage makes is taken as it was recorded, and the wait is noted.
+/// The disk for one batch: a file that an earlier stage may still change is taken as it was recorded, and the wait is noted.
 struct Asked<'a, 'b, 'c> {
     world: &'a Later<'b, 'c>,
     recorded: Option<&'a Facts>,
-    waits: std::cell::RefCell<BTreeSet<(String, String)>>,
+    /// Files and patterns, with the stages that they wait for.
+    waits: RefCell<BTreeMap<String, String>>,
+    /// Whether the content of a file was wanted that may still change, and is not there.
+    unread: Cell<bool>,
+}
+
+impl Asked<'_, '_, '_> {
+    /// A list of files is asked for.
+    fn lists(&self, pattern: &str) {
+        let world = self.world;
+        if let Some(stage) = world.pending.may_make(world.pipeline, world.stage, pattern) {
+            self.waits.borrow_mut().insert(pattern.to_owned(), stage);
+        }
+    }
+
+    /// What must come true. Of files that a pattern covers, the pattern says enough.
+    fn conditions(self) -> Vec<Condition> {
+        let waits = self.waits.into_inner();
+        let patterns: Vec<Glob> = waits
+            .keys()
+            .filter(|path| is_pattern(path))
+            .filter_map(|path| Glob::parse(path).ok())
+            .collect();
+        let covered = |path: &str| {
+            let parsed = RelPath::parse(path);
+            parsed.is_ok_and(|path| patterns.iter().any(|pattern| pattern.matches(&path)))
+        };
+        waits
+            .into_iter()
+            .filter(|(path, _)| is_pattern(path) || !covered(path))
+            .map(|(path, stage)| Condition::OutputChanges { stage, path })
+            .collect()
+    }
 }
 
 impl World for Asked<'_, '_, '_> {
     fn content(&self, file: &FilePath, format: Format) -> Result<Value, String> {
-        if let Some(stage) = self.world.writer(file.path.as_str()) {
-            self.waits.borrow_mut().insert((stage, file.to_string()));
+        let content = self.world.inner.content(file, format);
+        if let Some(stage) = self.world.changer(file) {
+            self.waits.borrow_mut().insert(file.to_string(), stage);
+            if content.is_err() {
+                self.unread.set(true);
+            }
         }
-        self.world.inner.content(file, format)
+        content
     }
 
-    fn matches(
-        &self,
-        root: crate::base::path::Root,
-        pattern: &str,
-    ) -> Result<Vec<RelPath>, String> {
+    fn matches(&self, root: Root, pattern: &str) -> Result<Vec<RelPath>, String> {
         self.world.inner.matches(root, pattern)
     }
 
     fn digest(&self, file: &FilePath) -> Result<Option<Digest>, String> {
-        let Some(stage) = self.world.writer(file.path.as_str()) else {
+        let Some(stage) = self.world.changer(file) else {
             return self.world.inner.digest(file);
         };
-        self.waits.borrow_mut().insert((stage, file.to_string()));
-        let key = crate::model::fingerprint::FactKey {
+        self.waits.borrow_mut().insert(file.to_string(), stage);
+        let key = FactKey {
             kind: FactKind::Input,
             name: file.to_string(),
         };

@@ -4,7 +4,7 @@ use super::attempt::{Bench, Try, run};
 use super::dispatch::Order;
 use super::survey::Survey;
 use crate::model::outcome::{Outcome, OutcomeKind};
-use crate::model::policy::{Concurrency, OnFailure};
+use crate::model::policy::{Concurrency, MaxFailures, OnFailure};
 use crate::model::stage::Stage;
 use crate::plan::expand::Item;
 use crate::steps::command::Started;
@@ -98,6 +98,8 @@ pub struct Queue {
     pub waiting: VecDeque<usize>,
     /// Those that run.
     pub active: Vec<usize>,
+    /// How many failed, those with a placeholder among them.
+    pub failed: u64,
     /// Whether no further one is given out.
     pub closed: bool,
 }
@@ -106,13 +108,6 @@ pub struct Queue {
 pub fn close(queue: &Mutex<Queue>, ready: &Condvar) {
     queue.lock().unwrap_or_else(PoisonError::into_inner).closed = true;
     ready.notify_all();
-}
-
-/// Whether other batches go on after one that failed.
-pub fn goes_on(order: &Order<'_>, stage: &Stage) -> bool {
-    order.keep_going
-        || stage.policy.on_failure == OnFailure::Continue
-        || stage.policy.placeholder.is_some()
 }
 
 /// A worker: takes one batch after another.
@@ -149,10 +144,10 @@ pub fn work(
             log: None,
         });
         // Before the dispatcher hears of it: with one worker, the batch after a failed one must not begin.
-        let failed =
-            matches!(&tried.result, Err(outcome) if outcome.kind != OutcomeKind::Cancelled);
-        if failed && !goes_on(order, bench.stage) {
-            close(queue, ready);
+        if has_failed(&tried) {
+            let mut queue = queue.lock().unwrap_or_else(PoisonError::into_inner);
+            queue.failed += 1;
+            queue.closed |= !goes_on(order, bench.stage, survey, queue.failed);
         }
         let gone = sender
             .send(Message::Done {
@@ -169,6 +164,26 @@ pub fn work(
             return;
         }
     }
+}
+
+fn has_failed(tried: &Try) -> bool {
+    match &tried.result {
+        Ok(produced) => produced.placeholder.is_some(),
+        Err(outcome) => outcome.kind != OutcomeKind::Cancelled,
+    }
+}
+
+/// Whether further batches are given out after so many failed.
+fn goes_on(order: &Order<'_>, stage: &Stage, survey: &Survey, failed: u64) -> bool {
+    let too_many = match stage.policy.max_failures {
+        Some(MaxFailures::Count(most)) => failed >= most,
+        Some(MaxFailures::Share(share)) => failed as f64 > share * survey.batches.len() as f64,
+        None => false,
+    };
+    let tolerated = order.keep_going
+        || stage.policy.on_failure == OnFailure::Continue
+        || stage.policy.placeholder.is_some();
+    tolerated && !too_many
 }
 
 /// The next batch that may run, waiting for one if need be; none when all are given out.

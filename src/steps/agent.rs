@@ -1,7 +1,7 @@
 //! The step `agent`: asks about the questions of a batch, and joins each answer with its elements to records.
 
 use super::values;
-use super::work::{Said, StepResult, Work, input_failure, output_failure};
+use super::work::{Said, StepResult, Work, input_failure, output_failure, parse_failure};
 use crate::agents::rules::Rules;
 use crate::base::source::Source;
 use crate::check::schema::Schema;
@@ -10,7 +10,7 @@ use crate::model::outcome::{Outcome, OutcomeKind};
 use crate::model::pipeline::{Agent, Asset, Provider};
 use crate::model::stage::Program;
 use serde::Deserialize;
-use serde_json::{Map, Value};
+use serde_json::Value;
 use std::collections::BTreeMap;
 use std::io::{self, BufReader, Write};
 use std::sync::Arc;
@@ -81,9 +81,13 @@ pub fn ask(
         }
     }
     let output = |error: io::Error| output_failure(out, error);
-    let mut scope = match result {
-        Some(program) => values::named(work, program.jq.names())?,
-        None => Map::new(),
+    let mut join = match result {
+        Some(program) => {
+            let scope = values::named(work, program.jq.names())?;
+            let vars = program.values(&scope);
+            Some(program.jq.bind(&vars).map_err(parse_failure)?)
+        }
+        None => None,
     };
     let mut sink = work.outs.create(out, None).map_err(output)?;
     sink.write_all(b"[").map_err(output)?;
@@ -97,9 +101,18 @@ pub fn ask(
                 let answer = asked.get(position).and_then(|&index| answers.get(index));
                 let answer =
                     answer.ok_or_else(|| format!("/elements/{position} belongs to no question"))?;
-                let record = join(answer, element, result, &mut scope)?;
                 let separator = if position == 0 { "\n" } else { ",\n" };
-                write!(sink, "{separator}{record}").map_err(|error| error.to_string())?;
+                match &mut join {
+                    None => write!(sink, "{separator}{answer}"),
+                    Some(bound) => {
+                        bound.set("element", element);
+                        let record = bound
+                            .one(answer.clone())
+                            .map_err(|error| error.to_string())?;
+                        write!(sink, "{separator}{record}")
+                    }
+                }
+                .map_err(|error| error.to_string())?;
                 position += 1;
                 Ok(())
             },
@@ -108,23 +121,6 @@ pub fn ask(
     sink.write_all(b"\n]\n").map_err(output)?;
     sink.finish().map_err(output)?;
     Ok(Said::default())
-}
-
-fn join(
-    answer: &Value,
-    element: Value,
-    result: Option<&Program>,
-    scope: &mut Map<String, Value>,
-) -> Result<Value, String> {
-    match result {
-        None => Ok(answer.clone()),
-        Some(program) => {
-            scope.insert("element".into(), element);
-            program
-                .one(answer.clone(), scope)
-                .map_err(|error| error.to_string())
-        }
-    }
 }
 
 /// The file that `split` wrote: the item of the batch.

@@ -10,6 +10,8 @@ use jaq_core::{DataT, Error};
 use jaq_json::Val;
 use jaq_std::input::HasInputs;
 
+use super::regex;
+
 /// Filters that are taken away, and why.
 const REFUSED: &[(&str, &str)] = &[
     ("now", CLOCK),
@@ -80,7 +82,7 @@ pub fn defs() -> Vec<Def<&'static str>> {
         jaq_core::defs()
             .chain(jaq_std::defs())
             .chain(jaq_json::defs())
-            .filter(|def| refusal(def.name).is_none())
+            .filter(|def| refusal(def.name).is_none() && !regex::replaces(def.name))
             .chain(more)
             .collect()
     })
@@ -100,7 +102,8 @@ where
     jaq_core::funs()
         .chain(jaq_std::funs())
         .chain(jaq_json::funs())
-        .filter(|(name, ..)| refusal(name).is_none())
+        .filter(|(name, ..)| refusal(name).is_none() && !regex::replaces(name))
+        .chain(regex::funs())
         .chain(jaq_std::input::funs().into_vec().into_iter().map(run))
         .chain([run::<D>(delete)])
 }

@@ -259,6 +259,48 @@ fn refuses_regular_expressions_that_the_engine_has_not() {
 }
 
 #[test]
+fn matches_as_jq_does() {
+    let input = || Value::from("Tür 12, Ähre");
+    let cases = [
+        (r#"test("^tÜR"; "i")"#, json!([true])),
+        (r#"test("x*"), test("x*"; "n")"#, json!([true, false])),
+        (r#"[test("[0-9]", "q")]"#, json!([[true, false]])),
+        (
+            r#"[match("\\w+"; "g") | [.offset, .length, .string]]"#,
+            json!([[[0, 3, "Tür"], [4, 2, "12"], [8, 4, "Ähre"]]]),
+        ),
+        (
+            r#"capture("(?<word>\\p{L}+) (?<n>\\d+)(?<no>x)?")"#,
+            json!([{"word": "Tür", "n": "12"}]),
+        ),
+        (
+            r#"[match("(?:(1)|(2))+").captures[].offset]"#,
+            json!([[4, 5]]),
+        ),
+        (
+            r#"gsub("(?<l>[rh])"; "<\(.l)>")"#,
+            json!(["Tü<r> 12, Ä<h><r>e"]),
+        ),
+        (r#"sub("([:_# -]*[0-9]+)+"; "")"#, json!(["Tür, Ähre"])),
+        (r#"split(", *"; null // "")"#, json!([["Tür 12", "Ähre"]])),
+        (r#"[scan("[a-zü]+")]"#, json!([["ür", "hre"]])),
+    ];
+    for (source, expected) in cases {
+        assert_eq!(json!(run(source, input())), expected, "{source}");
+    }
+    for (regex, flags, message) in [
+        ("[a", "", "invalid regex: unclosed character class"),
+        ("a", "k", "invalid regex flag: k"),
+    ] {
+        let error = Jq::compile("p", ". as [$r, $f] | \"a\" | test($r; $f)", &[])
+            .unwrap()
+            .one(json!([regex, flags]), &[])
+            .unwrap_err();
+        assert!(error.to_string().contains(message), "{error}");
+    }
+}
+
+#[test]
 fn knows_names_and_mentions() {
     let jq = Jq::compile(
         "p",

@@ -1,6 +1,9 @@
 //! JSON values to jaq's and back, without losing the order of keys, integers or the last digit.
 
+use std::fmt;
+
 use jaq_json::{Map as ValMap, Num, Val};
+use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Value};
 
 /// A JSON value as jaq's. Strings are moved, not copied.
@@ -18,6 +21,89 @@ pub fn to_val(value: Value) -> Val {
                 .collect();
             Val::obj(object)
         }
+    }
+}
+
+/// The value of a JSON text. Of an object only the fields that `wanted` names are read, and the others skipped.
+///
+/// # Errors
+/// A text that is no JSON.
+pub fn read(text: &str, wanted: &dyn Fn(&str) -> bool) -> Result<Val, serde_json::Error> {
+    let mut deserializer = serde_json::Deserializer::from_str(text);
+    let val = deserializer.deserialize_any(Fields(wanted))?;
+    deserializer.end()?;
+    Ok(val)
+}
+
+struct Fields<'a>(&'a dyn Fn(&str) -> bool);
+
+impl<'de> Visitor<'de> for Fields<'_> {
+    type Value = Val;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("JSON")
+    }
+
+    fn visit_unit<E>(self) -> Result<Val, E> {
+        Ok(Val::Null)
+    }
+
+    fn visit_bool<E>(self, flag: bool) -> Result<Val, E> {
+        Ok(Val::Bool(flag))
+    }
+
+    fn visit_i64<E>(self, number: i64) -> Result<Val, E> {
+        Ok(Val::Num(Num::from_integral(number)))
+    }
+
+    fn visit_u64<E>(self, number: u64) -> Result<Val, E> {
+        Ok(Val::Num(Num::from_integral(number)))
+    }
+
+    fn visit_f64<E>(self, number: f64) -> Result<Val, E> {
+        Ok(Val::Num(Num::Float(number)))
+    }
+
+    fn visit_str<E: Error>(self, text: &str) -> Result<Val, E> {
+        Ok(Val::utf8_str(text.to_owned()))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Val, A::Error> {
+        std::iter::from_fn(|| items.next_element().transpose()).collect()
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Val, A::Error> {
+        let mut object = ValMap::default();
+        while let Some(key) = entries.next_key_seed(Key(self.0))? {
+            match key {
+                Some(key) => _ = object.insert(key, entries.next_value()?),
+                None => _ = entries.next_value::<IgnoredAny>()?,
+            }
+        }
+        Ok(Val::obj(object))
+    }
+}
+
+/// A key, if it is wanted.
+struct Key<'a>(&'a dyn Fn(&str) -> bool);
+
+impl<'de> DeserializeSeed<'de> for Key<'_> {
+    type Value = Option<Val>;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Option<Val>, D::Error> {
+        deserializer.deserialize_str(self)
+    }
+}
+
+impl Visitor<'_> for Key<'_> {
+    type Value = Option<Val>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a key")
+    }
+
+    fn visit_str<E: Error>(self, key: &str) -> Result<Option<Val>, E> {
+        Ok((self.0)(key).then(|| Val::utf8_str(key.to_owned())))
     }
 }
 
@@ -116,6 +202,17 @@ mod tests {
     }
 
     #[test]
+    fn skips_fields_that_nobody_wants() {
+        let text = r#"{"a":{"x":1,"y":[2]},"x":3,"b":"\u00e4"}"#;
+        let val = read(text, &|key| key != "x").unwrap();
+        assert_eq!(
+            to_value(val).unwrap().to_string(),
+            r#"{"a":{"x":1,"y":[2]},"b":"ä"}"#
+        );
+        assert!(read("{} x", &|_| true).is_err() && read("{\"a\":", &|_| false).is_err());
+    }
+
+    #[test]
     fn refuses_what_json_has_not() {
         assert!(to_value(Val::from(f64::NAN)).is_err());
         assert!(to_value(Val::utf8_str(vec![0xff])).is_err());
@@ -124,6 +221,12 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn reads_what_is_written(value in crate::expr::sample::json()) {
+            let val = read(&value.to_string(), &|_| true).unwrap();
+            prop_assert_eq!(to_value(val).unwrap().to_string(), value.to_string());
+        }
+
         #[test]
         fn there_and_back(value in crate::expr::sample::json()) {
             prop_assert_eq!(to_value(to_val(value.clone())).unwrap().to_string(), value.to_string());

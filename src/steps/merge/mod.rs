@@ -134,9 +134,7 @@ impl Index {
             };
             rest.read_raw(reader, &mut |text| -> Result<(), String> {
                 let text = text.get();
-                let record: Value =
-                    serde_json::from_str(text).map_err(|error| error.to_string())?;
-                let key = key.one(record).map_err(|error| error.to_string())?;
+                let key = key.one_of_text(text).map_err(|error| error.to_string())?;
                 let key = key_text(&key).map_err(|outcome| outcome.message)?;
                 let seen = u64::from(!text.ends_with(['}', ']', '"']));
                 index.add(

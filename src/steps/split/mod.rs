@@ -132,8 +132,7 @@ fn survey(
     rest.items()
         .read_raw(reader, &mut |text| -> Result<(), String> {
             let text = text.get();
-            let element: Value = serde_json::from_str(text).map_err(|error| error.to_string())?;
-            let digest = Digest::of(ask(element, question)?.to_string());
+            let digest = Digest::of(ask(text, question)?.to_string());
             let index = *known.entry(digest).or_insert_with(|| {
                 digests.push(digest);
                 digests.len() as u32 - 1
@@ -151,10 +150,12 @@ fn survey(
     Ok((spots, digests))
 }
 
-fn ask(element: Value, question: Option<&Bound<'_>>) -> Result<Value, String> {
+fn ask(element: &str, question: Option<&Bound<'_>>) -> Result<Value, String> {
     match question {
-        Some(bound) => bound.one(element).map_err(|error| error.to_string()),
-        None => Ok(element),
+        Some(bound) => bound
+            .one_of_text(element)
+            .map_err(|error| error.to_string()),
+        None => serde_json::from_str(element).map_err(|error| error.to_string()),
     }
 }
 
@@ -226,13 +227,10 @@ fn write_batch(
         match places.get(&spot.question) {
             Some(&place) => asked[place].2.push(position),
             None => {
-                let element = serde_json::from_slice(&text).map_err(parse_failure)?;
+                let element = std::str::from_utf8(&text).map_err(parse_failure)?;
+                let question = ask(element, question).map_err(parse_failure)?;
                 places.insert(spot.question, asked.len());
-                asked.push((
-                    spot.question,
-                    ask(element, question).map_err(parse_failure)?,
-                    vec![position],
-                ));
+                asked.push((spot.question, question, vec![position]));
             }
         }
         sink.write_all(&text).map_err(failed)?;

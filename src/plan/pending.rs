@@ -1,0 +1,134 @@
+//! What earlier stages will have done when a stage's turn comes, as far as a plan can tell.
+
+use super::lineage;
+use crate::base::digest::Digest;
+use crate::base::glob::{is_pattern, may_meet};
+use crate::base::path::RelPath;
+use crate::model::pipeline::Pipeline;
+use crate::model::record::{BatchRecord, Made};
+use crate::model::stage::{Output, Stage};
+use crate::model::state::{StageState, State};
+use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// What may still change before a stage's turn comes. Empty for a run, where everything before has happened.
+#[derive(Debug, Default, Clone)]
+pub struct Pending {
+    /// Files that may come out differently, with the stage that makes them.
+    files: BTreeMap<RelPath, String>,
+    /// Stages that may make other files than those known of.
+    open: BTreeSet<String>,
+}
+
+/// What a plan expects of a batch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Expected {
+    /// It stays as it is.
+    Same,
+    /// What it makes may differ.
+    Perhaps,
+    /// It runs, and makes files at its paths.
+    Runs,
+}
+
+impl Pending {
+    /// The earlier stage that may still change this file.
+    pub fn may_change(
+        &self,
+        pipeline: &Pipeline,
+        before: &Stage,
+        path: &RelPath,
+    ) -> Option<String> {
+        let known = self.files.get(path).cloned();
+        known.or_else(|| self.may_make(pipeline, before, path.as_str()))
+    }
+
+    /// The earlier stage that may still make other files than are known of at a pattern.
+    pub fn may_make(&self, pipeline: &Pipeline, before: &Stage, pattern: &str) -> Option<String> {
+        if self.open.is_empty() {
+            return None;
+        }
+        let writers = lineage::writers(pipeline, before, pattern);
+        let mut names = writers.into_iter().map(|stage| stage.name.clone());
+        names.find(|name| self.open.contains(name))
+    }
+
+    /// Whether a file at a path that is perhaps still a pattern may change.
+    pub fn may_change_at(&self, pattern: &str) -> bool {
+        self.files
+            .keys()
+            .any(|path| may_meet(path.as_str(), pattern))
+    }
+
+    /// Takes in what is expected of a stage, and puts into the state what can be told of its files. `certain` says whether its
+    /// batches are known; `gone` are those that there are no more.
+    pub fn expect<'a>(
+        &mut self,
+        state: &mut Cow<'_, State>,
+        stage: &Stage,
+        certain: bool,
+        gone: &[String],
+        batches: impl Iterator<Item = (&'a str, Expected, &'a BTreeMap<String, RelPath>)>,
+    ) {
+        for key in gone {
+            known(state, stage).batches.remove(key);
+        }
+        // Which files a `*` stands for, and whether a step is skipped, is known when the batch has run.
+        let may_make_others = stage.outputs.iter().any(Output::is_many)
+            || stage.steps.iter().any(|step| step.when.is_some());
+        let mut open = !certain;
+        for (key, expected, targets) in batches {
+            if expected == Expected::Same {
+                continue;
+            }
+            open |= may_make_others;
+            let recorded = state
+                .stages
+                .get(&stage.name)
+                .and_then(|known| known.batches.get(key)?.record.as_ref());
+            let made = recorded.iter().flat_map(|record| &record.outputs);
+            let paths: BTreeSet<RelPath> = made.map(|made| made.path.clone()).collect();
+            if expected == Expected::Runs {
+                let plain = targets
+                    .iter()
+                    .filter(|(_, path)| !is_pattern(path.as_str()));
+                for (name, path) in plain.filter(|(_, path)| !paths.contains(path)) {
+                    let batch = known(state, stage)
+                        .batches
+                        .entry(key.to_owned())
+                        .or_default();
+                    let record = batch.record.get_or_insert_with(|| unmade(key));
+                    record.outputs.push(unread(name, path));
+                    self.files.insert(path.clone(), stage.name.clone());
+                }
+            }
+            let paths = paths.into_iter().map(|path| (path, stage.name.clone()));
+            self.files.extend(paths);
+        }
+        if open {
+            self.open.insert(stage.name.clone());
+        }
+    }
+}
+
+fn known<'a>(state: &'a mut Cow<'_, State>, stage: &Stage) -> &'a mut StageState {
+    state.to_mut().stages.entry(stage.name.clone()).or_default()
+}
+
+/// A record of a batch that will be made.
+fn unmade(key: &str) -> BatchRecord {
+    BatchRecord {
+        key: key.to_owned(),
+        ..BatchRecord::default()
+    }
+}
+
+/// A file that will be made: its digest is not known yet, and nobody asks for it, since the file may change.
+fn unread(name: &str, path: &RelPath) -> Made {
+    Made {
+        name: name.to_owned(),
+        path: path.clone(),
+        digest: Digest::of(""),
+        size: 0,
+    }
+}
