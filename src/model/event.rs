@@ -167,6 +167,15 @@ pub enum Event {
         /// From where to where, both in the workspace.
         files: BTreeMap<RelPath, RelPath>,
     },
+    /// Files that a batch made earlier, at paths that it does not write any more, went to quarantine.
+    Cleared {
+        /// The stage.
+        stage: String,
+        /// The batch.
+        batch: String,
+        /// From where to where, both in the workspace.
+        files: BTreeMap<RelPath, RelPath>,
+    },
     /// Batches were validated again under other schemas or checks, and hold.
     Judged {
         /// The stage.
@@ -254,6 +263,7 @@ impl Event {
             | Self::Published { stage, .. }
             | Self::Lost { stage, .. }
             | Self::Retired { stage, .. }
+            | Self::Cleared { stage, .. }
             | Self::Judged { stage, .. }
             | Self::Accepted { stage, .. }
             | Self::ChangeAccepted { stage, .. }
@@ -277,6 +287,7 @@ impl Event {
             | Self::BatchCancelled { batch, .. }
             | Self::Lost { batch, .. }
             | Self::Retired { batch, .. }
+            | Self::Cleared { batch, .. }
             | Self::Accepted { batch, .. } => batch == key,
             Self::Published { record, .. } => record.key == key,
             Self::Judged { batches, .. } => batches.iter().any(|batch| batch == key),

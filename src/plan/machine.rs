@@ -118,8 +118,15 @@ pub fn apply(state: &mut State, run_id: &str, event: &Event) -> Result<(), Illeg
         } => {
             let entry = running(state, "published", stage, &record.key)?;
             entry.phase = Phase::Complete;
-            entry.record = Some((**record).clone());
-            entry.remains.clear();
+            // What it made before at other paths is nobody's, and waits to be cleared away.
+            let before = entry.record.replace((**record).clone());
+            let made = before.into_iter().flat_map(|record| record.outputs);
+            entry
+                .remains
+                .extend(made.map(|made| (made.path, made.digest)));
+            for made in &record.outputs {
+                entry.remains.remove(&made.path);
+            }
             end_children(state, stage, &record.key);
             state.unsettled.push(Unsettled {
                 stage: stage.clone(),
@@ -156,6 +163,9 @@ pub fn apply(state: &mut State, run_id: &str, event: &Event) -> Result<(), Illeg
                     );
                 }
             }
+        }
+        Event::Cleared { stage, batch, .. } => {
+            known(state, "cleared", stage, batch)?.remains.clear();
         }
         Event::Judged {
             stage,

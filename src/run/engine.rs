@@ -212,6 +212,9 @@ impl Engine<'_, '_> {
             ..StageReport::of(stage, StageStatus::Complete)
         };
         let before = self.keeper.counted();
+        if !found.gone.is_empty() {
+            begin::withdraw(&mut self.keeper, stage)?;
+        }
         retire::batches(&mut self.keeper, &stage.name, &found.gone, self.observer)?;
         let (invalid, judged) = rejudge::rejudge(&mut self.keeper, stage, &found, self.schemas)?;
         report.judged = judged;
@@ -371,6 +374,7 @@ impl Engine<'_, '_> {
         report: &mut StageReport,
         before: u64,
     ) -> Result<(), RunError> {
+        retire::leftovers(&mut self.keeper, &stage.name, self.observer)?;
         let status = finish::status(&self.keeper, stage, found);
         let goes_on = self.selection.keep_going
             || stage.policy.on_failure == OnFailure::Continue

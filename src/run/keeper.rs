@@ -138,6 +138,7 @@ fn stage_of(event: &Event) -> Option<&str> {
         | Event::Published { stage, .. }
         | Event::Lost { stage, .. }
         | Event::Retired { stage, .. }
+        | Event::Cleared { stage, .. }
         | Event::Judged { stage, .. }
         | Event::Accepted { stage, .. }
         | Event::ChangeAccepted { stage, .. }

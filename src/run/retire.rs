@@ -54,6 +54,56 @@ pub fn batches(
     Ok(())
 }
 
+/// Moves files to quarantine that the batches of a stage made earlier, at paths that they do not write any more.
+///
+/// # Errors
+/// When the disk fails.
+pub fn leftovers(
+    keeper: &mut Keeper<'_>,
+    stage: &str,
+    observer: &mut dyn Observer,
+) -> Result<(), RunError> {
+    let known = keeper.state.stages.get(stage);
+    let left: Vec<(String, Vec<RelPath>)> = known
+        .into_iter()
+        .flat_map(|known| &known.batches)
+        .filter(|(_, batch)| batch.record.is_some() && !batch.remains.is_empty())
+        .map(|(key, batch)| (key.clone(), batch.remains.keys().cloned().collect()))
+        .collect();
+    if left.is_empty() {
+        return Ok(());
+    }
+    let makers = makers(keeper);
+    for (key, paths) in left {
+        let mut files = BTreeMap::new();
+        for path in paths.into_iter().filter(|path| !makers.contains_key(path)) {
+            let kept = keeper.aside("retired", &path);
+            // Before it is recorded: what is not there after a crash need not be moved.
+            if quarantine::keep(keeper.ctx.disk, keeper.ctx.layout, &path, &kept)? {
+                files.insert(path, kept);
+            }
+        }
+        let count = files.len() as u64;
+        let name = super::attempt::batch_name(stage, &key);
+        let summary = format!("{name} made other files before: {count} of them to quarantine");
+        let refs = files.values().take(100).map(ToString::to_string).collect();
+        let event = Event::Cleared {
+            stage: stage.to_owned(),
+            batch: key.clone(),
+            files,
+        };
+        keeper.record(EventType::Revision, "milepost", event, summary, refs)?;
+        if count > 0 {
+            observer.notice(Notice::Retired {
+                stage: stage.to_owned(),
+                batch: key,
+                files: count,
+            });
+        }
+    }
+    Ok(())
+}
+
 /// How many batches of all stages made each file.
 fn makers(keeper: &Keeper<'_>) -> HashMap<RelPath, usize> {
     let mut makers = HashMap::new();
@@ -113,6 +163,7 @@ pub fn stages(keeper: &mut Keeper<'_>, observer: &mut dyn Observer) -> Result<()
         .iter()
         .map(|(name, known)| (name.clone(), known.number, known.status.is_some()))
         .collect();
+    let mut forgotten = false;
     for (name, number, has_checkpoint) in known {
         let declared = keeper
             .ctx
@@ -139,9 +190,11 @@ pub fn stages(keeper: &mut Keeper<'_>, observer: &mut dyn Observer) -> Result<()
                 summary,
                 Vec::new(),
             )?;
+            forgotten = true;
         }
     }
-    Ok(())
+    // Its manifest goes with it.
+    if forgotten { keeper.seal() } else { Ok(()) }
 }
 
 /// Removes a checkpoint durably, before what it vouches for is replaced.

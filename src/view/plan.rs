@@ -21,6 +21,11 @@ pub fn text(paint: Paint, plan: &Plan, milepost: &str) -> String {
     for warning in &plan.warnings {
         lines.push(format!("{} {warning}", paint.warn("warning:")));
     }
+    for name in &plan.forgotten {
+        lines.push(format!(
+            "stage {name} is no longer declared: what it made is retired"
+        ));
+    }
     let stages: Vec<&StagePlan> = plan.stages.iter().filter(|stage| !stage.skipped).collect();
     let width = stages
         .iter()
