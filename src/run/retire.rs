@@ -171,6 +171,7 @@ pub fn stages(keeper: &mut Keeper<'_>, observer: &mut dyn Observer) -> Result<()
             (name.clone(), known.number, has_one)
         })
         .collect();
+    let mut forgotten = false;
     for (name, number, has_checkpoint) in known {
         let declared = keeper
             .ctx
@@ -198,9 +199,11 @@ pub fn stages(keeper: &mut Keeper<'_>, observer: &mut dyn Observer) -> Result<()
                 summary,
                 Vec::new(),
             )?;
+            forgotten = true;
         }
     }
-    Ok(())
+    // Its manifest goes with it.
+    if forgotten { keeper.seal() } else { Ok(()) }
 }
 
 /// Removes the checkpoints of a stage and of those that read from it, durably, before what they vouch for is replaced.
@@ -222,7 +225,7 @@ pub fn remove_checkpoints(keeper: &mut Keeper<'_>, stage: &str) -> Result<(), Ru
 ///
 /// # Errors
 /// When the disk fails.
-fn remove_checkpoint(keeper: &mut Keeper<'_>, stage: &str, number: u32) -> Result<(), RunError> {
+pub fn remove_checkpoint(keeper: &mut Keeper<'_>, stage: &str, number: u32) -> Result<(), RunError> {
     let was_there = checkpoint::remove(keeper.ctx.disk, keeper.ctx.layout, number)?;
     let known = keeper.state.stages.get(stage);
     let is_known = known.is_some_and(|known| known.status.is_some())

@@ -22,6 +22,11 @@ pub fn text(paint: Paint, plan: &Plan, call: &Call) -> String {
     for warning in &plan.warnings {
         lines.push(format!("{} {warning}", paint.warn("warning:")));
     }
+    for name in &plan.forgotten {
+        lines.push(format!(
+            "stage {name} is no longer declared: what it made is retired"
+        ));
+    }
     let stages: Vec<&StagePlan> = plan.stages.iter().filter(|stage| !stage.skipped).collect();
     let width = stages
         .iter()
