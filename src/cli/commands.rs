@@ -42,9 +42,14 @@ fn start_log(cli: &Cli, environment: &Environment) -> Result<(), OpsError> {
 }
 
 fn command(cli: Cli, environment: &Environment, printer: &Printer) -> Result<u8, OpsError> {
-    let call = settings::call(&cli.everywhere, environment);
     let request = |values| settings::request(&cli.everywhere, values, environment);
     let of_run = |targets: Vec<String>, flags: RunFlags| {
+        let again = if flags.dry_run {
+            settings::planned(&targets, &flags)
+        } else {
+            settings::kept(&flags)
+        };
+        let call = settings::call(&cli.everywhere, environment, again);
         let wanted = settings::wanted(targets, &flags, environment);
         let request = request(flags.values)?;
         if flags.dry_run {

@@ -106,7 +106,11 @@ fn files_of(
 ///
 /// # Errors
 /// When the disk fails.
-pub fn stages(keeper: &mut Keeper<'_>, observer: &mut dyn Observer) -> Result<(), RunError> {
+pub fn stages(
+    keeper: &mut Keeper<'_>,
+    observer: &mut dyn Observer,
+) -> Result<Vec<String>, RunError> {
+    let mut forgotten = Vec::new();
     let known: Vec<(String, u32, bool)> = keeper
         .state
         .stages
@@ -135,13 +139,16 @@ pub fn stages(keeper: &mut Keeper<'_>, observer: &mut dyn Observer) -> Result<()
             keeper.record(
                 EventType::Revision,
                 "milepost",
-                Event::StageForgotten { stage: name },
+                Event::StageForgotten {
+                    stage: name.clone(),
+                },
                 summary,
                 Vec::new(),
             )?;
+            forgotten.push(name);
         }
     }
-    Ok(())
+    Ok(forgotten)
 }
 
 /// Removes a checkpoint durably, before what it vouches for is replaced.

@@ -1,6 +1,7 @@
 //! Data of `ops` as text for people and as JSON for programs. Nothing here reads or prints.
 
 pub mod call;
+pub mod groups;
 pub mod log;
 pub mod notice;
 pub mod paint;
@@ -10,5 +11,6 @@ pub mod report;
 pub mod status;
 pub mod table;
 pub mod verify;
+pub mod ways;
 pub mod why;
 pub mod words;
