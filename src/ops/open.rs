@@ -112,6 +112,9 @@ pub enum OpsError {
     /// A run could not go on.
     #[error(transparent)]
     Run(#[from] crate::run::engine::RunError),
+    /// Outputs that cannot be accepted, with why.
+    #[error("nothing was accepted:\n  {}", .0.join("\n  "))]
+    NotAccepted(Vec<String>),
     /// A file that could not be looked at.
     #[error("{0}")]
     World(String),
