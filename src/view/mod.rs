@@ -3,6 +3,7 @@
 pub mod accept;
 pub mod call;
 pub mod groups;
+pub mod graph;
 pub mod log;
 pub mod notice;
 pub mod paint;
