@@ -7,6 +7,7 @@ use super::print::Printer;
 use super::progress::Show;
 use super::{conflict, log_file, misplaced, settings, signals};
 use crate::ops;
+use crate::ops::accept::WantedAccept;
 use crate::ops::log::WantedLog;
 use crate::ops::open::{OpsError, Request};
 use crate::ops::run::{StopFlag, Wanted, adopt_orphans, exit_code};
@@ -103,6 +104,38 @@ fn command(cli: Cli, environment: &Environment, printer: &Printer) -> Result<u8,
             tell(printer, &found, view::verify::verify)?;
             Ok(found.exit_code())
         }
+        Some(Command::Accept {
+            targets,
+            why,
+            who,
+            change,
+        }) => {
+            let wanted = WantedAccept {
+                targets,
+                why,
+                who,
+                changes: change,
+                command: settings::command_line(environment),
+            };
+            let accepted = ops::accept::accept(&request(Values::default())?, &wanted)?;
+            tell(printer, &accepted, view::accept::accept)
+        }
+        Some(Command::Graph { mermaid }) => {
+            let graph = ops::graph::graph(&request(Values::default())?)?;
+            let text = if mermaid {
+                view::graph::mermaid
+            } else {
+                view::graph::graph
+            };
+            tell(printer, &graph, text)
+        }
+        Some(Command::Schema { name }) => {
+            match name {
+                Some(name) => printer.result_json(&ops::schema::schema(&name)?),
+                None => printer.result(&schema_names().join("\n")),
+            }
+            Ok(0)
+        }
         Some(Command::Completions { shell }) => {
             let mut script = Vec::new();
             clap_complete::generate(shell, &mut Cli::command(), "milepost", &mut script);
@@ -110,6 +143,10 @@ fn command(cli: Cli, environment: &Environment, printer: &Printer) -> Result<u8,
             Ok(0)
         }
     }
+}
+
+fn schema_names() -> Vec<&'static str> {
+    ops::schema::schemas().into_keys().collect()
 }
 
 /// Prints a result, as text or as JSON.

@@ -33,8 +33,6 @@ pub fn request(
 
 /// What to run.
 pub fn wanted(targets: Vec<String>, flags: &RunFlags, environment: &Environment) -> Wanted {
-    let words = environment.arguments.iter().skip(1);
-    let words = words.map(|word| format!(" {}", shell_word(&word.to_string_lossy())));
     Wanted {
         targets,
         until: flags.select.until.clone(),
@@ -43,9 +41,19 @@ pub fn wanted(targets: Vec<String>, flags: &RunFlags, environment: &Environment)
         force: flags.select.force,
         keep_going: flags.keep_going,
         jobs: flags.jobs.map(usize::from),
-        command: format!("milepost{}", words.collect::<String>()),
+        command: command_line(environment),
         ..Wanted::default()
     }
+}
+
+/// What was typed, for the journal and the lock.
+pub fn command_line(environment: &Environment) -> String {
+    let words = environment.arguments.iter().skip(1);
+    let words = words.map(|word| shell_word(&word.to_string_lossy()));
+    let all: Vec<String> = std::iter::once("milepost".to_owned())
+        .chain(words)
+        .collect();
+    all.join(" ")
 }
 
 /// The flags of a run that a later one must have to go on with it: another agent is not kept by the workspace.

@@ -2,8 +2,8 @@
 
 pub mod accept;
 pub mod call;
-pub mod groups;
 pub mod graph;
+pub mod groups;
 pub mod log;
 pub mod notice;
 pub mod paint;

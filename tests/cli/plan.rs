@@ -87,7 +87,7 @@ letters in workspace
 
   1 copy  3 reused
   2 join  will run
-          declaration of step changed (70d4e6ce… → …)
+          declaration of step changed: jq
 
 1 batch will run; to do it: milepost run --until join
 ",
@@ -154,7 +154,7 @@ fn a_plan_says_where_the_run_would_stop() {
 letters in workspace
 
   1 copy  stops the run: 1 altered file, 2 reused
-          intermediate/person_2.json: altered (2f52704b42ae → fad6926e5d29)
+          intermediate/person_2.json: altered (2f52704be1f7 → c9616cb59d02)
           milepost accept copy --why TEXT  keep what is there: intermediate/person_2.json
           milepost run --force copy        make it again; what is there goes to quarantine
   2 join  blocked: the run stops at stage `copy`
