@@ -13,7 +13,7 @@ use crate::model::stage::Stage;
 use crate::plan::world::World;
 use crate::store::publish;
 use crate::store::scratch::Scratch;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 /// A batch that is made and waits to be committed.
@@ -62,7 +62,7 @@ pub fn commit(
         let found = &survey.batches[finished.index];
         let files = publishes(keeper, stage, found, &finished.produced)?;
         let record = record(keeper, survey, found, &finished);
-        let retired = retire::dropped(keeper, &stage.name, &record.key, &record.outputs)?;
+        let retired = retire::dropped(keeper, &stage.name, &record.key, &record.outputs);
         let name = batch_name(&stage.name, &found.batch.key);
         let refs = record
             .outputs
@@ -92,7 +92,7 @@ pub fn commit(
     // From here on the batches are finished: a crash is put right from the records.
     keeper.flush()?;
     publish::rename_into_place(ctx.disk, ctx.layout, &renames)?;
-    retire::move_aside(keeper, &asides)?;
+    retire::move_aside(keeper, &asides, &BTreeSet::new())?;
     keeper.record(
         EventType::Complete,
         "milepost",

@@ -124,6 +124,11 @@ pub fn run(
         )?;
         keeper.flush()?;
     }
+    // What attempts left is of no use to anybody: what failed is in quarantine.
+    let scratch = ctx.layout.scratch();
+    if scratch.exists() {
+        ctx.disk.remove_dir_all(&scratch)?;
+    }
     let run_id = keeper.run_id().to_owned();
     Ok(Report {
         run_id,

@@ -3,12 +3,12 @@
 use super::engine::RunError;
 use super::keeper::Keeper;
 use super::notice::{Notice, Observer};
-use crate::base::path::{FilePath, RelPath};
+use super::survey::MARKER;
+use crate::base::path::RelPath;
 use crate::model::event::{Event, EventType};
 use crate::model::record::Made;
 use crate::model::state::BatchState;
 use crate::plan::lineage;
-use crate::plan::world::World;
 use crate::store::{checkpoint, quarantine};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -34,7 +34,8 @@ pub fn batches(
             continue;
         };
         let paths = files_of(batch).filter(|path| !live.contains(path));
-        let files = aside(keeper, paths.cloned().collect())?;
+        let files = aside(keeper, paths.cloned());
+        let markers = markers_of(batch);
         let count = files.len() as u64;
         let summary = format!(
             "{} is no longer made: {count} files to quarantine",
@@ -48,7 +49,7 @@ pub fn batches(
         };
         keeper.record(EventType::Revision, "milepost", event, summary, refs)?;
         keeper.flush()?;
-        move_aside(keeper, &files)?;
+        move_aside(keeper, &files, &markers)?;
         if count > 0 {
             observer.notice(Notice::Retired {
                 stage: stage.to_owned(),
@@ -70,25 +71,29 @@ fn live_outputs(keeper: &Keeper<'_>, wanted: &dyn Fn(&str, &str) -> bool) -> BTr
     live
 }
 
-/// What a batch made. Markers come last.
+/// Its marker, if it has one.
+fn markers_of(batch: &BatchState) -> BTreeSet<RelPath> {
+    let made = batch.record.iter().flat_map(|record| &record.outputs);
+    let markers = made.filter(|made| made.name == MARKER);
+    markers.map(|made| made.path.clone()).collect()
+}
+
+/// What a batch made.
 fn files_of(batch: &BatchState) -> impl Iterator<Item = &RelPath> {
     let made = batch.record.iter().flat_map(|record| &record.outputs);
     batch.remains.keys().chain(made.map(|made| &made.path))
 }
 
 /// What a batch made before and does not make this time, with where it goes in quarantine.
-///
-/// # Errors
-/// When a file cannot be looked at.
 pub fn dropped(
     keeper: &Keeper<'_>,
     stage: &str,
     key: &str,
     made: &[Made],
-) -> Result<BTreeMap<RelPath, RelPath>, RunError> {
+) -> BTreeMap<RelPath, RelPath> {
     let known = keeper.state.stages.get(stage);
     let Some(batch) = known.and_then(|known| known.batches.get(key)) else {
-        return Ok(BTreeMap::new());
+        return BTreeMap::new();
     };
     let made: BTreeSet<&RelPath> = made.iter().map(|made| &made.path).collect();
     let before: Vec<RelPath> = files_of(batch)
@@ -96,31 +101,36 @@ pub fn dropped(
         .cloned()
         .collect();
     if before.is_empty() {
-        return Ok(BTreeMap::new());
+        return BTreeMap::new();
     }
     let live = live_outputs(keeper, &|name, other| name != stage || other != key);
     let before = before.into_iter().filter(|path| !live.contains(path));
-    aside(keeper, before.collect())
+    aside(keeper, before)
 }
 
 /// Where these files go in quarantine, for those that are there.
-fn aside(keeper: &Keeper<'_>, paths: Vec<RelPath>) -> Result<BTreeMap<RelPath, RelPath>, RunError> {
+fn aside(keeper: &Keeper<'_>, paths: impl Iterator<Item = RelPath>) -> BTreeMap<RelPath, RelPath> {
     let mut files = BTreeMap::new();
     for path in paths {
-        let file = FilePath::workspace(path.clone());
-        if keeper.ctx.digest(&file).map_err(RunError::World)?.is_some() {
+        if keeper.ctx.layout.at(&path).symlink_metadata().is_ok() {
             files.insert(path.clone(), keeper.aside("retired", &path));
         }
     }
-    Ok(files)
+    files
 }
 
-/// Moves files to quarantine as it was recorded.
+/// Moves files to quarantine as it was recorded, markers before what they stand for.
 ///
 /// # Errors
 /// When the disk fails.
-pub fn move_aside(keeper: &Keeper<'_>, files: &BTreeMap<RelPath, RelPath>) -> Result<(), RunError> {
-    for (from, to) in files {
+pub fn move_aside(
+    keeper: &Keeper<'_>,
+    files: &BTreeMap<RelPath, RelPath>,
+    markers: &BTreeSet<RelPath>,
+) -> Result<(), RunError> {
+    let (first, others): (Vec<_>, Vec<_>) =
+        files.iter().partition(|(from, _)| markers.contains(*from));
+    for (from, to) in first.into_iter().chain(others) {
         quarantine::keep(keeper.ctx.disk, keeper.ctx.layout, from, to)?;
     }
     Ok(())
@@ -219,11 +229,7 @@ pub fn remove_checkpoints(keeper: &mut Keeper<'_>, stage: &str) -> Result<(), Ru
 ///
 /// # Errors
 /// When the disk fails.
-pub fn remove_checkpoint(
-    keeper: &mut Keeper<'_>,
-    stage: &str,
-    number: u32,
-) -> Result<(), RunError> {
+fn remove_checkpoint(keeper: &mut Keeper<'_>, stage: &str, number: u32) -> Result<(), RunError> {
     let was_there = checkpoint::remove(keeper.ctx.disk, keeper.ctx.layout, number)?;
     let known = keeper.state.stages.get(stage);
     let is_known = known.is_some_and(|known| known.status.is_some())
