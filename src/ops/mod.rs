@@ -1,6 +1,7 @@
 //! What Milepost can do: one function a capability. They return data and print nothing.
 
 pub mod accept;
+pub mod graph;
 pub mod hold;
 pub mod log;
 pub mod open;

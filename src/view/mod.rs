@@ -2,6 +2,8 @@
 
 pub mod accept;
 pub mod call;
+pub mod graph;
+pub mod groups;
 pub mod log;
 pub mod notice;
 pub mod paint;
@@ -11,5 +13,6 @@ pub mod report;
 pub mod status;
 pub mod table;
 pub mod verify;
+pub mod ways;
 pub mod why;
 pub mod words;

@@ -2,6 +2,7 @@
 
 mod accept;
 mod again;
+mod graph;
 mod log;
 mod project;
 mod schema;
