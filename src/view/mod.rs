@@ -1,7 +1,9 @@
 //! Data of `ops` as text for people and as JSON for programs. Nothing here reads or prints.
 
 pub mod accept;
+pub mod clean;
 pub mod graph;
+pub mod init;
 pub mod log;
 pub mod notice;
 pub mod paint;
