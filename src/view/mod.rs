@@ -2,10 +2,9 @@
 
 pub mod accept;
 pub mod call;
-pub mod graph;
-pub mod groups;
 pub mod clean;
 pub mod graph;
+pub mod groups;
 pub mod init;
 pub mod log;
 pub mod notice;
