@@ -10,9 +10,10 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// One line of the journal.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Record {
     /// When, in UTC.
+    #[schemars(with = "String")]
     pub timestamp: Timestamp,
     /// The workspace's own id, the same over all runs.
     pub session_id: String,
@@ -53,7 +54,7 @@ pub enum EventType {
 }
 
 /// What happened.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(tag = "kind", content = "data", rename_all = "snake_case")]
 pub enum Event {
     /// A run began. Whatever an earlier run left running is waiting again.
@@ -290,7 +291,7 @@ impl Event {
 }
 
 /// A program that was started for a batch.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Child {
     /// The stage.
     pub stage: String,
@@ -307,7 +308,7 @@ pub struct Child {
 }
 
 /// One file on its way into place.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Publish {
     /// Where it lies whole, in the workspace.
     pub scratch: RelPath,

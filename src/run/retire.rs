@@ -222,7 +222,11 @@ pub fn remove_checkpoints(keeper: &mut Keeper<'_>, stage: &str) -> Result<(), Ru
 ///
 /// # Errors
 /// When the disk fails.
-fn remove_checkpoint(keeper: &mut Keeper<'_>, stage: &str, number: u32) -> Result<(), RunError> {
+pub fn remove_checkpoint(
+    keeper: &mut Keeper<'_>,
+    stage: &str,
+    number: u32,
+) -> Result<(), RunError> {
     let was_there = checkpoint::remove(keeper.ctx.disk, keeper.ctx.layout, number)?;
     let known = keeper.state.stages.get(stage);
     let is_known = known.is_some_and(|known| known.status.is_some())

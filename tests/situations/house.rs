@@ -442,7 +442,16 @@ impl Agreement<'_> {
                 named.insert(batch);
             }
             for (batch, may) in of("may") {
-                let differs = |path: &str| self.before.get(path) != after.get(path);
+                let differs = |path: &str| {
+                    let glob = milepost::base::glob::Glob::parse(path).unwrap();
+                    let matching = |files: &BTreeMap<String, Digest>| -> Vec<(String, Digest)> {
+                        let all = files.iter().filter(|(file, _)| {
+                            glob.matches(&milepost::base::path::RelPath::parse(file).unwrap())
+                        });
+                        all.map(|(file, digest)| (file.clone(), *digest)).collect()
+                    };
+                    matching(self.before) != matching(&after)
+                };
                 let came_true = may["conditions"]
                     .as_array()
                     .unwrap()
