@@ -100,7 +100,20 @@ impl Phase {
     }
 }
 
+impl BatchState {
+    /// The files that it made: those on record, and those that remain.
+    pub fn files(&self) -> impl Iterator<Item = &RelPath> {
+        let made = self.record.iter().flat_map(|record| &record.outputs);
+        made.map(|made| &made.path).chain(self.remains.keys())
+    }
+}
+
 impl StageState {
+    /// The files that its batches made.
+    pub fn files(&self) -> impl Iterator<Item = &RelPath> {
+        self.batches.values().flat_map(BatchState::files)
+    }
+
     /// The facts that a record shares with others of its stage.
     pub fn shared(&self, record: &BatchRecord) -> Arc<Facts> {
         self.facts.get(&record.shared).cloned().unwrap_or_default()

@@ -171,6 +171,7 @@ pub fn stages(keeper: &mut Keeper<'_>, observer: &mut dyn Observer) -> Result<()
             (name.clone(), known.number, has_one)
         })
         .collect();
+    let mut forgotten = false;
     for (name, number, has_checkpoint) in known {
         let declared = keeper
             .ctx
@@ -198,9 +199,11 @@ pub fn stages(keeper: &mut Keeper<'_>, observer: &mut dyn Observer) -> Result<()
                 summary,
                 Vec::new(),
             )?;
+            forgotten = true;
         }
     }
-    Ok(())
+    // Its manifest goes with it.
+    if forgotten { keeper.seal() } else { Ok(()) }
 }
 
 /// Removes the checkpoints of a stage and of those that read from it, durably, before what they vouch for is replaced.

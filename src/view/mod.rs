@@ -2,6 +2,11 @@
 
 pub mod accept;
 pub mod call;
+pub mod graph;
+pub mod groups;
+pub mod clean;
+pub mod graph;
+pub mod init;
 pub mod log;
 pub mod notice;
 pub mod paint;
@@ -11,5 +16,6 @@ pub mod report;
 pub mod status;
 pub mod table;
 pub mod verify;
+pub mod ways;
 pub mod why;
 pub mod words;

@@ -307,3 +307,17 @@ fn an_output_moved_leaves_nothing_behind() {
     assert_eq!(house.quarantine().len(), 1, "{:?}", house.quarantine());
     house.run(&[]).expect(0, &[]);
 }
+
+#[test]
+fn another_key_makes_other_batches_of_the_same_files() {
+    let house = settled();
+    house.edit(
+        "stages/1_clean.toml",
+        "path = \"inputs/person_*.json\"",
+        "path = \"inputs/person_*.json\"\nkey = '\"p\\(.number)\"'",
+    );
+    let ran = house.run(&[]);
+    ran.expect(0, &["clean/p1", "clean/p10", "clean/p2"]);
+    assert_eq!(house.read("workspace/outputs/page.md"), PAGE);
+    house.run(&[]).expect(0, &[]);
+}

@@ -288,7 +288,7 @@ fn a_correction_of_nothing_is_an_error() {
     let before = house.read("workspace/intermediate/classified_all.json");
     house.write(
         "workspace/inputs/corrections.csv",
-        "global_id,field,value,who,why\nnobody,element_type,door_internal,Ada,\n",
+        "global_id,field,value,who,why\nnobody,element_type,door_internal,Ada,seen\n",
     );
     house.run(&[]).expect(1, &["generate"]).says("nobody");
     let id = format!("{:0>22}", "x1");
