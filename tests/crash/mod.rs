@@ -2,6 +2,8 @@
 
 mod changes;
 mod every;
+mod kill;
+mod machine;
 mod project;
 mod untrue;
 

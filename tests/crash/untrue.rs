@@ -104,7 +104,8 @@ fn a_file_that_is_made_no_more_does_not_stay() {
         .filter(|path| path.contains("/batches/"))
         .collect();
     assert_eq!(batches.len(), 1, "{batches:?}");
-    assert!(!made.contains_key("intermediate/classified/batch_2.json"));
+    // The elements that are left stay in the batch where they were, the second.
+    assert!(!made.contains_key("intermediate/classified/batch_1.json"));
     let kept = project.files(&[".milepost/quarantine"]);
     let is_kept = |end: &str| kept.keys().any(|path| path.ends_with(end));
     assert!(
@@ -332,6 +333,10 @@ fn a_run_with_nothing_to_do_touches_only_the_lock_and_the_cache() {
     let project = done();
     let journal = project.journal().len();
     for one in operations(&project, RUN) {
+        // To be written, should there be something to say.
+        if one.starts_with("open") && one.contains("/.milepost/journal/") {
+            continue;
+        }
         let file = one.rsplit('/').next().unwrap();
         let own = [
             "lock",

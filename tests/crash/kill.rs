@@ -1,0 +1,140 @@
+//! The main pipeline killed from outside, at any moment: the runner alone, or with its children.
+
+use super::in_parallel;
+use super::project::{Ended, Files, Project, assert_same};
+use std::fs;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+const PARTS: &[&str] = &[
+    "stages",
+    "schemas",
+    "rules",
+    "filters",
+    "prompts",
+    "templates",
+];
+
+/// The main project with small batches, and a stage of commands at its end, so that there are children to kill.
+fn main_project() -> Project {
+    let project = Project::empty();
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    for part in PARTS {
+        for entry in walkdir::WalkDir::new(root.join(part)) {
+            let entry = entry.unwrap();
+            let to = project
+                .path()
+                .join(entry.path().strip_prefix(root).unwrap());
+            if entry.file_type().is_dir() {
+                fs::create_dir(to).unwrap();
+            } else {
+                fs::copy(entry.path(), to).unwrap();
+            }
+        }
+    }
+    fs::copy(root.join("milepost.toml"), project.at("milepost.toml")).unwrap();
+    let model = "workspace/inputs/sample.ifc";
+    fs::create_dir_all(project.at("workspace/inputs")).unwrap();
+    fs::copy(root.join(model), project.at(model)).unwrap();
+    // Half of the file, a wait, the other half: who reads too early reads half.
+    project.write(
+        "stages/5_slowly.toml",
+        r#"
+marker = "intermediate/slow/{{ batch.stem }}.done"
+[each.batch]
+path = "intermediate/classified/batch_*_classified.json"
+[step]
+command = ["sh", "-c", 'head -c 1000 "$1" > "$2"; sleep 0.05; tail -c +1001 "$1" >> "$2"', "sh", "{{ batch.path }}", "{{ paths.slow }}"]
+[outputs]
+slow = { path = "intermediate/slow/{{ batch.stem }}.json", schema = false }
+[policy]
+concurrency = 2
+"#,
+    );
+    project
+}
+
+fn command(project: &Project) -> Command {
+    let words = ["run", "--set", "batch_size=20", "--set", "today=2026-03-01"];
+    project.command(&words, "")
+}
+
+fn start(project: &Project) -> Child {
+    let mut command = command(project);
+    command.stdout(Stdio::null()).stderr(Stdio::null());
+    command.process_group(0).spawn().unwrap()
+}
+
+/// A number below `below`, from a seed: the same for every run of the tests.
+fn random(seed: &mut u64, below: u64) -> u64 {
+    // Steele, Lea and Flood: Fast splittable pseudorandom number generators, 2014 (SplitMix64).
+    *seed = seed.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    let mut mixed = *seed;
+    mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    (mixed ^ (mixed >> 31)) % below
+}
+
+/// Kills a run after a time; whether it had ended before.
+fn kill_after(project: &Project, time: Duration, whole_group: bool) -> bool {
+    let mut child = start(project);
+    let begun = Instant::now();
+    while begun.elapsed() < time {
+        if let Some(status) = child.try_wait().unwrap() {
+            assert_eq!(status.code(), Some(0), "{status:?}");
+            return true;
+        }
+        std::thread::park_timeout(Duration::from_millis(5));
+    }
+    let group = rustix::process::Pid::from_child(&child);
+    let signal = rustix::process::Signal::KILL;
+    let killed = if whole_group {
+        rustix::process::kill_process_group(group, signal)
+    } else {
+        rustix::process::kill_process(group, signal)
+    };
+    killed.unwrap();
+    let status = child.wait().unwrap();
+    status.signal() != Some(9)
+}
+
+fn finish(project: &Project) {
+    let output = command(project).output().unwrap();
+    let ended = Ended {
+        code: output.status.code(),
+        signal: output.status.signal(),
+        text: String::from_utf8_lossy(&output.stderr).into_owned(),
+    };
+    assert_eq!(ended.code, Some(0), "{}", ended.text);
+}
+
+/// `MILEPOST_TEST_KILLS` says how many.
+#[test]
+fn killed_at_any_moment_it_goes_on() {
+    let kills = std::env::var("MILEPOST_TEST_KILLS").ok();
+    let kills: u64 = kills.and_then(|kills| kills.parse().ok()).unwrap_or(16);
+    let whole = main_project();
+    let begun = Instant::now();
+    finish(&whole);
+    let time = u64::try_from(begun.elapsed().as_millis()).unwrap();
+    let expected = whole.made();
+    let rounds: Vec<u64> = (0..kills.div_ceil(4)).collect();
+    in_parallel(&rounds, |round| {
+        let mut seed = 0x6d69_6c65 + round;
+        let project = main_project();
+        for _ in 0..4 {
+            let wait = Duration::from_millis(random(&mut seed, time * 2 / 3 + 50));
+            let whole_group = random(&mut seed, 2) == 0;
+            let ended = kill_after(&project, wait, whole_group);
+            project.assert_truth(&[&expected], &Files::new());
+            if ended {
+                break;
+            }
+        }
+        finish(&project);
+        assert_same(&project.made(), &expected);
+        project.assert_complete(&expected);
+    });
+}
