@@ -2,6 +2,7 @@
 
 pub mod accept;
 pub mod clean;
+pub mod diff;
 pub mod graph;
 pub mod init;
 pub mod log;
