@@ -147,8 +147,11 @@ pub enum Event {
         record: Box<BatchRecord>,
         /// The files to rename.
         files: Vec<Publish>,
+        /// What it made before and makes no more: from where to where in quarantine, both in the workspace.
+        #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+        retired: BTreeMap<RelPath, RelPath>,
     },
-    /// Everything published before is in place, and its folders are flushed.
+    /// Everything published before is in place, what was retired is in quarantine, and the folders are flushed.
     Barrier,
     /// What was published was in neither place after a crash: the batch runs again.
     Lost {
@@ -318,4 +321,7 @@ pub struct Publish {
     /// Where what lay there is kept, when it was altered by somebody.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub quarantine: Option<RelPath>,
+    /// Whether it is a marker: never there while the other files of its batch are not.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub marker: bool,
 }

@@ -17,6 +17,8 @@ pub struct State {
     pub stages: BTreeMap<String, StageState>,
     /// Published since the last barrier: stage, batch and files.
     pub unsettled: Vec<Unsettled>,
+    /// Files on their way to quarantine since the last barrier: from where to where, both in the workspace.
+    pub retiring: BTreeMap<RelPath, RelPath>,
     /// Programs that the last run started and that may live on.
     pub children: Vec<Child>,
     /// The last run, while it has not said that it ended.
@@ -98,7 +100,20 @@ impl Phase {
     }
 }
 
+impl BatchState {
+    /// The files that it made: those on record, and those that remain.
+    pub fn files(&self) -> impl Iterator<Item = &RelPath> {
+        let made = self.record.iter().flat_map(|record| &record.outputs);
+        made.map(|made| &made.path).chain(self.remains.keys())
+    }
+}
+
 impl StageState {
+    /// The files that its batches made.
+    pub fn files(&self) -> impl Iterator<Item = &RelPath> {
+        self.batches.values().flat_map(BatchState::files)
+    }
+
     /// The facts that a record shares with others of its stage.
     pub fn shared(&self, record: &BatchRecord) -> Arc<Facts> {
         self.facts.get(&record.shared).cloned().unwrap_or_default()

@@ -160,6 +160,14 @@ impl StepKind {
         }
     }
 
+    /// The arguments of a program; of other steps none.
+    pub fn arguments(&self) -> &[Text] {
+        match self {
+            Self::Command { arguments, .. } => arguments,
+            _ => &[],
+        }
+    }
+
     /// The version of what the step makes from the same inputs; raised when that changes.
     pub fn version(&self) -> u32 {
         1

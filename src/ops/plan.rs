@@ -240,18 +240,27 @@ struct Outlook<'a> {
 impl<'a> Outlook<'a> {
     fn new(opened: &'a Opened, known: &'a State, selection: &'a Selection) -> Self {
         let mut state = Cow::Borrowed(known);
-        // What is no longer declared is forgotten before anything else.
-        for name in known.stages.keys() {
-            let stages = &opened.pipeline.stages;
-            if !stages.iter().any(|stage| stage.name == *name) {
-                state.to_mut().stages.remove(name);
+        let mut pending = Pending::default();
+        for (name, stage) in &known.stages {
+            let declared = &opened.pipeline.stages;
+            match declared.iter().find(|declared| declared.name == *name) {
+                // What is no longer declared is forgotten before anything else,
+                None => pending.forget(&mut state, name),
+                // and a checkpoint under another number is removed.
+                Some(declared) if declared.number != stage.number => {
+                    state.to_mut().checkpoints.remove(name);
+                    if let Some(stage) = state.to_mut().stages.get_mut(name) {
+                        stage.status = None;
+                    }
+                }
+                Some(_) => {}
             }
         }
         Self {
             opened,
             selection,
             state,
-            pending: Pending::default(),
+            pending,
             standing: BTreeMap::new(),
             budget: selection.limit,
             stops_at: None,
@@ -326,6 +335,12 @@ impl<'a> Outlook<'a> {
     }
 
     fn fill(&mut self, stage: &Stage, found: Survey, line: &mut StagePlan) {
+        let keys = found.batches.iter().map(|batch| batch.batch.key.as_str());
+        let unknown = self.selection.unknown_batch(&stage.name, keys);
+        if unknown.is_some() && found.certain {
+            line.problem = unknown;
+            return;
+        }
         let context = self.opened.context();
         match gate::altered(&context, &self.state, self.selection, stage, &found) {
             Err(why) => line.problem = Some(why),

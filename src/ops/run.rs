@@ -119,9 +119,12 @@ fn import(opened: &Opened) -> Result<(), OpsError> {
             continue;
         }
         opened.disk.create_dir_all(parent(&to))?;
-        let beside = to.with_extension("milepost-import");
+        // Beside the inputs, half a file that a crash leaves would match a stage's pattern.
+        let beside = opened.workspace.layout.own().join(".import.tmp");
         opened.disk.copy_file(from, &beside)?;
+        opened.disk.sync_file(&beside)?;
         opened.disk.rename(&beside, &to)?;
+        opened.disk.sync_dir(parent(&to))?;
     }
     Ok(())
 }

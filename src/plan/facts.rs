@@ -9,12 +9,15 @@ use crate::base::path::FilePath;
 use crate::model::fingerprint::{FactKind, Facts};
 use crate::model::pipeline::{Asset, Pipeline};
 use crate::model::stage::{Each, EachSource, InputSource, PathTemplate, Program, Stage, Templated};
-use crate::model::step::StepKind;
-use serde_json::Value;
+use crate::model::step::{StepKind, Text};
+use serde_json::{Map, Value};
 use std::collections::BTreeSet;
 
 /// A fact's value is kept as it is up to this length, else as its digest.
 const SHOWN: usize = 160;
+
+/// What names of files of the project begin with.
+const PROJECT: &str = "project:";
 
 /// The facts that all batches of a stage share.
 pub fn shared(stage: &Stage, pipeline: &Pipeline, settings: &Settings) -> Facts {
@@ -64,9 +67,13 @@ pub fn own(
     stage: &Stage,
     batch: &Batch,
     inputs: &[Resolved],
+    scope: &Map<String, Value>,
     world: &dyn World,
 ) -> Result<Facts, String> {
     let mut facts = Facts::default();
+    for argument in stage.steps.iter().flat_map(|step| step.kind.arguments()) {
+        add_argument(&mut facts, argument, scope, world)?;
+    }
     for (name, item) in &batch.items {
         match item {
             Item::File(file) => add_file(&mut facts, file, false, world)?,
@@ -81,6 +88,32 @@ pub fn own(
         }
     }
     Ok(facts)
+}
+
+/// A file of the project that a program's argument names: a script, a configuration. What is no file is not looked into.
+fn add_argument(
+    facts: &mut Facts,
+    argument: &Text,
+    scope: &Map<String, Value>,
+    world: &dyn World,
+) -> Result<(), String> {
+    if !argument.source.starts_with(PROJECT) {
+        return Ok(());
+    }
+    // One that names a file by the content of another is only known when the batch runs.
+    let Ok(rendered) = argument.template.render(&Value::Object(scope.clone())) else {
+        return Ok(());
+    };
+    if rendered == PROJECT {
+        return Ok(());
+    }
+    let file: FilePath = rendered
+        .parse()
+        .map_err(|error| format!("`{rendered}`: {error}"))?;
+    if !world.is_folder(&file) {
+        add_file(facts, &file, false, world)?;
+    }
+    Ok(())
 }
 
 fn add_file(

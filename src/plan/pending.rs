@@ -18,6 +18,8 @@ pub struct Pending {
     files: BTreeMap<RelPath, String>,
     /// Stages that may make other files than those known of.
     open: BTreeSet<String>,
+    /// Files that go to quarantine because nobody makes them any more.
+    going: BTreeSet<RelPath>,
 }
 
 /// What a plan expects of a batch.
@@ -53,6 +55,18 @@ impl Pending {
         names.find(|name| self.open.contains(name))
     }
 
+    /// Whether a file will not be there any more.
+    pub fn goes(&self, path: &RelPath) -> bool {
+        self.going.contains(path)
+    }
+
+    /// Takes in that a stage is no longer declared.
+    pub fn forget(&mut self, state: &mut Cow<'_, State>, stage: &str) {
+        if let Some(known) = state.to_mut().stages.remove(stage) {
+            self.going.extend(known.files().cloned());
+        }
+    }
+
     /// Whether a file at a path that is perhaps still a pattern may change.
     pub fn may_change_at(&self, pattern: &str) -> bool {
         self.files
@@ -71,7 +85,9 @@ impl Pending {
         batches: impl Iterator<Item = (&'a str, Expected, &'a BTreeMap<String, RelPath>)>,
     ) {
         for key in gone {
-            known(state, stage).batches.remove(key);
+            if let Some(batch) = known(state, stage).batches.remove(key) {
+                self.going.extend(batch.files().cloned());
+            }
         }
         // Which files a `*` stands for, and whether a step is skipped, is known when the batch has run.
         let may_make_others = stage.outputs.iter().any(Output::is_many)
@@ -87,8 +103,28 @@ impl Pending {
                 .get(&stage.name)
                 .and_then(|known| known.batches.get(key)?.record.as_ref());
             let made = recorded.iter().flat_map(|record| &record.outputs);
-            let paths: BTreeSet<RelPath> = made.map(|made| made.path.clone()).collect();
+            let mut paths: BTreeSet<RelPath> = made.map(|made| made.path.clone()).collect();
             if expected == Expected::Runs {
+                let stays = |made: &Made| match targets.get(&made.name) {
+                    Some(target) => is_pattern(target.as_str()) || *target == made.path,
+                    None => false,
+                };
+                let leaves = recorded.is_some_and(|record| !record.outputs.iter().all(stays));
+                if leaves
+                    && let Some(record) = known(state, stage)
+                        .batches
+                        .entry(key.to_owned())
+                        .or_default()
+                        .record
+                        .as_mut()
+                {
+                    let (stay, go) = std::mem::take(&mut record.outputs)
+                        .into_iter()
+                        .partition(stays);
+                    record.outputs = stay;
+                    self.going.extend(go.into_iter().map(|made| made.path));
+                    paths.retain(|path| !self.going.contains(path));
+                }
                 let plain = targets
                     .iter()
                     .filter(|(_, path)| !is_pattern(path.as_str()));

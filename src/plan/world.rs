@@ -19,6 +19,9 @@ pub trait World {
     /// When the pattern is wrong or a folder cannot be read.
     fn matches(&self, root: Root, pattern: &str) -> Result<Vec<RelPath>, String>;
 
+    /// Whether a folder lies there.
+    fn is_folder(&self, file: &FilePath) -> bool;
+
     /// The digest of a file; none when it is not there.
     ///
     /// # Errors

@@ -51,12 +51,7 @@ pub fn begin(
     batches: u64,
     will: u64,
 ) -> Result<(), RunError> {
-    let pipeline = keeper.ctx.pipeline;
-    for down in lineage::downstream(pipeline, &stage.name) {
-        retire::remove_checkpoint(keeper, &down.name, down.number)?;
-    }
-    retire::remove_checkpoint(keeper, &stage.name, stage.number)?;
-    keeper.flush()?;
+    retire::remove_checkpoints(keeper, &stage.name)?;
     let (shared, facts) = found
         .map(|found| (found.shared_id.clone(), (*found.shared).clone()))
         .unwrap_or_default();

@@ -85,7 +85,7 @@ pub fn run(
     if !what.is_empty() {
         observer.notice(Notice::Recovered { what });
     }
-    retire::stages(&mut keeper, observer)?;
+    let forgotten = retire::stages(&mut keeper, observer)?;
     let schemas = Schemas::default();
     let mut engine = Engine {
         keeper,
@@ -124,10 +124,16 @@ pub fn run(
         )?;
         keeper.flush()?;
     }
+    // What attempts left is of no use to anybody: what failed is in quarantine.
+    let scratch = ctx.layout.scratch();
+    if scratch.exists() {
+        ctx.disk.remove_dir_all(&scratch)?;
+    }
     let run_id = keeper.run_id().to_owned();
     Ok(Report {
         run_id,
         workspace: keeper.ctx.layout.root().display().to_string(),
+        forgotten,
         stages: reports,
         interrupted,
         seconds: watch.elapsed().as_secs_f64(),
@@ -192,6 +198,13 @@ impl Engine<'_, '_> {
                 });
             }
         };
+        let keys = found.batches.iter().map(|batch| batch.batch.key.as_str());
+        if let Some(why) = selection.unknown_batch(&stage.name, keys) {
+            return Ok(StageReport {
+                why: Some(why),
+                ..StageReport::of(stage, StageStatus::Failed)
+            });
+        }
         let altered = gate::altered(
             &self.keeper.ctx,
             &self.keeper.state,

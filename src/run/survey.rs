@@ -19,7 +19,7 @@ use crate::plan::world::World;
 use crate::plan::{facts, lineage, paths};
 use serde_json::{Map, Value, json};
 use std::cell::{Cell, RefCell};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::Arc;
 
 /// A stage as it was found.
@@ -91,6 +91,12 @@ pub fn survey(
             .cloned()
             .collect()
     });
+    // They go to quarantine before any batch runs.
+    let leaving: HashSet<&RelPath> = known
+        .into_iter()
+        .flat_map(|known| gone.iter().filter_map(|key| known.batches.get(key)))
+        .flat_map(BatchState::files)
+        .collect();
     let mut surveyed = Vec::with_capacity(batches.len());
     for batch in batches {
         let found = known.and_then(|known| known.batches.get(&batch.key));
@@ -107,6 +113,7 @@ pub fn survey(
             written: &written,
             world: &world,
             shared: &shared,
+            leaving: &leaving,
         };
         surveyed.push(one.look(batch, &scope, found, record, recorded_shared, wish)?);
     }
@@ -126,6 +133,8 @@ struct One<'a, 'c> {
     written: &'a dyn Fn(&str) -> bool,
     world: &'a Later<'a, 'c>,
     shared: &'a Facts,
+    /// Files of batches that there are no more.
+    leaving: &'a HashSet<&'a RelPath>,
 }
 
 impl One<'_, '_> {
@@ -156,7 +165,7 @@ impl One<'_, '_> {
         };
         let inputs = resolve(self.stage, &base, self.state, &asked, &written);
         let own = inputs.and_then(|inputs| {
-            let own = facts::own(self.stage, &batch, &inputs, &asked)?;
+            let own = facts::own(self.stage, &batch, &inputs, &base, &asked)?;
             Ok((inputs, own))
         });
         let unread = asked.unread.get();
@@ -240,7 +249,8 @@ impl One<'_, '_> {
             .flat_map(|record| record.outputs.iter().map(|made| &made.path));
         let all: BTreeSet<&RelPath> = targets.iter().chain(recorded).collect();
         let mut found = BTreeMap::new();
-        for path in all {
+        let goes = |path: &RelPath| self.leaving.contains(path) || self.world.pending.goes(path);
+        for path in all.into_iter().filter(|path| !goes(path)) {
             if let Some(digest) = self.ctx.digest(&FilePath::workspace(path.clone()))? {
                 found.insert(path.clone(), digest);
             }
@@ -388,8 +398,15 @@ impl World for Asked<'_, '_, '_> {
         self.world.inner.matches(root, pattern)
     }
 
+    fn is_folder(&self, file: &FilePath) -> bool {
+        self.world.inner.is_folder(file)
+    }
+
     fn digest(&self, file: &FilePath) -> Result<Option<Digest>, String> {
         let Some(stage) = self.world.changer(file) else {
+            if file.root == Root::Workspace && self.world.pending.goes(&file.path) {
+                return Ok(None);
+            }
             return self.world.inner.digest(file);
         };
         self.waits.borrow_mut().insert(file.to_string(), stage);

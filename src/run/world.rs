@@ -21,6 +21,10 @@ impl World for Context<'_> {
             .map_err(|error| error.to_string())
     }
 
+    fn is_folder(&self, file: &FilePath) -> bool {
+        self.files.resolve(file).is_ok_and(|path| path.is_dir())
+    }
+
     fn digest(&self, file: &FilePath) -> Result<Option<Digest>, String> {
         let import = (file.root == Root::Workspace)
             .then(|| self.imports.get(&file.path))

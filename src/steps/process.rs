@@ -3,6 +3,7 @@
 use super::command::{CommandSpec, Exit, Started, run_command};
 use super::values;
 use super::work::{Said, StepResult, Work, input_failure, output_failure, parse_failure};
+use crate::base::path::RelPath;
 use crate::expr::mentions::Mentions;
 use crate::model::outcome::{Outcome, OutcomeKind};
 use crate::model::step::Text;
@@ -36,7 +37,13 @@ pub fn command(
         for rendered in words(rendered.map_err(parse_failure)?, shell) {
             // `project:` names a file of the project: programs get it absolute, as they get all others.
             program.push(match rendered.strip_prefix("project:") {
-                Some(path) if !shell => work.project.join(path).display().to_string(),
+                Some("") if !shell => work.project.display().to_string(),
+                Some(path) if !shell => {
+                    let path = RelPath::parse(path).map_err(|error| {
+                        Outcome::new(OutcomeKind::Path, format!("`{rendered}`: {error}"))
+                    })?;
+                    work.project.join(path.as_str()).display().to_string()
+                }
                 _ => rendered,
             });
         }

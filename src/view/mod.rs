@@ -1,6 +1,9 @@
 //! Data of `ops` as text for people and as JSON for programs. Nothing here reads or prints.
 
 pub mod accept;
+pub mod call;
+pub mod graph;
+pub mod groups;
 pub mod clean;
 pub mod diff;
 pub mod graph;
@@ -14,5 +17,6 @@ pub mod report;
 pub mod status;
 pub mod table;
 pub mod verify;
+pub mod ways;
 pub mod why;
 pub mod words;

@@ -1,18 +1,20 @@
 //! How a run ended: a summary with what to do next, and the same as JSON.
 
+use super::call::Call;
 use super::notice::status;
 use super::paint::Paint;
-use super::words::{batches, count, grouped, place, seconds, shell_word, some_of};
+use super::ways;
+use super::words::{batches, count, grouped, place, seconds};
 use crate::ops::run::{Report, StageReport, StageStatus, exit_code};
 use serde_json::{Value, json};
 
-/// The summary. `milepost` is how the program is called for this project and workspace.
-pub fn summary(paint: Paint, report: &Report, milepost: &str) -> String {
+/// The summary; of a quiet run only what went wrong is told.
+pub fn summary(paint: Paint, report: &Report, call: &Call, quiet: bool) -> String {
     let mut lines = Vec::new();
     if let Some(why) = nothing_to_do(report) {
         lines.push(format!("{} {why}", paint.good("nothing to do:")));
     } else {
-        lines.extend(table(paint, report));
+        lines.extend(table(paint, report, quiet));
         let word = overall(report);
         let word = match exit_code(report) {
             0 => paint.good(word),
@@ -22,30 +24,24 @@ pub fn summary(paint: Paint, report: &Report, milepost: &str) -> String {
         lines.push(String::new());
         lines.push(format!("{word} in {}", seconds(report.seconds)));
     }
-    lines.extend(outputs(paint, report));
-    let next = next(report, milepost);
-    let width = next
-        .iter()
-        .map(|(command, _)| command.chars().count())
-        .max()
-        .unwrap_or(0);
-    for (at, (command, what)) in next.iter().enumerate() {
-        let label = if at == 0 { "next" } else { "" };
-        let blanks = " ".repeat(width - command.chars().count());
-        lines.push(format!("{label:6}{}{blanks}  {what}", paint.code(command)));
+    if !quiet {
+        lines.extend(outputs(paint, report, call));
     }
+    let code = |text: &str| paint.code(text);
+    lines.extend(ways::lines(&next(report, call), "next", &code));
     lines.join("\n") + "\n"
 }
 
 /// A line for each stage, and for each file that was altered.
-fn table(paint: Paint, report: &Report) -> Vec<String> {
-    let stages = &report.stages;
+fn table(paint: Paint, report: &Report, quiet: bool) -> Vec<String> {
+    let told = |stage: &&StageReport| !quiet || stage.status != StageStatus::Complete;
+    let stages: Vec<&StageReport> = report.stages.iter().filter(told).collect();
     let name_width = stages
         .iter()
         .map(|stage| stage.stage.chars().count())
         .max()
         .unwrap_or(0);
-    let whats: Vec<String> = stages.iter().map(what).collect();
+    let whats: Vec<String> = stages.iter().map(|stage| what(stage)).collect();
     let timed = |stage: &StageReport| stage.ran > 0 || !stage.failed.is_empty();
     let widths = stages.iter().zip(&whats).filter(|(stage, _)| timed(stage));
     let what_width = widths
@@ -106,7 +102,7 @@ fn nothing_to_do(report: &Report) -> Option<String> {
             && stage.failed.is_empty()
             && stage.altered.is_empty()
     };
-    if report.interrupted || !report.stages.iter().all(idle) {
+    if report.interrupted || !report.forgotten.is_empty() || !report.stages.iter().all(idle) {
         return None;
     }
     if report.stages.is_empty() {
@@ -187,7 +183,7 @@ fn what(stage: &StageReport) -> String {
 }
 
 /// Where the reports are.
-fn outputs(paint: Paint, report: &Report) -> Vec<String> {
+fn outputs(paint: Paint, report: &Report, call: &Call) -> Vec<String> {
     let done =
         |stage: &&StageReport| matches!(stage.status, StageStatus::Complete | StageStatus::Partial);
     let outputs = report
@@ -195,99 +191,77 @@ fn outputs(paint: Paint, report: &Report) -> Vec<String> {
         .iter()
         .filter(done)
         .flat_map(|stage| &stage.outputs);
-    let label = |at: usize| paint.dim(if at == 0 { "made  " } else { "      " });
+    let label = |at: usize| paint.dim(format!("{:9}", if at == 0 { "outputs" } else { "" }));
     let lines = outputs.enumerate();
     lines
-        .map(|(at, output)| format!("{}{}/{output}", label(at), report.workspace))
+        .map(|(at, output)| {
+            format!(
+                "{}{}",
+                label(at),
+                call.near(&format!("{}/{output}", report.workspace))
+            )
+        })
         .collect()
 }
 
 /// What can be done next: commands with what each does.
-fn next(report: &Report, milepost: &str) -> Vec<(String, String)> {
-    let mut next = Vec::new();
-    if let Some(stage) = report
-        .stages
-        .iter()
-        .find(|stage| stage.status == StageStatus::Altered)
-    {
-        return after_altered(stage, &report.workspace, milepost);
-    }
-    let failed =
-        |stage: &&StageReport| matches!(stage.status, StageStatus::Failed | StageStatus::Partial);
-    let failures: Vec<&StageReport> = report.stages.iter().filter(failed).collect();
-    for stage in &failures {
-        if let Some((batch, _)) = stage.failed.first() {
-            let target = shell_word(&place(&stage.stage, batch));
-            next.push((
-                format!("{milepost} log {target}"),
-                "what happened there".to_owned(),
-            ));
-        }
-    }
+fn next(report: &Report, call: &Call) -> Vec<(String, String)> {
     let is = |status| {
         report
             .stages
             .iter()
             .find(move |stage| stage.status == status)
     };
+    if let Some(stage) = is(StageStatus::Altered) {
+        let paths = stage.altered.iter().map(|(_, file)| file.path.as_str());
+        let paths: Vec<&str> = paths.collect();
+        return ways::after_altered(&stage.stage, stage.number, &paths, &report.workspace, call);
+    }
+    let mut next = Vec::new();
+    let failures = || {
+        report
+            .stages
+            .iter()
+            .filter(|stage| !stage.failed.is_empty())
+    };
+    for stage in failures() {
+        if let Some((batch, _)) = stage.failed.first() {
+            let place = place(&stage.stage, batch);
+            next.push((
+                call.line(&["log", &place]),
+                "what happened there".to_owned(),
+            ));
+        }
+    }
+    let mut run = |words: &[&str], what: &str| next.push((call.run(words), what.to_owned()));
     let rest =
         report.stages.iter().any(|stage| stage.left > 0) || is(StageStatus::Blocked).is_some();
-    let mut command =
-        |arguments: &str, what: String| next.push((format!("{milepost} {arguments}"), what));
     if report.interrupted {
-        command("run", "go on from here".to_owned());
-    } else if failures.iter().any(|stage| !stage.failed.is_empty()) {
+        run(&[], "go on from here");
+    } else if failures().next().is_some() {
         if rest {
-            command("run", "try again, and go on with the rest".to_owned());
+            run(&[], "try again, and go on with the rest");
         } else {
-            command("run --failed", "try again what failed".to_owned());
+            run(&["--failed"], "try again what failed");
         }
-        if failures.iter().any(|stage| stage.left > 0) {
-            command("run -k", "the same, and go on after what fails".to_owned());
+        if failures().any(|stage| stage.left > 0) {
+            run(&["-k"], "the same, and go on after what fails");
         }
+    } else if is(StageStatus::Failed).is_some() {
+        // The stage could not begin: its line says what to do.
     } else if let Some(stage) = is(StageStatus::Held) {
-        let target = if report.stages.len() == 1 {
-            format!("run {}", shell_word(&stage.stage))
-        } else {
-            "run".to_owned()
-        };
-        command(
-            &target,
-            format!("run the rest: {} of {}", batches(stage.left), stage.stage),
-        );
+        let what = format!("run the rest: {} of {}", batches(stage.left), stage.stage);
+        match report.stages.as_slice() {
+            [one] => run(&[&one.stage], &what),
+            _ => run(&[], &what),
+        }
     } else if let Some(stage) = is(StageStatus::Blocked) {
-        let target = shell_word(&stage.stage);
-        command(
-            &format!("run --until {target}"),
-            "run it with the stages before it".to_owned(),
+        run(
+            &["--until", &stage.stage],
+            "run it with the stages before it",
         );
     }
     next
-}
-
-fn after_altered(stage: &StageReport, workspace: &str, milepost: &str) -> Vec<(String, String)> {
-    let name = shell_word(&stage.stage);
-    let checkpoint = stage.altered.iter().find(|(batch, file)| {
-        batch.is_empty() && file.path.as_str() == format!("stage_{}_complete.json", stage.number)
-    });
-    if let (Some((_, file)), 1) = (checkpoint, stage.altered.len()) {
-        let path = shell_word(&format!("{workspace}/{}", file.path));
-        return vec![(
-            format!("rm {path}"),
-            "the next run writes the checkpoint anew".to_owned(),
-        )];
-    }
-    let what = some_of(stage.altered.iter().map(|(_, file)| file.path.as_str()), 1);
-    vec![
-        (
-            format!("{milepost} accept {name} --why TEXT"),
-            format!("keep what is there: {what}"),
-        ),
-        (
-            format!("{milepost} run --force {name}"),
-            "make it again; what is there goes to quarantine".to_owned(),
-        ),
-    ]
 }
 
 fn word_of(status: StageStatus) -> &'static str {
@@ -311,6 +285,7 @@ pub fn json(report: &Report) -> Value {
         "workspace": report.workspace,
         "interrupted": report.interrupted,
         "seconds": report.seconds,
+        "forgotten": report.forgotten,
         "stages": stages,
     })
 }

@@ -59,6 +59,11 @@ out = ".book.ids[]"
 
 pub const SCHEMA: &str = r#"{"type": "object", "required": ["id", "name"], "properties": {"name": {"type": "string", "maxLength": 40}}}"#;
 
+const GREET_SH: &str = r#"
+name=$(sed -n 's/.*"name": *"\([^"]*\)".*/\1/p' "$1")
+printf '%s, %s (%s)\n' "$2" "$name" "$TONE" > "$3"
+"#;
+
 /// The project with three people, not run yet.
 pub fn letters() -> House {
     House::new(&[
@@ -71,10 +76,7 @@ pub fn letters() -> House {
             "filters/clean.jq",
             ".person.data | {id, name: (.name | ascii_upcase)}",
         ),
-        (
-            "tools/greet.sh",
-            "printf '%s, %s (%s)\\n' \"$2\" \"$(sed 's/.*name\": *\"//; s/\".*//' \"$1\" | tr -d '{}\\n')\" \"$TONE\" > \"$3\"\n",
-        ),
+        ("tools/greet.sh", GREET_SH),
         (
             "templates/page.md",
             "{% for letter in letters %}* {{ letter }}{% endfor %}",
@@ -94,7 +96,7 @@ pub fn letters() -> House {
     ])
 }
 
-/// The project, run once; a second run has nothing to do.
+/// The project, run once.
 pub fn settled() -> House {
     let house = letters();
     let all = [

@@ -1,0 +1,323 @@
+//! Declarations and settings: what is changed runs what depends on it, or only has it validated again.
+
+use super::letters::{PAGE, SCHEMA, settled};
+
+const GREETED: [&str; 4] = [
+    "greet/person_1",
+    "greet/person_10",
+    "greet/person_2",
+    "join",
+];
+const CLEANED: [&str; 3] = ["clean/person_1", "clean/person_10", "clean/person_2"];
+
+#[test]
+fn a_command_changed_runs_its_stage_and_what_reads_from_it() {
+    let house = settled();
+    house.edit(
+        "stages/2_greet.toml",
+        "{{ params.greeting }}",
+        "{{ params.greeting }}est",
+    );
+    house.run(&[]).expect(0, &GREETED);
+    assert_eq!(
+        house.read("workspace/outputs/page.md"),
+        PAGE.replace("Dear", "Dearest")
+    );
+    house.run(&[]).expect(0, &[]);
+}
+
+#[test]
+fn a_script_that_a_command_names_is_an_input_of_it() {
+    let house = settled();
+    house.edit("tools/greet.sh", "%s, %s", "%s: %s");
+    house.run(&[]).expect(0, &GREETED);
+    assert_eq!(
+        house.read("workspace/outputs/page.md"),
+        PAGE.replace("Dear,", "Dear:")
+    );
+}
+
+#[test]
+fn a_comment_and_a_description_change_nothing() {
+    let house = settled();
+    for stage in ["1_clean", "2_greet", "3_join"] {
+        let path = format!("stages/{stage}.toml");
+        house.write(
+            &path,
+            format!(
+                "# Why it is so.\ndescription = \"Says more\"\n{}",
+                house.read(&path)
+            ),
+        );
+    }
+    house.run(&[]).expect(0, &[]);
+}
+
+#[test]
+fn how_a_stage_is_run_changes_nothing() {
+    let house = settled();
+    house.write(
+        "stages/2_greet.toml",
+        format!(
+            "{}\n[policy]\nconcurrency = 2\ntimeout = \"1m\"\non_failure = \"continue\"\n",
+            house.read("stages/2_greet.toml")
+        ),
+    );
+    house.run(&["--jobs", "2"]).expect(0, &[]);
+}
+
+#[test]
+fn a_filter_changed_runs_what_uses_it() {
+    let house = settled();
+    house.edit("filters/clean.jq", "ascii_upcase", "ascii_downcase");
+    house
+        .run(&[])
+        .expect(0, &[&CLEANED[..], &GREETED[..]].concat());
+    assert_eq!(
+        house.read("workspace/outputs/page.md"),
+        PAGE.to_lowercase().replace("dear", "Dear")
+    );
+}
+
+#[test]
+fn a_filter_that_gives_the_same_runs_and_stops_there() {
+    let house = settled();
+    house.edit(
+        "filters/clean.jq",
+        ".person.data",
+        "# The person's name in capitals.\n.person.data",
+    );
+    house.run(&[]).expect(0, &CLEANED);
+}
+
+#[test]
+fn a_template_changed_runs_what_renders_it() {
+    let house = settled();
+    house.edit("templates/page.md", "* ", "- ");
+    house.run(&[]).expect(0, &["join"]);
+    assert_eq!(
+        house.read("workspace/outputs/page.md"),
+        PAGE.replace("* ", "- ")
+    );
+}
+
+#[test]
+fn a_parameter_set_runs_what_mentions_it_and_is_kept() {
+    let house = settled();
+    house.run(&["--set", "greeting=Hi"]).expect(0, &GREETED);
+    house.run(&[]).expect(0, &[]);
+    assert_eq!(
+        house.read("workspace/outputs/page.md"),
+        PAGE.replace("Dear", "Hi")
+    );
+    house.edit(
+        "milepost.toml",
+        "greeting = \"Dear\"",
+        "greeting = \"Dear\"\nunused = 1",
+    );
+    house.run(&["--set", "unused=2"]).expect(0, &[]);
+}
+
+#[test]
+fn a_declared_variable_changed_runs_what_sees_it() {
+    let mut house = settled();
+    house.env("OTHER", "x");
+    house.run(&[]).expect(0, &[]);
+    house.env("TONE", "warm");
+    house.run(&[]).expect(0, &GREETED);
+    assert_eq!(
+        house.read("workspace/outputs/page.md"),
+        PAGE.replace("plain", "warm")
+    );
+}
+
+#[test]
+fn a_secret_is_in_no_file() {
+    let mut house = settled();
+    house.env("TONE", "s3cret-of-nobody");
+    house.edit("tools/greet.sh", "\"$TONE\"", "\"${#TONE}\"");
+    house.run(&[]).expect(0, &GREETED);
+    for entry in walkdir::WalkDir::new(house.at(""))
+        .into_iter()
+        .filter_map(Result::ok)
+    {
+        if entry.file_type().is_file() {
+            let bytes = std::fs::read(entry.path()).unwrap();
+            assert!(
+                !String::from_utf8_lossy(&bytes).contains("s3cret"),
+                "{}",
+                entry.path().display()
+            );
+        }
+    }
+}
+
+#[test]
+fn a_schema_changed_has_everything_validated_and_nothing_run() {
+    let house = settled();
+    house.write("schemas/clean.schema.json", SCHEMA.replace("40", "30"));
+    let before = house.contents();
+    let ran = house.run(&[]);
+    ran.expect(0, &[]);
+    assert_eq!(ran.judged(), CLEANED);
+    let mut after = house.contents();
+    // The checkpoint names the schema, and the manifest the facts.
+    for own in [
+        "stage_1_complete.json",
+        "clean_progress.json",
+        "manifests/clean/page_0001.sha256",
+    ] {
+        after.insert(own.to_owned(), before[own]);
+    }
+    assert_eq!(after, before);
+    house.run(&[]).expect(0, &[]);
+}
+
+#[test]
+fn under_a_stricter_schema_only_what_fails_it_runs() {
+    let house = settled();
+    house.write(
+        "workspace/inputs/person_2.json",
+        r#"{"id": 2, "name": "Bartholomew"}"#,
+    );
+    house
+        .run(&[])
+        .expect(0, &["clean/person_2", "greet/person_2", "join"]);
+    house.write("schemas/clean.schema.json", SCHEMA.replace("40", "5"));
+    let ran = house.run(&[]);
+    ran.expect(1, &["clean/person_2"])
+        .says("clean/person_2")
+        .says("/name");
+    assert_eq!(ran.judged(), ["clean/person_1", "clean/person_10"]);
+    assert!(!house.exists("workspace/stage_1_complete.json"));
+    // What it made before is still there, but no stage goes on from it.
+    assert_eq!(
+        house.json("workspace/intermediate/clean/person_2.json")["name"],
+        "BARTHOLOMEW"
+    );
+    house.run(&[]).expect(1, &["clean/person_2"]);
+    house.edit("filters/clean.jq", "ascii_upcase", "ascii_upcase[:5]");
+    house.run(&[]).expect(
+        0,
+        &[
+            "clean/person_1",
+            "clean/person_10",
+            "clean/person_2",
+            "greet/person_2",
+            "join",
+        ],
+    );
+}
+
+#[test]
+fn a_check_added_is_judged_without_a_run() {
+    let house = settled();
+    house.write(
+        "stages/1_clean.toml",
+        format!(
+            "{}\n[[check]]\ntest = '.clean.id > 0'\n",
+            house.read("stages/1_clean.toml")
+        ),
+    );
+    let ran = house.run(&[]);
+    ran.expect(0, &[]);
+    assert_eq!(ran.judged(), CLEANED);
+    house.edit("stages/1_clean.toml", "> 0", "> 1");
+    let ran = house.run(&[]);
+    ran.expect(1, &["clean/person_1"])
+        .says("CHECK_FAILED")
+        .says("`.clean.id > 1` is not true");
+}
+
+#[test]
+fn a_stage_inserted_before_others_moves_their_numbers_and_runs_alone() {
+    let house = settled();
+    for (from, to) in [("3_join", "4_join"), ("2_greet", "3_greet")] {
+        house.rename(&format!("stages/{from}.toml"), &format!("stages/{to}.toml"));
+    }
+    house.write("stages/2_count.toml", "[inputs]\npeople = \"intermediate/clean/*.json\"\n\n[step]\njq = '.people | length'\n\n[outputs]\ncount = { path = \"outputs/count.json\", schema = false }\n");
+    house.run(&[]).expect(0, &["count"]);
+    assert_eq!(house.read("workspace/outputs/count.json").trim(), "3");
+    let stages: Vec<String> = (1..=5)
+        .map(|number| format!("workspace/stage_{number}_complete.json"))
+        .filter(|path| house.exists(path))
+        .map(|path| {
+            format!(
+                "{} {}",
+                house.json(&path)["number"],
+                house.json(&path)["stage"]
+            )
+        })
+        .collect();
+    assert_eq!(
+        stages,
+        ["1 \"clean\"", "2 \"count\"", "3 \"greet\"", "4 \"join\""]
+    );
+    house.run(&[]).expect(0, &[]);
+}
+
+#[test]
+fn a_stage_taken_out_has_its_outputs_retired() {
+    let house = settled();
+    house.write("stages/4_count.toml", "[inputs]\npeople = \"intermediate/clean/*.json\"\n\n[step]\njq = '.people | length'\n\n[outputs]\ncount = { path = \"outputs/count.json\", schema = false }\n");
+    house.run(&[]).expect(0, &["count"]);
+    house.remove("stages/4_count.toml");
+    let ran = house.run(&[]);
+    ran.expect(0, &[]);
+    assert_eq!(ran.retired(), ["outputs/count.json"]);
+    assert!(
+        !house.exists("workspace/outputs/count.json")
+            && !house.exists("workspace/stage_4_complete.json")
+            && !house.exists("workspace/manifests/count")
+    );
+    assert_eq!(house.quarantine().len(), 1);
+    house.run(&[]).expect(0, &[]);
+}
+
+#[test]
+fn a_stage_renamed_is_another_stage() {
+    let house = settled();
+    house.rename("stages/2_greet.toml", "stages/2_welcome.toml");
+    let ran = house.run(&[]);
+    assert_eq!(ran.code, 0, "{}", ran.said);
+    // It makes the same files, so what reads them stays.
+    assert_eq!(
+        ran.tried(),
+        ["welcome/person_1", "welcome/person_10", "welcome/person_2"]
+    );
+    assert_eq!(
+        house.json("workspace/stage_2_complete.json")["stage"],
+        "welcome"
+    );
+    assert_eq!(house.read("workspace/outputs/page.md"), PAGE);
+    assert!(!house.exists("workspace/manifests/greet"));
+    house.run(&[]).expect(0, &[]);
+}
+
+#[test]
+fn an_output_moved_leaves_nothing_behind() {
+    let house = settled();
+    house.edit(
+        "stages/3_join.toml",
+        "outputs/page.md",
+        "outputs/letters.md",
+    );
+    house.run(&[]).expect(0, &["join"]);
+    assert_eq!(house.list("outputs"), ["book.json", "letters.md"]);
+    assert_eq!(house.quarantine().len(), 1, "{:?}", house.quarantine());
+    house.run(&[]).expect(0, &[]);
+}
+
+#[test]
+fn another_key_makes_other_batches_of_the_same_files() {
+    let house = settled();
+    house.edit(
+        "stages/1_clean.toml",
+        "path = \"inputs/person_*.json\"",
+        "path = \"inputs/person_*.json\"\nkey = '\"p\\(.number)\"'",
+    );
+    let ran = house.run(&[]);
+    ran.expect(0, &["clean/p1", "clean/p10", "clean/p2"]);
+    assert_eq!(house.read("workspace/outputs/page.md"), PAGE);
+    house.run(&[]).expect(0, &[]);
+}

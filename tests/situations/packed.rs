@@ -1,0 +1,304 @@
+//! Elements in batches with questions, as the main pipeline has them: what is asked again is what must be.
+
+use super::house::House;
+use serde_json::{Value, json};
+
+/// The main project without its first and last step's weight: elements come from a file, and the end is the merge.
+fn packed(elements: &[(&str, &str, &str)]) -> House {
+    let house = House::new(&[
+        (
+            "milepost.toml",
+            "name = \"packed\"\n\n[params]\nbatch_size = 3\n\n[agents.classifier]\nrules = \"rules/elements.toml\"\n",
+        ),
+        (
+            "stages/1_parse.toml",
+            "[inputs]\nmodel = \"inputs/model.json\"\n\n[step]\njq = '.model'\n\n[outputs.parsed]\npath = \"intermediate/parsed_data.json\"\nstream = \".elements\"\n",
+        ),
+        (
+            "stages/4_generate.toml",
+            r#"
+[inputs]
+parsed = "intermediate/parsed_data.json"
+classified = "intermediate/classified/batch_*_classified.json"
+corrections = { path = "inputs/corrections.csv", optional = true, schema = "schemas/corrections.schema.json" }
+
+[step]
+merge = ".classified[][]"
+key = ".global_id"
+order = ".parsed.elements[].global_id"
+corrections = "corrections"
+
+[outputs]
+all = { path = "intermediate/classified_all.json", stream = ".elements" }
+
+[conserve]
+in = ".parsed.elements[].global_id"
+out = ".all.elements[].global_id"
+"#,
+        ),
+    ]);
+    house.take(&[
+        "schemas",
+        "rules",
+        "filters",
+        "prompts",
+        "stages/2_batch.toml",
+        "stages/3_classify.toml",
+    ]);
+    house.write("workspace/inputs/model.json", model(elements));
+    house
+}
+
+/// A model as step `ifc` gives it.
+fn model(elements: &[(&str, &str, &str)]) -> String {
+    let elements: Vec<Value> = elements
+        .iter()
+        .map(|(id, ifc_type, name)| {
+            json!({
+                "global_id": format!("{id:0>22}"), "ifc_type": ifc_type, "predefined_type": null, "name": name, "object_type": null, "type_name": null,
+                "tag": null, "storey": "EG", "storey_elevation_m": 0.0, "container": null, "part_of": null, "materials": [], "layers": [],
+                "volume_m3": 1.5, "net_volume_m3": null, "gross_volume_m3": null, "area_m2": null, "length_m": null,
+                "property_volume_m3": null, "property_volume_from": null, "classifications": [], "quantities": {}, "properties": {}
+            })
+        })
+        .collect();
+    let model = json!({"file": "model.json", "schema": "IFC4", "project": null, "elements": elements.len(), "openings": 0, "duplicate_global_ids": [], "warnings": []});
+    json!({"model": model, "elements": elements, "openings": []}).to_string()
+}
+
+/// Eight elements that ask seven questions: two doors ask the same.
+const ELEMENTS: [(&str, &str, &str); 8] = [
+    ("w1", "IfcWall", "Concrete wall"),
+    ("d1", "IfcDoor", "Door"),
+    ("d2", "IfcDoor", "Door"),
+    ("s1", "IfcSlab", "Slab"),
+    ("c1", "IfcColumn", "Column"),
+    ("b1", "IfcBeam", "Beam"),
+    ("r1", "IfcRailing", "Railing"),
+    ("x1", "IfcWindow", "Window"),
+];
+
+fn batches(house: &House) -> Vec<String> {
+    house
+        .list("intermediate")
+        .into_iter()
+        .filter(|name| name.starts_with("batches/"))
+        .collect()
+}
+
+#[test]
+fn a_changed_batch_size_packs_anew_and_retires_what_is_left_over() {
+    let house = packed(&ELEMENTS);
+    let all = [
+        "batch",
+        "classify/batch_1",
+        "classify/batch_2",
+        "classify/batch_3",
+        "generate",
+        "parse",
+    ];
+    house.run(&[]).expect(0, &all);
+    let before = house.json("workspace/intermediate/classified_all.json");
+    assert_eq!(before["count"], 8);
+    house.run(&["--set", "batch_size=2"]).says("");
+    assert_eq!(batches(&house).len(), 4, "{:?}", batches(&house));
+    house.run(&["--set", "batch_size=7"]);
+    assert_eq!(
+        house.json("workspace/intermediate/classified_all.json"),
+        before
+    );
+    house.run(&[]).expect(0, &[]);
+    assert_eq!(
+        house.json("workspace/classification_progress.json")["total_batches"],
+        batches(&house).len()
+    );
+    assert_eq!(
+        house.list("intermediate/classified").len(),
+        2 * batches(&house).len()
+    );
+}
+
+#[test]
+fn one_element_changed_asks_its_question_and_leaves_other_batches() {
+    let house = packed(&ELEMENTS);
+    house.run(&[]);
+    let mut elements = ELEMENTS;
+    elements[7] = ("x1", "IfcWindow", "Roof window");
+    house.write("workspace/inputs/model.json", model(&elements));
+    let ran = house.run(&[]);
+    assert_eq!(ran.code, 0, "{}", ran.said);
+    let classified: Vec<String> = ran
+        .tried()
+        .into_iter()
+        .filter(|batch| batch.starts_with("classify"))
+        .collect();
+    assert_eq!(classified.len(), 1, "{classified:?}");
+    assert_eq!(ran.tried().len(), 4);
+}
+
+#[test]
+fn an_element_taken_out_goes_and_the_rest_stays() {
+    let house = packed(&ELEMENTS);
+    house.run(&[]);
+    house.write("workspace/inputs/model.json", model(&ELEMENTS[..7]));
+    let ran = house.run(&[]);
+    assert_eq!(ran.code, 0, "{}", ran.said);
+    assert_eq!(
+        house.json("workspace/intermediate/classified_all.json")["count"],
+        7
+    );
+}
+
+#[test]
+fn rules_changed_classify_again_and_a_prompt_that_they_do_not_read_does_not() {
+    let house = packed(&ELEMENTS);
+    house.run(&[]);
+    house.edit("prompts/batch-processor.md", "\n", "\nThink twice.\n");
+    house.run(&[]).expect(0, &[]);
+    house.write(
+        "rules/elements.toml",
+        format!("# More to say.\n{}", house.read("rules/elements.toml")),
+    );
+    house.run(&[]).expect(
+        0,
+        &["classify/batch_1", "classify/batch_2", "classify/batch_3"],
+    );
+    house.run(&[]).expect(0, &[]);
+}
+
+#[test]
+fn a_filter_of_the_question_packs_anew_and_one_of_the_record_does_not() {
+    let house = packed(&ELEMENTS);
+    house.run(&[]);
+    house.edit("filters/record.jq", "rule\n", "rule,\n    checked: true\n");
+    house.run(&[]).expect(
+        0,
+        &[
+            "classify/batch_1",
+            "classify/batch_2",
+            "classify/batch_3",
+            "generate",
+        ],
+    );
+    house.edit(
+        "filters/question.jq",
+        "classifications: (.classifications // [])",
+        "classifications: []",
+    );
+    let ran = house.run(&[]);
+    assert_eq!(ran.tried()[0], "batch", "{}", ran.said);
+}
+
+#[test]
+fn the_schema_of_an_answer_is_judged() {
+    let house = packed(&ELEMENTS);
+    house.run(&[]);
+    house.edit(
+        "schemas/answer.schema.json",
+        "Answer to a question",
+        "An answer",
+    );
+    let ran = house.run(&[]);
+    ran.expect(0, &[]);
+    assert_eq!(
+        ran.judged(),
+        ["classify/batch_1", "classify/batch_2", "classify/batch_3"]
+    );
+}
+
+#[test]
+fn a_marker_deleted_has_its_batch_made_again() {
+    let house = packed(&ELEMENTS);
+    house.run(&[]);
+    assert_eq!(
+        house.read("workspace/intermediate/classified/batch_2_complete.txt"),
+        ""
+    );
+    house.remove("workspace/intermediate/classified/batch_2_complete.txt");
+    house.run(&[]).expect(0, &["classify/batch_2"]);
+}
+
+#[test]
+fn duplicate_ids_go_through_to_the_end() {
+    let mut elements = ELEMENTS.to_vec();
+    elements[3].0 = "w1";
+    elements[5].0 = "w1";
+    let house = packed(&elements);
+    let ran = house.run(&[]);
+    assert_eq!(ran.code, 0, "{}", ran.said);
+    let all = house.json("workspace/intermediate/classified_all.json");
+    let ids: Vec<&str> = all["elements"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|element| element["global_id"].as_str().unwrap())
+        .collect();
+    let expected: Vec<String> = elements
+        .iter()
+        .map(|(id, ..)| format!("{id:0>22}"))
+        .collect();
+    assert_eq!(ids, expected);
+    let names: Vec<&str> = all["elements"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|element| element["name"].as_str().unwrap())
+        .collect();
+    assert_eq!(
+        names,
+        elements
+            .iter()
+            .map(|(_, _, name)| *name)
+            .collect::<Vec<_>>()
+    );
+}
+
+#[test]
+fn corrections_win_and_are_shown_as_such() {
+    let house = packed(&ELEMENTS);
+    house.run(&[]);
+    let id = format!("{:0>22}", "x1");
+    house.write(
+        "workspace/inputs/corrections.csv",
+        format!(
+            "global_id,field,value,who,why\n{id},element_type,roof_covering,Ada,seen on site\n"
+        ),
+    );
+    house.run(&[]).expect(0, &["generate"]);
+    let all = house.json("workspace/intermediate/classified_all.json");
+    let record = all["elements"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .find(|record| record["global_id"] == id.as_str())
+        .unwrap();
+    assert_eq!(record["element_type"], "roof_covering");
+    assert_eq!(
+        record["corrections"],
+        json!([{"field": "element_type", "from": "window", "to": "roof_covering", "who": "Ada", "why": "seen on site"}])
+    );
+    house.remove("workspace/inputs/corrections.csv");
+    house.run(&[]).expect(0, &["generate"]);
+}
+
+#[test]
+fn a_correction_of_nothing_is_an_error() {
+    let house = packed(&ELEMENTS);
+    house.run(&[]);
+    let before = house.read("workspace/intermediate/classified_all.json");
+    house.write(
+        "workspace/inputs/corrections.csv",
+        "global_id,field,value,who,why\nnobody,element_type,door_internal,Ada,seen\n",
+    );
+    house.run(&[]).expect(1, &["generate"]).says("nobody");
+    let id = format!("{:0>22}", "x1");
+    house.write(
+        "workspace/inputs/corrections.csv",
+        format!("global_id,field,value,who,why\n{id},elementtype,door_internal,Ada,seen\n"),
+    );
+    house.run(&[]).expect(1, &["generate"]).says("elementtype");
+    assert_eq!(
+        house.read("workspace/intermediate/classified_all.json"),
+        before
+    );
+}
