@@ -6,6 +6,7 @@ pub mod groups;
 pub mod clean;
 pub mod diff;
 pub mod graph;
+pub mod groups;
 pub mod init;
 pub mod log;
 pub mod notice;
