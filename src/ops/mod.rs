@@ -2,6 +2,8 @@
 
 pub mod accept;
 pub mod clean;
+pub mod diff;
+pub mod elements;
 pub mod gc;
 pub mod graph;
 pub mod hold;

@@ -2,6 +2,7 @@
 
 use super::accept::Accepted;
 use super::clean::Cleaned;
+use super::diff::Diff;
 use super::gc::Collected;
 use super::graph::Graph;
 use super::log::Log;
@@ -56,6 +57,7 @@ pub fn schemas() -> BTreeMap<&'static str, Value> {
         ("log", "milepost log --json", of::<Log>("log")),
         ("verify", "milepost verify --json", of::<Verified>("verify")),
         ("accept", "milepost accept --json", of::<Accepted>("accept")),
+        ("diff", "milepost diff --json", of::<Diff>("diff")),
         ("graph", "milepost graph --json", of::<Graph>("graph")),
         ("clean", "milepost clean --json", of::<Cleaned>("clean")),
         ("gc", "milepost gc --json", of::<Collected>("gc")),

@@ -2,7 +2,9 @@
 
 pub mod accept;
 pub mod call;
+pub mod groups;
 pub mod clean;
+pub mod diff;
 pub mod graph;
 pub mod groups;
 pub mod init;

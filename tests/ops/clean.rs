@@ -91,7 +91,7 @@ fn of_one_stage_leaves_the_others_and_sets_aside_what_was_altered() {
         gc(&project.request(), &wanted).unwrap()
     };
     assert_eq!(collect(None, false), Collected::default());
-    let day = std::time::Duration::from_secs(86_400);
+    let day = std::time::Duration::from_hours(24);
     assert_eq!(collect(Some(day), true).removed, []);
     project.put("workspace/.stage_1_complete.json.tmp", "{");
     let found = collect(None, true);

@@ -3,6 +3,7 @@
 mod accept;
 mod again;
 mod clean;
+mod diff;
 mod graph;
 mod init;
 mod log;

@@ -46,7 +46,7 @@ fn whatever_somebody_alters_is_found() {
         ),
         (
             |project| {
-                std::fs::remove_file(project.at("workspace/intermediate/list_2.json")).unwrap()
+                std::fs::remove_file(project.at("workspace/intermediate/list_2.json")).unwrap();
             },
             "intermediate/list_2.json (of sort/list_2): it is not there",
         ),
@@ -56,7 +56,7 @@ fn whatever_somebody_alters_is_found() {
                     "workspace/stage_1_complete.json",
                     "\"element_count\": 5",
                     "\"element_count\": 6",
-                )
+                );
             },
             "stage_1_complete.json (of sort): it was written as ",
         ),
@@ -71,7 +71,7 @@ fn whatever_somebody_alters_is_found() {
                     &project
                         .text("workspace/stage_2_complete.json")
                         .replace("\"number\": 2", "\"number\": 7"),
-                )
+                );
             },
             "stage_7_complete.json: nothing is recorded of it",
         ),
@@ -81,7 +81,7 @@ fn whatever_somebody_alters_is_found() {
                     "workspace/manifests/sort/page_0001.sha256",
                     "\"attempts\":1",
                     "\"attempts\":2",
-                )
+                );
             },
             "manifests/sort (of sort/list_",
         ),
@@ -91,7 +91,7 @@ fn whatever_somebody_alters_is_found() {
                     "workspace/.milepost/journal/000001.jsonl",
                     "sort/list_2 begins",
                     "sort/list_2 began",
-                )
+                );
             },
             "the journal is broken: ",
         ),
@@ -101,7 +101,7 @@ fn whatever_somebody_alters_is_found() {
                     "workspace/.milepost/journal/000003.jsonl",
                     "run ended: complete",
                     "run ended: COMPLETE",
-                )
+                );
             },
             "",
         ),

@@ -1,0 +1,144 @@
+//! `diff`: two workspaces by element and field; a workspace and its last run by digest.
+
+use super::project::{Project, people};
+use milepost::ops::diff::{Diff, WantedDiff, diff};
+use milepost::ops::run::run;
+use milepost::run::notice::Silent;
+use milepost::run::stop::StopFlag;
+use milepost::view;
+
+fn wanted(other: Option<&str>) -> WantedDiff {
+    WantedDiff {
+        other: other.map(Into::into),
+        stages: Vec::new(),
+        limit: 2,
+    }
+}
+
+fn compared(project: &Project, wanted: &WantedDiff) -> (Diff, String) {
+    let found = diff(&project.request(), wanted).unwrap();
+    let text = view::diff::diff(&found).replace(
+        project.at("").canonicalize().unwrap().to_str().unwrap(),
+        "PROJECT",
+    );
+    let text = match text.find("before run ") {
+        Some(at) => format!("{}RUN{}", &text[..at + 11], &text[at + 37..]),
+        None => text,
+    };
+    (found, text)
+}
+
+/// Runs the project over another workspace.
+fn run_other(project: &Project) {
+    let mut request = project.request();
+    request.workspace = Some(project.at("other"));
+    run(&request, &project.wanted(), &mut Silent, &StopFlag::new()).unwrap();
+}
+
+#[test]
+fn two_workspaces_differ_by_element_and_field() {
+    let project = Project::names();
+    for list in ["list_1.json", "list_2.json", "list_10.json"] {
+        project.put(
+            &format!("other/inputs/{list}"),
+            &project.text(&format!("workspace/inputs/{list}")),
+        );
+    }
+    project.run();
+    let error = diff(&project.request(), &wanted(Some("other")))
+        .unwrap_err()
+        .to_string();
+    assert_eq!(
+        error,
+        "`other` is no workspace that was run: name the folder that holds `.milepost`"
+    );
+    run_other(&project);
+    let (found, text) = compared(&project, &wanted(Some("other")));
+    assert!(found.is_same());
+    assert_eq!(
+        text,
+        "old: PROJECT/other\nnew: PROJECT/workspace\n\nnothing differs: 2 outputs are the same\n"
+    );
+
+    // `a` moves to another list, `c` is renamed, `d` and `e` go, `f`, `g` and `h` come.
+    project.put("workspace/inputs/list_1.json", &people(&[("b", "Bo")]));
+    project.put(
+        "workspace/inputs/list_2.json",
+        &people(&[("a", "Al"), ("c", "Cyd")]),
+    );
+    project.put(
+        "workspace/inputs/list_10.json",
+        &people(&[("f", "Fay"), ("g", "Guy"), ("h", "Hal")]),
+    );
+    project.run();
+    let (found, text) = compared(&project, &wanted(Some("other")));
+    assert!(!found.is_same());
+    assert_eq!(
+        text,
+        "old: PROJECT/other
+new: PROJECT/workspace
+
+sorted of sort
+  ~ intermediate/list_1.json
+  ~ intermediate/list_2.json
+  and 1 more files
+  by .id: 2 the same, 1 changed, 3 added, 2 removed
+  ~ c
+      /name: \"Cy\" → \"Cyd\"
+  + f
+  + g
+  + and 1 more
+  - d
+  - e
+
+total of count
+  ~ outputs/total.json
+      /count: 5 → 6
+"
+    );
+    let only = WantedDiff {
+        stages: vec!["2".into()],
+        ..wanted(Some("other"))
+    };
+    assert_eq!(compared(&project, &only).0.outputs.len(), 1);
+}
+
+#[test]
+fn with_the_last_run_by_digest() {
+    let project = Project::names();
+    let error = diff(&project.request(), &wanted(None))
+        .unwrap_err()
+        .to_string();
+    assert_eq!(
+        error,
+        "nothing was made in this workspace: there is nothing to compare"
+    );
+    project.run();
+    let (found, _) = compared(&project, &wanted(None));
+    let added: Vec<usize> = found
+        .outputs
+        .iter()
+        .map(|output| output.added.len())
+        .collect();
+    assert_eq!((added, found.outputs[0].more), (vec![2, 1], 1));
+
+    project.put("workspace/inputs/list_2.json", &people(&[("c", "Cyd")]));
+    std::fs::remove_file(project.at("workspace/inputs/list_10.json")).unwrap();
+    project.run();
+    project.run();
+    let (_, text) = compared(&project, &wanted(None));
+    assert_eq!(
+        text,
+        "old: before run RUN
+new: PROJECT/workspace
+only the digests of the old files are known, not what they held
+
+sorted of sort, 1 file the same
+  ~ intermediate/list_2.json
+  - intermediate/list_10.json
+
+total of count
+  ~ outputs/total.json
+"
+    );
+}
