@@ -41,7 +41,9 @@ pub fn rejudge(
     let count = valid.len() as u64;
     if count > 0 {
         // The checkpoint names the schemas, and the digest of a manifest that changes with this.
-        super::retire::remove_checkpoints(keeper, &stage.name)?;
+        // No byte of the outputs does, so what reads them stands as it is.
+        super::retire::remove_checkpoint(keeper, &stage.name, stage.number)?;
+        keeper.flush()?;
         let summary = format!(
             "{}: {count} batches were validated again and hold",
             stage.name
