@@ -2,7 +2,6 @@
 
 pub mod accept;
 pub mod call;
-pub mod groups;
 pub mod clean;
 pub mod diff;
 pub mod graph;
