@@ -9,6 +9,7 @@
 
 mod architecture;
 mod classification;
+mod cli;
 mod command;
 mod crash;
 mod decl;
@@ -18,3 +19,4 @@ mod ops;
 mod report;
 mod situations;
 mod store;
+mod support;

@@ -1,6 +1,6 @@
 //! The command line: what can be asked for, and its help.
 
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
 
 const EXAMPLES: &str = "\
@@ -31,22 +31,34 @@ Examples:
   milepost plan --set batch_size=25  under another parameter
   milepost plan --json               for programs";
 
+const WHY_EXAMPLES: &str = "\
+Examples:
+  milepost why classify              which batches would run, and why
+  milepost why classify/batch_3      what one batch depends on, and what changed
+  milepost why outputs/report.xlsx   what a file came from, back to the inputs";
+
+const LOG_EXAMPLES: &str = "\
+Examples:
+  milepost log                       what happened last
+  milepost log classify/batch_3      of one batch, with what its programs printed
+  milepost log --errors --last 0     everything that ever went wrong";
+
 /// Runs a pipeline of declared stages over files: only what is not done and still true.
 #[derive(Debug, Parser)]
 #[command(
     name = "milepost",
     version,
+    disable_help_flag = true,
     disable_help_subcommand = true,
     override_usage = "milepost [OPTIONS]\n       milepost [OPTIONS] COMMAND",
-    after_long_help = EXAMPLES,
-    after_help = "Without a command: run. `--help` shows examples.",
+    after_help = EXAMPLES,
     max_term_width = 100
 )]
 pub struct Cli {
-    #[command(flatten)]
-    pub everywhere: Everywhere,
     #[command(flatten, next_help_heading = "Options of run")]
     pub run: RunFlags,
+    #[command(flatten)]
+    pub everywhere: Everywhere,
     #[command(subcommand)]
     pub command: Option<Command>,
 }
@@ -71,15 +83,11 @@ pub struct Everywhere {
     #[arg(long, value_name = "FILE", global = true)]
     pub log_file: Option<PathBuf>,
     /// When to use colours
-    #[arg(
-        long,
-        value_name = "WHEN",
-        value_enum,
-        default_value_t,
-        hide_possible_values = false,
-        global = true
-    )]
+    #[arg(long, value_name = "WHEN", value_enum, default_value_t, global = true)]
     pub color: When,
+    /// Print help
+    #[arg(short, long, action = ArgAction::HelpShort, global = true)]
+    help: Option<bool>,
 }
 
 /// When to do something that is for terminals.
@@ -141,7 +149,7 @@ pub struct Values {
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Run what is not done, or no longer true
-    #[command(after_long_help = RUN_EXAMPLES)]
+    #[command(after_help = RUN_EXAMPLES)]
     Run {
         /// What to run [default: all stages]
         #[arg(value_name = "STAGE[/BATCH]")]
@@ -150,13 +158,51 @@ pub enum Command {
         flags: RunFlags,
     },
     /// Say what a run would do, and why; nothing is written
-    #[command(after_long_help = PLAN_EXAMPLES)]
+    #[command(after_help = PLAN_EXAMPLES)]
     Plan {
         /// What would be run [default: all stages]
         #[arg(value_name = "STAGE[/BATCH]")]
         targets: Vec<String>,
         #[command(flatten)]
         select: Select,
+        #[command(flatten)]
+        values: Values,
+    },
+    /// Say how far each stage is; a run at work is not disturbed
+    Status {
+        #[command(flatten)]
+        values: Values,
+    },
+    /// Say why a stage, a batch or a file is as it is, and what it came from
+    #[command(after_help = WHY_EXAMPLES)]
+    Why {
+        /// A stage, a batch, or a file in the workspace
+        #[arg(value_name = "STAGE[/BATCH]|PATH")]
+        what: String,
+        #[command(flatten)]
+        values: Values,
+    },
+    /// Show what happened, and what programs printed
+    #[command(after_help = LOG_EXAMPLES)]
+    Log {
+        /// Of one stage or batch
+        #[arg(value_name = "STAGE[/BATCH]")]
+        target: Option<String>,
+        /// Of one run: its id, or how that begins
+        #[arg(long, value_name = "ID")]
+        run: Option<String>,
+        /// Only errors
+        #[arg(long)]
+        errors: bool,
+        /// Only the last so many records; 0: all
+        #[arg(long, value_name = "N", default_value_t = 50)]
+        last: usize,
+    },
+    /// Compare what is recorded with what is there: outputs, manifests, checkpoints, journal
+    Verify {
+        /// Judge all outputs again, by their schemas, checks and conservation
+        #[arg(long)]
+        deep: bool,
         #[command(flatten)]
         values: Values,
     },
@@ -173,8 +219,26 @@ impl Command {
         match self {
             Self::Run { .. } => "run",
             Self::Plan { .. } => "plan",
+            Self::Status { .. } => "status",
+            Self::Why { .. } => "why",
+            Self::Log { .. } => "log",
+            Self::Verify { .. } => "verify",
             Self::Completions { .. } => "completions",
         }
+    }
+}
+
+impl Command {
+    /// Whether it goes by values that differ from the declared ones.
+    pub fn takes_values(&self) -> bool {
+        matches!(
+            self,
+            Self::Run { .. }
+                | Self::Plan { .. }
+                | Self::Status { .. }
+                | Self::Why { .. }
+                | Self::Verify { .. }
+        )
     }
 }
 
@@ -229,6 +293,16 @@ impl Select {
 }
 
 impl Values {
+    /// The first flag that is given.
+    pub fn first(&self) -> Option<&'static str> {
+        [
+            (!self.set.is_empty(), "--set"),
+            (!self.agent.is_empty(), "--agent"),
+        ]
+        .into_iter()
+        .find_map(|(given, name)| given.then_some(name))
+    }
+
     /// Those given before the command with those given after it, which win.
     #[must_use]
     pub fn joined(mut self, later: Values) -> Values {

@@ -1,16 +1,19 @@
 //! Each command: what it asks of `ops`, and what it prints.
 
-use super::args::{Cli, Command, RunFlags};
+use super::args::{Cli, Command, RunFlags, Values};
 use super::env::Environment;
 use super::failure::{self, ALTERED, FAILED};
 use super::print::Printer;
 use super::progress::Show;
 use super::{conflict, log_file, misplaced, settings, signals};
 use crate::ops;
+use crate::ops::log::WantedLog;
 use crate::ops::open::{OpsError, Request};
 use crate::ops::run::{StopFlag, Wanted, adopt_orphans, exit_code};
 use crate::view;
+use crate::view::call::Call;
 use clap::CommandFactory as _;
+use serde::Serialize;
 use std::sync::Arc;
 
 /// Carries out what the command line says, and gives the exit code.
@@ -39,14 +42,15 @@ fn start_log(cli: &Cli, environment: &Environment) -> Result<(), OpsError> {
 }
 
 fn command(cli: Cli, environment: &Environment, printer: &Printer) -> Result<u8, OpsError> {
-    let milepost = settings::milepost(&cli.everywhere);
+    let call = settings::call(&cli.everywhere, environment);
+    let request = |values| settings::request(&cli.everywhere, values, environment);
     let of_run = |targets: Vec<String>, flags: RunFlags| {
         let wanted = settings::wanted(targets, &flags, environment);
-        let request = settings::request(&cli.everywhere, flags.values, environment)?;
+        let request = request(flags.values)?;
         if flags.dry_run {
-            plan(printer, &request, &wanted, &milepost)
+            plan(printer, &request, &wanted, &call)
         } else {
-            run(printer, &request, &wanted, &milepost)
+            run(printer, &request, &wanted, &call)
         }
     };
     match cli.command {
@@ -65,6 +69,35 @@ fn command(cli: Cli, environment: &Environment, printer: &Printer) -> Result<u8,
             };
             of_run(targets, cli.run.joined(later))
         }
+        Some(Command::Status { values }) => {
+            let status = ops::status::status(&request(cli.run.values.joined(values))?)?;
+            tell(printer, &status, view::status::status)
+        }
+        Some(Command::Why { what, values }) => {
+            let why = ops::why::why(&request(cli.run.values.joined(values))?, &what)?;
+            tell(printer, &why, view::why::why)
+        }
+        Some(Command::Log {
+            target,
+            run,
+            errors,
+            last,
+        }) => {
+            let wanted = WantedLog {
+                target,
+                run,
+                errors,
+                limit: (last > 0).then_some(last),
+            };
+            let log = ops::log::log(&request(Values::default())?, &wanted)?;
+            let code = if log.broken.is_some() { FAILED } else { 0 };
+            tell(printer, &log, view::log::log).map(|_| code)
+        }
+        Some(Command::Verify { deep, values }) => {
+            let found = ops::verify::verify(&request(cli.run.values.joined(values))?, deep)?;
+            tell(printer, &found, view::verify::verify)?;
+            Ok(found.exit_code())
+        }
         Some(Command::Completions { shell }) => {
             let mut script = Vec::new();
             clap_complete::generate(shell, &mut Cli::command(), "milepost", &mut script);
@@ -74,12 +107,22 @@ fn command(cli: Cli, environment: &Environment, printer: &Printer) -> Result<u8,
     }
 }
 
-fn run(
+/// Prints a result, as text or as JSON.
+fn tell<T: Serialize>(
     printer: &Printer,
-    request: &Request,
-    wanted: &Wanted,
-    milepost: &str,
+    data: &T,
+    text: impl FnOnce(&T) -> String,
 ) -> Result<u8, OpsError> {
+    if printer.json {
+        let json = serde_json::to_value(data);
+        printer.result_json(&json.map_err(|error| OpsError::World(error.to_string()))?);
+    } else {
+        printer.result(&text(data));
+    }
+    Ok(0)
+}
+
+fn run(printer: &Printer, request: &Request, wanted: &Wanted, call: &Call) -> Result<u8, OpsError> {
     adopt_orphans();
     let stop = Arc::new(StopFlag::new());
     if let Err(error) = signals::listen(Arc::clone(&stop), printer.clone()) {
@@ -93,9 +136,9 @@ fn run(
     if printer.json {
         printer.result_json(&view::report::json(&report));
     } else if !printer.quiet {
-        printer.result(&view::report::summary(printer.out, &report, milepost));
+        printer.result(&view::report::summary(printer.out, &report, call, false));
     } else if code != 0 {
-        printer.say(view::report::summary(printer.err, &report, milepost).trim_end());
+        printer.say(view::report::summary(printer.err, &report, call, true).trim_end());
     }
     Ok(code)
 }
@@ -104,16 +147,12 @@ fn plan(
     printer: &Printer,
     request: &Request,
     wanted: &Wanted,
-    milepost: &str,
+    call: &Call,
 ) -> Result<u8, OpsError> {
     let plan = ops::plan::plan(request, wanted)?;
-    if printer.json {
-        let json =
-            serde_json::to_value(&plan).map_err(|error| OpsError::World(error.to_string()))?;
-        printer.result_json(&json);
-    } else {
-        printer.result(&view::plan::text(printer.out, &plan, milepost));
-    }
+    tell(printer, &plan, |plan| {
+        view::plan::text(printer.out, plan, call)
+    })?;
     let any = |of: &dyn Fn(&ops::plan::StagePlan) -> bool| plan.stages.iter().any(of);
     Ok(if any(&|stage| !stage.altered.is_empty()) {
         ALTERED

@@ -19,6 +19,7 @@ pub fn classify(error: &OpsError) -> (&'static str, u8) {
         OpsError::NoProject(_) => ("no_project", USAGE),
         OpsError::Usage(_) => ("usage", USAGE),
         OpsError::Declarations(_) => ("declaration", DECLARATION),
+        OpsError::NotAccepted(_) => ("not_accepted", FAILED),
         OpsError::Lock(_) => ("in_use", FAILED),
         OpsError::Journal(_) => ("journal", FAILED),
         OpsError::Workspace(_) | OpsError::Manifest(_) => ("workspace", FAILED),

@@ -55,7 +55,11 @@ fn misplaced(cli: &Cli) -> Option<(&'static str, &'static str)> {
     let (name, found) = match &cli.command {
         None | Some(Command::Run { .. }) => return None,
         Some(Command::Plan { .. }) => ("plan", flags.only_of_run()),
-        Some(other) => (other.name(), flags.only_of_run().or(flags.select.first())),
+        Some(other) => {
+            let values = flags.values.first().filter(|_| !other.takes_values());
+            let found = flags.only_of_run().or(flags.select.first());
+            (other.name(), found.or(values))
+        }
     };
     found.map(|flag| (flag, name))
 }

@@ -3,8 +3,9 @@
 use super::print::Printer;
 use crate::ops::run::{Notice, Observer, Stopwatch};
 use crate::view::notice;
-use crate::view::words::some_of;
-use indicatif::{ProgressBar, ProgressStyle};
+use crate::view::words::{seconds, some_of};
+use indicatif::{ProgressBar, ProgressState, ProgressStyle};
+use std::fmt::Write;
 use std::time::Duration;
 
 /// The least time between two lines that only say how far a stage is.
@@ -37,10 +38,12 @@ impl Show {
         }
     }
 
-    /// Takes away what is still drawn.
+    /// Takes away what is still drawn: the summary says it again.
     pub fn end(&mut self) {
-        if let Some(bar) = self.stage.take().and_then(|stage| stage.bar) {
-            bar.finish_and_clear();
+        self.stage = None;
+        if let Some(bars) = self.printer.screen.bars() {
+            // Nothing is lost when the terminal cannot be cleared.
+            let _ = bars.clear();
         }
     }
 
@@ -64,6 +67,7 @@ impl Show {
         let bar = bars.map(|bars| {
             let bar = bars.add(bar(will, self.printer.err.on));
             bar.set_prefix(name.clone());
+            bar.set_message(about.unwrap_or_default().to_owned());
             bar.enable_steady_tick(Duration::from_millis(100));
             bar
         });
@@ -100,21 +104,24 @@ impl Show {
 
 impl Stage {
     fn draw(&self) {
-        if let Some(bar) = &self.bar {
-            bar.set_position(self.done);
-            let names = some_of(
-                self.running
-                    .iter()
-                    .map(String::as_str)
-                    .filter(|name| !name.is_empty()),
-                2,
-            );
-            let failed = if self.failed == 0 {
-                String::new()
-            } else {
-                format!("{} failed  ", self.failed)
-            };
+        let Some(bar) = &self.bar else { return };
+        bar.set_position(self.done);
+        let names = self.running.iter().map(String::as_str);
+        let names = some_of(names.filter(|name| !name.is_empty()), 2);
+        let failed = match self.failed {
+            0 => String::new(),
+            some => format!("{some} failed  "),
+        };
+        if self.will > 1 {
             bar.set_message(format!("{failed}{names}"));
+        }
+    }
+
+    /// Leaves a line in the place of the bar.
+    fn end(self, line: &str) {
+        if let Some(bar) = self.bar {
+            bar.set_style(style("{msg}"));
+            bar.finish_with_message(line.to_owned());
         }
     }
 }
@@ -196,13 +203,13 @@ impl Observer for Show {
                 self.line(&notice::retired(err, &stage, &batch, files));
             }
             Notice::StageEnded(report) => {
-                let started = self
-                    .stage
-                    .as_ref()
-                    .is_some_and(|stage| stage.name == report.stage);
-                if started {
-                    self.end();
-                    self.line(&notice::ended(err, &report));
+                let ours = |stage: &mut Stage| stage.name == report.stage;
+                if let Some(stage) = self.stage.take_if(ours) {
+                    let line = notice::ended(err, &report);
+                    match stage.bar {
+                        Some(_) => stage.end(&line),
+                        None => self.line(&line),
+                    }
                 }
             }
         }
@@ -211,21 +218,36 @@ impl Observer for Show {
 
 /// A bar for many batches, a spinner for one.
 fn bar(will: u64, colour: bool) -> ProgressBar {
-    let (many, one) = if colour {
-        (
-            "{prefix:.bold} {bar:24.green/dim} {pos}/{len}  {per_sec}  {eta} left  {wide_msg:.dim}",
-            "{prefix:.bold} {spinner:.green} {elapsed}  {wide_msg:.dim}",
-        )
-    } else {
-        (
-            "{prefix} {bar:24} {pos}/{len}  {per_sec}  {eta} left  {wide_msg}",
-            "{prefix} {spinner} {elapsed}  {wide_msg}",
-        )
+    let template = match (will > 1, colour) {
+        (true, true) => {
+            "{prefix:.bold} {bar:24.green/dim} {pos}/{len}  {rate}{left}{wide_msg:.dim}"
+        }
+        (true, false) => "{prefix} {bar:24} {pos}/{len}  {rate}{left}{wide_msg}",
+        (false, true) => "{prefix:.bold} {spinner:.green} {elapsed}  {wide_msg:.dim}",
+        (false, false) => "{prefix} {spinner} {elapsed}  {wide_msg}",
     };
-    let template = if will > 1 { many } else { one };
-    let style =
-        ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar());
     let bar = ProgressBar::new(will);
-    bar.set_style(style.progress_chars("━╸─"));
+    bar.set_style(style(template).progress_chars("━╸─"));
     bar
+}
+
+fn style(template: &str) -> ProgressStyle {
+    let style = ProgressStyle::with_template(template);
+    style
+        .unwrap_or_else(|_| ProgressStyle::default_bar())
+        .with_key("rate", |state: &ProgressState, to: &mut dyn Write| {
+            let rate = state.per_sec();
+            // Whoever draws has nobody to tell that it cannot.
+            let _ = match state.pos() {
+                0 => Ok(()),
+                _ if rate >= 1.0 => write!(to, "{rate:.1}/s  "),
+                _ => write!(to, "{} each  ", seconds(1.0 / rate.max(1e-9))),
+            };
+        })
+        .with_key("left", |state: &ProgressState, to: &mut dyn Write| {
+            let _ = match state.pos() {
+                0 => Ok(()),
+                _ => write!(to, "{} left  ", seconds(state.eta().as_secs_f64())),
+            };
+        })
 }

@@ -5,6 +5,7 @@ use super::env::Environment;
 use super::print::{Printer, Screen};
 use crate::ops::open::{OpsError, Request};
 use crate::ops::run::Wanted;
+use crate::view::call::Call;
 use crate::view::paint::Paint;
 use crate::view::words::shell_word;
 use std::path::Path;
@@ -71,7 +72,7 @@ pub fn printer(everywhere: &Everywhere, environment: &Environment, watched: bool
 }
 
 /// How the program is called for this project and workspace, so that what is proposed can be typed.
-pub fn milepost(everywhere: &Everywhere) -> String {
+pub fn call(everywhere: &Everywhere, environment: &Environment) -> Call {
     let flags = [
         ("-C", &everywhere.directory),
         ("--workspace", &everywhere.workspace),
@@ -83,5 +84,8 @@ pub fn milepost(everywhere: &Everywhere) -> String {
             words.push(shell_word(path));
         }
     }
-    words.join(" ")
+    Call {
+        milepost: words.join(" "),
+        folder: environment.folder.clone(),
+    }
 }

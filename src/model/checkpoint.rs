@@ -88,10 +88,8 @@ pub struct Checkpoint {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Checksums {
     /// Of the input file, or of the list of inputs (`digest  path` lines, sorted by path).
-    #[schemars(with = "String")]
     pub input: Digest,
     /// Of the output file, or of the manifest's pages one after another.
-    #[schemars(with = "String")]
     pub output: Digest,
 }
 

@@ -10,9 +10,10 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// One line of the journal.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Record {
     /// When, in UTC.
+    #[schemars(with = "String")]
     pub timestamp: Timestamp,
     /// The workspace's own id, the same over all runs.
     pub session_id: String,
@@ -53,7 +54,7 @@ pub enum EventType {
 }
 
 /// What happened.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(tag = "kind", content = "data", rename_all = "snake_case")]
 pub enum Event {
     /// A run began. Whatever an earlier run left running is waiting again.
@@ -146,8 +147,11 @@ pub enum Event {
         record: Box<BatchRecord>,
         /// The files to rename.
         files: Vec<Publish>,
+        /// What it made before and makes no more: from where to where in quarantine, both in the workspace.
+        #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+        retired: BTreeMap<RelPath, RelPath>,
     },
-    /// Everything published before is in place, and its folders are flushed.
+    /// Everything published before is in place, what was retired is in quarantine, and the folders are flushed.
     Barrier,
     /// What was published was in neither place after a crash: the batch runs again.
     Lost {
@@ -160,15 +164,6 @@ pub enum Event {
     },
     /// Files that no live batch makes any more go to quarantine; the batch is forgotten.
     Retired {
-        /// The stage.
-        stage: String,
-        /// The batch.
-        batch: String,
-        /// From where to where, both in the workspace.
-        files: BTreeMap<RelPath, RelPath>,
-    },
-    /// Files that a batch made earlier, at paths that it does not write any more, went to quarantine.
-    Cleared {
         /// The stage.
         stage: String,
         /// The batch.
@@ -263,7 +258,6 @@ impl Event {
             | Self::Published { stage, .. }
             | Self::Lost { stage, .. }
             | Self::Retired { stage, .. }
-            | Self::Cleared { stage, .. }
             | Self::Judged { stage, .. }
             | Self::Accepted { stage, .. }
             | Self::ChangeAccepted { stage, .. }
@@ -287,7 +281,6 @@ impl Event {
             | Self::BatchCancelled { batch, .. }
             | Self::Lost { batch, .. }
             | Self::Retired { batch, .. }
-            | Self::Cleared { batch, .. }
             | Self::Accepted { batch, .. } => batch == key,
             Self::Published { record, .. } => record.key == key,
             Self::Judged { batches, .. } => batches.iter().any(|batch| batch == key),
@@ -298,7 +291,7 @@ impl Event {
 }
 
 /// A program that was started for a batch.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Child {
     /// The stage.
     pub stage: String,
@@ -315,7 +308,7 @@ pub struct Child {
 }
 
 /// One file on its way into place.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Publish {
     /// Where it lies whole, in the workspace.
     pub scratch: RelPath,
@@ -328,4 +321,7 @@ pub struct Publish {
     /// Where what lay there is kept, when it was altered by somebody.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub quarantine: Option<RelPath>,
+    /// Whether it is a marker: never there while the other files of its batch are not.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub marker: bool,
 }

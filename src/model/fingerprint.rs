@@ -62,6 +62,12 @@ impl FactKind {
             .map_or("", |(_, word)| word)
     }
 
+    /// The kind of a word.
+    pub fn of_word(word: &str) -> Option<Self> {
+        let found = KINDS.iter().find(|(_, known)| *known == word);
+        found.map(|(kind, _)| *kind)
+    }
+
     /// Whether it only says what is valid.
     pub fn is_judged(self) -> bool {
         matches!(self, Self::Schema | Self::Check | Self::Conserve)
@@ -87,10 +93,10 @@ impl FromStr for FactKey {
     type Err = String;
     fn from_str(text: &str) -> Result<Self, String> {
         let (word, name) = text.split_once(' ').unwrap_or((text, ""));
-        let kind = KINDS.iter().find(|(_, known)| *known == word);
-        let (kind, _) = kind.ok_or_else(|| format!("`{word}` is no kind of fact"))?;
+        let kind = FactKind::of_word(word);
+        let kind = kind.ok_or_else(|| format!("`{word}` is no kind of fact"))?;
         Ok(Self {
-            kind: *kind,
+            kind,
             name: name.to_owned(),
         })
     }
@@ -106,6 +112,33 @@ impl<'de> Deserialize<'de> for FactKey {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = <std::borrow::Cow<'de, str>>::deserialize(deserializer)?;
         text.parse().map_err(serde::de::Error::custom)
+    }
+}
+
+impl schemars::JsonSchema for FactKey {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "Fact".into()
+    }
+
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        let words: Vec<&str> = KINDS.iter().map(|(_, word)| *word).collect();
+        let pattern = format!("^({})( |$)", words.join("|"));
+        schemars::json_schema!({ "type": "string", "pattern": pattern })
+    }
+}
+
+impl schemars::JsonSchema for Facts {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "Facts".into()
+    }
+
+    fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        let names = generator.subschema_for::<FactKey>();
+        schemars::json_schema!({
+            "type": "object",
+            "propertyNames": names,
+            "additionalProperties": { "type": "string" }
+        })
     }
 }
 

@@ -9,7 +9,7 @@ use serde_json::Value;
 use std::sync::Arc;
 
 /// A file that a batch made.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Made {
     /// The output's name in the declaration; `marker` for the marker.
     pub name: String,
@@ -22,7 +22,7 @@ pub struct Made {
 }
 
 /// A person's word that an output stands as it is.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Pin {
     /// Who said so.
     pub who: String,
@@ -31,7 +31,7 @@ pub struct Pin {
 }
 
 /// A batch that was made.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct BatchRecord {
     /// What the batch is known by; empty for the only batch of a stage.
     pub key: String,

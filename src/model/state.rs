@@ -17,6 +17,8 @@ pub struct State {
     pub stages: BTreeMap<String, StageState>,
     /// Published since the last barrier: stage, batch and files.
     pub unsettled: Vec<Unsettled>,
+    /// Files on their way to quarantine since the last barrier: from where to where, both in the workspace.
+    pub retiring: BTreeMap<RelPath, RelPath>,
     /// Programs that the last run started and that may live on.
     pub children: Vec<Child>,
     /// The last run, while it has not said that it ended.

@@ -32,7 +32,7 @@ pub struct WantedLog {
 }
 
 /// What happened.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Log {
     /// The records, as they stand in the journal.
     pub records: Vec<Record>,
@@ -45,7 +45,7 @@ pub struct Log {
 }
 
 /// A file of text about a batch.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 pub struct Printed {
     /// The file, in the workspace.
     pub path: RelPath,

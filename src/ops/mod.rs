@@ -1,5 +1,7 @@
 //! What Milepost can do: one function a capability. They return data and print nothing.
 
+pub mod accept;
+pub mod hold;
 pub mod log;
 pub mod open;
 pub mod origin;
@@ -7,6 +9,7 @@ pub mod orphans;
 pub mod plan;
 pub mod present;
 pub mod run;
+pub mod schema;
 pub mod status;
 pub mod verify;
 pub mod why;

@@ -112,6 +112,9 @@ pub enum OpsError {
     /// A run could not go on.
     #[error(transparent)]
     Run(#[from] crate::run::engine::RunError),
+    /// Outputs that cannot be accepted, with why.
+    #[error("nothing was accepted:\n  {}", .0.join("\n  "))]
+    NotAccepted(Vec<String>),
     /// A file that could not be looked at.
     #[error("{0}")]
     World(String),
@@ -200,9 +203,13 @@ impl ProjectFiles for OnDisk {
 /// # Errors
 /// When there is none.
 pub fn find_project(folder: &Path) -> Result<PathBuf, OpsError> {
-    let from = folder
-        .canonicalize()
-        .map_err(|error| OpsError::Usage(format!("`{}`: {error}", folder.display())))?;
+    let shown = folder.display();
+    let from = folder.canonicalize().map_err(|error| {
+        OpsError::Usage(match error.kind() {
+            std::io::ErrorKind::NotFound => format!("there is no folder `{shown}`"),
+            _ => format!("`{shown}` cannot be opened: {error}"),
+        })
+    })?;
     let found = from
         .ancestors()
         .find(|folder| folder.join(PROJECT_FILE).is_file());

@@ -24,7 +24,7 @@ const LISTED: usize = 10;
 const READERS: usize = 100;
 
 /// Everything that is known of a file.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct FileWhy {
     /// The file: in the workspace, or in the project with the prefix `project:`.
     pub path: String,
@@ -45,7 +45,7 @@ pub struct FileWhy {
 }
 
 /// Who made a file.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 pub struct FileMade {
     /// The stage.
     pub stage: String,
@@ -62,11 +62,12 @@ pub struct FileMade {
     /// The run.
     pub run: String,
     /// When it was finished, in UTC.
+    #[schemars(with = "Option<String>")]
     pub when: Option<Timestamp>,
 }
 
 /// A file that something was made from.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 pub struct Origin {
     /// The file.
     pub path: String,

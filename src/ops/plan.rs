@@ -20,7 +20,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 /// What a run would do.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, schemars::JsonSchema)]
 pub struct Plan {
     /// The project's name.
     pub project: String,
@@ -35,7 +35,7 @@ pub struct Plan {
 }
 
 /// What a run would do of a stage.
-#[derive(Debug, Default, Serialize)]
+#[derive(Debug, Default, Serialize, schemars::JsonSchema)]
 pub struct StagePlan {
     /// Its name.
     pub stage: String,
@@ -94,7 +94,7 @@ impl StagePlan {
 }
 
 /// A batch that runs.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, schemars::JsonSchema)]
 pub struct Will {
     /// The batch.
     pub batch: String,
@@ -103,7 +103,7 @@ pub struct Will {
 }
 
 /// A batch that may run.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, schemars::JsonSchema)]
 pub struct May {
     /// The batch.
     pub batch: String,
@@ -112,7 +112,7 @@ pub struct May {
 }
 
 /// A batch whose outputs are validated again.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, schemars::JsonSchema)]
 pub struct Judge {
     /// The batch.
     pub batch: String,
@@ -121,7 +121,7 @@ pub struct Judge {
 }
 
 /// A file that somebody altered.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 pub struct Altered {
     /// The batch that made it.
     pub batch: String,
@@ -149,7 +149,7 @@ impl Altered {
 }
 
 /// A batch whose input is missing.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, schemars::JsonSchema)]
 pub struct Missing {
     /// The batch.
     pub batch: String,

@@ -1,15 +1,12 @@
 //! Runs a project's pipeline over a workspace.
 
-use super::open::{Opened, OpsError, Request, open, replay};
+use super::hold::hold;
+use super::open::{Opened, OpsError, Request, open};
 use crate::plan::selection::{Selection, Target};
 use crate::run::engine;
 use crate::run::report::Options;
 use crate::store::disk::parent;
-use crate::store::id::new_id;
-use crate::store::journal::Journal;
-use crate::store::lock::{Holder, Lock};
 use std::collections::BTreeMap;
-use std::sync::Arc;
 use std::time::Duration;
 
 pub use crate::run::notice::{Notice, Observer, Silent};
@@ -77,38 +74,19 @@ pub fn run(
         let warnings = opened.warnings.iter().map(ToString::to_string).collect();
         observer.notice(Notice::Warned { warnings });
     }
-    let now = opened.clock.now();
-    opened.workspace.prepare(&opened.disk)?;
-    let run_id =
-        new_id(now).map_err(|error| OpsError::World(format!("no random numbers: {error}")))?;
-    let holder = Holder::this(&run_id, now, &wanted.command);
-    let layout = opened.workspace.layout.clone();
-    let (lock, _) = Lock::take(&opened.disk, &layout.lock(), &holder)?;
-    opened.workspace.make(&opened.disk, now)?;
-    import(&opened)?;
+    // Taking the workspace reads its identity anew, without the day that was set.
     let today = opened.workspace.identity.today;
+    let held = hold(&mut opened, &wanted.command)?;
+    import(&opened)?;
     let set = opened.set.clone();
     opened.workspace.update(&opened.disk, &set, Some(today))?;
-    opened.settings.workspace.insert(
-        "session_id".into(),
-        opened.workspace.identity.session_id.clone().into(),
-    );
-    let session = opened.workspace.identity.session_id.clone();
-    let journal = Journal::open(
-        &opened.disk,
-        &layout,
-        Arc::clone(&opened.clock),
-        &session,
-        &run_id,
-    )?;
-    if let Some(cut) = &journal.cut {
+    if let Some(cut) = &held.cut {
         let what = format!(
             "cut {} bytes of a record that was being written when the last run ended",
             cut.bytes
         );
         observer.notice(Notice::Recovered { what: vec![what] });
     }
-    let state = replay(&layout, &journal.records)?;
     let options = Options {
         jobs: wanted.jobs,
         environment: usual_environment(&request.environment),
@@ -117,8 +95,8 @@ pub fn run(
     };
     let report = engine::run(
         opened.context(),
-        state,
-        journal.journal,
+        held.state,
+        held.journal,
         &selection,
         &options,
         &wanted.command,
@@ -127,7 +105,7 @@ pub fn run(
     );
     // Only a cache: a run is not lost for it.
     let _ = opened.cache.save(&opened.disk);
-    drop(lock);
+    drop(held.lock);
     Ok(report?)
 }
 
@@ -141,9 +119,12 @@ fn import(opened: &Opened) -> Result<(), OpsError> {
             continue;
         }
         opened.disk.create_dir_all(parent(&to))?;
-        let beside = to.with_extension("milepost-import");
+        // Beside the inputs, half a file that a crash leaves would match a stage's pattern.
+        let beside = opened.workspace.layout.own().join(".import.tmp");
         opened.disk.copy_file(from, &beside)?;
+        opened.disk.sync_file(&beside)?;
         opened.disk.rename(&beside, &to)?;
+        opened.disk.sync_dir(parent(&to))?;
     }
     Ok(())
 }

@@ -29,7 +29,7 @@ use std::collections::BTreeMap;
 const SUGGESTED: usize = 3;
 
 /// Why something is as it is.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema)]
 #[serde(tag = "about", rename_all = "snake_case")]
 pub enum Why {
     /// A stage with several batches.
@@ -41,7 +41,7 @@ pub enum Why {
 }
 
 /// What becomes of the batches of a stage.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct StageWhy {
     /// The stage.
     pub stage: String,
@@ -62,7 +62,7 @@ pub struct StageWhy {
 }
 
 /// What becomes of a batch.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct BatchVerdict {
     /// The batch.
     pub batch: String,
@@ -72,7 +72,7 @@ pub struct BatchVerdict {
 }
 
 /// What becomes of a batch when a run begins at this moment, and why.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema)]
 #[serde(tag = "decision", rename_all = "snake_case")]
 pub enum Verdict {
     /// It runs.
@@ -105,7 +105,7 @@ pub enum Verdict {
 }
 
 /// Everything that is known of a batch.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct BatchWhy {
     /// The stage.
     pub stage: String,
@@ -127,11 +127,12 @@ pub struct BatchWhy {
 }
 
 /// Who made a batch, and how that went.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct MadeBy {
     /// The run.
     pub run: String,
     /// When it was finished, in UTC.
+    #[schemars(with = "Option<String>")]
     pub when: Option<Timestamp>,
     /// Tries that it took.
     pub attempts: u32,
@@ -148,7 +149,7 @@ pub struct MadeBy {
 }
 
 /// A file that a batch reads.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 pub struct InputFile {
     /// The file.
     pub path: String,
@@ -161,7 +162,7 @@ pub struct InputFile {
 }
 
 /// A file that a batch made.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 pub struct OutputFile {
     /// The output's name in the declaration.
     pub name: String,
@@ -176,7 +177,7 @@ pub struct OutputFile {
 }
 
 /// What lies at the path of a recorded file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum FileState {
     /// The recorded bytes.

@@ -60,22 +60,22 @@ pub fn apply(state: &mut State, run_id: &str, event: &Event) -> Result<(), Illeg
             batch,
             attempt,
         } => {
-            let entry = known(state, "attempt_started", stage, batch)?;
-            let follows = match entry.phase {
+            let follows = |entry: &BatchState| match entry.phase {
                 Phase::Running { .. } => false,
                 Phase::Backoff { attempt: before } => *attempt == before + 1,
                 _ => *attempt == 1,
             };
-            if !follows {
-                return Err(illegal("attempt_started", stage, batch, entry));
-            }
+            let entry = legal(state, "attempt_started", stage, batch, follows)?;
             entry.phase = Phase::Running { attempt: *attempt };
         }
         Event::ChildStarted(child) => {
-            let entry = known(state, "child_started", &child.stage, &child.batch)?;
-            if !matches!(entry.phase, Phase::Running { .. }) {
-                return Err(illegal("child_started", &child.stage, &child.batch, entry));
-            }
+            legal(
+                state,
+                "child_started",
+                &child.stage,
+                &child.batch,
+                is_running,
+            )?;
             state.children.push(child.clone());
         }
         Event::AttemptFailed {
@@ -84,7 +84,9 @@ pub fn apply(state: &mut State, run_id: &str, event: &Event) -> Result<(), Illeg
             attempt,
             ..
         } => {
-            let entry = running(state, "attempt_failed", stage, batch)?;
+            let running = Phase::Running { attempt: *attempt };
+            let is_this = |entry: &BatchState| entry.phase == running;
+            let entry = legal(state, "attempt_failed", stage, batch, is_this)?;
             entry.phase = Phase::Backoff { attempt: *attempt };
             end_children(state, stage, batch);
         }
@@ -94,20 +96,18 @@ pub fn apply(state: &mut State, run_id: &str, event: &Event) -> Result<(), Illeg
             outcome,
             ..
         } => {
-            let entry = known(state, "batch_failed", stage, batch)?;
-            if matches!(entry.phase, Phase::Complete) && entry.record.is_none() {
-                return Err(illegal("batch_failed", stage, batch, entry));
-            }
+            // One that never began can fail, too: for want of an input.
+            let entry = legal(state, "batch_failed", stage, batch, |_| true)?;
             entry.phase = Phase::Failed {
                 outcome: outcome.clone(),
             };
             end_children(state, stage, batch);
         }
         Event::BatchCancelled { stage, batch } => {
-            let entry = known(state, "batch_cancelled", stage, batch)?;
-            if !matches!(entry.phase, Phase::Running { .. } | Phase::Backoff { .. }) {
-                return Err(illegal("batch_cancelled", stage, batch, entry));
-            }
+            let is_tried = |entry: &BatchState| {
+                matches!(entry.phase, Phase::Running { .. } | Phase::Backoff { .. })
+            };
+            let entry = legal(state, "batch_cancelled", stage, batch, is_tried)?;
             entry.phase = rest(entry);
             end_children(state, stage, batch);
         }
@@ -115,40 +115,41 @@ pub fn apply(state: &mut State, run_id: &str, event: &Event) -> Result<(), Illeg
             stage,
             record,
             files,
+            retired,
         } => {
-            let entry = running(state, "published", stage, &record.key)?;
+            let entry = legal(state, "published", stage, &record.key, is_running)?;
             entry.phase = Phase::Complete;
-            // What it made before at other paths is nobody's, and waits to be cleared away.
-            let before = entry.record.replace((**record).clone());
-            let made = before.into_iter().flat_map(|record| record.outputs);
-            entry
-                .remains
-                .extend(made.map(|made| (made.path, made.digest)));
-            for made in &record.outputs {
-                entry.remains.remove(&made.path);
-            }
+            entry.record = Some((**record).clone());
+            entry.remains.clear();
             end_children(state, stage, &record.key);
             state.unsettled.push(Unsettled {
                 stage: stage.clone(),
                 batch: record.key.clone(),
                 files: files.clone(),
             });
+            state.retiring.extend(retired.clone());
         }
-        Event::Barrier => state.unsettled.clear(),
+        Event::Barrier => {
+            state.unsettled.clear();
+            state.retiring.clear();
+        }
         Event::Lost {
             stage,
             batch,
             remains,
         } => {
-            let entry = known(state, "lost", stage, batch)?;
-            if entry.record.is_none() {
-                return Err(illegal("lost", stage, batch, entry));
-            }
+            let is_made = |entry: &BatchState| entry.record.is_some();
+            let entry = legal(state, "lost", stage, batch, is_made)?;
             entry.record = None;
             entry.phase = Phase::Waiting;
             entry.remains.clone_from(remains);
         }
-        Event::Retired { stage, batch, .. } => {
+        Event::Retired {
+            stage,
+            batch,
+            files,
+        } => {
+            state.retiring.extend(files.clone());
             if let Some(stage) = state.stages.get_mut(stage) {
                 let failed = stage.batches.get(batch).map(|batch| batch.phase.clone());
                 stage.batches.remove(batch);
@@ -163,9 +164,6 @@ pub fn apply(state: &mut State, run_id: &str, event: &Event) -> Result<(), Illeg
                     );
                 }
             }
-        }
-        Event::Cleared { stage, batch, .. } => {
-            known(state, "cleared", stage, batch)?.remains.clear();
         }
         Event::Judged {
             stage,
@@ -260,45 +258,34 @@ fn rest(batch: &BatchState) -> Phase {
     }
 }
 
-fn known<'a>(
+fn is_running(batch: &BatchState) -> bool {
+    matches!(batch.phase, Phase::Running { .. })
+}
+
+/// The batch that an event is about, if the event can follow; else the state stays as it is.
+fn legal<'a>(
     state: &'a mut State,
     event: &'static str,
     stage: &str,
     batch: &str,
+    can_follow: impl FnOnce(&BatchState) -> bool,
 ) -> Result<&'a mut BatchState, IllegalTransition> {
-    let found = state
-        .stages
-        .get_mut(stage)
-        .ok_or_else(|| IllegalTransition {
-            event,
-            stage: stage.to_owned(),
-            batch: batch.to_owned(),
-            phase: "not started".to_owned(),
-        })?;
-    Ok(found.batches.entry(batch.to_owned()).or_default())
-}
-
-fn running<'a>(
-    state: &'a mut State,
-    event: &'static str,
-    stage: &str,
-    batch: &str,
-) -> Result<&'a mut BatchState, IllegalTransition> {
-    let entry = known(state, event, stage, batch)?;
-    if matches!(entry.phase, Phase::Running { .. }) {
-        Ok(entry)
-    } else {
-        Err(illegal(event, stage, batch, entry))
-    }
-}
-
-fn illegal(event: &'static str, stage: &str, batch: &str, entry: &BatchState) -> IllegalTransition {
-    IllegalTransition {
+    let illegal = |phase: &str| IllegalTransition {
         event,
         stage: stage.to_owned(),
         batch: batch.to_owned(),
-        phase: entry.phase.word().to_owned(),
+        phase: phase.to_owned(),
+    };
+    let found = state
+        .stages
+        .get_mut(stage)
+        .ok_or_else(|| illegal("not started"))?;
+    let fresh = BatchState::default();
+    let known = found.batches.get(batch).unwrap_or(&fresh);
+    if !can_follow(known) {
+        return Err(illegal(known.phase.word()));
     }
+    Ok(found.batches.entry(batch.to_owned()).or_default())
 }
 
 fn end_children(state: &mut State, stage: &str, batch: &str) {

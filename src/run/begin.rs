@@ -51,7 +51,7 @@ pub fn begin(
     batches: u64,
     will: u64,
 ) -> Result<(), RunError> {
-    withdraw(keeper, stage)?;
+    retire::remove_checkpoints(keeper, &stage.name)?;
     let (shared, facts) = found
         .map(|found| (found.shared_id.clone(), (*found.shared).clone()))
         .unwrap_or_default();
@@ -65,19 +65,6 @@ pub fn begin(
     };
     let summary = format!("{} begins: {will} of {batches} batches", stage.name);
     keeper.record(EventType::Invoke, &stage.name, event, summary, Vec::new())
-}
-
-/// Removes the checkpoints of a stage and of those that depend on it, before what they vouch for is replaced.
-///
-/// # Errors
-/// When the disk fails.
-pub fn withdraw(keeper: &mut Keeper<'_>, stage: &Stage) -> Result<(), RunError> {
-    let pipeline = keeper.ctx.pipeline;
-    for down in lineage::downstream(pipeline, &stage.name) {
-        retire::remove_checkpoint(keeper, &down.name, down.number)?;
-    }
-    retire::remove_checkpoint(keeper, &stage.name, stage.number)?;
-    keeper.flush()
 }
 
 /// Records that a stage takes over what others made.

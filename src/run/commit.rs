@@ -3,7 +3,8 @@
 use super::attempt::{Produced, batch_name};
 use super::engine::RunError;
 use super::keeper::Keeper;
-use super::survey::{Survey, Surveyed};
+use super::retire;
+use super::survey::{MARKER, Survey, Surveyed};
 use crate::base::digest::Digest;
 use crate::base::path::{FilePath, RelPath};
 use crate::model::event::{Event, EventType, Publish};
@@ -12,6 +13,7 @@ use crate::model::stage::Stage;
 use crate::plan::world::World;
 use crate::store::publish;
 use crate::store::scratch::Scratch;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 /// A batch that is made and waits to be committed.
@@ -54,11 +56,13 @@ pub fn commit(
         .collect();
     publish::flush_group(ctx.disk, ctx.layout, &places)?;
     let mut renames = Vec::new();
+    let mut asides = BTreeMap::new();
     let mut scratches = Vec::new();
     for finished in group {
         let found = &survey.batches[finished.index];
         let files = publishes(keeper, stage, found, &finished.produced)?;
         let record = record(keeper, survey, found, &finished);
+        let retired = retire::dropped(keeper, &stage.name, &record.key, &record.outputs);
         let name = batch_name(&stage.name, &found.batch.key);
         let refs = record
             .outputs
@@ -78,14 +82,17 @@ pub fn commit(
             stage: stage.name.clone(),
             record: Box::new(record),
             files: files.clone(),
+            retired: retired.clone(),
         };
         keeper.record(EventType::Complete, agent(stage), event, summary, refs)?;
         renames.extend(files);
+        asides.extend(retired);
         scratches.push(finished.scratch);
     }
     // From here on the batches are finished: a crash is put right from the records.
     keeper.flush()?;
     publish::rename_into_place(ctx.disk, ctx.layout, &renames)?;
+    retire::move_aside(keeper, &asides, &BTreeSet::new())?;
     keeper.record(
         EventType::Complete,
         "milepost",
@@ -143,6 +150,7 @@ fn publishes(
             old,
             new: made.digest,
             quarantine,
+            marker: made.name == MARKER,
         });
     }
     Ok(files)

@@ -124,6 +124,11 @@ pub fn run(
         )?;
         keeper.flush()?;
     }
+    // What attempts left is of no use to anybody: what failed is in quarantine.
+    let scratch = ctx.layout.scratch();
+    if scratch.exists() {
+        ctx.disk.remove_dir_all(&scratch)?;
+    }
     let run_id = keeper.run_id().to_owned();
     Ok(Report {
         run_id,
@@ -212,9 +217,6 @@ impl Engine<'_, '_> {
             ..StageReport::of(stage, StageStatus::Complete)
         };
         let before = self.keeper.counted();
-        if !found.gone.is_empty() {
-            begin::withdraw(&mut self.keeper, stage)?;
-        }
         retire::batches(&mut self.keeper, &stage.name, &found.gone, self.observer)?;
         let (invalid, judged) = rejudge::rejudge(&mut self.keeper, stage, &found, self.schemas)?;
         report.judged = judged;
@@ -374,7 +376,6 @@ impl Engine<'_, '_> {
         report: &mut StageReport,
         before: u64,
     ) -> Result<(), RunError> {
-        retire::leftovers(&mut self.keeper, &stage.name, self.observer)?;
         let status = finish::status(&self.keeper, stage, found);
         let goes_on = self.selection.keep_going
             || stage.policy.on_failure == OnFailure::Continue

@@ -50,9 +50,12 @@ pub fn checkpoint(
     status: Status,
 ) -> Result<(), RunError> {
     let ctx = keeper.ctx;
-    let known = keeper.state.stages.entry(stage.name.clone()).or_default();
+    let known = keeper.state.stages.get(&stage.name);
+    let mut known = known.cloned().unwrap_or_default();
     known.number = stage.number;
-    let known = known.clone();
+    // What the manifest says is in the journal before; and no checkpoint stands over a manifest that is another.
+    keeper.flush()?;
+    checkpoint::remove(ctx.disk, ctx.layout, stage.number)?;
     let manifest_digest = manifest::write(ctx.disk, ctx.layout, &stage.name, &known)?;
     let records: Vec<&BatchRecord> = survey
         .batches

@@ -138,7 +138,6 @@ fn stage_of(event: &Event) -> Option<&str> {
         | Event::Published { stage, .. }
         | Event::Lost { stage, .. }
         | Event::Retired { stage, .. }
-        | Event::Cleared { stage, .. }
         | Event::Judged { stage, .. }
         | Event::Accepted { stage, .. }
         | Event::ChangeAccepted { stage, .. }

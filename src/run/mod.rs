@@ -21,3 +21,5 @@ pub mod survey;
 pub mod validate;
 pub mod workers;
 pub mod world;
+
+pub use crate::steps::forms::forms;

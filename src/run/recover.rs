@@ -2,6 +2,7 @@
 
 use super::engine::RunError;
 use super::keeper::Keeper;
+use super::retire;
 use crate::model::event::{Event, EventType};
 use crate::steps::command::{Started, end_survivors};
 use crate::store::publish::{Settled, settle};
@@ -74,7 +75,13 @@ pub fn recover(keeper: &mut Keeper<'_>, grace: Duration) -> Result<Vec<String>, 
             )?;
         }
     }
-    if !unsettled.is_empty() {
+    let moved = retire::finish(keeper)?;
+    if moved > 0 {
+        done.push(format!(
+            "moved to quarantine what is no longer made: {moved} files"
+        ));
+    }
+    if !unsettled.is_empty() || moved > 0 {
         keeper.record(
             EventType::Complete,
             "milepost",
@@ -83,6 +90,8 @@ pub fn recover(keeper: &mut Keeper<'_>, grace: Duration) -> Result<Vec<String>, 
             Vec::new(),
         )?;
         keeper.flush()?;
+    }
+    if !unsettled.is_empty() {
         done.push(format!(
             "put in place what the last run had finished: {finished} files"
         ));

@@ -40,6 +40,8 @@ pub fn rejudge(
     }
     let count = valid.len() as u64;
     if count > 0 {
+        // The checkpoint names the schemas, and the digest of a manifest that changes with this.
+        super::retire::remove_checkpoints(keeper, &stage.name)?;
         let summary = format!(
             "{}: {count} batches were validated again and hold",
             stage.name

@@ -3,12 +3,14 @@
 use super::engine::RunError;
 use super::keeper::Keeper;
 use super::notice::{Notice, Observer};
-use crate::base::path::{FilePath, RelPath};
+use super::survey::MARKER;
+use crate::base::path::RelPath;
 use crate::model::event::{Event, EventType};
-use crate::model::state::StageState;
-use crate::plan::world::World;
+use crate::model::record::Made;
+use crate::model::state::BatchState;
+use crate::plan::lineage;
 use crate::store::{checkpoint, quarantine};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Moves the files of batches that there are no more to quarantine, and forgets the batches.
 ///
@@ -20,19 +22,26 @@ pub fn batches(
     keys: &[String],
     observer: &mut dyn Observer,
 ) -> Result<(), RunError> {
-    let mut makers = if keys.is_empty() {
-        HashMap::new()
-    } else {
-        makers(keeper)
-    };
+    if keys.is_empty() {
+        return Ok(());
+    }
+    remove_checkpoints(keeper, stage)?;
+    let gone: BTreeSet<&str> = keys.iter().map(String::as_str).collect();
+    let live = live_outputs(keeper, &|name, key| name != stage || !gone.contains(key));
     for key in keys {
-        let files = files_of(keeper, stage, key, &mut makers)?;
+        let known = keeper.state.stages.get(stage);
+        let Some(batch) = known.and_then(|known| known.batches.get(key)) else {
+            continue;
+        };
+        let paths = files_of(batch).filter(|path| !live.contains(path));
+        let files = aside(keeper, paths.cloned());
+        let markers = markers_of(batch);
         let count = files.len() as u64;
         let summary = format!(
             "{} is no longer made: {count} files to quarantine",
             super::attempt::batch_name(stage, key)
         );
-        let refs = files.values().take(100).map(ToString::to_string).collect();
+        let refs = files.keys().take(100).map(ToString::to_string).collect();
         let event = Event::Retired {
             stage: stage.to_owned(),
             batch: key.clone(),
@@ -40,9 +49,7 @@ pub fn batches(
         };
         keeper.record(EventType::Revision, "milepost", event, summary, refs)?;
         keeper.flush()?;
-        for (from, to) in &files {
-            quarantine::keep(keeper.ctx.disk, keeper.ctx.layout, from, to)?;
-        }
+        move_aside(keeper, &files, &markers)?;
         if count > 0 {
             observer.notice(Notice::Retired {
                 stage: stage.to_owned(),
@@ -54,102 +61,99 @@ pub fn batches(
     Ok(())
 }
 
-/// Moves files to quarantine that the batches of a stage made earlier, at paths that they do not write any more.
+/// The paths of all that batches made, of those that are wanted.
+fn live_outputs(keeper: &Keeper<'_>, wanted: &dyn Fn(&str, &str) -> bool) -> BTreeSet<RelPath> {
+    let mut live = BTreeSet::new();
+    for (name, known) in &keeper.state.stages {
+        let outputs = known.outputs().filter(|(key, _)| wanted(name, key));
+        live.extend(outputs.map(|(_, made)| made.path.clone()));
+    }
+    live
+}
+
+/// Its marker, if it has one.
+fn markers_of(batch: &BatchState) -> BTreeSet<RelPath> {
+    let made = batch.record.iter().flat_map(|record| &record.outputs);
+    let markers = made.filter(|made| made.name == MARKER);
+    markers.map(|made| made.path.clone()).collect()
+}
+
+/// What a batch made.
+fn files_of(batch: &BatchState) -> impl Iterator<Item = &RelPath> {
+    let made = batch.record.iter().flat_map(|record| &record.outputs);
+    batch.remains.keys().chain(made.map(|made| &made.path))
+}
+
+/// What a batch made before and does not make this time, with where it goes in quarantine.
+pub fn dropped(
+    keeper: &Keeper<'_>,
+    stage: &str,
+    key: &str,
+    made: &[Made],
+) -> BTreeMap<RelPath, RelPath> {
+    let known = keeper.state.stages.get(stage);
+    let Some(batch) = known.and_then(|known| known.batches.get(key)) else {
+        return BTreeMap::new();
+    };
+    let made: BTreeSet<&RelPath> = made.iter().map(|made| &made.path).collect();
+    let before: Vec<RelPath> = files_of(batch)
+        .filter(|path| !made.contains(path))
+        .cloned()
+        .collect();
+    if before.is_empty() {
+        return BTreeMap::new();
+    }
+    let live = live_outputs(keeper, &|name, other| name != stage || other != key);
+    let before = before.into_iter().filter(|path| !live.contains(path));
+    aside(keeper, before)
+}
+
+/// Where these files go in quarantine, for those that are there.
+fn aside(keeper: &Keeper<'_>, paths: impl Iterator<Item = RelPath>) -> BTreeMap<RelPath, RelPath> {
+    let mut files = BTreeMap::new();
+    for path in paths {
+        if keeper.ctx.layout.at(&path).symlink_metadata().is_ok() {
+            files.insert(path.clone(), keeper.aside("retired", &path));
+        }
+    }
+    files
+}
+
+/// Moves files to quarantine as it was recorded, markers before what they stand for.
 ///
 /// # Errors
 /// When the disk fails.
-pub fn leftovers(
-    keeper: &mut Keeper<'_>,
-    stage: &str,
-    observer: &mut dyn Observer,
+pub fn move_aside(
+    keeper: &Keeper<'_>,
+    files: &BTreeMap<RelPath, RelPath>,
+    markers: &BTreeSet<RelPath>,
 ) -> Result<(), RunError> {
-    let known = keeper.state.stages.get(stage);
-    let left: Vec<(String, Vec<RelPath>)> = known
-        .into_iter()
-        .flat_map(|known| &known.batches)
-        .filter(|(_, batch)| batch.record.is_some() && !batch.remains.is_empty())
-        .map(|(key, batch)| (key.clone(), batch.remains.keys().cloned().collect()))
-        .collect();
-    if left.is_empty() {
-        return Ok(());
-    }
-    let makers = makers(keeper);
-    for (key, paths) in left {
-        let mut files = BTreeMap::new();
-        for path in paths.into_iter().filter(|path| !makers.contains_key(path)) {
-            let kept = keeper.aside("retired", &path);
-            // Before it is recorded: what is not there after a crash need not be moved.
-            if quarantine::keep(keeper.ctx.disk, keeper.ctx.layout, &path, &kept)? {
-                files.insert(path, kept);
-            }
-        }
-        let count = files.len() as u64;
-        let name = super::attempt::batch_name(stage, &key);
-        let summary = format!("{name} made other files before: {count} of them to quarantine");
-        let refs = files.values().take(100).map(ToString::to_string).collect();
-        let event = Event::Cleared {
-            stage: stage.to_owned(),
-            batch: key.clone(),
-            files,
-        };
-        keeper.record(EventType::Revision, "milepost", event, summary, refs)?;
-        if count > 0 {
-            observer.notice(Notice::Retired {
-                stage: stage.to_owned(),
-                batch: key,
-                files: count,
-            });
-        }
+    let (first, others): (Vec<_>, Vec<_>) =
+        files.iter().partition(|(from, _)| markers.contains(*from));
+    for (from, to) in first.into_iter().chain(others) {
+        quarantine::keep(keeper.ctx.disk, keeper.ctx.layout, from, to)?;
     }
     Ok(())
 }
 
-/// How many batches of all stages made each file.
-fn makers(keeper: &Keeper<'_>) -> HashMap<RelPath, usize> {
-    let mut makers = HashMap::new();
-    for (_, made) in keeper.state.stages.values().flat_map(StageState::outputs) {
-        *makers.entry(made.path.clone()).or_default() += 1;
+/// Finishes what an earlier run had begun to move. What lies at a path since, somebody else put there.
+///
+/// # Errors
+/// When the disk fails.
+pub fn finish(keeper: &Keeper<'_>) -> Result<u64, RunError> {
+    let mut moved = 0;
+    if keeper.state.retiring.is_empty() {
+        return Ok(moved);
     }
-    makers
-}
-
-/// What a batch made that is still there and that no other batch made since, with where it goes. The batch is no maker of
-/// its files any more.
-fn files_of(
-    keeper: &Keeper<'_>,
-    stage: &str,
-    key: &str,
-    makers: &mut HashMap<RelPath, usize>,
-) -> Result<BTreeMap<RelPath, RelPath>, RunError> {
-    let Some(batch) = keeper
-        .state
-        .stages
-        .get(stage)
-        .and_then(|known| known.batches.get(key))
-    else {
-        return Ok(BTreeMap::new());
-    };
-    let made = batch
-        .record
-        .iter()
-        .flat_map(|record| record.outputs.iter().map(|made| &made.path));
-    for path in made.clone() {
-        if let Some(count) = makers.get_mut(path) {
-            *count -= 1;
+    let live = live_outputs(keeper, &|_, _| true);
+    for (from, to) in &keeper.state.retiring {
+        let is_kept = keeper.ctx.layout.at(to).symlink_metadata().is_ok();
+        if !is_kept && !live.contains(from) {
+            let (disk, layout) = (keeper.ctx.disk, keeper.ctx.layout);
+            moved += u64::from(quarantine::keep(disk, layout, from, to)?);
         }
     }
-    let mut files = BTreeMap::new();
-    for path in made.chain(batch.remains.keys()) {
-        let made_by_another = makers.get(path).is_some_and(|&count| count > 0);
-        let there = keeper
-            .ctx
-            .digest(&FilePath::workspace(path.clone()))
-            .map_err(RunError::World)?;
-        if !made_by_another && there.is_some() {
-            files.insert(path.clone(), keeper.aside("retired", path));
-        }
-    }
-    Ok(files)
+    Ok(moved)
 }
 
 /// Forgets stages that are no longer declared, and checkpoints that stand under another number.
@@ -157,11 +161,15 @@ fn files_of(
 /// # Errors
 /// When the disk fails.
 pub fn stages(keeper: &mut Keeper<'_>, observer: &mut dyn Observer) -> Result<(), RunError> {
+    remove_untold(keeper)?;
     let known: Vec<(String, u32, bool)> = keeper
         .state
         .stages
         .iter()
-        .map(|(name, known)| (name.clone(), known.number, known.status.is_some()))
+        .map(|(name, known)| {
+            let has_one = known.status.is_some() || keeper.state.checkpoints.contains_key(name);
+            (name.clone(), known.number, has_one)
+        })
         .collect();
     let mut forgotten = false;
     for (name, number, has_checkpoint) in known {
@@ -174,6 +182,7 @@ pub fn stages(keeper: &mut Keeper<'_>, observer: &mut dyn Observer) -> Result<()
             .map(|stage| stage.number);
         if has_checkpoint && declared != Some(number) {
             remove_checkpoint(keeper, &name, number)?;
+            keeper.flush()?;
         }
         if declared.is_none() {
             let keys: Vec<String> = keeper
@@ -197,7 +206,22 @@ pub fn stages(keeper: &mut Keeper<'_>, observer: &mut dyn Observer) -> Result<()
     if forgotten { keeper.seal() } else { Ok(()) }
 }
 
-/// Removes a checkpoint durably, before what it vouches for is replaced.
+/// Removes the checkpoints of a stage and of those that read from it, durably, before what they vouch for is replaced.
+///
+/// # Errors
+/// When the disk fails.
+pub fn remove_checkpoints(keeper: &mut Keeper<'_>, stage: &str) -> Result<(), RunError> {
+    let pipeline = keeper.ctx.pipeline;
+    for down in lineage::downstream(pipeline, stage) {
+        remove_checkpoint(keeper, &down.name, down.number)?;
+    }
+    if let Some(declared) = pipeline.stages.iter().find(|other| other.name == stage) {
+        remove_checkpoint(keeper, stage, declared.number)?;
+    }
+    keeper.flush()
+}
+
+/// Removes a checkpoint durably. One that is there and in no record, because the run was killed in between, is removed too.
 ///
 /// # Errors
 /// When the disk fails.
@@ -206,19 +230,40 @@ pub fn remove_checkpoint(
     stage: &str,
     number: u32,
 ) -> Result<(), RunError> {
-    let has_one = keeper
-        .state
-        .stages
-        .get(stage)
-        .is_some_and(|known| known.status.is_some());
-    if !has_one {
+    let was_there = checkpoint::remove(keeper.ctx.disk, keeper.ctx.layout, number)?;
+    let known = keeper.state.stages.get(stage);
+    let is_known = known.is_some_and(|known| known.status.is_some())
+        || keeper.state.checkpoints.contains_key(stage);
+    if !was_there && !is_known {
         return Ok(());
     }
-    checkpoint::remove(keeper.ctx.disk, keeper.ctx.layout, number)?;
     let event = Event::CheckpointRemoved {
         stage: stage.to_owned(),
         number,
     };
     let summary = format!("stage_{number}_complete.json is removed: {stage} is to be made again");
     keeper.record(EventType::Revision, "milepost", event, summary, Vec::new())
+}
+
+/// Removes checkpoints that no record tells of: the run that wrote them was killed before it said so. What they vouch for would
+/// be replaced without a look at them once their stage has another number.
+fn remove_untold(keeper: &mut Keeper<'_>) -> Result<(), RunError> {
+    for number in checkpoint::numbers(keeper.ctx.layout)? {
+        let mut stages = keeper.state.stages.iter();
+        let is_told = stages.any(|(name, known)| {
+            known.number == number && keeper.state.checkpoints.contains_key(name)
+        });
+        if is_told {
+            continue;
+        }
+        let mut stages = keeper.state.stages.iter();
+        let of_number = stages.find(|(_, known)| known.number == number);
+        match of_number.map(|(name, _)| name.clone()) {
+            Some(name) => remove_checkpoint(keeper, &name, number)?,
+            None => {
+                checkpoint::remove(keeper.ctx.disk, keeper.ctx.layout, number)?;
+            }
+        }
+    }
+    Ok(())
 }

@@ -4,6 +4,7 @@ pub mod agent;
 pub mod attempt;
 pub mod command;
 pub mod files;
+pub mod forms;
 pub mod ifc;
 pub mod jq;
 pub mod merge;

@@ -110,26 +110,34 @@ pub fn remove(disk: &Disk, layout: &Layout, number: u32) -> Result<bool, Checkpo
     Ok(was_there)
 }
 
+/// The numbers of the checkpoints that are there.
+pub fn numbers(layout: &Layout) -> Result<Vec<u32>, CheckpointError> {
+    let fail = |source| CheckpointError::Read {
+        path: layout.root().to_owned(),
+        source,
+    };
+    let entries = match std::fs::read_dir(layout.root()) {
+        Ok(entries) => entries,
+        Err(cause) if cause.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(cause) => return Err(fail(cause)),
+    };
+    let mut numbers = Vec::new();
+    for entry in entries {
+        let name = entry.map_err(fail)?.file_name();
+        numbers.extend(name.to_str().and_then(checkpoint_number));
+    }
+    numbers.sort_unstable();
+    Ok(numbers)
+}
+
 /// All checkpoints of a workspace by number, each with what is wrong with it if it cannot be read.
 #[allow(clippy::type_complexity)]
 pub fn list(
     layout: &Layout,
 ) -> Result<BTreeMap<u32, Result<Found, CheckpointError>>, CheckpointError> {
-    let fail = |source| CheckpointError::Read {
-        path: layout.root().to_owned(),
-        source,
-    };
     let mut all = BTreeMap::new();
-    let entries = match std::fs::read_dir(layout.root()) {
-        Ok(entries) => entries,
-        Err(cause) if cause.kind() == ErrorKind::NotFound => return Ok(all),
-        Err(cause) => return Err(fail(cause)),
-    };
-    for entry in entries {
-        let name = entry.map_err(fail)?.file_name();
-        if let Some(number) = name.to_str().and_then(checkpoint_number)
-            && let Some(found) = read(layout, number).transpose()
-        {
+    for number in numbers(layout)? {
+        if let Some(found) = read(layout, number).transpose() {
             all.insert(number, found);
         }
     }

@@ -83,54 +83,114 @@ pub fn flush_group(disk: &Disk, layout: &Layout, files: &[RelPath]) -> Result<()
 }
 
 /// Renames published files into place, one after another, then flushes each folder once. What is to be kept of what lies
-/// there goes to quarantine first.
+/// there goes to quarantine first. Markers are taken away before, and come when everything else is durable.
 pub fn rename_into_place(
     disk: &Disk,
     layout: &Layout,
     files: &[Publish],
 ) -> Result<(), PublishError> {
+    let (markers, others): (Vec<&Publish>, Vec<&Publish>) =
+        files.iter().partition(|file| file.marker);
     let mut folders = Folders::default();
-    for file in files {
-        put(disk, layout, file, &mut folders)?;
+    for marker in &markers {
+        take_away(disk, layout, marker, &mut folders)?;
     }
-    folders.flush(disk)
+    for files in [others, markers] {
+        for file in files {
+            put(disk, layout, file, &mut folders)?;
+        }
+        std::mem::take(&mut folders).flush(disk)?;
+    }
+    Ok(())
 }
 
-/// Settles files that were published and perhaps not renamed before a crash: finishes what can be, and says what became
-/// of each. That an altered file is left alone although the new one is in scratch keeps the promise that altered outputs are
-/// not overwritten; such a batch is found altered by its record.
+/// Settles the files of a batch that were published and perhaps not renamed before a crash: finishes what can be, and says
+/// what became of each. Where one is lost, no other is put in place, and a marker is taken away. That an altered file is left
+/// alone although the new one is in scratch keeps the promise that altered outputs are not overwritten; such a batch is found
+/// altered by its record.
 pub fn settle(
     disk: &Disk,
     layout: &Layout,
     files: &[Publish],
 ) -> Result<Vec<Settled>, PublishError> {
-    let mut folders = Folders::default();
     let mut settled = Vec::with_capacity(files.len());
     for file in files {
-        let there = digest_at(&layout.at(&file.path))?;
-        let is_old = there.is_none() || there == file.old;
-        let became = if there == Some(file.new) {
+        settled.push(look(layout, file)?);
+    }
+    let mut folders = Folders::default();
+    if settled
+        .iter()
+        .any(|one| matches!(one, Settled::Lost { .. }))
+    {
+        for (file, became) in files.iter().zip(&mut settled) {
+            let there = digest_at(&layout.at(&file.path))?;
+            if file.marker && matches!(became, Settled::Done | Settled::Renamed) {
+                take_away(disk, layout, file, &mut folders)?;
+                *became = Settled::Lost { old: None };
+            } else if *became == Settled::Renamed {
+                *became = Settled::Lost { old: there };
+            }
+        }
+        folders.flush(disk)?;
+        return Ok(settled);
+    }
+    let renames = settled.contains(&Settled::Renamed);
+    let mut to_do = Vec::new();
+    for (file, became) in files.iter().zip(&settled) {
+        // A marker that is there may be the one from before: all of them are alike.
+        let again = renames && file.marker && digest_at(&layout.at(&file.scratch))?.is_some();
+        if *became == Settled::Renamed || again {
+            to_do.push(file.clone());
+        } else if *became == Settled::Done {
             // Renamed, but perhaps not flushed.
             folders.0.insert(parent(&layout.at(&file.path)).to_owned());
-            Settled::Done
-        } else if digest_at(&layout.at(&file.scratch))? == Some(file.new) {
-            let kept = file.quarantine.as_ref();
-            let can_keep = kept.is_some_and(|kept| layout.at(kept).symlink_metadata().is_err());
-            if is_old || can_keep {
-                put(disk, layout, file, &mut folders)?;
-                Settled::Renamed
-            } else {
-                Settled::Altered
-            }
-        } else if is_old {
-            Settled::Lost { old: there }
-        } else {
-            Settled::Altered
-        };
-        settled.push(became);
+        }
     }
     folders.flush(disk)?;
+    rename_into_place(disk, layout, &to_do)?;
     Ok(settled)
+}
+
+/// What is to become of a file; `Renamed` if it is to be renamed.
+fn look(layout: &Layout, file: &Publish) -> Result<Settled, PublishError> {
+    let there = digest_at(&layout.at(&file.path))?;
+    if there == Some(file.new) {
+        return Ok(Settled::Done);
+    }
+    let is_old = there.is_none() || there == file.old;
+    if digest_at(&layout.at(&file.scratch))? == Some(file.new) {
+        let kept = file.quarantine.as_ref();
+        let can_keep = kept.is_some_and(|kept| layout.at(kept).symlink_metadata().is_err());
+        return Ok(if is_old || can_keep {
+            Settled::Renamed
+        } else {
+            Settled::Altered
+        });
+    }
+    Ok(if is_old {
+        Settled::Lost { old: there }
+    } else {
+        Settled::Altered
+    })
+}
+
+/// Takes a marker away, before the files that it stands for are replaced; what a person made of it goes to quarantine.
+fn take_away(
+    disk: &Disk,
+    layout: &Layout,
+    file: &Publish,
+    folders: &mut Folders,
+) -> Result<(), PublishError> {
+    let path = layout.at(&file.path);
+    if let Some(kept) = &file.quarantine {
+        let kept = layout.at(kept);
+        if move_aside(disk, &path, &kept)? {
+            folders.0.insert(parent(&kept).to_owned());
+        }
+    } else if path.symlink_metadata().is_ok() {
+        disk.remove_file(&path)?;
+    }
+    Ok(())
 }
 
 /// Folders to flush; those of outputs are made and looked at once.

@@ -15,7 +15,7 @@ use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
 /// `.milepost/workspace.json`: what stays the same over all runs of a workspace.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Identity {
     /// The version of this file's form.
     pub format: u32,
@@ -26,8 +26,10 @@ pub struct Identity {
     /// The name as one word for file names: small letters, digits and `-`.
     pub slug: String,
     /// The day that reports bear.
+    #[schemars(with = "String")]
     pub today: Date,
     /// When it was made.
+    #[schemars(with = "String")]
     pub created: Timestamp,
     /// Parameters that were set for it with `--set`, by name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]

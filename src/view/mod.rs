@@ -1,5 +1,7 @@
 //! Data of `ops` as text for people and as JSON for programs. Nothing here reads or prints.
 
+pub mod accept;
+pub mod call;
 pub mod log;
 pub mod notice;
 pub mod paint;

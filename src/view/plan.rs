@@ -1,8 +1,9 @@
 //! What a run would do, in words: stage by stage, with the reasons.
 
+use super::call::Call;
 use super::paint::Paint;
 use super::reason::{change, condition, reason};
-use super::words::{batches, count, grouped, shell_word, some_of};
+use super::words::{batches, count, grouped, some_of};
 use crate::model::fingerprint::{Change, FactKind};
 use crate::model::reason::{Condition, Reason};
 use crate::ops::plan::{Plan, StagePlan};
@@ -14,9 +15,9 @@ const NAMED: usize = 5;
 /// How many reasons of one kind are told apart.
 const APART: usize = 3;
 
-/// The plan. `milepost` is how the program is called for this project and workspace.
-pub fn text(paint: Paint, plan: &Plan, milepost: &str) -> String {
-    let place = paint.dim(format!("in {}", plan.workspace));
+/// The plan.
+pub fn text(paint: Paint, plan: &Plan, call: &Call) -> String {
+    let place = paint.dim(format!("in {}", call.near(&plan.workspace)));
     let mut lines = vec![format!("{} {place}", paint.strong(&plan.project))];
     for warning in &plan.warnings {
         lines.push(format!("{} {warning}", paint.warn("warning:")));
@@ -40,24 +41,12 @@ pub fn text(paint: Paint, plan: &Plan, milepost: &str) -> String {
             stage.number,
             headline(paint, stage)
         ));
-        let below = reasons(stage).into_iter().chain(ways_on(stage, milepost));
+        let below = reasons(stage).into_iter().chain(ways_on(stage, call));
         lines.extend(below.map(|line| format!("    {:width$}  {line}", "")));
     }
     lines.push(String::new());
-    lines.push(conclusion(paint, &stages, milepost));
+    lines.push(conclusion(paint, &stages, call));
     lines.join("\n") + "\n"
-}
-
-fn total(stage: &StagePlan) -> u64 {
-    stage.reused
-        + stage.left
-        + (stage.will.len() + stage.may.len() + stage.judge.len() + stage.missing.len()) as u64
-        + stage
-            .altered
-            .iter()
-            .map(|file| &file.batch)
-            .collect::<BTreeSet<_>>()
-            .len() as u64
 }
 
 /// What becomes of a stage, in one line.
@@ -68,7 +57,7 @@ fn headline(paint: Paint, stage: &StagePlan) -> String {
     if let Some(why) = &stage.blocked {
         return format!("{} {why}", paint.warn("blocked:"));
     }
-    let all = total(stage);
+    let all = stage.batches();
     let (will, may, judge) = (
         stage.will.len() as u64,
         stage.may.len() as u64,
@@ -204,7 +193,7 @@ fn conditions(stage: &StagePlan) -> Vec<String> {
                 _ => None,
             })
             .collect();
-        lines.push(format!("if {from} changes {}", some_of(paths, 2)));
+        lines.push(format!("if {from} changes {}", files(&paths)));
     }
     if all().any(|condition| matches!(condition, Condition::NotValid)) {
         lines.push(format!("if {}", condition(&Condition::NotValid)));
@@ -212,18 +201,44 @@ fn conditions(stage: &StagePlan) -> Vec<String> {
     lines
 }
 
-fn ways_on(stage: &StagePlan, milepost: &str) -> Vec<String> {
+/// One or two files by name, more by their number and the folder that they lie in.
+fn files(paths: &[&str]) -> String {
+    let folder = |path: &str| path.rsplit_once('/').map(|(folder, _)| folder.to_owned());
+    match paths {
+        [] | [_] | [_, _] => paths.join(" or "),
+        [first, rest @ ..] => {
+            let number = grouped(paths.len() as u64);
+            match folder(first) {
+                Some(shared)
+                    if rest
+                        .iter()
+                        .all(|path| folder(path).as_ref() == Some(&shared)) =>
+                {
+                    format!("any of {number} files in {shared}")
+                }
+                _ => format!("any of {number} files, such as {first}"),
+            }
+        }
+    }
+}
+
+fn ways_on(stage: &StagePlan, call: &Call) -> Vec<String> {
     if stage.altered.is_empty() {
         return Vec::new();
     }
-    let name = shell_word(&stage.stage);
     vec![
-        format!("keep what is there: {milepost} accept {name} --why TEXT"),
-        format!("make it again:      {milepost} run --force {name}"),
+        format!(
+            "to keep what is there: {}",
+            call.line(&["accept", &stage.stage, "--why", "TEXT"])
+        ),
+        format!(
+            "to make it again:      {}",
+            call.line(&["run", "--force", &stage.stage])
+        ),
     ]
 }
 
-fn conclusion(paint: Paint, stages: &[&StagePlan], milepost: &str) -> String {
+fn conclusion(paint: Paint, stages: &[&StagePlan], call: &Call) -> String {
     let sum = |of: &dyn Fn(&StagePlan) -> usize| {
         stages.iter().map(|stage| of(stage)).sum::<usize>() as u64
     };
@@ -258,7 +273,7 @@ fn conclusion(paint: Paint, stages: &[&StagePlan], milepost: &str) -> String {
         return format!("{} {why}", paint.good("nothing to do:"));
     }
     let mut parts = Vec::new();
-    if will > 0 || (may == 0 && judge == 0) {
+    if will > 0 || (may == 0 && judge == 0 && wrong == 0) {
         parts.push(format!("{} will run", batches(will)));
     }
     if may > 0 {
@@ -269,11 +284,18 @@ fn conclusion(paint: Paint, stages: &[&StagePlan], milepost: &str) -> String {
     if judge > 0 {
         parts.push(format!("{} validated again", batches(judge)));
     }
-    format!(
-        "{}; to do it: {}",
-        parts.join(", "),
-        paint.code(format!("{milepost} run"))
-    )
+    if let Some(stage) = stages.iter().find(|stage| !stage.altered.is_empty()) {
+        parts.push(format!("the run would stop at {}", stage.stage));
+    } else if wrong > 0 {
+        parts.push("not everything can run".to_owned());
+    } else {
+        return format!(
+            "{}; to do it: {}",
+            parts.join(", "),
+            paint.code(call.line(&["run"]))
+        );
+    }
+    parts.join(", ")
 }
 
 /// What reasons have in common that are told together when there are many.

@@ -1,18 +1,19 @@
 //! How a run ended: a summary with what to do next, and the same as JSON.
 
+use super::call::Call;
 use super::notice::status;
 use super::paint::Paint;
 use super::words::{batches, count, grouped, place, seconds, shell_word, some_of};
 use crate::ops::run::{Report, StageReport, StageStatus, exit_code};
 use serde_json::{Value, json};
 
-/// The summary. `milepost` is how the program is called for this project and workspace.
-pub fn summary(paint: Paint, report: &Report, milepost: &str) -> String {
+/// The summary; of a quiet run only what went wrong is told.
+pub fn summary(paint: Paint, report: &Report, call: &Call, quiet: bool) -> String {
     let mut lines = Vec::new();
     if let Some(why) = nothing_to_do(report) {
         lines.push(format!("{} {why}", paint.good("nothing to do:")));
     } else {
-        lines.extend(table(paint, report));
+        lines.extend(table(paint, report, quiet));
         let word = overall(report);
         let word = match exit_code(report) {
             0 => paint.good(word),
@@ -22,8 +23,10 @@ pub fn summary(paint: Paint, report: &Report, milepost: &str) -> String {
         lines.push(String::new());
         lines.push(format!("{word} in {}", seconds(report.seconds)));
     }
-    lines.extend(outputs(paint, report));
-    let next = next(report, milepost);
+    if !quiet {
+        lines.extend(outputs(paint, report, call));
+    }
+    let next = next(report, call);
     let width = next
         .iter()
         .map(|(command, _)| command.chars().count())
@@ -32,20 +35,21 @@ pub fn summary(paint: Paint, report: &Report, milepost: &str) -> String {
     for (at, (command, what)) in next.iter().enumerate() {
         let label = if at == 0 { "next" } else { "" };
         let blanks = " ".repeat(width - command.chars().count());
-        lines.push(format!("{label:6}{}{blanks}  {what}", paint.code(command)));
+        lines.push(format!("{label:9}{}{blanks}  {what}", paint.code(command)));
     }
     lines.join("\n") + "\n"
 }
 
 /// A line for each stage, and for each file that was altered.
-fn table(paint: Paint, report: &Report) -> Vec<String> {
-    let stages = &report.stages;
+fn table(paint: Paint, report: &Report, quiet: bool) -> Vec<String> {
+    let told = |stage: &&StageReport| !quiet || stage.status != StageStatus::Complete;
+    let stages: Vec<&StageReport> = report.stages.iter().filter(told).collect();
     let name_width = stages
         .iter()
         .map(|stage| stage.stage.chars().count())
         .max()
         .unwrap_or(0);
-    let whats: Vec<String> = stages.iter().map(what).collect();
+    let whats: Vec<String> = stages.iter().map(|stage| what(stage)).collect();
     let timed = |stage: &StageReport| stage.ran > 0 || !stage.failed.is_empty();
     let widths = stages.iter().zip(&whats).filter(|(stage, _)| timed(stage));
     let what_width = widths
@@ -187,7 +191,7 @@ fn what(stage: &StageReport) -> String {
 }
 
 /// Where the reports are.
-fn outputs(paint: Paint, report: &Report) -> Vec<String> {
+fn outputs(paint: Paint, report: &Report, call: &Call) -> Vec<String> {
     let done =
         |stage: &&StageReport| matches!(stage.status, StageStatus::Complete | StageStatus::Partial);
     let outputs = report
@@ -195,96 +199,87 @@ fn outputs(paint: Paint, report: &Report) -> Vec<String> {
         .iter()
         .filter(done)
         .flat_map(|stage| &stage.outputs);
-    let label = |at: usize| paint.dim(if at == 0 { "made  " } else { "      " });
+    let label = |at: usize| paint.dim(format!("{:9}", if at == 0 { "outputs" } else { "" }));
     let lines = outputs.enumerate();
     lines
-        .map(|(at, output)| format!("{}{}/{output}", label(at), report.workspace))
+        .map(|(at, output)| {
+            format!(
+                "{}{}",
+                label(at),
+                call.near(&format!("{}/{output}", report.workspace))
+            )
+        })
         .collect()
 }
 
 /// What can be done next: commands with what each does.
-fn next(report: &Report, milepost: &str) -> Vec<(String, String)> {
-    let mut next = Vec::new();
-    if let Some(stage) = report
-        .stages
-        .iter()
-        .find(|stage| stage.status == StageStatus::Altered)
-    {
-        return after_altered(stage, &report.workspace, milepost);
-    }
-    let failed =
-        |stage: &&StageReport| matches!(stage.status, StageStatus::Failed | StageStatus::Partial);
-    let failures: Vec<&StageReport> = report.stages.iter().filter(failed).collect();
-    for stage in &failures {
-        if let Some((batch, _)) = stage.failed.first() {
-            let target = shell_word(&place(&stage.stage, batch));
-            next.push((
-                format!("{milepost} log {target}"),
-                "what happened there".to_owned(),
-            ));
-        }
-    }
+fn next(report: &Report, call: &Call) -> Vec<(String, String)> {
     let is = |status| {
         report
             .stages
             .iter()
             .find(move |stage| stage.status == status)
     };
+    if let Some(stage) = is(StageStatus::Altered) {
+        return after_altered(stage, &report.workspace, call);
+    }
+    let mut next = Vec::new();
+    let mut propose = |words: &[&str], what: &str| next.push((call.line(words), what.to_owned()));
+    let failed = |stage: &&StageReport| !stage.failed.is_empty();
+    for stage in report.stages.iter().filter(failed) {
+        if let Some((batch, _)) = stage.failed.first() {
+            propose(&["log", &place(&stage.stage, batch)], "what happened there");
+        }
+    }
+    let failures = || report.stages.iter().filter(failed);
     let rest =
         report.stages.iter().any(|stage| stage.left > 0) || is(StageStatus::Blocked).is_some();
-    let mut command =
-        |arguments: &str, what: String| next.push((format!("{milepost} {arguments}"), what));
     if report.interrupted {
-        command("run", "go on from here".to_owned());
-    } else if failures.iter().any(|stage| !stage.failed.is_empty()) {
+        propose(&["run"], "go on from here");
+    } else if failures().next().is_some() {
         if rest {
-            command("run", "try again, and go on with the rest".to_owned());
+            propose(&["run"], "try again, and go on with the rest");
         } else {
-            command("run --failed", "try again what failed".to_owned());
+            propose(&["run", "--failed"], "try again what failed");
         }
-        if failures.iter().any(|stage| stage.left > 0) {
-            command("run -k", "the same, and go on after what fails".to_owned());
+        if failures().any(|stage| stage.left > 0) {
+            propose(&["run", "-k"], "the same, and go on after what fails");
         }
     } else if let Some(stage) = is(StageStatus::Held) {
-        let target = if report.stages.len() == 1 {
-            format!("run {}", shell_word(&stage.stage))
-        } else {
-            "run".to_owned()
-        };
-        command(
-            &target,
-            format!("run the rest: {} of {}", batches(stage.left), stage.stage),
-        );
+        let what = format!("run the rest: {} of {}", batches(stage.left), stage.stage);
+        match report.stages.as_slice() {
+            [one] => propose(&["run", &one.stage], &what),
+            _ => propose(&["run"], &what),
+        }
     } else if let Some(stage) = is(StageStatus::Blocked) {
-        let target = shell_word(&stage.stage);
-        command(
-            &format!("run --until {target}"),
-            "run it with the stages before it".to_owned(),
+        propose(
+            &["run", "--until", &stage.stage],
+            "run it with the stages before it",
         );
     }
     next
 }
 
-fn after_altered(stage: &StageReport, workspace: &str, milepost: &str) -> Vec<(String, String)> {
-    let name = shell_word(&stage.stage);
-    let checkpoint = stage.altered.iter().find(|(batch, file)| {
-        batch.is_empty() && file.path.as_str() == format!("stage_{}_complete.json", stage.number)
-    });
-    if let (Some((_, file)), 1) = (checkpoint, stage.altered.len()) {
-        let path = shell_word(&format!("{workspace}/{}", file.path));
+/// A checkpoint is only written anew; of files that a stage made, a person says what becomes of them.
+fn after_altered(stage: &StageReport, workspace: &str, call: &Call) -> Vec<(String, String)> {
+    let checkpoint = format!("stage_{}_complete.json", stage.number);
+    let altered: Vec<&str> = stage
+        .altered
+        .iter()
+        .map(|(_, file)| file.path.as_str())
+        .collect();
+    if altered == [checkpoint.as_str()] {
+        let path = shell_word(&call.near(&format!("{workspace}/{checkpoint}")));
         return vec![(
             format!("rm {path}"),
             "the next run writes the checkpoint anew".to_owned(),
         )];
     }
-    let what = some_of(stage.altered.iter().map(|(_, file)| file.path.as_str()), 1);
+    let keep = format!("keep what is there: {}", some_of(altered, 1));
     vec![
+        (call.line(&["accept", &stage.stage, "--why", "TEXT"]), keep),
         (
-            format!("{milepost} accept {name} --why TEXT"),
-            format!("keep what is there: {what}"),
-        ),
-        (
-            format!("{milepost} run --force {name}"),
+            call.line(&["run", "--force", &stage.stage]),
             "make it again; what is there goes to quarantine".to_owned(),
         ),
     ]

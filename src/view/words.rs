@@ -84,11 +84,11 @@ pub fn shell_word(text: &str) -> String {
     }
 }
 
-/// Lines set in by so many blanks.
+/// Lines set in by so many blanks, each ended.
 pub fn indented(text: &str, blanks: usize) -> String {
     let margin = " ".repeat(blanks);
     text.lines()
-        .map(|line| format!("{margin}{line}\n"))
+        .flat_map(|line| [margin.as_str(), line, "\n"])
         .collect()
 }
 

@@ -36,10 +36,10 @@ fn resumes(change: &Change) {
     let before = base.made();
     let whole = base.copy();
     (change.make)(&whole);
-    let altered = whole.made();
+    let altered = by_hand(&whole, &before);
     let operations = operations(&whole, change.words);
     let after = whole.made();
-    whole.assert_checkpoints();
+    whole.assert_checkpoints(&Files::new());
     whole.assert_at_rest(RUN);
     // Every change begins elsewhere, so that together they stop everywhere.
     let stops = stops(&operations, step(), change.name.len() % step());
@@ -47,11 +47,8 @@ fn resumes(change: &Change) {
         let project = base.copy();
         (change.make)(&project);
         project.run(change.words, setting);
-        project.assert_truth(&[&before, &altered, &after]);
-        assert!(
-            keeps(&project, &altered, &before),
-            "what a person altered is gone"
-        );
+        project.assert_truth(&[&before, &altered, &after], &altered);
+        assert!(keeps(&project, &altered), "what a person altered is gone");
         // The recovery crashes as well.
         let third = setting
             .split([':', ','])
@@ -62,27 +59,29 @@ fn resumes(change: &Change) {
             % 40
             + 1;
         project.run(change.words, &format!("{third},unflushed"));
-        project.assert_truth(&[&before, &altered, &after]);
+        project.assert_truth(&[&before, &altered, &after], &altered);
         project.complete(change.words);
         if change.again {
             project.assert_done(&after);
         } else {
             project.assert_complete(&after);
         }
-        assert!(
-            keeps(&project, &altered, &before),
-            "what a person altered is gone"
-        );
+        assert!(keeps(&project, &altered), "what a person altered is gone");
     });
 }
 
+/// What a person wrote over.
+fn by_hand(project: &Project, before: &Files) -> Files {
+    let mut files = project.made();
+    files.retain(|path, bytes| before.get(path) != Some(bytes));
+    files
+}
+
 /// Whether everything that a person altered is still somewhere.
-fn keeps(project: &Project, altered: &Files, before: &Files) -> bool {
+fn keeps(project: &Project, altered: &Files) -> bool {
     let all = project.files(&["intermediate", "outputs", ".milepost/quarantine"]);
-    let mut changed = altered
-        .iter()
-        .filter(|(path, bytes)| before.get(*path) != Some(bytes));
-    changed.all(|(_, bytes)| all.values().any(|there| there == bytes))
+    let mut altered = altered.values();
+    altered.all(|bytes| all.values().any(|there| there == bytes))
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! A crash at every operation of the disk in a first run.
 
 use super::in_parallel;
-use super::project::{Project, operations, stops};
+use super::project::{Files, Project, operations, stops};
 
 const RUN: &[&str] = &["run"];
 
@@ -21,7 +21,7 @@ fn a_first_run_is_resumed_from_every_operation() {
             ended.code == Some(0) || ended.signal == Some(6),
             "{ended:?}"
         );
-        project.assert_truth(&[&expected]);
+        project.assert_truth(&[&expected], &Files::new());
         project.complete(RUN);
         project.assert_complete(&expected);
     });

@@ -3,6 +3,7 @@
 mod changes;
 mod every;
 mod project;
+mod untrue;
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 

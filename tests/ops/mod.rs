@@ -1,8 +1,10 @@
 //! What Milepost can tell and do beside running: asked of the library, on temporary projects.
 
+mod accept;
 mod again;
 mod log;
 mod project;
+mod schema;
 mod status;
 mod verify;
 mod why;

@@ -185,6 +185,7 @@ fn published() -> Vec<Publish> {
         old: old.map(Digest::of),
         new: Digest::of(format!("new {name}")),
         quarantine: quarantine.map(path),
+        marker: false,
     };
     vec![
         publish("a", None, None),

@@ -30,6 +30,7 @@ fn one(old: Option<&str>, quarantine: Option<&str>) -> Publish {
         old: old.map(Digest::of),
         new: Digest::of("new"),
         quarantine: quarantine.map(path),
+        marker: false,
     }
 }
 
@@ -154,6 +155,7 @@ fn each_folder_is_flushed_once() {
                 old: None,
                 new: Digest::of("new"),
                 quarantine: None,
+                marker: false,
             }
         })
         .collect();

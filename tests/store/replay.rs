@@ -31,6 +31,7 @@ fn event(kind: u8, batch: &str, attempt: u32, content: &str) -> Event {
             stage,
             record: Box::new(record(&batch, vec![made("out/x.json", content)])),
             files: Vec::new(),
+            retired: BTreeMap::new(),
         },
         4 => Event::BatchFailed {
             stage,

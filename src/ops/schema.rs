@@ -1,0 +1,137 @@
+//! The published schemas: of declarations, of the files that steps read, and of what Milepost writes and prints.
+
+use super::accept::Accepted;
+use super::log::Log;
+use super::open::OpsError;
+use super::plan::Plan;
+use super::status::Status;
+use super::verify::Verified;
+use super::why::Why;
+use crate::decl::{project_schema, stage_schema};
+use crate::model::checkpoint::{Checkpoint, Progress};
+use crate::model::event::Record;
+use crate::run::forms;
+use crate::store::disk::{Disk, DiskError};
+use crate::store::workspace::Identity;
+use schemars::JsonSchema;
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::path::Path;
+
+/// Where the schemas are published, in Milepost's own repository.
+pub const FOLDER: &str = "schemas/milepost";
+
+/// All schemas by name: JSON Schema 2020-12.
+pub fn schemas() -> BTreeMap<&'static str, Value> {
+    let mut all: BTreeMap<&'static str, Value> = forms().into_iter().collect();
+    all.insert("project", project_schema());
+    all.insert("stage", stage_schema());
+    for (name, about, schema) in [
+        (
+            "checkpoint",
+            "stage_N_complete.json",
+            of::<Checkpoint>("checkpoint"),
+        ),
+        (
+            "progress",
+            "The progress file of a stage",
+            of::<Progress>("progress"),
+        ),
+        (
+            "record",
+            "A line of the journal, .milepost/journal/*.jsonl",
+            of::<Record>("record"),
+        ),
+        (
+            "workspace",
+            ".milepost/workspace.json",
+            of::<Identity>("workspace"),
+        ),
+        ("plan", "milepost plan --json", of::<Plan>("plan")),
+        ("status", "milepost status --json", of::<Status>("status")),
+        ("why", "milepost why --json", of::<Why>("why")),
+        ("log", "milepost log --json", of::<Log>("log")),
+        ("verify", "milepost verify --json", of::<Verified>("verify")),
+        ("accept", "milepost accept --json", of::<Accepted>("accept")),
+    ] {
+        let mut schema = schema;
+        schema["title"] = about.into();
+        all.insert(name, schema);
+    }
+    all
+}
+
+/// One schema.
+///
+/// # Errors
+/// When there is none of this name.
+pub fn schema(name: &str) -> Result<Value, OpsError> {
+    let mut all = schemas();
+    let known: Vec<&str> = all.keys().copied().collect();
+    let message = format!(
+        "there is no schema `{name}`: there are {}",
+        known.join(", ")
+    );
+    let plain = name.strip_suffix(".schema.json").unwrap_or(name);
+    all.remove(plain).ok_or(OpsError::Usage(message))
+}
+
+/// A schema as it is published.
+pub fn text(schema: &Value) -> String {
+    format!("{schema:#}\n")
+}
+
+/// Writes all schemas into a folder, each as `NAME.schema.json`; the names of those that were not there as they are.
+///
+/// # Errors
+/// When the disk fails.
+pub fn write(disk: &Disk, folder: &Path) -> Result<Vec<String>, DiskError> {
+    disk.create_dir_all(folder)?;
+    let mut written = Vec::new();
+    for (name, schema) in schemas() {
+        let name = format!("{name}.schema.json");
+        let path = folder.join(&name);
+        let text = text(&schema);
+        if std::fs::read_to_string(&path).is_ok_and(|there| there == text) {
+            continue;
+        }
+        disk.write_atomic(&path, text.as_bytes())?;
+        written.push(name);
+    }
+    Ok(written)
+}
+
+fn of<T: JsonSchema>(name: &str) -> Value {
+    // Of what is written: a field that is always there is required, one that is left out when empty is not.
+    let settings = schemars::generate::SchemaSettings::draft2020_12().for_serialize();
+    let mut schema = settings
+        .into_generator()
+        .into_root_schema_for::<T>()
+        .to_value();
+    plain(&mut schema);
+    schema["$id"] = format!("{name}.schema.json").into();
+    schema
+}
+
+/// Without the formats of Rust's numbers, which JSON Schema does not know.
+fn plain(schema: &mut Value) {
+    match schema {
+        Value::Object(object) => {
+            let is_number = |format: &str| {
+                matches!(format, "double" | "float")
+                    || format.starts_with("uint")
+                    || format.starts_with("int")
+            };
+            if object
+                .get("format")
+                .and_then(Value::as_str)
+                .is_some_and(is_number)
+            {
+                object.remove("format");
+            }
+            object.values_mut().for_each(plain);
+        }
+        Value::Array(list) => list.iter_mut().for_each(plain),
+        _ => {}
+    }
+}

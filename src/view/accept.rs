@@ -1,0 +1,36 @@
+//! `accept` as text: what was pinned, adopted and written again.
+
+use super::reason::change;
+use super::words::place;
+use crate::ops::accept::Accepted;
+
+/// What was accepted.
+pub fn accept(data: &Accepted) -> String {
+    let mut text = String::new();
+    for pinned in &data.pinned {
+        text.push_str(&format!(
+            "pinned   {} of {} ({}… → {}…)\n",
+            pinned.path,
+            place(&pinned.stage, &pinned.batch),
+            pinned.old.short(),
+            pinned.new.short()
+        ));
+    }
+    for adopted in &data.adopted {
+        for one in &adopted.changes {
+            text.push_str(&format!(
+                "adopted  {}: {}\n",
+                place(&adopted.stage, &adopted.batch),
+                change(one)
+            ));
+        }
+    }
+    for checkpoint in &data.checkpoints {
+        text.push_str(&format!("written  {checkpoint}\n"));
+    }
+    if text.is_empty() {
+        "there was nothing to accept\n".to_owned()
+    } else {
+        text
+    }
+}

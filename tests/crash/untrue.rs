@@ -1,0 +1,384 @@
+//! Lies that a crash could make a workspace tell, each looked for where it would begin.
+
+use super::project::{Files, Project, assert_same, operations};
+use milepost::base::digest::Digest;
+use milepost::base::path::RelPath;
+use milepost::model::event::{Event, Publish};
+use milepost::store::disk::Disk;
+use milepost::store::publish::{Settled, settle};
+use std::fs;
+
+const RUN: &[&str] = &["run"];
+
+/// The small pipeline, run to its end.
+fn done() -> Project {
+    let project = Project::small();
+    project.complete(RUN);
+    project
+}
+
+/// A project made by `make`, in which a run was stopped before the first operation that matches.
+fn stopped(make: impl Fn() -> Project, words: &[&str], matches: impl Fn(&str) -> bool) -> Project {
+    for _ in 0..10 {
+        let all = operations(&make(), words);
+        let at = all.iter().position(|operation| matches(operation));
+        let at = at.unwrap_or_else(|| panic!("nothing of that kind in {all:#?}"));
+        let project = make();
+        let list = tempfile::NamedTempFile::new().unwrap();
+        let setting = format!("{},unflushed,list={}", at + 1, list.path().display());
+        project.run(words, &setting);
+        // Threads may do their operations in another order the second time.
+        let seen = fs::read_to_string(list.path()).unwrap();
+        let mut seen = seen.lines();
+        if seen.next_back().is_some_and(&matches) && !seen.any(&matches) {
+            return project;
+        }
+    }
+    panic!("never stopped where it was to");
+}
+
+fn renames(operation: &str, end: &str) -> bool {
+    operation.starts_with("rename") && operation.ends_with(end)
+}
+
+/// The only file below scratch whose path ends so.
+fn in_scratch(project: &Project, end: &str) -> String {
+    let found = project.files(&[".milepost/scratch"]);
+    let mut found = found.into_keys().filter(|path| path.ends_with(end));
+    let path = found
+        .next()
+        .unwrap_or_else(|| panic!("no {end} in scratch"));
+    assert_eq!(found.next(), None);
+    format!("workspace/{path}")
+}
+
+/// Events of the last run that match.
+fn count(project: &Project, matches: impl Fn(&Event) -> bool) -> usize {
+    let journal = project.journal();
+    let last = journal.last().map(|record| record.run_id.clone());
+    let of_last = journal
+        .iter()
+        .filter(|record| Some(&record.run_id) == last.as_ref());
+    of_last.filter(|record| matches(&record.event)).count()
+}
+
+#[test]
+fn a_retired_file_does_not_stay() {
+    let make = || {
+        let project = done();
+        project.remove("workspace/inputs/batch_2.json");
+        project
+    };
+    let whole = make();
+    whole.complete(RUN);
+    for end in ["out/batch_2.done", "out/batch_2.json"] {
+        let project = stopped(make, RUN, |operation| {
+            operation.contains("quarantine") && renames(operation, end)
+        });
+        assert!(project.made().contains_key("intermediate/out/batch_2.json"));
+        assert!(
+            !project.state().stages["copy"]
+                .batches
+                .contains_key("batch_2")
+        );
+        project.complete(RUN);
+        project.assert_complete(&whole.made());
+    }
+}
+
+#[test]
+fn a_file_that_is_made_no_more_does_not_stay() {
+    let project = done();
+    assert!(
+        project
+            .made()
+            .contains_key("intermediate/batches/batch_2.json")
+    );
+    for number in [1, 2, 4] {
+        project.remove(&format!("workspace/inputs/batch_{number}.json"));
+    }
+    project.complete(RUN);
+    let made = project.made();
+    let batches: Vec<_> = made
+        .keys()
+        .filter(|path| path.contains("/batches/"))
+        .collect();
+    assert_eq!(batches.len(), 1, "{batches:?}");
+    assert!(!made.contains_key("intermediate/classified/batch_2.json"));
+    let kept = project.files(&[".milepost/quarantine"]);
+    let is_kept = |end: &str| kept.keys().any(|path| path.ends_with(end));
+    assert!(
+        is_kept("intermediate/out/batch_1.json"),
+        "{:?}",
+        kept.keys()
+    );
+}
+
+#[test]
+fn of_two_outputs_one_lost_both_are_made_again() {
+    let whole = done();
+    let expected = whole.made();
+    // Nothing is in place yet, or the first is.
+    for (at, lost) in [
+        ("outputs/all.json", "outputs/all.json"),
+        ("outputs/all.json", "outputs/count.json"),
+        ("outputs/count.json", "outputs/count.json"),
+    ] {
+        let project = stopped(Project::small, RUN, |operation| renames(operation, at));
+        project.remove(&in_scratch(&project, lost));
+        project.complete(RUN);
+        assert_same(&project.made(), &expected);
+        let is_lost = |event: &Event| matches!(event, Event::Lost { stage, .. } if stage == "join");
+        assert_eq!(count(&project, is_lost), 1);
+        project.assert_checkpoints(&Files::new());
+        project.assert_at_rest(RUN);
+    }
+}
+
+#[test]
+fn a_marker_never_stands_for_a_lost_output() {
+    let publish = |name: &str, content: &str| Publish {
+        scratch: RelPath::parse(&format!(".milepost/scratch/R/{name}")).unwrap(),
+        path: RelPath::parse(&format!("intermediate/{name}")).unwrap(),
+        old: None,
+        new: Digest::of(content),
+        quarantine: None,
+        marker: content.is_empty(),
+    };
+    let files = [publish("a.json", "new"), publish("a.done", "")];
+    // Where the marker lies: in scratch, or in place already, or from an earlier time.
+    for places in [&["scratch/R"][..], &["place"], &["scratch/R", "place"]] {
+        let project = Project::empty();
+        for place in places {
+            let place = match *place {
+                "place" => "workspace/intermediate/a.done".to_owned(),
+                other => format!("workspace/.milepost/{other}/a.done"),
+            };
+            project.write(&place, "");
+        }
+        let settled = settle(&Disk::real(), &project.layout(), &files).unwrap();
+        assert_eq!(settled, [Settled::Lost { old: None }; 2], "{places:?}");
+        assert_eq!(project.made(), Files::new(), "{places:?}");
+    }
+}
+
+#[test]
+fn a_marker_goes_before_its_output_and_comes_after() {
+    let project = done();
+    project.input(2, "IfcDoor");
+    let all = operations(&project, RUN);
+    let of = |start: &str, end: &str| {
+        let found = all
+            .iter()
+            .position(|one| one.starts_with(start) && one.ends_with(end));
+        found.unwrap_or_else(|| panic!("no {start} {end} in {all:#?}"))
+    };
+    let gone = of("remove", "out/batch_2.done");
+    let output = of("rename", "out/batch_2.json");
+    let marker = of("rename", "out/batch_2.done");
+    assert!(gone < output && output < marker, "{all:#?}");
+    let durable = all[output..marker]
+        .iter()
+        .any(|one| one.starts_with("flush"));
+    assert!(durable, "{all:#?}");
+}
+
+#[test]
+fn a_checkpoint_that_was_not_written_is_and_nothing_runs() {
+    let expected = done().made();
+    for end in [
+        "stage_1_complete.json",
+        ".stage_3_complete.json.tmp",
+        "000003.jsonl",
+    ] {
+        let project = stopped(Project::small, RUN, |operation| operation.ends_with(end));
+        let before = project.journal().len();
+        project.complete(&["run", "--until", "copy"]);
+        let later = &project.journal()[before..];
+        let ran = later.iter().filter(|record| {
+            matches!(&record.event, Event::AttemptStarted { stage, .. } if stage == "copy")
+        });
+        assert_eq!(ran.count(), 0, "{end}");
+        let finished = later.iter().find_map(|record| match &record.event {
+            Event::RunFinished { ran, .. } => Some(*ran),
+            _ => None,
+        });
+        // Where the checkpoint of `copy` was complete, there was nothing to say.
+        assert!(matches!(finished, None | Some(0)), "{end}: {finished:?}");
+        assert!(project.at("workspace/stage_1_complete.json").exists());
+        project.complete(RUN);
+        project.assert_complete(&expected);
+    }
+}
+
+#[test]
+fn checkpoints_go_before_what_they_vouch_for() {
+    let project = done();
+    project.input(3, "IfcDoor");
+    let all = operations(&project, RUN);
+    let replaced = all.iter().position(|one| {
+        let (action, path) = one.split_once(' ').unwrap();
+        let path = path.split("/workspace/").nth(1).unwrap_or_default();
+        let is_made = path.starts_with("intermediate/") || path.starts_with("outputs/");
+        is_made && ["rename", "remove"].contains(&action)
+    });
+    let before = &all[..replaced.unwrap()];
+    for number in 1..=5 {
+        let removed = format!("stage_{number}_complete.json");
+        let is_removed = |one: &String| one.starts_with("remove") && one.ends_with(&removed);
+        let at = before.iter().position(is_removed);
+        let at = at.unwrap_or_else(|| panic!("{removed} stays in {before:#?}"));
+        assert!(before[at + 1].starts_with("flush"), "{before:#?}");
+    }
+}
+
+#[test]
+fn what_is_published_is_durable_before_it_is_in_place() {
+    let project = Project::small();
+    let all = operations(&project, RUN);
+    let (mut scratch, mut journal) = (false, false);
+    for one in &all {
+        let (action, path) = one.split_once(' ').unwrap();
+        let in_scratch = path.contains("/.milepost/scratch");
+        let in_journal = path.contains("/.milepost/journal/");
+        match action {
+            "create" | "write" if in_scratch => scratch = true,
+            "flush" if in_scratch => scratch = false,
+            "write" if in_journal => journal = true,
+            "flush" if in_journal => journal = false,
+            "rename" if path.contains("/intermediate/") || path.contains("/outputs/") => {
+                assert!(
+                    !scratch,
+                    "{path} is renamed before its data is durable: {all:#?}"
+                );
+                assert!(
+                    !journal,
+                    "{path} is renamed before its record is durable: {all:#?}"
+                );
+            }
+            _ => {}
+        }
+    }
+}
+
+#[test]
+fn an_import_is_whole_or_not_there() {
+    let make = || {
+        let project = Project::empty();
+        project.write(
+            "milepost.toml",
+            "name = \"import\"\n[params]\nmodel = { file = \"inputs/first.txt\" }\n",
+        );
+        project.write(
+            "stages/1_copy.toml",
+            "[each.file]\npath = \"inputs/*\"\n[step]\ncommand = [\"cp\", \"{{ file.path }}\", \"{{ paths.copy }}\"]\n\
+             [outputs]\ncopy = \"intermediate/{{ file.stem }}.txt\"\n",
+        );
+        project.write("workspace/inputs/first.txt", "first");
+        project.write("outside.txt", &"outside".repeat(1000));
+        project
+    };
+    let words = ["run", "--set", "model=outside.txt"];
+    let whole = make();
+    let all = operations(&whole, &words);
+    let known = whole.files(&["inputs"]);
+    assert_eq!(
+        known.keys().collect::<Vec<_>>(),
+        ["inputs/first.txt", "inputs/outside.txt"]
+    );
+    let end = all.iter().position(|one| one.contains("journal")).unwrap();
+    for n in 1..=end {
+        for setting in [format!("{n},unflushed"), format!("{n}:half,unflushed")] {
+            let project = make();
+            project.run(&words, &setting);
+            for (path, bytes) in project.files(&["inputs"]) {
+                assert_eq!(Some(&bytes), known.get(&path), "{path} at {setting}");
+            }
+            project.complete(&words);
+            assert_same(&project.made(), &whole.made());
+        }
+    }
+}
+
+#[test]
+fn a_change_that_keeps_size_and_time_is_noticed_after_a_crash() {
+    let make = || {
+        let project = done();
+        project.input(2, "IfcDoor");
+        project
+    };
+    let project = stopped(make, RUN, |operation| {
+        renames(operation, "out/batch_2.json")
+    });
+    let path = project.at("workspace/inputs/batch_2.json");
+    let time = fs::metadata(&path).unwrap().modified().unwrap();
+    project.input(2, "IfcWall");
+    let size = fs::metadata(&path).unwrap().len();
+    project.input(2, "IfcDoor");
+    assert_eq!(fs::metadata(&path).unwrap().len(), size);
+    project.input(2, "IfcWall");
+    fs::File::options()
+        .write(true)
+        .open(&path)
+        .unwrap()
+        .set_modified(time)
+        .unwrap();
+    project.complete(RUN);
+    assert_same(&project.made(), &done().made());
+}
+
+#[test]
+fn a_run_with_nothing_to_do_touches_only_the_lock_and_the_cache() {
+    let project = done();
+    let journal = project.journal().len();
+    for one in operations(&project, RUN) {
+        let file = one.rsplit('/').next().unwrap();
+        let own = [
+            "lock",
+            ".stat-cache.jsonl.tmp",
+            "stat-cache.jsonl",
+            ".milepost",
+        ];
+        assert!(own.contains(&file), "{one}");
+    }
+    assert_eq!(project.journal().len(), journal);
+}
+
+#[test]
+fn an_altered_output_is_never_written_over() {
+    // By a person, after the run, while its input changed as well.
+    let project = done();
+    project.input(2, "IfcDoor");
+    project.write("workspace/intermediate/out/batch_2.json", "mine");
+    let before = project.files(&["intermediate", "outputs", "manifests"]);
+    let ended = project.run(RUN, "unflushed");
+    assert_eq!(ended.code, Some(5), "{}", ended.text);
+    assert_same(
+        &project.files(&["intermediate", "outputs", "manifests"]),
+        &before,
+    );
+    project.complete(&["run", "-B"]);
+    let kept = project.files(&[".milepost/quarantine"]);
+    assert!(kept.values().any(|bytes| bytes == b"mine"));
+
+    // By a person, between a crash and the next run, where the run before had not put its file yet.
+    let make = || {
+        let project = done();
+        project.input(2, "IfcDoor");
+        project
+    };
+    let project = stopped(make, RUN, |operation| {
+        renames(operation, "out/batch_2.json")
+    });
+    project.write("workspace/intermediate/out/batch_2.json", "mine");
+    let ended = project.run(RUN, "unflushed");
+    assert_eq!(ended.code, Some(5), "{}", ended.text);
+    let mine = fs::read_to_string(project.at("workspace/intermediate/out/batch_2.json"));
+    assert_eq!(mine.unwrap(), "mine");
+    project.complete(&["run", "-B"]);
+    let kept = project.files(&[".milepost/quarantine"]);
+    assert!(kept.values().any(|bytes| bytes == b"mine"));
+    let expected = make();
+    expected.complete(RUN);
+    assert_same(&project.made(), &expected.made());
+}

@@ -1,0 +1,252 @@
+//! `accept`: outputs that a person altered, and changes that make no difference.
+
+use super::project::{NOW, Project};
+use milepost::base::digest::Digest;
+use milepost::ops::accept::{Accepted, WantedAccept, accept};
+use milepost::ops::log::{WantedLog, log};
+use milepost::ops::open::OpsError;
+use milepost::ops::verify::verify;
+use milepost::run::report::StageStatus;
+use milepost::view;
+
+fn wanted(target: &str, changes: &[&str]) -> WantedAccept {
+    WantedAccept {
+        targets: vec![target.to_owned()],
+        why: "seen on site".into(),
+        who: Some("Ada".into()),
+        changes: changes.iter().map(|&change| change.to_owned()).collect(),
+        command: "milepost accept".into(),
+    }
+}
+
+fn take(project: &Project, target: &str, changes: &[&str]) -> Result<Accepted, OpsError> {
+    accept(&project.request(), &wanted(target, changes))
+}
+
+fn refused(project: &Project, target: &str, changes: &[&str]) -> String {
+    let before = project.files();
+    let error = take(project, target, changes).unwrap_err().to_string();
+    assert_eq!(project.files(), before, "what is refused changes nothing");
+    error
+}
+
+/// Stage, status, batches that ran and that were reused.
+fn run(project: &Project) -> Vec<(String, StageStatus, u64, u64)> {
+    let stages = project.run().stages.into_iter();
+    stages
+        .map(|stage| (stage.stage, stage.status, stage.ran, stage.reused))
+        .collect()
+}
+
+fn line(
+    stage: &str,
+    status: StageStatus,
+    ran: u64,
+    reused: u64,
+) -> (String, StageStatus, u64, u64) {
+    (stage.to_owned(), status, ran, reused)
+}
+
+#[test]
+fn an_altered_output_is_pinned_and_what_follows_is_made_again() {
+    let project = Project::names();
+    project.run();
+    let path = "workspace/intermediate/list_2.json";
+    let old = Digest::of(project.text(path));
+    project.change(path, "Cy", "Cyd");
+    let new = Digest::of(project.text(path));
+    assert_eq!(run(&project), [line("sort", StageStatus::Altered, 0, 0)]);
+
+    let done = take(&project, "sort", &[]).unwrap();
+    assert_eq!(
+        view::accept::accept(&done),
+        format!(
+            "pinned   intermediate/list_2.json of sort/list_2 ({}… → {}…)\nwritten  stage_1_complete.json\n",
+            old.short(),
+            new.short()
+        )
+    );
+    let found = verify(&project.request(), true).unwrap();
+    assert_eq!(found.exit_code(), 0, "{}", view::verify::verify(&found));
+    let errors = log(
+        &project.request(),
+        &WantedLog {
+            target: Some("sort/list_2".into()),
+            limit: Some(1),
+            ..WantedLog::default()
+        },
+    );
+    let last = &errors.unwrap().records[0];
+    assert_eq!(
+        (last.timestamp.to_string().as_str(), last.summary.as_str()),
+        (NOW, "sort/list_2 is accepted by Ada: seen on site")
+    );
+    assert_eq!(
+        run(&project),
+        [
+            line("sort", StageStatus::Complete, 0, 3),
+            line("count", StageStatus::Complete, 1, 0)
+        ]
+    );
+    assert_eq!(
+        run(&project),
+        [
+            line("sort", StageStatus::Complete, 0, 3),
+            line("count", StageStatus::Complete, 0, 1)
+        ]
+    );
+    assert_eq!(take(&project, "sort", &[]).unwrap(), Accepted::default());
+
+    // What it was made from changes: it is the person's turn again.
+    project.change("workspace/inputs/list_2.json", "Cy", "Cid");
+    assert_eq!(run(&project), [line("sort", StageStatus::Altered, 0, 0)]);
+    let done = take(&project, "sort/list_2", &[]).unwrap();
+    assert_eq!((done.pinned.len(), done.adopted.len()), (0, 1));
+    assert_eq!(
+        run(&project),
+        [
+            line("sort", StageStatus::Complete, 0, 3),
+            line("count", StageStatus::Complete, 0, 1)
+        ]
+    );
+}
+
+#[test]
+fn what_does_not_hold_is_refused_with_everything_that_is_wrong() {
+    let project = Project::names();
+    project.run();
+    project.change(
+        "workspace/intermediate/list_2.json",
+        "\"name\": \"Cy\"",
+        "\"name\": \"\"",
+    );
+    project.change("workspace/intermediate/list_10.json", "\"e\"", "\"x\"");
+    assert_eq!(
+        refused(&project, "sort", &[]),
+        "nothing was accepted:\n  \
+         sort/list_2: NO_NAME: `all(.sorted.people[]; .name != \"\")` is not true\n  \
+         sort/list_10: CONSERVE: 2 went in, 2 came out: 1 lost: e; 1 invented: x (.list.data.people[].id → .sorted.people[].id)\n    \
+         lost: e\n    invented: x"
+    );
+    assert_eq!(
+        refused(&project, "sort/list_3", &[]),
+        "nothing was accepted:\n  stage `sort` has no batch `list_3`"
+    );
+    std::fs::remove_file(project.at("workspace/intermediate/list_2.json")).unwrap();
+    assert_eq!(
+        take(&project, "sort/list_2", &[]).unwrap(),
+        Accepted::default()
+    );
+}
+
+#[test]
+fn a_checkpoint_edited_by_hand_is_written_again_from_what_is_known() {
+    let project = Project::names();
+    project.run();
+    let written = project.text("workspace/stage_1_complete.json");
+    project.change(
+        "workspace/stage_1_complete.json",
+        "\"element_count\": 5",
+        "\"element_count\": 6",
+    );
+    assert_eq!(run(&project), [line("sort", StageStatus::Altered, 0, 0)]);
+    let done = take(&project, "sort", &[]).unwrap();
+    assert_eq!(done.checkpoints, ["stage_1_complete.json"]);
+    let without_run = |text: &str| -> serde_json::Value {
+        let mut value: serde_json::Value = serde_json::from_str(text).unwrap();
+        value["run_id"] = serde_json::Value::Null;
+        value
+    };
+    let again = project.text("workspace/stage_1_complete.json");
+    assert_eq!(without_run(&again), without_run(&written));
+    assert_eq!(
+        run(&project),
+        [
+            line("sort", StageStatus::Complete, 0, 3),
+            line("count", StageStatus::Complete, 0, 1)
+        ]
+    );
+}
+
+#[test]
+fn a_change_that_makes_no_difference_is_adopted_without_a_run() {
+    let project = Project::names();
+    project.run();
+    project.change("stages/1_sort.toml", "sort_by(.id)[]", "sort_by(.id) | .[]");
+    let done = take(&project, "sort", &["step"]).unwrap();
+    let text = view::accept::accept(&done);
+    assert!(
+        text.starts_with("adopted  sort/list_1: declaration of step"),
+        "{text}"
+    );
+    assert_eq!(
+        (
+            done.adopted.len(),
+            done.pinned.len(),
+            done.checkpoints.len()
+        ),
+        (3, 0, 1)
+    );
+    assert_eq!(
+        run(&project),
+        [
+            line("sort", StageStatus::Complete, 0, 3),
+            line("count", StageStatus::Complete, 0, 1)
+        ]
+    );
+
+    project.change("milepost.toml", "hello", "good day");
+    project.change("workspace/inputs/list_2.json", "Cy", "Cyd");
+    assert_eq!(
+        refused(&project, "sort", &["param"]),
+        "nothing was accepted:\n  sort/list_2: input inputs/list_2.json changed too: it is not among what `--change` names"
+    );
+    assert_eq!(
+        take(&project, "sort/list_1", &["param greeting"])
+            .unwrap()
+            .adopted
+            .len(),
+        1
+    );
+    assert_eq!(
+        run(&project),
+        [
+            line("sort", StageStatus::Complete, 2, 1),
+            line("count", StageStatus::Complete, 1, 0)
+        ]
+    );
+    assert!(
+        refused(&project, "sort", &["schema"])
+            .starts_with("`--change schema`: what only says what is valid")
+    );
+    assert!(
+        refused(&project, "sort", &["prose"]).starts_with("`--change prose`: name a kind of fact")
+    );
+}
+
+#[test]
+fn what_nobody_says_why_of_is_refused() {
+    let project = Project::names();
+    let bare = WantedAccept {
+        why: " ".into(),
+        ..wanted("sort", &[])
+    };
+    let error = accept(&project.request(), &bare).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "say why with `--why TEXT`: it stands in the journal"
+    );
+    let bare = WantedAccept {
+        targets: vec![],
+        ..wanted("sort", &[])
+    };
+    let error = accept(&project.request(), &bare).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "say what is accepted: `milepost accept STAGE[/BATCH] --why TEXT`"
+    );
+    assert_eq!(
+        refused(&project, "sort", &[]),
+        "nothing was run in this workspace: there is nothing to accept"
+    );
+}

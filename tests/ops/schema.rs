@@ -1,0 +1,95 @@
+//! The published schemas are what the code gives, and what is written and told is of them.
+
+use super::project::Project;
+use milepost::ops::log::{WantedLog, log};
+use milepost::ops::run::Wanted;
+use milepost::ops::schema::{FOLDER, schema, schemas, text, write};
+use milepost::store::disk::Disk;
+use serde_json::{Value, json};
+use std::path::Path;
+
+#[test]
+fn what_is_committed_is_what_the_code_gives() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join(FOLDER);
+    if std::env::var_os("MILEPOST_WRITE_SCHEMAS").is_some() {
+        write(&Disk::real(), &folder).unwrap();
+    }
+    for (name, schema) in schemas() {
+        let committed = std::fs::read_to_string(folder.join(format!("{name}.schema.json")));
+        assert!(
+            committed.is_ok_and(|committed| committed == text(&schema)),
+            "{FOLDER}/{name}.schema.json is not what the code gives: run `milepost schema --write`, \
+             or the tests once with MILEPOST_WRITE_SCHEMAS=1"
+        );
+    }
+}
+
+#[test]
+fn they_are_written_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let disk = Disk::real();
+    assert_eq!(write(&disk, folder.path()).unwrap().len(), schemas().len());
+    assert_eq!(write(&disk, folder.path()).unwrap(), Vec::<String>::new());
+    assert_eq!(schema("stage.schema.json").unwrap(), schemas()["stage"]);
+    let error = schema("stages").unwrap_err().to_string();
+    assert!(
+        error.starts_with("there is no schema `stages`: there are accept, checkpoint, "),
+        "{error}"
+    );
+}
+
+fn assert_is(name: &str, value: &Value) {
+    let schema = schema(name).unwrap();
+    let validator = jsonschema::validator_for(&schema).unwrap();
+    let errors: Vec<String> = validator
+        .iter_errors(value)
+        .map(|error| format!("{}: {error}", error.instance_path()))
+        .collect();
+    assert_eq!(errors, Vec::<String>::new(), "{name}: {value}");
+}
+
+#[test]
+fn everything_that_is_written_and_told_is_of_its_schema() {
+    let project = Project::names();
+    project.run_with(&Wanted {
+        limit: Some(1),
+        ..project.wanted()
+    });
+    project.run();
+    project.change("workspace/inputs/list_2.json", "Cy", "Cyd");
+    project.change("workspace/outputs/total.json", "5", "6");
+    let request = project.request();
+    let read = |path: &str| -> Value { serde_json::from_str(&project.text(path)).unwrap() };
+    assert_is("checkpoint", &read("workspace/stage_1_complete.json"));
+    assert_is("progress", &read("workspace/sort_progress.json"));
+    assert_is("workspace", &read("workspace/.milepost/workspace.json"));
+    let journal = log(&request, &WantedLog::default()).unwrap();
+    assert_is("log", &json!(journal));
+    for record in &journal.records {
+        assert_is("record", &json!(record));
+    }
+    assert_is(
+        "status",
+        &json!(milepost::ops::status::status(&request).unwrap()),
+    );
+    assert_is(
+        "plan",
+        &json!(milepost::ops::plan::plan(&request, &project.wanted()).unwrap()),
+    );
+    assert_is(
+        "verify",
+        &json!(milepost::ops::verify::verify(&request, true).unwrap()),
+    );
+    for what in [
+        "sort",
+        "sort/list_2",
+        "count",
+        "outputs/total.json",
+        "inputs/list_1.json",
+    ] {
+        assert_is(
+            "why",
+            &json!(milepost::ops::why::why(&request, what).unwrap()),
+        );
+    }
+}
