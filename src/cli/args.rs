@@ -37,6 +37,12 @@ Examples:
   milepost why classify/batch_3      what one batch depends on, and what changed
   milepost why outputs/report.xlsx   what a file came from, back to the inputs";
 
+const ACCEPT_EXAMPLES: &str = "\
+Examples:
+  milepost accept generate --why \"logo set by hand\"
+  milepost accept classify/batch_3 --why \"checked by M. Lang\"
+  milepost accept classify --change file --why \"a comment in the prompt\"";
+
 const LOG_EXAMPLES: &str = "\
 Examples:
   milepost log                       what happened last
@@ -206,6 +212,33 @@ pub enum Command {
         #[command(flatten)]
         values: Values,
     },
+    /// Keep altered outputs as they are, or adopt a harmless change, without a run
+    #[command(after_help = ACCEPT_EXAMPLES)]
+    Accept {
+        /// What to accept
+        #[arg(value_name = "STAGE[/BATCH]", required = true)]
+        targets: Vec<String>,
+        /// Why, for the journal
+        #[arg(long, value_name = "TEXT")]
+        why: String,
+        /// Who, for the journal [default: the user]
+        #[arg(long, value_name = "NAME")]
+        who: Option<String>,
+        /// Adopt a change of this kind (step, file, param, ...) or of this fact ('file prompts/a.md')
+        #[arg(long, value_name = "KIND")]
+        change: Vec<String>,
+    },
+    /// Show the stages, what flows between them, and how far they are
+    Graph {
+        /// As a Mermaid flowchart, for documents
+        #[arg(long)]
+        mermaid: bool,
+    },
+    /// Print a JSON Schema of what Milepost reads, writes or tells
+    Schema {
+        /// Which [default: list them]
+        name: Option<String>,
+    },
     /// Print a script that completes commands in a shell
     Completions {
         /// Which shell
@@ -223,6 +256,9 @@ impl Command {
             Self::Why { .. } => "why",
             Self::Log { .. } => "log",
             Self::Verify { .. } => "verify",
+            Self::Accept { .. } => "accept",
+            Self::Graph { .. } => "graph",
+            Self::Schema { .. } => "schema",
             Self::Completions { .. } => "completions",
         }
     }

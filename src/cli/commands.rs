@@ -7,6 +7,7 @@ use super::print::Printer;
 use super::progress::Show;
 use super::{conflict, log_file, misplaced, settings, signals};
 use crate::ops;
+use crate::ops::accept::WantedAccept;
 use crate::ops::log::WantedLog;
 use crate::ops::open::{OpsError, Request};
 use crate::ops::run::{StopFlag, Wanted, adopt_orphans, exit_code};
@@ -42,9 +43,14 @@ fn start_log(cli: &Cli, environment: &Environment) -> Result<(), OpsError> {
 }
 
 fn command(cli: Cli, environment: &Environment, printer: &Printer) -> Result<u8, OpsError> {
-    let call = settings::call(&cli.everywhere, environment);
     let request = |values| settings::request(&cli.everywhere, values, environment);
     let of_run = |targets: Vec<String>, flags: RunFlags| {
+        let again = if flags.dry_run {
+            settings::planned(&targets, &flags)
+        } else {
+            settings::kept(&flags)
+        };
+        let call = settings::call(&cli.everywhere, environment, again);
         let wanted = settings::wanted(targets, &flags, environment);
         let request = request(flags.values)?;
         if flags.dry_run {
@@ -98,6 +104,38 @@ fn command(cli: Cli, environment: &Environment, printer: &Printer) -> Result<u8,
             tell(printer, &found, view::verify::verify)?;
             Ok(found.exit_code())
         }
+        Some(Command::Accept {
+            targets,
+            why,
+            who,
+            change,
+        }) => {
+            let wanted = WantedAccept {
+                targets,
+                why,
+                who,
+                changes: change,
+                command: settings::command_line(environment),
+            };
+            let accepted = ops::accept::accept(&request(Values::default())?, &wanted)?;
+            tell(printer, &accepted, view::accept::accept)
+        }
+        Some(Command::Graph { mermaid }) => {
+            let graph = ops::graph::graph(&request(Values::default())?)?;
+            let text = if mermaid {
+                view::graph::mermaid
+            } else {
+                view::graph::graph
+            };
+            tell(printer, &graph, text)
+        }
+        Some(Command::Schema { name }) => {
+            match name {
+                Some(name) => printer.result_json(&ops::schema::schema(&name)?),
+                None => printer.result(&schema_names().join("\n")),
+            }
+            Ok(0)
+        }
         Some(Command::Completions { shell }) => {
             let mut script = Vec::new();
             clap_complete::generate(shell, &mut Cli::command(), "milepost", &mut script);
@@ -105,6 +143,10 @@ fn command(cli: Cli, environment: &Environment, printer: &Printer) -> Result<u8,
             Ok(0)
         }
     }
+}
+
+fn schema_names() -> Vec<&'static str> {
+    ops::schema::schemas().into_keys().collect()
 }
 
 /// Prints a result, as text or as JSON.

@@ -22,6 +22,7 @@ pub fn classify(error: &OpsError) -> (&'static str, u8) {
         OpsError::NotAccepted(_) => ("not_accepted", FAILED),
         OpsError::Lock(_) => ("in_use", FAILED),
         OpsError::Journal(_) => ("journal", FAILED),
+        OpsError::Workspace(error) if error.is_wrong_folder() => ("usage", USAGE),
         OpsError::Workspace(_) | OpsError::Manifest(_) => ("workspace", FAILED),
         OpsError::Disk(_) => ("disk", FAILED),
         OpsError::Run(_) | OpsError::World(_) => ("failed", FAILED),

@@ -33,8 +33,6 @@ pub fn request(
 
 /// What to run.
 pub fn wanted(targets: Vec<String>, flags: &RunFlags, environment: &Environment) -> Wanted {
-    let words = environment.arguments.iter().skip(1);
-    let words = words.map(|word| format!(" {}", shell_word(&word.to_string_lossy())));
     Wanted {
         targets,
         until: flags.select.until.clone(),
@@ -43,9 +41,48 @@ pub fn wanted(targets: Vec<String>, flags: &RunFlags, environment: &Environment)
         force: flags.select.force,
         keep_going: flags.keep_going,
         jobs: flags.jobs.map(usize::from),
-        command: format!("milepost{}", words.collect::<String>()),
+        command: command_line(environment),
         ..Wanted::default()
     }
+}
+
+/// What was typed, for the journal and the lock.
+pub fn command_line(environment: &Environment) -> String {
+    let words = environment.arguments.iter().skip(1);
+    let words = words.map(|word| shell_word(&word.to_string_lossy()));
+    let all: Vec<String> = std::iter::once("milepost".to_owned())
+        .chain(words)
+        .collect();
+    all.join(" ")
+}
+
+/// The flags of a run that a later one must have to go on with it: another agent is not kept by the workspace.
+pub fn kept(flags: &RunFlags) -> Vec<String> {
+    let agents = flags.values.agent.iter();
+    agents
+        .flat_map(|agent| ["--agent".to_owned(), agent.clone()])
+        .collect()
+}
+
+/// The flags and targets of a plan, for the run that does it.
+pub fn planned(targets: &[String], flags: &RunFlags) -> Vec<String> {
+    let select = &flags.select;
+    let mut words = kept(flags);
+    let sets = flags.values.set.iter();
+    words.extend(sets.flat_map(|set| ["--set".to_owned(), set.clone()]));
+    words.extend(select.force.then(|| "--force".to_owned()));
+    words.extend(select.failed.then(|| "--failed".to_owned()));
+    words.extend(flags.keep_going.then(|| "--keep-going".to_owned()));
+    let limit = select.limit.map(|limit| limit.to_string());
+    for (flag, value) in [("--limit", &limit), ("--until", &select.until)] {
+        words.extend(
+            value
+                .iter()
+                .flat_map(|value| [flag.to_owned(), value.clone()]),
+        );
+    }
+    words.extend(targets.iter().cloned());
+    words
 }
 
 /// How to print. Bars are drawn only where a run is watched.
@@ -72,13 +109,13 @@ pub fn printer(everywhere: &Everywhere, environment: &Environment, watched: bool
 }
 
 /// How the program is called for this project and workspace, so that what is proposed can be typed.
-pub fn call(everywhere: &Everywhere, environment: &Environment) -> Call {
-    let flags = [
+pub fn call(everywhere: &Everywhere, environment: &Environment, flags: Vec<String>) -> Call {
+    let folders = [
         ("-C", &everywhere.directory),
         ("--workspace", &everywhere.workspace),
     ];
     let mut words = vec!["milepost".to_owned()];
-    for (flag, path) in flags {
+    for (flag, path) in folders {
         if let Some(path) = path.as_deref().and_then(Path::to_str) {
             words.push(flag.to_owned());
             words.push(shell_word(path));
@@ -86,6 +123,7 @@ pub fn call(everywhere: &Everywhere, environment: &Environment) -> Call {
     }
     Call {
         milepost: words.join(" "),
+        flags,
         folder: environment.folder.clone(),
     }
 }

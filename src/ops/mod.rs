@@ -1,7 +1,11 @@
 //! What Milepost can do: one function a capability. They return data and print nothing.
 
 pub mod accept;
+pub mod clean;
+pub mod gc;
+pub mod graph;
 pub mod hold;
+pub mod init;
 pub mod log;
 pub mod open;
 pub mod origin;

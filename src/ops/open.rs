@@ -285,15 +285,14 @@ fn take_setting(opened: &mut Opened, request: &Request, setting: &str) -> Result
         return Ok(());
     }
     let Some(param) = opened.pipeline.param(name) else {
-        let known: Vec<&str> = opened
-            .pipeline
-            .params
-            .iter()
-            .map(|param| param.name.as_str())
-            .collect();
+        let params = opened.pipeline.params.iter();
+        let known: Vec<&str> = params.map(|param| param.name.as_str()).collect();
+        let known = match known.as_slice() {
+            [] => "this project declares none".to_owned(),
+            known => format!("this project has {}", known.join(", ")),
+        };
         return Err(OpsError::Usage(format!(
-            "`--set {name}`: there is no parameter `{name}`; this project has {}",
-            known.join(", ")
+            "`--set {name}`: there is no parameter `{name}`; {known}"
         )));
     };
     let value = match &param.file {
@@ -425,6 +424,10 @@ fn settle(opened: &mut Opened, request: &Request) -> Result<(), OpsError> {
         opened.settings.env.insert(name.clone(), value);
     }
     for agent in &request.agents {
+        if opened.pipeline.agents.is_empty() {
+            let message = format!("`--agent {agent}`: this project declares no agents");
+            return Err(OpsError::Usage(message));
+        }
         let (name, other) = match agent.split_once('=') {
             Some((name, other)) => (Some(name), other),
             None => (None, agent.as_str()),

@@ -335,6 +335,12 @@ impl<'a> Outlook<'a> {
     }
 
     fn fill(&mut self, stage: &Stage, found: Survey, line: &mut StagePlan) {
+        let keys = found.batches.iter().map(|batch| batch.batch.key.as_str());
+        let unknown = self.selection.unknown_batch(&stage.name, keys);
+        if unknown.is_some() && found.certain {
+            line.problem = unknown;
+            return;
+        }
         let context = self.opened.context();
         match gate::altered(&context, &self.state, self.selection, stage, &found) {
             Err(why) => line.problem = Some(why),

@@ -1,6 +1,9 @@
 //! The published schemas: of declarations, of the files that steps read, and of what Milepost writes and prints.
 
 use super::accept::Accepted;
+use super::clean::Cleaned;
+use super::gc::Collected;
+use super::graph::Graph;
 use super::log::Log;
 use super::open::OpsError;
 use super::plan::Plan;
@@ -53,6 +56,9 @@ pub fn schemas() -> BTreeMap<&'static str, Value> {
         ("log", "milepost log --json", of::<Log>("log")),
         ("verify", "milepost verify --json", of::<Verified>("verify")),
         ("accept", "milepost accept --json", of::<Accepted>("accept")),
+        ("graph", "milepost graph --json", of::<Graph>("graph")),
+        ("clean", "milepost clean --json", of::<Cleaned>("clean")),
+        ("gc", "milepost gc --json", of::<Collected>("gc")),
     ] {
         let mut schema = schema;
         schema["title"] = about.into();

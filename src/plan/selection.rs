@@ -72,6 +72,34 @@ impl Selection {
         named && last.is_none_or(|last| stage.number <= last.number)
     }
 
+    /// A batch that is named and that the stage has not, if there is one: in words.
+    pub fn unknown_batch<'a>(
+        &self,
+        stage: &str,
+        mut batches: impl Iterator<Item = &'a str> + Clone,
+    ) -> Option<String> {
+        let named = self
+            .targets
+            .iter()
+            .filter(|target| target.stage == stage)
+            .find_map(|target| {
+                let batch = target.batch.as_deref()?;
+                (!batches.clone().any(|known| known == batch)).then_some(batch)
+            })?;
+        let some: Vec<&str> = batches.by_ref().take(3).collect();
+        let more = if batches.next().is_some() {
+            ", …"
+        } else {
+            ""
+        };
+        let known = if some.is_empty() || some == [""] {
+            "it has no batches to name".to_owned()
+        } else {
+            format!("it has {}{more}", some.join(", "))
+        };
+        Some(format!("there is no batch `{named}`: {known}"))
+    }
+
     /// Whether the batch is among those named.
     pub fn wants_batch(&self, stage: &str, batch: &str) -> bool {
         let mut of_stage = self

@@ -85,7 +85,7 @@ pub fn run(
     if !what.is_empty() {
         observer.notice(Notice::Recovered { what });
     }
-    retire::stages(&mut keeper, observer)?;
+    let forgotten = retire::stages(&mut keeper, observer)?;
     let schemas = Schemas::default();
     let mut engine = Engine {
         keeper,
@@ -133,6 +133,7 @@ pub fn run(
     Ok(Report {
         run_id,
         workspace: keeper.ctx.layout.root().display().to_string(),
+        forgotten,
         stages: reports,
         interrupted,
         seconds: watch.elapsed().as_secs_f64(),
@@ -197,6 +198,13 @@ impl Engine<'_, '_> {
                 });
             }
         };
+        let keys = found.batches.iter().map(|batch| batch.batch.key.as_str());
+        if let Some(why) = selection.unknown_batch(&stage.name, keys) {
+            return Ok(StageReport {
+                why: Some(why),
+                ..StageReport::of(stage, StageStatus::Failed)
+            });
+        }
         let altered = gate::altered(
             &self.keeper.ctx,
             &self.keeper.state,

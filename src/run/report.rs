@@ -83,6 +83,8 @@ pub struct Report {
     pub run_id: String,
     /// The workspace's folder.
     pub workspace: String,
+    /// Stages that are no longer declared, whose outputs went to quarantine.
+    pub forgotten: Vec<String>,
     /// Stage by stage.
     pub stages: Vec<StageReport>,
     /// Whether it was stopped by the user.

@@ -160,7 +160,11 @@ pub fn finish(keeper: &Keeper<'_>) -> Result<u64, RunError> {
 ///
 /// # Errors
 /// When the disk fails.
-pub fn stages(keeper: &mut Keeper<'_>, observer: &mut dyn Observer) -> Result<(), RunError> {
+pub fn stages(
+    keeper: &mut Keeper<'_>,
+    observer: &mut dyn Observer,
+) -> Result<Vec<String>, RunError> {
+    let mut forgotten = Vec::new();
     remove_untold(keeper)?;
     let known: Vec<(String, u32, bool)> = keeper
         .state
@@ -171,7 +175,6 @@ pub fn stages(keeper: &mut Keeper<'_>, observer: &mut dyn Observer) -> Result<()
             (name.clone(), known.number, has_one)
         })
         .collect();
-    let mut forgotten = false;
     for (name, number, has_checkpoint) in known {
         let declared = keeper
             .ctx
@@ -195,15 +198,20 @@ pub fn stages(keeper: &mut Keeper<'_>, observer: &mut dyn Observer) -> Result<()
             keeper.record(
                 EventType::Revision,
                 "milepost",
-                Event::StageForgotten { stage: name },
+                Event::StageForgotten {
+                    stage: name.clone(),
+                },
                 summary,
                 Vec::new(),
             )?;
-            forgotten = true;
+            forgotten.push(name);
         }
     }
-    // Its manifest goes with it.
-    if forgotten { keeper.seal() } else { Ok(()) }
+    if !forgotten.is_empty() {
+        // Its manifest goes with it.
+        keeper.seal()?;
+    }
+    Ok(forgotten)
 }
 
 /// Removes the checkpoints of a stage and of those that read from it, durably, before what they vouch for is replaced.

@@ -105,6 +105,13 @@ pub enum WorkspaceError {
     },
 }
 
+impl WorkspaceError {
+    /// Whether the folder that was named can be no workspace.
+    pub fn is_wrong_folder(&self) -> bool {
+        matches!(self, Self::Link { .. } | Self::NoFolder { .. })
+    }
+}
+
 impl Workspace {
     /// Opens a workspace and changes nothing. One that was not made yet has the identity that it would get: the name of its
     /// folder, and `today`.

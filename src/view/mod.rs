@@ -2,6 +2,10 @@
 
 pub mod accept;
 pub mod call;
+pub mod clean;
+pub mod graph;
+pub mod groups;
+pub mod init;
 pub mod log;
 pub mod notice;
 pub mod paint;
@@ -11,5 +15,6 @@ pub mod report;
 pub mod status;
 pub mod table;
 pub mod verify;
+pub mod ways;
 pub mod why;
 pub mod words;

@@ -1,19 +1,17 @@
 //! What a run would do, in words: stage by stage, with the reasons.
 
 use super::call::Call;
+use super::groups::{Class, Groups, class};
 use super::paint::Paint;
 use super::reason::{change, condition, reason};
+use super::ways;
 use super::words::{batches, count, grouped, some_of};
-use crate::model::fingerprint::{Change, FactKind};
-use crate::model::reason::{Condition, Reason};
+use crate::model::reason::Condition;
 use crate::ops::plan::{Plan, StagePlan};
 use std::collections::BTreeSet;
 
 /// How many batches or files are named.
-const NAMED: usize = 5;
-
-/// How many reasons of one kind are told apart.
-const APART: usize = 3;
+pub const NAMED: usize = 5;
 
 /// The plan.
 pub fn text(paint: Paint, plan: &Plan, call: &Call) -> String {
@@ -22,9 +20,10 @@ pub fn text(paint: Paint, plan: &Plan, call: &Call) -> String {
     for warning in &plan.warnings {
         lines.push(format!("{} {warning}", paint.warn("warning:")));
     }
-    for name in &plan.forgotten {
+    for stage in &plan.forgotten {
         lines.push(format!(
-            "stage {name} is no longer declared: what it made is retired"
+            "{} is no longer declared: its outputs go to quarantine",
+            paint.strong(stage)
         ));
     }
     let stages: Vec<&StagePlan> = plan.stages.iter().filter(|stage| !stage.skipped).collect();
@@ -41,11 +40,13 @@ pub fn text(paint: Paint, plan: &Plan, call: &Call) -> String {
             stage.number,
             headline(paint, stage)
         ));
-        let below = reasons(stage).into_iter().chain(ways_on(stage, call));
+        let below = reasons(paint, stage)
+            .into_iter()
+            .chain(ways_on(paint, plan, stage, call));
         lines.extend(below.map(|line| format!("    {:width$}  {line}", "")));
     }
     lines.push(String::new());
-    lines.push(conclusion(paint, &stages, call));
+    lines.push(conclusion(paint, plan, &stages, call));
     lines.join("\n") + "\n"
 }
 
@@ -128,7 +129,7 @@ fn headline(paint: Paint, stage: &StagePlan) -> String {
 }
 
 /// The lines below a headline: why, and which batches.
-fn reasons(stage: &StagePlan) -> Vec<String> {
+fn reasons(paint: Paint, stage: &StagePlan) -> Vec<String> {
     let mut groups = Groups::default();
     for will in &stage.will {
         for why in &will.reasons {
@@ -141,7 +142,7 @@ fn reasons(stage: &StagePlan) -> Vec<String> {
             groups.add(&judge.batch, Class::Fact(changed.fact.kind), text);
         }
     }
-    let mut lines = groups.lines();
+    let mut lines = groups.lines(paint);
     lines.extend(conditions(stage));
     for missing in stage.missing.iter().take(NAMED) {
         let batch = if missing.batch.is_empty() {
@@ -222,23 +223,23 @@ fn files(paths: &[&str]) -> String {
     }
 }
 
-fn ways_on(stage: &StagePlan, call: &Call) -> Vec<String> {
+fn ways_on(paint: Paint, plan: &Plan, stage: &StagePlan, call: &Call) -> Vec<String> {
     if stage.altered.is_empty() {
         return Vec::new();
     }
-    vec![
-        format!(
-            "to keep what is there: {}",
-            call.line(&["accept", &stage.stage, "--why", "TEXT"])
-        ),
-        format!(
-            "to make it again:      {}",
-            call.line(&["run", "--force", &stage.stage])
-        ),
-    ]
+    let paths: Vec<&str> = stage
+        .altered
+        .iter()
+        .map(|file| file.path.as_str())
+        .collect();
+    let ways = ways::after_altered(&stage.stage, stage.number, &paths, &plan.workspace, call);
+    ways::lines(&ways, "", &|text| paint.code(text))
+        .iter()
+        .map(|line| line.trim_start().to_owned())
+        .collect()
 }
 
-fn conclusion(paint: Paint, stages: &[&StagePlan], call: &Call) -> String {
+fn conclusion(paint: Paint, plan: &Plan, stages: &[&StagePlan], call: &Call) -> String {
     let sum = |of: &dyn Fn(&StagePlan) -> usize| {
         stages.iter().map(|stage| of(stage)).sum::<usize>() as u64
     };
@@ -248,12 +249,13 @@ fn conclusion(paint: Paint, stages: &[&StagePlan], call: &Call) -> String {
     );
     let judge = sum(&|stage| stage.judge.len());
     let uncertain = stages.iter().any(|stage| !stage.certain);
+    let forgotten = plan.forgotten.len() as u64;
     let retire = sum(&|stage| stage.retire.len());
     let wrong = sum(&|stage| {
         usize::from(stage.problem.is_some()) + stage.altered.len() + stage.missing.len()
     });
     let blocked = stages.iter().any(|stage| stage.blocked.is_some());
-    if will + may + judge + retire + wrong == 0 && !uncertain && !blocked {
+    if will + may + judge + retire + wrong + forgotten == 0 && !uncertain && !blocked {
         if stages.iter().any(|stage| stage.left > 0) {
             return format!(
                 "{} nothing of what was asked for",
@@ -273,7 +275,7 @@ fn conclusion(paint: Paint, stages: &[&StagePlan], call: &Call) -> String {
         return format!("{} {why}", paint.good("nothing to do:"));
     }
     let mut parts = Vec::new();
-    if will > 0 || (may == 0 && judge == 0 && wrong == 0) {
+    if will > 0 {
         parts.push(format!("{} will run", batches(will)));
     }
     if may > 0 {
@@ -284,6 +286,21 @@ fn conclusion(paint: Paint, stages: &[&StagePlan], call: &Call) -> String {
     if judge > 0 {
         parts.push(format!("{} validated again", batches(judge)));
     }
+    if parts.is_empty() && retire + forgotten > 0 {
+        parts.push("what nobody makes goes to quarantine".to_owned());
+    }
+    let is_blocked = |stage: &&&StagePlan| stage.blocked.is_some();
+    if let Some(stage) = stages
+        .iter()
+        .find(is_blocked)
+        .filter(|_| will + may + judge + wrong == 0)
+    {
+        let command = paint.code(call.line(&["run", "--until", &stage.stage]));
+        return format!(
+            "nothing can run; to run {} with the stages before it: {command}",
+            stage.stage
+        );
+    }
     if let Some(stage) = stages.iter().find(|stage| !stage.altered.is_empty()) {
         parts.push(format!("the run would stop at {}", stage.stage));
     } else if wrong > 0 {
@@ -292,95 +309,8 @@ fn conclusion(paint: Paint, stages: &[&StagePlan], call: &Call) -> String {
         return format!(
             "{}; to do it: {}",
             parts.join(", "),
-            paint.code(call.line(&["run"]))
+            paint.code(call.run(&[]))
         );
     }
     parts.join(", ")
-}
-
-/// What reasons have in common that are told together when there are many.
-#[derive(Debug, PartialEq, Eq)]
-enum Class {
-    Own(&'static str),
-    Fact(FactKind),
-}
-
-fn class(reason: &Reason) -> Class {
-    match reason {
-        Reason::NeverMade => Class::Own("never made"),
-        Reason::Changed(Change { fact, .. }) => Class::Fact(fact.kind),
-        Reason::Deleted { .. } => Class::Own("deleted"),
-        Reason::Altered { .. } => Class::Own("altered"),
-        Reason::Failed { .. } => Class::Own("failed"),
-        Reason::NotValid { .. } => Class::Own("not valid"),
-        Reason::Stale { .. } => Class::Own("stale"),
-        Reason::Forced => Class::Own("forced"),
-    }
-}
-
-/// Reasons with the batches that have them, in the order in which they were met.
-#[derive(Default)]
-struct Groups(Vec<Group>);
-
-struct Group {
-    class: Class,
-    texts: Vec<(String, Vec<String>)>,
-}
-
-impl Groups {
-    fn add(&mut self, batch: &str, class: Class, text: String) {
-        let at = self
-            .0
-            .iter()
-            .position(|group| group.class == class)
-            .unwrap_or_else(|| {
-                self.0.push(Group {
-                    class,
-                    texts: Vec::new(),
-                });
-                self.0.len() - 1
-            });
-        let texts = &mut self.0[at].texts;
-        match texts.iter_mut().find(|(known, _)| *known == text) {
-            Some((_, batches)) => batches.push(batch.to_owned()),
-            None => texts.push((text, vec![batch.to_owned()])),
-        }
-    }
-
-    fn lines(&self) -> Vec<String> {
-        let mut lines = Vec::new();
-        for group in &self.0 {
-            let shown = if group.texts.len() > APART + 1 {
-                APART
-            } else {
-                group.texts.len()
-            };
-            for (text, batches) in &group.texts[..shown] {
-                lines.push(format!("{text}{}", named(batches.iter())));
-            }
-            let rest = &group.texts[shown..];
-            if !rest.is_empty() {
-                let batches: BTreeSet<&String> =
-                    rest.iter().flat_map(|(_, batches)| batches).collect();
-                lines.push(format!(
-                    "and {} more of the kind, in {}",
-                    grouped(rest.len() as u64),
-                    super::words::batches(batches.len() as u64)
-                ));
-            }
-        }
-        lines
-    }
-}
-
-fn named<'a>(batches: impl Iterator<Item = &'a String>) -> String {
-    let names: Vec<&str> = batches
-        .map(String::as_str)
-        .filter(|name| !name.is_empty())
-        .collect();
-    if names.is_empty() {
-        String::new()
-    } else {
-        format!(": {}", some_of(names, NAMED))
-    }
 }

@@ -1,7 +1,10 @@
 //! Why a batch runs, in words.
 
+use super::words::some_of;
 use crate::model::fingerprint::{Change, FactKind};
 use crate::model::reason::{Condition, Reason};
+use serde_json::{Map, Value};
+use std::collections::BTreeSet;
 
 /// A reason in one line, without a full stop.
 pub fn reason(reason: &Reason) -> String {
@@ -28,6 +31,11 @@ pub fn change(change: &Change) -> String {
         kind => format!("{} {}", kind.word(), change.fact.name),
     };
     let what = what.trim_end();
+    if let (FactKind::Step, Some(old), Some(new)) = (change.fact.kind, &change.old, &change.new)
+        && let Some(keys) = keys_that_differ(old, new)
+    {
+        return format!("{what} changed: {keys}");
+    }
     match (&change.old, &change.new) {
         (None, Some(_)) => format!("{what} is new"),
         (Some(_), None) => format!("{what} is gone"),
@@ -38,6 +46,50 @@ pub fn change(change: &Change) -> String {
         }
         (Some(old), Some(new)) => format!("{what} {} → {}", short(old), short(new)),
         (None, None) => format!("{what} changed"),
+    }
+}
+
+/// Of two declarations as JSON, the keys whose values differ.
+fn keys_that_differ(old: &str, new: &str) -> Option<String> {
+    let (old, new): (Value, Value) = (
+        serde_json::from_str(old).ok()?,
+        serde_json::from_str(new).ok()?,
+    );
+    let mut keys = Vec::new();
+    differ(&old, &new, "", &mut keys);
+    (!keys.is_empty()).then(|| some_of(keys.iter().map(String::as_str), 3))
+}
+
+fn differ(old: &Value, new: &Value, place: &str, keys: &mut Vec<String>) {
+    let inside = |key: &str| {
+        if place.is_empty() {
+            key.to_owned()
+        } else {
+            format!("{place}.{key}")
+        }
+    };
+    match (old, new) {
+        (Value::Object(was), Value::Object(is)) => {
+            let all: BTreeSet<&String> = was.keys().chain(is.keys()).collect();
+            for key in all {
+                let value = |of: &Map<String, Value>| of.get(key).cloned().unwrap_or_default();
+                differ(&value(was), &value(is), &inside(key), keys);
+            }
+        }
+        // A list of one step is that step.
+        (Value::Array(was), Value::Array(is)) if was.len() == 1 && is.len() == 1 => {
+            differ(&was[0], &is[0], place, keys);
+        }
+        (Value::Array(was), Value::Array(is))
+            if was.len() == is.len() && was.iter().chain(is).all(Value::is_object) =>
+        {
+            for (at, (was, is)) in was.iter().zip(is).enumerate() {
+                differ(was, is, &inside(&(at + 1).to_string()), keys);
+            }
+        }
+        _ if old == new => {}
+        _ if place.is_empty() => keys.push(format!("{old} → {new}")),
+        _ => keys.push(place.to_owned()),
     }
 }
 

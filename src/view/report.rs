@@ -3,7 +3,8 @@
 use super::call::Call;
 use super::notice::status;
 use super::paint::Paint;
-use super::words::{batches, count, grouped, place, seconds, shell_word, some_of};
+use super::ways;
+use super::words::{batches, count, grouped, place, seconds};
 use crate::ops::run::{Report, StageReport, StageStatus, exit_code};
 use serde_json::{Value, json};
 
@@ -26,17 +27,8 @@ pub fn summary(paint: Paint, report: &Report, call: &Call, quiet: bool) -> Strin
     if !quiet {
         lines.extend(outputs(paint, report, call));
     }
-    let next = next(report, call);
-    let width = next
-        .iter()
-        .map(|(command, _)| command.chars().count())
-        .max()
-        .unwrap_or(0);
-    for (at, (command, what)) in next.iter().enumerate() {
-        let label = if at == 0 { "next" } else { "" };
-        let blanks = " ".repeat(width - command.chars().count());
-        lines.push(format!("{label:9}{}{blanks}  {what}", paint.code(command)));
-    }
+    let code = |text: &str| paint.code(text);
+    lines.extend(ways::lines(&next(report, call), "next", &code));
     lines.join("\n") + "\n"
 }
 
@@ -110,7 +102,7 @@ fn nothing_to_do(report: &Report) -> Option<String> {
             && stage.failed.is_empty()
             && stage.altered.is_empty()
     };
-    if report.interrupted || !report.stages.iter().all(idle) {
+    if report.interrupted || !report.forgotten.is_empty() || !report.stages.iter().all(idle) {
         return None;
     }
     if report.stages.is_empty() {
@@ -221,68 +213,55 @@ fn next(report: &Report, call: &Call) -> Vec<(String, String)> {
             .find(move |stage| stage.status == status)
     };
     if let Some(stage) = is(StageStatus::Altered) {
-        return after_altered(stage, &report.workspace, call);
+        let paths = stage.altered.iter().map(|(_, file)| file.path.as_str());
+        let paths: Vec<&str> = paths.collect();
+        return ways::after_altered(&stage.stage, stage.number, &paths, &report.workspace, call);
     }
     let mut next = Vec::new();
-    let mut propose = |words: &[&str], what: &str| next.push((call.line(words), what.to_owned()));
-    let failed = |stage: &&StageReport| !stage.failed.is_empty();
-    for stage in report.stages.iter().filter(failed) {
+    let failures = || {
+        report
+            .stages
+            .iter()
+            .filter(|stage| !stage.failed.is_empty())
+    };
+    for stage in failures() {
         if let Some((batch, _)) = stage.failed.first() {
-            propose(&["log", &place(&stage.stage, batch)], "what happened there");
+            let place = place(&stage.stage, batch);
+            next.push((
+                call.line(&["log", &place]),
+                "what happened there".to_owned(),
+            ));
         }
     }
-    let failures = || report.stages.iter().filter(failed);
+    let mut run = |words: &[&str], what: &str| next.push((call.run(words), what.to_owned()));
     let rest =
         report.stages.iter().any(|stage| stage.left > 0) || is(StageStatus::Blocked).is_some();
     if report.interrupted {
-        propose(&["run"], "go on from here");
+        run(&[], "go on from here");
     } else if failures().next().is_some() {
         if rest {
-            propose(&["run"], "try again, and go on with the rest");
+            run(&[], "try again, and go on with the rest");
         } else {
-            propose(&["run", "--failed"], "try again what failed");
+            run(&["--failed"], "try again what failed");
         }
         if failures().any(|stage| stage.left > 0) {
-            propose(&["run", "-k"], "the same, and go on after what fails");
+            run(&["-k"], "the same, and go on after what fails");
         }
+    } else if is(StageStatus::Failed).is_some() {
+        // The stage could not begin: its line says what to do.
     } else if let Some(stage) = is(StageStatus::Held) {
         let what = format!("run the rest: {} of {}", batches(stage.left), stage.stage);
         match report.stages.as_slice() {
-            [one] => propose(&["run", &one.stage], &what),
-            _ => propose(&["run"], &what),
+            [one] => run(&[&one.stage], &what),
+            _ => run(&[], &what),
         }
     } else if let Some(stage) = is(StageStatus::Blocked) {
-        propose(
-            &["run", "--until", &stage.stage],
+        run(
+            &["--until", &stage.stage],
             "run it with the stages before it",
         );
     }
     next
-}
-
-/// A checkpoint is only written anew; of files that a stage made, a person says what becomes of them.
-fn after_altered(stage: &StageReport, workspace: &str, call: &Call) -> Vec<(String, String)> {
-    let checkpoint = format!("stage_{}_complete.json", stage.number);
-    let altered: Vec<&str> = stage
-        .altered
-        .iter()
-        .map(|(_, file)| file.path.as_str())
-        .collect();
-    if altered == [checkpoint.as_str()] {
-        let path = shell_word(&call.near(&format!("{workspace}/{checkpoint}")));
-        return vec![(
-            format!("rm {path}"),
-            "the next run writes the checkpoint anew".to_owned(),
-        )];
-    }
-    let keep = format!("keep what is there: {}", some_of(altered, 1));
-    vec![
-        (call.line(&["accept", &stage.stage, "--why", "TEXT"]), keep),
-        (
-            call.line(&["run", "--force", &stage.stage]),
-            "make it again; what is there goes to quarantine".to_owned(),
-        ),
-    ]
 }
 
 fn word_of(status: StageStatus) -> &'static str {
@@ -306,6 +285,7 @@ pub fn json(report: &Report) -> Value {
         "workspace": report.workspace,
         "interrupted": report.interrupted,
         "seconds": report.seconds,
+        "forgotten": report.forgotten,
         "stages": stages,
     })
 }

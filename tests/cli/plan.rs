@@ -1,1 +1,227 @@
-//! What a plan says.
+//! What a plan says: what would run, and why.
+
+use crate::support::{Project, expect};
+
+#[test]
+fn everything_is_new_at_first() {
+    expect(
+        Project::letters().run("plan"),
+        0,
+        "\
+letters in workspace
+
+  1 copy  will run 3 batches
+          never made  person_1, person_2, person_10
+  2 join  will run
+          never made
+
+4 batches will run; to do it: milepost run
+",
+        "",
+    );
+}
+
+#[test]
+fn each_reason_stands_with_the_batches_that_have_it() {
+    let project = Project::letters();
+    project.run("-q");
+    project.write("workspace/inputs/person_2.json", "{\"name\": \"Bea\"}\n");
+    project.write("workspace/inputs/person_3.json", "{\"name\": \"Di\"}\n");
+    project.remove("workspace/inputs/person_10.json");
+    project.remove("workspace/intermediate/person_1.json");
+    let plan = "\
+letters in workspace
+
+  1 copy  will run 3 batches, 1 batch retired
+          output intermediate/person_1.json was deleted               person_1
+          input inputs/person_2.json changed (2f52704b… → bacfae65…)  person_2
+          never made                                                  person_3
+          no longer made, outputs go to quarantine: person_10
+  2 join  will run
+          input intermediate/person_10.json is gone
+          input intermediate/person_3.json is new
+
+4 batches will run; to do it: milepost run
+";
+    expect(project.run("-n"), 0, plan, "");
+    expect(project.run("run --dry-run"), 0, plan, "");
+    assert_eq!(project.run("-q").code, 0);
+    expect(
+        project.run("plan"),
+        0,
+        "\
+letters in workspace
+
+  1 copy  3 reused
+  2 join  reused
+
+nothing to do: 2 stages are complete and nothing they depend on has changed
+",
+        "",
+    );
+}
+
+#[test]
+fn what_is_proposed_is_the_run_that_was_planned() {
+    let project = Project::letters();
+    project.run("-q");
+    expect(
+        project.run("plan --set greeting=Hi join"),
+        0,
+        "\
+letters in workspace
+
+  2 join  will run
+          param greeting \"Hello\" → \"Hi\"
+
+1 batch will run; to do it: milepost run --set greeting=Hi join
+",
+        "",
+    );
+    project.edit("stages/2_join.toml", "\" \"", "\", \"");
+    expect(
+        project.run("plan --until join"),
+        0,
+        "\
+letters in workspace
+
+  1 copy  3 reused
+  2 join  will run
+          declaration of step changed: jq
+
+1 batch will run; to do it: milepost run --until join
+",
+        "",
+    );
+}
+
+#[test]
+fn what_many_batches_share_is_told_once() {
+    let project = Project::letters();
+    for number in 20..40 {
+        project.write(
+            &format!("workspace/inputs/person_{number}.json"),
+            "{\"name\": \"Em\"}\n",
+        );
+    }
+    project.run("-q");
+    for number in 20..32 {
+        project.write(
+            &format!("workspace/inputs/person_{number}.json"),
+            "{\"name\": \"Emma\"}\n",
+        );
+    }
+    let plan = project.run("plan");
+    assert_eq!(plan.code, 0);
+    let lines: Vec<&str> = plan.out.lines().skip(2).collect();
+    assert_eq!(lines[0], "  1 copy  will run 12 of 23 batches, 11 reused");
+    let first = "          input inputs/person_20.json changed (";
+    assert!(lines[1].starts_with(first), "{}", plan.out);
+    let last = lines[4]
+        .split_once("  person_")
+        .map(|(kind, names)| (kind.trim(), names));
+    assert_eq!(
+        last,
+        Some((
+            "and 9 more of the kind",
+            "23, person_24, person_25, person_26, person_27 and 4 more"
+        )),
+        "{}",
+        plan.out
+    );
+    assert_eq!(
+        lines[5..],
+        [
+            "  2 join  may run",
+            "          if copy changes any of 12 files in intermediate",
+            "",
+            "12 batches will run, 1 may; to do it: milepost run",
+        ],
+        "{}",
+        plan.out
+    );
+}
+
+#[test]
+fn a_plan_says_where_the_run_would_stop() {
+    let project = Project::letters();
+    project.run("-q");
+    project.write("workspace/intermediate/person_2.json", "by hand");
+    expect(
+        project.run("plan"),
+        5,
+        "\
+letters in workspace
+
+  1 copy  stops the run: 1 altered file, 2 reused
+          intermediate/person_2.json: altered (2f52704be1f7 → c9616cb59d02)
+          milepost accept copy --why TEXT  keep what is there: intermediate/person_2.json
+          milepost run --force copy        make it again; what is there goes to quarantine
+  2 join  blocked: the run stops at stage `copy`
+
+the run would stop at copy
+",
+        "",
+    );
+    let fresh = Project::letters();
+    expect(
+        fresh.run("plan join"),
+        0,
+        "\
+letters in workspace
+
+  2 join  blocked: stage `copy` is not complete
+
+nothing can run; to run join with the stages before it: milepost run --until join
+",
+        "",
+    );
+    for number in [1, 2, 10] {
+        fresh.remove(&format!("workspace/inputs/person_{number}.json"));
+    }
+    expect(
+        fresh.run("plan"),
+        1,
+        "\
+letters in workspace
+
+  1 copy  cannot run: [each.person] of stage `copy`: no file matches `inputs/person_*.json`: put one there
+  2 join  blocked: stage `copy` is not complete
+
+not everything can run
+",
+        "",
+    );
+}
+
+#[test]
+fn a_stage_that_is_no_longer_declared_is_forgotten() {
+    let project = Project::letters();
+    project.run("-q");
+    project.remove("stages/2_join.toml");
+    expect(
+        project.run("plan"),
+        0,
+        "\
+letters in workspace
+join is no longer declared: its outputs go to quarantine
+
+  1 copy  3 reused
+
+what nobody makes goes to quarantine; to do it: milepost run
+",
+        "",
+    );
+    expect(
+        project.run(""),
+        0,
+        "\
+copy  complete  3 batches reused
+
+complete in …
+",
+        "join is no longer made: 1 file moved to quarantine\n",
+    );
+    let checked = "nothing to do: copy is complete and nothing it depends on has changed\n";
+    expect(project.run(""), 0, checked, "");
+}

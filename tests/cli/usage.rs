@@ -1,1 +1,124 @@
-//! Wrong usage.
+//! Wrong usage, help, and what is said of flags that do not go together.
+
+use crate::support::{Project, expect};
+
+const USAGE: &str = "
+Usage: milepost [OPTIONS]
+       milepost [OPTIONS] COMMAND
+
+For more information, try '--help'.
+";
+
+#[test]
+fn what_is_typed_wrong_is_named_with_what_can_be_typed() {
+    let project = Project::letters();
+    let cases: &[(&str, &str)] = &[
+        (
+            "run nope",
+            "error: there is no stage `nope`; this project has copy, join\n",
+        ),
+        (
+            "--until nope",
+            "error: there is no stage `nope`; this project has copy, join\n",
+        ),
+        (
+            "--set greeting",
+            "error: `--set greeting`: write `--set NAME=VALUE`\n",
+        ),
+        (
+            "--set nope=1",
+            "error: `--set nope`: there is no parameter `nope`; this project has greeting\n",
+        ),
+        (
+            "--set today=soon",
+            "error: `--set today=soon`: write a date such as 2026-11-21\n",
+        ),
+        (
+            "--agent x",
+            "error: `--agent x`: this project declares no agents\n",
+        ),
+        ("-C nowhere", "error: there is no folder `…/nowhere`\n"),
+        (
+            "-C / plan",
+            "error: no `milepost.toml` in `/` or above: go to a project, name one with `-C DIR`, or make one with `milepost init`\n",
+        ),
+        (
+            "--workspace milepost.toml",
+            "error: …/milepost.toml is no folder: a workspace is one\n",
+        ),
+        (
+            "run -j 0",
+            "error: invalid value '0' for '--jobs <N>': 0 is not in 1..=65535\n\nFor more information, try '--help'.\n",
+        ),
+    ];
+    for (arguments, said) in cases {
+        expect(project.run(arguments), 2, "", said);
+    }
+    assert!(
+        !project.at("workspace/.milepost").exists(),
+        "nothing is made by mistake"
+    );
+}
+
+#[test]
+fn a_stage_in_the_place_of_a_command_is_told_how_to_run() {
+    let said = format!(
+        "error: unrecognized subcommand 'copy'\n\n  tip: to run the stage `copy`: milepost run copy\n{USAGE}"
+    );
+    expect(Project::letters().run("copy"), 2, "", &said);
+}
+
+#[test]
+fn flags_of_a_run_before_another_command_are_not_lost_in_silence() {
+    let project = Project::letters();
+    let said = format!("error: `--jobs` belongs to `run`, and was given with `plan`\n{USAGE}");
+    expect(project.run("-j 2 plan"), 2, "", &said);
+    let said = format!("error: `--failed` belongs to `run`, and was given with `status`\n{USAGE}");
+    expect(project.run("--failed status"), 2, "", &said);
+    assert_eq!(project.run("--set greeting=Hi -q run copy").code, 0);
+    assert_eq!(project.run("-q run").code, 0);
+    assert_eq!(
+        project.read("workspace/outputs/page.txt"),
+        "Hi Ann\nHi Bo\nHi Cy"
+    );
+}
+
+#[test]
+fn the_day_comes_from_the_environment_when_it_is_told_there() {
+    let mut project = Project::letters();
+    project.env("SOURCE_DATE_EPOCH", "yesterday");
+    expect(
+        project.run("plan"),
+        2,
+        "",
+        "error: `SOURCE_DATE_EPOCH=yesterday`: seconds since 1970 were expected, such as 1795219200\n",
+    );
+    project.env("SOURCE_DATE_EPOCH", "1795219200");
+    project.edit("stages/2_join.toml", "$params.greeting", "$workspace.today");
+    assert_eq!(project.run("-q").code, 0);
+    let page = "2026-11-21 Ann\n2026-11-21 Bo\n2026-11-21 Cy";
+    assert_eq!(project.read("workspace/outputs/page.txt"), page);
+}
+
+#[test]
+fn help_and_completions_are_there_without_a_project() {
+    let empty = Project::new(&[]);
+    let version = format!("milepost {}\n", env!("CARGO_PKG_VERSION"));
+    expect(empty.run("--version"), 0, &version, "");
+    for (arguments, holds) in [
+        ("--help", "Examples:\n  milepost  "),
+        ("run --help", "Examples:\n  milepost run  "),
+        ("completions bash", "_milepost()"),
+        ("completions zsh", "#compdef milepost"),
+    ] {
+        let said = empty.run(arguments);
+        assert!(
+            said.code == 0 && said.out.contains(holds),
+            "{arguments}: {}",
+            said.out
+        );
+    }
+    for line in empty.run("--help").out.lines() {
+        assert!(line.chars().count() <= 100, "{line}");
+    }
+}

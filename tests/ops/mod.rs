@@ -2,6 +2,9 @@
 
 mod accept;
 mod again;
+mod clean;
+mod graph;
+mod init;
 mod log;
 mod project;
 mod schema;

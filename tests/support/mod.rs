@@ -34,7 +34,7 @@ impl Project {
         project
     }
 
-    /// Two stages: each of three people is copied, then all are joined into a report.
+    /// Two stages: each of three people who have a name is copied, then all are joined into a page.
     pub fn letters() -> Project {
         Project::new(&[
             (
@@ -49,7 +49,7 @@ impl Project {
 path = "inputs/person_*.json"
 
 [step]
-command = ["cp", "{{ person.path }}", "{{ paths.copy }}"]
+command = ["sh", "-c", 'grep -q name "$1" && cp "$1" "$2"', "copy", "{{ person.path }}", "{{ paths.copy }}"]
 
 [outputs]
 copy = { path = "intermediate/{{ person.stem }}.json", schema = false }
@@ -142,7 +142,7 @@ page = "outputs/page.txt"
     }
 
     /// The text without what differs from run to run.
-    fn steady(&self, bytes: &[u8]) -> String {
+    pub fn steady(&self, bytes: &[u8]) -> String {
         let text = String::from_utf8_lossy(bytes);
         let folder = self.folder.path().canonicalize().unwrap();
         let text = text.replace(folder.to_str().unwrap(), "…");

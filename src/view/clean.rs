@@ -1,0 +1,67 @@
+//! `clean` and `gc` as text: what was taken away.
+
+use super::table::{Side, table};
+use super::words::{count, grouped};
+use crate::ops::clean::Cleaned;
+use crate::ops::gc::Collected;
+
+/// Files that are listed when something was removed; a dry run lists all.
+const LISTED: usize = 20;
+
+/// What was taken away of what runs made.
+pub fn clean(data: &Cleaned) -> String {
+    let mut text = String::new();
+    let all = if data.dry_run {
+        data.removed.len()
+    } else {
+        LISTED
+    };
+    for path in data.removed.iter().take(all) {
+        text.push_str(&format!("  {path}\n"));
+    }
+    if data.removed.len() > all {
+        let more = (data.removed.len() - all) as u64;
+        text.push_str(&format!("  and {} more\n", grouped(more)));
+    }
+    for path in &data.altered {
+        text.push_str(&format!("  {path}  (altered: to quarantine)\n"));
+    }
+    let verb = if data.dry_run {
+        "would be removed"
+    } else {
+        "removed"
+    };
+    text.push_str(&format!(
+        "{} {verb}, {} bytes\n",
+        count(data.removed.len() as u64, "file", "files"),
+        grouped(data.bytes)
+    ));
+    text
+}
+
+/// What was taken away of what nobody needs.
+pub fn gc(data: &Collected) -> String {
+    let rows: Vec<Vec<String>> = data
+        .removed
+        .iter()
+        .map(|one| {
+            vec![
+                one.kind.clone(),
+                count(one.files, "file", "files"),
+                format!("{} bytes", grouped(one.bytes)),
+                one.path.clone(),
+            ]
+        })
+        .collect();
+    let sides = [Side::Left, Side::Right, Side::Right, Side::Left];
+    let verb = if data.dry_run {
+        "would be freed"
+    } else {
+        "freed"
+    };
+    format!(
+        "{}{} bytes {verb}\n",
+        table(&sides, &rows),
+        grouped(data.bytes)
+    )
+}

@@ -1,0 +1,105 @@
+//! `graph` as text and as a Mermaid flowchart (<https://mermaid.js.org/syntax/flowchart.html>).
+
+use super::words::batches;
+use crate::ops::graph::{Graph, Node};
+use std::collections::BTreeMap;
+
+/// The pipeline as text: each stage with what it reads and writes.
+pub fn graph(data: &Graph) -> String {
+    let mut text = format!("{}\n", data.project);
+    for node in &data.stages {
+        text.push_str(&format!(
+            "\n{} {}  {}",
+            node.number,
+            node.stage,
+            state(node)
+        ));
+        if let Some(count) = node.batches {
+            text.push_str(&format!(", {}", batches(count)));
+        }
+        text.push('\n');
+        if let Some(description) = &node.description {
+            text.push_str(&format!("  {description}\n"));
+        }
+        text.push_str(&format!("  {}\n", node.steps.join(", ")));
+        for input in &node.inputs {
+            text.push_str(&format!("  ← {input}\n"));
+        }
+        for edge in data.edges.iter().filter(|edge| edge.to == node.stage) {
+            for path in &edge.paths {
+                text.push_str(&format!("  ← {path}  ({})\n", edge.from));
+            }
+        }
+        for output in &node.outputs {
+            text.push_str(&format!("  → {output}\n"));
+        }
+    }
+    text
+}
+
+/// The pipeline as a Mermaid flowchart, for READMEs and wikis.
+pub fn mermaid(data: &Graph) -> String {
+    let mut text = String::from("flowchart TD\n");
+    let mut inputs: BTreeMap<&str, usize> = BTreeMap::new();
+    for node in &data.stages {
+        let steps = node.steps.join(", ");
+        text.push_str(&format!(
+            "  s{}[\"{}\"]\n",
+            node.number,
+            quoted(&format!(
+                "{} {}<br/>{steps}<br/>{}",
+                node.number,
+                node.stage,
+                state(node)
+            ))
+        ));
+    }
+    for node in &data.stages {
+        for input in &node.inputs {
+            let next = inputs.len() + 1;
+            let number = *inputs.entry(input).or_insert(next);
+            if number == next {
+                text.push_str(&format!("  i{number}[/\"{}\"/]\n", quoted(input)));
+            }
+            text.push_str(&format!("  i{number} --> s{}\n", node.number));
+        }
+    }
+    let number = |stage: &str| {
+        let node = data.stages.iter().find(|node| node.stage == stage);
+        node.map_or(0, |node| node.number)
+    };
+    for edge in &data.edges {
+        text.push_str(&format!(
+            "  s{} -->|\"{}\"| s{}\n",
+            number(&edge.from),
+            quoted(&edge.paths.join("<br/>")),
+            number(&edge.to)
+        ));
+    }
+    let ends = data
+        .stages
+        .iter()
+        .flat_map(|node| node.ends.iter().map(move |end| (node.number, end)));
+    for (at, (stage, end)) in ends.enumerate() {
+        text.push_str(&format!(
+            "  s{stage} --> o{}[(\"{}\")]\n",
+            at + 1,
+            quoted(end)
+        ));
+    }
+    text
+}
+
+fn state(node: &Node) -> String {
+    let word = node.status.word();
+    if node.is_due && matches!(word, "complete" | "partial") {
+        format!("{word}, outdated")
+    } else {
+        word.to_owned()
+    }
+}
+
+/// A text inside the quotation marks of Mermaid.
+fn quoted(text: &str) -> String {
+    text.replace('"', "#quot;")
+}

@@ -1,0 +1,126 @@
+//! `clean` and `gc`: what is taken away, and what never is.
+
+use super::project::Project;
+use milepost::ops::clean::{Cleaned, WantedClean, clean};
+use milepost::ops::gc::{Collected, WantedGc, gc};
+use milepost::ops::verify::verify;
+use milepost::view;
+use std::collections::BTreeMap;
+
+fn take(project: &Project, stages: &[&str], dry_run: bool) -> Cleaned {
+    let wanted = WantedClean {
+        stages: stages.iter().map(|&stage| stage.to_owned()).collect(),
+        dry_run,
+        command: "milepost clean".into(),
+    };
+    clean(&project.request(), &wanted).unwrap()
+}
+
+/// What is in the workspace beside Milepost's own.
+fn workspace(project: &Project) -> BTreeMap<String, Vec<u8>> {
+    let mut files = project.files();
+    files.retain(|path, _| path.starts_with("workspace/") && !path.contains(".milepost/"));
+    files
+}
+
+#[test]
+fn takes_away_what_runs_made_and_nothing_else() {
+    let project = Project::names();
+    project.put("workspace/intermediate/mine.txt", "mine");
+    let before = workspace(&project);
+    project.run();
+    let whole = workspace(&project);
+    let would = take(&project, &[], true);
+    assert_eq!(workspace(&project), whole);
+    assert_eq!(
+        view::clean::clean(&would),
+        format!(
+            "  outputs/total.json\n  stage_2_complete.json\n  intermediate/list_1.json\n  intermediate/list_10.json\n  \
+             intermediate/list_2.json\n  sort_progress.json\n  stage_1_complete.json\n7 files would be removed, {} bytes\n",
+            view::words::grouped(would.bytes)
+        )
+    );
+    let done = take(&project, &[], false);
+    assert_eq!(
+        done,
+        Cleaned {
+            dry_run: false,
+            ..would
+        }
+    );
+    assert_eq!(workspace(&project), before);
+    assert_eq!(verify(&project.request(), true).unwrap().exit_code(), 0);
+    assert_eq!(take(&project, &[], false), Cleaned::default());
+    project.run();
+    let again = workspace(&project);
+    let bytes = |files: &BTreeMap<String, Vec<u8>>| {
+        let mut files = files.clone();
+        files.retain(|path, _| path.contains("/intermediate/") || path.contains("/outputs/"));
+        files
+    };
+    assert_eq!(bytes(&again), bytes(&whole));
+}
+
+#[test]
+fn of_one_stage_leaves_the_others_and_sets_aside_what_was_altered() {
+    let project = Project::names();
+    project.run();
+    project.change("workspace/intermediate/list_2.json", "Cy", "Cyd");
+    let done = take(&project, &["1"], false);
+    assert_eq!(done.altered, ["intermediate/list_2.json"]);
+    assert_eq!(done.removed.len(), 4);
+    let kept: Vec<String> = project
+        .files()
+        .into_keys()
+        .filter(|path| path.contains("quarantine"))
+        .collect();
+    assert_eq!(kept.len(), 1);
+    assert!(
+        kept[0].ends_with("-altered/intermediate/list_2.json"),
+        "{kept:?}"
+    );
+    let ran: Vec<u64> = project.run().stages.iter().map(|stage| stage.ran).collect();
+    assert_eq!(ran, [3, 0]);
+
+    let collect = |older_than, dry_run| {
+        let wanted = WantedGc {
+            older_than,
+            dry_run,
+            command: "milepost gc".into(),
+        };
+        gc(&project.request(), &wanted).unwrap()
+    };
+    assert_eq!(collect(None, false), Collected::default());
+    let day = std::time::Duration::from_secs(86_400);
+    assert_eq!(collect(Some(day), true).removed, []);
+    project.put("workspace/.stage_1_complete.json.tmp", "{");
+    let found = collect(None, true);
+    assert_eq!(
+        view::clean::gc(&found),
+        "leftover  1 file  1 bytes  .stage_1_complete.json.tmp\n1 bytes would be freed\n"
+    );
+    assert_eq!(collect(None, false).bytes, 1);
+    assert_eq!(
+        collect(None, true),
+        Collected {
+            dry_run: true,
+            ..Collected::default()
+        }
+    );
+}
+
+#[test]
+fn of_a_workspace_that_was_never_run_there_is_nothing() {
+    let project = Project::names();
+    let before = project.files();
+    assert_eq!(take(&project, &[], false), Cleaned::default());
+    assert_eq!(project.files(), before);
+    let wanted = WantedClean {
+        stages: vec!["sport".into()],
+        ..WantedClean::default()
+    };
+    assert_eq!(
+        clean(&project.request(), &wanted).unwrap(),
+        Cleaned::default()
+    );
+}

@@ -1,0 +1,41 @@
+//! `graph`: the pipeline as text and as Mermaid.
+
+use super::project::Project;
+use milepost::ops::graph::graph;
+use milepost::view;
+
+#[test]
+fn shows_what_flows_and_how_far_it_is() {
+    let project = Project::names();
+    project.run();
+    project.change("workspace/inputs/list_2.json", "Cy", "Cyd");
+    let found = graph(&project.request()).unwrap();
+    assert_eq!(
+        view::graph::graph(&found),
+        "names
+
+1 sort  complete, outdated, 3 batches
+  Sort each list
+  jq
+  ← inputs/list_*.json
+  → intermediate/*.json
+
+2 count  complete, outdated
+  Count all
+  jq
+  ← intermediate/*.json  (sort)
+  → outputs/total.json
+"
+    );
+    assert_eq!(
+        view::graph::mermaid(&found),
+        r#"flowchart TD
+  s1["1 sort<br/>jq<br/>complete, outdated"]
+  s2["2 count<br/>jq<br/>complete, outdated"]
+  i1[/"inputs/list_*.json"/]
+  i1 --> s1
+  s1 -->|"intermediate/*.json"| s2
+  s2 --> o1[("outputs/total.json")]
+"#
+    );
+}
