@@ -18,68 +18,6 @@ fn project(stages: &[(&str, &str)]) -> House {
 }
 
 #[test]
-fn a_batch_for_each_value_number_row_or_combination() {
-    let house = project(&[
-        (
-            "stages/1_value.toml",
-            "[each.colour]\nvalues = [\"red\", \"dark/blue\"]\n\n[step]\njq = '.colour'\n\n[outputs]\nmade = { path = \"intermediate/value/{{ colour }}.json\", schema = false }\n",
-        ),
-        (
-            "stages/2_count.toml",
-            "[each.n]\ncount = \"{{ params.times }}\"\n\n[step]\njq = '.n * 2'\n\n[outputs]\nmade = { path = \"intermediate/count/{{ n }}.json\", schema = false }\n",
-        ),
-        (
-            "stages/3_row.toml",
-            "[each.row]\nfrom = \"inputs/rows.csv\"\nselect = '.[]'\nkey = '.id'\n\n[step]\njq = '.row.name'\n\n[outputs]\nmade = { path = \"intermediate/row/{{ row.id }}.json\", schema = false }\n",
-        ),
-        (
-            "stages/4_both.toml",
-            "[each.colour]\nvalues = [\"red\", \"blue\"]\n\n[each.n]\ncount = 2\n\n[step]\njq = '\"\\(.colour) \\(.n)\"'\n\n[outputs]\nmade = { path = \"intermediate/both/{{ colour }}_{{ n }}.json\", schema = false }\n",
-        ),
-        ("workspace/inputs/rows.csv", "id,name\nx,Ex\ny,Why\n"),
-    ]);
-    let ran = house.run(&[]);
-    ran.expect(
-        0,
-        &[
-            "both/blue,1",
-            "both/blue,2",
-            "both/red,1",
-            "both/red,2",
-            "count/1",
-            "count/2",
-            "count/3",
-            "row/x",
-            "row/y",
-            "value/dark/blue",
-            "value/red",
-        ],
-    );
-    assert_eq!(
-        house.list("intermediate/both"),
-        ["blue_1.json", "blue_2.json", "red_1.json", "red_2.json"]
-    );
-    assert_eq!(
-        house.json("workspace/intermediate/both/blue_2.json"),
-        json!("blue 2")
-    );
-    assert_eq!(house.list("intermediate/value").len(), 2);
-    assert_eq!(house.json("workspace/intermediate/count/3.json"), json!(6));
-    assert_eq!(
-        house.json("workspace/intermediate/row/y.json"),
-        json!("Why")
-    );
-    // A row is the batch's input, not the whole file that it stands in.
-    house.write(
-        "workspace/inputs/rows.csv",
-        "id,name\nx,Ex\ny,Ypsilon\nz,Zed\n",
-    );
-    house.run(&[]).expect(0, &["row/y", "row/z"]);
-    house.run(&["--set", "times=2"]).expect(0, &[]);
-    assert_eq!(house.list("intermediate/count"), ["1.json", "2.json"]);
-}
-
-#[test]
 fn two_rows_of_one_key_are_an_error() {
     let house = project(&[
         (
@@ -195,26 +133,6 @@ log = "outputs/log.txt"
     house.run(&[]).expect(0, &["split"]);
     assert_eq!(house.list("intermediate"), ["part_2.txt", "part_3.txt"]);
     house.run(&[]).expect(0, &[]);
-}
-
-#[test]
-fn a_filter_may_read_its_records_one_at_a_time_and_write_a_table() {
-    let house = project(&[
-        (
-            "stages/1_sum.toml",
-            "[inputs]\nrows = \"inputs/rows.json\"\n\n[[step]]\njq = 'reduce inputs as $row (0; . + $row.n)'\nstream = \".rows.all[]\"\nout = \"sum\"\n\n[[step]]\njq = '[.rows.all[] | {n, double: (.n * 2)}]'\nout = \"table\"\n\n[outputs]\nsum = { path = \"outputs/sum.json\", schema = false }\ntable = \"outputs/table.csv\"\n",
-        ),
-        (
-            "workspace/inputs/rows.json",
-            r#"{"all": [{"n": 1}, {"n": 2}, {"n": 39}]}"#,
-        ),
-    ]);
-    house.run(&[]).expect(0, &["sum"]);
-    assert_eq!(house.json("workspace/outputs/sum.json"), json!(42));
-    assert_eq!(
-        house.read("workspace/outputs/table.csv"),
-        "n,double\n1,2\n2,4\n39,78\n"
-    );
 }
 
 #[test]
