@@ -451,7 +451,11 @@ impl Agreement<'_> {
                 );
                 named.insert(batch);
             }
-            for (batch, may) in of("may") {
+            let gone = self.ran.batches("retired");
+            for (batch, may) in of("may")
+                .into_iter()
+                .filter(|(batch, _)| !gone.contains(batch))
+            {
                 let differs = |path: &str| {
                     let glob = milepost::base::glob::Glob::parse(path).unwrap();
                     let matching = |files: &BTreeMap<String, Digest>| -> Vec<(String, Digest)> {

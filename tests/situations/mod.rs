@@ -1,8 +1,12 @@
 //! Situations that a project gets into, end to end through the binary: what runs, what is said, what lies on the disk.
 
 mod altered;
+mod bad;
 mod declared;
 mod freshness;
 mod house;
+mod language;
 mod letters;
 mod packed;
+mod policies;
+mod running;

@@ -1,0 +1,363 @@
+//! Bad input: a clear error, the exit code of the table, and nothing lost.
+
+use super::house::House;
+use super::letters::{PAGE, letters, settled};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// The first stage of the main project.
+fn parse() -> House {
+    let house = House::new(&[]);
+    house.take(&[
+        "milepost.toml",
+        "stages/1_parse.toml",
+        "schemas",
+        "rules",
+        "workspace/inputs",
+    ]);
+    house
+}
+
+const MODEL: &str = "workspace/inputs/sample.ifc";
+
+#[test]
+fn models_that_are_none() {
+    let house = parse();
+    let sample = house.read(MODEL);
+    house.run(&[]).expect(0, &["parse"]);
+    let made = house.read("workspace/intermediate/parsed_data.json");
+    let half = &sample[..sample.len() / 2];
+    let cases = [
+        (String::new(), "is empty"),
+        (
+            "Dear reader,\nthis is no model.\n".to_owned(),
+            "ISO-10303-21",
+        ),
+        (half[..half.rfind('\n').unwrap()].to_owned(), "cut off"),
+        (half.to_owned(), "cut off"),
+        (
+            sample.replace("FILE_SCHEMA(('IFC4'))", "FILE_SCHEMA(('IFC9'))"),
+            "IFC9",
+        ),
+    ];
+    for (text, said) in cases {
+        house.write(MODEL, text);
+        let ran = house.run(&[]);
+        ran.expect(1, &["parse"])
+            .says("inputs/sample.ifc")
+            .says(said);
+        // What was made before is still there, and nothing vouches for it.
+        assert_eq!(house.read("workspace/intermediate/parsed_data.json"), made);
+        assert!(!house.exists("workspace/stage_1_complete.json"));
+    }
+    house.remove(MODEL);
+    house
+        .run(&[])
+        .expect(1, &[])
+        .says("inputs/sample.ifc")
+        .says("is not there");
+    house.write(MODEL, sample);
+    house.run(&[]).expect(0, &["parse"]);
+    assert_eq!(house.read("workspace/intermediate/parsed_data.json"), made);
+}
+
+/// One command that writes what it is told.
+fn writer(text: &str, rest: &str) -> House {
+    let stage = format!(
+        "[inputs]\nin = \"inputs/in.json\"\n\n[step]\ncommand = [\"sh\", \"-c\", 'printf \"%s\" \"$1\" > \"$2\"', \"sh\", '{text}', \"{{{{ paths.made }}}}\"]\n\n[outputs]\nmade = {{ path = \"intermediate/made.json\", stream = \".elements\" }}\n{rest}"
+    );
+    House::new(&[
+        ("milepost.toml", "name = \"writer\"\n"),
+        ("stages/1_write.toml", &stage),
+        (
+            "schemas/made.schema.json",
+            r#"{"type": "object", "required": ["elements"], "properties": {"elements": {"type": "array", "items": {"title": "element", "type": "object", "required": ["global_id"]}}}}"#,
+        ),
+        (
+            "workspace/inputs/in.json",
+            r#"{"elements": [{"global_id": "a"}, {"global_id": "b"}, {"global_id": "b"}]}"#,
+        ),
+    ])
+}
+
+const CONSERVE: &str =
+    "\n[conserve]\nin = \".in.elements[].global_id\"\nout = \".made.elements[].global_id\"\n";
+
+#[test]
+fn an_output_that_is_not_valid_is_in_quarantine_and_never_at_its_place() {
+    let cases = [
+        (r#"{"elements": [{"global_id": "a"}, {"glo"#, "", "EOF"),
+        (
+            r#"{"elements": [{"global_id": "a"}, {"guid": "b"}]}"#,
+            "",
+            "Missing global_id in element at /elements/1",
+        ),
+        (
+            r#"{"elements": [{"global_id": "a"}, {"global_id": "b"}]}"#,
+            CONSERVE,
+            "lost: b",
+        ),
+        (
+            r#"{"elements": [{"global_id": "a"}, {"global_id": "b"}, {"global_id": "b"}, {"global_id": "b"}]}"#,
+            CONSERVE,
+            "doubled: b",
+        ),
+        (
+            r#"{"elements": [{"global_id": "a"}, {"global_id": "b"}, {"global_id": "b"}, {"global_id": "c"}]}"#,
+            CONSERVE,
+            "invented: c",
+        ),
+    ];
+    for (text, rest, said) in cases {
+        let house = writer(text, rest);
+        let ran = house.run(&[]);
+        ran.expect(1, &["write"]).says(said);
+        assert!(
+            !house.exists("workspace/intermediate/made.json")
+                && !house.exists("workspace/stage_1_complete.json")
+        );
+        let kept = house.list(".milepost/quarantine");
+        let kept: Vec<&String> = kept
+            .iter()
+            .filter(|name| name.ends_with("made.json"))
+            .collect();
+        assert_eq!(kept.len(), 1, "{kept:?}");
+        assert_eq!(
+            house.read(&format!("workspace/.milepost/quarantine/{}", kept[0])),
+            text
+        );
+        house.run(&[]).expect(1, &["write"]);
+    }
+    let house = writer(
+        r#"{"elements": [{"global_id": "b"}, {"global_id": "a"}, {"global_id": "b"}]}"#,
+        CONSERVE,
+    );
+    house.run(&[]).expect(0, &["write"]);
+    assert_eq!(
+        house.json("workspace/stage_1_complete.json")["element_count"],
+        3
+    );
+}
+
+#[test]
+fn an_output_that_nothing_wrote_is_an_error() {
+    let house = writer("x", "");
+    house.edit("stages/1_write.toml", "> \"$2\"", "");
+    house
+        .run(&[])
+        .expect(1, &["write"])
+        .says("nothing wrote `intermediate/made.json`");
+}
+
+#[test]
+fn an_input_that_is_a_link_out_of_the_workspace_is_refused() {
+    let house = settled();
+    let outside = tempfile::tempdir().unwrap();
+    std::fs::write(
+        outside.path().join("secret.json"),
+        r#"{"id": 2, "name": "Secret"}"#,
+    )
+    .unwrap();
+    house.remove("workspace/inputs/person_2.json");
+    std::os::unix::fs::symlink(
+        outside.path().join("secret.json"),
+        house.at("workspace/inputs/person_2.json"),
+    )
+    .unwrap();
+    let ran = house.run(&[]);
+    assert_eq!(ran.code, 1, "{}", ran.said);
+    ran.says("inputs/person_2.json").says("symbolic link");
+    assert_eq!(house.read("workspace/outputs/page.md"), PAGE);
+}
+
+#[test]
+fn an_output_folder_that_is_a_link_out_of_the_workspace_is_refused() {
+    let house = letters();
+    let outside = tempfile::tempdir().unwrap();
+    std::os::unix::fs::symlink(outside.path(), house.at("workspace/outputs")).unwrap();
+    let ran = house.run(&[]);
+    assert_eq!(ran.code, 1, "{}", ran.said);
+    ran.says("symbolic link").says("outputs/");
+    assert_eq!(std::fs::read_dir(outside.path()).unwrap().count(), 0);
+    house.remove("workspace/outputs");
+    assert_eq!(house.run(&[]).code, 0);
+}
+
+/// A file system of its own at a folder, where that is allowed; gone with this value.
+struct Mounted(PathBuf);
+
+impl Mounted {
+    fn at(folder: &Path, options: &str) -> Option<Mounted> {
+        std::fs::create_dir_all(folder).unwrap();
+        let mounted = Command::new("mount")
+            .args(["-t", "tmpfs", "-o", options, "tmpfs"])
+            .arg(folder)
+            .output();
+        let done = mounted.is_ok_and(|output| output.status.success());
+        if !done {
+            eprintln!("skipped: a file system cannot be mounted here");
+        }
+        done.then(|| Mounted(folder.to_owned()))
+    }
+
+    fn again(&self, options: &str) {
+        let done = Command::new("mount")
+            .args(["-o", &format!("remount,{options}")])
+            .arg(&self.0)
+            .status()
+            .unwrap();
+        assert!(done.success());
+    }
+}
+
+impl Drop for Mounted {
+    fn drop(&mut self) {
+        let _ = Command::new("umount").args(["-l"]).arg(&self.0).status();
+    }
+}
+
+#[test]
+fn a_workspace_that_cannot_be_written() {
+    let house = House::new(&[]);
+    let Some(mounted) = Mounted::at(&house.at("workspace"), "size=4m") else {
+        return;
+    };
+    for entry in [
+        "milepost.toml",
+        "stages",
+        "schemas",
+        "filters",
+        "tools",
+        "templates",
+    ] {
+        copy(&letters().at(entry), &house.at(entry));
+    }
+    house.write(
+        "workspace/inputs/person_1.json",
+        r#"{"id": 1, "name": "Ada"}"#,
+    );
+    mounted.again("ro");
+    let (code, said) = house.milepost(&["run"]);
+    assert_eq!(code, 1, "{said}");
+    assert!(said.contains("workspace"), "{said}");
+    assert!(
+        said.to_lowercase().contains("read-only") || said.contains("no permission to write"),
+        "{said}"
+    );
+    assert!(house.plan(&[]).is_some(), "a plan needs to write nothing");
+    mounted.again("rw");
+    assert_eq!(house.run(&[]).code, 0);
+}
+
+fn copy(from: &Path, to: &Path) {
+    let done = Command::new("cp")
+        .arg("-r")
+        .args([from, to])
+        .status()
+        .unwrap();
+    assert!(done.success());
+}
+
+/// The last segment of the journal.
+fn last_segment(house: &House) -> String {
+    let last = house.list(".milepost/journal").pop().unwrap();
+    format!("workspace/.milepost/journal/{last}")
+}
+
+/// A run in which a batch failed, so that the last segment has several records.
+fn failed() -> House {
+    let house = settled();
+    house.write("workspace/inputs/person_2.json", r#"{"id": 2}"#);
+    assert_eq!(house.run(&[]).code, 1);
+    house
+}
+
+#[test]
+fn a_torn_record_at_the_end_of_the_journal_is_cut_and_said() {
+    let house = failed();
+    let segment = last_segment(&house);
+    let whole = house.read(&segment);
+    house.write(&segment, &whole[..whole.len() - 20]);
+    house.write(
+        "workspace/inputs/person_2.json",
+        r#"{"id": 2, "name": "Bo"}"#,
+    );
+    let plan = house.plan(&[]);
+    assert!(plan.is_some());
+    let ran = house.run(&[]);
+    ran.expect(0, &["clean/person_2"]).says("cut");
+    assert_eq!(house.read("workspace/outputs/page.md"), PAGE);
+}
+
+#[test]
+fn a_break_before_the_end_of_the_journal_is_an_error_and_never_repaired() {
+    let house = failed();
+    let segment = last_segment(&house);
+    let whole = house.read(&segment);
+    let lines: Vec<&str> = whole.lines().collect();
+    let without_second = [&lines[..1], &lines[2..]].concat().join("\n") + "\n";
+    let changed = whole.replacen("begins", "begun", 1);
+    let garbage = whole.replacen("{\"timestamp\"", "{timestamp", 1);
+    for text in [without_second, changed, garbage] {
+        assert_ne!(text, whole);
+        house.write(&segment, &text);
+        let before = house.tree();
+        for command in ["run", "plan"] {
+            let (code, said) = house.milepost(&[command]);
+            assert_eq!(code, 1, "{said}");
+            assert!(said.contains("journal") && said.contains("line"), "{said}");
+        }
+        let own = |(name, _): &(&String, &_)| !name.ends_with("lock");
+        assert_eq!(
+            house
+                .tree()
+                .iter()
+                .filter(own)
+                .map(|(name, found)| (name, found.4))
+                .collect::<Vec<_>>(),
+            before
+                .iter()
+                .filter(own)
+                .map(|(name, found)| (name, found.4))
+                .collect::<Vec<_>>()
+        );
+    }
+    house.write(&segment, &whole);
+    house.run(&[]).expect(1, &["clean/person_2"]);
+}
+
+#[test]
+fn a_workspace_of_a_newer_version_is_left_alone() {
+    let house = settled();
+    let identity = house.read("workspace/.milepost/workspace.json");
+    house.edit(
+        "workspace/.milepost/workspace.json",
+        "\"format\": 1",
+        "\"format\": 2",
+    );
+    let before = house.tree();
+    let (code, said) = house.milepost(&["run"]);
+    assert_eq!(code, 1, "{said}");
+    assert!(
+        said.contains("written by a newer Milepost") && said.contains("update milepost"),
+        "{said}"
+    );
+    assert_eq!(house.tree(), before);
+    house.write("workspace/.milepost/workspace.json", identity);
+    let page = "workspace/manifests/clean/page_0001.sha256";
+    house.edit(page, "# milepost manifest 1", "# milepost manifest 2");
+    let (code, said) = house.milepost(&["run"]);
+    assert_eq!(code, 1, "{said}");
+    assert!(said.contains("newer Milepost"), "{said}");
+}
+
+#[test]
+fn no_project_is_a_wrong_use() {
+    let house = House::new(&[("workspace/inputs/x", "")]);
+    let (code, said) = house.milepost(&["run"]);
+    assert_eq!(code, 2, "{said}");
+    assert!(
+        said.contains("no `milepost.toml`") && said.contains("milepost init"),
+        "{said}"
+    );
+}

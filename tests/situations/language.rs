@@ -1,0 +1,211 @@
+//! What declarations can say, each thing once, by what lies on the disk afterwards.
+
+use super::house::House;
+use serde_json::json;
+
+fn project(stages: &[(&str, &str)]) -> House {
+    let house = House::new(&[
+        (
+            "milepost.toml",
+            "name = \"language\"\n\n[params]\nloud = false\ntimes = 3\n\n[env]\nWHO = \"world\"\n",
+        ),
+        ("workspace/inputs/a.txt", "a\n"),
+    ]);
+    for (path, text) in stages {
+        house.write(path, text);
+    }
+    house
+}
+
+#[test]
+fn two_rows_of_one_key_are_an_error() {
+    let house = project(&[
+        (
+            "stages/1_row.toml",
+            "[each.row]\nfrom = \"inputs/rows.csv\"\nselect = '.[]'\nkey = '.id'\n\n[step]\njq = '.row.name'\n\n[outputs]\nmade = { path = \"intermediate/{{ row.id }}.json\", schema = false }\n",
+        ),
+        ("workspace/inputs/rows.csv", "id,name\nx,Ex\nx,Why\n"),
+    ]);
+    house
+        .run(&[])
+        .expect(1, &[])
+        .says("two batches known by `x`");
+}
+
+#[test]
+fn an_empty_list_of_batches_is_complete() {
+    let house = project(&[
+        (
+            "stages/1_row.toml",
+            "[each.row]\nfrom = \"inputs/rows.csv\"\nselect = '.[]'\nkey = '.id'\n\n[step]\njq = '.row.name'\n\n[outputs]\nmade = { path = \"intermediate/{{ row.id }}.json\", schema = false }\n",
+        ),
+        (
+            "stages/2_join.toml",
+            "[inputs]\nall = \"intermediate/*.json\"\n\n[step]\njq = '.all | length'\n\n[outputs]\njoined = { path = \"outputs/joined.json\", schema = false }\n",
+        ),
+        ("workspace/inputs/rows.csv", "id,name\n"),
+    ]);
+    house.run(&[]).expect(0, &["join"]);
+    assert_eq!(house.json("workspace/outputs/joined.json"), json!(0));
+    assert_eq!(house.json("workspace/stage_1_complete.json")["batches"], 0);
+    house.run(&[]).expect(0, &[]);
+}
+
+#[test]
+fn several_steps_hand_on_what_they_make_and_one_may_be_skipped() {
+    let house = project(&[
+        (
+            "stages/1_steps.toml",
+            r#"
+[inputs]
+text = "inputs/a.txt"
+
+[[step]]
+copy = "text"
+out = "copied"
+
+[[step]]
+jq = '{text: $text, loud: $params.loud}'
+out = "data"
+
+[[step]]
+when = '$params.loud'
+render = "templates/loud.txt"
+out = "loud"
+
+[[step]]
+render = "templates/all.txt"
+out = "all"
+
+[outputs]
+copied = "outputs/copied.txt"
+loud = "outputs/loud.txt"
+all = "outputs/all.txt"
+"#,
+        ),
+        ("templates/loud.txt", "{{ data.text | upper }}"),
+        (
+            "templates/all.txt",
+            "{{ data.text }}{% if loud %}{{ loud }}{% else %}quiet{% endif %}",
+        ),
+    ]);
+    house.run(&[]).expect(0, &["steps"]);
+    assert_eq!(house.list("outputs"), ["all.txt", "copied.txt"]);
+    assert_eq!(house.read("workspace/outputs/all.txt"), "a\nquiet");
+    house.run(&["--set", "loud=true"]).expect(0, &["steps"]);
+    assert_eq!(house.list("outputs"), ["all.txt", "copied.txt", "loud.txt"]);
+    house.run(&["--set", "loud=false"]).expect(0, &["steps"]);
+    assert_eq!(house.list("outputs"), ["all.txt", "copied.txt"]);
+}
+
+#[test]
+fn a_command_reads_standard_input_sees_declared_variables_and_makes_many_files() {
+    let mut house = project(&[(
+        "stages/1_split.toml",
+        r#"
+summary = '{parts: ($parts | length), warnings: ["two is few"]}'
+
+[inputs]
+text = "inputs/a.txt"
+
+[step]
+command = ["sh", "-c", 'read line; for n in 1 2; do echo "$line $WHO $HIDDEN $n" > "${1%\*.txt}$n.txt"; done; echo done > "$2"', "sh", "{{ paths.parts }}", "{{ paths.log }}"]
+stdin = "text"
+env = ["WHO"]
+
+[outputs]
+parts = "intermediate/part_*.txt"
+log = "outputs/log.txt"
+"#,
+    )]);
+    house.env("HIDDEN", "hidden");
+    house.run(&[]).expect(0, &["split"]);
+    assert_eq!(house.list("intermediate"), ["part_1.txt", "part_2.txt"]);
+    assert_eq!(
+        house.read("workspace/intermediate/part_2.txt"),
+        "a world  2\n"
+    );
+    assert_eq!(
+        house.json("workspace/stage_1_complete.json")["summary"]["parts"],
+        2
+    );
+    house.edit("stages/1_split.toml", "for n in 1 2", "for n in 2 3");
+    house.run(&[]).expect(0, &["split"]);
+    assert_eq!(house.list("intermediate"), ["part_2.txt", "part_3.txt"]);
+    house.run(&[]).expect(0, &[]);
+}
+
+#[test]
+fn inputs_may_be_named_by_a_file_and_may_be_absent() {
+    let house = project(&[
+        (
+            "stages/1_read.toml",
+            "[inputs]\nlist = \"inputs/list.json\"\nnote = { path = \"inputs/note.txt\", optional = true }\n\n[inputs.named]\nfrom = \"inputs/list.json\"\nselect = '.files[]'\nbase = \"inputs/files\"\n\n[step]\njq = '{named: $named, note: $note}'\n\n[outputs]\nmade = { path = \"outputs/made.json\", schema = false }\n",
+        ),
+        (
+            "workspace/inputs/list.json",
+            r#"{"files": ["x.txt", "sub/y.txt"]}"#,
+        ),
+        ("workspace/inputs/files/x.txt", "x"),
+        ("workspace/inputs/files/sub/y.txt", "y"),
+        ("workspace/inputs/files/z.txt", "z"),
+    ]);
+    house.run(&[]).expect(0, &["read"]);
+    assert_eq!(
+        house.json("workspace/outputs/made.json"),
+        json!({"named": ["x", "y"], "note": null})
+    );
+    house.write("workspace/inputs/files/z.txt", "zz");
+    house.run(&[]).expect(0, &[]);
+    house.write("workspace/inputs/note.txt", "n");
+    house.run(&[]).expect(0, &["read"]);
+    house.write("workspace/inputs/files/sub/y.txt", "yy");
+    house.run(&[]).expect(0, &["read"]);
+    assert_eq!(
+        house.json("workspace/outputs/made.json"),
+        json!({"named": ["x", "yy"], "note": "n"})
+    );
+    house.remove("workspace/inputs/note.txt");
+    house.run(&[]).expect(0, &["read"]);
+    for path in ["../list.json", "/etc/passwd"] {
+        house.write(
+            "workspace/inputs/list.json",
+            format!(r#"{{"files": ["{path}"]}}"#),
+        );
+        house.run(&[]).expect(1, &[]).says(path);
+    }
+    house.write(
+        "workspace/inputs/list.json",
+        r#"{"files": ["nowhere.txt"]}"#,
+    );
+    house
+        .run(&[])
+        .expect(1, &[])
+        .says("`inputs/files/nowhere.txt` is not there");
+}
+
+#[test]
+fn markers_come_after_the_outputs_and_progress_counts_by_the_files_own_numbers() {
+    let house = project(&[
+        (
+            "stages/1_mark.toml",
+            "progress = \"marks.json\"\nmarker = \"intermediate/{{ item.stem }}_done\"\n\n[each.item]\npath = \"inputs/item_*.txt\"\n\n[step]\ncopy = \"item\"\n\n[outputs]\nmade = \"intermediate/{{ item.stem }}.txt\"\n",
+        ),
+        ("workspace/inputs/item_4.txt", "4"),
+        ("workspace/inputs/item_17.txt", "17"),
+    ]);
+    house.edit(
+        "stages/1_mark.toml",
+        "copy = \"item\"",
+        "command = [\"cp\", \"{{ item.path }}\", \"{{ paths.made }}\"]",
+    );
+    house.run(&[]).expect(0, &["mark/item_17", "mark/item_4"]);
+    assert_eq!(
+        house.list("intermediate"),
+        ["item_17.txt", "item_17_done", "item_4.txt", "item_4_done"]
+    );
+    assert_eq!(
+        house.json("workspace/marks.json")["completed_batches"],
+        json!([4, 17])
+    );
+}

@@ -1,0 +1,184 @@
+//! What fails, how far the run goes on, and what of a pipeline is asked for.
+
+use super::house::House;
+use serde_json::json;
+
+/// Items 1 to 5 are worked on, those listed in the file that `BAD` names fail; then they are joined.
+fn items(policy: &str) -> House {
+    let work = format!(
+        r#"
+[each.item]
+count = 5
+
+[step]
+command = ["sh", "-c", 'grep -qx "$1" "$BAD" && {{ echo "no good: $1" >&2; exit 7; }}; echo "{{\"item\": $1}}" > "$2"', "sh", "{{{{ item }}}}", "{{{{ paths.made }}}}"]
+env = ["BAD"]
+
+[outputs]
+made = {{ path = "intermediate/item_{{{{ item }}}}.json", schema = false }}
+{policy}"#
+    );
+    let mut house = House::new(&[
+        (
+            "milepost.toml",
+            "name = \"items\"\n\n[env]\nBAD = \"/dev/null\"\n",
+        ),
+        ("stages/1_work.toml", &work),
+        (
+            "stages/2_join.toml",
+            "[inputs]\nall = \"intermediate/item_*.json\"\n\n[step]\njq = '[.all[].item]'\n\n[outputs]\njoined = { path = \"outputs/joined.json\", schema = false }\n",
+        ),
+        ("bad", ""),
+        ("workspace/inputs/none", ""),
+    ]);
+    let bad = house.at("bad").display().to_string();
+    house.env("BAD", &bad);
+    house
+}
+
+#[test]
+fn the_run_stops_at_the_first_failure_and_goes_on_from_there() {
+    let house = items("");
+    house.write("bad", "3\n");
+    let ran = house.run(&[]);
+    ran.expect(1, &["work/1", "work/2", "work/3"])
+        .says("work/3")
+        .says("`sh` ended with exit code 7")
+        .says("no good: 3");
+    assert!(!house.exists("workspace/stage_1_complete.json"));
+    let progress = house.json("workspace/work_progress.json");
+    assert_eq!(progress["completed_batches"], json!([1, 2]));
+    assert_eq!(progress["failed_batches"], json!(["3"]));
+    assert_eq!(
+        (&progress["status"], &progress["total_batches"]),
+        (&json!("failed"), &json!(5))
+    );
+    house.write("bad", "");
+    house
+        .run(&[])
+        .expect(0, &["join", "work/3", "work/4", "work/5"]);
+    assert_eq!(
+        house.json("workspace/outputs/joined.json"),
+        json!([1, 2, 3, 4, 5])
+    );
+}
+
+#[test]
+fn a_failed_batch_does_not_leave_what_it_made_before_to_later_stages() {
+    let house = items("\n[policy]\non_failure = \"continue\"\n");
+    house.write(
+        "stages/2_join.toml",
+        format!("allow_partial = true\n{}", house.read("stages/2_join.toml")),
+    );
+    house.run(&[]).expect(
+        0,
+        &["join", "work/1", "work/2", "work/3", "work/4", "work/5"],
+    );
+    house.write("bad", "2\n");
+    house.run(&["--force", "work/2"]).expect(3, &["work/2"]);
+    house.run(&[]).expect(3, &["join", "work/2"]);
+    assert_eq!(
+        house.json("workspace/outputs/joined.json"),
+        json!([1, 3, 4, 5])
+    );
+}
+
+#[test]
+fn failures_may_be_limited_by_number_or_by_share() {
+    for (limit, tried) in [
+        ("2", &["work/1", "work/2"][..]),
+        ("0.5", &["work/1", "work/2", "work/3"]),
+    ] {
+        let house = items(&format!(
+            "\n[policy]\non_failure = \"continue\"\nmax_failures = {limit}\n"
+        ));
+        house.write("bad", "1\n2\n3\n4\n5\n");
+        let ran = house.run(&[]);
+        assert_eq!(
+            (ran.code, ran.tried()),
+            (1, tried.iter().map(ToString::to_string).collect()),
+            "{limit}: {}",
+            ran.said
+        );
+    }
+}
+
+#[test]
+fn a_limit_does_so_many_batches_and_the_next_run_goes_on() {
+    let house = items("");
+    house
+        .run(&["--limit", "2"])
+        .expect(3, &["work/1", "work/2"]);
+    assert_eq!(house.json("workspace/work_progress.json")["status"], "held");
+    house
+        .run(&["--limit", "3"])
+        .expect(3, &["work/3", "work/4", "work/5"]);
+    house.run(&["--limit", "1"]).expect(0, &["join"]);
+}
+
+#[test]
+fn a_limit_that_leaves_a_changed_batch_out_holds_what_follows() {
+    let house = items("");
+    house.run(&[]);
+    house.edit("stages/1_work.toml", "no good", "not good");
+    house
+        .run(&["--limit", "2"])
+        .expect(3, &["work/1", "work/2"]);
+    house.run(&["--limit", "0"]).expect(3, &[]);
+    house.run(&[]).expect(0, &["work/3", "work/4", "work/5"]);
+}
+
+#[test]
+fn a_stage_or_a_batch_may_be_named() {
+    let house = items("");
+    house
+        .run(&["work/2", "work/4"])
+        .expect(3, &["work/2", "work/4"]);
+    house
+        .run(&["join"])
+        .expect(3, &[])
+        .says("stage `work` is not complete");
+    house
+        .run(&["work"])
+        .expect(0, &["work/1", "work/3", "work/5"]);
+    house.run(&["2"]).expect(0, &["join"]);
+    house.run(&["--force", "work/3"]).expect(0, &["work/3"]);
+    house.run(&["-B", "join"]).expect(0, &["join"]);
+    house.edit("stages/1_work.toml", "no good", "not good");
+    house
+        .run(&["join"])
+        .expect(3, &[])
+        .says("stage `work` is no longer up to date");
+    house
+        .run(&["--until", "work"])
+        .expect(0, &["work/1", "work/2", "work/3", "work/4", "work/5"]);
+}
+
+#[test]
+fn a_step_that_fails_is_tried_again() {
+    let mut house = House::new(&[
+        ("milepost.toml", "name = \"again\"\n\n[env]\nTRIES = \"\"\n"),
+        (
+            "stages/1_try.toml",
+            "[step]\ncommand = ['echo x >> \"$TRIES\"; test $(wc -l < \"$TRIES\") -ge 2 && echo done > \"$1\"', \"{{ paths.made }}\"]\nenv = [\"TRIES\"]\nattempts = 3\n\n[outputs]\nmade = \"outputs/made.txt\"\n",
+        ),
+    ]);
+    house.edit("stages/1_try.toml", "[\'echo", "[\"sh\", \"-c\", \'echo");
+    house.edit("stages/1_try.toml", "', \"{{", "', \"sh\", \"{{");
+    let tries = house.at("tries").display().to_string();
+    house.env("TRIES", &tries);
+    let ran = house.run(&[]);
+    ran.expect(0, &["try"]);
+    assert_eq!(
+        ran.data("attempt_started")
+            .map(|data| data["attempt"].as_u64().unwrap())
+            .collect::<Vec<_>>(),
+        [1, 2]
+    );
+    assert_eq!(ran.data("attempt_failed").count(), 1);
+    assert_eq!(house.read("tries"), "x\nx\n");
+    assert_eq!(
+        ran.data("published").next().unwrap()["record"]["attempts"],
+        2
+    );
+}
