@@ -1,5 +1,6 @@
 //! The command line: what can be asked for, and its help.
 
+use crate::base::duration::parse_duration;
 use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
 
@@ -234,6 +235,43 @@ pub enum Command {
         #[arg(long)]
         mermaid: bool,
     },
+    /// Compare with another workspace, or with what was there before the last run
+    Diff {
+        /// The other workspace, which counts as the old one [default: before the last run]
+        #[arg(value_name = "WORKSPACE")]
+        other: Option<std::path::PathBuf>,
+        /// Only these stages
+        #[arg(long = "stage", value_name = "STAGE")]
+        stages: Vec<String>,
+        /// So many of each sort are listed
+        #[arg(long, value_name = "N", default_value_t = 20)]
+        limit: usize,
+    },
+    /// Make a project to start from: `minimal`, or `ifc`, a building model to a report
+    Init {
+        /// Which
+        template: String,
+        /// Where [default: a folder of that name]
+        folder: Option<String>,
+    },
+    /// Remove what stages made; inputs and files of others stay
+    Clean {
+        /// Only of these stages [default: all]
+        #[arg(value_name = "STAGE")]
+        stages: Vec<String>,
+        /// Do it; without, what would go is only listed
+        #[arg(long)]
+        yes: bool,
+    },
+    /// Remove what no run needs: scratch, leftovers, and quarantine that is old
+    Gc {
+        /// Quarantine older than this goes too, such as 30d
+        #[arg(long, value_name = "AGE", value_parser = parse_duration)]
+        older_than: Option<std::time::Duration>,
+        /// Do it; without, what would go is only listed
+        #[arg(long)]
+        yes: bool,
+    },
     /// Print a JSON Schema of what Milepost reads, writes or tells
     Schema {
         /// Which [default: list them]
@@ -258,6 +296,10 @@ impl Command {
             Self::Verify { .. } => "verify",
             Self::Accept { .. } => "accept",
             Self::Graph { .. } => "graph",
+            Self::Diff { .. } => "diff",
+            Self::Init { .. } => "init",
+            Self::Clean { .. } => "clean",
+            Self::Gc { .. } => "gc",
             Self::Schema { .. } => "schema",
             Self::Completions { .. } => "completions",
         }

@@ -8,6 +8,9 @@ use super::progress::Show;
 use super::{conflict, log_file, misplaced, settings, signals};
 use crate::ops;
 use crate::ops::accept::WantedAccept;
+use crate::ops::clean::WantedClean;
+use crate::ops::diff::WantedDiff;
+use crate::ops::gc::WantedGc;
 use crate::ops::log::WantedLog;
 use crate::ops::open::{OpsError, Request};
 use crate::ops::run::{StopFlag, Wanted, adopt_orphans, exit_code};
@@ -128,6 +131,44 @@ fn command(cli: Cli, environment: &Environment, printer: &Printer) -> Result<u8,
                 view::graph::graph
             };
             tell(printer, &graph, text)
+        }
+        Some(Command::Diff {
+            other,
+            stages,
+            limit,
+        }) => {
+            let wanted = WantedDiff {
+                other: other.map(|folder| environment.folder.join(folder)),
+                stages,
+                limit,
+            };
+            let diff = ops::diff::diff(&request(Values::default())?, &wanted)?;
+            tell(printer, &diff, view::diff::diff)
+        }
+        Some(Command::Init { template, folder }) => {
+            let folder = folder.unwrap_or_else(|| template.clone());
+            let disk = request(Values::default())?.disk;
+            let base = &environment.folder;
+            let made = ops::init::init(&disk, base, &folder, &template)?;
+            tell(printer, &made, view::init::init)
+        }
+        Some(Command::Clean { stages, yes }) => {
+            let wanted = WantedClean {
+                stages,
+                dry_run: !yes,
+                command: settings::command_line(environment),
+            };
+            let cleaned = ops::clean::clean(&request(Values::default())?, &wanted)?;
+            tell(printer, &cleaned, view::clean::clean)
+        }
+        Some(Command::Gc { older_than, yes }) => {
+            let wanted = WantedGc {
+                older_than,
+                dry_run: !yes,
+                command: settings::command_line(environment),
+            };
+            let collected = ops::gc::gc(&request(Values::default())?, &wanted)?;
+            tell(printer, &collected, view::clean::gc)
         }
         Some(Command::Schema { name }) => {
             match name {

@@ -1,5 +1,6 @@
 //! A stage as declared: batches, inputs, steps, outputs, checks and policy.
 
+use super::outcome::{Outcome, OutcomeKind};
 use super::pipeline::Asset;
 use super::policy::Policy;
 use super::step::Step;
@@ -66,6 +67,17 @@ impl Stage {
     /// The input of this name.
     pub fn input(&self, name: &str) -> Option<&Input> {
         self.inputs.iter().find(|input| input.name == name)
+    }
+
+    /// An outcome under the name that the stage or the project declares for it.
+    #[must_use]
+    pub fn named(&self, mut outcome: Outcome) -> Outcome {
+        if outcome.kind != OutcomeKind::Check
+            && let Some(name) = self.errors.get(outcome.kind.name())
+        {
+            outcome.code.clone_from(name);
+        }
+        outcome
     }
 
     /// `stage_3_complete.json`.

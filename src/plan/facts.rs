@@ -31,6 +31,12 @@ pub fn shared(stage: &Stage, pipeline: &Pipeline, settings: &Settings) -> Facts 
         };
         facts.add(kind, part.clone(), shown(value));
     }
+    // What they say is recorded with the batch: another question needs another answer.
+    for (part, program) in [("summary", &stage.summary), ("verdict", &stage.verdict)] {
+        if let Some(program) = program {
+            facts.add(FactKind::Step, part, shown(&Value::from(&*program.source)));
+        }
+    }
     for step in &stage.steps {
         facts.add(FactKind::Version, step.kind.name(), step.kind.version());
         if let StepKind::Command { env, .. } = &step.kind {
@@ -241,14 +247,9 @@ fn judged_by(stage: &Stage) -> Vec<&Asset> {
     outputs.chain(inputs).chain(answers).collect()
 }
 
-/// The programs that outputs depend on: all but those that only judge.
+/// The programs that outputs depend on: all but those that only judge, and those of `each`, whose items are facts themselves.
 fn programs(stage: &Stage) -> Vec<&Program> {
     let mut found: Vec<&Program> = Vec::new();
-    for each in &stage.each {
-        if let EachSource::From { select, .. } = &each.source {
-            found.push(select);
-        }
-    }
     for input in &stage.inputs {
         if let InputSource::From { select, .. } = &input.source {
             found.push(select);
@@ -276,15 +277,6 @@ fn mentions(stage: &Stage) -> BTreeSet<String> {
     }
     for check in &stage.checks {
         names.extend(check.test.jq.mentions().dotted().iter().cloned());
-    }
-    for Each { source, .. } in &stage.each {
-        match source {
-            EachSource::Path(path) | EachSource::From { file: path, .. } => {
-                add_path(&mut names, path);
-            }
-            EachSource::Count(count) => add_templated(&mut names, count),
-            EachSource::Values(_) => {}
-        }
     }
     for input in &stage.inputs {
         match &input.source {

@@ -18,6 +18,7 @@ use crate::steps::agent::Answerers;
 use crate::steps::attempt::attempt;
 use crate::steps::command::Stop;
 use crate::steps::work::{Limits, Watcher, Work};
+use crate::store::clock::Stopwatch;
 use crate::store::scratch::Scratch;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -58,8 +59,10 @@ pub struct Bench<'a> {
     pub environment: &'a BTreeMap<String, String>,
     /// The wish to stop.
     pub stop: &'a dyn Stop,
-    /// Limits of the attempt.
+    /// Limits of an attempt; `left` is the time of the whole stage.
     pub limits: Limits,
+    /// Since the stage began.
+    pub begun: Stopwatch,
     /// The run's id.
     pub run_id: &'a str,
 }
@@ -108,7 +111,7 @@ pub fn run(
     );
     let result = match result {
         Err(outcome) if outcome.kind != OutcomeKind::Cancelled => {
-            placeholder(bench, found, &outs, &scratch, outcome)
+            placeholder(bench, found, &outs, &scratch, bench.stage.named(outcome))
         }
         result => result,
     };
@@ -158,6 +161,14 @@ fn within(
             .source(&FilePath::workspace(previous.get(output)?.clone()))
             .ok()
     };
+    let left = bench
+        .limits
+        .left
+        .map(|whole| whole.saturating_sub(bench.begun.elapsed()));
+    if left.is_some_and(|left| left.is_zero()) {
+        let message = format!("the time of stage `{}` is over", bench.stage.name);
+        return Err(Outcome::new(OutcomeKind::Timeout, message));
+    }
     let mut work = Work {
         stage: bench.stage,
         name,
@@ -174,7 +185,10 @@ fn within(
         project: files.folder(Root::Project),
         token: &token,
         previous: &earlier,
-        limits: bench.limits,
+        limits: Limits {
+            left,
+            ..bench.limits
+        },
     };
     let said = attempt(&mut work)?;
     let mut scope = work.scope;

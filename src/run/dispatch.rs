@@ -382,13 +382,8 @@ impl Hearing<'_, '_> {
     }
 
     /// The outcome under the name that the stage or the project declares for it.
-    fn named(&self, mut outcome: Outcome) -> Outcome {
-        if outcome.kind != OutcomeKind::Check
-            && let Some(name) = self.stage.errors.get(outcome.kind.name())
-        {
-            outcome.code.clone_from(name);
-        }
-        outcome
+    fn named(&self, outcome: Outcome) -> Outcome {
+        self.stage.named(outcome)
     }
 
     fn close_group(&mut self) -> Result<(), RunError> {

@@ -334,6 +334,7 @@ impl Engine<'_, '_> {
             agents: &agents,
             environment: &self.options.environment,
             stop: self.stop,
+            begun: Stopwatch::start(),
             limits: Limits {
                 grace: self.options.grace,
                 backoff: self.options.backoff,
@@ -391,6 +392,9 @@ impl Engine<'_, '_> {
         report.status = match status {
             // What was left out is not up to date, though what it made earlier is there.
             Some(_) if report.left > 0 && report.failed.is_empty() => StageStatus::Held,
+            Some(Status::Complete) if finish::takes_over_partial(&self.keeper, stage) => {
+                StageStatus::Partial
+            }
             Some(Status::Complete) => StageStatus::Complete,
             Some(Status::Partial) if goes_on => StageStatus::Partial,
             _ if !report.failed.is_empty() => StageStatus::Failed,

@@ -12,6 +12,7 @@ use crate::model::fingerprint::FactKind;
 use crate::model::record::BatchRecord;
 use crate::model::stage::Stage;
 use crate::model::state::Phase;
+use crate::plan::lineage;
 use crate::store::{checkpoint, layout, manifest, progress};
 use serde_json::{Map, Value, json};
 use std::collections::{BTreeMap, BTreeSet};
@@ -36,6 +37,15 @@ pub fn status(keeper: &Keeper<'_>, stage: &Stage, survey: &Survey) -> Option<Sta
         Status::Partial
     } else {
         Status::Complete
+    })
+}
+
+/// Whether an earlier stage that this one reads from is partial: it is then partial at best.
+pub fn takes_over_partial(keeper: &Keeper<'_>, stage: &Stage) -> bool {
+    let upstream = lineage::upstream(keeper.ctx.pipeline, stage);
+    upstream.iter().any(|up| {
+        let known = keeper.state.stages.get(&up.name);
+        known.and_then(|known| known.status) == Some(Status::Partial)
     })
 }
 
