@@ -5,6 +5,7 @@ use super::pipeline::Asset;
 use super::policy::Policy;
 use super::step::Step;
 use crate::base::duration::parse_duration;
+use crate::base::glob::is_pattern;
 use crate::base::path::{FilePath, PathError, RelPath, Root};
 use crate::expr::jq::{Jq, JqError};
 use crate::expr::scope::Format;
@@ -205,6 +206,20 @@ impl PathTemplate {
     /// Whether it is wholly one `{{ }}`: then what it gives is a path, not one component of a path.
     pub fn is_whole(&self) -> bool {
         self.text.starts_with("{{") && self.text.find("}}") == Some(self.text.len().wrapping_sub(2))
+    }
+
+    /// Whether what stands around the `{{ }}` is a pattern.
+    pub fn is_pattern(&self) -> bool {
+        let mut rest = self.text.as_str();
+        while let Some(start) = rest.find("{{") {
+            if is_pattern(&rest[..start]) {
+                return true;
+            }
+            rest = rest[start..]
+                .find("}}")
+                .map_or("", |end| &rest[start + end + 2..]);
+        }
+        is_pattern(rest)
     }
 
     /// The path that a rendered text names.

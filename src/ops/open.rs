@@ -1,6 +1,7 @@
 //! Opens a project and one of its workspaces, for reading.
 
 use crate::base::clock::Clock;
+use crate::base::glob::is_pattern;
 use crate::base::path::{FilePath, RelPath};
 use crate::decl::{self, Problems, ProjectFiles, Warning};
 use crate::expr::template::{Template, is_template};
@@ -326,6 +327,12 @@ fn file_setting(
             .exists(&FilePath::workspace(path.clone()))
             .unwrap_or(false)
     {
+        if is_pattern(path.as_str()) {
+            return Err(wrong(
+                "`*`, `?`, `[` and `{` make a path a pattern for many files: rename the file"
+                    .to_owned(),
+            ));
+        }
         return Ok((path, None));
     }
     let root = match base {
@@ -353,9 +360,11 @@ fn file_setting(
         .file_name()
         .and_then(|name| name.to_str())
         .ok_or_else(|| wrong("its name is no UTF-8".to_owned()))?;
+    // In a path these signs make a pattern for many files.
+    let name = name.replace(['*', '?', '[', ']', '{', '}'], "_");
     let place = match folder {
-        Some(folder) => folder.join(name),
-        None => RelPath::parse(name),
+        Some(folder) => folder.join(&name),
+        None => RelPath::parse(&name),
     };
     Ok((place.map_err(|error| wrong(error.to_string()))?, Some(from)))
 }

@@ -8,7 +8,7 @@ use crate::base::digest::Digest;
 use crate::base::path::FilePath;
 use crate::model::fingerprint::{FactKind, Facts};
 use crate::model::pipeline::{Asset, Pipeline};
-use crate::model::stage::{Each, EachSource, InputSource, PathTemplate, Program, Stage, Templated};
+use crate::model::stage::{InputSource, PathTemplate, Program, Stage, Templated};
 use crate::model::step::{StepKind, Text};
 use serde_json::{Map, Value};
 use std::collections::BTreeSet;

@@ -56,7 +56,8 @@ fn one(
     match &input.source {
         InputSource::Path(path) => {
             let place = paths::render(path, value)?;
-            if !is_pattern(place.path.as_str()) {
+            // What is put into a path names one file, whatever signs it has; only a declaration, or a whole path, is a pattern.
+            if !path.is_pattern() && !(path.is_whole() && is_pattern(place.path.as_str())) {
                 return Ok(Resolved {
                     name,
                     files: vec![place],

@@ -85,8 +85,12 @@ pub fn commit(
             retired: retired.clone(),
         };
         keeper.record(EventType::Complete, agent(stage), event, summary, refs)?;
-        renames.extend(files);
         asides.extend(retired);
+        // What one batch of the group drops, another may make.
+        for file in &files {
+            asides.remove(&file.path);
+        }
+        renames.extend(files);
         scratches.push(finished.scratch);
     }
     // From here on the batches are finished: a crash is put right from the records.

@@ -408,6 +408,9 @@ impl Engine<'_, '_> {
                 .flat_map(|known| known.batches.values())
                 .filter_map(|batch| batch.record.as_ref())
         };
+        if let Some(input) = records().find_map(|record| record.stale.clone()) {
+            report.why = Some(format!("`{input}` changed while it was read: run again"));
+        }
         report.verdict = records()
             .filter_map(|record| record.verdict)
             .reduce(|a, b| a && b);

@@ -28,6 +28,8 @@ pub fn status(keeper: &Keeper<'_>, stage: &Stage, survey: &Survey) -> Option<Sta
         let batch = known.and_then(|known| known.batches.get(&found.batch.key));
         let failed = batch.is_some_and(|batch| matches!(batch.phase, Phase::Failed { .. }));
         match batch.and_then(|batch| batch.record.as_ref()) {
+            // What it was made from is no longer there: the next run makes it again.
+            Some(record) if !failed && record.stale.is_some() => return None,
             Some(record) if !failed => partial |= record.placeholder.is_some(),
             _ if failed => partial = true,
             _ => return None,
@@ -164,7 +166,7 @@ fn declared_outputs(stage: &Stage) -> Vec<String> {
     stage
         .outputs
         .iter()
-        .map(|output| output.path.shown())
+        .map(|output| output.path.pattern())
         .collect()
 }
 

@@ -145,6 +145,13 @@ impl Outs for ScratchOuts<'_> {
         Ok(self.scratch.at(&target))
     }
 
+    fn clear(&self, out: &str) -> io::Result<()> {
+        for file in self.files(out)? {
+            self.scratch.forget(&file).map_err(io::Error::other)?;
+        }
+        Ok(())
+    }
+
     fn made(&self, out: &str) -> io::Result<Vec<Arc<dyn Source>>> {
         let files = self.files(out)?;
         Ok(files

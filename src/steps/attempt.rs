@@ -65,6 +65,20 @@ fn tries(work: &mut Work<'_>, step: &Step, index: usize) -> Result<Said, Outcome
             return Err(outcome);
         }
         let wait = wait(work, failed, index);
+        let written = if made_by_program(step) {
+            work.stage
+                .outputs
+                .iter()
+                .map(|output| &output.name)
+                .collect()
+        } else {
+            vec![&step.out]
+        };
+        for name in written {
+            work.outs
+                .clear(name)
+                .map_err(|error| output_failure(name, error))?;
+        }
         work.watcher.trying_again(failed, &outcome, wait);
         work.stop.wait(wait);
         if work.stop.stopping() {

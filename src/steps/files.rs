@@ -91,10 +91,12 @@ pub fn document(work: &mut Work<'_>, out: &str, input: &str) -> StepResult {
         .open()
         .and_then(|mut file| file.read_to_string(&mut text));
     read.map_err(|error| input_failure(&source.name(), error))?;
-    let title = text
-        .lines()
-        .find_map(|line| line.strip_prefix("# "))
-        .map_or_else(|| stem(&source.name()).to_owned(), str::to_owned);
+    // Without one, the first heading is the title, as it reads and not as it is written.
+    let title = if text.lines().any(|line| line.starts_with("# ")) {
+        String::new()
+    } else {
+        stem(&source.name()).to_owned()
+    };
     let version = work
         .base
         .get("milepost")
@@ -120,7 +122,11 @@ pub fn workbook(work: &mut Work<'_>, out: &str, form: &Asset) -> StepResult {
     let names = work.stage.scope_names();
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
     let compiled = form.compile(&names).map_err(parse_failure)?;
-    let scope = values::named(work, &compiled.names())?;
+    let mut names = compiled.names();
+    for streamed in compiled.streamed() {
+        names.remove(&streamed);
+    }
+    let scope = values::named(work, &names)?;
     let title = work
         .base
         .get("workspace")

@@ -33,7 +33,9 @@ pub fn jq(
 /// Runs a program whose records come by `inputs`. jq pulls and a file is read by pushing, so a thread reads ahead a little.
 fn streamed(work: &mut Work<'_>, program: &Program, select: &Select) -> Result<Value, Outcome> {
     let name = select.first();
-    let (input, vars) = values::scope_of(work, program)?;
+    // The whole scope would be in memory, with the records that are to come one at a time: only what is named is loaded.
+    let input = work.scope.value_for(program.jq.mentions().dotted())?;
+    let vars = work.scope.vars_of(&program.jq)?;
     let sources = work.scope.sources(name).ok_or_else(|| {
         input_failure(
             name,

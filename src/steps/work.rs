@@ -27,6 +27,12 @@ pub trait Outs {
     /// What the file system says.
     fn place(&self, out: &str) -> io::Result<PathBuf>;
 
+    /// Takes away what a failed try wrote, so that the next begins with nothing.
+    ///
+    /// # Errors
+    /// What the file system says.
+    fn clear(&self, out: &str) -> io::Result<()>;
+
     /// The files of an output or `out` that were written, in natural order.
     ///
     /// # Errors

@@ -187,6 +187,13 @@ impl Scratch {
         Ok(content.map(|(digest, size)| Content { digest, size }))
     }
 
+    /// Removes a file of the attempt.
+    pub fn forget(&self, file: &RelPath) -> Result<(), DiskError> {
+        let mut made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
+        made.remove(file);
+        self.disk.remove_file(&self.at(file))
+    }
+
     /// All files that are wanted, whoever wrote them, with what they hold. What is not wanted is not looked at.
     pub fn collect(
         &self,

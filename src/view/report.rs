@@ -8,6 +8,9 @@ use super::words::{batches, count, grouped, place, seconds};
 use crate::ops::run::{Report, StageReport, StageStatus, exit_code};
 use serde_json::{Value, json};
 
+/// How many lines the list of outputs has.
+const OUTPUTS: usize = 8;
+
 /// The summary; of a quiet run only what went wrong is told.
 pub fn summary(paint: Paint, report: &Report, call: &Call, quiet: bool) -> String {
     let mut lines = Vec::new();
@@ -186,22 +189,28 @@ fn what(stage: &StageReport) -> String {
 fn outputs(paint: Paint, report: &Report, call: &Call) -> Vec<String> {
     let done =
         |stage: &&StageReport| matches!(stage.status, StageStatus::Complete | StageStatus::Partial);
-    let outputs = report
+    let outputs: Vec<&String> = report
         .stages
         .iter()
         .filter(done)
-        .flat_map(|stage| &stage.outputs);
+        .flat_map(|stage| &stage.outputs)
+        .collect();
     let label = |at: usize| paint.dim(format!("{:9}", if at == 0 { "outputs" } else { "" }));
-    let lines = outputs.enumerate();
+    let near = |path: &str| call.near(&format!("{}/{path}", report.workspace));
+    let shown = if outputs.len() > OUTPUTS {
+        OUTPUTS - 1
+    } else {
+        outputs.len()
+    };
+    let mut lines: Vec<String> = outputs[..shown]
+        .iter()
+        .enumerate()
+        .map(|(at, output)| format!("{}{}", label(at), near(output)))
+        .collect();
+    if shown < outputs.len() {
+        lines.push(format!("{}and more in {}", label(shown), near("outputs")));
+    }
     lines
-        .map(|(at, output)| {
-            format!(
-                "{}{}",
-                label(at),
-                call.near(&format!("{}/{output}", report.workspace))
-            )
-        })
-        .collect()
 }
 
 /// What can be done next: commands with what each does.

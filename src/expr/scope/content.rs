@@ -240,7 +240,14 @@ fn rows<E: From<ScopeError>>(
     if start.starts_with("\u{feff}".as_bytes()) {
         reader.consume(3);
     }
-    let mut csv = csv::Reader::from_reader(reader);
+    let separator = separator(
+        reader
+            .fill_buf()
+            .map_err(|error| read_error(source, &error))?,
+    );
+    let mut csv = csv::ReaderBuilder::new()
+        .delimiter(separator)
+        .from_reader(reader);
     let fault = |error: &csv::Error| {
         let line = error
             .position()
@@ -286,6 +293,16 @@ fn rows<E: From<ScopeError>>(
         each(number, Value::Object(record))?;
     }
     Ok(())
+}
+
+/// What stands between the cells, by the header: a spreadsheet writes semicolons where the comma is the decimal mark.
+fn separator(start: &[u8]) -> u8 {
+    let header = start.split(|&byte| byte == b'\n').next().unwrap_or(start);
+    if header.contains(&b';') && !header.contains(&b',') {
+        b';'
+    } else {
+        b','
+    }
 }
 
 /// The TOML reader gives a date as an object of one reserved key.

@@ -85,6 +85,18 @@ fn parses_by_format() {
 }
 
 #[test]
+fn a_table_may_have_semicolons() {
+    assert_eq!(
+        value("a.csv", "\u{feff}a;b\r\n1,5;x\r\n").unwrap(),
+        json!([{"a": "1,5", "b": "x"}])
+    );
+    assert_eq!(
+        value("a.csv", "a,b;c\n1,2\n").unwrap(),
+        json!([{"a": "1", "b;c": "2"}])
+    );
+}
+
+#[test]
 fn says_where_a_file_is_wrong() {
     let fails = |path: &str, text: &[u8]| value(path, text).unwrap_err().to_string();
     assert_eq!(

@@ -82,7 +82,13 @@ impl Corrections {
                 return Err(outcome);
             };
             let old = place.clone();
-            *place = value_like(row["value"].as_str().unwrap_or_default(), &old);
+            let text = row["value"].as_str().unwrap_or_default();
+            *place = value_like(text, &old);
+            if old.is_number() && !(place.is_number() || place.is_null()) {
+                let why =
+                    format!("line {line}: `{field}` is a number, such as 12.5, and not `{text}`");
+                return Err(input_failure(&self.name, why));
+            }
             notes.push(json!({ "field": field, "from": old, "to": *place, "who": row["who"], "why": row["why"] }));
         }
         if let Value::Object(fields) = &mut record {
