@@ -51,6 +51,7 @@ pub struct Printer {
 
 impl Printer {
     /// A result, which may have several lines.
+    #[expect(clippy::unused_self, reason = "whoever prints holds the printer")]
     pub fn result(&self, text: &str) {
         put(&mut std::io::stdout().lock(), text.trim_end_matches('\n'));
     }

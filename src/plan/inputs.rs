@@ -57,7 +57,8 @@ fn one(
         InputSource::Path(path) => {
             let place = paths::render(path, value)?;
             // What is put into a path names one file, whatever signs it has; only a declaration, or a whole path, is a pattern.
-            if !path.is_pattern() && !(path.is_whole() && is_pattern(place.path.as_str())) {
+            let is_many = path.is_pattern() || path.is_whole() && is_pattern(place.path.as_str());
+            if !is_many {
                 return Ok(Resolved {
                     name,
                     files: vec![place],

@@ -248,23 +248,3 @@ fn a_revision_asks_almost_nothing_anew() {
     );
     assert!(fresh.len() <= 5, "{fresh:#?}");
 }
-
-#[test]
-#[ignore = "prints a time; cargo test -- --ignored speed"]
-fn speed() {
-    let Some(data) = models() else { return };
-    let (rules, question) = (rules(), question());
-    let questions: Vec<_> = elements(&data.join("synthetic_500_4x3.ifc"))
-        .into_iter()
-        .map(|e| question.one(e, &[]).unwrap())
-        .collect();
-    let start = std::time::Instant::now();
-    let answers: usize = (0..20)
-        .flat_map(|_| &questions)
-        .map(|q| usize::from(rules.answer(q).is_object()))
-        .sum();
-    eprintln!(
-        "{:.0} answers a second",
-        answers as f64 / start.elapsed().as_secs_f64()
-    );
-}

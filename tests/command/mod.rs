@@ -408,31 +408,3 @@ fn its_working_folder_must_be_there() {
         format!("program `true` was not started: its working folder {folder} is not there")
     );
 }
-
-/// `cargo test --release rate_of_true -- --ignored --nocapture`
-#[test]
-#[ignore = "measures"]
-fn rate_of_true() {
-    let begin = Instant::now();
-    for _ in 0..1000 {
-        let mut bare = std::process::Command::new("/bin/true");
-        assert!(bare.status().unwrap().success());
-    }
-    let rate = 1000.0 / begin.elapsed().as_secs_f64();
-    eprintln!("bare, 1 thread: {rate:.0} commands a second");
-    for threads in [1, 2] {
-        let begin = Instant::now();
-        std::thread::scope(|scope| {
-            for _ in 0..threads {
-                scope.spawn(|| {
-                    let trial = Trial::new(&["true"]);
-                    for _ in 0..1000 {
-                        assert_eq!(trial.run().0, Exit::Code(0));
-                    }
-                });
-            }
-        });
-        let rate = f64::from(threads) * 1000.0 / begin.elapsed().as_secs_f64();
-        eprintln!("{threads} thread(s): {rate:.0} commands a second");
-    }
-}

@@ -127,7 +127,7 @@ fn a_stage_renamed() {
 #[test]
 fn a_stage_removed() {
     resumes(&change("removed", |project| {
-        project.remove("stages/5_join.toml")
+        project.remove("stages/5_join.toml");
     }));
 }
 

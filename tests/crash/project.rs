@@ -111,7 +111,7 @@ all = { path = "outputs/all.json", schema = false }
 count = { path = "outputs/count.json", schema = false }
 "#,
     ),
-    ("prompt.md", r#"Classify."#),
+    ("prompt.md", "Classify."),
     ("schemas/copy.schema.json", r#"{"type": "object"}"#),
 ];
 

@@ -42,22 +42,6 @@ impl House {
         house
     }
 
-    /// The project of this package with its sample model.
-    pub fn main_project() -> House {
-        let house = House::new(&[]);
-        house.take(&[
-            "milepost.toml",
-            "stages",
-            "schemas",
-            "rules",
-            "filters",
-            "prompts",
-            "templates",
-        ]);
-        house.take(&["workspace/inputs"]);
-        house
-    }
-
     /// Copies files or folders of this package.
     pub fn take(&self, paths: &[&str]) {
         let package = Path::new(env!("CARGO_MANIFEST_DIR"));
