@@ -275,6 +275,17 @@ fn mentions(stage: &Stage) -> BTreeSet<String> {
     for program in programs(stage) {
         names.extend(program.jq.mentions().dotted().iter().cloned());
     }
+    // A program that takes `.` whole sees every name there is.
+    let whole = stage.steps.iter().any(|step| match &step.kind {
+        StepKind::Jq {
+            program,
+            stream: None,
+        } => program.jq.takes_whole(),
+        _ => step.when.as_ref().is_some_and(|when| when.jq.takes_whole()),
+    });
+    if whole {
+        names.extend(["params", "env", "workspace", "agents"].map(str::to_owned));
+    }
     for check in &stage.checks {
         names.extend(check.test.jq.mentions().dotted().iter().cloned());
     }
