@@ -67,6 +67,8 @@ pub fn apply(state: &mut State, run_id: &str, event: &Event) -> Result<(), Illeg
             };
             let entry = legal(state, "attempt_started", stage, batch, follows)?;
             entry.phase = Phase::Running { attempt: *attempt };
+            // The run began in an earlier segment of the journal, perhaps: this one says which it is.
+            state.open_run = Some(run_id.to_owned());
         }
         Event::ChildStarted(child) => {
             legal(

@@ -122,6 +122,11 @@ pub fn run(
     }
 }
 
+/// What names an attempt in the environment of its programs, so that a later run finds those that outlived this one.
+pub fn token(run: &str, stage: &str, batch: &str) -> String {
+    format!("{run}/{stage}/{batch}")
+}
+
 /// `classify/batch_1`, or `parse` for the only batch of a stage.
 pub fn batch_name(stage: &str, batch: &str) -> String {
     if batch.is_empty() {
@@ -146,15 +151,7 @@ fn within(
     previous: &BTreeMap<String, RelPath>,
 ) -> Result<Produced, Outcome> {
     let scope = scope(bench, found)?;
-    let token = format!(
-        "{}/{name}/{}",
-        bench.run_id,
-        scratch
-            .path()
-            .file_name()
-            .unwrap_or_default()
-            .to_string_lossy()
-    );
+    let token = token(bench.run_id, &bench.stage.name, &found.batch.key);
     let files = bench.ctx.files;
     let earlier = |output: &str| -> Option<Arc<dyn Source>> {
         files

@@ -1,9 +1,11 @@
 //! Puts in order what an earlier run left: its programs, its half-published batches, its scratch.
 
+use super::attempt::token;
 use super::engine::RunError;
 use super::keeper::Keeper;
 use super::retire;
 use crate::model::event::{Event, EventType};
+use crate::model::state::Phase;
 use crate::steps::command::{Started, end_survivors};
 use crate::store::publish::{Settled, settle};
 use std::collections::BTreeMap;
@@ -16,7 +18,8 @@ use std::time::Duration;
 pub fn recover(keeper: &mut Keeper<'_>, grace: Duration) -> Result<Vec<String>, RunError> {
     let mut done = Vec::new();
     let children = keeper.state.children.clone();
-    if !children.is_empty() {
+    let running = running(keeper);
+    if !children.is_empty() || !running.is_empty() {
         let started: Vec<Started> = children
             .iter()
             .map(|child| Started {
@@ -26,7 +29,8 @@ pub fn recover(keeper: &mut Keeper<'_>, grace: Duration) -> Result<Vec<String>, 
                 boot_id: child.boot_id.clone(),
             })
             .collect();
-        let tokens: Vec<String> = children.iter().map(|child| child.token.clone()).collect();
+        let mut tokens: Vec<String> = children.iter().map(|child| child.token.clone()).collect();
+        tokens.extend(running);
         let ended = end_survivors(&started, &tokens, grace);
         if !ended.is_empty() {
             let list: Vec<String> = ended.iter().map(ToString::to_string).collect();
@@ -103,4 +107,20 @@ pub fn recover(keeper: &mut Keeper<'_>, grace: Duration) -> Result<Vec<String>, 
             .remove_dir_all(&keeper.ctx.layout.scratch())?;
     }
     Ok(done)
+}
+
+/// What names the attempts that were being made: a program may have been started and not be recorded yet.
+fn running(keeper: &Keeper<'_>) -> Vec<String> {
+    let Some(run) = &keeper.state.open_run else {
+        return Vec::new();
+    };
+    let mut tokens = Vec::new();
+    for (stage, known) in &keeper.state.stages {
+        for (batch, found) in &known.batches {
+            if matches!(found.phase, Phase::Running { .. } | Phase::Backoff { .. }) {
+                tokens.push(token(run, stage, batch));
+            }
+        }
+    }
+    tokens
 }

@@ -1,6 +1,6 @@
 //! The threads that do batches: which one is next, and what its attempt tells.
 
-use super::attempt::{Bench, Try, run};
+use super::attempt::{Bench, Try, run, token};
 use super::dispatch::Order;
 use super::survey::Survey;
 use crate::model::outcome::{Outcome, OutcomeKind};
@@ -125,7 +125,7 @@ pub fn work(
         }
         let found = &survey.batches[index];
         let begun = Stopwatch::start();
-        let token = format!("{}/{}/{}", bench.run_id, bench.stage.name, found.batch.key);
+        let token = token(bench.run_id, &bench.stage.name, &found.batch.key);
         let telling = Telling {
             index,
             token,
