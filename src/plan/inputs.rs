@@ -4,7 +4,7 @@ use super::expand::glob;
 use super::paths;
 use super::world::World;
 use crate::base::glob::is_pattern;
-use crate::base::path::{FilePath, RelPath, Root};
+use crate::base::path::{FilePath, RelPath};
 use crate::expr::scope::Format;
 use crate::model::stage::{Input, InputSource, Stage};
 use crate::model::state::State;
@@ -115,9 +115,4 @@ fn confined(text: &str, base: &FilePath, whole: bool) -> Result<FilePath, String
         path,
     })
     .map_err(|error| error.to_string())
-}
-
-/// Whether a path lies in the workspace.
-pub fn is_in_workspace(file: &FilePath) -> bool {
-    file.root == Root::Workspace
 }

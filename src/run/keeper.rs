@@ -106,11 +106,6 @@ impl<'a> Keeper<'a> {
         Ok(self.journal.flush()?)
     }
 
-    /// Whether anything was recorded of a stage since the last seal.
-    pub fn is_dirty(&self, stage: &str) -> bool {
-        self.dirty.contains(stage)
-    }
-
     /// Writes the manifests of all stages that changed, and begins a new segment of the journal.
     ///
     /// # Errors
