@@ -5,6 +5,7 @@ pub mod clean;
 pub mod diff;
 pub mod elements;
 pub mod gc;
+pub mod glance;
 pub mod graph;
 pub mod hold;
 pub mod init;

@@ -1,6 +1,7 @@
 //! Opens a project and one of its workspaces, for reading.
 
 use crate::base::clock::Clock;
+use crate::base::digest::{Digest, Hasher};
 use crate::base::glob::is_pattern;
 use crate::base::path::{FilePath, RelPath};
 use crate::decl::{self, Problems, ProjectFiles, Warning};
@@ -11,9 +12,10 @@ use crate::plan::machine::apply;
 use crate::plan::settings::Settings;
 use crate::run::context::Context;
 use crate::store::checkpoint;
-use crate::store::clock::SystemClock;
+use crate::store::clock::{Ahead, SystemClock};
 use crate::store::disk::Disk;
 use crate::store::files::Files;
+use crate::store::glance::Asked;
 use crate::store::journal;
 use crate::store::layout::Layout;
 use crate::store::manifest;
@@ -23,7 +25,7 @@ use jiff::civil::Date;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// The file that makes a folder a project.
 pub const PROJECT_FILE: &str = decl::PROJECT_FILE;
@@ -50,13 +52,16 @@ pub struct Request {
     pub disk: Disk,
     /// The time of day.
     pub clock: Arc<dyn Clock>,
+    /// The time that the ages of files are told by.
+    pub ahead: Ahead,
     /// The version of Milepost.
     pub version: String,
 }
 
 impl Request {
     /// The project at or above a folder, on this machine's disk and by its clock. In debug builds the variable
-    /// `MILEPOST_STOP_AT` ends the process at that change of the disk, for crash tests.
+    /// `MILEPOST_STOP_AT` ends the process at that change of the disk, for crash tests, and `MILEPOST_AHEAD` makes files so many
+    /// seconds older than they are, for tests of what is only done with files that were left alone.
     pub fn new(folder: PathBuf, environment: BTreeMap<String, String>) -> Self {
         let stop_at = environment.get("MILEPOST_STOP_AT").map(String::as_str);
         Self {
@@ -67,6 +72,7 @@ impl Request {
             today: None,
             disk: Disk::from_setting(stop_at),
             clock: Arc::new(SystemClock),
+            ahead: Ahead::from_setting(environment.get("MILEPOST_AHEAD").map(String::as_str)),
             version: env!("CARGO_PKG_VERSION").to_owned(),
             environment,
         }
@@ -137,6 +143,10 @@ pub struct Opened {
     pub workspace: Workspace,
     /// Digests of files that have not changed.
     pub cache: StatCache,
+    /// Notes of what is asked of the disk.
+    pub asked: Asked,
+    /// The digest of the declarations as they were read.
+    pub declared: Digest,
     /// Files from outside that `--set` names, by where they go.
     pub imports: BTreeMap<RelPath, PathBuf>,
     /// Parameters that `--set` gives.
@@ -158,6 +168,7 @@ impl Opened {
             disk: &self.disk,
             clock: &*self.clock,
             cache: &self.cache,
+            asked: &self.asked,
             imports: &self.imports,
         }
     }
@@ -166,6 +177,7 @@ impl Opened {
 /// The project's files, for the declarations' reader.
 pub struct OnDisk {
     root: PathBuf,
+    read: Mutex<Hasher>,
 }
 
 impl OnDisk {
@@ -173,13 +185,29 @@ impl OnDisk {
     pub fn new(root: &Path) -> Self {
         Self {
             root: root.to_owned(),
+            read: Mutex::default(),
         }
+    }
+
+    /// The digest of everything that was read and listed, in order.
+    pub fn digest(&self) -> Digest {
+        self.read().clone().finish()
+    }
+
+    fn read(&self) -> MutexGuard<'_, Hasher> {
+        self.read.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl ProjectFiles for OnDisk {
     fn read(&self, path: &RelPath) -> Option<Result<Vec<u8>, String>> {
-        match std::fs::read(self.root.join(path.as_str())) {
+        let found = std::fs::read(self.root.join(path.as_str()));
+        let said = match &found {
+            Ok(bytes) => format!("read {path} {}\n", Digest::of(bytes)),
+            Err(error) => format!("read {path} {error}\n"),
+        };
+        self.read().update(said);
+        match found {
             Ok(bytes) => Some(Ok(bytes)),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => None,
             Err(error) => Some(Err(error.to_string())),
@@ -195,6 +223,8 @@ impl ProjectFiles for OnDisk {
             .filter_map(|entry| entry.file_name().into_string().ok());
         let mut names: Vec<String> = names.filter(|name| !name.starts_with('.')).collect();
         names.sort();
+        self.read()
+            .update(format!("list {folder} {}\n", json!(names)));
         names
     }
 }
@@ -233,7 +263,10 @@ pub fn declarations(project: &Path) -> Result<(Pipeline, Vec<Warning>), OpsError
 /// When there is no project, its declarations are wrong, the workspace cannot be read, or a flag says something impossible.
 pub fn open(request: &Request) -> Result<Opened, OpsError> {
     let project = find_project(&request.folder)?;
-    let (pipeline, warnings) = declarations(&project)?;
+    let on_disk = OnDisk::new(&project);
+    let (pipeline, warnings) =
+        decl::load(&on_disk).map_err(|problems| OpsError::Declarations(Box::new(problems)))?;
+    let declared = on_disk.digest();
     let folder = match &request.workspace {
         Some(folder) if folder.is_absolute() => folder.clone(),
         Some(folder) => request.folder.join(folder),
@@ -241,7 +274,7 @@ pub fn open(request: &Request) -> Result<Opened, OpsError> {
     };
     let workspace = Workspace::open(&folder, request.clock.now(), request.today)?;
     let files = Files::new(&project, workspace.layout.root());
-    let cache = StatCache::open(&workspace.layout.stat_cache());
+    let cache = StatCache::with_clock(&workspace.layout.stat_cache(), Box::new(request.ahead));
     let mut opened = Opened {
         project,
         warnings,
@@ -256,6 +289,8 @@ pub fn open(request: &Request) -> Result<Opened, OpsError> {
         files,
         workspace,
         cache,
+        asked: Asked::off(),
+        declared,
         imports: BTreeMap::new(),
         set: BTreeMap::new(),
         disk: request.disk.clone(),

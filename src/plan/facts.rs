@@ -10,7 +10,7 @@ use crate::model::fingerprint::{FactKind, Facts};
 use crate::model::pipeline::{Asset, Pipeline};
 use crate::model::stage::{InputSource, PathTemplate, Program, Stage, Templated};
 use crate::model::step::{StepKind, Text};
-use serde_json::{Map, Value};
+use serde_json::Value;
 use std::collections::BTreeSet;
 
 /// A fact's value is kept as it is up to this length, else as its digest.
@@ -73,7 +73,7 @@ pub fn own(
     stage: &Stage,
     batch: &Batch,
     inputs: &[Resolved],
-    scope: &Map<String, Value>,
+    scope: &Value,
     world: &dyn World,
 ) -> Result<Facts, String> {
     let mut facts = Facts::default();
@@ -100,14 +100,14 @@ pub fn own(
 fn add_argument(
     facts: &mut Facts,
     argument: &Text,
-    scope: &Map<String, Value>,
+    scope: &Value,
     world: &dyn World,
 ) -> Result<(), String> {
     if !argument.source.starts_with(PROJECT) {
         return Ok(());
     }
     // One that names a file by the content of another is only known when the batch runs.
-    let Ok(rendered) = argument.template.render(&Value::Object(scope.clone())) else {
+    let Ok(rendered) = argument.template.render(scope) else {
         return Ok(());
     };
     if rendered == PROJECT {

@@ -28,17 +28,16 @@ pub struct Resolved {
 /// file is there is found when its digest is taken.
 pub fn resolve(
     stage: &Stage,
-    scope: &Map<String, Value>,
+    scope: &Value,
     state: &State,
     world: &dyn World,
     written: &dyn Fn(&str) -> bool,
 ) -> Result<Vec<Resolved>, String> {
-    let value = Value::Object(scope.clone());
     stage
         .inputs
         .iter()
         .map(|input| {
-            one(input, scope, &value, state, world, written)
+            one(input, scope, state, world, written)
                 .map_err(|why| format!("input `{}`: {why}", input.name))
         })
         .collect()
@@ -46,8 +45,7 @@ pub fn resolve(
 
 fn one(
     input: &Input,
-    scope: &Map<String, Value>,
-    value: &Value,
+    scope: &Value,
     state: &State,
     world: &dyn World,
     written: &dyn Fn(&str) -> bool,
@@ -55,7 +53,7 @@ fn one(
     let name = input.name.clone();
     match &input.source {
         InputSource::Path(path) => {
-            let place = paths::render(path, value)?;
+            let place = paths::render(path, scope)?;
             // What is put into a path names one file, whatever signs it has; only a declaration, or a whole path, is a pattern.
             let is_many = path.is_pattern() || path.is_whole() && is_pattern(place.path.as_str());
             if !is_many {
@@ -83,10 +81,10 @@ fn one(
             base,
             whole,
         } => {
-            let file = paths::render(file, value)?;
+            let file = paths::render(file, scope)?;
             let content = world.content(&file, Format::of_path(file.path.as_str()))?;
             let names = select
-                .all(content, scope)
+                .all(content, scope.as_object().unwrap_or(&Map::new()))
                 .map_err(|error| error.to_string())?;
             let many = names.len() != 1;
             let files = names

@@ -170,7 +170,7 @@ fn within(
         stage: bench.stage,
         name,
         scope,
-        base: found.base.clone(),
+        base: found.base(&bench.ctx),
         outs,
         log,
         stop: bench.stop,
@@ -436,7 +436,7 @@ fn placeholder(
     };
     let input = json!({ "outcome": outcome.kind.name(), "error_code": outcome.code, "message": outcome.message });
     let value = program
-        .one(input, &found.base)
+        .one(input, &found.base(&bench.ctx))
         .map_err(|error| failed(&error))?;
     let path = found
         .targets

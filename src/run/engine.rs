@@ -305,6 +305,8 @@ impl Engine<'_, '_> {
         will: &[usize],
         report: &mut StageReport,
     ) -> Result<(), RunError> {
+        // From here on the disk changes.
+        self.keeper.ctx.asked.spoil();
         begin::begin(
             &mut self.keeper,
             stage,

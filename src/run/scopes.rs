@@ -19,8 +19,8 @@ pub type Readable = (Arc<dyn Source>, Format);
 /// When an input that is not optional is missing, or a file leaves its folder.
 pub fn of_inputs(ctx: &Context<'_>, stage: &Stage, found: &Surveyed) -> Result<Scope, Outcome> {
     let mut scope = Scope::new();
-    for (name, value) in &found.base {
-        scope.insert_value(name, value.clone());
+    for (name, value) in found.base(ctx) {
+        scope.insert_value(&name, value);
     }
     for (name, item) in &found.batch.items {
         if let Item::File(file) = item {

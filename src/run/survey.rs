@@ -42,8 +42,6 @@ pub struct Survey {
 pub struct Surveyed {
     /// The batch.
     pub batch: Batch,
-    /// The names that every scope has, and the batch's items, paths and digests: plain values.
-    pub base: Map<String, Value>,
     /// The files of its inputs.
     pub inputs: Vec<Resolved>,
     /// Its own facts.
@@ -52,6 +50,18 @@ pub struct Surveyed {
     pub targets: BTreeMap<String, RelPath>,
     /// What becomes of it; when an input cannot be had, why.
     pub decision: Result<Decision, String>,
+}
+
+impl Surveyed {
+    /// The names that every scope has, and the batch's items, paths and digests: plain values.
+    pub fn base(&self, ctx: &Context<'_>) -> Map<String, Value> {
+        let mut base = ctx.settings.scope(ctx.pipeline);
+        for (name, item) in &self.batch.items {
+            base.insert(name.clone(), item.scope_value());
+        }
+        insert_files(&mut base, &self.inputs, &self.own, &self.targets);
+        base
+    }
 }
 
 /// Looks at a stage.
@@ -98,6 +108,8 @@ pub fn survey(
         .flat_map(BatchState::files)
         .collect();
     let mut surveyed = Vec::with_capacity(batches.len());
+    // One scope for all batches: each puts its items in the place of those before.
+    let mut names = Value::Object(scope);
     for batch in batches {
         let found = known.and_then(|known| known.batches.get(&batch.key));
         let record = found.and_then(|found| found.record.as_ref());
@@ -115,7 +127,12 @@ pub fn survey(
             shared: &shared,
             leaving: &leaving,
         };
-        surveyed.push(one.look(batch, &scope, found, record, recorded_shared, wish)?);
+        if let Value::Object(names) = &mut names {
+            for (name, item) in &batch.items {
+                names.insert(name.clone(), item.scope_value());
+            }
+        }
+        surveyed.push(one.look(batch, &names, found, record, recorded_shared, wish)?);
     }
     Ok(Survey {
         shared,
@@ -141,17 +158,13 @@ impl One<'_, '_> {
     fn look(
         &self,
         batch: Batch,
-        scope: &Map<String, Value>,
+        scope: &Value,
         known: Option<&BatchState>,
         record: Option<&BatchRecord>,
         recorded_shared: Arc<Facts>,
         wish: Wish,
     ) -> Result<Surveyed, String> {
-        let mut base = scope.clone();
-        for (name, item) in &batch.items {
-            base.insert(name.clone(), item.scope_value());
-        }
-        let targets = self.targets(&base)?;
+        let targets = self.targets(scope)?;
         let recorded = record.map(|record| &record.facts);
         let asked = Asked {
             world: self.world,
@@ -163,9 +176,9 @@ impl One<'_, '_> {
             asked.lists(pattern);
             (self.written)(pattern)
         };
-        let inputs = resolve(self.stage, &base, self.state, &asked, &written);
+        let inputs = resolve(self.stage, scope, self.state, &asked, &written);
         let own = inputs.and_then(|inputs| {
-            let own = facts::own(self.stage, &batch, &inputs, &base, &asked)?;
+            let own = facts::own(self.stage, &batch, &inputs, scope, &asked)?;
             Ok((inputs, own))
         });
         let unread = asked.unread.get();
@@ -181,7 +194,6 @@ impl One<'_, '_> {
                 };
                 return Ok(Surveyed {
                     batch,
-                    base,
                     inputs: Vec::new(),
                     own: Facts::default(),
                     targets,
@@ -189,7 +201,6 @@ impl One<'_, '_> {
                 });
             }
         };
-        insert_files(&mut base, &inputs, &own, &targets);
         let plain: Vec<RelPath> = targets
             .values()
             .filter(|path| !path.as_str().contains('*'))
@@ -209,7 +220,6 @@ impl One<'_, '_> {
         let decision = Ok(decide(&found));
         Ok(Surveyed {
             batch,
-            base,
             inputs,
             own,
             targets,
@@ -218,8 +228,7 @@ impl One<'_, '_> {
     }
 
     /// Where each output and the marker goes.
-    fn targets(&self, base: &Map<String, Value>) -> Result<BTreeMap<String, RelPath>, String> {
-        let scope = Value::Object(base.clone());
+    fn targets(&self, scope: &Value) -> Result<BTreeMap<String, RelPath>, String> {
         let mut targets = BTreeMap::new();
         let outputs = self
             .stage
@@ -229,7 +238,7 @@ impl One<'_, '_> {
         let marker = self.stage.marker.iter().map(|path| (MARKER, path));
         for (name, path) in outputs.chain(marker) {
             let place =
-                paths::render(path, &scope).map_err(|why| format!("output `{name}`: {why}"))?;
+                paths::render(path, scope).map_err(|why| format!("output `{name}`: {why}"))?;
             self.ctx
                 .files
                 .resolve(&place)

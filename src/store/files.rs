@@ -6,6 +6,8 @@ use crate::base::glob::Glob;
 use crate::base::natural::natural;
 use crate::base::path::{FilePath, RelPath, Root};
 use crate::base::source::Source;
+use super::folder::{Folder, Start};
+use super::stamp::Stamp;
 use std::collections::HashMap;
 use std::fs::File;
 use std::io::{self, ErrorKind, Read};
@@ -15,8 +17,8 @@ use std::sync::Arc;
 /// The two folders that stages read from.
 #[derive(Debug, Clone)]
 pub struct Files {
-    project: PathBuf,
-    workspace: PathBuf,
+    project: Start,
+    workspace: Start,
 }
 
 /// A file that cannot be read, or must not be.
@@ -75,23 +77,30 @@ impl Files {
     /// The files of this project and this workspace. Links in the two paths themselves are followed.
     pub fn new(project: &Path, workspace: &Path) -> Self {
         Self {
-            project: real_path(project),
-            workspace: real_path(workspace),
+            project: Start::new(real_path(project)),
+            workspace: Start::new(real_path(workspace)),
         }
     }
 
-    /// The folder that paths of a root are relative to.
-    pub fn folder(&self, root: Root) -> &Path {
+    fn start(&self, root: Root) -> &Start {
         match root {
             Root::Workspace => &self.workspace,
             Root::Project => &self.project,
         }
     }
 
+    /// The folder that paths of a root are relative to.
+    pub fn folder(&self, root: Root) -> &Path {
+        self.start(root).path()
+    }
+
     /// Where a file lies or would lie, absolute. Links are followed inside the root, and refused when they leave it.
     pub fn resolve(&self, file: &FilePath) -> Result<PathBuf, FileError> {
         let root = self.folder(file.root);
         let path = root.join(file.path.as_str());
+        if self.start(file.root).is_plain(file.path.as_str()) {
+            return Ok(path);
+        }
         let mut at = Some(path.as_path());
         // What is not there cannot lead out; what is above it can.
         while let Some(above) = at.filter(|above| *above != root) {
@@ -138,6 +147,39 @@ impl Files {
             Err(cause) if is_absent(&cause) => Ok(false),
             Err(source) => Err(read_error(file, source)),
         }
+    }
+
+    /// Whether no link stands on the way to a file, nor is it one itself. What is not there is none.
+    pub fn is_plain(&self, file: &FilePath) -> bool {
+        self.start(file.root).is_plain(file.path.as_str())
+    }
+
+    /// A folder, held open, for questions about what lies in it; none when it is not there. An empty path is the root.
+    ///
+    /// # Errors
+    /// When a link stands on the way, or it is no folder.
+    pub fn open_folder(&self, root: Root, folder: &str) -> io::Result<Option<Folder>> {
+        self.start(root).open(folder)
+    }
+
+    /// The stamp of the one folder in which all matches of a pattern lie; none when they may lie in several, or it is not there.
+    pub fn stamp_of_folder(&self, glob: &Glob, root: Root) -> Option<Stamp> {
+        let folder = glob.folder().filter(|_| !glob.is_deep());
+        let folder = folder.as_ref().map_or("", RelPath::as_str);
+        if glob.is_deep() {
+            return None;
+        }
+        self.open_folder(root, folder).ok()??.own_stamp().ok()
+    }
+
+    /// All names in a folder of the workspace, in order; none when it cannot be read.
+    pub fn names(&self, folder: &RelPath) -> Option<Vec<String>> {
+        let mut names = Vec::new();
+        for entry in std::fs::read_dir(self.folder(Root::Workspace).join(folder.as_str())).ok()? {
+            names.push(entry.ok()?.file_name().into_string().ok()?);
+        }
+        names.sort_unstable();
+        Some(names)
     }
 
     /// Regular files that match, in natural order, without Milepost's own. A match that a link leads out of the root, whose

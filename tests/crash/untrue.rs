@@ -340,8 +340,8 @@ fn a_run_with_nothing_to_do_touches_only_the_lock_and_the_cache() {
         let file = one.rsplit('/').next().unwrap();
         let own = [
             "lock",
-            ".stat-cache.jsonl.tmp",
-            "stat-cache.jsonl",
+            ".stat-cache.tmp",
+            "stat-cache",
             ".milepost",
         ];
         assert!(own.contains(&file), "{one}");

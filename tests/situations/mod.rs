@@ -4,6 +4,7 @@ mod altered;
 mod bad;
 mod declared;
 mod freshness;
+mod glance;
 mod house;
 mod language;
 mod letters;
