@@ -13,7 +13,7 @@ use crate::run::context::Context;
 use crate::store::checkpoint;
 use crate::store::clock::SystemClock;
 use crate::store::disk::Disk;
-use crate::store::files::Files;
+use crate::store::files::{FileError, Files};
 use crate::store::journal;
 use crate::store::layout::Layout;
 use crate::store::manifest;
@@ -166,6 +166,7 @@ impl Opened {
 /// The project's files, for the declarations' reader.
 pub struct OnDisk {
     root: PathBuf,
+    files: Files,
 }
 
 impl OnDisk {
@@ -173,17 +174,19 @@ impl OnDisk {
     pub fn new(root: &Path) -> Self {
         Self {
             root: root.to_owned(),
+            files: Files::new(root, root),
         }
     }
 }
 
 impl ProjectFiles for OnDisk {
     fn read(&self, path: &RelPath) -> Option<Result<Vec<u8>, String>> {
-        match std::fs::read(self.root.join(path.as_str())) {
-            Ok(bytes) => Some(Ok(bytes)),
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => None,
-            Err(error) => Some(Err(error.to_string())),
-        }
+        let source = match self.files.source(&FilePath::project(path.clone())) {
+            Ok(source) => source,
+            Err(FileError::Missing { .. }) => return None,
+            Err(error) => return Some(Err(error.to_string())),
+        };
+        Some(std::fs::read(source.path()).map_err(|error| error.to_string()))
     }
 
     fn list(&self, folder: &str) -> Vec<String> {

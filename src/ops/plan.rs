@@ -7,7 +7,7 @@ use crate::model::fingerprint::Change;
 use crate::model::policy::OnFailure;
 use crate::model::reason::{Condition, Reason};
 use crate::model::stage::Stage;
-use crate::model::state::State;
+use crate::model::state::{Phase, State};
 use crate::plan::decide::{Alteration, Decision};
 use crate::plan::pending::{Expected, Pending};
 use crate::plan::selection::Selection;
@@ -402,9 +402,19 @@ impl<'a> Outlook<'a> {
                 }),
                 // Its files are listed already.
                 Ok(Decision::Altered(_)) => {}
+                Err(_) if !self.wants_missing(stage, &key) => line.left += 1,
                 Err(why) => line.missing.push(Missing { batch: key, why }),
             }
         }
+    }
+
+    /// Whether a batch that lacks an input is asked for.
+    fn wants_missing(&self, stage: &Stage, key: &str) -> bool {
+        let known = self.state.stages.get(&stage.name);
+        let has_failed = known
+            .and_then(|known| known.batches.get(key))
+            .is_some_and(|batch| matches!(batch.phase, Phase::Failed { .. }));
+        self.selection.wants_batch(&stage.name, key) && (!self.selection.failed || has_failed)
     }
 
     /// Whether a batch that must run is asked for, and there is room for it under the limit.

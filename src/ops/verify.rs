@@ -5,6 +5,7 @@ use super::orphans::orphans;
 use super::present::Present;
 use crate::base::digest::Digest;
 use crate::base::path::RelPath;
+use crate::check::schemas::Schemas;
 use crate::model::event::Event;
 use crate::model::stage::Stage;
 use crate::model::state::{StageState, State};
@@ -15,11 +16,11 @@ use crate::run::attempt::batch_name;
 use crate::run::finish;
 use crate::run::rejudge::holds;
 use crate::run::survey::survey;
-use crate::run::validate::Schemas;
 use crate::store::files::digest_of;
 use crate::store::{checkpoint, journal, layout, manifest};
 use serde::Serialize;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// What was found.
 #[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema)]
@@ -362,7 +363,7 @@ impl Audit<'_> {
     fn batches(&mut self, state: &State, deep: bool) {
         let opened = self.opened;
         let ctx = opened.context();
-        let schemas = Schemas::default();
+        let (schemas, never) = (Schemas::default(), Arc::default());
         for stage in &opened.pipeline.stages {
             let Some(known) = state.stages.get(&stage.name) else {
                 continue;
@@ -395,7 +396,8 @@ impl Audit<'_> {
                 }
                 if deep {
                     self.checked.batches += 1;
-                    if let Err(outcome) = holds(&ctx, stage, batch, &record.outputs, &schemas) {
+                    let held = holds(&ctx, stage, batch, &record.outputs, &schemas, &never);
+                    if let Err(outcome) = held {
                         self.invalid(stage, key, &outcome);
                     }
                 }

@@ -177,8 +177,9 @@ fn record(
             .map(|(made, _)| made.clone())
             .collect(),
         elements: produced.elements,
-        summary: produced.summary.clone(),
-        verdict: produced.verdict,
+        summary: produced.opinion.summary.clone(),
+        said: produced.opinion.said.clone(),
+        verdict: produced.opinion.verdict,
         placeholder: produced.placeholder.clone(),
         pin: None,
         stale: produced.stale.clone(),

@@ -32,8 +32,6 @@ pub struct Order<'a> {
     pub at_once: AtOnce,
     /// Go on after a failed batch, whatever the stage says.
     pub keep_going: bool,
-    /// The time that the stage has.
-    pub left: Option<Duration>,
     /// The files that a batch made last time, by output, for batches that were made.
     pub previous: &'a (dyn Fn(&str) -> BTreeMap<String, RelPath> + Sync),
 }
@@ -365,7 +363,7 @@ impl Hearing<'_, '_> {
         outcome: &Outcome,
     ) -> Result<Option<String>, RunError> {
         let ctx = self.keeper.ctx;
-        if scratch.collect(&|_| true)?.is_empty() {
+        if scratch.is_empty() {
             scratch.remove()?;
             return Ok(None);
         }

@@ -16,7 +16,8 @@ use crate::plan::world::World;
 use crate::store::layout;
 use std::collections::BTreeMap;
 
-/// Why a stage may not begin: an earlier one that it reads from is not complete. None when it may. `standing` says how the
+/// Why a stage may not begin: an earlier one that it reads from, directly or through others, is not
+/// complete. None when it may. `standing` says how the
 /// stages ended, or are expected to, that this run looked at before.
 ///
 /// # Errors
@@ -27,7 +28,9 @@ pub fn blocked_by(
     standing: &BTreeMap<String, StageStatus>,
     stage: &Stage,
 ) -> Result<Option<String>, String> {
-    for up in lineage::upstream(ctx.pipeline, stage) {
+    let direct = lineage::upstream(ctx.pipeline, stage);
+    let is_direct = |up: &Stage| direct.iter().any(|other| other.name == up.name);
+    for up in lineage::ancestors(ctx.pipeline, stage) {
         let recorded = state.stages.get(&up.name).and_then(|known| known.status);
         let status = match standing.get(&up.name) {
             Some(StageStatus::Complete) => Some(Status::Complete),
@@ -37,7 +40,8 @@ pub fn blocked_by(
         };
         let why = match status {
             None => "is not complete",
-            Some(Status::Partial) if !stage.allow_partial => "is partial",
+            // Of a stage further up, those between took it over.
+            Some(Status::Partial) if is_direct(up) && !stage.allow_partial => "is partial",
             Some(_) if standing.contains_key(&up.name) || !outdated(ctx, state, up)? => continue,
             Some(_) => "is no longer up to date",
         };

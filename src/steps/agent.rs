@@ -64,7 +64,10 @@ pub fn ask(
         .0
         .get(agent)
         .ok_or_else(|| input_failure(agent, "this agent has no table of rules"))?;
-    let schema = schema.map(compile).transpose()?;
+    let schema = schema.map(|asset| work.schemas.get(asset));
+    let schema = schema
+        .transpose()
+        .map_err(|error| Outcome::new(OutcomeKind::Schema, error.to_string()))?;
     let mut answers: Vec<Value> = Vec::with_capacity(questions.len());
     let mut asked: Vec<usize> = Vec::new();
     for (index, question) in questions.iter().enumerate() {
@@ -157,11 +160,6 @@ fn read_questions(source: &dyn Source) -> Result<Vec<Question>, Outcome> {
         )
         .map_err(|error| failed(&error))?;
     Ok(questions)
-}
-
-fn compile(asset: &Asset) -> Result<Schema, Outcome> {
-    Schema::compile(asset.path.as_str(), &asset.text, &|_| None)
-        .map_err(|error| Outcome::new(OutcomeKind::Schema, error.to_string()))
 }
 
 fn refuse_wrong(schema: &Schema, answer: &Value, id: &str) -> Result<(), Outcome> {

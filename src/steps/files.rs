@@ -50,7 +50,9 @@ pub fn copy(work: &mut Work<'_>, out: &str, input: &str) -> StepResult {
 /// When a name is missing or an input cannot be read.
 pub fn render(work: &mut Work<'_>, out: &str, file: &TemplateFile) -> StepResult {
     let scope = work.scope.context_of(&file.template)?;
-    let text = file.template.render(&scope).map_err(parse_failure)?;
+    let template = Arc::clone(&file.template);
+    let text = work.alarm.apart(move || template.render(&scope))?;
+    let text = text.map_err(parse_failure)?;
     put(work, out, text.as_bytes())?;
     Ok(Said::default())
 }
@@ -69,7 +71,7 @@ pub fn model(work: &mut Work<'_>, out: &str, input: &str) -> StepResult {
         .to_owned();
     let failed = |error: io::Error| output_failure(out, error);
     let mut sink = work.outs.create(out, None).map_err(failed)?;
-    let found = ifc::extract(source.path(), &file_name, &mut sink)
+    let found = ifc::extract_while(source.path(), &file_name, &mut sink, &|| work.alarm.look())
         .map_err(|error| input_failure(&source.name(), error))?;
     sink.finish().map_err(failed)?;
     let warnings = found.warnings.clone();
@@ -97,18 +99,15 @@ pub fn document(work: &mut Work<'_>, out: &str, input: &str) -> StepResult {
     } else {
         stem(&source.name()).to_owned()
     };
-    let version = work
-        .base
-        .get("milepost")
-        .and_then(|milepost| milepost.get("version")?.as_str())
-        .unwrap_or_default();
     let info = pdf::PdfInfo {
         title,
         date: today(work),
-        producer: format!("milepost {version}"),
         ..pdf::PdfInfo::default()
     };
-    let bytes = pdf::markdown_to_pdf(&text, &info).map_err(parse_failure)?;
+    let set = work
+        .alarm
+        .apart(move || pdf::markdown_to_pdf(&text, &info))?;
+    let bytes = set.map_err(parse_failure)?;
     put(work, out, &bytes)?;
     Ok(Said::default())
 }

@@ -8,6 +8,7 @@ use crate::model::outcome::Outcome;
 use crate::model::stage::Program;
 use serde_json::Value;
 use std::io::{self, Write};
+use std::sync::Arc;
 
 /// Does the step.
 ///
@@ -22,7 +23,10 @@ pub fn jq(
     let value = match stream {
         None => {
             let (input, vars) = values::scope_of(work, program)?;
-            program.jq.one(input, &vars).map_err(parse_failure)?
+            let jq = Arc::clone(&program.jq);
+            // jq cannot be told to end, and it owns nothing but memory.
+            let value = work.alarm.apart(move || jq.one(input, &vars))?;
+            value.map_err(parse_failure)?
         }
         Some(select) => streamed(work, program, select)?,
     };
@@ -64,7 +68,8 @@ fn streamed(work: &mut Work<'_>, program: &Program, select: &Select) -> Result<V
                 }
             }
         });
-        let mut inputs = receiver.into_iter();
+        let look = || work.alarm.look().err().map(|error| Err(error.to_string()));
+        let mut inputs = receiver.into_iter().map(|record| look().unwrap_or(record));
         program.jq.stream(input, &vars, &mut inputs)
     });
     let mut found = found.map_err(parse_failure)?;

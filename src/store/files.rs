@@ -345,9 +345,3 @@ impl Source for FileSource {
         Ok(Box::new(File::open(&self.path)?))
     }
 }
-
-/// A source that is not named by a declaration: a file in scratch that another step wrote.
-pub fn plain_source(name: impl Into<String>, path: impl Into<PathBuf>) -> Arc<dyn Source> {
-    let (name, path) = (name.into(), path.into());
-    Arc::new(FileSource { name, path })
-}

@@ -7,6 +7,8 @@ mod freshness;
 mod house;
 mod language;
 mod letters;
+mod limits;
 mod packed;
 mod policies;
+mod promises;
 mod running;
