@@ -1,7 +1,7 @@
 //! Whether a batch must run, and why: one decision for `plan`, `run` and `why`.
 
 use crate::base::digest::Digest;
-use crate::base::glob::Glob;
+use crate::base::glob::{Glob, is_pattern};
 use crate::base::path::RelPath;
 use crate::model::fingerprint::{Change, FactKind, Facts, changes};
 use crate::model::reason::{Condition, Reason};
@@ -127,8 +127,8 @@ pub fn decide(found: &Found<'_>) -> Decision {
         .pending
         .iter()
         .filter_map(|condition| match condition {
-            Condition::OutputChanges { path, .. } => Glob::parse(path).ok(),
-            Condition::NotValid => None,
+            Condition::OutputChanges { path, .. } if is_pattern(path) => Glob::parse(path).ok(),
+            _ => None,
         })
         .collect();
     let may_still = |change: &Change| {

@@ -7,7 +7,7 @@ use super::world::World;
 use crate::base::digest::Digest;
 use crate::base::path::FilePath;
 use crate::model::fingerprint::{FactKind, Facts};
-use crate::model::pipeline::{Asset, Pipeline};
+use crate::model::pipeline::{Agent, Asset, Pipeline};
 use crate::model::stage::{InputSource, PathTemplate, Program, Stage, Templated};
 use crate::model::step::{StepKind, Text};
 use serde_json::{Map, Value};
@@ -127,10 +127,8 @@ fn add_argument(
     if !argument.source.starts_with(PROJECT) {
         return Ok(());
     }
-    // One that names a file by the content of another is only known when the batch runs.
-    let Ok(rendered) = argument.template.render(&Value::Object(scope.clone())) else {
-        return Ok(());
-    };
+    let rendered = argument.template.render(&Value::Object(scope.clone()));
+    let rendered = rendered.map_err(|error| error.to_string())?;
     if rendered == PROJECT {
         return Ok(());
     }
@@ -182,6 +180,14 @@ fn add_agent(facts: &mut Facts, name: &str, pipeline: &Pipeline, settings: &Sett
     facts.add(FactKind::Agent, name, value);
 }
 
+/// An agent that is mentioned: what scopes show of it, its digest among that.
+fn add_named_agent(facts: &mut Facts, name: &str, pipeline: &Pipeline, settings: &Settings) {
+    let value = settings
+        .agent(pipeline, name)
+        .map_or("unknown".to_owned(), Agent::describe);
+    facts.add(FactKind::Agent, name, value);
+}
+
 fn add_mention(facts: &mut Facts, name: &str, pipeline: &Pipeline, settings: &Settings) {
     let (root, field) = name
         .split_once('.')
@@ -222,10 +228,10 @@ fn add_mention(facts: &mut Facts, name: &str, pipeline: &Pipeline, settings: &Se
                 shown(&Value::Object(settings.workspace.clone())),
             );
         }
-        ("agents", Some(agent)) => add_agent(facts, agent, pipeline, settings),
+        ("agents", Some(agent)) => add_named_agent(facts, agent, pipeline, settings),
         ("agents", None) => {
             for agent in pipeline.agents.keys() {
-                add_agent(facts, agent, pipeline, settings);
+                add_named_agent(facts, agent, pipeline, settings);
             }
         }
         ("milepost", _) => facts.add(FactKind::Version, "milepost", &settings.version),

@@ -24,6 +24,9 @@ use std::time::Duration;
 const GROUP_AGE: Duration = Duration::from_millis(200);
 const GROUP_SIZE: usize = 1000;
 
+/// At most so many threads, whatever is asked for: a system refuses more at some number.
+const THREADS: usize = 512;
+
 /// What to run of a stage, and how.
 pub struct Order<'a> {
     /// Positions in the survey, in order.
@@ -67,7 +70,7 @@ pub fn dispatch(
         AtOnce::Batches(count) => *count,
         AtOnce::Values(..) => 64,
     };
-    let workers = workers.clamp(1, order.indices.len().max(1));
+    let workers = workers.clamp(1, order.indices.len().clamp(1, THREADS));
     let queue = Mutex::new(Queue {
         waiting: order.indices.iter().copied().collect(),
         active: Vec::new(),

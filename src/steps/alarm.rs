@@ -3,7 +3,7 @@
 use super::command::Deadline;
 use crate::base::source::{Sink, Source};
 use crate::model::outcome::{Outcome, OutcomeKind};
-use std::io::{self, Read, Write};
+use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, channel};
@@ -78,8 +78,7 @@ impl Alarm {
 
     /// A sink whose writing ends when the alarm rings.
     pub fn sink(self: &Arc<Self>, inner: Box<dyn Sink>) -> Box<dyn Sink> {
-        let look = Look::new(self);
-        Box::new(Writing { inner, look })
+        Box::new(Guarded::new(self, inner))
     }
 
     /// Does work on a thread of its own and waits for it, or until the alarm rings: then the thread is left alone, and what
@@ -146,6 +145,37 @@ impl Look {
     }
 }
 
+/// A writer that ends when the alarm rings.
+pub struct Guarded<W> {
+    inner: W,
+    look: Look,
+}
+
+impl<W> Guarded<W> {
+    /// Around a writer.
+    pub fn new(alarm: &Arc<Alarm>, inner: W) -> Self {
+        let look = Look::new(alarm);
+        Self { inner, look }
+    }
+}
+
+impl<W: Write> Write for Guarded<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.look.after(bytes.len())?;
+        self.inner.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.inner.flush()
+    }
+}
+
+impl<W: Seek> Seek for Guarded<W> {
+    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
+        self.inner.seek(to)
+    }
+}
+
 struct Watched {
     inner: Arc<dyn Source>,
     alarm: Arc<Alarm>,
@@ -180,23 +210,7 @@ impl Read for Reading {
     }
 }
 
-struct Writing {
-    inner: Box<dyn Sink>,
-    look: Look,
-}
-
-impl Write for Writing {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.look.after(bytes.len())?;
-        self.inner.write(bytes)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        self.inner.flush()
-    }
-}
-
-impl Sink for Writing {
+impl Sink for Guarded<Box<dyn Sink>> {
     fn path(&self) -> &Path {
         self.inner.path()
     }

@@ -1,5 +1,6 @@
 //! The steps that make one file from another: `copy`, `render`, `ifc`, `pdf`, `xlsx`.
 
+use super::alarm::Guarded;
 use super::work::{Said, StepResult, Work, input_failure, output_failure, parse_failure};
 use super::{ifc, pdf, values, xlsx};
 use crate::base::path::stem;
@@ -145,7 +146,8 @@ pub fn workbook(work: &mut Work<'_>, out: &str, form: &Asset) -> StepResult {
         Ok(io::BufReader::with_capacity(1 << 16, source.open()?))
     });
     let mut bytes = io::Cursor::new(Vec::new());
-    xlsx::write_workbook(&compiled, &scope, &mut feed, &info, &mut bytes).map_err(parse_failure)?;
+    let guarded = Guarded::new(work.alarm, &mut bytes);
+    xlsx::write_workbook(&compiled, &scope, &mut feed, &info, guarded).map_err(parse_failure)?;
     drop(feed);
     put(work, out, bytes.get_ref())?;
     Ok(Said::default())
