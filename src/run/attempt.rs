@@ -246,23 +246,7 @@ fn judge_input(
         Value::Array(rows) if matches!(format, Format::Csv | Format::Ndjson) => rows,
         other => vec![other],
     };
-    for (number, row) in rows.iter().enumerate() {
-        let violations = compiled.violations(row, &format!("/{number}"), 20);
-        if let Some(first) = violations.first() {
-            let message = format!(
-                "`{}` does not match {}: {} at {}",
-                source.name(),
-                schema.path,
-                first.message,
-                first.pointer
-            );
-            let details = violations
-                .iter()
-                .map(|violation| format!("{}: {}", violation.pointer, violation.message));
-            return Err(Outcome::new(OutcomeKind::Schema, message).with_details(details.collect()));
-        }
-    }
-    Ok(())
+    validate::rows(&compiled, &schema.path, source, format, &rows)
 }
 
 /// The outputs, hashed and judged by their schemas, and in the scope.

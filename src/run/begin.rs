@@ -40,7 +40,7 @@ pub fn input_failed(
     Ok(outcome)
 }
 
-/// Records that a stage begins, after the checkpoints are gone that vouch for what will be replaced.
+/// Records that a stage begins, after its checkpoint is gone. Those of stages that read from it go when what it makes differs.
 ///
 /// # Errors
 /// When the disk fails.
@@ -51,7 +51,8 @@ pub fn begin(
     batches: u64,
     will: u64,
 ) -> Result<(), RunError> {
-    retire::remove_checkpoints(keeper, &stage.name)?;
+    retire::remove_checkpoint(keeper, &stage.name, stage.number)?;
+    keeper.flush()?;
     let (shared, facts) = found
         .map(|found| (found.shared_id.clone(), (*found.shared).clone()))
         .unwrap_or_default();

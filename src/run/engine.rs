@@ -1,6 +1,6 @@
 //! The loop over stages: look, retire, judge, run, end; or stop and say why.
 
-use super::attempt::Bench;
+use super::attempt::{Bench, batch_name};
 use super::context::Context;
 use super::dispatch::{Order, dispatch};
 use super::keeper::Keeper;
@@ -175,9 +175,10 @@ impl Engine<'_, '_> {
     }
 
     fn stage(&mut self, stage: &Stage) -> Result<StageReport, RunError> {
-        if let Some(why) = self.blocked_by(stage)? {
+        if let Some(obstacle) = self.blocked_by(stage)? {
             return Ok(StageReport {
-                why: Some(why),
+                why: Some(obstacle.to_string()),
+                blocked_by: Some(obstacle),
                 ..StageReport::of(stage, StageStatus::Blocked)
             });
         }
@@ -198,6 +199,10 @@ impl Engine<'_, '_> {
                 });
             }
         };
+        for batch in &found.batches {
+            let key = &batch.batch.key;
+            tracing::debug!(decision = ?batch.decision, "{}", batch_name(&stage.name, key));
+        }
         let keys = found.batches.iter().map(|batch| batch.batch.key.as_str());
         if let Some(why) = selection.unknown_batch(&stage.name, keys) {
             return Ok(StageReport {
@@ -252,12 +257,16 @@ impl Engine<'_, '_> {
         if !will.is_empty() {
             self.work(stage, &found, &will, &mut report)?;
         }
+        if !invalid.is_empty() {
+            // What does not hold any more and could not be made again is no output.
+            self.retire_failed(stage, &found, &|index| invalid.contains(&index))?;
+        }
         self.end(stage, &found, &mut report, before)?;
         Ok(report)
     }
 
     /// Why a stage may not begin.
-    fn blocked_by(&self, stage: &Stage) -> Result<Option<String>, RunError> {
+    fn blocked_by(&self, stage: &Stage) -> Result<Option<gate::Obstacle>, RunError> {
         let standing = self.reports.iter();
         let standing = standing.map(|report| (report.stage.clone(), report.status));
         let (ctx, state) = (&self.keeper.ctx, &self.keeper.state);
@@ -414,8 +423,11 @@ impl Engine<'_, '_> {
         report.verdict = records()
             .filter_map(|record| record.verdict)
             .reduce(|a, b| a && b);
-        report.elements = records()
-            .filter_map(|record| record.elements)
+        // What a failed batch made before is not what came out of this run.
+        let standing = known.into_iter().flat_map(|known| known.batches.values());
+        report.elements = standing
+            .filter(|batch| !matches!(batch.phase, Phase::Failed { .. }))
+            .filter_map(|batch| batch.record.as_ref()?.elements)
             .reduce(|a, b| a + b);
         report.outputs = records()
             .flat_map(|record| &record.outputs)
@@ -436,8 +448,9 @@ impl Engine<'_, '_> {
             _ => false,
         };
         if report.status == StageStatus::Partial && changed {
-            self.retire_failed(stage, found)?;
+            self.retire_failed(stage, found, &|_| true)?;
         }
+        report.checkpoint_rewritten = write_checkpoint && !changed;
         if changed || write_checkpoint {
             self.progress(stage, found, report.status)?;
         }
@@ -461,11 +474,19 @@ impl Engine<'_, '_> {
     }
 
     /// What a failed batch made in an earlier run is not what it would make: later stages must not read it.
-    fn retire_failed(&mut self, stage: &Stage, found: &Survey) -> Result<(), RunError> {
+    fn retire_failed(
+        &mut self,
+        stage: &Stage,
+        found: &Survey,
+        wanted: &dyn Fn(usize) -> bool,
+    ) -> Result<(), RunError> {
         let known = self.keeper.state.stages.get(&stage.name);
         let keys: Vec<String> = found
             .batches
             .iter()
+            .enumerate()
+            .filter(|(index, _)| wanted(*index))
+            .map(|(_, found)| found)
             .filter(|found| {
                 known
                     .and_then(|known| known.batches.get(&found.batch.key))
