@@ -4,6 +4,9 @@ use super::call::Call;
 use super::words::{shell_word, some_of};
 use crate::ops::plan::{Hindrance, Obstacle};
 
+/// Commands beyond this are longer than what they are aligned with.
+const LONG: usize = 60;
+
 /// The ways on for a stage. A checkpoint is only written anew; of files that a stage made, a person says what becomes of them.
 pub fn after_altered(
     stage: &str,
@@ -64,14 +67,12 @@ pub fn after_blocked(
 /// Commands under each other, each with what it does; `label` stands before the first.
 pub fn lines(ways: &[(String, String)], label: &str, code: &dyn Fn(&str) -> String) -> Vec<String> {
     let length = |command: &str| command.chars().count();
-    let width = ways
-        .iter()
-        .map(|(command, _)| length(command))
-        .max()
-        .unwrap_or(0);
+    // One that is very long does not push away what stands beside the others.
+    let lengths = ways.iter().map(|(command, _)| length(command));
+    let width = lengths.filter(|&length| length <= LONG).max().unwrap_or(0);
     let line = |(at, (command, what)): (usize, &(String, String))| {
         let label = if at == 0 { label } else { "" };
-        let blanks = " ".repeat(width - length(command));
+        let blanks = " ".repeat(width.saturating_sub(length(command)));
         format!("{label:9}{}{blanks}  {what}", code(command))
     };
     ways.iter().enumerate().map(line).collect()

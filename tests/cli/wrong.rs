@@ -202,6 +202,20 @@ fn a_model_that_is_none_is_named_once() {
         "{}",
         said.err
     );
+    let graph = project.run("graph");
+    assert!(
+        graph.out.contains("\n  ← inputs/empty.ifc\n"),
+        "{}",
+        graph.out
+    );
+    let unknown = project.run("why nope");
+    assert!(
+        unknown.code == 2 && unknown.err.starts_with("error: nothing is known of `nope`"),
+        "{}{}",
+        unknown.out,
+        unknown.err
+    );
+    assert_eq!(project.run("why inputs/empty.ifc").code, 0);
     std::os::unix::fs::symlink("nowhere.ifc", project.at("workspace/inputs/dead.ifc")).unwrap();
     for (value, why) in [
         (
