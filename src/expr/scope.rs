@@ -11,7 +11,7 @@ use std::sync::{Arc, OnceLock};
 
 use serde_json::{Map, Value};
 
-pub use content::{Format, ScopeError, parse};
+pub use content::{Format, ScopeError, lines, parse};
 
 use super::jq::Jq;
 use super::mentions::Mentions;
@@ -226,6 +226,15 @@ impl Scope {
             Entry::File(file) => Some(Arc::clone(&file.source)),
             _ => None,
         }
+    }
+
+    /// The file of a name, and the lines on which its records begin, where it is a table or NDJSON.
+    pub fn lines(&self, name: &str) -> Option<(String, Vec<u64>)> {
+        let Some(Entry::File(file)) = self.entry(name) else {
+            return None;
+        };
+        let lines = content::lines(&*file.source, file.format).unwrap_or_default();
+        Some((file.source.name(), lines))
     }
 
     /// Whether the name is a list of files.

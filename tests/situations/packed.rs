@@ -290,13 +290,27 @@ fn a_correction_of_nothing_is_an_error() {
         "workspace/inputs/corrections.csv",
         "global_id,field,value,who,why\nnobody,element_type,door_internal,Ada,seen\n",
     );
-    house.run(&[]).expect(1, &["generate"]).says("nobody");
+    house
+        .run(&[])
+        .expect(1, &["generate"])
+        .says("inputs/corrections.csv:2: no element is `nobody`");
     let id = format!("{:0>22}", "x1");
     house.write(
         "workspace/inputs/corrections.csv",
         format!("global_id,field,value,who,why\n{id},elementtype,door_internal,Ada,seen\n"),
     );
-    house.run(&[]).expect(1, &["generate"]).says("elementtype");
+    house
+        .run(&[])
+        .expect(1, &["generate"])
+        .says("inputs/corrections.csv:2: the element has no field `elementtype`");
+    house.write(
+        "workspace/inputs/corrections.csv",
+        format!("global_id;field;value;who;why\r\n\r\n{id};volume_m3;12,5;Ada;seen\r\n"),
+    );
+    house
+        .run(&[])
+        .expect(1, &["generate"])
+        .says("inputs/corrections.csv:3: `volume_m3` is a number, and `12,5` is none: write 12.5");
     assert_eq!(
         house.read("workspace/intermediate/classified_all.json"),
         before

@@ -1,7 +1,7 @@
 //! People's corrections of records: they win over what was answered, and are shown as such.
 
 use crate::expr::scope::Scope;
-use crate::model::outcome::{Outcome, OutcomeKind};
+use crate::model::outcome::Outcome;
 use crate::steps::work::input_failure;
 use serde_json::{Map, Value, json};
 use std::collections::{BTreeMap, BTreeSet};
@@ -9,8 +9,8 @@ use std::collections::{BTreeMap, BTreeSet};
 /// The rows of a table of corrections, by key. The first column is the key; the others are `field`, `value`, `who`, `why`.
 #[derive(Default)]
 pub struct Corrections {
-    name: String,
-    by_key: BTreeMap<String, Vec<(usize, Map<String, Value>)>>,
+    /// The rows of a key, each with its place: `inputs/corrections.csv:7`.
+    by_key: BTreeMap<String, Vec<(String, Map<String, Value>)>>,
     used: BTreeSet<String>,
 }
 
@@ -30,19 +30,19 @@ impl Corrections {
                 ));
             }
         };
-        let mut found = Self {
-            name: name.to_owned(),
-            ..Self::default()
-        };
+        let mut found = Self::default();
+        let (file, lines) = scope
+            .lines(name)
+            .unwrap_or_else(|| (name.to_owned(), Vec::new()));
         for (number, row) in rows.into_iter().enumerate() {
             let Value::Object(row) = row else { continue };
-            let line = number + 2;
+            let place = match lines.get(number) {
+                Some(line) => format!("{file}:{line}"),
+                None => format!("{file}, row {}", number + 1),
+            };
             for column in ["field", "value", "who", "why"] {
                 if !row.contains_key(column) {
-                    return Err(input_failure(
-                        name,
-                        format!("line {line} has no column `{column}`"),
-                    ));
+                    return Err(input_failure(&place, format!("no column `{column}`")));
                 }
             }
             let key = row
@@ -51,7 +51,7 @@ impl Corrections {
                 .and_then(Value::as_str)
                 .unwrap_or_default()
                 .to_owned();
-            found.by_key.entry(key).or_default().push((line, row));
+            found.by_key.entry(key).or_default().push((place, row));
         }
         Ok(found)
     }
@@ -71,23 +71,26 @@ impl Corrections {
         };
         self.used.insert(key.to_owned());
         let mut notes = Vec::new();
-        for (line, row) in rows {
+        for (at, row) in rows {
             let field = row["field"].as_str().unwrap_or_default();
             let pointer = format!("/{}", field.replace('.', "/"));
             let Some(place) = place(&mut record, &pointer) else {
-                let outcome = input_failure(
-                    &self.name,
-                    format!("line {line}: the element has no field `{field}`"),
-                );
-                return Err(outcome);
+                return Err(input_failure(
+                    at,
+                    format!("the element has no field `{field}`"),
+                ));
             };
             let old = place.clone();
             let text = row["value"].as_str().unwrap_or_default();
             *place = value_like(text, &old);
             if old.is_number() && !(place.is_number() || place.is_null()) {
-                let why =
-                    format!("line {line}: `{field}` is a number, such as 12.5, and not `{text}`");
-                return Err(input_failure(&self.name, why));
+                let point = text.replace(',', ".");
+                let such = match point.parse::<f64>() {
+                    Ok(_) => format!(": write {point}"),
+                    Err(_) => ", such as 12.5".to_owned(),
+                };
+                let why = format!("`{field}` is a number, and `{text}` is none{such}");
+                return Err(input_failure(at, why));
             }
             notes.push(json!({ "field": field, "from": old, "to": *place, "who": row["who"], "why": row["why"] }));
         }
@@ -109,11 +112,8 @@ impl Corrections {
         else {
             return Ok(());
         };
-        let line = rows.first().map_or(0, |(line, _)| *line);
-        Err(Outcome::new(
-            OutcomeKind::Input,
-            format!("{}: line {line}: no element is `{key}`", self.name),
-        ))
+        let at = rows.first().map_or("", |(at, _)| at.as_str());
+        Err(input_failure(at, format!("no element is `{key}`")))
     }
 }
 
