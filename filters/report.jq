@@ -3,7 +3,7 @@
 # that very quantity; else it counts. Records may come before their assembly: what parts have waits under the assembly's id until
 # the end. Of the records only those that have `parts` are remembered (where nobody counted parts, all that have a quantity).
 # To be reviewed is what lies under the threshold and no person has corrected. `review` holds the 25 records of the lowest
-# confidence; the workbook's sheet Review has them all.
+# confidence, `corrections.first` the first 25 corrections; the workbook's sheets have them all.
 
 # A sum is null until something is known: 0 m³ is not the same as no volume.
 def empty_sums: {
@@ -66,36 +66,48 @@ def largest_first($name): to_entries | map({($name): .key} + (.value | tidy)) | 
 # More than a large building's largest element has: mostly a model whose quantities are in millimetres and say metres.
 def most: {volume_m3: 10000, area_m2: 100000};
 
+# A value in a table of texts.
+def shown: if type == "array" or type == "object" then tojson else . end;
+
 def share($of): if $of == 0 then 0 else . / $of * 10000 | round / 10000 end;
 
 $params.review_below as $below
 | ($parsed.model // {}) as $model
 | reduce inputs as $e (
     {
-      groups: {}, wholes: {}, waiting: {}, review: [], large: [], corrections: 0,
-      n: {large: 0, under: 0, review: 0, corrected: 0, material: 0, inferred: 0, storey: 0, area: 0, from_set: 0, from_property: 0}
+      groups: {}, wholes: {}, waiting: {}, review: [], large: [], corrections: 0, corrected: [],
+      n: {large: 0, under: 0, review: 0, corrected: 0, material: 0, inferred: 0, given_material: 0, storey: 0, area: 0,
+        from_set: 0, from_property: 0, given_volume: 0}
     };
     (if $e.material_primary == null then "none" else $e.material_primary.category // "unknown" end) as $material
     | ($e.data_quality | if type == "object" then . else {} end) as $quality
     | ([$e.element_type, $material, $e.storey, $e.storey_elevation_m] | tojson) as $group
     | ($e.confidence < $below and $e.corrections == null) as $doubtful
+    | (if $e.corrections == null then [] else $e.corrections | map(.field) end) as $fixed
     | .groups[$group] |= (. // empty_sums | add($e))
     | remember($e)
     | wait($e; $group)
     | .n |= (
         (if $e.material_primary == null then .
+         elif any($fixed[]; startswith("material_primary")) then .given_material += 1
          elif ($quality.material_from // "" | tostring | endswith("name")) then .inferred += 1
          else .material += 1 end)
         | (if $e.storey == null then . else .storey += 1 end)
         | (if $e.area_m2 == null then . else .area += 1 end)
-        | (if $e.volume_m3 == null then . elif ($quality.volume_from // "" | tostring | startswith("property")) then .from_property += 1 else .from_set += 1 end)
+        | (if $e.volume_m3 == null then . elif any($fixed[]; . == "volume_m3") then .given_volume += 1
+           elif ($quality.volume_from // "" | tostring | startswith("property")) then .from_property += 1 else .from_set += 1 end)
         | (if $e.confidence < $below then .under += 1 else . end)
         | (if $doubtful then .review += 1 else . end)
         | (if $e.corrections == null then . else .corrected += 1 end))
     | (if ($e.volume_m3 // 0) > most.volume_m3 or ($e.area_m2 // 0) > most.area_m2
        then .n.large += 1 | if .n.large <= 3 then .large += [$e | {global_id, name}] else . end
        else . end)
-    | (if $e.corrections == null then . else .corrections += ($e.corrections | length) end)
+    | (if $e.corrections == null then .
+       else .corrections += ($e.corrections | length)
+         | if (.corrected | length) >= 25 then .
+           else .corrected += [$e.corrections[] | {global_id: $e.global_id, name: $e.name, field, from: (.from | shown), to: (.to | shown), who, why}]
+           end
+       end)
     | if $doubtful and ((.review | length) < 25 or $e.confidence < .review[-1].confidence)
       then .review |= (. + [$e | {global_id, name, ifc_type, element_type, storey, confidence, reasoning}] | sort_by(.confidence) | .[:25])
       else . end)
@@ -110,20 +122,22 @@ $params.review_below as $below
     implausible: ({count: .n.large} + most + {first: .large}),
     duplicates: ($model.duplicate_global_ids // []),
     with_volume: $with_volume,
-    with_material: (.n.material + .n.inferred),
+    with_material: (.n.material + .n.inferred + .n.given_material),
     corrected: .n.corrected,
-    corrections: {given: ($corrections // [] | length), applied: .corrections},
+    corrections: {given: ($corrections // [] | length), applied: .corrections, first: .corrected[:25]},
     total: ($total | tidy),
     review_below: $below,
     review_count: .n.review,
     coverage: [
       {what: "Material stated in the model", count: .n.material},
       {what: "Material inferred from names", count: .n.inferred},
-      {what: "No material", count: ($count - .n.material - .n.inferred)},
+      (if .n.given_material > 0 then {what: "Material given by a person", count: .n.given_material} else empty end),
+      {what: "No material", count: ($count - .n.material - .n.inferred - .n.given_material)},
       {what: "Storey", count: .n.storey},
       {what: "No storey", count: ($count - .n.storey)},
       {what: "Volume from a quantity set", count: .n.from_set},
       {what: "Volume from a property set", count: .n.from_property},
+      (if .n.given_volume > 0 then {what: "Volume given by a person", count: .n.given_volume} else empty end),
       {what: "No volume", count: ($count - $with_volume)},
       {what: "Area", count: .n.area},
       {what: "No area", count: ($count - .n.area)},

@@ -75,7 +75,17 @@ fn the_filter_counts_sums_and_orders() {
     // 30 are under the threshold, two of them corrected by a person; 25 are shown.
     assert_eq!(report["review_count"], 28);
     assert_eq!(of("review", "element_type").len(), 25);
-    assert_eq!(report["corrections"], json!({"given": 3, "applied": 2}));
+    let first = [8, 18].map(|n| {
+        json!({
+            "global_id": format!("2O2Fr$t4X7Zf8NOew3F{n:03}"), "name": format!("BuildingElementProxy:{n}"),
+            "field": "element_type", "from": "other", "to": "furniture", "who": "A. Berger",
+            "why": "=is a cupboard, seen on site"
+        })
+    });
+    assert_eq!(
+        report["corrections"],
+        json!({"given": 3, "applied": 2, "first": first})
+    );
     let coverage: Vec<String> = report["coverage"]
         .as_array()
         .unwrap()
@@ -183,7 +193,7 @@ fn the_workbook_has_its_sheets_whole() {
     assert_eq!(
         elements[0],
         "'GlobalId;'IFC type;'Name;'Element type;'Function;'Location;'Storey;'Material;'Material name;\
-         'Volume [m³];'Area [m²];'Length [m];'Part of;'Confidence;'Reasoning"
+         'Volume [m³];'Area [m²];'Length [m];'Part of;'Confidence;'Reasoning;'Corrected by a person"
     );
     assert_eq!(
         elements[7],
@@ -220,7 +230,7 @@ fn the_workbook_has_its_sheets_whole() {
 
     let elements = xlsx::part(&bytes, "xl/worksheets/sheet2.xml");
     for wanted in [
-        "<autoFilter ref=\"A1:O301\"/>",
+        "<autoFilter ref=\"A1:P301\"/>",
         "ySplit=\"1\" topLeftCell=\"A2\"",
         "state=\"frozen\"",
     ] {
@@ -238,9 +248,11 @@ fn the_text_says_what_is_known_and_what_is_not() {
     let text = make(&fixture::records(), fixture::scope()).markdown;
     for wanted in [
         "300 elements of the project Büro Nord. 180 of them have a volume (60.0 %), 240 a material (80.0 %). \
-         28 were classified with a confidence under 0.5 and wait for a look; 2 were corrected by a person.",
+         Classified with a confidence under 0.5 and waiting for a look: 28. Corrected by a person: 2.",
         "| Volume | 653.22 | m³ |",
         "| Volume of parts, left out of the total | 1.50 | m³ |",
+        "| **Total** | **300** | **653.22** | **3\u{a0}522.00** | | **120** | **1.50** |\n\n## By material",
+        "| -1 Tiefgarage | −3.20 | 69 | 152.39 | 821.80 | 28 |",
         "| furniture | 32 | – | – | – | 32 | – |",
         "| 02 Dach \\| Technik | 7.00 | 80 | 174.19 | 939.20 | 32 |",
         "**1 of 301 elements of the model have no record:**",
@@ -248,6 +260,8 @@ fn the_text_says_what_is_known_and_what_is_not() {
         "These are the 15 least certain; the sheet Review of the workbook has them all.",
         "| SHA-256 of the input | `sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08` |",
         "| Corrections | 2 applied of 3 given |",
+        "## Corrected by a person\n\n| GlobalId | Name | Field | Was | Is | Who |\n|---|---|---|---|---|---|\n\
+         | 2O2Fr$t4X7Zf8NOew3F008 | BuildingElementProxy:8 | element\\_type | other | furniture | A. Berger |",
     ] {
         assert!(text.contains(wanted), "{wanted}\n---\n{text}");
     }

@@ -246,23 +246,32 @@ fn judge_input(
         Value::Array(rows) if matches!(format, Format::Csv | Format::Ndjson) => rows,
         other => vec![other],
     };
+    // Of a table people want the line and the column, and every row that is wrong at once.
+    let mut wrong = Vec::new();
     for (number, row) in rows.iter().enumerate() {
-        let violations = compiled.violations(row, &format!("/{number}"), 20);
-        if let Some(first) = violations.first() {
-            let message = format!(
-                "`{}` does not match {}: {} at {}",
-                source.name(),
-                schema.path,
-                first.message,
-                first.pointer
-            );
-            let details = violations
-                .iter()
-                .map(|violation| format!("{}: {}", violation.pointer, violation.message));
-            return Err(Outcome::new(OutcomeKind::Schema, message).with_details(details.collect()));
+        for violation in compiled.violations(row, &format!("/{number}"), 20) {
+            let at = match violation.pointer.split('/').nth(2) {
+                Some(column) if format == Format::Csv => {
+                    format!("line {}, column `{column}`", number + 2)
+                }
+                _ => violation.pointer,
+            };
+            wrong.push(format!("{at}: {}", violation.message));
+        }
+        if wrong.len() >= 20 {
+            break;
         }
     }
-    Ok(())
+    if wrong.is_empty() {
+        return Ok(());
+    }
+    let first = wrong.remove(0);
+    let message = format!(
+        "`{}` does not match {}: {first}",
+        source.name(),
+        schema.path
+    );
+    Err(Outcome::new(OutcomeKind::Schema, message).with_details(wrong))
 }
 
 /// The outputs, hashed and judged by their schemas, and in the scope.
