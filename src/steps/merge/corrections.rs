@@ -78,18 +78,13 @@ impl Corrections {
 
     /// The corrected record, if its key has corrections. `key_of` gives the key of a record: it stays what it was. A row that
     /// is wrong changes nothing, and [`Corrections::all_used`] says why.
-    ///
-    /// # Errors
-    /// When the key of the record cannot be told.
     pub fn apply(
         &mut self,
         key: &str,
         mut record: Value,
-        key_of: &dyn Fn(&Value) -> Result<String, Outcome>,
-    ) -> Result<Option<Value>, Outcome> {
-        let Some(rows) = self.by_key.get(key) else {
-            return Ok(None);
-        };
+        key_of: &dyn Fn(&Value) -> Option<String>,
+    ) -> Option<Value> {
+        let rows = self.by_key.get(key)?;
         self.used.insert(key.to_owned());
         let mut notes = Vec::new();
         for Row { line, field, cells } in rows {
@@ -107,17 +102,17 @@ impl Corrections {
                 self.wrong.insert((*line, why));
             }
             let new = place.clone();
-            if key_of(&record).ok().as_deref() != Some(key) {
+            if key_of(&record).as_deref() != Some(key) {
                 let why = format!("by `{field}` a record is known: it cannot be corrected");
                 self.wrong.insert((*line, why));
-                return Ok(None);
+                return None;
             }
             notes.push(json!({ "field": field, "from": old, "to": new, "who": cells["who"], "why": cells["why"] }));
         }
         if let Value::Object(fields) = &mut record {
             fields.insert("corrections".into(), Value::Array(notes));
         }
-        Ok(Some(record))
+        Some(record)
     }
 
     /// That every row found its element and could be applied.
