@@ -72,7 +72,8 @@ pub fn merge(
         if !corrections.is_empty() {
             let record: Value = serde_json::from_slice(&text).map_err(parse_failure)?;
             let key = key_text(&bound.one(record.clone()).map_err(parse_failure)?)?;
-            if let Some(corrected) = corrections.apply(&key, record)? {
+            let key_of = |record: &Value| key_text(&bound.one(record.clone()).ok()?).ok();
+            if let Some(corrected) = corrections.apply(&key, record, &key_of) {
                 text = corrected.to_string().into_bytes();
             }
         }
