@@ -6,6 +6,7 @@
 
 mod fault;
 mod library;
+mod native;
 mod regex;
 mod values;
 mod walk;
