@@ -352,6 +352,9 @@ impl<R: Read> Json<R> {
     fn number(&mut self) -> Result<(), Fault> {
         if self.byte()? == Some(b'-') {
             self.at += 1;
+            if self.byte()?.is_none() {
+                return Err(self.wrong("invalid number"));
+            }
         }
         if self.byte()? == Some(b'0') {
             self.at += 1;
@@ -564,7 +567,7 @@ mod tests {
         let Err(Fault::Text { line, column, .. }) = wrong else {
             panic!("null is no number");
         };
-        assert_eq!((line, column), (2, 29));
+        assert_eq!((line, column), (2, 31));
     }
 
     #[test]

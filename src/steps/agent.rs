@@ -95,28 +95,27 @@ pub fn ask(
     let elements = Select::parse(".elements[]").map_err(|error| failed(&error))?;
     let opened = source.open().map_err(|error| failed(&error))?;
     elements
-        .read(
-            BufReader::with_capacity(1 << 16, opened),
-            &mut |element| -> Result<(), String> {
-                let answer = asked.get(position).and_then(|&index| answers.get(index));
-                let answer =
-                    answer.ok_or_else(|| format!("/elements/{position} belongs to no question"))?;
-                let separator = if position == 0 { "\n" } else { ",\n" };
-                match &mut join {
-                    None => write!(sink, "{separator}{answer}"),
-                    Some(bound) => {
-                        bound.set("element", element);
-                        let record = bound
-                            .one(answer.clone())
-                            .map_err(|error| error.to_string())?;
-                        write!(sink, "{separator}{record}")
-                    }
+        .read_text(opened, &mut |element, _| -> Result<(), String> {
+            let answer = asked.get(position).and_then(|&index| answers.get(index));
+            let answer =
+                answer.ok_or_else(|| format!("/elements/{position} belongs to no question"))?;
+            let separator = if position == 0 { "\n" } else { ",\n" };
+            match &mut join {
+                None => write!(sink, "{separator}{answer}"),
+                Some(bound) => {
+                    bound
+                        .set_text("element", element)
+                        .map_err(|error| error.to_string())?;
+                    let record = bound
+                        .one(answer.clone())
+                        .map_err(|error| error.to_string())?;
+                    write!(sink, "{separator}{record}")
                 }
-                .map_err(|error| error.to_string())?;
-                position += 1;
-                Ok(())
-            },
-        )
+            }
+            .map_err(|error| error.to_string())?;
+            position += 1;
+            Ok(())
+        })
         .map_err(|error| failed(&error))?;
     sink.write_all(b"\n]\n").map_err(output)?;
     sink.finish().map_err(output)?;

@@ -4,129 +4,102 @@
 
 use jaq_core::box_iter::box_once;
 use jaq_core::load::parse::Def;
-use jaq_core::native::{Fun, v};
-use jaq_core::{Cv, Error, Exn, Native, PathsPtr, RunPtr, UpdatePtr, ValXs};
+use jaq_core::native::{Fun, bome, v};
+use jaq_core::{Error, Native, PathsPtr, RunPtr, UpdatePtr};
 use jaq_json::{Map, Val};
 
 use super::Data;
 
-/// Whether a definition of this name is replaced by one of these.
+/// What a filter without arguments gives.
+pub type Value = fn(&Val) -> Result<Val, Error<Val>>;
+/// Which inputs a filter passes on.
+pub type Choice = fn(&Val) -> bool;
+
+/// Whether a definition is replaced by one of these.
 pub fn replaces(def: &Def<&str>) -> bool {
-    def.args.is_empty()
-        && (VALUES.contains(&def.name) || TESTS.contains(&def.name) || CHOICES.contains(&def.name))
+    def.args.is_empty() && (value_of(def.name).is_some() || choice_of(def.name).is_some())
 }
 
-const VALUES: &[&str] = &[
-    "empty",
-    "true",
-    "false",
-    "null",
-    "not",
-    "type",
-    "to_entries",
-    "capture_of_match",
-];
-const TESTS: &[&str] = &["isboolean", "isnumber", "isstring", "isarray", "isobject"];
-const CHOICES: &[&str] = &[
-    "values",
-    "nulls",
-    "booleans",
-    "numbers",
-    "strings",
-    "arrays",
-    "objects",
-    "iterables",
-    "scalars",
-];
+/// Defines the table of the filters, as functions and as jaq has them.
+macro_rules! filters {
+    ([$($value:literal => $make:expr,)*] [$($choice:literal => $is:expr,)*]) => {
+        /// The filter of this name that gives a value.
+        pub fn value_of(name: &str) -> Option<Value> {
+            Some(match name {
+                $($value => $make,)*
+                _ => return None,
+            })
+        }
 
-/// `select` by what a value is: as a filter, in a path, and before `|=`.
-macro_rules! choose {
-    ($is:expr) => {{
-        let run: RunPtr<Data> = |cv| {
-            let is: fn(&Val) -> bool = $is;
-            if is(&cv.1) {
-                one(cv.1)
-            } else {
-                Box::new(std::iter::empty())
-            }
-        };
-        let paths: PathsPtr<Data> = |cv| {
-            let is: fn(&Val) -> bool = $is;
-            if is(&cv.1.0) {
-                box_once(Ok(cv.1))
-            } else {
-                Box::new(std::iter::empty())
-            }
-        };
-        let update: UpdatePtr<Data> = |cv, f| {
-            let is: fn(&Val) -> bool = $is;
-            if is(&cv.1) { f(cv.1) } else { one(cv.1) }
-        };
-        (run, paths, update)
-    }};
+        /// The filter of this name that passes its input on or not.
+        pub fn choice_of(name: &str) -> Option<Choice> {
+            Some(match name {
+                $($choice => $is,)*
+                _ => return None,
+            })
+        }
+
+        /// The filters, for jaq.
+        pub fn funs() -> Vec<Fun<Data>> {
+            let mut funs: Vec<Fun<Data>> = Vec::new();
+            $({
+                let run: RunPtr<Data> = |cv| {
+                    let make: Value = $make;
+                    bome(make(&cv.1))
+                };
+                funs.push(($value, v(0), Native::<Data>::new(run)));
+            })*
+            $({
+                let run: RunPtr<Data> = |cv| {
+                    let is: Choice = $is;
+                    if is(&cv.1) { box_once(Ok(cv.1)) } else { Box::new(std::iter::empty()) }
+                };
+                let paths: PathsPtr<Data> = |cv| {
+                    let is: Choice = $is;
+                    if is(&cv.1.0) { box_once(Ok(cv.1)) } else { Box::new(std::iter::empty()) }
+                };
+                let update: UpdatePtr<Data> = |cv, f| {
+                    let is: Choice = $is;
+                    if is(&cv.1) { f(cv.1) } else { box_once(Ok(cv.1)) }
+                };
+                let native = Native::<Data>::new(run).with_paths(paths);
+                funs.push(($choice, v(0), native.with_update(update)));
+            })*
+            funs
+        }
+    };
 }
 
-/// The filters.
-pub fn funs() -> Vec<Fun<Data>> {
-    vec![
-        choice("empty", choose!(|_| false)),
-        value("true", |_| one(Val::Bool(true))),
-        value("false", |_| one(Val::Bool(false))),
-        value("null", |_| one(Val::Null)),
-        value("not", |cv| {
-            one(Val::Bool(matches!(cv.1, Val::Null | Val::Bool(false))))
-        }),
-        value("type", |cv| one(Val::utf8_str(kind(&cv.1)))),
-        value("to_entries", |cv| {
-            box_once(to_entries(cv).map_err(Exn::from))
-        }),
-        value("capture_of_match", |cv| {
-            box_once(captures(cv).map_err(Exn::from))
-        }),
-        value("isboolean", |cv| {
-            one(Val::Bool(matches!(cv.1, Val::Bool(_))))
-        }),
-        value("isnumber", |cv| one(Val::Bool(matches!(cv.1, Val::Num(_))))),
-        value("isstring", |cv| {
-            one(Val::Bool(matches!(cv.1, Val::TStr(_) | Val::BStr(_))))
-        }),
-        value("isarray", |cv| one(Val::Bool(matches!(cv.1, Val::Arr(_))))),
-        value("isobject", |cv| one(Val::Bool(matches!(cv.1, Val::Obj(_))))),
-        choice("values", choose!(|val| !matches!(val, Val::Null))),
-        choice("nulls", choose!(|val| matches!(val, Val::Null))),
-        choice("booleans", choose!(|val| matches!(val, Val::Bool(_)))),
-        choice("numbers", choose!(|val| matches!(val, Val::Num(_)))),
-        choice(
-            "strings",
-            choose!(|val| matches!(val, Val::TStr(_) | Val::BStr(_))),
-        ),
-        choice("arrays", choose!(|val| matches!(val, Val::Arr(_)))),
-        choice("objects", choose!(|val| matches!(val, Val::Obj(_)))),
-        choice(
-            "iterables",
-            choose!(|val| matches!(val, Val::Arr(_) | Val::Obj(_))),
-        ),
-        choice(
-            "scalars",
-            choose!(|val| !matches!(val, Val::Arr(_) | Val::Obj(_))),
-        ),
+filters!(
+    [
+        "true" => |_| Ok(Val::Bool(true)),
+        "false" => |_| Ok(Val::Bool(false)),
+        "null" => |_| Ok(Val::Null),
+        "not" => |val| Ok(Val::Bool(matches!(val, Val::Null | Val::Bool(false)))),
+        "type" => |val| Ok(Val::utf8_str(kind(val))),
+        "isboolean" => |val| Ok(Val::Bool(matches!(val, Val::Bool(_)))),
+        "isnumber" => |val| Ok(Val::Bool(matches!(val, Val::Num(_)))),
+        "isstring" => |val| Ok(Val::Bool(matches!(val, Val::TStr(_) | Val::BStr(_)))),
+        "isarray" => |val| Ok(Val::Bool(matches!(val, Val::Arr(_)))),
+        "isobject" => |val| Ok(Val::Bool(matches!(val, Val::Obj(_)))),
+        "to_entries" => to_entries,
+        "capture_of_match" => captures,
+        "min" => |val| extreme(val, |best, other| other < best),
+        "max" => |val| extreme(val, |best, other| other >= best),
     ]
-}
-
-fn value(name: &'static str, run: RunPtr<Data>) -> Fun<Data> {
-    (name, v(0), Native::<Data>::new(run))
-}
-
-type Choice = (RunPtr<Data>, PathsPtr<Data>, UpdatePtr<Data>);
-
-fn choice(name: &'static str, (run, paths, update): Choice) -> Fun<Data> {
-    let native = Native::<Data>::new(run).with_paths(paths);
-    (name, v(0), native.with_update(update))
-}
-
-fn one<'a>(val: Val) -> ValXs<'a, Val> {
-    box_once(Ok(val))
-}
+    [
+        "empty" => |_| false,
+        "values" => |val| !matches!(val, Val::Null),
+        "nulls" => |val| matches!(val, Val::Null),
+        "booleans" => |val| matches!(val, Val::Bool(_)),
+        "numbers" => |val| matches!(val, Val::Num(_)),
+        "strings" => |val| matches!(val, Val::TStr(_) | Val::BStr(_)),
+        "arrays" => |val| matches!(val, Val::Arr(_)),
+        "objects" => |val| matches!(val, Val::Obj(_)),
+        "iterables" => |val| matches!(val, Val::Arr(_) | Val::Obj(_)),
+        "scalars" => |val| !matches!(val, Val::Arr(_) | Val::Obj(_)),
+    ]
+);
 
 fn kind(val: &Val) -> &'static str {
     match val {
@@ -139,15 +112,26 @@ fn kind(val: &Val) -> &'static str {
     }
 }
 
+/// The item that no other takes the place of; null of none.
+fn extreme(val: &Val, takes: fn(&Val, &Val) -> bool) -> Result<Val, Error<Val>> {
+    let Val::Arr(items) = val else {
+        return Err(Error::typ(val.clone(), "array"));
+    };
+    let best = items
+        .iter()
+        .reduce(|best, other| if takes(best, other) { other } else { best });
+    Ok(best.cloned().unwrap_or_default())
+}
+
 fn entry(key: Val, value: Val) -> Val {
-    let mut entry = Map::with_capacity_and_hasher(2, Default::default());
+    let mut entry = Map::with_capacity_and_hasher(2, <_>::default());
     entry.insert(Val::utf8_str("key"), key);
     entry.insert(Val::utf8_str("value"), value);
     Val::obj(entry)
 }
 
-fn to_entries(cv: Cv<'_, Data>) -> Result<Val, Error<Val>> {
-    match cv.1 {
+fn to_entries(val: &Val) -> Result<Val, Error<Val>> {
+    match val {
         Val::Obj(object) => Ok(object
             .iter()
             .map(|(key, value)| entry(key.clone(), value.clone()))
@@ -157,14 +141,14 @@ fn to_entries(cv: Cv<'_, Data>) -> Result<Val, Error<Val>> {
             .enumerate()
             .map(|(index, value)| entry(Val::from(index), value.clone()))
             .collect()),
-        other => Err(Error::typ(other, "iterable (array or object)")),
+        other => Err(Error::typ(other.clone(), "iterable (array or object)")),
     }
 }
 
 /// Of a match, as a list of the whole and its groups, the texts of the groups that have a name.
-fn captures(cv: Cv<'_, Data>) -> Result<Val, Error<Val>> {
-    let Val::Arr(groups) = cv.1 else {
-        return Err(Error::typ(cv.1, "array"));
+fn captures(val: &Val) -> Result<Val, Error<Val>> {
+    let Val::Arr(groups) = val else {
+        return Err(Error::typ(val.clone(), "array"));
     };
     let (name, string) = (Val::utf8_str("name"), Val::utf8_str("string"));
     let mut captured = Map::default();
