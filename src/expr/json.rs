@@ -352,9 +352,6 @@ impl<R: Read> Json<R> {
     fn number(&mut self) -> Result<(), Fault> {
         if self.byte()? == Some(b'-') {
             self.at += 1;
-            if self.byte()?.is_none() {
-                return Err(self.wrong("invalid number"));
-            }
         }
         if self.byte()? == Some(b'0') {
             self.at += 1;
@@ -382,8 +379,7 @@ impl<R: Read> Json<R> {
     fn digits(&mut self) -> Result<(), Fault> {
         match self.byte()? {
             Some(b'0'..=b'9') => {}
-            Some(_) => return Err(self.wrong("invalid number")),
-            None => return Err(self.ended("a value")),
+            _ => return Err(self.wrong("invalid number")),
         }
         while let Some(b'0'..=b'9') = self.byte()? {
             self.at += 1;
