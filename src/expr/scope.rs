@@ -16,7 +16,7 @@ pub use content::{Format, ScopeError, lines, parse};
 use super::jq::Jq;
 use super::mentions::Mentions;
 use super::place::nearest;
-use super::select::{ReadError, Select, SelectError, Step};
+use super::select::{ReadError, Select, SelectError, Step, fields};
 use super::template::Template;
 use crate::base::source::Source;
 
@@ -55,17 +55,7 @@ impl File {
         if self.parsed.get().is_some() || self.format != Format::Json || keys.is_empty() {
             return None;
         }
-        let mut map = Map::new();
-        for key in keys {
-            let select = Select::of([Step::Field((*key).to_owned())]);
-            let reader = content::open(&*self.source).ok()?;
-            let mut take = |value| -> Result<(), ScopeError> {
-                map.insert((*key).to_owned(), value);
-                Ok(())
-            };
-            select.read(reader, &mut take).ok()?;
-        }
-        Some(Value::Object(map))
+        fields(keys, content::open(&*self.source).ok()?)
     }
 
     fn value(&self, name: &str) -> Result<Arc<Value>, ScopeError> {

@@ -149,7 +149,7 @@ pub fn workbook(work: &mut Work<'_>, out: &str, form: &Asset) -> StepResult {
         let source = files
             .source(name)
             .ok_or_else(|| io::Error::other("one file was expected"))?;
-        Ok(io::BufReader::with_capacity(1 << 16, source.open()?))
+        source.open()
     });
     let mut bytes = io::Cursor::new(Vec::new());
     let guarded = Guarded::new(work.alarm, &mut bytes);

@@ -316,3 +316,29 @@ fn a_correction_of_nothing_is_an_error() {
         before
     );
 }
+
+#[test]
+fn one_job_and_two_give_the_same_bytes() {
+    let made = |jobs: &str| {
+        let house = House::new(&[]);
+        house.take(&[
+            "milepost.toml",
+            "stages",
+            "schemas",
+            "rules",
+            "filters",
+            "prompts",
+            "templates",
+            "workspace/inputs/sample.ifc",
+        ]);
+        house.edit("milepost.toml", "batch_size = 50", "batch_size = 4");
+        let ran = house.run_unplanned(&["--jobs", jobs]);
+        assert_eq!(ran.code, 0, "{}", ran.said);
+        let mut contents = house.contents();
+        contents.retain(|path, _| path.contains("intermediate/") || path.contains("outputs/"));
+        contents
+    };
+    let (one, two) = (made("1"), made("2"));
+    assert!(one.len() > 10, "{one:?}");
+    assert_eq!(one, two);
+}

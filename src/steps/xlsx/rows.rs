@@ -254,10 +254,13 @@ impl<'a> Rows<'a> {
     }
 
     /// The rows that a streamed record gives.
-    pub(super) fn of_record(&self, record: Value) -> Result<Vec<Value>, JqError> {
+    pub(super) fn of_record(&self, record: &str) -> Result<Vec<Value>, WorkbookError> {
         match &self.each {
-            Some(bound) => bound.all(record),
-            None => Ok(vec![record]),
+            Some(bound) => Ok(bound.all_of_text(record)?),
+            None => match serde_json::from_str(record) {
+                Ok(record) => Ok(vec![record]),
+                Err(error) => Err(WorkbookError::Records(error.to_string())),
+            },
         }
     }
 
