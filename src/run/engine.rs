@@ -233,6 +233,13 @@ impl Engine<'_, '_> {
         retire::batches(&mut self.keeper, &stage.name, &found.gone, self.observer)?;
         let (invalid, judged) = rejudge::rejudge(&mut self.keeper, stage, &found, self.schemas)?;
         report.judged = judged;
+        let pinned = gate::pinned(&self.keeper.state, stage, &found, &invalid);
+        if !pinned.is_empty() && stage.policy.altered != OnAltered::Redo {
+            return Ok(StageReport {
+                altered: pinned,
+                ..StageReport::of(stage, StageStatus::Altered)
+            });
+        }
         let mut will = Vec::new();
         for (index, batch) in found.batches.iter().enumerate() {
             match &batch.decision {
