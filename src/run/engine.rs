@@ -235,6 +235,13 @@ impl Engine<'_, '_> {
         let alarm = Alarm::new(self.stop.seen());
         let rejudged = rejudge::rejudge(&mut self.keeper, stage, &found, self.schemas, &alarm)?;
         report.judged = rejudged.valid;
+        let pinned = gate::pinned(&self.keeper.state, stage, &found, &rejudged.invalid);
+        if !pinned.is_empty() && stage.policy.altered != OnAltered::Redo {
+            return Ok(StageReport {
+                altered: pinned,
+                ..StageReport::of(stage, StageStatus::Altered)
+            });
+        }
         let mut will = Vec::new();
         for (index, batch) in found.batches.iter().enumerate() {
             match &batch.decision {

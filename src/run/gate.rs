@@ -16,7 +16,7 @@ use crate::plan::selection::Selection;
 use crate::plan::world::World;
 use crate::store::layout;
 use serde::Serialize;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The earlier stage that is in a stage's way, and how.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, schemars::JsonSchema)]
@@ -141,6 +141,32 @@ fn outdated(
     } else {
         None
     })
+}
+
+/// Files that a person pinned, of batches that do not hold any more: to make them again is that person's word.
+pub fn pinned(
+    state: &State,
+    stage: &Stage,
+    found: &Survey,
+    invalid: &BTreeSet<usize>,
+) -> Vec<(String, Alteration)> {
+    let known = state.stages.get(&stage.name);
+    let record = |key: &str| known?.batches.get(key)?.record.as_ref();
+    let keys = invalid.iter().map(|&index| &found.batches[index].batch.key);
+    let records = keys.filter_map(|key| record(key).filter(|record| record.pin.is_some()));
+    records
+        .flat_map(|record| {
+            record.outputs.iter().map(|made| {
+                let file = Alteration {
+                    path: made.path.clone(),
+                    recorded: Some(made.digest),
+                    found: made.digest,
+                    pinned: true,
+                };
+                (record.key.clone(), file)
+            })
+        })
+        .collect()
 }
 
 /// The first batch that failed, of this stage or of one that it depends on.

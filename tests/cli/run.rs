@@ -444,6 +444,50 @@ next     milepost run --until join  run it with the stages before it
 }
 
 #[test]
+fn what_a_person_pinned_is_not_written_over_when_it_no_longer_holds() {
+    let project = Project::letters();
+    project.write("schemas/copy.schema.json", "{}");
+    project.edit(
+        "stages/1_copy.toml",
+        "schema = false",
+        "schema = \"schemas/copy.schema.json\"",
+    );
+    project.run("-q");
+    project.write(
+        "workspace/intermediate/person_2.json",
+        "{\"name\": \"Robert\"}",
+    );
+    assert_eq!(project.run("accept copy --why better").code, 0);
+    assert_eq!(project.run("-q").code, 0);
+    project.write(
+        "schemas/copy.schema.json",
+        r#"{"properties": {"name": {"maxLength": 3}}}"#,
+    );
+    for _ in 0..2 {
+        expect(
+            project.run(""),
+            5,
+            "\
+copy  altered   1 file was altered
+      intermediate/person_2.json  accepted as it is, and would have to be made again
+
+altered in …
+next     milepost accept copy --why TEXT  keep what is there: intermediate/person_2.json
+         milepost run --force copy        make it again; what is there goes to quarantine
+",
+            "",
+        );
+    }
+    let kept = "{\"name\": \"Robert\"}";
+    assert_eq!(project.read("workspace/intermediate/person_2.json"), kept);
+    assert_eq!(project.run("-q run --force copy").code, 0);
+    assert_eq!(
+        project.read("workspace/intermediate/person_2.json"),
+        "{\"name\": \"Bo\"}\n"
+    );
+}
+
+#[test]
 fn the_debug_log_holds_decisions_and_records() {
     let project = Project::letters();
     assert_eq!(project.run("-q --log-file debug.log").code, 0);
