@@ -4,10 +4,12 @@ use crate::base::clock::Clock;
 use crate::base::glob::is_pattern;
 use crate::base::path::{FilePath, RelPath};
 use crate::decl::{self, Problems, ProjectFiles, Warning};
+use crate::expr::place::nearest;
 use crate::expr::template::{Template, is_template};
 use crate::model::pipeline::{Param, Pipeline};
 use crate::model::state::State;
 use crate::plan::machine::apply;
+use crate::plan::selection::did_you_mean;
 use crate::plan::settings::Settings;
 use crate::run::context::Context;
 use crate::store::checkpoint;
@@ -291,19 +293,25 @@ fn take_setting(opened: &mut Opened, request: &Request, setting: &str) -> Result
     let Some(param) = opened.pipeline.param(name) else {
         let params = opened.pipeline.params.iter();
         let known: Vec<&str> = params.map(|param| param.name.as_str()).collect();
+        let near = did_you_mean(nearest(name, known.iter().copied()));
         let known = match known.as_slice() {
             [] => "this project declares none".to_owned(),
             known => format!("this project has {}", known.join(", ")),
         };
         return Err(OpsError::Usage(format!(
-            "`--set {name}`: there is no parameter `{name}`; {known}"
+            "`--set {name}`: there is no parameter `{name}`; {known}{near}"
         )));
     };
     let value = match &param.file {
         Some(file) => {
             let folder = file.path.parent();
-            let (place, import) =
-                file_setting(opened, request, folder.as_ref(), file.base.as_deref(), text)?;
+            let (place, import) = file_setting(
+                opened,
+                request,
+                name,
+                (folder.as_ref(), file.base.as_deref()),
+                text,
+            )?;
             if let Some(import) = import {
                 opened.imports.insert(place.clone(), import);
             }
@@ -319,11 +327,11 @@ fn take_setting(opened: &mut Opened, request: &Request, setting: &str) -> Result
 fn file_setting(
     opened: &Opened,
     request: &Request,
-    folder: Option<&RelPath>,
-    base: Option<&str>,
+    name: &str,
+    (folder, base): (Option<&RelPath>, Option<&str>),
     text: &str,
 ) -> Result<(RelPath, Option<PathBuf>), OpsError> {
-    let wrong = |why: String| OpsError::Usage(format!("`{text}`: {why}"));
+    let wrong = |why: String| OpsError::Usage(format!("`--set {name}={text}`: {why}"));
     if let Ok(path) = RelPath::parse(text)
         && opened
             .files
@@ -344,10 +352,23 @@ fn file_setting(
             .join(base.strip_prefix("project:").unwrap_or(base)),
         None => request.folder.clone(),
     };
-    let from = root
-        .join(text)
-        .canonicalize()
-        .map_err(|error| wrong(error.to_string()))?;
+    let from = root.join(text).canonicalize().map_err(|error| {
+        let inside = opened.workspace.layout.root().join(text);
+        let link = [inside, root.join(text)]
+            .iter()
+            .find_map(|path| path.read_link().ok());
+        wrong(match (error.kind(), link) {
+            (std::io::ErrorKind::NotFound, Some(target)) => format!(
+                "it is a symbolic link to `{}`, where nothing is",
+                target.display()
+            ),
+            (std::io::ErrorKind::NotFound, None) => format!(
+                "there is no such file, neither in the workspace nor in `{}`",
+                root.display()
+            ),
+            _ => error.to_string(),
+        })
+    })?;
     if base.is_some()
         && !from.starts_with(
             root.canonicalize()
@@ -456,8 +477,9 @@ fn settle(opened: &mut Opened, request: &Request) -> Result<(), OpsError> {
             {
                 let known: Vec<&str> = opened.pipeline.agents.keys().map(String::as_str).collect();
                 let message = format!(
-                    "`--agent {agent}`: there is no agent `{missing}`; this project has {}",
-                    known.join(", ")
+                    "`--agent {agent}`: there is no agent `{missing}`; this project has {}{}",
+                    known.join(", "),
+                    did_you_mean(nearest(missing, known.iter().copied()))
                 );
                 return Err(OpsError::Usage(message));
             }

@@ -289,7 +289,7 @@ impl Audit<'_> {
         let found = match checkpoint::read(layout, known.number) {
             Ok(Some(found)) => found,
             Ok(None) => {
-                let message = "it is not there".to_owned();
+                let message = "it is not there: the next run writes it".to_owned();
                 self.add(Severity::Altered, Some(stage), None, Some(&path), message);
                 return Ok(());
             }
@@ -377,6 +377,7 @@ impl Audit<'_> {
                 }
             };
             let mut outdated = 0;
+            let mut unjudged = 0;
             for batch in &found.batches {
                 let key = &batch.batch.key;
                 let Some(record) = known
@@ -387,7 +388,8 @@ impl Audit<'_> {
                     continue;
                 };
                 match &batch.decision {
-                    Ok(Decision::Reused | Decision::Judge(_)) if record.placeholder.is_none() => {}
+                    Ok(Decision::Reused) if record.placeholder.is_none() => {}
+                    Ok(Decision::Judge(_)) if record.placeholder.is_none() => unjudged += 1,
                     Ok(Decision::Altered(_)) => continue,
                     _ => {
                         outdated += 1;
@@ -401,6 +403,12 @@ impl Audit<'_> {
                         self.invalid(stage, key, &outcome);
                     }
                 }
+            }
+            if unjudged > 0 && !deep {
+                let message = format!(
+                    "{unjudged} of its batches have to be validated again: `milepost verify --deep` does so and writes nothing"
+                );
+                self.note(Some(&stage.name), None, message);
             }
             if outdated > 0 {
                 let message = format!(

@@ -9,7 +9,7 @@ use crate::model::stage::Stage;
 use crate::plan::lineage;
 use std::collections::BTreeMap;
 
-/// Records that a stage begins, after the checkpoints are gone that vouch for what will be replaced.
+/// Records that a stage begins, after its checkpoint is gone. Those of stages that read from it go when what it makes differs.
 ///
 /// # Errors
 /// When the disk fails.
@@ -19,7 +19,8 @@ pub fn begin(
     found: &Survey,
     will: u64,
 ) -> Result<(), RunError> {
-    retire::remove_checkpoints(keeper, &stage.name)?;
+    retire::remove_checkpoint(keeper, &stage.name, stage.number)?;
+    keeper.flush()?;
     let batches = found.batches.len() as u64;
     let event = Event::StageStarted {
         stage: stage.name.clone(),

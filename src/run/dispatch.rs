@@ -103,7 +103,7 @@ pub fn dispatch(
         close(&queue, &ready);
         heard?;
         let mut done = hearing.done;
-        done.left = queue
+        done.left += queue
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .waiting
@@ -317,6 +317,7 @@ impl Hearing<'_, '_> {
             }
             (Ok(_), None) => {}
             (Err(outcome), scratch) if outcome.kind == OutcomeKind::Cancelled => {
+                self.done.left += 1;
                 let summary = format!("{} was stopped", batch_name(&stage, &batch));
                 let event = Event::BatchCancelled { stage, batch };
                 self.keeper.record(

@@ -26,6 +26,8 @@ pub struct Ending<'a> {
     pub stage: &'a Stage,
     /// As it was found.
     pub found: &'a Survey,
+    /// The batches whose outputs were found invalid in this turn, by their place.
+    pub invalid: &'a BTreeSet<usize>,
     /// How many events were recorded before its turn.
     pub before: u64,
 }
@@ -42,6 +44,10 @@ impl Ending<'_> {
         observer: &mut dyn Observer,
     ) -> Result<(), RunError> {
         let (stage, found) = (self.stage, self.found);
+        if !self.invalid.is_empty() {
+            // What does not hold any more and could not be made again is no output.
+            self.retire_failed(keeper, observer, &|index| self.invalid.contains(&index))?;
+        }
         let status = finish::status(keeper, stage, found);
         let goes_on = self.selection.keep_going
             || stage.policy.on_failure == OnFailure::Continue
@@ -71,8 +77,11 @@ impl Ending<'_> {
         report.verdict = records()
             .filter_map(|record| record.verdict)
             .reduce(|a, b| a && b);
-        report.elements = records()
-            .filter_map(|record| record.elements)
+        // What a failed batch made before is not what came out of this run.
+        let standing = known.into_iter().flat_map(|known| known.batches.values());
+        report.elements = standing
+            .filter(|batch| !matches!(batch.phase, Phase::Failed { .. }))
+            .filter_map(|batch| batch.record.as_ref()?.elements)
             .reduce(|a, b| a + b);
         report.outputs = records()
             .flat_map(|record| &record.outputs)
@@ -93,8 +102,9 @@ impl Ending<'_> {
             _ => false,
         };
         if report.status == StageStatus::Partial && changed {
-            self.retire_failed(keeper, observer)?;
+            self.retire_failed(keeper, observer, &|_| true)?;
         }
+        report.checkpoint_rewritten = write_checkpoint && !changed;
         if changed || write_checkpoint {
             self.progress(keeper, report.status)?;
         }
@@ -121,12 +131,16 @@ impl Ending<'_> {
         &self,
         keeper: &mut Keeper<'_>,
         observer: &mut dyn Observer,
+        wanted: &dyn Fn(usize) -> bool,
     ) -> Result<(), RunError> {
         let (stage, found) = (self.stage, self.found);
         let known = keeper.state.stages.get(&stage.name);
         let keys: Vec<String> = found
             .batches
             .iter()
+            .enumerate()
+            .filter(|(index, _)| wanted(*index))
+            .map(|(_, found)| found)
             .filter(|found| {
                 known
                     .and_then(|known| known.batches.get(&found.batch.key))

@@ -1,6 +1,6 @@
 //! The loop over stages: look, retire, judge, run, end; or stop and say why.
 
-use super::attempt::Bench;
+use super::attempt::{Bench, batch_name};
 use super::context::Context;
 use super::dispatch::{Order, dispatch};
 use super::ending::Ending;
@@ -176,9 +176,10 @@ impl Engine<'_, '_> {
     }
 
     fn stage(&mut self, stage: &Stage) -> Result<StageReport, RunError> {
-        if let Some(why) = self.blocked_by(stage)? {
+        if let Some(obstacle) = self.blocked_by(stage)? {
             return Ok(StageReport {
-                why: Some(why),
+                why: Some(obstacle.to_string()),
+                blocked_by: Some(obstacle),
                 ..StageReport::of(stage, StageStatus::Blocked)
             });
         }
@@ -199,6 +200,10 @@ impl Engine<'_, '_> {
                 });
             }
         };
+        for batch in &found.batches {
+            let key = &batch.batch.key;
+            tracing::debug!(decision = ?batch.decision, "{}", batch_name(&stage.name, key));
+        }
         let keys = found.batches.iter().map(|batch| batch.batch.key.as_str());
         if let Some(why) = selection.unknown_batch(&stage.name, keys) {
             return Ok(StageReport {
@@ -250,6 +255,7 @@ impl Engine<'_, '_> {
             selection: self.selection,
             stage,
             found: &found,
+            invalid: &rejudged.invalid,
             before,
         };
         ending.end(&mut self.keeper, &mut report, self.observer)?;
@@ -257,7 +263,7 @@ impl Engine<'_, '_> {
     }
 
     /// Why a stage may not begin.
-    fn blocked_by(&self, stage: &Stage) -> Result<Option<String>, RunError> {
+    fn blocked_by(&self, stage: &Stage) -> Result<Option<gate::Obstacle>, RunError> {
         let standing = self.reports.iter();
         let standing = standing.map(|report| (report.stage.clone(), report.status));
         let (ctx, state) = (&self.keeper.ctx, &self.keeper.state);

@@ -3,11 +3,12 @@
 use super::context::Context;
 use super::scopes;
 use super::survey::Surveyed;
+use crate::base::path::RelPath;
 use crate::base::source::Source;
 use crate::check::conserve::conserve;
 use crate::check::schema::{Schema, Violation};
 use crate::check::schemas::Schemas;
-use crate::expr::scope::{Format, Scope};
+use crate::expr::scope::{Format, Scope, lines};
 use crate::expr::select::Select;
 use crate::model::outcome::{Outcome, OutcomeKind};
 use crate::model::pipeline::Asset;
@@ -91,11 +92,71 @@ fn input(
         Value::Array(rows) if matches!(format, Format::Csv | Format::Ndjson) => rows,
         other => vec![other],
     };
+    self::rows(&compiled, &schema.path, source, format, &rows)
+}
+
+/// Judges the rows of a table or of NDJSON, each by the schema; what is wrong is named by its line.
+///
+/// # Errors
+/// The violations, as an outcome.
+fn rows(
+    schema: &Schema,
+    path: &RelPath,
+    source: &dyn Source,
+    format: Format,
+    rows: &[Value],
+) -> Result<(), Outcome> {
+    let mut found = Vec::new();
     for (number, row) in rows.iter().enumerate() {
-        let violations = compiled.violations(row, &format!("/{number}"), KEPT);
-        refuse(&source.name(), schema, &violations)?;
+        let left = KEPT - found.len();
+        let violations = schema.violations(row, "", left).into_iter();
+        found.extend(violations.map(|violation| (number, violation)));
+        if found.len() >= KEPT {
+            break;
+        }
     }
-    Ok(())
+    if found.is_empty() {
+        return Ok(());
+    }
+    let lines = lines(source, format).unwrap_or_default();
+    let name = source.name();
+    let mut details: Vec<String> = Vec::new();
+    for (number, violation) in found {
+        let field = violation.pointer.trim_start_matches('/');
+        let is_column =
+            format == Format::Csv && field.is_empty() && violation.keyword == "required";
+        let detail = if is_column {
+            // What one row lacks, all do.
+            let columns = rows.first().and_then(Value::as_object);
+            let columns = columns.map(|row| row.keys().map(String::as_str).collect::<Vec<_>>());
+            let what = violation.message.replace(" in object", " in the header");
+            format!(
+                "{name}:1: {what}, which has {}",
+                columns.unwrap_or_default().join(", ")
+            )
+        } else {
+            let at = match lines.get(number) {
+                Some(line) => format!("{name}:{line}"),
+                None => format!("{name}, row {}", number + 1),
+            };
+            let field = if field.is_empty() {
+                String::new()
+            } else {
+                format!("{field}: ")
+            };
+            format!("{at}: {field}{}", violation.message)
+        };
+        if !details.contains(&detail) {
+            details.push(detail);
+        }
+    }
+    let first = details.first().map_or("", String::as_str);
+    let message = format!("{first} (by {path})");
+    // A single one is told already.
+    if details.len() == 1 {
+        details.clear();
+    }
+    Err(Outcome::new(OutcomeKind::Schema, message).with_details(details))
 }
 
 fn refuse(name: &str, asset: &Asset, violations: &[Violation]) -> Result<(), Outcome> {

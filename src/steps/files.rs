@@ -72,8 +72,14 @@ pub fn model(work: &mut Work<'_>, out: &str, input: &str) -> StepResult {
         .to_owned();
     let failed = |error: io::Error| output_failure(out, error);
     let mut sink = work.outs.create(out, None).map_err(failed)?;
-    let found = ifc::extract_while(source.path(), &file_name, &mut sink, &|| work.alarm.look())
-        .map_err(|error| input_failure(&source.name(), error))?;
+    let looked = || work.alarm.look();
+    let found = ifc::extract_while(source.path(), &file_name, &mut sink, &looked);
+    let found = found.map_err(|error| {
+        // It begins with the file's own name, and its path is told already.
+        let said = error.to_string();
+        let own = format!("{file_name}: ");
+        input_failure(&source.name(), said.strip_prefix(&own).unwrap_or(&said))
+    })?;
     sink.finish().map_err(failed)?;
     let warnings = found.warnings.clone();
     let summary = serde_json::to_value(&found).map_err(parse_failure)?;
@@ -143,7 +149,7 @@ pub fn workbook(work: &mut Work<'_>, out: &str, form: &Asset) -> StepResult {
         let source = files
             .source(name)
             .ok_or_else(|| io::Error::other("one file was expected"))?;
-        Ok(io::BufReader::with_capacity(1 << 16, source.open()?))
+        source.open()
     });
     let mut bytes = io::Cursor::new(Vec::new());
     let guarded = Guarded::new(work.alarm, &mut bytes);

@@ -39,6 +39,17 @@ pub enum FileError {
         /// The file.
         file: FilePath,
     },
+    /// It is a symbolic link to nothing.
+    #[error(
+        "`{file}` is a symbolic link to `{}`, where nothing is: remove the link, or put the file there",
+        .target.display()
+    )]
+    Dead {
+        /// The file.
+        file: String,
+        /// Where it leads.
+        target: PathBuf,
+    },
     /// It is a folder, a socket or the like.
     #[error("`{file}` is no regular file")]
     NoFile {
@@ -175,7 +186,14 @@ impl Files {
                     if is_dead && matching(glob, base, &path)?.is_none() {
                         continue;
                     }
-                    let file = path.display().to_string();
+                    let file = path
+                        .strip_prefix(base)
+                        .unwrap_or(&path)
+                        .display()
+                        .to_string();
+                    if is_dead && let Ok(target) = path.read_link() {
+                        return Err(FileError::Dead { file, target });
+                    }
                     let source = error.into();
                     return Err(FileError::Read { file, source });
                 }

@@ -2,7 +2,9 @@
 
 mod altered;
 mod bad;
+mod corrections;
 mod declared;
+mod doubled;
 mod freshness;
 mod house;
 mod language;
