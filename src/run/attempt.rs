@@ -20,7 +20,7 @@ use crate::model::step::StepKind;
 use crate::plan::world::World;
 use crate::steps::agent::Answerers;
 use crate::steps::alarm::{Alarm, Rang};
-use crate::steps::attempt::attempt;
+use crate::steps::attempt::{attempt, stage_is_over};
 use crate::steps::command::Stop;
 use crate::steps::work::{Limits, Watcher, Work};
 use crate::store::clock::Stopwatch;
@@ -127,6 +127,10 @@ pub fn run(
     );
     let result = result.map_err(|outcome| match alarm.rang() {
         Some(Rang::Stop) => Outcome::new(OutcomeKind::Cancelled, "the run was stopped"),
+        // Reading and writing end with it, and say so in their own words.
+        Some(Rang::Time) if outcome.kind != OutcomeKind::Timeout => {
+            stage_is_over(bench.stage).with_details(vec![outcome.to_string()])
+        }
         _ => outcome,
     });
     let result = match result {

@@ -5,6 +5,7 @@ use super::work::{Said, Work, output_failure, parse_failure};
 use super::{agent, files, jq, merge, process, split, values};
 use crate::expr::scope::Format;
 use crate::model::outcome::{Outcome, OutcomeKind};
+use crate::model::stage::Stage;
 use crate::model::step::{Step, StepKind};
 use serde_json::Value;
 use std::time::Duration;
@@ -24,7 +25,7 @@ pub fn attempt(work: &mut Work<'_>) -> Result<Said, Outcome> {
             return Err(cancelled());
         }
         if is_over(work) {
-            return Err(stage_is_over(work));
+            return Err(stage_is_over(stage));
         }
         work.alarm.set((work.left)());
         if !wanted(work, step).map_err(|outcome| ended(work, None, outcome))? {
@@ -101,10 +102,11 @@ fn is_over(work: &Work<'_>) -> bool {
     (work.left)().is_some_and(|left| left.is_zero())
 }
 
-fn stage_is_over(work: &Work<'_>) -> Outcome {
+/// How a batch ends when its stage has no time left.
+pub fn stage_is_over(stage: &Stage) -> Outcome {
     let message = format!(
         "the time of stage `{}` is over: raise `timeout` under [policy], or run again to go on",
-        work.stage.name
+        stage.name
     );
     Outcome::new(OutcomeKind::Timeout, message)
 }
@@ -124,7 +126,7 @@ fn ended(work: &Work<'_>, time: Option<(&str, Duration)>, outcome: Outcome) -> O
                 format!("`{step}` took longer than {time}"),
             )
         }
-        (Some(Rang::Time), _) => stage_is_over(work).with_details(outcome.details),
+        (Some(Rang::Time), _) => stage_is_over(work.stage).with_details(outcome.details),
     }
 }
 
