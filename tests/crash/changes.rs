@@ -16,8 +16,7 @@ const RUN: &[&str] = &["run"];
 
 /// Between two stops. `MILEPOST_TEST_EVERY=1` stops at every operation.
 fn step() -> usize {
-    let every = std::env::var("MILEPOST_TEST_EVERY").ok();
-    every.and_then(|every| every.parse().ok()).unwrap_or(7)
+    super::setting("MILEPOST_TEST_EVERY", 7)
 }
 
 fn change(name: &'static str, make: fn(&Project)) -> Change {

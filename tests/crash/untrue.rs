@@ -387,3 +387,26 @@ fn an_altered_output_is_never_written_over() {
     expected.complete(RUN);
     assert_same(&project.made(), &expected.made());
 }
+
+#[test]
+fn what_a_killed_run_left_is_flushed_before_anything_is_built_on_it() {
+    let make = || {
+        let project = done();
+        project.input(2, "IfcDoor");
+        project
+    };
+    let project = stopped(make, RUN, |operation| {
+        renames(operation, "out/batch_2.json")
+    });
+    let all = operations(&project, RUN);
+    let flush = all
+        .iter()
+        .position(|one| one.starts_with("flush") && one.ends_with("/workspace"));
+    let change = all.iter().position(|one| {
+        let (action, path) = one.split_once(' ').unwrap();
+        let is_lock = path.ends_with("/lock");
+        !is_lock && ["write", "rename", "remove"].contains(&action)
+    });
+    assert!(flush.unwrap() < change.unwrap(), "{all:#?}");
+    project.assert_complete(&project.made());
+}

@@ -109,6 +109,11 @@ impl Journal {
         &self.run_id
     }
 
+    /// The number of the segment that is open.
+    pub fn segment(&self) -> u64 {
+        self.segment
+    }
+
     /// Lines of the segment that is open, its first record included.
     pub fn lines(&self) -> u64 {
         self.lines
