@@ -295,11 +295,10 @@ impl Project {
     /// Runs a command that only reads, while nobody writes: it gives an answer and leaves everything as it is.
     pub fn read(&self, words: &[&str]) -> String {
         let before = self.files(&[""]);
-        let output = self.command(words, "").output().unwrap();
-        let said = String::from_utf8_lossy(&output.stderr);
-        assert_eq!(output.status.code(), Some(0), "{words:?}: {said}");
+        let ended = self.run(words, "");
+        assert_eq!(ended.code, Some(0), "{words:?}: {}", ended.text);
         assert_same(&self.files(&[""]), &before);
-        String::from_utf8(output.stdout).unwrap()
+        ended.text
     }
 
     /// The batches of `copy` that were begun, in order, each as often as it was.
@@ -509,11 +508,15 @@ pub fn operations(project: &Project, words: &[&str]) -> Vec<String> {
     text.lines().map(str::to_owned).collect()
 }
 
-/// Where to stop a run of so many operations: before each one, and in the middle of those that can be half done.
+/// Where to stop a run of these operations: before each one, and in the middle of those that can be half done. A flush changes
+/// nothing that a kill could show: the stop after it would be the stop before it.
 pub fn stops(operations: &[String], step: usize, first: usize) -> Vec<String> {
     let mut stops = Vec::new();
-    for n in (first + 1..=operations.len() + 2).step_by(step) {
-        stops.push(format!("{n},unflushed"));
+    for n in (first + 1..=operations.len() + 1).step_by(step) {
+        let before = n.checked_sub(2).and_then(|at| operations.get(at));
+        if step > 1 || before.is_none_or(|one| !one.starts_with("flush")) {
+            stops.push(format!("{n},unflushed"));
+        }
         let is_half = |text: &String| text.starts_with("write") || text.starts_with("remove");
         if operations.get(n - 1).is_some_and(is_half) {
             stops.push(format!("{n}:half,unflushed"));
