@@ -30,7 +30,7 @@ pub fn hold(opened: &mut Opened, command: &str) -> Result<Held, OpsError> {
         new_id(now).map_err(|error| OpsError::World(format!("no random numbers: {error}")))?;
     let holder = Holder::this(&run_id, now, command);
     let layout = opened.workspace.layout.clone();
-    let (lock, _) = Lock::take(&opened.disk, &layout.lock(), &holder)?;
+    let (lock, dead) = Lock::take(&opened.disk, &layout.lock(), &holder)?;
     opened.workspace.make(&opened.disk, now)?;
     let session = opened.workspace.identity.session_id.clone();
     opened
@@ -45,6 +45,13 @@ pub fn hold(opened: &mut Opened, command: &str) -> Result<Held, OpsError> {
         &run_id,
     )?;
     let state = replay(&layout, &journal.records)?;
+    if dead.is_some() || state.open_run.is_some() || !state.unsettled.is_empty() {
+        // What the run that ended there left is seen, and perhaps not durable: its last records, a checkpoint removed. What
+        // follows builds on it.
+        let segment = layout.segment(journal.journal.segment());
+        let files = [layout.root(), &segment];
+        opened.disk.sync_filesystem(layout.root(), &files)?;
+    }
     Ok(Held {
         lock,
         journal: journal.journal,

@@ -98,6 +98,17 @@ fn a_second_run_is_refused_and_reading_is_not() {
         said.contains(&format!("process {}", run.id())) && said.contains("since 20"),
         "{said}"
     );
+    let before = house.tree();
+    for reading in ["status", "plan", "log", "why meet/1", "graph", "verify"] {
+        let words: Vec<&str> = reading.split(' ').collect();
+        let (code, said) = house.milepost(&words);
+        assert_eq!(code, 0, "{reading}: {said}");
+    }
+    assert_eq!(
+        house.tree(),
+        before,
+        "who reads beside a run writes nothing"
+    );
     let plan = house.plan(&[]).unwrap();
     assert_eq!(plan["stages"][0]["stage"], "meet");
     go(&house, 1);
@@ -211,4 +222,35 @@ fn a_program_that_no_record_names_is_ended_by_the_attempt_that_it_belongs_to() {
     );
     go(&house, 1);
     assert_eq!(code(&again.wait_with_output().unwrap()), 3);
+}
+
+#[test]
+fn a_lock_of_somebody_who_is_gone_is_taken_at_once() {
+    let house = House::new(&[
+        ("milepost.toml", "name = \"x\"\n"),
+        (
+            "stages/1_x.toml",
+            "[step]\njq = '1'\n[outputs]\nx = { path = \"outputs/x.json\", schema = false }\n",
+        ),
+    ]);
+    let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap();
+    let host = rustix::system::uname()
+        .nodename()
+        .to_string_lossy()
+        .into_owned();
+    // The process id is that of a process that lives: this one. It was started at another time, or before the machine was.
+    for (boot, host) in [
+        (boot.trim(), host.as_str()),
+        ("another", host.as_str()),
+        ("another", "elsewhere"),
+    ] {
+        let lock = format!(
+            r#"{{"pid":{},"start_time":1,"boot_id":"{boot}","run_id":"R","since":"2026-03-01T12:00:00Z","host":"{host}","command":"run"}}"#,
+            std::process::id()
+        );
+        house.write("workspace/.milepost/lock", lock);
+        let (code, said) = house.milepost(&["run"]);
+        assert_eq!(code, 0, "{said}");
+        assert_eq!(house.read("workspace/.milepost/lock"), "");
+    }
 }
