@@ -198,7 +198,9 @@ impl Template {
             };
         }
         let pieces = self.pieces.as_ref();
-        if let Some(path) = pieces.and_then(|pieces| pieces.render(scope, |text| component(text).into())) {
+        if let Some(path) =
+            pieces.and_then(|pieces| pieces.render(scope, |text| component(text).into()))
+        {
             return Ok(path);
         }
         let env = self.components.get_or_init(|| {

@@ -89,9 +89,7 @@ pub fn keep(opened: &Opened, report: &Report) -> Result<(), OpsError> {
         .collect();
     let told = serde_json::to_vec(&stages).map_err(|error| OpsError::World(error.to_string()))?;
     let path = opened.workspace.layout.glance();
-    Ok(opened
-        .asked
-        .keep(&opened.disk, &path, key(opened), &told)?)
+    Ok(opened.asked.keep(&opened.disk, &path, key(opened), &told)?)
 }
 
 /// The digest of everything that a run goes by beside the files that it asks for.

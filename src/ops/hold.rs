@@ -24,6 +24,8 @@ pub struct Taken {
     lock: Lock,
     /// The run that has it.
     pub run_id: String,
+    /// Who had it last, if that run died with it.
+    dead: Option<Holder>,
 }
 
 /// Takes the workspace, which is made if it was not, and reads what is known of it. `command` is what was asked for, for whoever
@@ -45,14 +47,14 @@ pub fn take(opened: &mut Opened, command: &str) -> Result<Taken, OpsError> {
     let run_id =
         new_id(now).map_err(|error| OpsError::World(format!("no random numbers: {error}")))?;
     let holder = Holder::this(&run_id, now, command);
-    let (lock, _) = Lock::take(&opened.disk, &opened.workspace.layout.lock(), &holder)?;
+    let (lock, dead) = Lock::take(&opened.disk, &opened.workspace.layout.lock(), &holder)?;
     opened.workspace.make(&opened.disk, now)?;
     let session = opened.workspace.identity.session_id.clone();
     opened
         .settings
         .workspace
         .insert("session_id".into(), session.into());
-    Ok(Taken { lock, run_id })
+    Ok(Taken { lock, run_id, dead })
 }
 
 impl Taken {
@@ -70,6 +72,13 @@ impl Taken {
             &self.run_id,
         )?;
         let state = replay(layout, &journal.records)?;
+        if self.dead.is_some() || state.open_run.is_some() || !state.unsettled.is_empty() {
+            // What the run that ended there left is seen, and perhaps not durable: its last records, a checkpoint removed. What
+            // follows builds on it.
+            let segment = layout.segment(journal.journal.segment());
+            let files = [layout.root(), &segment];
+            opened.disk.sync_filesystem(layout.root(), &files)?;
+        }
         Ok(Held {
             lock: self.lock,
             journal: journal.journal,

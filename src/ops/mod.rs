@@ -4,6 +4,7 @@ pub mod accept;
 pub mod clean;
 pub mod diff;
 pub mod elements;
+pub mod ended;
 pub mod gc;
 pub mod glance;
 pub mod graph;

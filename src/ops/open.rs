@@ -5,16 +5,18 @@ use crate::base::digest::{Digest, Hasher};
 use crate::base::glob::is_pattern;
 use crate::base::path::{FilePath, RelPath};
 use crate::decl::{self, Problems, ProjectFiles, Warning};
+use crate::expr::place::nearest;
 use crate::expr::template::{Template, is_template};
 use crate::model::pipeline::{Param, Pipeline};
 use crate::model::state::State;
 use crate::plan::machine::apply;
+use crate::plan::selection::did_you_mean;
 use crate::plan::settings::Settings;
 use crate::run::context::Context;
 use crate::store::checkpoint;
 use crate::store::clock::{Ahead, SystemClock};
 use crate::store::disk::Disk;
-use crate::store::files::Files;
+use crate::store::files::{FileError, Files};
 use crate::store::glance::Asked;
 use crate::store::journal;
 use crate::store::layout::Layout;
@@ -177,6 +179,7 @@ impl Opened {
 /// The project's files, for the declarations' reader.
 pub struct OnDisk {
     root: PathBuf,
+    files: Files,
     read: Mutex<Hasher>,
 }
 
@@ -185,6 +188,7 @@ impl OnDisk {
     pub fn new(root: &Path) -> Self {
         Self {
             root: root.to_owned(),
+            files: Files::new(root, root),
             read: Mutex::default(),
         }
     }
@@ -201,17 +205,23 @@ impl OnDisk {
 
 impl ProjectFiles for OnDisk {
     fn read(&self, path: &RelPath) -> Option<Result<Vec<u8>, String>> {
-        let found = std::fs::read(self.root.join(path.as_str()));
+        let source = match self.files.source(&FilePath::project(path.clone())) {
+            Ok(source) => source,
+            Err(error) => {
+                self.read().update(format!("read {path} {error}\n"));
+                return match error {
+                    FileError::Missing { .. } => None,
+                    error => Some(Err(error.to_string())),
+                };
+            }
+        };
+        let found = std::fs::read(source.path()).map_err(|error| error.to_string());
         let said = match &found {
             Ok(bytes) => format!("read {path} {}\n", Digest::of(bytes)),
             Err(error) => format!("read {path} {error}\n"),
         };
         self.read().update(said);
-        match found {
-            Ok(bytes) => Some(Ok(bytes)),
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => None,
-            Err(error) => Some(Err(error.to_string())),
-        }
+        Some(found)
     }
 
     fn list(&self, folder: &str) -> Vec<String> {
@@ -323,19 +333,25 @@ fn take_setting(opened: &mut Opened, request: &Request, setting: &str) -> Result
     let Some(param) = opened.pipeline.param(name) else {
         let params = opened.pipeline.params.iter();
         let known: Vec<&str> = params.map(|param| param.name.as_str()).collect();
+        let near = did_you_mean(nearest(name, known.iter().copied()));
         let known = match known.as_slice() {
             [] => "this project declares none".to_owned(),
             known => format!("this project has {}", known.join(", ")),
         };
         return Err(OpsError::Usage(format!(
-            "`--set {name}`: there is no parameter `{name}`; {known}"
+            "`--set {name}`: there is no parameter `{name}`; {known}{near}"
         )));
     };
     let value = match &param.file {
         Some(file) => {
             let folder = file.path.parent();
-            let (place, import) =
-                file_setting(opened, request, folder.as_ref(), file.base.as_deref(), text)?;
+            let (place, import) = file_setting(
+                opened,
+                request,
+                name,
+                (folder.as_ref(), file.base.as_deref()),
+                text,
+            )?;
             if let Some(import) = import {
                 opened.imports.insert(place.clone(), import);
             }
@@ -351,11 +367,11 @@ fn take_setting(opened: &mut Opened, request: &Request, setting: &str) -> Result
 fn file_setting(
     opened: &Opened,
     request: &Request,
-    folder: Option<&RelPath>,
-    base: Option<&str>,
+    name: &str,
+    (folder, base): (Option<&RelPath>, Option<&str>),
     text: &str,
 ) -> Result<(RelPath, Option<PathBuf>), OpsError> {
-    let wrong = |why: String| OpsError::Usage(format!("`{text}`: {why}"));
+    let wrong = |why: String| OpsError::Usage(format!("`--set {name}={text}`: {why}"));
     if let Ok(path) = RelPath::parse(text)
         && opened
             .files
@@ -376,10 +392,23 @@ fn file_setting(
             .join(base.strip_prefix("project:").unwrap_or(base)),
         None => request.folder.clone(),
     };
-    let from = root
-        .join(text)
-        .canonicalize()
-        .map_err(|error| wrong(error.to_string()))?;
+    let from = root.join(text).canonicalize().map_err(|error| {
+        let inside = opened.workspace.layout.root().join(text);
+        let link = [inside, root.join(text)]
+            .iter()
+            .find_map(|path| path.read_link().ok());
+        wrong(match (error.kind(), link) {
+            (std::io::ErrorKind::NotFound, Some(target)) => format!(
+                "it is a symbolic link to `{}`, where nothing is",
+                target.display()
+            ),
+            (std::io::ErrorKind::NotFound, None) => format!(
+                "there is no such file, neither in the workspace nor in `{}`",
+                root.display()
+            ),
+            _ => error.to_string(),
+        })
+    })?;
     if base.is_some()
         && !from.starts_with(
             root.canonicalize()
@@ -488,8 +517,9 @@ fn settle(opened: &mut Opened, request: &Request) -> Result<(), OpsError> {
             {
                 let known: Vec<&str> = opened.pipeline.agents.keys().map(String::as_str).collect();
                 let message = format!(
-                    "`--agent {agent}`: there is no agent `{missing}`; this project has {}",
-                    known.join(", ")
+                    "`--agent {agent}`: there is no agent `{missing}`; this project has {}{}",
+                    known.join(", "),
+                    did_you_mean(nearest(missing, known.iter().copied()))
                 );
                 return Err(OpsError::Usage(message));
             }

@@ -2,12 +2,12 @@
 
 use super::expand::glob;
 use super::paths;
+use super::recorded::Recorded;
 use super::world::World;
 use crate::base::glob::is_pattern;
 use crate::base::path::{FilePath, RelPath};
 use crate::expr::scope::Format;
 use crate::model::stage::{Input, InputSource, Stage};
-use crate::model::state::State;
 use serde_json::{Map, Value};
 
 /// The files of one input.
@@ -29,7 +29,7 @@ pub struct Resolved {
 pub fn resolve(
     stage: &Stage,
     scope: &Value,
-    state: &State,
+    recorded: &Recorded<'_>,
     world: &dyn World,
     written: &dyn Fn(&str) -> bool,
 ) -> Result<Vec<Resolved>, String> {
@@ -37,7 +37,7 @@ pub fn resolve(
         .inputs
         .iter()
         .map(|input| {
-            one(input, scope, state, world, written)
+            one(input, scope, recorded, world, written)
                 .map_err(|why| format!("input `{}`: {why}", input.name))
         })
         .collect()
@@ -46,7 +46,7 @@ pub fn resolve(
 fn one(
     input: &Input,
     scope: &Value,
-    state: &State,
+    recorded: &Recorded<'_>,
     world: &dyn World,
     written: &dyn Fn(&str) -> bool,
 ) -> Result<Resolved, String> {
@@ -63,7 +63,7 @@ fn one(
                     many: false,
                 });
             }
-            let found = glob(&place, state, world, written);
+            let found = glob(&place, recorded, world, written);
             let files = if input.optional {
                 found.unwrap_or_default()
             } else {

@@ -25,13 +25,15 @@ pub struct Keeper<'a> {
 impl<'a> Keeper<'a> {
     /// A keeper of this state. `command` is what was asked for.
     pub fn new(ctx: Context<'a>, state: State, journal: Journal, command: &str) -> Self {
+        // What an earlier run recorded and did not seal leaves the last segment when this run seals.
+        let dirty = journal.unsealed().clone();
         Self {
             ctx,
             state,
             journal,
             command: command.to_owned(),
             begun: false,
-            dirty: BTreeSet::new(),
+            dirty,
             counted: 0,
         }
     }
@@ -89,6 +91,7 @@ impl<'a> Keeper<'a> {
             self.dirty.insert(stage.to_owned());
         }
         self.counted += 1;
+        tracing::debug!(agent, "{summary}");
         self.journal.append(kind, agent, event, summary, files)?;
         Ok(())
     }

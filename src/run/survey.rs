@@ -15,6 +15,7 @@ use crate::plan::decide::{Decision, Found, Wish, decide};
 use crate::plan::expand::{Batch, expand};
 use crate::plan::inputs::{Resolved, resolve};
 use crate::plan::pending::Pending;
+use crate::plan::recorded::Recorded;
 use crate::plan::world::World;
 use crate::plan::{facts, lineage, paths};
 use serde_json::{Map, Value, json};
@@ -84,9 +85,11 @@ pub fn survey(
         pipeline: ctx.pipeline,
         stage,
         pending,
+        lists: RefCell::default(),
     };
     let certain = !world.batches_may_differ();
-    let batches = match expand(stage, &scope, state, ctx, &written) {
+    let recorded = Recorded::of(state);
+    let batches = match expand(stage, &scope, &recorded, ctx, &written) {
         Ok(batches) => batches,
         Err(_) if !certain => Vec::new(),
         Err(error) => return Err(error.to_string()),
@@ -121,7 +124,7 @@ pub fn survey(
         let one = One {
             ctx,
             stage,
-            state,
+            recorded: &recorded,
             written: &written,
             world: &world,
             shared: &shared,
@@ -146,7 +149,7 @@ pub fn survey(
 struct One<'a, 'c> {
     ctx: &'a Context<'c>,
     stage: &'a Stage,
-    state: &'a State,
+    recorded: &'a Recorded<'a>,
     written: &'a dyn Fn(&str) -> bool,
     world: &'a Later<'a, 'c>,
     shared: &'a Facts,
@@ -176,7 +179,7 @@ impl One<'_, '_> {
             asked.lists(pattern);
             (self.written)(pattern)
         };
-        let inputs = resolve(self.stage, scope, self.state, &asked, &written);
+        let inputs = resolve(self.stage, scope, self.recorded, &asked, &written);
         let own = inputs.and_then(|inputs| {
             let own = facts::own(self.stage, &batch, &inputs, scope, &asked)?;
             Ok((inputs, own))
@@ -321,6 +324,8 @@ struct Later<'a, 'c> {
     pipeline: &'a Pipeline,
     stage: &'a Stage,
     pending: &'a Pending,
+    /// Lists that batches asked for: many ask for the same, and a folder is walked for each.
+    lists: RefCell<BTreeMap<(Root, String), Result<Vec<RelPath>, String>>>,
 }
 
 impl Later<'_, '_> {
@@ -404,7 +409,10 @@ impl World for Asked<'_, '_, '_> {
     }
 
     fn matches(&self, root: Root, pattern: &str) -> Result<Vec<RelPath>, String> {
-        self.world.inner.matches(root, pattern)
+        let mut lists = self.world.lists.borrow_mut();
+        let list = lists.entry((root, pattern.to_owned()));
+        let list = list.or_insert_with(|| self.world.inner.matches(root, pattern));
+        list.clone()
     }
 
     fn is_folder(&self, file: &FilePath) -> bool {

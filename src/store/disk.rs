@@ -2,11 +2,13 @@
 
 #![allow(clippy::disallowed_methods, reason = "the one writer of the disk")]
 
+#[cfg(any(test, debug_assertions))]
+mod power;
 mod seam;
 
 pub use seam::Stop;
 
-use seam::{Seam, end_here};
+use seam::Seam;
 use std::ffi::OsString;
 use std::fmt;
 use std::fs::{self, File, OpenOptions};
@@ -117,9 +119,9 @@ impl Disk {
         }
         missing.reverse();
         for folder in &missing {
-            self.0.step("make", folder);
+            let step = self.0.step("make", folder);
             match fs::create_dir(folder) {
-                Ok(()) => {}
+                Ok(()) => step.made(folder),
                 // Another thread made it first.
                 Err(cause) if cause.kind() == io::ErrorKind::AlreadyExists => {}
                 Err(cause) => return Err(error(folder, "make the folder", cause)),
@@ -151,8 +153,9 @@ impl Disk {
 
     /// Puts what is at `from` at `to`, in one step for whoever looks. What lay at `to` is gone.
     pub fn rename(&self, from: &Path, to: &Path) -> Result<(), DiskError> {
-        self.0.step("rename", to);
-        fs::rename(from, to).map_err(|cause| {
+        let step = self.0.step_away("rename", to, false);
+        let renamed = fs::rename(from, to).map(|()| step.renamed(from, to));
+        renamed.map_err(|cause| {
             // The source being gone is said of the source, everything else of the target.
             let about = match fs::symlink_metadata(from) {
                 Err(_) => from,
@@ -164,11 +167,13 @@ impl Disk {
 
     /// Flushes the entries of a folder: what was made, renamed or removed in it survives a crash.
     pub fn sync_dir(&self, folder: &Path) -> Result<(), DiskError> {
-        if !self.0.step_flush(folder) {
-            return Ok(());
-        }
-        let flushed = File::open(folder).and_then(|folder| folder.sync_all());
-        match flushed {
+        let step = self.0.step_flush(folder);
+        let flushed = if step.is_wanted() {
+            File::open(folder).and_then(|folder| folder.sync_all())
+        } else {
+            Ok(())
+        };
+        match flushed.map(|()| step.flushed(folder)) {
             // Some network file systems refuse to flush a folder, and need none.
             Err(cause) if cause.kind() == io::ErrorKind::InvalidInput => Ok(()),
             other => other.map_err(|cause| error(folder, "flush the folder", cause)),
@@ -177,11 +182,13 @@ impl Disk {
 
     /// Flushes a file that somebody else wrote.
     pub fn sync_file(&self, path: &Path) -> Result<(), DiskError> {
-        if !self.0.step_flush(path) {
-            return Ok(());
+        let step = self.0.step_flush(path);
+        if step.is_wanted() {
+            let flushed = File::open(path).and_then(|file| file.sync_all());
+            flushed.map_err(|cause| error(path, "flush", cause))?;
         }
-        let flushed = File::open(path).and_then(|file| file.sync_all());
-        flushed.map_err(|cause| error(path, "flush", cause))
+        step.flushed(path);
+        Ok(())
     }
 
     /// Flushes these files, which lie on the file system of `folder`: all at once where the system can.
@@ -193,12 +200,14 @@ impl Disk {
         #[cfg(target_os = "linux")]
         {
             let _ = files;
-            if !self.0.step_flush(folder) {
-                return Ok(());
+            let step = self.0.step_flush(folder);
+            if step.is_wanted() {
+                let flushed = File::open(folder)
+                    .and_then(|folder| rustix::fs::syncfs(folder).map_err(io::Error::from));
+                flushed.map_err(|cause| error(folder, "flush the file system of", cause))?;
             }
-            let flushed = File::open(folder)
-                .and_then(|folder| rustix::fs::syncfs(folder).map_err(io::Error::from));
-            flushed.map_err(|cause| error(folder, "flush the file system of", cause))
+            step.flushed_all();
+            Ok(())
         }
         #[cfg(not(target_os = "linux"))]
         {
@@ -211,22 +220,25 @@ impl Disk {
 
     /// Removes a file; one that is not there is removed already.
     pub fn remove_file(&self, path: &Path) -> Result<(), DiskError> {
-        self.0.step("remove", path);
-        gone(fs::remove_file(path)).map_err(|cause| error(path, "remove", cause))
+        let step = self.0.step_away("remove", path, false);
+        let removed = gone(fs::remove_file(path)).map(|()| step.removed(path));
+        removed.map_err(|cause| error(path, "remove", cause))
     }
 
     /// Removes a folder and all that is in it, following no symbolic link; one that is not there is removed already.
     pub fn remove_dir_all(&self, folder: &Path) -> Result<(), DiskError> {
-        if self.0.step_remove_all(folder) {
+        let step = self.0.step_away("remove", folder, true);
+        if step.is_half() {
             // A kill in the middle: a part of what is in the folder is gone.
             let first = fs::read_dir(folder).ok().and_then(|mut all| all.next());
             if let Some(Ok(first)) = first {
                 let _ = fs::remove_dir_all(first.path());
                 let _ = fs::remove_file(first.path());
             }
-            end_here();
+            step.end();
         }
-        gone(fs::remove_dir_all(folder)).map_err(|cause| error(folder, "remove the folder", cause))
+        let removed = gone(fs::remove_dir_all(folder)).map(|()| step.removed(folder));
+        removed.map_err(|cause| error(folder, "remove the folder", cause))
     }
 
     /// Copies the bytes of a file, not its permissions. Nothing is flushed.
@@ -282,10 +294,11 @@ impl Disk {
         options: &mut OpenOptions,
     ) -> Result<DiskFile, DiskError> {
         use std::os::unix::fs::OpenOptionsExt as _;
-        self.0.step(action, path);
+        let step = self.0.step(action, path);
         let flags = rustix::fs::OFlags::NOFOLLOW.bits();
         let opened = options.custom_flags(flags.cast_signed()).open(path);
         let file = opened.map_err(|cause| error(path, action, cause))?;
+        step.made(path);
         Ok(DiskFile {
             disk: self.clone(),
             file,
@@ -335,27 +348,29 @@ impl DiskFile {
 
     /// Flushes the bytes, and of what is known about the file only what is needed to read them (`fdatasync`).
     pub fn flush_data(&self) -> Result<(), DiskError> {
-        if !self.disk.0.step_flush(&self.path) {
-            return Ok(());
+        let step = self.disk.0.step_flush(&self.path);
+        if step.is_wanted() {
+            let flushed = self.file.sync_data();
+            flushed.map_err(|cause| error(&self.path, "flush", cause))?;
         }
-        self.file
-            .sync_data()
-            .map_err(|cause| error(&self.path, "flush", cause))
+        step.flushed(&self.path);
+        Ok(())
     }
 
     /// Flushes the file (`fsync`).
     pub fn sync(&self) -> Result<(), DiskError> {
-        if !self.disk.0.step_flush(&self.path) {
-            return Ok(());
+        let step = self.disk.0.step_flush(&self.path);
+        if step.is_wanted() {
+            let flushed = self.file.sync_all();
+            flushed.map_err(|cause| error(&self.path, "flush", cause))?;
         }
-        self.file
-            .sync_all()
-            .map_err(|cause| error(&self.path, "flush", cause))
+        step.flushed(&self.path);
+        Ok(())
     }
 
     /// Cuts the file to its first `size` bytes.
     pub fn truncate(&self, size: u64) -> Result<(), DiskError> {
-        self.disk.0.step("cut", &self.path);
+        let _step = self.disk.0.step("cut", &self.path);
         self.file
             .set_len(size)
             .map_err(|cause| error(&self.path, "cut", cause))
@@ -364,12 +379,15 @@ impl DiskFile {
 
 impl Write for DiskFile {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        if let Some(first) = self.disk.0.step_write(&self.path, bytes) {
+        let step = self.disk.0.step_write(&self.path);
+        if step.is_half() {
             // The process ends whatever becomes of this write.
-            let _ = self.file.write_all(first);
-            end_here();
+            let _ = self.file.write_all(&bytes[..bytes.len() / 2]);
+            step.end();
         }
-        self.file.write(bytes)
+        let written = self.file.write(bytes);
+        drop(step);
+        written
     }
 
     fn flush(&mut self) -> io::Result<()> {

@@ -1,13 +1,13 @@
 //! Reading and listing files, confined to the project and the workspace.
 
+use super::folder::{Folder, Start};
 use super::layout::OWN;
+use super::stamp::Stamp;
 use crate::base::digest::{Digest, Hasher};
 use crate::base::glob::Glob;
 use crate::base::natural::natural;
 use crate::base::path::{FilePath, RelPath, Root};
 use crate::base::source::Source;
-use super::folder::{Folder, Start};
-use super::stamp::Stamp;
 use std::collections::HashMap;
 use std::fs::File;
 use std::io::{self, ErrorKind, Read};
@@ -40,6 +40,17 @@ pub enum FileError {
     Missing {
         /// The file.
         file: FilePath,
+    },
+    /// It is a symbolic link to nothing.
+    #[error(
+        "`{file}` is a symbolic link to `{}`, where nothing is: remove the link, or put the file there",
+        .target.display()
+    )]
+    Dead {
+        /// The file.
+        file: String,
+        /// Where it leads.
+        target: PathBuf,
     },
     /// It is a folder, a socket or the like.
     #[error("`{file}` is no regular file")]
@@ -217,7 +228,14 @@ impl Files {
                     if is_dead && matching(glob, base, &path)?.is_none() {
                         continue;
                     }
-                    let file = path.display().to_string();
+                    let file = path
+                        .strip_prefix(base)
+                        .unwrap_or(&path)
+                        .display()
+                        .to_string();
+                    if is_dead && let Ok(target) = path.read_link() {
+                        return Err(FileError::Dead { file, target });
+                    }
                     let source = error.into();
                     return Err(FileError::Read { file, source });
                 }
@@ -386,10 +404,4 @@ impl Source for FileSource {
     fn open(&self) -> io::Result<Box<dyn Read + Send>> {
         Ok(Box::new(File::open(&self.path)?))
     }
-}
-
-/// A source that is not named by a declaration: a file in scratch that another step wrote.
-pub fn plain_source(name: impl Into<String>, path: impl Into<PathBuf>) -> Arc<dyn Source> {
-    let (name, path) = (name.into(), path.into());
-    Arc::new(FileSource { name, path })
 }

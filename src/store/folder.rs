@@ -83,7 +83,9 @@ impl Folder {
     /// When it is no regular file, or the system refuses.
     pub fn stamp(&self, name: &str) -> io::Result<Option<Stamp>> {
         match statat(&self.0, name, AtFlags::SYMLINK_NOFOLLOW) {
-            Ok(found) if FileType::from_raw_mode(found.st_mode).is_file() => Ok(Some(stamp(&found))),
+            Ok(found) if FileType::from_raw_mode(found.st_mode).is_file() => {
+                Ok(Some(stamp(&found)))
+            }
             Ok(_) => Err(io::ErrorKind::InvalidInput.into()),
             Err(Errno::NOENT) => Ok(None),
             Err(error) => Err(error.into()),
@@ -99,7 +101,11 @@ impl Folder {
     }
 }
 
-#[allow(clippy::unnecessary_cast, clippy::useless_conversion, reason = "the types differ by system")]
+#[allow(
+    clippy::unnecessary_cast,
+    clippy::useless_conversion,
+    reason = "the types differ by system"
+)]
 fn stamp(found: &rustix::fs::Stat) -> Stamp {
     Stamp {
         device: found.st_dev as u64,

@@ -68,7 +68,11 @@ mod tests {
             (9 * second, 0, 3 * second, false),
             (i64::MAX, 0, i64::MAX, false),
         ] {
-            assert_eq!(stamp(mtime, ctime).was_settled(at), settled, "{mtime} {ctime} {at}");
+            assert_eq!(
+                stamp(mtime, ctime).was_settled(at),
+                settled,
+                "{mtime} {ctime} {at}"
+            );
         }
     }
 }

@@ -220,7 +220,8 @@ fn read(bytes: &[u8]) -> Option<HashMap<(u64, u64), Entry>> {
     }
     let mut all = HashMap::with_capacity(entries.len() / ENTRY);
     for entry in entries.chunks_exact(ENTRY) {
-        let number = |at: usize| -> Option<[u8; 8]> { entry.get(at * 8..at * 8 + 8)?.try_into().ok() };
+        let number =
+            |at: usize| -> Option<[u8; 8]> { entry.get(at * 8..at * 8 + 8)?.try_into().ok() };
         let stamp = Stamp {
             device: u64::from_le_bytes(number(0)?),
             inode: u64::from_le_bytes(number(1)?),
@@ -273,10 +274,7 @@ mod tests {
     impl Place {
         fn new(text: &str) -> Place {
             let folder = tempfile::tempdir().unwrap();
-            let (file, cache) = (
-                folder.path().join("file"),
-                folder.path().join("stat-cache"),
-            );
+            let (file, cache) = (folder.path().join("file"), folder.path().join("stat-cache"));
             fs::write(&file, text).unwrap();
             Place {
                 folder,
@@ -388,12 +386,7 @@ mod tests {
         fs::write(&other, "").unwrap();
         assert_eq!(later.digest_of(&other).unwrap(), (Digest::of(""), 0));
         later.save(&Disk::real()).unwrap();
-        assert_eq!(
-            read(&fs::read(&place.cache).unwrap())
-                .unwrap()
-                .len(),
-            1
-        );
+        assert_eq!(read(&fs::read(&place.cache).unwrap()).unwrap().len(), 1);
     }
 
     #[test]

@@ -14,10 +14,9 @@ struct Change {
 
 const RUN: &[&str] = &["run"];
 
-/// Between two stops. `MILEPOST_TEST_EVERY=1` stops at every operation.
+/// Between two stops. `MILEPOST_TEST_EVERY=7` is quicker.
 fn step() -> usize {
-    let every = std::env::var("MILEPOST_TEST_EVERY").ok();
-    every.and_then(|every| every.parse().ok()).unwrap_or(7)
+    super::setting("MILEPOST_TEST_EVERY", 1)
 }
 
 fn change(name: &'static str, make: fn(&Project)) -> Change {
@@ -41,7 +40,6 @@ fn resumes(change: &Change) {
     let after = whole.made();
     whole.assert_checkpoints(&Files::new());
     whole.assert_at_rest(RUN);
-    // Every change begins elsewhere, so that together they stop everywhere.
     let stops = stops(&operations, step(), change.name.len() % step());
     in_parallel(&stops, |setting| {
         let project = base.copy();
@@ -49,22 +47,21 @@ fn resumes(change: &Change) {
         project.run(change.words, setting);
         project.assert_truth(&[&before, &altered, &after], &altered);
         assert!(keeps(&project, &altered), "what a person altered is gone");
-        // The recovery crashes as well.
-        let third = setting
-            .split([':', ','])
-            .next()
-            .unwrap()
-            .parse::<usize>()
-            .unwrap()
-            % 40
-            + 1;
-        project.run(change.words, &format!("{third},unflushed"));
-        project.assert_truth(&[&before, &altered, &after], &altered);
+        let n = setting.split([':', ',']).next().unwrap();
+        let n = n.parse::<usize>().unwrap();
+        // The recovery crashes as well, here and there.
+        if n.is_multiple_of(super::setting("MILEPOST_TEST_AGAIN", 5)) {
+            project.run(change.words, &format!("{},unflushed", n % 40 + 1));
+            project.assert_truth(&[&before, &altered, &after], &altered);
+        }
         project.complete(change.words);
         if change.again {
             project.assert_done(&after);
         } else {
             project.assert_complete(&after);
+        }
+        if n.is_multiple_of(super::setting("MILEPOST_TEST_READS", 5)) {
+            project.assert_verified();
         }
         assert!(keeps(&project, &altered), "what a person altered is gone");
     });

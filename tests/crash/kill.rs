@@ -8,35 +8,11 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-const PARTS: &[&str] = &[
-    "stages",
-    "schemas",
-    "rules",
-    "filters",
-    "prompts",
-    "templates",
-];
-
 /// The main project with small batches, and a stage of commands at its end, so that there are children to kill.
 fn main_project() -> Project {
-    let project = Project::empty();
+    let project = Project::main_pipeline();
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    for part in PARTS {
-        for entry in walkdir::WalkDir::new(root.join(part)) {
-            let entry = entry.unwrap();
-            let to = project
-                .path()
-                .join(entry.path().strip_prefix(root).unwrap());
-            if entry.file_type().is_dir() {
-                fs::create_dir(to).unwrap();
-            } else {
-                fs::copy(entry.path(), to).unwrap();
-            }
-        }
-    }
-    fs::copy(root.join("milepost.toml"), project.at("milepost.toml")).unwrap();
     let model = "workspace/inputs/sample.ifc";
-    fs::create_dir_all(project.at("workspace/inputs")).unwrap();
     fs::copy(root.join(model), project.at(model)).unwrap();
     // Half of the file, a wait, the other half: who reads too early reads half.
     project.write(

@@ -9,8 +9,13 @@ use milepost::model::event::{Child, Event, EventType, Publish, Record};
 use milepost::model::fingerprint::{FactKind, Facts};
 use milepost::model::outcome::{Outcome, OutcomeKind};
 use milepost::model::record::{BatchRecord, Made, Pin};
-use milepost::model::state::State;
+use milepost::model::state::{Phase, StageState, State};
+use milepost::ops::hold::hold;
+use milepost::ops::open::{self, Request};
 use milepost::plan::machine::apply;
+use milepost::run::keeper::Keeper;
+use milepost::store::disk::Disk;
+use milepost::store::manifest::kept;
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -103,6 +108,7 @@ fn event((kind, stage, batch, attempt, content): Seed) -> Event {
                 outputs: vec![made(&content)],
                 elements: None,
                 summary: None,
+                said: None,
                 verdict: None,
                 placeholder: None,
                 pin: None,
@@ -137,6 +143,7 @@ fn event((kind, stage, batch, attempt, content): Seed) -> Event {
             shared,
             facts,
             batches: vec![batch],
+            opinions: BTreeMap::new(),
         },
         16 => Event::Accepted {
             stage,
@@ -249,6 +256,73 @@ proptest! {
                 Event::RunStarted { .. } => running.clear(),
                 _ => {}
             }
+        }
+    }
+}
+
+/// Opens a workspace, records what can follow, seals here and there, and gives what is known at the end. `Err` is what was wrong.
+fn lived(project: &Project, seeds: &[Seed]) -> Result<State, String> {
+    let disk = Disk::from_setting(Some("unflushed"));
+    let request = Request {
+        disk,
+        ..Request::new(project.path().to_owned(), BTreeMap::new())
+    };
+    let mut opened = open::open(&request).unwrap();
+    let held = hold(&mut opened, "test").unwrap();
+    let mut keeper = Keeper::new(opened.context(), held.state, held.journal, "test");
+    for seed in seeds {
+        // Seals are the keeper's own, and are made when nothing runs.
+        if seed.0 == 21 {
+            let batches = keeper
+                .state
+                .stages
+                .values()
+                .flat_map(|stage| stage.batches.values());
+            let is_tried =
+                |phase: &Phase| matches!(phase, Phase::Running { .. } | Phase::Backoff { .. });
+            if !batches.map(|batch| &batch.phase).any(is_tried) {
+                keeper.seal().unwrap();
+            }
+            continue;
+        }
+        let event = event(*seed);
+        let (before, text) = (keeper.state.clone(), project.files(&[".milepost/journal"]));
+        let recorded = keeper.record(EventType::Invoke, "test", event.clone(), "", Vec::new());
+        if recorded.is_err() {
+            // The first of a run is preceded by its start.
+            let same_state = keeper.state == before
+                || !matches!(before.open_run, Some(ref run) if run == keeper.run_id());
+            if !same_state {
+                return Err(format!("{event:?} was refused and changed the state"));
+            }
+            let grew = project.files(&[".milepost/journal"]) != text;
+            if grew && before.open_run.as_deref() == Some(keeper.run_id()) {
+                return Err(format!("{event:?} was refused and written"));
+            }
+        }
+    }
+    Ok(keeper.state)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 60, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn what_one_run_knew_the_next_one_reads(runs in prop::collection::vec(seeds(), 1..4)) {
+        let project = Project::empty();
+        project.write("milepost.toml", "name = \"x\"\n");
+        project.write("stages/1_x.toml", "[step]\njq = '1'\n[outputs]\nx = { path = \"outputs/x.json\", schema = false }\n");
+        for seeds in runs {
+            let live = match lived(&project, &seeds) {
+                Ok(live) => live,
+                Err(problem) => { prop_assert!(false, "{}", problem); unreachable!() }
+            };
+            let read = project.state();
+            let known = |state: &State| -> BTreeMap<String, StageState> {
+                state.stages.iter().map(|(name, stage)| (name.clone(), kept(stage))).filter(|(_, stage)| !stage.batches.is_empty()).collect()
+            };
+            prop_assert_eq!(known(&read), known(&live));
+            prop_assert_eq!(&read.checkpoints, &live.checkpoints);
         }
     }
 }

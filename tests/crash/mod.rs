@@ -4,10 +4,17 @@ mod changes;
 mod every;
 mod kill;
 mod machine;
+mod power;
 mod project;
 mod untrue;
 
 use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// A number from the environment, by which a test is made deeper.
+fn setting(name: &str, default: usize) -> usize {
+    let set = std::env::var(name).ok();
+    set.map_or(default, |set| set.parse().unwrap())
+}
 
 /// Does all cases on two threads; the first that fails ends the test with its name.
 fn in_parallel<T: Sync + std::fmt::Debug>(cases: &[T], case: impl Fn(&T) + Sync) {

@@ -15,7 +15,7 @@ use std::process::{Command, Stdio};
 /// Files by path.
 pub type Files = BTreeMap<String, Vec<u8>>;
 
-/// Five stages: commands with a marker, a jq program, split, rules, and a merge with two outputs.
+/// Five stages: commands with a marker, two at once, that say outside the workspace that they ran; a jq program, split, rules, and a merge with two outputs.
 const DECLARED: &[(&str, &str)] = &[
     (
         "milepost.toml",
@@ -42,9 +42,11 @@ marker = "intermediate/out/{{ batch.stem }}.done"
 [each.batch]
 path = "inputs/batch_*.json"
 [step]
-command = ["cp", "{{ batch.path }}", "{{ paths.copy }}"]
+command = ["sh", "-c", 'echo "$1" >> ../../../../../../ran; cp "$1" "$2"', "sh", "{{ batch.path }}", "{{ paths.copy }}"]
 [outputs]
 copy = { path = "intermediate/out/{{ batch.stem }}.json", schema = "schemas/copy.schema.json" }
+[policy]
+concurrency = 2
 "#,
     ),
     (
@@ -115,6 +117,17 @@ count = { path = "outputs/count.json", schema = false }
     ("schemas/copy.schema.json", r#"{"type": "object"}"#),
 ];
 
+/// What the main project is made of.
+const PARTS: &[&str] = &[
+    "milepost.toml",
+    "stages",
+    "schemas",
+    "rules",
+    "filters",
+    "prompts",
+    "templates",
+];
+
 /// A project in a folder that goes with it.
 pub struct Project {
     folder: tempfile::TempDir,
@@ -132,14 +145,50 @@ pub struct Ended {
 }
 
 impl Project {
-    /// An empty folder.
+    /// An empty folder, in memory where the system has a place for that: nothing here depends on what a disk does.
     pub fn empty() -> Self {
+        let mut builder = tempfile::Builder::new();
+        builder.prefix("milepost-crash-");
+        let folder = builder.tempdir_in("/dev/shm");
         Self {
-            folder: tempfile::Builder::new()
-                .prefix("milepost-crash-")
-                .tempdir()
-                .unwrap(),
+            folder: folder.unwrap_or_else(|_| builder.tempdir().unwrap()),
         }
+    }
+
+    /// The main pipeline of this repository and its settings.
+    pub fn main_pipeline() -> Self {
+        let project = Self::empty();
+        let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+        let all = walkdir::WalkDir::new(root).into_iter();
+        // What a project is made of; the schemas of Milepost's own files are not read.
+        let is_part = |path: &Path| {
+            let part = path
+                .iter()
+                .next()
+                .is_none_or(|first| PARTS.contains(&first.to_str().unwrap()));
+            part && !path.starts_with("schemas/milepost")
+        };
+        for entry in all.filter_entry(|entry| is_part(entry.path().strip_prefix(root).unwrap())) {
+            let entry = entry.unwrap();
+            let to = project
+                .path()
+                .join(entry.path().strip_prefix(root).unwrap());
+            if entry.file_type().is_file() {
+                fs::copy(entry.path(), to).unwrap();
+            } else {
+                fs::create_dir_all(to).unwrap();
+            }
+        }
+        fs::create_dir_all(project.at("workspace/inputs")).unwrap();
+        project
+    }
+
+    /// The main pipeline over a model of six elements.
+    pub fn six() -> Self {
+        let project = Self::main_pipeline();
+        let model = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/crash/six_elements.ifc");
+        fs::copy(model, project.at("workspace/inputs/sample.ifc")).unwrap();
+        project
     }
 
     /// The small pipeline with four inputs.
@@ -214,7 +263,9 @@ impl Project {
 
     /// The program in this folder; `setting` is what the disk is told.
     pub fn command(&self, words: &[&str], setting: &str) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_milepost"));
+        let program = std::env::var_os("MILEPOST_TEST_BINARY");
+        let mut command =
+            Command::new(program.unwrap_or_else(|| env!("CARGO_BIN_EXE_milepost").into()));
         command
             .args(words)
             .current_dir(self.path())
@@ -239,6 +290,39 @@ impl Project {
     pub fn complete(&self, words: &[&str]) {
         let ended = self.run(words, "unflushed");
         assert_eq!(ended.code, Some(0), "{}", ended.text);
+    }
+
+    /// Runs a command that only reads, while nobody writes: it gives an answer and leaves everything as it is.
+    pub fn read(&self, words: &[&str]) -> String {
+        let before = self.files(&[""]);
+        let ended = self.run(words, "");
+        assert_eq!(ended.code, Some(0), "{words:?}: {}", ended.text);
+        assert_same(&self.files(&[""]), &before);
+        ended.text
+    }
+
+    /// The batches of `copy` that were begun, in order, each as often as it was.
+    pub fn ran(&self) -> Vec<String> {
+        let text = fs::read_to_string(self.at("ran")).unwrap_or_default();
+        text.lines()
+            .map(|line| line.rsplit('/').next().unwrap().to_owned())
+            .collect()
+    }
+
+    /// The inputs of batches of `copy` that the last run has finished.
+    pub fn finished(&self) -> BTreeSet<String> {
+        let journal = self.journal();
+        let last = journal.last().map(|record| record.run_id.clone());
+        let of_last = journal
+            .into_iter()
+            .filter(|record| Some(&record.run_id) == last.as_ref());
+        let finished = of_last.filter_map(|record| match record.event {
+            Event::Published { stage, record, .. } if stage == "copy" => {
+                Some(format!("{}.json", record.key))
+            }
+            _ => None,
+        });
+        finished.collect()
     }
 
     /// Files below some folders of the workspace.
@@ -374,6 +458,12 @@ impl Project {
         }
     }
 
+    /// An audit finds nothing.
+    pub fn assert_verified(&self) {
+        let said = self.read(&["verify"]);
+        assert!(said.contains("everything is as it was recorded"), "{said}");
+    }
+
     /// A run that has nothing to do changes nothing but what it may.
     pub fn assert_at_rest(&self, words: &[&str]) {
         let all = || {
@@ -418,11 +508,15 @@ pub fn operations(project: &Project, words: &[&str]) -> Vec<String> {
     text.lines().map(str::to_owned).collect()
 }
 
-/// Where to stop a run of so many operations: before each one, and in the middle of those that can be half done.
+/// Where to stop a run of these operations: before each one, and in the middle of those that can be half done. A flush changes
+/// nothing that a kill could show: the stop after it would be the stop before it.
 pub fn stops(operations: &[String], step: usize, first: usize) -> Vec<String> {
     let mut stops = Vec::new();
-    for n in (first + 1..=operations.len() + 2).step_by(step) {
-        stops.push(format!("{n},unflushed"));
+    for n in (first + 1..=operations.len() + 1).step_by(step) {
+        let before = n.checked_sub(2).and_then(|at| operations.get(at));
+        if step > 1 || before.is_none_or(|one| !one.starts_with("flush")) {
+            stops.push(format!("{n},unflushed"));
+        }
         let is_half = |text: &String| text.starts_with("write") || text.starts_with("remove");
         if operations.get(n - 1).is_some_and(is_half) {
             stops.push(format!("{n}:half,unflushed"));

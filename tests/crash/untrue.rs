@@ -338,12 +338,7 @@ fn a_run_with_nothing_to_do_touches_only_the_lock_and_the_cache() {
             continue;
         }
         let file = one.rsplit('/').next().unwrap();
-        let own = [
-            "lock",
-            ".stat-cache.tmp",
-            "stat-cache",
-            ".milepost",
-        ];
+        let own = ["lock", ".stat-cache.tmp", "stat-cache", ".milepost"];
         assert!(own.contains(&file), "{one}");
     }
     assert_eq!(project.journal().len(), journal);
@@ -386,4 +381,66 @@ fn an_altered_output_is_never_written_over() {
     let expected = make();
     expected.complete(RUN);
     assert_same(&project.made(), &expected.made());
+}
+
+#[test]
+fn what_a_killed_run_left_is_flushed_before_anything_is_built_on_it() {
+    let make = || {
+        let project = done();
+        project.input(2, "IfcDoor");
+        project
+    };
+    let project = stopped(make, RUN, |operation| {
+        renames(operation, "out/batch_2.json")
+    });
+    let all = operations(&project, RUN);
+    let flush = all
+        .iter()
+        .position(|one| one.starts_with("flush") && one.ends_with("/workspace"));
+    let change = all.iter().position(|one| {
+        let (action, path) = one.split_once(' ').unwrap();
+        let is_lock = path.ends_with("/lock");
+        !is_lock && ["write", "rename", "remove"].contains(&action)
+    });
+    assert!(flush.unwrap() < change.unwrap(), "{all:#?}");
+    project.assert_complete(&project.made());
+}
+
+#[test]
+fn what_a_killed_run_recorded_is_kept_when_a_run_of_other_stages_seals() {
+    let make = || {
+        let project = Project::small();
+        project.write(
+            "stages/9_other.toml",
+            "[step]\njq = '1'\n[outputs]\nother = { path = \"outputs/other.json\", schema = false }\n",
+        );
+        project
+    };
+    let whole = make();
+    whole.complete(RUN);
+    // The batches of `copy` are finished, and no manifest has them.
+    let project = stopped(make, RUN, |operation| {
+        operation.starts_with("create") && operation.contains("manifests/copy/")
+    });
+    project.complete(&["run", "other"]);
+    project.complete(RUN);
+    project.assert_complete(&whole.made());
+    project.assert_verified();
+
+    // A stage is forgotten, and its manifest is still there.
+    let make = || {
+        let project = done();
+        project.remove("stages/5_join.toml");
+        project
+    };
+    let project = stopped(make, RUN, |operation| {
+        operation.starts_with("remove") && operation.ends_with("manifests/join")
+    });
+    project.write(
+        "stages/9_other.toml",
+        "[step]\njq = '1'\n[outputs]\nother = { path = \"outputs/other.json\", schema = false }\n",
+    );
+    project.complete(RUN);
+    assert!(!project.state().stages.contains_key("join"));
+    project.assert_verified();
 }

@@ -25,7 +25,13 @@ fn inode(house: &House) -> u64 {
 
 /// Writes until the file system, whose clock may have steps of milliseconds, gives the file another time.
 fn write(house: &House, path: &str, text: &str) {
-    let ctime = || house.at(path).metadata().map(|data| (data.ctime(), data.ctime_nsec())).ok();
+    let ctime = || {
+        house
+            .at(path)
+            .metadata()
+            .map(|data| (data.ctime(), data.ctime_nsec()))
+            .ok()
+    };
     let before = ctime();
     while ctime() == before {
         house.write(path, text);
@@ -40,7 +46,10 @@ fn says_what_a_long_look_says() {
     let look = house.run_unplanned(&[]);
     let without_time = |ran: &Ran| {
         let lines = ran.said.lines();
-        lines.filter(|line| !line.contains(" s")).map(str::to_owned).collect::<Vec<_>>()
+        lines
+            .filter(|line| !line.contains(" s"))
+            .map(str::to_owned)
+            .collect::<Vec<_>>()
     };
     assert_eq!(glance.code, 0);
     assert_eq!(without_time(&glance), without_time(&look));
@@ -54,15 +63,25 @@ fn an_input_of_the_same_size_and_time_is_seen() {
     let modified = house.at(path).metadata().unwrap().modified().unwrap();
     write(&house, path, r#"{"id": 2, "name": "Bi"}"#);
     house.set_mtime(path, modified);
-    house.run(&[]).expect(0, &["clean/person_2", "greet/person_2", "join"]);
-    assert_eq!(house.read("workspace/outputs/page.md"), PAGE.replace("BO", "BI"));
+    house
+        .run(&[])
+        .expect(0, &["clean/person_2", "greet/person_2", "join"]);
+    assert_eq!(
+        house.read("workspace/outputs/page.md"),
+        PAGE.replace("BO", "BI")
+    );
 }
 
 #[test]
 fn an_input_more_and_one_less_are_seen() {
     let house = glanced();
-    house.write("workspace/inputs/person_3.json", r#"{"id": 3, "name": "Di"}"#);
-    house.run(&[]).expect(0, &["clean/person_3", "greet/person_3", "join"]);
+    house.write(
+        "workspace/inputs/person_3.json",
+        r#"{"id": 3, "name": "Di"}"#,
+    );
+    house
+        .run(&[])
+        .expect(0, &["clean/person_3", "greet/person_3", "join"]);
     house.run(&[]).expect(0, &[]);
     house.run(&[]).expect(0, &[]);
     house.remove("workspace/inputs/person_3.json");
@@ -81,7 +100,11 @@ fn outputs_altered_emptied_and_gone_are_seen() {
         house.set_mtime(path, modified);
         let ran = house.run(&[]);
         assert_eq!(ran.code, 5, "{}", ran.said);
-        assert!(ran.said.contains("intermediate/letters/person_1.txt"), "{}", ran.said);
+        assert!(
+            ran.said.contains("intermediate/letters/person_1.txt"),
+            "{}",
+            ran.said
+        );
     }
     house.remove(path);
     house.run(&[]).expect(0, &["greet/person_1"]);
@@ -93,21 +116,33 @@ fn what_the_project_says_is_seen() {
     let house = glanced();
     house.edit("filters/clean.jq", "ascii_upcase", "ascii_downcase");
     let ran = house.run(&[]);
-    assert_eq!((ran.code, house.read("workspace/outputs/page.md")), (0, PAGE.to_lowercase().replace("dear", "Dear")));
+    assert_eq!(
+        (ran.code, house.read("workspace/outputs/page.md")),
+        (0, PAGE.to_lowercase().replace("dear", "Dear"))
+    );
 
     let mut house = glanced();
     house.env("TONE", "loud");
     assert_eq!(house.run(&[]).code, 0);
-    assert_eq!(house.read("workspace/outputs/page.md"), PAGE.replace("plain", "loud"));
+    assert_eq!(
+        house.read("workspace/outputs/page.md"),
+        PAGE.replace("plain", "loud")
+    );
 
     let house = glanced();
     house.edit("tools/greet.sh", "%s, %s", "%s: %s");
     assert_eq!(house.run(&[]).code, 0);
-    assert_eq!(house.read("workspace/outputs/page.md"), PAGE.replace("Dear,", "Dear:"));
+    assert_eq!(
+        house.read("workspace/outputs/page.md"),
+        PAGE.replace("Dear,", "Dear:")
+    );
 
     let house = glanced();
     assert_eq!(house.run(&["--set", "greeting=Hi"]).code, 0);
-    assert_eq!(house.read("workspace/outputs/page.md"), PAGE.replace("Dear", "Hi"));
+    assert_eq!(
+        house.read("workspace/outputs/page.md"),
+        PAGE.replace("Dear", "Hi")
+    );
 }
 
 #[test]
@@ -118,7 +153,11 @@ fn milepost_s_own_files_are_seen() {
     assert!(house.exists("workspace/stage_2_complete.json"));
 
     let house = glanced();
-    house.edit("workspace/stage_2_complete.json", "\"complete\"", "\"partial\"");
+    house.edit(
+        "workspace/stage_2_complete.json",
+        "\"complete\"",
+        "\"partial\"",
+    );
     assert_eq!(house.run(&[]).code, 5);
 
     let house = glanced();
@@ -126,7 +165,12 @@ fn milepost_s_own_files_are_seen() {
     let text = house.read(page);
     house.write(page, text.replace("# end\n", ""));
     let ran = house.run_unplanned(&[]);
-    assert!(ran.code != 0 && ran.said.contains("page_0001.sha256"), "{} {}", ran.code, ran.said);
+    assert!(
+        ran.code != 0 && ran.said.contains("page_0001.sha256"),
+        "{} {}",
+        ran.code,
+        ran.said
+    );
 }
 
 #[test]

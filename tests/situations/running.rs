@@ -98,6 +98,17 @@ fn a_second_run_is_refused_and_reading_is_not() {
         said.contains(&format!("process {}", run.id())) && said.contains("since 20"),
         "{said}"
     );
+    let before = house.tree();
+    for reading in ["status", "plan", "log", "why meet/1", "graph", "verify"] {
+        let words: Vec<&str> = reading.split(' ').collect();
+        let (code, said) = house.milepost(&words);
+        assert_eq!(code, 0, "{reading}: {said}");
+    }
+    assert_eq!(
+        house.tree(),
+        before,
+        "who reads beside a run writes nothing"
+    );
     let plan = house.plan(&[]).unwrap();
     assert_eq!(plan["stages"][0]["stage"], "meet");
     go(&house, 1);
@@ -182,4 +193,64 @@ fn an_input_that_changes_while_its_batch_runs_makes_the_result_stale() {
         "{plan:#} {}",
         super::house::said(&output)
     );
+}
+
+#[test]
+fn a_program_that_no_record_names_is_ended_by_the_attempt_that_it_belongs_to() {
+    let house = meeting();
+    let mut run = start(&house, &["run", "meet/1"]);
+    let child = here(&house, 1);
+    run.kill().unwrap();
+    run.wait().unwrap();
+    assert!(lives(child), "it was the runner alone that was killed");
+    // As if the runner was killed before the record of the program was written.
+    let segment = house.list(".milepost/journal").pop().unwrap();
+    let segment = format!("workspace/.milepost/journal/{segment}");
+    let kept: String = house
+        .read(&segment)
+        .split_inclusive('\n')
+        .take_while(|line| !line.contains("\"child_started\""))
+        .map(str::to_owned)
+        .collect();
+    assert!(kept.contains("\"attempt_started\""), "{kept}");
+    house.write(&segment, kept);
+    let again = start(&house, &["run", "meet/1"]);
+    here(&house, 1);
+    assert!(
+        !lives(child),
+        "the next run ends survivors before it starts"
+    );
+    go(&house, 1);
+    assert_eq!(code(&again.wait_with_output().unwrap()), 3);
+}
+
+#[test]
+fn a_lock_of_somebody_who_is_gone_is_taken_at_once() {
+    let house = House::new(&[
+        ("milepost.toml", "name = \"x\"\n"),
+        (
+            "stages/1_x.toml",
+            "[step]\njq = '1'\n[outputs]\nx = { path = \"outputs/x.json\", schema = false }\n",
+        ),
+    ]);
+    let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap();
+    let host = rustix::system::uname()
+        .nodename()
+        .to_string_lossy()
+        .into_owned();
+    // The process id is that of a process that lives: this one. It was started at another time, or before the machine was.
+    for (boot, host) in [
+        (boot.trim(), host.as_str()),
+        ("another", host.as_str()),
+        ("another", "elsewhere"),
+    ] {
+        let lock = format!(
+            r#"{{"pid":{},"start_time":1,"boot_id":"{boot}","run_id":"R","since":"2026-03-01T12:00:00Z","host":"{host}","command":"run"}}"#,
+            std::process::id()
+        );
+        house.write("workspace/.milepost/lock", lock);
+        let (code, said) = house.milepost(&["run"]);
+        assert_eq!(code, 0, "{said}");
+        assert_eq!(house.read("workspace/.milepost/lock"), "");
+    }
 }

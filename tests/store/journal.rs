@@ -275,3 +275,49 @@ fn lines_of_megabytes_are_read() {
     assert_eq!(all(&place.layout).unwrap()[0].event, large);
     assert_eq!(read_last_segment(&place.layout).unwrap().0.len(), 1);
 }
+
+/// Writes zeros over bytes of the last segment.
+fn zero(layout: &Layout, from: usize, to: usize) {
+    let path = layout.segment(*segments(layout).unwrap().last().unwrap());
+    let mut bytes = fs::read(&path).unwrap();
+    bytes[from..to].fill(0);
+    fs::write(&path, bytes).unwrap();
+}
+
+#[test]
+fn lines_that_a_power_failure_left_zeros_among_are_cut() {
+    let place = place();
+    two_segments(&place.layout);
+    let path = place.layout.segment(2);
+    let text = fs::read_to_string(&path).unwrap();
+    let ends: Vec<usize> = text.match_indices('\n').map(|(at, _)| at + 1).collect();
+    // Three lines: the middle one in part, or with the end of its line.
+    for (from, to) in [(ends[0], ends[0] + 9), (ends[0] + 5, ends[1])] {
+        fs::write(&path, &text).unwrap();
+        zero(&place.layout, from, to);
+        let (records, tail) = read_last_segment(&place.layout).unwrap();
+        assert_eq!(kinds(&records), ["sealed"]);
+        assert_eq!(
+            (tail.size, tail.torn),
+            (ends[0] as u64, (text.len() - ends[0]) as u64)
+        );
+        let cut = open(&place.layout).cut.unwrap();
+        assert_eq!((cut.place.line, cut.bytes), (2, tail.torn));
+        assert_eq!(fs::read_to_string(&path).unwrap(), text[..ends[0]]);
+    }
+}
+
+#[test]
+fn zeros_before_what_was_flushed_are_damage() {
+    let place = place();
+    two_segments(&place.layout);
+    let mut journal = open(&place.layout).journal;
+    append(&mut journal, Event::Barrier);
+    append(&mut journal, Event::Barrier);
+    let text = fs::read_to_string(place.layout.segment(2)).unwrap();
+    let end = text.find('\n').unwrap() + 1;
+    zero(&place.layout, end, end + 4);
+    let error = read_last_segment(&place.layout).unwrap_err().to_string();
+    assert!(error.contains("the journal is broken"), "{error}");
+    assert!(error.contains("000002.jsonl, line 2 (byte "), "{error}");
+}

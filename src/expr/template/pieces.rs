@@ -6,8 +6,8 @@ use std::fmt::Write as _;
 
 /// What the engine reads as something else than a name.
 const WORDS: [&str; 16] = [
-    "true", "false", "none", "True", "False", "None", "not", "and", "or", "in", "is", "if", "else", "self", "super",
-    "loop",
+    "true", "false", "none", "True", "False", "None", "not", "and", "or", "in", "is", "if", "else",
+    "self", "super", "loop",
 ];
 
 /// A template cut at its names.
@@ -47,7 +47,9 @@ impl Pieces {
     /// The text that the only piece names; none when there are others, or it is no text.
     pub(super) fn only<'a>(&self, scope: &'a Value) -> Option<&'a str> {
         match self.0.as_slice() {
-            [Piece::Text(before), Piece::Name(name), Piece::Text(after)] if before.is_empty() && after.is_empty() => {
+            [Piece::Text(before), Piece::Name(name), Piece::Text(after)]
+                if before.is_empty() && after.is_empty() =>
+            {
                 look(scope, name)?.as_str()
             }
             _ => None,
@@ -56,7 +58,11 @@ impl Pieces {
 
     /// Renders, each value as `write` writes its text. None when a value is not there, or neither text nor a whole number: the
     /// engine says what to make of it.
-    pub(super) fn render(&self, scope: &Value, write: impl Fn(&str) -> Cow<'_, str>) -> Option<String> {
+    pub(super) fn render(
+        &self,
+        scope: &Value,
+        write: impl Fn(&str) -> Cow<'_, str>,
+    ) -> Option<String> {
         let mut out = String::new();
         for piece in &self.0 {
             match piece {
@@ -78,5 +84,6 @@ impl Pieces {
 }
 
 fn look<'a>(scope: &'a Value, name: &[String]) -> Option<&'a Value> {
-    name.iter().try_fold(scope, |value, part| value.as_object()?.get(part))
+    name.iter()
+        .try_fold(scope, |value, part| value.as_object()?.get(part))
 }

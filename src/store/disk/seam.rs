@@ -1,5 +1,7 @@
 //! What crash tests see of the disk: operations are counted and listed, and the process ends at the Nth. Release builds have none of it.
 
+#[cfg(any(test, debug_assertions))]
+use super::power::Power;
 use std::path::Path;
 
 /// How a counted operation is stopped, for crash tests.
@@ -13,17 +15,30 @@ pub enum Stop {
 }
 
 /// Ends the process as a kill does: nothing is unwound, flushed or removed.
-pub(super) fn end_here() -> ! {
+fn end_here() -> ! {
     std::process::abort()
 }
+
+/// An operation that was counted and may be done. Whoever did it says so, for the disk that forgets.
+#[cfg(any(test, debug_assertions))]
+pub(super) struct Step<'a> {
+    power: Option<std::sync::MutexGuard<'a, Power>>,
+    is_half: bool,
+    is_wanted: bool,
+}
+
+/// An operation that may be done.
+#[cfg(not(any(test, debug_assertions)))]
+pub(super) struct Step<'a>(std::marker::PhantomData<&'a Seam>);
 
 #[cfg(any(test, debug_assertions))]
 #[derive(Default)]
 pub(super) struct Seam {
     count: std::sync::atomic::AtomicU64,
-    pub(super) stop: Option<(u64, Stop)>,
+    stop: Option<(u64, Stop)>,
     unflushed: bool,
     list: Option<std::sync::Mutex<std::fs::File>>,
+    power: Option<std::sync::Mutex<Power>>,
 }
 
 #[cfg(not(any(test, debug_assertions)))]
@@ -41,7 +56,8 @@ impl Seam {
 
     /// What a test asks for, in parts with commas between: `57` stops before the 57th operation, `57:half` in the middle of
     /// its write; `unflushed` flushes nothing, which only a machine that fails could tell; `list=PATH` appends a line for
-    /// each operation to a file: what is done, and to what.
+    /// each operation to a file: what is done, and to what; `power=SEED@FOLDER` leaves the folder, when the process is
+    /// stopped, as a power failure might (see `power.rs`), and flushes nothing else.
     pub(super) fn from_setting(setting: &str) -> Self {
         let mut seam = Self::default();
         for part in setting.split(',') {
@@ -60,6 +76,14 @@ impl Seam {
                     .open(path);
                 seam.list = opened.ok().map(std::sync::Mutex::new);
             }
+            let power = part.strip_prefix("power=");
+            if let Some((seed, root)) = power.and_then(|power| power.split_once('@'))
+                && let Ok(seed) = seed.parse()
+            {
+                seam.unflushed = true;
+                let power = Power::new(Path::new(root), seed);
+                seam.power = Some(std::sync::Mutex::new(power));
+            }
         }
         seam
     }
@@ -71,66 +95,161 @@ impl Seam {
     fn next(&self, action: &str, path: &Path) -> u64 {
         use std::io::Write as _;
         // The order of the list is that of the numbers.
-        let list = self.list.as_ref().map(|list| {
-            list.lock()
-                .unwrap_or_else(std::sync::PoisonError::into_inner)
-        });
+        let list = self.list.as_ref().map(locked);
         if let Some(mut list) = list.as_deref() {
             let _ = writeln!(list, "{action} {}", path.display());
         }
         self.count.fetch_add(1, std::sync::atomic::Ordering::SeqCst) + 1
     }
 
-    pub(super) fn step(&self, action: &str, path: &Path) {
+    fn take(&self, action: &str, path: &Path, can_be_half: bool) -> Step<'_> {
+        // While the power fails, no other thread is in the middle of an operation.
+        let power = self.power.as_ref().map(locked);
         let number = self.next(action, path);
-        // Other threads may be past the number while the process ends: they stop as well.
-        if self.stop.is_some_and(|(n, _)| number >= n) {
-            end_here();
-        }
-    }
-
-    /// Counts a flush; whether it is to be done.
-    pub(super) fn step_flush(&self, path: &Path) -> bool {
-        self.step("flush", path);
-        !self.unflushed
-    }
-
-    /// Counts the removal of a folder with all that is in it; whether it is to be stopped in the middle.
-    pub(super) fn step_remove_all(&self, folder: &Path) -> bool {
-        let number = self.next("remove", folder);
+        let mut step = Step {
+            power,
+            is_half: false,
+            is_wanted: true,
+        };
         match self.stop {
-            Some((n, Stop::HalfWrite)) if number == n => true,
-            Some((n, _)) if number >= n => end_here(),
-            _ => false,
+            Some((n, Stop::HalfWrite)) if number == n && can_be_half => step.is_half = true,
+            // Other threads may be past the number while the process ends: they stop as well.
+            Some((n, _)) if number >= n => step.end(),
+            _ => {}
+        }
+        step
+    }
+
+    /// Counts an operation. Does not return when it is the one to stop at.
+    pub(super) fn step(&self, action: &str, path: &Path) -> Step<'_> {
+        self.take(action, path, false)
+    }
+
+    /// Counts an operation that takes a name away, or gives it to another file.
+    pub(super) fn step_away(&self, action: &str, path: &Path, can_be_half: bool) -> Step<'_> {
+        let mut step = self.take(action, path, can_be_half);
+        if let Some(power) = &mut step.power {
+            power.going(path);
+        }
+        step
+    }
+
+    /// Counts a flush.
+    pub(super) fn step_flush(&self, path: &Path) -> Step<'_> {
+        let mut step = self.take("flush", path, false);
+        step.is_wanted = !self.unflushed;
+        step
+    }
+
+    /// Counts a write.
+    pub(super) fn step_write(&self, path: &Path) -> Step<'_> {
+        self.take("write", path, true)
+    }
+}
+
+#[cfg(any(test, debug_assertions))]
+fn locked<T>(mutex: &std::sync::Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex
+        .lock()
+        .unwrap_or_else(std::sync::PoisonError::into_inner)
+}
+
+#[cfg(any(test, debug_assertions))]
+impl Step<'_> {
+    /// Whether the process is to end in the middle of it.
+    pub(super) fn is_half(&self) -> bool {
+        self.is_half
+    }
+
+    /// Whether a flush is to be done.
+    pub(super) fn is_wanted(&self) -> bool {
+        self.is_wanted
+    }
+
+    /// Ends the process.
+    pub(super) fn end(mut self) -> ! {
+        if let Some(power) = &mut self.power {
+            power.off();
+        }
+        end_here()
+    }
+
+    fn tell(mut self, what: impl FnOnce(&mut Power)) {
+        if let Some(power) = &mut self.power {
+            what(power);
         }
     }
 
-    pub(super) fn step_write<'a>(&self, path: &Path, bytes: &'a [u8]) -> Option<&'a [u8]> {
-        let number = self.next("write", path);
-        match self.stop {
-            Some((n, Stop::HalfWrite)) if number == n => Some(&bytes[..bytes.len() / 2]),
-            Some((n, _)) if number >= n => end_here(),
-            _ => None,
-        }
+    /// Something was made at a path, or opened.
+    pub(super) fn made(self, path: &Path) {
+        self.tell(|power| power.made(path));
+    }
+
+    /// What was at `from` is at `to`.
+    pub(super) fn renamed(self, from: &Path, to: &Path) {
+        self.tell(|power| power.renamed(from, to));
+    }
+
+    /// What was at a path is gone.
+    pub(super) fn removed(self, path: &Path) {
+        self.tell(|power| power.removed(path));
+    }
+
+    /// What is at a path is durable: the bytes of a file, the entries of a folder.
+    pub(super) fn flushed(self, path: &Path) {
+        self.tell(|power| power.flushed(path));
+    }
+
+    /// Everything is durable.
+    pub(super) fn flushed_all(self) {
+        self.tell(Power::flush_all);
     }
 }
 
 #[cfg(not(any(test, debug_assertions)))]
 #[allow(clippy::unused_self)]
 impl Seam {
-    pub(super) fn step(&self, _: &str, _: &Path) {}
-
-    pub(super) fn step_flush(&self, _: &Path) -> bool {
-        true
+    pub(super) fn step(&self, _: &str, _: &Path) -> Step<'_> {
+        Step(std::marker::PhantomData)
     }
 
-    pub(super) fn step_remove_all(&self, _: &Path) -> bool {
+    pub(super) fn step_away(&self, _: &str, _: &Path, _: bool) -> Step<'_> {
+        Step(std::marker::PhantomData)
+    }
+
+    pub(super) fn step_flush(&self, _: &Path) -> Step<'_> {
+        Step(std::marker::PhantomData)
+    }
+
+    pub(super) fn step_write(&self, _: &Path) -> Step<'_> {
+        Step(std::marker::PhantomData)
+    }
+}
+
+#[cfg(not(any(test, debug_assertions)))]
+#[allow(clippy::unused_self)]
+impl Step<'_> {
+    pub(super) fn is_half(&self) -> bool {
         false
     }
 
-    pub(super) fn step_write<'a>(&self, _: &Path, _: &'a [u8]) -> Option<&'a [u8]> {
-        None
+    pub(super) fn is_wanted(&self) -> bool {
+        true
     }
+
+    pub(super) fn end(self) -> ! {
+        end_here()
+    }
+
+    pub(super) fn made(self, _: &Path) {}
+
+    pub(super) fn renamed(self, _: &Path, _: &Path) {}
+
+    pub(super) fn removed(self, _: &Path) {}
+
+    pub(super) fn flushed(self, _: &Path) {}
+
+    pub(super) fn flushed_all(self) {}
 }
 
 #[cfg(test)]
@@ -157,9 +276,9 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let list = folder.path().join("list");
         let seam = Seam::from_setting(&format!("unflushed,list={}", list.display()));
-        seam.step("rename", Path::new("a"));
-        assert!(!seam.step_flush(Path::new("b")));
-        assert_eq!(seam.step_write(Path::new("c"), b"x"), None);
+        drop(seam.step("rename", Path::new("a")));
+        assert!(!seam.step_flush(Path::new("b")).is_wanted());
+        assert!(!seam.step_write(Path::new("c")).is_half());
         let text = std::fs::read_to_string(&list).unwrap();
         assert_eq!(text, "rename a\nflush b\nwrite c\n");
         assert_eq!(seam.count(), 3);

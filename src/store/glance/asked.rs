@@ -113,9 +113,18 @@ impl Asked {
     ///
     /// # Errors
     /// What the disk says. The file being a cache, a run can go on.
-    pub fn keep(&self, disk: &Disk, path: &Path, key: Digest, told: &[u8]) -> Result<(), DiskError> {
+    pub fn keep(
+        &self,
+        disk: &Disk,
+        path: &Path,
+        key: Digest,
+        told: &[u8],
+    ) -> Result<(), DiskError> {
         let held = self.questions();
-        match held.as_ref().and_then(|questions| form::write(questions, key, told)) {
+        match held
+            .as_ref()
+            .and_then(|questions| form::write(questions, key, told))
+        {
             Some(bytes) => disk.write_swap(path, &bytes),
             None => Ok(()),
         }

@@ -50,7 +50,12 @@ impl Place {
         let (files, asked) = (self.files(), Asked::noting());
         let now = Timestamp::now() + SignedDuration::from_secs(ahead);
         let cache = StatCache::with_clock(&self.at("cache"), Box::new(StillClock(now)));
-        for name in ["inputs/a.txt", "inputs/b.txt", "project:rule.toml", "outputs/none.txt"] {
+        for name in [
+            "inputs/a.txt",
+            "inputs/b.txt",
+            "project:rule.toml",
+            "outputs/none.txt",
+        ] {
             let file: FilePath = name.parse().unwrap();
             let seen = cache.look(&files.resolve(&file).unwrap()).ok();
             asked.file(&file, seen);
@@ -65,7 +70,9 @@ impl Place {
         let inputs = RelPath::parse("inputs").unwrap();
         asked.names(&inputs, &files.names(&inputs).unwrap());
         let key = Digest::of(KEY);
-        asked.keep(&Disk::real(), &self.at("glance"), key, b"told").unwrap();
+        asked
+            .keep(&Disk::real(), &self.at("glance"), key, b"told")
+            .unwrap();
     }
 
     fn again(&self) -> Option<Vec<u8>> {
@@ -78,7 +85,10 @@ fn the_same_again_tells_what_was_kept() {
     let place = Place::new();
     place.note(10);
     assert_eq!(place.again(), Some(b"told".to_vec()));
-    assert_eq!(again(&place.at("glance"), Digest::of("other"), &place.files()), None);
+    assert_eq!(
+        again(&place.at("glance"), Digest::of("other"), &place.files()),
+        None
+    );
 }
 
 #[test]
@@ -95,8 +105,12 @@ fn every_change_of_what_was_asked_is_seen() {
     let changes: [(&str, Change); 9] = [
         ("content", |place| place.write("work/inputs/a.txt", "A")),
         ("size", |place| place.write("work/inputs/a.txt", "longer")),
-        ("the project's file", |place| place.write("project/rule.toml", "ruler")),
-        ("one is gone", |place| fs::remove_file(place.at("work/inputs/b.txt")).unwrap()),
+        ("the project's file", |place| {
+            place.write("project/rule.toml", "ruler")
+        }),
+        ("one is gone", |place| {
+            fs::remove_file(place.at("work/inputs/b.txt")).unwrap()
+        }),
         ("one is new", |place| place.write("work/inputs/c.txt", "c")),
         ("one that was absent", |place| {
             fs::create_dir(place.at("work/outputs")).unwrap();

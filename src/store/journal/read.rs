@@ -39,7 +39,8 @@ pub struct Tail {
     pub lines: u64,
     /// Bytes of these lines.
     pub size: u64,
-    /// Bytes after them: a line that was being written when the run was killed, or that is being written.
+    /// Bytes after them: a line that was being written when the run was killed, or that is being written; or lines of which a
+    /// power failure kept some and left zeros for others.
     pub torn: u64,
     /// The digest of the last line.
     pub last: Option<Digest>,
@@ -162,9 +163,17 @@ fn scan(
             Ok(found) => found,
             Err(Unread::Newer(kind)) => return Err(JournalError::Newer { place, kind }),
             Err(Unread::NoRecord(problem)) => {
-                // Only the last line can have been torn by a crash; one of a whole segment stands for nothing lost.
+                // A kill tears the last line only; of a whole segment none is torn.
                 if is_last && lines.fill_buf().map_err(fail)?.is_empty() {
                     return tail(segment, &place, read, last, prev);
+                }
+                if is_last && line.contains(&0) {
+                    let mut rest = Vec::new();
+                    lines.read_to_end(&mut rest).map_err(fail)?;
+                    if may_be_unflushed(&rest) {
+                        let torn = read + rest.len() as u64;
+                        return tail(segment, &place, torn, last, prev);
+                    }
                 }
                 return Err(JournalError::Broken { place, problem });
             }
@@ -178,6 +187,21 @@ fn scan(
         place.offset += read;
     }
     tail(segment, &place, 0, last, prev)
+}
+
+/// Whether what stands after zeros may never have been flushed: a power failure keeps of such lines some, in any order, and
+/// leaves zeros for the others. What one run wrote since its last flush has one barrier at most; anything else was flushed, and
+/// zeros before it are damage.
+fn may_be_unflushed(after: &[u8]) -> bool {
+    let lines = after.split(|byte| *byte == b'\n');
+    let whole: Vec<Record> = lines.filter_map(|line| record(line).ok()).collect();
+    let barriers = whole
+        .iter()
+        .filter(|record| matches!(record.event, Event::Barrier));
+    let same_run = whole
+        .windows(2)
+        .all(|pair| pair[0].run_id == pair[1].run_id);
+    same_run && barriers.count() <= 1
 }
 
 /// The end of a segment, where the next line would stand. A later segment is made whole with its first record.

@@ -7,7 +7,7 @@ use crate::base::digest::Digest;
 use crate::model::event::{Event, EventType, Record};
 use crate::store::disk::{Disk, DiskFile};
 use crate::store::layout::Layout;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 /// The journal of a workspace, open for one run. Whoever holds it holds the workspace's lock.
@@ -24,6 +24,7 @@ pub struct Journal {
     last: Option<Digest>,
     dirty: bool,
     stopped: bool,
+    unsealed: BTreeSet<String>,
 }
 
 /// A journal just opened.
@@ -96,6 +97,10 @@ impl Journal {
             last,
             dirty: false,
             stopped: false,
+            unsealed: records
+                .iter()
+                .filter_map(|record| record.event.stage().map(str::to_owned))
+                .collect(),
         };
         Ok(Opened {
             journal,
@@ -107,6 +112,16 @@ impl Journal {
     /// The run that writes.
     pub fn run_id(&self) -> &str {
         &self.run_id
+    }
+
+    /// The number of the segment that is open.
+    pub fn segment(&self) -> u64 {
+        self.segment
+    }
+
+    /// The stages that the records of the last segment are about, as it was found: their manifests may be behind.
+    pub fn unsealed(&self) -> &BTreeSet<String> {
+        &self.unsealed
     }
 
     /// Lines of the segment that is open, its first record included.

@@ -1,0 +1,502 @@
+//! A power failure, for crash tests: a shadow of what was flushed, of which one state that a disk may show after is chosen by a seed.
+//!
+//! What POSIX promises is that flushed bytes and flushed entries of folders stay. All else is open, and chosen by the seed: bytes
+//! that were not flushed are there, missing, cut or zeros; entries that were not flushed are there or not. With an even seed they
+//! come in the order in which they were made, and a flush of a folder takes what came before it along, as the journals of ext4, XFS
+//! and APFS have it; with an odd seed each entry is there or not by itself, so that a renamed file may be at both places or at none.
+
+#![allow(clippy::disallowed_methods, reason = "the one writer of the disk")]
+
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// The shadow of all that lies below one folder.
+pub(super) struct Power {
+    root: PathBuf,
+    random: u64,
+    in_order: bool,
+    /// The first is the root.
+    nodes: Vec<Node>,
+    /// Changes of entries that were not flushed, in the order in which they were made.
+    pending: Vec<Change>,
+}
+
+/// A file or a folder, by whatever names.
+enum Node {
+    File {
+        /// Its bytes at the last flush.
+        flushed: Option<Vec<u8>>,
+        /// Its bytes when its last name was taken away.
+        last: Vec<u8>,
+    },
+    Folder {
+        flushed: Entries,
+        live: Entries,
+    },
+}
+
+type Entries = BTreeMap<OsString, usize>;
+
+/// Entries that change at once: one, or the two of a rename.
+struct Change(Vec<(usize, OsString, Option<usize>)>);
+
+/// What is to be at a path.
+enum Kept {
+    Folder,
+    File(Vec<u8>),
+}
+
+impl Power {
+    /// Takes what lies below `root` for flushed.
+    pub(super) fn new(root: &Path, seed: u64) -> Self {
+        let mut power = Self {
+            root: root.canonicalize().unwrap_or_else(|_| root.to_owned()),
+            random: seed,
+            in_order: seed.is_multiple_of(2),
+            nodes: vec![Node::folder()],
+            pending: Vec::new(),
+        };
+        power.take_in(0, &power.root.clone());
+        power.flush_all();
+        power
+    }
+
+    /// The node at a path, made if only the disk knows it: a program of a step has written it.
+    fn find(&mut self, path: &Path) -> Option<usize> {
+        let inside = path.strip_prefix(&self.root).ok()?.to_owned();
+        let (mut at, mut real) = (0, self.root.clone());
+        for name in &inside {
+            real.push(name);
+            at = self.child(at, name).or_else(|| self.add(at, name, &real))?;
+        }
+        Some(at)
+    }
+
+    fn child(&self, folder: usize, name: &OsStr) -> Option<usize> {
+        match &self.nodes[folder] {
+            Node::Folder { live, .. } => live.get(name).copied(),
+            Node::File { .. } => None,
+        }
+    }
+
+    fn add(&mut self, folder: usize, name: &OsStr, real: &Path) -> Option<usize> {
+        let found = real.symlink_metadata().ok()?;
+        let node = if found.is_dir() {
+            Node::folder()
+        } else {
+            Node::File {
+                flushed: None,
+                last: Vec::new(),
+            }
+        };
+        self.nodes.push(node);
+        let made = self.nodes.len() - 1;
+        self.change(vec![(folder, name.to_owned(), Some(made))]);
+        Some(made)
+    }
+
+    fn change(&mut self, entries: Vec<(usize, OsString, Option<usize>)>) {
+        for (folder, name, node) in &entries {
+            if let Node::Folder { live, .. } = &mut self.nodes[*folder] {
+                match node {
+                    Some(node) => live.insert(name.clone(), *node),
+                    None => live.remove(name),
+                };
+            }
+        }
+        self.pending.push(Change(entries));
+    }
+
+    /// Brings the shadow of a folder up to what the disk has, all the way down.
+    fn take_in(&mut self, folder: usize, real: &Path) {
+        let known = match &self.nodes[folder] {
+            Node::Folder { live, .. } => live.clone(),
+            Node::File { .. } => return,
+        };
+        for name in known.keys() {
+            if real.join(name).symlink_metadata().is_err() {
+                self.change(vec![(folder, name.clone(), None)]);
+            }
+        }
+        for entry in fs::read_dir(real).into_iter().flatten().flatten() {
+            let path = entry.path();
+            let name = entry.file_name();
+            let node = self
+                .child(folder, &name)
+                .or_else(|| self.add(folder, &name, &path));
+            if let Some(node) = node {
+                self.take_in(node, &path);
+            }
+        }
+    }
+
+    /// Something was made at a path, or opened.
+    pub(super) fn made(&mut self, path: &Path) {
+        self.find(path);
+    }
+
+    /// What lies at a path is about to lose its name: its bytes are kept, for they may come back.
+    pub(super) fn going(&mut self, path: &Path) {
+        if let Some(node) = self.find(path)
+            && let Node::File { last, .. } = &mut self.nodes[node]
+        {
+            *last = fs::read(path).unwrap_or_default();
+        }
+    }
+
+    pub(super) fn renamed(&mut self, from: &Path, to: &Path) {
+        let (Some(old), Some(new)) = (self.entry(from), self.entry(to)) else {
+            return;
+        };
+        if let Some(node) = self.child(old.0, &old.1) {
+            self.change(vec![(old.0, old.1, None), (new.0, new.1, Some(node))]);
+        } else if let Some(node) = self.add(new.0, &new.1, to) {
+            self.take_in(node, to);
+        }
+    }
+
+    pub(super) fn removed(&mut self, path: &Path) {
+        if let Some((folder, name)) = self.entry(path)
+            && let Some(node) = self.child(folder, &name)
+        {
+            if let Node::Folder { live, .. } = &self.nodes[node] {
+                for name in live.clone().into_keys() {
+                    self.removed(&path.join(name));
+                }
+            }
+            self.change(vec![(folder, name, None)]);
+        }
+    }
+
+    /// The folder and the name that a path is an entry of.
+    fn entry(&mut self, path: &Path) -> Option<(usize, OsString)> {
+        Some((self.find(path.parent()?)?, path.file_name()?.to_owned()))
+    }
+
+    pub(super) fn flushed(&mut self, path: &Path) {
+        let Some(node) = self.find(path) else { return };
+        if let Node::File { flushed, .. } = &mut self.nodes[node] {
+            *flushed = fs::read(path).ok();
+            return;
+        }
+        self.take_in(node, path);
+        let touches = |change: &Change| change.0.iter().any(|(folder, ..)| *folder == node);
+        if self.in_order {
+            let count = self
+                .pending
+                .iter()
+                .rposition(touches)
+                .map_or(0, |at| at + 1);
+            for change in self.pending.drain(..count).collect::<Vec<_>>() {
+                self.settle(change.0);
+            }
+        } else {
+            for mut change in std::mem::take(&mut self.pending) {
+                let (here, there) = change
+                    .0
+                    .into_iter()
+                    .partition(|(folder, ..)| *folder == node);
+                self.settle(here);
+                change.0 = there;
+                if !change.0.is_empty() {
+                    self.pending.push(change);
+                }
+            }
+        }
+    }
+
+    /// Everything is flushed.
+    pub(super) fn flush_all(&mut self) {
+        self.take_in(0, &self.root.clone());
+        for change in std::mem::take(&mut self.pending) {
+            self.settle(change.0);
+        }
+        for (node, path) in self.places() {
+            if let Node::File { flushed, .. } = &mut self.nodes[node] {
+                *flushed = fs::read(path).ok();
+            }
+        }
+    }
+
+    fn settle(&mut self, entries: Vec<(usize, OsString, Option<usize>)>) {
+        for (folder, name, node) in entries {
+            if let Node::Folder { flushed, .. } = &mut self.nodes[folder] {
+                match node {
+                    Some(node) => flushed.insert(name, node),
+                    None => flushed.remove(&name),
+                };
+            }
+        }
+    }
+
+    /// Where each node lies that has a name at this moment.
+    fn places(&self) -> BTreeMap<usize, PathBuf> {
+        let mut places = BTreeMap::from([(0, self.root.clone())]);
+        let mut open = vec![0];
+        while let Some(folder) = open.pop() {
+            if let Node::Folder { live, .. } = &self.nodes[folder] {
+                let path = places[&folder].clone();
+                for (name, node) in live {
+                    places.insert(*node, path.join(name));
+                    open.push(*node);
+                }
+            }
+        }
+        places
+    }
+
+    /// Leaves the disk as it might be found when the power is back.
+    pub(super) fn off(&mut self) {
+        self.take_in(0, &self.root.clone());
+        let pending = std::mem::take(&mut self.pending);
+        if self.in_order {
+            let count = self.below(pending.len() + 1);
+            for change in pending.into_iter().take(count) {
+                self.settle(change.0);
+            }
+        } else {
+            let mut histories: BTreeMap<(usize, OsString), Vec<Option<usize>>> = BTreeMap::new();
+            for (folder, name, node) in pending.into_iter().flat_map(|change| change.0) {
+                histories.entry((folder, name)).or_default().push(node);
+            }
+            for ((folder, name), history) in histories {
+                let count = self.below(history.len() + 1);
+                if let Some(node) = history.into_iter().take(count).next_back() {
+                    self.settle(vec![(folder, name, node)]);
+                }
+            }
+        }
+        let places = self.places();
+        let mut kept = BTreeMap::new();
+        self.keep(0, &self.root.clone(), &places, &mut kept);
+        put(&self.root, &kept);
+    }
+
+    /// What is left of a folder.
+    fn keep(
+        &mut self,
+        folder: usize,
+        path: &Path,
+        places: &BTreeMap<usize, PathBuf>,
+        kept: &mut BTreeMap<PathBuf, Kept>,
+    ) {
+        let Node::Folder { flushed, .. } = &self.nodes[folder] else {
+            return;
+        };
+        for (name, node) in flushed.clone() {
+            let path = path.join(name);
+            if let Node::File { flushed, last } = &self.nodes[node] {
+                let live = match places.get(&node) {
+                    Some(place) => fs::read(place).unwrap_or_default(),
+                    None => last.clone(),
+                };
+                let flushed = flushed.clone();
+                let bytes = self.torn(flushed, live);
+                kept.insert(path, Kept::File(bytes));
+            } else {
+                kept.insert(path.clone(), Kept::Folder);
+                self.keep(node, &path, places, kept);
+            }
+        }
+    }
+
+    /// The bytes that are left of a file.
+    fn torn(&mut self, flushed: Option<Vec<u8>>, live: Vec<u8>) -> Vec<u8> {
+        if flushed.as_ref() == Some(&live) {
+            return live;
+        }
+        let base = flushed.unwrap_or_default();
+        let grew = live.starts_with(&base);
+        // Of a file that grew only the rest can be missing; one that was written over may have lost all.
+        let first = if grew { base.len() } else { 0 };
+        let from = first + self.below(live.len() - first + 1);
+        let to = from + self.below(live.len() - from + 1);
+        match self.below(5) {
+            0 => base,
+            1 => live,
+            2 => live[..from].to_vec(),
+            3 => [&live[..from], &vec![0; to - from]].concat(),
+            _ => [&live[..from], &vec![0; to - from], &live[to..]].concat(),
+        }
+    }
+
+    /// A number below `below` (Steele, Lea and Flood: Fast splittable pseudorandom number generators, 2014: SplitMix64).
+    fn below(&mut self, below: usize) -> usize {
+        self.random = self.random.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut mixed = self.random;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        ((mixed ^ (mixed >> 31)) % below as u64) as usize
+    }
+}
+
+impl Node {
+    fn folder() -> Self {
+        Self::Folder {
+            flushed: Entries::new(),
+            live: Entries::new(),
+        }
+    }
+}
+
+/// Makes what lies below a folder so. Only what differs is touched, so that times and inodes of the rest stay.
+fn put(root: &Path, kept: &BTreeMap<PathBuf, Kept>) {
+    let mut open = vec![root.to_owned()];
+    while let Some(folder) = open.pop() {
+        for entry in fs::read_dir(&folder).into_iter().flatten().flatten() {
+            let path = entry.path();
+            let is_folder = entry.file_type().is_ok_and(|kind| kind.is_dir());
+            match kept.get(&path) {
+                Some(Kept::Folder) if is_folder => open.push(path),
+                Some(Kept::File(bytes)) if !is_folder => {
+                    if fs::read(&path).ok().as_ref() != Some(bytes) {
+                        // Another name of it, a link, is left as it is.
+                        let _ = fs::remove_file(&path);
+                    }
+                }
+                _ if is_folder => {
+                    let _ = fs::remove_dir_all(&path);
+                }
+                _ => {
+                    let _ = fs::remove_file(&path);
+                }
+            }
+        }
+    }
+    for (path, kept) in kept {
+        match kept {
+            Kept::Folder if !path.exists() => {
+                let _ = fs::create_dir(path);
+            }
+            Kept::File(bytes) if !path.exists() => {
+                let _ = fs::write(path, bytes);
+            }
+            _ => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::store::disk::Disk;
+    use std::collections::BTreeSet;
+    use std::fs;
+    use std::path::Path;
+
+    use super::Power;
+
+    /// What a folder holds after each of many failures of the power, after `work` was done on the disk and told.
+    fn after(
+        in_order: bool,
+        before: &[(&str, &str)],
+        work: fn(&mut Power, &Path),
+    ) -> BTreeSet<String> {
+        let mut states = BTreeSet::new();
+        for seed in 0..200 {
+            let folder = tempfile::tempdir().unwrap();
+            let root = folder.path().canonicalize().unwrap();
+            let disk = Disk::real();
+            for (name, text) in before {
+                disk.write_atomic(&root.join(name), text.as_bytes())
+                    .unwrap();
+            }
+            let mut power = Power::new(&root, seed * 2 + u64::from(!in_order));
+            work(&mut power, &root);
+            power.off();
+            let all = walkdir::WalkDir::new(&root).sort_by_file_name();
+            let files = all
+                .into_iter()
+                .flatten()
+                .filter(|entry| entry.file_type().is_file());
+            let shown = files.map(|entry| {
+                let text = fs::read_to_string(entry.path()).unwrap().replace('\0', "0");
+                let name = entry
+                    .path()
+                    .strip_prefix(&root)
+                    .unwrap()
+                    .display()
+                    .to_string();
+                format!("{name}={text}")
+            });
+            states.insert(shown.collect::<Vec<_>>().join(" "));
+        }
+        states
+    }
+
+    fn set(states: &[&str]) -> BTreeSet<String> {
+        states.iter().map(|state| (*state).to_owned()).collect()
+    }
+
+    fn append(path: &Path, text: &str) {
+        Disk::real()
+            .open_append(path)
+            .unwrap()
+            .write_bytes(text.as_bytes())
+            .unwrap();
+    }
+
+    #[test]
+    fn what_was_flushed_stays() {
+        let states = after(false, &[], |power, root| {
+            append(&root.join("a"), "12");
+            power.made(&root.join("a"));
+            power.flushed(&root.join("a"));
+            power.flushed(root);
+        });
+        assert_eq!(states, set(&["a=12"]));
+    }
+
+    #[test]
+    fn what_was_not_flushed_is_there_missing_cut_or_zeros() {
+        let states = after(true, &[("a", "1")], |power, root| {
+            append(&root.join("a"), "23");
+            power.made(&root.join("a"));
+        });
+        assert_eq!(
+            states,
+            set(&["a=1", "a=12", "a=123", "a=10", "a=100", "a=120", "a=103"])
+        );
+        let states = after(true, &[], |power, root| {
+            append(&root.join("a"), "1");
+            power.made(&root.join("a"));
+        });
+        assert_eq!(states, set(&["", "a=", "a=0", "a=1"]));
+    }
+
+    #[test]
+    fn a_rename_that_was_not_flushed_happened_or_not_or_by_halves() {
+        let work = |power: &mut Power, root: &Path| {
+            power.going(&root.join("b"));
+            fs::rename(root.join("a"), root.join("b")).unwrap();
+            power.renamed(&root.join("a"), &root.join("b"));
+        };
+        let before = [("a", "1"), ("b", "2")];
+        assert_eq!(after(true, &before, work), set(&["a=1 b=2", "b=1"]));
+        let all = ["a=1 b=2", "b=1", "b=2", "a=1 b=1"];
+        assert_eq!(after(false, &before, work), set(&all));
+    }
+
+    #[test]
+    fn a_folder_that_was_not_flushed_takes_what_is_in_it_along() {
+        let states = after(false, &[], |power, root| {
+            let disk = Disk::real();
+            disk.create_dir_all(&root.join("d")).unwrap();
+            disk.write_atomic(&root.join("d/a"), b"1").unwrap();
+            power.flushed(&root.join("d/a"));
+            power.flushed(&root.join("d"));
+        });
+        assert_eq!(states, set(&["", "d/a=1"]));
+    }
+
+    #[test]
+    fn what_a_program_wrote_is_flushed_with_everything() {
+        let states = after(true, &[], |power, root| {
+            append(&root.join("a"), "1");
+            power.flush_all();
+            append(&root.join("b"), "2");
+        });
+        assert_eq!(states, set(&["a=1", "a=1 b=", "a=1 b=0", "a=1 b=2"]));
+    }
+}
