@@ -40,7 +40,7 @@ fn note(opened: &Opened) -> Option<()> {
     let file = |path: RelPath| ctx.digest(&FilePath::workspace(path)).ok();
     let journal = layout::journal();
     let segments = names(opened, files, &journal)?;
-    if let Some(last) = segments.iter().rfind(|name| name.ends_with(".jsonl")) {
+    if let Some(last) = segments.iter().rfind(|name| !name.starts_with('.')) {
         file(journal.join(last).ok()?)?;
     }
     let manifests = RelPath::of_parts([layout::MANIFESTS]);

@@ -150,12 +150,8 @@ fn rows(
             details.push(detail);
         }
     }
-    let first = details.first().map_or("", String::as_str);
+    let first = details.remove(0);
     let message = format!("{first} (by {path})");
-    // A single one is told already.
-    if details.len() == 1 {
-        details.clear();
-    }
     Err(Outcome::new(OutcomeKind::Schema, message).with_details(details))
 }
 

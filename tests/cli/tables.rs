@@ -40,8 +40,7 @@ fn a_wrong_row_is_named_by_its_line() {
     assert_eq!(
         refused(table.as_bytes()),
         "\
-read failed: SCHEMA: inputs/rows.csv:6: field: \"\" is shorter than 1 characters (by schemas/row.schema.json)
-inputs/rows.csv:6: field: \"\" is shorter than 1 characters
+read failed: SCHEMA: inputs/rows.csv:6: field: an empty text, and it must not be empty (by schemas/row.schema.json)
 inputs/rows.csv:7: value: \"x\" does not match ^[0-9.]+$
 "
     );
@@ -51,7 +50,7 @@ inputs/rows.csv:7: value: \"x\" does not match ^[0-9.]+$
     );
     assert_eq!(
         refused("\u{feff}id;field\r\n1;a\r\n\r\n2;\r\n".as_bytes()),
-        "read failed: SCHEMA: inputs/rows.csv:4: field: \"\" is shorter than 1 characters (by schemas/row.schema.json)\n"
+        "read failed: SCHEMA: inputs/rows.csv:4: field: an empty text, and it must not be empty (by schemas/row.schema.json)\n"
     );
     assert_eq!(
         refused(b"id,field,value\r\n\r\n1,a\r\n"),

@@ -154,9 +154,9 @@ fn wrong_corrections_are_named_all_at_once_and_nothing_is_replaced() {
     house
         .run(&[])
         .expect(1, &["generate"])
-        .says("INPUT: inputs/corrections.csv: line 3: no element is `nobody`")
+        .says("INPUT: inputs/corrections.csv:3: no element is `nobody`")
         .says(&format!(
-            "line 5: `element_type` of `{id}` is corrected in line 2 already: keep one of the two"
+            "corrections.csv:5: `element_type` of `{id}` is corrected in line 2 already: keep one of the two"
         ));
 
     table_of(&[
@@ -164,16 +164,16 @@ fn wrong_corrections_are_named_all_at_once_and_nothing_is_replaced() {
         [id, "storey", "EG", "", "seen"],
         [id, "location", "roof", "Ada", ""],
         [id, "global_id", "x", "Ada", "seen"],
-        [id, "volume_m3", "\"1,5\"", "Ada", "seen"],
+        [id, "volume_m3", "one", "Ada", "seen"],
     ]);
     house
         .run(&[])
         .expect(1, &["generate"])
-        .says("SCHEMA: `inputs/corrections.csv` does not match schemas/corrections.schema.json: line 2, column `value`: \"bean\" is not one of")
-        .says("line 3, column `who`: an empty text, and it must not be empty")
-        .says("line 4, column `why`: an empty text, and it must not be empty")
-        .says("line 5, column `field`: \"global_id\" is not one of \"element_type\"")
-        .says("line 6, column `value`: \"1,5\" does not match");
+        .says("SCHEMA: inputs/corrections.csv:2: value: \"bean\" is not one of")
+        .says("corrections.csv:3: who: an empty text, and it must not be empty")
+        .says("corrections.csv:4: why: an empty text, and it must not be empty")
+        .says("corrections.csv:5: field: \"global_id\" is not one of \"element_type\"")
+        .says("corrections.csv:6: value: \"one\" does not match");
 
     assert_eq!(house.read(ALL), before);
     house.remove(GIVEN);

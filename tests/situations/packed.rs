@@ -302,7 +302,7 @@ fn a_correction_of_nothing_is_an_error() {
     house
         .run(&[])
         .expect(1, &["generate"])
-        .says("inputs/corrections.csv:2: the element has no field `elementtype`");
+        .says("inputs/corrections.csv:2: field: \"elementtype\" is not one of \"element_type\"");
     house.write(
         "workspace/inputs/corrections.csv",
         format!("global_id;field;value;who;why\r\n\r\n{id};volume_m3;12,5;Ada;seen\r\n"),

@@ -101,9 +101,8 @@ impl<R: Read, E> Walk<'_, '_, R, E> {
                     Some(b'[') => "a list",
                     Some(b'"') => "a string",
                     Some(b't' | b'f') => "a boolean",
-                    Some(b'n') => return Ok(self.text.skip()?),
                     Some(b'-' | b'0'..=b'9') => "a number",
-                    // Says what is wrong.
+                    // Null holds nothing; skipping anything else says what is wrong.
                     _ => return Ok(self.text.skip()?),
                 };
                 if found != "a list" {

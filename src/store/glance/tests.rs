@@ -106,10 +106,10 @@ fn every_change_of_what_was_asked_is_seen() {
         ("content", |place| place.write("work/inputs/a.txt", "A")),
         ("size", |place| place.write("work/inputs/a.txt", "longer")),
         ("the project's file", |place| {
-            place.write("project/rule.toml", "ruler")
+            place.write("project/rule.toml", "ruler");
         }),
         ("one is gone", |place| {
-            fs::remove_file(place.at("work/inputs/b.txt")).unwrap()
+            fs::remove_file(place.at("work/inputs/b.txt")).unwrap();
         }),
         ("one is new", |place| place.write("work/inputs/c.txt", "c")),
         ("one that was absent", |place| {

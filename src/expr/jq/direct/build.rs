@@ -90,7 +90,14 @@ impl<'t> Names<'t> {
 
 fn step(node: Node) -> Step {
     let one = match &node {
-        Node::Input | Node::Var(_) | Node::Literal(_) | Node::List(_) | Node::Call(_) => true,
+        // Of an update, path and what it is changed to are single, or it is not made.
+        Node::Input
+        | Node::Var(_)
+        | Node::Literal(_)
+        | Node::List(_)
+        | Node::Call(_)
+        | Node::Update(..)
+        | Node::SortBy(_) => true,
         Node::Object(entries) => entries.iter().all(|(key, value)| key.one && value.one),
         Node::Text(parts) => parts.iter().all(|part| part.one),
         Node::Pipe(left, right)
@@ -109,8 +116,6 @@ fn step(node: Node) -> Step {
                     .iter()
                     .all(|(part, optional)| is_one(part) && !optional)
         }
-        // Its path and what it is changed to are single, or it is not made.
-        Node::Update(..) | Node::SortBy(_) => true,
         Node::Jaq(filter, arguments) => {
             SINGLE.contains(&filter.name()) && arguments.iter().all(|argument| argument.one)
         }
@@ -247,8 +252,11 @@ impl Building {
         right: &'t Term<&'t str>,
         names: &Names<'t>,
     ) -> Option<Step> {
-        if let Some(change) = self.change(op, right, names) {
-            return match (left, change?) {
+        if matches!(
+            op,
+            BinaryOp::Update | BinaryOp::Assign | BinaryOp::UpdateMath(_)
+        ) {
+            return match (left, self.change(op, right, names)?) {
                 (Term::Path(of, path), change) if matches!(**of, Term::Id) => {
                     let path = self.path(path, names)?;
                     let index = |part: &(Part, bool)| matches!(part, (Part::Index(_), false));
@@ -281,20 +289,20 @@ impl Building {
         Some(step(node))
     }
 
-    /// What an operator that changes something changes it to: none if it does not, or cannot be told.
+    /// What an operator that changes something changes it to; none if it changes nothing, or cannot be told.
     fn change<'t>(
         &mut self,
         op: &BinaryOp<&'t str>,
         right: &'t Term<&'t str>,
         names: &Names<'t>,
-    ) -> Option<Option<Change>> {
-        let mut single = || self.boxed(right, names).filter(|step| step.one);
-        Some(match op {
-            BinaryOp::Update => single().map(Change::By),
-            BinaryOp::Assign => single().map(Change::To),
-            BinaryOp::UpdateMath(op) => single().map(|step| Change::Math(*op, step)),
-            _ => return None,
-        })
+    ) -> Option<Change> {
+        let step = self.boxed(right, names).filter(|step| step.one)?;
+        match op {
+            BinaryOp::Update => Some(Change::By(step)),
+            BinaryOp::Assign => Some(Change::To(step)),
+            BinaryOp::UpdateMath(op) => Some(Change::Math(*op, step)),
+            _ => None,
+        }
     }
 
     fn text<'t>(
