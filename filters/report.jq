@@ -35,8 +35,10 @@ def wait($e; $group):
 
 # Of a GlobalId: the quantities that the assembly, or one that it is part of, carries. More levels than these are a circle.
 def carried($wholes):
-  [limit(64; recurse($wholes[.].part_of // empty)) | $wholes[.]]
-  | {volume: any(.[]; .volume), area: any(.[]; .area), length: any(.[]; .length)};
+  reduce range(16) as $level ({at: ., volume: false, area: false, length: false};
+    (if .at == null then null else $wholes[.at] end) as $whole
+    | if $whole == null then .at |= null
+      else {at: $whole.part_of, volume: (.volume or $whole.volume), area: (.area or $whole.area), length: (.length or $whole.length)} end);
 
 # Nobody waits any more: each quantity of a part is counted or left out.
 def settle:
@@ -45,9 +47,9 @@ def settle:
       ($whole.key | carried($wholes)) as $carried
       | reduce ($whole.value | to_entries[]) as $part (.;
           .groups[$part.key] |= (
-            (if $carried.volume then .left_out_volume_m3 else .volume_m3 end) |= plus($part.value.volume_m3)
-            | (if $carried.area then .left_out_area_m2 else .area_m2 end) |= plus($part.value.area_m2)
-            | (if $carried.length then .left_out_length_m else .length_m end) |= plus($part.value.length_m))));
+            (if $carried.volume then .left_out_volume_m3 |= plus($part.value.volume_m3) else .volume_m3 |= plus($part.value.volume_m3) end)
+            | (if $carried.area then .left_out_area_m2 |= plus($part.value.area_m2) else .area_m2 |= plus($part.value.area_m2) end)
+            | if $carried.length then .left_out_length_m |= plus($part.value.length_m) else .length_m |= plus($part.value.length_m) end)));
 
 def join_sums($other):
   .count += $other.count | .without_volume += $other.without_volume | .parts += $other.parts | measure($other)
@@ -56,7 +58,9 @@ def join_sums($other):
   | .left_out_length_m |= plus($other.left_out_length_m);
 
 # Groups of [element type, material, storey, elevation] as groups of what `f` gives of such a list.
-def by(f): reduce to_entries[] as $group ({}; .[$group.key | fromjson | f] |= (. // empty_sums | join_sums($group.value)));
+def by(f):
+  reduce to_entries[] as $group ({};
+    ($group.key | fromjson | f) as $name | .[$name] |= (. // empty_sums | join_sums($group.value)));
 
 def exact: if . == null then . else . * 1e6 | round / 1e6 end;
 def tidy:
@@ -84,17 +88,19 @@ $params.review_below as $below
     | ([$e.element_type, $material, $e.storey, $e.storey_elevation_m] | tojson) as $group
     | ($e.confidence < $below and $e.corrections == null) as $doubtful
     | (if $e.corrections == null then [] else $e.corrections | map(.field) end) as $fixed
+    | any($fixed[]; startswith("material_primary")) as $given_material
+    | any($fixed[]; . == "volume_m3") as $given_volume
     | .groups[$group] |= (. // empty_sums | add($e))
     | remember($e)
     | wait($e; $group)
     | .n |= (
         (if $e.material_primary == null then .
-         elif any($fixed[]; startswith("material_primary")) then .given_material += 1
+         elif $given_material then .given_material += 1
          elif ($quality.material_from // "" | tostring | endswith("name")) then .inferred += 1
          else .material += 1 end)
         | (if $e.storey == null then . else .storey += 1 end)
         | (if $e.area_m2 == null then . else .area += 1 end)
-        | (if $e.volume_m3 == null then . elif any($fixed[]; . == "volume_m3") then .given_volume += 1
+        | (if $e.volume_m3 == null then . elif $given_volume then .given_volume += 1
            elif ($quality.volume_from // "" | tostring | startswith("property")) then .from_property += 1 else .from_set += 1 end)
         | (if $e.confidence < $below then .under += 1 else . end)
         | (if $doubtful then .review += 1 else . end)

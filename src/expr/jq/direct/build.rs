@@ -12,7 +12,7 @@ use super::{Change, Direct, Literal, Node, Part, Step, native};
 use crate::expr::jq::{Jq, library};
 
 /// Steps that a program may have: definitions that call themselves have more.
-const MOST: usize = 4_000;
+const MOST: usize = 20_000;
 const DEEPEST: usize = 60;
 
 /// The program, if it can be run directly.
