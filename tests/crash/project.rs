@@ -145,13 +145,10 @@ pub struct Ended {
 }
 
 impl Project {
-    /// An empty folder, in memory where the system has a place for that: nothing here depends on what a disk does.
+    /// An empty folder.
     pub fn empty() -> Self {
-        let mut builder = tempfile::Builder::new();
-        builder.prefix("milepost-crash-");
-        let folder = builder.tempdir_in("/dev/shm");
         Self {
-            folder: folder.unwrap_or_else(|_| builder.tempdir().unwrap()),
+            folder: super::folder(),
         }
     }
 
