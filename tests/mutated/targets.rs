@@ -96,8 +96,8 @@ impl ProjectFiles for Files<'_> {
             "stages/1_x.toml" => Some(Ok(b"[step]\njq = \"1\"\n[outputs]\nx = \"outputs/x.json\"\n".to_vec())),
             "rules.toml" => Some(Ok(Vec::new())),
             path if path.ends_with(".schema.json") => Some(Ok(b"{}".to_vec())),
-            path if path.ends_with(".jq") => Some(Ok(b".".to_vec())),
-            path if path.ends_with(".md") => Some(Ok(b"x".to_vec())),
+            "filters/question.jq" | "filters/record.jq" | "filters/report.jq" => Some(Ok(b".".to_vec())),
+            "prompts/batch-processor.md" | "templates/report.md" => Some(Ok(b"x".to_vec())),
             _ => None,
         }
     }
