@@ -15,6 +15,7 @@ mod crash;
 mod decl;
 mod ifc;
 mod model;
+mod mutated;
 mod ops;
 mod report;
 mod situations;

@@ -298,7 +298,11 @@ impl Disk {
         let flags = rustix::fs::OFlags::NOFOLLOW.bits();
         let opened = options.custom_flags(flags.cast_signed()).open(path);
         let file = opened.map_err(|cause| error(path, action, cause))?;
-        step.made(path);
+        if action == "create" {
+            step.cut(path, 0);
+        } else {
+            step.made(path);
+        }
         Ok(DiskFile {
             disk: self.clone(),
             file,
@@ -370,9 +374,9 @@ impl DiskFile {
 
     /// Cuts the file to its first `size` bytes.
     pub fn truncate(&self, size: u64) -> Result<(), DiskError> {
-        let _step = self.disk.0.step("cut", &self.path);
-        self.file
-            .set_len(size)
+        let step = self.disk.0.step("cut", &self.path);
+        let cut = self.file.set_len(size);
+        cut.map(|()| step.cut(&self.path, size))
             .map_err(|cause| error(&self.path, "cut", cause))
     }
 }

@@ -10,6 +10,19 @@ mod untrue;
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+/// The main pipeline over a model of six elements.
+pub fn six() -> project::Project {
+    project::Project::six()
+}
+
+/// A folder that goes when this is dropped, in memory where the system has a place for that.
+pub fn folder() -> tempfile::TempDir {
+    let mut builder = tempfile::Builder::new();
+    builder.prefix("milepost-crash-");
+    let folder = builder.tempdir_in("/dev/shm");
+    folder.unwrap_or_else(|_| builder.tempdir().unwrap())
+}
+
 /// A number from the environment, by which a test is made deeper.
 fn setting(name: &str, default: usize) -> usize {
     let set = std::env::var(name).ok();

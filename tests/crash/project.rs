@@ -145,13 +145,10 @@ pub struct Ended {
 }
 
 impl Project {
-    /// An empty folder, in memory where the system has a place for that: nothing here depends on what a disk does.
+    /// An empty folder.
     pub fn empty() -> Self {
-        let mut builder = tempfile::Builder::new();
-        builder.prefix("milepost-crash-");
-        let folder = builder.tempdir_in("/dev/shm");
         Self {
-            folder: folder.unwrap_or_else(|_| builder.tempdir().unwrap()),
+            folder: super::folder(),
         }
     }
 
@@ -292,12 +289,18 @@ impl Project {
         assert_eq!(ended.code, Some(0), "{}", ended.text);
     }
 
-    /// Runs a command that only reads, while nobody writes: it gives an answer and leaves everything as it is.
+    /// Runs a command that only reads: it gives an answer and leaves everything as it is. Programs that a killed run left may
+    /// still write in its scratch.
     pub fn read(&self, words: &[&str]) -> String {
-        let before = self.files(&[""]);
+        let all = || {
+            let mut files = self.files(&[""]);
+            files.retain(|path, _| !path.starts_with(".milepost/scratch/"));
+            files
+        };
+        let before = all();
         let ended = self.run(words, "");
         assert_eq!(ended.code, Some(0), "{words:?}: {}", ended.text);
-        assert_same(&self.files(&[""]), &before);
+        assert_same(&all(), &before);
         ended.text
     }
 

@@ -28,6 +28,8 @@ enum Node {
     File {
         /// Its bytes at the last flush.
         flushed: Option<Vec<u8>>,
+        /// How many of these were never cut off since.
+        kept: usize,
         /// Its bytes when its last name was taken away.
         last: Vec<u8>,
     },
@@ -88,6 +90,7 @@ impl Power {
         } else {
             Node::File {
                 flushed: None,
+                kept: 0,
                 last: Vec::new(),
             }
         };
@@ -137,6 +140,15 @@ impl Power {
         self.find(path);
     }
 
+    /// A file was cut to its first `size` bytes.
+    pub(super) fn cut(&mut self, path: &Path, size: usize) {
+        if let Some(node) = self.find(path)
+            && let Node::File { kept, .. } = &mut self.nodes[node]
+        {
+            *kept = size.min(*kept);
+        }
+    }
+
     /// What lies at a path is about to lose its name: its bytes are kept, for they may come back.
     pub(super) fn going(&mut self, path: &Path) {
         if let Some(node) = self.find(path)
@@ -177,8 +189,7 @@ impl Power {
 
     pub(super) fn flushed(&mut self, path: &Path) {
         let Some(node) = self.find(path) else { return };
-        if let Node::File { flushed, .. } = &mut self.nodes[node] {
-            *flushed = fs::read(path).ok();
+        if self.flush_file(node, path) {
             return;
         }
         self.take_in(node, path);
@@ -214,10 +225,18 @@ impl Power {
             self.settle(change.0);
         }
         for (node, path) in self.places() {
-            if let Node::File { flushed, .. } = &mut self.nodes[node] {
-                *flushed = fs::read(path).ok();
-            }
+            self.flush_file(node, &path);
         }
+    }
+
+    /// The bytes of a file are flushed; whether it is one.
+    fn flush_file(&mut self, node: usize, path: &Path) -> bool {
+        let Node::File { flushed, kept, .. } = &mut self.nodes[node] else {
+            return false;
+        };
+        *flushed = fs::read(path).ok();
+        *kept = flushed.as_ref().map_or(0, Vec::len);
+        true
     }
 
     fn settle(&mut self, entries: Vec<(usize, OsString, Option<usize>)>) {
@@ -287,13 +306,18 @@ impl Power {
         };
         for (name, node) in flushed.clone() {
             let path = path.join(name);
-            if let Node::File { flushed, last } = &self.nodes[node] {
+            if let Node::File {
+                flushed,
+                kept: whole,
+                last,
+            } = &self.nodes[node]
+            {
                 let live = match places.get(&node) {
                     Some(place) => fs::read(place).unwrap_or_default(),
                     None => last.clone(),
                 };
-                let flushed = flushed.clone();
-                let bytes = self.torn(flushed, live);
+                let (flushed, whole) = (flushed.clone(), *whole);
+                let bytes = self.torn(flushed, whole, live);
                 kept.insert(path, Kept::File(bytes));
             } else {
                 kept.insert(path.clone(), Kept::Folder);
@@ -303,14 +327,12 @@ impl Power {
     }
 
     /// The bytes that are left of a file.
-    fn torn(&mut self, flushed: Option<Vec<u8>>, live: Vec<u8>) -> Vec<u8> {
+    fn torn(&mut self, flushed: Option<Vec<u8>>, kept: usize, live: Vec<u8>) -> Vec<u8> {
         if flushed.as_ref() == Some(&live) {
             return live;
         }
         let base = flushed.unwrap_or_default();
-        let grew = live.starts_with(&base);
-        // Of a file that grew only the rest can be missing; one that was written over may have lost all.
-        let first = if grew { base.len() } else { 0 };
+        let first = kept.min(live.len());
         let from = first + self.below(live.len() - first + 1);
         let to = from + self.below(live.len() - from + 1);
         match self.below(5) {

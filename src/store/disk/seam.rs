@@ -185,6 +185,11 @@ impl Step<'_> {
         self.tell(|power| power.made(path));
     }
 
+    /// A file was made or opened, and cut to its first bytes.
+    pub(super) fn cut(self, path: &Path, size: u64) {
+        self.tell(|power| power.cut(path, size as usize));
+    }
+
     /// What was at `from` is at `to`.
     pub(super) fn renamed(self, from: &Path, to: &Path) {
         self.tell(|power| power.renamed(from, to));
@@ -242,6 +247,8 @@ impl Step<'_> {
     }
 
     pub(super) fn made(self, _: &Path) {}
+
+    pub(super) fn cut(self, _: &Path, _: u64) {}
 
     pub(super) fn renamed(self, _: &Path, _: &Path) {}
 
