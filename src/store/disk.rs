@@ -41,14 +41,6 @@ impl DiskError {
             source,
         }
     }
-
-    /// Whether there is no room, so that nothing else can be written either.
-    pub fn is_full(&self) -> bool {
-        matches!(
-            self.source.kind(),
-            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded
-        )
-    }
 }
 
 impl From<DiskError> for io::Error {

@@ -83,5 +83,5 @@ fn the_main_pipeline_is_the_repository_itself() {
             }
         }
     }
-    milepost::ops::open::declarations(&project.at("")).unwrap();
+    milepost::ops::project::declarations(&project.at("")).unwrap();
 }

@@ -1,0 +1,246 @@
+//! The values that a run goes by: what `--set` and `--agent` give, what the workspace keeps, what the declarations say.
+
+use super::open::{Opened, OpsError, Request};
+use crate::base::glob::is_pattern;
+use crate::base::path::{FilePath, RelPath};
+use crate::expr::place::nearest;
+use crate::expr::template::{Template, is_template};
+use crate::model::pipeline::Param;
+use crate::plan::selection::did_you_mean;
+use jiff::civil::Date;
+use serde_json::{Map, Value, json};
+use std::path::PathBuf;
+
+/// One `--set NAME=VALUE`.
+pub(super) fn take_setting(
+    opened: &mut Opened,
+    request: &Request,
+    setting: &str,
+) -> Result<(), OpsError> {
+    let (name, text) = setting
+        .split_once('=')
+        .ok_or_else(|| OpsError::Usage(format!("`--set {setting}`: write `--set NAME=VALUE`")))?;
+    if name == "today" {
+        let date: Date = text.parse().map_err(|_| {
+            OpsError::Usage(format!(
+                "`--set today={text}`: write a date such as 2026-11-21"
+            ))
+        })?;
+        opened.workspace.identity.today = date;
+        return Ok(());
+    }
+    let Some(param) = opened.pipeline.param(name) else {
+        let params = opened.pipeline.params.iter();
+        let known: Vec<&str> = params.map(|param| param.name.as_str()).collect();
+        let near = did_you_mean(nearest(name, known.iter().copied()));
+        let known = match known.as_slice() {
+            [] => "this project declares none".to_owned(),
+            known => format!("this project has {}", known.join(", ")),
+        };
+        return Err(OpsError::Usage(format!(
+            "`--set {name}`: there is no parameter `{name}`; {known}{near}"
+        )));
+    };
+    let value = match &param.file {
+        Some(file) => {
+            let folder = file.path.parent();
+            let (place, import) = file_setting(
+                opened,
+                request,
+                name,
+                (folder.as_ref(), file.base.as_deref()),
+                text,
+            )?;
+            if let Some(import) = import {
+                opened.imports.insert(place.clone(), import);
+            }
+            json!(place.as_str())
+        }
+        None => typed(param, text)?,
+    };
+    opened.set.insert(name.to_owned(), value);
+    Ok(())
+}
+
+/// Where a file that `--set` names goes in the workspace, and where it is when it has to be copied there.
+fn file_setting(
+    opened: &Opened,
+    request: &Request,
+    name: &str,
+    (folder, base): (Option<&RelPath>, Option<&str>),
+    text: &str,
+) -> Result<(RelPath, Option<PathBuf>), OpsError> {
+    let wrong = |why: String| OpsError::Usage(format!("`--set {name}={text}`: {why}"));
+    if let Ok(path) = RelPath::parse(text)
+        && opened
+            .files
+            .exists(&FilePath::workspace(path.clone()))
+            .unwrap_or(false)
+    {
+        if is_pattern(path.as_str()) {
+            return Err(wrong(
+                "`*`, `?`, `[` and `{` make a path a pattern for many files: rename the file"
+                    .to_owned(),
+            ));
+        }
+        return Ok((path, None));
+    }
+    let root = match base {
+        Some(base) => opened
+            .project
+            .join(base.strip_prefix("project:").unwrap_or(base)),
+        None => request.folder.clone(),
+    };
+    let from = root.join(text).canonicalize().map_err(|error| {
+        let inside = opened.workspace.layout.root().join(text);
+        let link = [inside, root.join(text)]
+            .iter()
+            .find_map(|path| path.read_link().ok());
+        wrong(match (error.kind(), link) {
+            (std::io::ErrorKind::NotFound, Some(target)) => format!(
+                "it is a symbolic link to `{}`, where nothing is",
+                target.display()
+            ),
+            (std::io::ErrorKind::NotFound, None) => format!(
+                "there is no such file, neither in the workspace nor in `{}`",
+                root.display()
+            ),
+            _ => error.to_string(),
+        })
+    })?;
+    if base.is_some()
+        && !from.starts_with(
+            root.canonicalize()
+                .map_err(|error| wrong(error.to_string()))?,
+        )
+    {
+        return Err(wrong(format!("it lies outside `{}`", root.display())));
+    }
+    if !from.is_file() {
+        return Err(wrong("a file was expected".to_owned()));
+    }
+    let name = from
+        .file_name()
+        .and_then(|name| name.to_str())
+        .ok_or_else(|| wrong("its name is no UTF-8".to_owned()))?;
+    // In a path these signs make a pattern for many files.
+    let name = name.replace(['*', '?', '[', ']', '{', '}'], "_");
+    let place = match folder {
+        Some(folder) => folder.join(&name),
+        None => RelPath::parse(&name),
+    };
+    Ok((place.map_err(|error| wrong(error.to_string()))?, Some(from)))
+}
+
+/// A value of the same type as the parameter's default.
+fn typed(param: &Param, text: &str) -> Result<Value, OpsError> {
+    let wrong = |kind: &str| {
+        OpsError::Usage(format!(
+            "`--set {}={text}`: {kind} was expected, as its default is",
+            param.name
+        ))
+    };
+    match &param.default {
+        Value::Bool(_) => text
+            .parse()
+            .map(Value::Bool)
+            .map_err(|_| wrong("true or false")),
+        Value::Number(default) => match serde_json::from_str(text) {
+            Ok(Value::Number(number)) if number.is_i64() || number.is_u64() || default.is_f64() => {
+                Ok(Value::Number(number))
+            }
+            _ => Err(wrong(if default.is_f64() {
+                "a number"
+            } else {
+                "a whole number"
+            })),
+        },
+        Value::Array(_) => match serde_json::from_str(text) {
+            Ok(list @ Value::Array(_)) => Ok(list),
+            _ => Ok(text.split(',').map(|part| json!(part.trim())).collect()),
+        },
+        Value::Object(_) => match serde_json::from_str(text) {
+            Ok(object @ Value::Object(_)) => Ok(object),
+            _ => Err(wrong("a JSON object")),
+        },
+        _ => Ok(json!(text)),
+    }
+}
+
+/// The values of a run: defaults, then what the workspace keeps, then what is set.
+pub(super) fn settle(opened: &mut Opened, request: &Request) -> Result<(), OpsError> {
+    let identity = &opened.workspace.identity;
+    let workspace: Map<String, Value> = [
+        ("name", identity.name.clone()),
+        ("slug", identity.slug.clone()),
+        ("today", identity.today.to_string()),
+        ("session_id", identity.session_id.clone()),
+    ]
+    .into_iter()
+    .map(|(name, value)| (name.to_owned(), json!(value)))
+    .collect();
+    let scope = json!({ "workspace": workspace });
+    for param in &opened.pipeline.params {
+        let kept = opened
+            .set
+            .get(&param.name)
+            .or_else(|| identity.params.get(&param.name));
+        let value = match kept {
+            Some(value) => value.clone(),
+            None => default(param, &scope)?,
+        };
+        opened.settings.params.insert(param.name.clone(), value);
+    }
+    for (name, default) in &opened.pipeline.env {
+        let value = request.environment.get(name).unwrap_or(default).clone();
+        opened.settings.env.insert(name.clone(), value);
+    }
+    for agent in &request.agents {
+        if opened.pipeline.agents.is_empty() {
+            let message = format!("`--agent {agent}`: this project declares no agents");
+            return Err(OpsError::Usage(message));
+        }
+        let (name, other) = match agent.split_once('=') {
+            Some((name, other)) => (Some(name), other),
+            None => (None, agent.as_str()),
+        };
+        for name in name.into_iter().chain(
+            name.is_none()
+                .then_some(())
+                .into_iter()
+                .flat_map(|()| opened.pipeline.agents.keys().map(String::as_str)),
+        ) {
+            if let Some(missing) = [name, other]
+                .into_iter()
+                .find(|name| !opened.pipeline.agents.contains_key(*name))
+            {
+                let known: Vec<&str> = opened.pipeline.agents.keys().map(String::as_str).collect();
+                let message = format!(
+                    "`--agent {agent}`: there is no agent `{missing}`; this project has {}{}",
+                    known.join(", "),
+                    did_you_mean(nearest(missing, known.iter().copied()))
+                );
+                return Err(OpsError::Usage(message));
+            }
+            opened
+                .settings
+                .agents
+                .insert(name.to_owned(), other.to_owned());
+        }
+    }
+    opened.settings.workspace = workspace;
+    Ok(())
+}
+
+fn default(param: &Param, scope: &Value) -> Result<Value, OpsError> {
+    match &param.default {
+        Value::String(text) if is_template(text) => {
+            let template = Template::compile(&param.name, text)
+                .map_err(|error| OpsError::Usage(error.to_string()))?;
+            template
+                .render_value(scope)
+                .map_err(|error| OpsError::Usage(error.to_string()))
+        }
+        other => Ok(other.clone()),
+    }
+}
