@@ -20,6 +20,7 @@
     storey: $element.storey,
     storey_elevation_m: $element.storey_elevation_m,
     part_of: $element.part_of,
+    parts: $element.parts,
     # Only a volume by a quantity set lets an answer stand above 0.85.
     confidence: (if $volume_from == "quantity set" then .confidence else [.confidence, 0.85] | min end),
     data_quality: {

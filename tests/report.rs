@@ -4,6 +4,8 @@
 mod fixture;
 #[path = "report/make.rs"]
 mod make;
+#[path = "report/parts.rs"]
+mod parts;
 #[path = "report/workbooks.rs"]
 mod workbooks;
 #[path = "report/xlsx.rs"]
@@ -28,8 +30,8 @@ fn the_filter_counts_sums_and_orders() {
     assert_eq!(report["missing"], 1);
     assert_eq!(
         report["total"],
-        json!({"count": 300, "volume_m3": 653.22, "area_m2": 3522.0, "without_volume": 120,
-            "parts": 30, "parts_volume_m3": 1.5, "parts_area_m2": 75.0})
+        json!({"count": 300, "volume_m3": 653.22, "area_m2": 3522.0, "length_m": null, "without_volume": 120,
+            "parts": 30, "left_out_volume_m3": 1.5, "left_out_area_m2": 75.0, "left_out_length_m": null})
     );
     let of = |list: &str, field: &str| -> Vec<Value> {
         report[list]
@@ -63,8 +65,8 @@ fn the_filter_counts_sums_and_orders() {
     );
     assert_eq!(
         report["by_type"][7],
-        json!({"element_type": "plate", "count": 30, "volume_m3": null, "area_m2": null,
-            "without_volume": 0, "parts": 30, "parts_volume_m3": 1.5, "parts_area_m2": 75.0})
+        json!({"element_type": "plate", "count": 30, "volume_m3": null, "area_m2": null, "length_m": null,
+            "without_volume": 0, "parts": 30, "left_out_volume_m3": 1.5, "left_out_area_m2": 75.0, "left_out_length_m": null})
     );
     for list in ["by_type", "by_material", "by_storey"] {
         let sum: u64 = of(list, "count").iter().filter_map(Value::as_u64).sum();
@@ -73,7 +75,17 @@ fn the_filter_counts_sums_and_orders() {
     // 30 are under the threshold, two of them corrected by a person; 25 are shown.
     assert_eq!(report["review_count"], 28);
     assert_eq!(of("review", "element_type").len(), 25);
-    assert_eq!(report["corrections"], json!({"given": 3, "applied": 2}));
+    let first = [8, 18].map(|n| {
+        json!({
+            "global_id": format!("2O2Fr$t4X7Zf8NOew3F{n:03}"), "name": format!("BuildingElementProxy:{n}"),
+            "field": "element_type", "from": "other", "to": "furniture", "who": "A. Berger",
+            "why": "=is a cupboard, seen on site"
+        })
+    });
+    assert_eq!(
+        report["corrections"],
+        json!({"given": 3, "applied": 2, "first": first})
+    );
     let coverage: Vec<String> = report["coverage"]
         .as_array()
         .unwrap()
@@ -158,11 +170,11 @@ fn the_workbook_has_its_sheets_whole() {
             "'Elements without a record;1;'elements",
             "'GlobalIds that the model has more than once;1;'GlobalIds",
             "'Totals",
-            "'Volume;653.22;'m³;;'270 elements that are not part of another",
+            "'Volume;653.22;'m³",
             "'Area;3522;'m²;;'as the quantity sets have it: sides and footprints are not told apart",
-            "'Parts of assemblies;30;'elements;;'not in the totals: the whole may carry their quantities too",
-            "'Volume of parts;1.5;'m³",
-            "'Area of parts;75;'m²",
+            "'Parts of assemblies;30;'elements;;'left out of a sum only where the assembly carries the same quantity itself",
+            "'Volume of parts, left out;1.5;'m³;;'with it the total is the sum of the column Volume of the sheet Elements",
+            "'Area of parts, left out;75;'m²;;'with it the total is the sum of the column Area of the sheet Elements",
             "'Coverage",
             "'With a volume;180;'elements;0.6",
             "'With a material;240;'elements;0.8",
@@ -181,7 +193,7 @@ fn the_workbook_has_its_sheets_whole() {
     assert_eq!(
         elements[0],
         "'GlobalId;'IFC type;'Name;'Element type;'Function;'Location;'Storey;'Material;'Material name;\
-         'Volume [m³];'Area [m²];'Length [m];'Part of;'Confidence;'Reasoning"
+         'Volume [m³];'Area [m²];'Length [m];'Part of;'Confidence;'Reasoning;'Corrected by a person"
     );
     assert_eq!(
         elements[7],
@@ -197,9 +209,9 @@ fn the_workbook_has_its_sheets_whole() {
     assert_eq!(
         lines(sheet(&sheets, "By storey"))[..2],
         [
-            "'Storey;'Elevation [m];'Count;'Volume [m³];'Area [m²];'Without a volume;'Of them parts;\
-             'Volume of parts [m³];'Area of parts [m²]",
-            "'-1 Tiefgarage;-3.2;69;152.394;821.8;28;7;0.35;17.5",
+            "'Storey;'Elevation [m];'Count;'Volume [m³];'Area [m²];'Length [m];'Without a volume;\
+             'Of them parts;'Volume left out [m³];'Area left out [m²]",
+            "'-1 Tiefgarage;-3.2;69;152.394;821.8;;28;7;0.35;17.5",
         ]
     );
     assert_eq!(
@@ -218,7 +230,7 @@ fn the_workbook_has_its_sheets_whole() {
 
     let elements = xlsx::part(&bytes, "xl/worksheets/sheet2.xml");
     for wanted in [
-        "<autoFilter ref=\"A1:O301\"/>",
+        "<autoFilter ref=\"A1:P301\"/>",
         "ySplit=\"1\" topLeftCell=\"A2\"",
         "state=\"frozen\"",
     ] {
@@ -236,16 +248,20 @@ fn the_text_says_what_is_known_and_what_is_not() {
     let text = make(&fixture::records(), fixture::scope()).markdown;
     for wanted in [
         "300 elements of the project Büro Nord. 180 of them have a volume (60.0 %), 240 a material (80.0 %). \
-         28 were classified with a confidence under 0.5 and wait for a look; 2 were corrected by a person.",
+         Classified with a confidence under 0.5 and waiting for a look: 28. Corrected by a person: 2.",
         "| Volume | 653.22 | m³ |",
-        "| Parts of assemblies, not in the totals | 30 | |",
-        "| furniture | 32 | – | – | 32 | 0 | – |",
+        "| Volume of parts, left out of the total | 1.50 | m³ |",
+        "| **Total** | **300** | **653.22** | **3\u{a0}522.00** | | **120** | **1.50** |\n\n## By material",
+        "| -1 Tiefgarage | −3.20 | 69 | 152.39 | 821.80 | 28 |",
+        "| furniture | 32 | – | – | – | 32 | – |",
         "| 02 Dach \\| Technik | 7.00 | 80 | 174.19 | 939.20 | 32 |",
         "**1 of 301 elements of the model have no record:**",
         "**GlobalIds that the model has more than once: 1** (`2O2Fr$t4X7Zf8NOew3F007`).",
         "These are the 15 least certain; the sheet Review of the workbook has them all.",
         "| SHA-256 of the input | `sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08` |",
         "| Corrections | 2 applied of 3 given |",
+        "## Corrected by a person\n\n| GlobalId | Name | Field | Was | Is | Who |\n|---|---|---|---|---|---|\n\
+         | 2O2Fr$t4X7Zf8NOew3F008 | BuildingElementProxy:8 | element\\_type | other | furniture | A. Berger |",
     ] {
         assert!(text.contains(wanted), "{wanted}\n---\n{text}");
     }
@@ -281,7 +297,7 @@ fn a_model_without_elements_and_one_of_unknown_values_have_reports_too() {
     let made = make(&[bare], scope);
     assert_eq!(made.report["missing"], 0);
     let sheets = xlsx::sheets(&made.xlsx);
-    assert_eq!(lines(sheet(&sheets, "By storey"))[1], "'none;;1;;;1;0");
+    assert_eq!(lines(sheet(&sheets, "By storey"))[1], "'none;;1;;;;1;0");
 }
 
 #[test]

@@ -36,6 +36,11 @@ impl Digest {
         self.hex()[..12].to_owned()
     }
 
+    /// The digest with these 32 bytes.
+    pub fn from_bytes(bytes: [u8; 32]) -> Self {
+        Self(bytes)
+    }
+
     /// The raw 32 bytes.
     pub fn bytes(&self) -> &[u8; 32] {
         &self.0

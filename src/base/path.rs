@@ -2,7 +2,6 @@
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::fmt;
-use std::path::PathBuf;
 use std::str::FromStr;
 use std::sync::Arc;
 
@@ -67,11 +66,6 @@ impl RelPath {
     /// The text.
     pub fn as_str(&self) -> &str {
         &self.0
-    }
-
-    /// As a path of the machine.
-    pub fn to_path_buf(&self) -> PathBuf {
-        PathBuf::from(&*self.0)
     }
 
     /// The last part: `batch_1.json`.

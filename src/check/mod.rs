@@ -2,3 +2,4 @@
 
 pub mod conserve;
 pub mod schema;
+pub mod schemas;

@@ -96,11 +96,31 @@ pub enum SchemaError {
         /// The file that was looked for.
         path: String,
     },
-    /// A `$ref` leads out of the project.
+    /// A `$ref` leads to an address.
     #[error(
         "{schema}: `$ref` to `{reference}`: schemas are not fetched; copy it into the project and refer to the file"
     )]
     Remote {
+        /// The schema's file.
+        schema: String,
+        /// The reference as written.
+        reference: String,
+    },
+    /// A `$ref` leads out of the project by `..` or from the root of the disk.
+    #[error(
+        "{schema}: `$ref` to `{reference}` leads out of the project: name a file of it, as seen from the schema's folder"
+    )]
+    Outside {
+        /// The schema's file.
+        schema: String,
+        /// The reference as written.
+        reference: String,
+    },
+    /// A `$ref` leads back to where it stands, without going into the value.
+    #[error(
+        "{schema}: `$ref` to `{reference}` leads back to where it stands: a validation by it would never end"
+    )]
+    Circle {
         /// The schema's file.
         schema: String,
         /// The reference as written.

@@ -80,7 +80,10 @@ fn command(cli: Cli, environment: &Environment, printer: &Printer) -> Result<u8,
         }
         Some(Command::Status { values }) => {
             let status = ops::status::status(&request(cli.run.values.joined(values))?)?;
-            tell(printer, &status, view::status::status)
+            let call = settings::call(&cli.everywhere, environment, Vec::new());
+            tell(printer, &status, |status| {
+                view::status::status(status, &call)
+            })
         }
         Some(Command::Why { what, values }) => {
             let why = ops::why::why(&request(cli.run.values.joined(values))?, &what)?;
@@ -217,7 +220,8 @@ fn run(printer: &Printer, request: &Request, wanted: &Wanted, call: &Call) -> Re
     let report = report?;
     let code = exit_code(&report);
     if printer.json {
-        printer.result_json(&view::report::json(&report));
+        let ended = ops::ended::Ended::of(&report, view::report::overall(&report));
+        tell(printer, &ended, |_| String::new())?;
     } else if !printer.quiet {
         printer.result(&view::report::summary(printer.out, &report, call, false));
     } else if code != 0 {

@@ -1,6 +1,7 @@
 //! What could not be done: its kind, its exit code, and the message.
 
 use super::print::Printer;
+use crate::ops::ended::{Refusal, Refused};
 use crate::ops::open::OpsError;
 use serde_json::json;
 
@@ -33,11 +34,20 @@ pub fn classify(error: &OpsError) -> (&'static str, u8) {
 pub fn tell(printer: &Printer, error: &OpsError) -> u8 {
     let (kind, code) = classify(error);
     if printer.json {
-        let mut told = json!({ "kind": kind, "message": error.to_string() });
-        if let OpsError::Declarations(problems) = error {
-            told["problems"] = problems.to_json();
-        }
-        printer.result_json(&json!({ "status": "error", "exit_code": code, "error": told }));
+        let problems = match error {
+            OpsError::Declarations(problems) => Some(problems.to_json()),
+            _ => None,
+        };
+        let refused = Refused {
+            status: "error".to_owned(),
+            exit_code: code,
+            error: Refusal {
+                kind: kind.to_owned(),
+                message: error.to_string(),
+                problems,
+            },
+        };
+        printer.result_json(&json!(refused));
     }
     match error {
         OpsError::Declarations(problems) => {

@@ -199,8 +199,9 @@ impl Observer for Show {
                 stage,
                 batch,
                 files,
+                failed,
             } => {
-                self.line(&notice::retired(err, &stage, &batch, files));
+                self.line(&notice::retired(err, &stage, &batch, files, failed));
             }
             Notice::StageEnded(report) => {
                 let ours = |stage: &mut Stage| stage.name == report.stage;
@@ -246,7 +247,7 @@ fn style(template: &str) -> ProgressStyle {
         })
         .with_key("left", |state: &ProgressState, to: &mut dyn Write| {
             let _ = match state.pos() {
-                0 => Ok(()),
+                done if done == 0 || Some(done) == state.len() => Ok(()),
                 _ => write!(to, "{} left  ", seconds(state.eta().as_secs_f64())),
             };
         })

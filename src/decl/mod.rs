@@ -10,6 +10,7 @@ mod parts;
 mod problem;
 mod project;
 mod reader;
+mod refers;
 mod render;
 mod schema;
 mod shape;

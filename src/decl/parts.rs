@@ -10,7 +10,8 @@ use std::collections::BTreeMap;
 /// Keys of a step that change how it is run, not what it makes.
 const NOT_MADE: [&str; 3] = ["timeout", "attempts", "role"];
 
-/// The parts of a stage: `step`, `each`, `inputs`, `outputs`, `conserve`, `checks`, `placeholder`; those that it has.
+/// The parts of a stage: `step`, `each`, `inputs`, `outputs`, `conserve`, `checks`, `summary`,
+/// `verdict`; those that it has.
 pub fn of(stage: &Stage, steps: &[&Table]) -> BTreeMap<String, Value> {
     let mut parts = BTreeMap::new();
     let mut add = |name: &str, value: Value| {
@@ -90,8 +91,10 @@ pub fn of(stage: &Stage, steps: &[&Table]) -> BTreeMap<String, Value> {
             .map(|check| Value::from(source(&check.test)))
             .collect(),
     );
-    if let Some(placeholder) = &stage.policy.placeholder {
-        add("placeholder", source(placeholder).into());
+    for (name, said) in [("summary", &stage.summary), ("verdict", &stage.verdict)] {
+        if let Some(program) = said {
+            add(name, source(program).into());
+        }
     }
     parts
 }

@@ -139,10 +139,12 @@ impl<'a> Reader<'a> {
         self.schema_asset(asset, spot.file, spot.span.clone())
     }
 
-    /// Checks that an asset is JSON; `used` is where the declaration takes it from.
+    /// Checks that an asset is JSON, and reads the files that it refers to; `used` is where the declaration takes it from.
     pub fn schema_asset(&mut self, asset: Asset, used: &File, span: Range<usize>) -> Option<Asset> {
         let error = match serde_json::from_str::<serde_json::Value>(&asset.text) {
-            Ok(value) if value.is_object() || value.is_boolean() => return Some(asset),
+            Ok(value) if value.is_object() || value.is_boolean() => {
+                return self.with_references(asset, used, span);
+            }
             Ok(_) => "a JSON Schema is an object".to_owned(),
             Err(error) => format!("this is no JSON: {error}"),
         };

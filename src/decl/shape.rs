@@ -82,8 +82,18 @@ pub fn check<'a>(
             }
             is_later = true;
         } else if !is_later || spec.what != "agent" {
-            meant.extend(hints::meant(&key.name, spec));
             report.add(hints::unknown_key(file, spec, header, key, node));
+            // It is read as what is meant, so that one slip is one mistake.
+            if let Some(known) = hints::meant(&key.name, spec).and_then(|name| spec.key(name)) {
+                meant.push(known.name);
+                let is_there = table.entries.iter().any(|(key, _)| key.name == known.name);
+                if !is_there {
+                    present.push((known, key));
+                }
+                if !is_there && wrong_type(known, node).is_none() {
+                    fields.entries.push((known, key, node));
+                }
+            }
         }
     }
     let is_known = check_what(file, report, spec, header, &mut fields, &present, is_later);

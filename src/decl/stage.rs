@@ -103,6 +103,13 @@ pub fn read(
     draft
 }
 
+/// The name and path of the output that stands first.
+fn first_output<'a>(top: &Fields<'a>) -> Option<(&'a str, &'a str)> {
+    let (key, node) = top.get("outputs")?.table()?.entries.first()?;
+    let path = node.text().or_else(|| node.table()?.get("path")?.text())?;
+    Some((key.name.as_str(), path))
+}
+
 /// What `split` writes beside its batches without being told: which questions stand in which batch.
 fn assignment(stage: &Stage) -> Option<Output> {
     let splits = |step: &&crate::model::step::Step| matches!(step.kind, StepKind::Split { .. });
@@ -425,6 +432,17 @@ impl Part<'_, '_, '_> {
             policy.altered = OnAltered::Redo;
         }
         policy.placeholder = self.jq(&fields, "placeholder", Sees::All);
+        if let Some(((name, path), node)) = first_output(top).zip(fields.get("placeholder"))
+            && path.contains('*')
+        {
+            let message = format!("`{name}`, the first output, is any number of files");
+            let problem = self.file.problem(node.span.clone(), message);
+            self.reader
+                .report
+                .add(problem.label("one record cannot stand in for them").help(
+                "leave `placeholder` out: `on_failure = \"continue\"` goes on without the batch",
+            ));
+        }
         policy.max_failures = fields
             .get("max_failures")
             .and_then(|node| match node.value {

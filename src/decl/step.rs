@@ -310,10 +310,11 @@ impl One<'_, '_> {
                 text: item.text()?,
                 span: item.span.clone(),
             };
-            arguments.push(self.reader.text(&spot, self.names, Sees::All));
-            if let Some(path) = spot.text.strip_prefix("project:")
-                && !path.contains("{{")
-            {
+            let path = spot.text.strip_prefix("project:").filter(|_| !shell);
+            // Which file it is must be known before the batch runs: it is an input.
+            let sees = path.map_or(Sees::All, |_| Sees::Batch);
+            arguments.push(self.reader.text(&spot, self.names, sees));
+            if let Some(path) = path.filter(|path| !path.contains("{{")) {
                 self.reader.project_file(&spot, path);
             }
         }

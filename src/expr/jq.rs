@@ -4,8 +4,10 @@
 //! Two differences to `jaq` itself: `del` leaves the order of keys alone, and `@csv`, `@tsv`, `IN`, `INDEX`, `toarray`,
 //! `trimstr` and `leaf_paths` are there, as in `jq`.
 
+mod direct;
 mod fault;
 mod library;
+mod native;
 mod regex;
 mod values;
 mod walk;
@@ -22,6 +24,7 @@ use jaq_json::Val;
 use jaq_std::input::{HasInputs, Inputs, RcIter};
 use serde_json::Value;
 
+use direct::{Direct, Space};
 pub use fault::JqError;
 use fault::Reading;
 use values::{read, to_val, to_value};
@@ -38,6 +41,7 @@ pub struct Jq {
     mentions: Mentions,
     roots: Mentions,
     whole: bool,
+    direct: Option<Arc<Direct>>,
 }
 
 /// What jaq's filters get at run time.
@@ -98,29 +102,7 @@ impl Jq {
             )
         })?;
         let found = walk::walk(&term);
-
-        let globals: Vec<String> = vars.iter().map(|var| format!("${var}")).collect();
-        let arena = Arena::default();
-        let file = File {
-            code: source,
-            path: (),
-        };
-        let modules = Loader::new(library::defs())
-            .load(&arena, file)
-            .map_err(|_| reading.fault(source, "the program cannot be read", None))?;
-        let filter = Compiler::default()
-            .with_funs(library::funs())
-            .with_global_vars(globals.iter().map(String::as_str))
-            .compile(modules)
-            .map_err(|errors| {
-                errors
-                    .first()
-                    .and_then(|(_, undefined)| undefined.first())
-                    .map_or_else(
-                        || reading.fault(source, "the program cannot be compiled", None),
-                        |(name, what)| reading.undefined(name, what),
-                    )
-            })?;
+        let filter = Self::filter(&reading)?;
         for (at, regex, flags) in &found.regexes {
             check_regex(&reading, at, regex, flags)?;
         }
@@ -132,7 +114,53 @@ impl Jq {
             mentions: found.mentions,
             roots: found.roots,
             whole: found.whole,
+            direct: direct::build(&term, vars).map(Arc::new),
         })
+    }
+
+    /// A call of a filter of jaq.
+    fn of_jaq(name: &str, source: &str, vars: &[&str]) -> Option<Jq> {
+        let reading = Reading {
+            program: name,
+            source,
+            vars,
+        };
+        Some(Jq {
+            name: name.to_owned(),
+            filter: Arc::new(Self::filter(&reading).ok()?),
+            vars: vars.iter().map(|&var| var.to_owned()).collect(),
+            names: BTreeSet::new(),
+            mentions: Mentions::default(),
+            roots: Mentions::default(),
+            whole: true,
+            direct: None,
+        })
+    }
+
+    fn filter(reading: &Reading<'_>) -> Result<Filter<Data>, JqError> {
+        let (source, vars) = (reading.source, reading.vars);
+        let globals: Vec<String> = vars.iter().map(|var| format!("${var}")).collect();
+        let arena = Arena::default();
+        let file = File {
+            code: source,
+            path: (),
+        };
+        let modules = Loader::new(library::defs())
+            .load(&arena, file)
+            .map_err(|_| reading.fault(source, "the program cannot be read", None))?;
+        Compiler::default()
+            .with_funs(library::funs())
+            .with_global_vars(globals.iter().map(String::as_str))
+            .compile(modules)
+            .map_err(|errors| {
+                errors
+                    .first()
+                    .and_then(|(_, undefined)| undefined.first())
+                    .map_or_else(
+                        || reading.fault(source, "the program cannot be compiled", None),
+                        |(name, what)| reading.undefined(name, what),
+                    )
+            })
     }
 
     /// The program's name, as given.
@@ -197,6 +225,7 @@ impl Jq {
             jq: self,
             vars,
             fields,
+            space: self.direct.as_ref().map(|direct| direct.space()),
         })
     }
 
@@ -234,6 +263,27 @@ impl Jq {
         Ok(values)
     }
 
+    /// Runs the program by jaq.
+    fn jaq<E>(
+        &self,
+        vars: Vec<Val>,
+        input: Val,
+        inputs: &mut dyn Iterator<Item = Result<Val, String>>,
+        give: &mut dyn FnMut(Result<Val, jaq_core::Error<Val>>) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let inputs = RcIter::new(inputs);
+        let running = Running {
+            lut: &self.filter.lut,
+            inputs: &inputs,
+        };
+        let ctx = Ctx::<Data>::new(running, Vars::new(vars));
+        for output in self.filter.id.run((ctx, input)) {
+            let ended = || jaq_core::Error::str("it ended without a value");
+            give(output.map_err(|exception| exception.get_err().unwrap_or_else(|_| ended())))?;
+        }
+        Ok(())
+    }
+
     fn fault(&self, message: &str) -> JqError {
         JqError::running(&self.name, message)
     }
@@ -245,6 +295,7 @@ pub struct Bound<'a> {
     vars: Vec<Val>,
     /// The fields of the input that the program mentions.
     fields: BTreeSet<String>,
+    space: Option<Space>,
 }
 
 impl Bound<'_> {
@@ -255,6 +306,61 @@ impl Bound<'_> {
         {
             self.vars[at] = to_val(value);
         }
+    }
+
+    /// As [`Bound::set`], of a JSON text: of an object only the fields that the program mentions are read.
+    ///
+    /// # Errors
+    /// A text that is no JSON.
+    pub fn set_text(&mut self, name: &str, text: &str) -> Result<(), JqError> {
+        if let Some(at) = self.jq.vars.iter().position(|var| var == name)
+            && self.jq.names.contains(name)
+        {
+            let keys = self.jq.roots.keys_of(name);
+            let val = read(text, &|key| {
+                keys.as_ref().is_none_or(|keys| keys.contains(key))
+            });
+            self.vars[at] = val.map_err(|error| self.jq.fault(&error.to_string()))?;
+        }
+        Ok(())
+    }
+
+    /// As [`Bound::all`], of a JSON text: of an object only the fields that the program mentions are read.
+    ///
+    /// # Errors
+    /// As [`Jq::all`], and a text that is no JSON.
+    pub fn all_of_text(&self, text: &str) -> Result<Vec<Value>, JqError> {
+        let mut values = Vec::new();
+        self.run(self.read(text)?, &mut std::iter::empty(), &mut |value| {
+            values.push(value);
+            Ok(())
+        })?;
+        Ok(values)
+    }
+
+    /// All values while `inputs` reads the JSON texts of records.
+    ///
+    /// # Errors
+    /// As [`Jq::stream`], and a text that is no JSON.
+    pub fn stream_texts(
+        &self,
+        input: Value,
+        texts: &mut dyn Iterator<Item = Result<String, String>>,
+    ) -> Result<Vec<Value>, JqError> {
+        let mut inputs =
+            texts.map(|text| read(&text?, &|_| true).map_err(|error| error.to_string()));
+        let mut values = Vec::new();
+        self.run(to_val(input), &mut inputs, &mut |value| {
+            values.push(value);
+            Ok(())
+        })?;
+        Ok(values)
+    }
+
+    fn read(&self, text: &str) -> Result<Val, JqError> {
+        let whole = self.jq.whole;
+        let val = read(text, &|key| whole || self.fields.contains(key));
+        val.map_err(|error| self.jq.fault(&error.to_string()))
     }
 
     /// See [`Jq::all`].
@@ -283,9 +389,7 @@ impl Bound<'_> {
     /// # Errors
     /// As [`Jq::one`], and a text that is no JSON.
     pub fn one_of_text(&self, text: &str) -> Result<Value, JqError> {
-        let whole = self.jq.whole;
-        let val = read(text, &|key| whole || self.fields.contains(key));
-        self.only(val.map_err(|error| self.jq.fault(&error.to_string()))?)
+        self.only(self.read(text)?)
     }
 
     fn only(&self, input: Val) -> Result<Value, JqError> {
@@ -316,34 +420,47 @@ impl Bound<'_> {
         inputs: &mut dyn Iterator<Item = Result<Value, String>>,
         each: &mut dyn FnMut(Value) -> Result<(), String>,
     ) -> Result<(), JqError> {
-        self.run(to_val(input), inputs, each)
+        let mut inputs = inputs.map(|record| record.map(to_val));
+        self.run(to_val(input), &mut inputs, each)
     }
 
     fn run(
         &self,
         input: Val,
-        inputs: &mut dyn Iterator<Item = Result<Value, String>>,
+        inputs: &mut dyn Iterator<Item = Result<Val, String>>,
         each: &mut dyn FnMut(Value) -> Result<(), String>,
     ) -> Result<(), JqError> {
-        let inputs = RcIter::new(inputs.map(|record| record.map(to_val)));
-        let running = Running {
-            lut: &self.jq.filter.lut,
-            inputs: &inputs,
+        let mut wrong = None;
+        let mut take = |output: Result<Val, jaq_core::Error<Val>>| {
+            let taken = output
+                .map_err(|error| told(error.into_val()))
+                .and_then(to_value)
+                .and_then(&mut *each);
+            wrong = taken.err();
+            wrong.is_none()
         };
-        let ctx = Ctx::<Data>::new(running, Vars::new(self.vars.iter().cloned()));
-        for output in self.jq.filter.id.run((ctx, input)) {
-            let val = output.map_err(|exception| {
-                let message = match exception.get_err().map(jaq_core::Error::into_val) {
-                    Ok(Val::TStr(text)) => String::from_utf8_lossy(&text).into_owned(),
-                    Ok(other) => other.to_string(),
-                    Err(_) => "it ended without a value".to_owned(),
-                };
-                self.jq.fault(&message)
-            })?;
-            let value = to_value(val).map_err(|message| self.jq.fault(&message))?;
-            each(value).map_err(|message| self.jq.fault(&message))?;
+        match (&self.jq.direct, &self.space) {
+            (Some(direct), Some(space)) => {
+                let ran = direct.run(space, &self.vars, input, inputs, &mut |val| take(Ok(val)));
+                if let Err(error) = ran {
+                    take(Err(error));
+                }
+            }
+            _ => {
+                let vars = self.vars.clone();
+                let mut give = |output| take(output).then_some(()).ok_or(());
+                // What is wrong is kept where it is taken.
+                let _ = self.jq.jaq(vars, input, inputs, &mut give);
+            }
         }
-        Ok(())
+        wrong.map_or(Ok(()), |message| Err(self.jq.fault(&message)))
+    }
+}
+
+fn told(error: Val) -> String {
+    match error {
+        Val::TStr(text) => String::from_utf8_lossy(&text).into_owned(),
+        other => other.to_string(),
     }
 }
 

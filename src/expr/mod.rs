@@ -2,6 +2,7 @@
 
 pub mod component;
 pub mod jq;
+pub mod json;
 pub mod mentions;
 pub mod place;
 #[cfg(test)]

@@ -11,12 +11,12 @@ use std::sync::{Arc, OnceLock};
 
 use serde_json::{Map, Value};
 
-pub use content::{Format, ScopeError, parse};
+pub use content::{Format, ScopeError, lines, parse};
 
 use super::jq::Jq;
 use super::mentions::Mentions;
 use super::place::nearest;
-use super::select::{ReadError, Select, SelectError, Step};
+use super::select::{ReadError, Select, SelectError, Step, fields};
 use super::template::Template;
 use crate::base::source::Source;
 
@@ -55,17 +55,7 @@ impl File {
         if self.parsed.get().is_some() || self.format != Format::Json || keys.is_empty() {
             return None;
         }
-        let mut map = Map::new();
-        for key in keys {
-            let select = Select::of([Step::Field((*key).to_owned())]);
-            let reader = content::open(&*self.source).ok()?;
-            let mut take = |value| -> Result<(), ScopeError> {
-                map.insert((*key).to_owned(), value);
-                Ok(())
-            };
-            select.read(reader, &mut take).ok()?;
-        }
-        Some(Value::Object(map))
+        fields(keys, content::open(&*self.source).ok()?)
     }
 
     fn value(&self, name: &str) -> Result<Arc<Value>, ScopeError> {
@@ -226,6 +216,15 @@ impl Scope {
             Entry::File(file) => Some(Arc::clone(&file.source)),
             _ => None,
         }
+    }
+
+    /// The file of a name, and the lines on which its records begin, where it is a table or NDJSON.
+    pub fn lines(&self, name: &str) -> Option<(String, Vec<u64>)> {
+        let Some(Entry::File(file)) = self.entry(name) else {
+            return None;
+        };
+        let lines = content::lines(&*file.source, file.format).unwrap_or_default();
+        Some((file.source.name(), lines))
     }
 
     /// Whether the name is a list of files.

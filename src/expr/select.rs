@@ -7,12 +7,13 @@ mod parse;
 mod read;
 
 use std::fmt;
-use std::io::{BufReader, Read};
+use std::io::Read;
 
 use serde_json::Value;
-use serde_json::value::RawValue;
 
+use super::json::Taken;
 use super::place::Place;
+pub use read::fields;
 
 /// A plain path.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -162,21 +163,24 @@ impl Select {
         reader: impl Read,
         each: &mut dyn FnMut(Value) -> Result<(), E>,
     ) -> Result<u64, ReadError<E>> {
-        read::read(&self.0, BufReader::with_capacity(1 << 16, reader), each)
+        read::read(&self.0, reader, &mut |text, _| {
+            each(serde_json::from_str(text)?).map_err(Taken::Other)
+        })
     }
 
-    /// The same with the text of each value as it stands in the document: for copying values without reading them. The
-    /// reader is read byte by byte and no further than each value, so that the caller can count where it stands: give it a
-    /// buffered one.
+    /// The same with the text of each value as it stands in the document, and its place there: bytes from the beginning. For
+    /// copying values without reading them.
     ///
     /// # Errors
     /// As [`Select::read`].
-    pub fn read_raw<E>(
+    pub fn read_text<E>(
         &self,
         reader: impl Read,
-        each: &mut dyn FnMut(&RawValue) -> Result<(), E>,
+        each: &mut dyn FnMut(&str, u64) -> Result<(), E>,
     ) -> Result<u64, ReadError<E>> {
-        read::read(&self.0, reader, &mut |raw: Box<RawValue>| each(&raw))
+        read::read(&self.0, reader, &mut |text, start| {
+            each(text, start).map_err(Taken::Other)
+        })
     }
 
     /// Gives every selected value of a value in memory to `each`, and how many there were.

@@ -6,15 +6,18 @@
 
 mod engine;
 mod fault;
+mod pieces;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::OnceLock;
 
 use minijinja::Environment;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 pub use fault::TemplateError;
+use pieces::Pieces;
 
+use super::component::component;
 use super::mentions::Mentions;
 
 /// A template that was read and can be rendered many times, by many threads.
@@ -25,6 +28,8 @@ pub struct Template {
     components: OnceLock<Environment<'static>>,
     /// The expression, if the template is one `{{ }}` and nothing else.
     single: Option<String>,
+    /// Its pieces, if there is no more to it than words and names.
+    pieces: Option<Pieces>,
     mentions: Mentions,
 }
 
@@ -98,6 +103,7 @@ impl Template {
             env,
             components: OnceLock::new(),
             single,
+            pieces: Pieces::of(source),
             mentions,
         })
     }
@@ -131,6 +137,10 @@ impl Template {
     /// # Errors
     /// A name that is not there, or a filter that cannot take its value.
     pub fn render(&self, scope: &Value) -> Result<String, TemplateError> {
+        let pieces = self.pieces.as_ref();
+        if let Some(text) = pieces.and_then(|pieces| pieces.render(scope, |text| text.into())) {
+            return Ok(text);
+        }
         self.render_in(&self.env, scope)
     }
 
@@ -142,6 +152,10 @@ impl Template {
         let Some(expression) = &self.single else {
             return self.render(scope).map(Value::String);
         };
+        let named = self.pieces.as_ref().and_then(|pieces| pieces.only(scope));
+        if let Some(text) = named {
+            return Ok(json!(text));
+        }
         let wrong = |error: minijinja::Error| {
             // The engine knows the expression only: its place is that of the whole template.
             let mut error = TemplateError::of(&error, &self.name, &|_| None, scope);
@@ -182,6 +196,12 @@ impl Template {
                     hint: None,
                 }),
             };
+        }
+        let pieces = self.pieces.as_ref();
+        if let Some(path) =
+            pieces.and_then(|pieces| pieces.render(scope, |text| component(text).into()))
+        {
+            return Ok(path);
         }
         let env = self.components.get_or_init(|| {
             let mut env = self.env.clone();

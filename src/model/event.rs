@@ -2,7 +2,7 @@
 
 use super::fingerprint::Facts;
 use super::outcome::Outcome;
-use super::record::{BatchRecord, Made, Pin};
+use super::record::{BatchRecord, Made, Opinion, Pin};
 use crate::base::digest::Digest;
 use crate::base::path::RelPath;
 use jiff::Timestamp;
@@ -181,6 +181,9 @@ pub enum Event {
         facts: Facts,
         /// The batches.
         batches: Vec<String>,
+        /// What the stage says of them from here on, where that is not what is recorded.
+        #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+        opinions: BTreeMap<String, Opinion>,
     },
     /// A person accepted outputs as they are.
     Accepted {

@@ -8,6 +8,7 @@ pub mod pipeline;
 pub mod policy;
 pub mod reason;
 pub mod record;
+pub mod schema;
 pub mod stage;
 pub mod state;
 pub mod step;

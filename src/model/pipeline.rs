@@ -67,6 +67,8 @@ pub struct Asset {
     pub text: Arc<str>,
     /// The digest of what it holds.
     pub digest: Digest,
+    /// Of a schema: the files that it refers to, directly or not.
+    pub refers: Arc<[Asset]>,
 }
 
 impl Asset {
@@ -77,6 +79,7 @@ impl Asset {
             path,
             digest: Digest::of(text.as_bytes()),
             text,
+            refers: Arc::default(),
         }
     }
 }

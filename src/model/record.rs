@@ -30,6 +30,20 @@ pub struct Pin {
     pub why: String,
 }
 
+/// What a stage says of a batch that was made.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct Opinion {
+    /// What the stage's `summary` gave; where it has none, what its steps said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub summary: Option<Value>,
+    /// What its steps said, where the stage's `summary` stands in its place.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub said: Option<Value>,
+    /// What the stage's `verdict` gave.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub verdict: Option<bool>,
+}
+
 /// A batch that was made.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct BatchRecord {
@@ -44,9 +58,12 @@ pub struct BatchRecord {
     /// Elements that came out, where the stage says how to count them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub elements: Option<u64>,
-    /// What the stage's `summary` gave.
+    /// What the stage's `summary` gave; where it has none, what its steps said.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub summary: Option<Value>,
+    /// What its steps said, where the stage's `summary` stands in its place.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub said: Option<Value>,
     /// What the stage's `verdict` gave.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verdict: Option<bool>,
@@ -68,6 +85,15 @@ pub struct BatchRecord {
 }
 
 impl BatchRecord {
+    /// What the stage says of it.
+    pub fn opinion(&self) -> Opinion {
+        Opinion {
+            summary: self.summary.clone(),
+            said: self.said.clone(),
+            verdict: self.verdict,
+        }
+    }
+
     /// All facts, shared and own.
     pub fn all_facts<'a>(
         &'a self,

@@ -4,6 +4,7 @@ use super::hold::hold;
 use super::open::{Opened, OpsError, Request, open};
 use crate::base::digest::Digest;
 use crate::base::path::{FilePath, RelPath};
+use crate::check::schemas::Schemas;
 use crate::model::event::{Event, EventType};
 use crate::model::fingerprint::{Change, FactKind, Facts};
 use crate::model::reason::Reason;
@@ -18,12 +19,12 @@ use crate::run::commit::agent;
 use crate::run::keeper::Keeper;
 use crate::run::rejudge::holds;
 use crate::run::survey::{Survey, Surveyed, survey};
-use crate::run::validate::Schemas;
 use crate::run::{finish, recover, retire};
 use crate::store::files::digest_of;
 use crate::store::layout;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// What is to be accepted.
@@ -303,8 +304,9 @@ fn choose(
         .iter()
         .map(|made| at_present(keeper, made).map_err(|why| vec![format!("{name}: {why}")]))
         .collect::<Result<_, _>>()?;
-    match holds(&keeper.ctx, stage, found, &outputs, &Schemas::default()) {
-        Ok(()) => Ok(Some(outputs)),
+    let (schemas, never) = (Schemas::default(), Arc::default());
+    match holds(&keeper.ctx, stage, found, &outputs, &schemas, &never) {
+        Ok(_) => Ok(Some(outputs)),
         Err(outcome) => {
             let mut lines = vec![format!("{name}: {outcome}")];
             lines.extend(outcome.details.iter().map(|line| format!("  {line}")));

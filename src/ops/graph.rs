@@ -1,6 +1,6 @@
 //! The pipeline as a graph: stages, what flows between them, what people put in, what comes out, and how far each stage is.
 
-use super::open::{OpsError, Request, open};
+use super::open::{Opened, OpsError, Request, open};
 use super::status::{Word, status};
 use crate::base::glob::may_meet;
 use crate::base::path::Root;
@@ -91,7 +91,7 @@ pub fn graph(request: &Request) -> Result<Graph, OpsError> {
         let mut inputs: Vec<String> = lineage::reads(stage)
             .into_iter()
             .filter(|path| !written(path))
-            .map(plain)
+            .map(|path| as_set(&opened, path))
             .collect();
         inputs.dedup();
         Node {
@@ -139,6 +139,20 @@ fn flowing(from: &Stage, to: &Stage) -> Vec<String> {
         })
         .map(|output| plain(&output.path))
         .collect()
+}
+
+/// A path for people. One that is a parameter is the file that the parameter names, with the prefix `project:` for the project's.
+pub fn as_set(opened: &Opened, path: &PathTemplate) -> String {
+    let value = path
+        .is_whole()
+        .then(|| path.text.trim_matches(['{', '}']).trim())
+        .and_then(|name| opened.settings.params.get(name.strip_prefix("params.")?))
+        .and_then(serde_json::Value::as_str);
+    match (value, path.root) {
+        (None, _) => plain(path),
+        (Some(value), Root::Workspace) => value.to_owned(),
+        (Some(value), Root::Project) => format!("project:{value}"),
+    }
 }
 
 /// A path for people: what differs by batch is a `*`.

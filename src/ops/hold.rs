@@ -19,43 +19,71 @@ pub struct Held {
     pub cut: Option<Cut>,
 }
 
-/// Takes the workspace, which is made if it was not. `command` is what was asked for, for whoever finds it locked.
+/// A workspace that is locked, and not read yet.
+pub struct Taken {
+    lock: Lock,
+    /// The run that has it.
+    pub run_id: String,
+    /// Who had it last, if that run died with it.
+    dead: Option<Holder>,
+}
+
+/// Takes the workspace, which is made if it was not, and reads what is known of it. `command` is what was asked for, for whoever
+/// finds it locked.
 ///
 /// # Errors
 /// When another run has it, or the disk fails.
 pub fn hold(opened: &mut Opened, command: &str) -> Result<Held, OpsError> {
+    take(opened, command)?.read(opened)
+}
+
+/// Takes the workspace, which is made if it was not.
+///
+/// # Errors
+/// When another run has it, or the disk fails.
+pub fn take(opened: &mut Opened, command: &str) -> Result<Taken, OpsError> {
     let now = opened.clock.now();
     opened.workspace.prepare(&opened.disk)?;
     let run_id =
         new_id(now).map_err(|error| OpsError::World(format!("no random numbers: {error}")))?;
     let holder = Holder::this(&run_id, now, command);
-    let layout = opened.workspace.layout.clone();
-    let (lock, dead) = Lock::take(&opened.disk, &layout.lock(), &holder)?;
+    let (lock, dead) = Lock::take(&opened.disk, &opened.workspace.layout.lock(), &holder)?;
     opened.workspace.make(&opened.disk, now)?;
     let session = opened.workspace.identity.session_id.clone();
     opened
         .settings
         .workspace
-        .insert("session_id".into(), session.clone().into());
-    let journal = Journal::open(
-        &opened.disk,
-        &layout,
-        Arc::clone(&opened.clock),
-        &session,
-        &run_id,
-    )?;
-    let state = replay(&layout, &journal.records)?;
-    if dead.is_some() || state.open_run.is_some() || !state.unsettled.is_empty() {
-        // What the run that ended there left is seen, and perhaps not durable: its last records, a checkpoint removed. What
-        // follows builds on it.
-        let segment = layout.segment(journal.journal.segment());
-        let files = [layout.root(), &segment];
-        opened.disk.sync_filesystem(layout.root(), &files)?;
+        .insert("session_id".into(), session.into());
+    Ok(Taken { lock, run_id, dead })
+}
+
+impl Taken {
+    /// Reads what is known of the workspace.
+    ///
+    /// # Errors
+    /// When a manifest or the journal is damaged.
+    pub fn read(self, opened: &Opened) -> Result<Held, OpsError> {
+        let layout = &opened.workspace.layout;
+        let journal = Journal::open(
+            &opened.disk,
+            layout,
+            Arc::clone(&opened.clock),
+            &opened.workspace.identity.session_id,
+            &self.run_id,
+        )?;
+        let state = replay(layout, &journal.records)?;
+        if self.dead.is_some() || state.open_run.is_some() || !state.unsettled.is_empty() {
+            // What the run that ended there left is seen, and perhaps not durable: its last records, a checkpoint removed. What
+            // follows builds on it.
+            let segment = layout.segment(journal.journal.segment());
+            let files = [layout.root(), &segment];
+            opened.disk.sync_filesystem(layout.root(), &files)?;
+        }
+        Ok(Held {
+            lock: self.lock,
+            journal: journal.journal,
+            state,
+            cut: journal.cut,
+        })
     }
-    Ok(Held {
-        lock,
-        journal: journal.journal,
-        state,
-        cut: journal.cut,
-    })
 }

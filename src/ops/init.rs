@@ -79,7 +79,7 @@ description = "Each note in capitals"
 path = "inputs/*.txt"
 
 [step]
-command = "tr a-z A-Z < '{{ note.path }}' > '{{ paths.upper }}'"
+command = ["sh", "-c", 'tr a-z A-Z < "$1" > "$2"', "upper", "{{ note.path }}", "{{ paths.upper }}"]
 
 [outputs]
 upper = "intermediate/{{ note.stem }}.txt"
@@ -92,7 +92,7 @@ description = "All notes in one file"
 notes = "intermediate/*.txt"             # what the stage before wrote
 
 [step]
-command = "cat {% for path in paths.notes %}'{{ path }}' {% endfor %} > '{{ paths.all }}'"
+command = ["sh", "-c", 'all="$1"; shift; cat "$@" > "$all"', "join", "{{ paths.all }}", "{{ paths.notes }}"]
 
 [outputs]
 all = "outputs/all.txt"

@@ -1,19 +1,23 @@
 //! Opens a project and one of its workspaces, for reading.
 
 use crate::base::clock::Clock;
+use crate::base::digest::{Digest, Hasher};
 use crate::base::glob::is_pattern;
 use crate::base::path::{FilePath, RelPath};
 use crate::decl::{self, Problems, ProjectFiles, Warning};
+use crate::expr::place::nearest;
 use crate::expr::template::{Template, is_template};
 use crate::model::pipeline::{Param, Pipeline};
 use crate::model::state::State;
 use crate::plan::machine::apply;
+use crate::plan::selection::did_you_mean;
 use crate::plan::settings::Settings;
 use crate::run::context::Context;
 use crate::store::checkpoint;
-use crate::store::clock::SystemClock;
+use crate::store::clock::{Ahead, SystemClock};
 use crate::store::disk::Disk;
-use crate::store::files::Files;
+use crate::store::files::{FileError, Files};
+use crate::store::glance::Asked;
 use crate::store::journal;
 use crate::store::layout::Layout;
 use crate::store::manifest;
@@ -23,7 +27,7 @@ use jiff::civil::Date;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// The file that makes a folder a project.
 pub const PROJECT_FILE: &str = decl::PROJECT_FILE;
@@ -50,13 +54,16 @@ pub struct Request {
     pub disk: Disk,
     /// The time of day.
     pub clock: Arc<dyn Clock>,
+    /// The time that the ages of files are told by.
+    pub ahead: Ahead,
     /// The version of Milepost.
     pub version: String,
 }
 
 impl Request {
     /// The project at or above a folder, on this machine's disk and by its clock. In debug builds the variable
-    /// `MILEPOST_STOP_AT` ends the process at that change of the disk, for crash tests.
+    /// `MILEPOST_STOP_AT` ends the process at that change of the disk, for crash tests, and `MILEPOST_AHEAD` makes files so many
+    /// seconds older than they are, for tests of what is only done with files that were left alone.
     pub fn new(folder: PathBuf, environment: BTreeMap<String, String>) -> Self {
         let stop_at = environment.get("MILEPOST_STOP_AT").map(String::as_str);
         Self {
@@ -67,6 +74,7 @@ impl Request {
             today: None,
             disk: Disk::from_setting(stop_at),
             clock: Arc::new(SystemClock),
+            ahead: Ahead::from_setting(environment.get("MILEPOST_AHEAD").map(String::as_str)),
             version: env!("CARGO_PKG_VERSION").to_owned(),
             environment,
         }
@@ -137,6 +145,10 @@ pub struct Opened {
     pub workspace: Workspace,
     /// Digests of files that have not changed.
     pub cache: StatCache,
+    /// Notes of what is asked of the disk.
+    pub asked: Asked,
+    /// The digest of the declarations as they were read.
+    pub declared: Digest,
     /// Files from outside that `--set` names, by where they go.
     pub imports: BTreeMap<RelPath, PathBuf>,
     /// Parameters that `--set` gives.
@@ -158,6 +170,7 @@ impl Opened {
             disk: &self.disk,
             clock: &*self.clock,
             cache: &self.cache,
+            asked: &self.asked,
             imports: &self.imports,
         }
     }
@@ -166,6 +179,8 @@ impl Opened {
 /// The project's files, for the declarations' reader.
 pub struct OnDisk {
     root: PathBuf,
+    files: Files,
+    read: Mutex<Hasher>,
 }
 
 impl OnDisk {
@@ -173,17 +188,40 @@ impl OnDisk {
     pub fn new(root: &Path) -> Self {
         Self {
             root: root.to_owned(),
+            files: Files::new(root, root),
+            read: Mutex::default(),
         }
+    }
+
+    /// The digest of everything that was read and listed, in order.
+    pub fn digest(&self) -> Digest {
+        self.read().clone().finish()
+    }
+
+    fn read(&self) -> MutexGuard<'_, Hasher> {
+        self.read.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl ProjectFiles for OnDisk {
     fn read(&self, path: &RelPath) -> Option<Result<Vec<u8>, String>> {
-        match std::fs::read(self.root.join(path.as_str())) {
-            Ok(bytes) => Some(Ok(bytes)),
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => None,
-            Err(error) => Some(Err(error.to_string())),
-        }
+        let source = match self.files.source(&FilePath::project(path.clone())) {
+            Ok(source) => source,
+            Err(error) => {
+                self.read().update(format!("read {path} {error}\n"));
+                return match error {
+                    FileError::Missing { .. } => None,
+                    error => Some(Err(error.to_string())),
+                };
+            }
+        };
+        let found = std::fs::read(source.path()).map_err(|error| error.to_string());
+        let said = match &found {
+            Ok(bytes) => format!("read {path} {}\n", Digest::of(bytes)),
+            Err(error) => format!("read {path} {error}\n"),
+        };
+        self.read().update(said);
+        Some(found)
     }
 
     fn list(&self, folder: &str) -> Vec<String> {
@@ -195,6 +233,8 @@ impl ProjectFiles for OnDisk {
             .filter_map(|entry| entry.file_name().into_string().ok());
         let mut names: Vec<String> = names.filter(|name| !name.starts_with('.')).collect();
         names.sort();
+        self.read()
+            .update(format!("list {folder} {}\n", json!(names)));
         names
     }
 }
@@ -233,7 +273,10 @@ pub fn declarations(project: &Path) -> Result<(Pipeline, Vec<Warning>), OpsError
 /// When there is no project, its declarations are wrong, the workspace cannot be read, or a flag says something impossible.
 pub fn open(request: &Request) -> Result<Opened, OpsError> {
     let project = find_project(&request.folder)?;
-    let (pipeline, warnings) = declarations(&project)?;
+    let on_disk = OnDisk::new(&project);
+    let (pipeline, warnings) =
+        decl::load(&on_disk).map_err(|problems| OpsError::Declarations(Box::new(problems)))?;
+    let declared = on_disk.digest();
     let folder = match &request.workspace {
         Some(folder) if folder.is_absolute() => folder.clone(),
         Some(folder) => request.folder.join(folder),
@@ -241,7 +284,7 @@ pub fn open(request: &Request) -> Result<Opened, OpsError> {
     };
     let workspace = Workspace::open(&folder, request.clock.now(), request.today)?;
     let files = Files::new(&project, workspace.layout.root());
-    let cache = StatCache::open(&workspace.layout.stat_cache());
+    let cache = StatCache::with_clock(&workspace.layout.stat_cache(), Box::new(request.ahead));
     let mut opened = Opened {
         project,
         warnings,
@@ -256,6 +299,8 @@ pub fn open(request: &Request) -> Result<Opened, OpsError> {
         files,
         workspace,
         cache,
+        asked: Asked::off(),
+        declared,
         imports: BTreeMap::new(),
         set: BTreeMap::new(),
         disk: request.disk.clone(),
@@ -288,19 +333,25 @@ fn take_setting(opened: &mut Opened, request: &Request, setting: &str) -> Result
     let Some(param) = opened.pipeline.param(name) else {
         let params = opened.pipeline.params.iter();
         let known: Vec<&str> = params.map(|param| param.name.as_str()).collect();
+        let near = did_you_mean(nearest(name, known.iter().copied()));
         let known = match known.as_slice() {
             [] => "this project declares none".to_owned(),
             known => format!("this project has {}", known.join(", ")),
         };
         return Err(OpsError::Usage(format!(
-            "`--set {name}`: there is no parameter `{name}`; {known}"
+            "`--set {name}`: there is no parameter `{name}`; {known}{near}"
         )));
     };
     let value = match &param.file {
         Some(file) => {
             let folder = file.path.parent();
-            let (place, import) =
-                file_setting(opened, request, folder.as_ref(), file.base.as_deref(), text)?;
+            let (place, import) = file_setting(
+                opened,
+                request,
+                name,
+                (folder.as_ref(), file.base.as_deref()),
+                text,
+            )?;
             if let Some(import) = import {
                 opened.imports.insert(place.clone(), import);
             }
@@ -316,11 +367,11 @@ fn take_setting(opened: &mut Opened, request: &Request, setting: &str) -> Result
 fn file_setting(
     opened: &Opened,
     request: &Request,
-    folder: Option<&RelPath>,
-    base: Option<&str>,
+    name: &str,
+    (folder, base): (Option<&RelPath>, Option<&str>),
     text: &str,
 ) -> Result<(RelPath, Option<PathBuf>), OpsError> {
-    let wrong = |why: String| OpsError::Usage(format!("`{text}`: {why}"));
+    let wrong = |why: String| OpsError::Usage(format!("`--set {name}={text}`: {why}"));
     if let Ok(path) = RelPath::parse(text)
         && opened
             .files
@@ -341,10 +392,23 @@ fn file_setting(
             .join(base.strip_prefix("project:").unwrap_or(base)),
         None => request.folder.clone(),
     };
-    let from = root
-        .join(text)
-        .canonicalize()
-        .map_err(|error| wrong(error.to_string()))?;
+    let from = root.join(text).canonicalize().map_err(|error| {
+        let inside = opened.workspace.layout.root().join(text);
+        let link = [inside, root.join(text)]
+            .iter()
+            .find_map(|path| path.read_link().ok());
+        wrong(match (error.kind(), link) {
+            (std::io::ErrorKind::NotFound, Some(target)) => format!(
+                "it is a symbolic link to `{}`, where nothing is",
+                target.display()
+            ),
+            (std::io::ErrorKind::NotFound, None) => format!(
+                "there is no such file, neither in the workspace nor in `{}`",
+                root.display()
+            ),
+            _ => error.to_string(),
+        })
+    })?;
     if base.is_some()
         && !from.starts_with(
             root.canonicalize()
@@ -453,8 +517,9 @@ fn settle(opened: &mut Opened, request: &Request) -> Result<(), OpsError> {
             {
                 let known: Vec<&str> = opened.pipeline.agents.keys().map(String::as_str).collect();
                 let message = format!(
-                    "`--agent {agent}`: there is no agent `{missing}`; this project has {}",
-                    known.join(", ")
+                    "`--agent {agent}`: there is no agent `{missing}`; this project has {}{}",
+                    known.join(", "),
+                    did_you_mean(nearest(missing, known.iter().copied()))
                 );
                 return Err(OpsError::Usage(message));
             }

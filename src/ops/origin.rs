@@ -1,5 +1,6 @@
 //! Where a file comes from, through all stages up to what people put into the workspace, and who reads it.
 
+use super::graph::as_set;
 use super::open::{Opened, OpsError};
 use super::why::{FileState, when};
 use crate::base::digest::Digest;
@@ -161,7 +162,9 @@ pub(super) fn file_why(
     let more_readers = read_by.len().saturating_sub(READERS) as u64;
     read_by.truncate(READERS);
     let reads = |path: &crate::model::stage::PathTemplate| {
-        path.root == file.root && crate::base::glob::may_meet(&path.pattern(), file.path.as_str())
+        let told = as_set(opened, path);
+        let pattern = told.strip_prefix("project:").unwrap_or(&told);
+        path.root == file.root && crate::base::glob::may_meet(pattern, file.path.as_str())
     };
     let stages = opened.pipeline.stages.iter();
     let declared: Vec<String> = stages

@@ -7,7 +7,7 @@ use crate::model::fingerprint::Change;
 use crate::model::policy::OnFailure;
 use crate::model::reason::{Condition, Reason};
 use crate::model::stage::Stage;
-use crate::model::state::State;
+use crate::model::state::{Phase, State};
 use crate::plan::decide::{Alteration, Decision};
 use crate::plan::pending::{Expected, Pending};
 use crate::plan::selection::Selection;
@@ -15,9 +15,15 @@ use crate::run::engine::wish;
 use crate::run::gate;
 use crate::run::report::StageStatus;
 use crate::run::survey::{Survey, Surveyed, survey};
+use crate::store::layout;
 use serde::Serialize;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
+
+pub use crate::run::gate::{Hindrance, Obstacle};
+
+/// How often a plan beside a run looks again.
+const LOOKS: usize = 20;
 
 /// What a run would do.
 #[derive(Debug, Serialize, schemars::JsonSchema)]
@@ -65,6 +71,10 @@ pub struct StagePlan {
     pub problem: Option<String>,
     /// The earlier stage that is not complete and not asked for either.
     pub blocked: Option<String>,
+    /// Which stage that is, and what is wrong with it.
+    pub blocked_by: Option<Obstacle>,
+    /// Whether nothing is done but that its checkpoint, which is not there, is written.
+    pub checkpoint: bool,
     /// Whether the stage is left out by what was asked for.
     pub skipped: bool,
 }
@@ -72,9 +82,11 @@ pub struct StagePlan {
 impl StagePlan {
     /// Batches that there are, as far as they are known.
     pub fn batches(&self) -> u64 {
+        let checkpoint = layout::checkpoint(self.number);
         let altered: std::collections::BTreeSet<&str> = self
             .altered
             .iter()
+            .filter(|file| file.path != checkpoint.as_str())
             .map(|file| file.batch.as_str())
             .collect();
         let listed = self.will.len() + self.may.len() + self.judge.len() + self.missing.len();
@@ -169,6 +181,7 @@ impl Plan {
                 && stage.missing.is_empty()
                 && stage.problem.is_none()
                 && stage.blocked.is_none()
+                && !stage.checkpoint
                 && stage.certain
         };
         self.forgotten.is_empty() && self.stages.iter().all(rests)
@@ -182,7 +195,21 @@ impl Plan {
 pub fn plan(request: &Request, wanted: &Wanted) -> Result<Plan, OpsError> {
     let opened = open(request)?;
     let selection = selection(&opened, wanted)?;
-    let known = state(&opened.workspace.layout)?;
+    let layout = &opened.workspace.layout;
+    let mut known = state(layout)?;
+    let mut stages = of(&opened, &known, &selection);
+    // What a run beside this one makes meanwhile looks altered by what was known before.
+    for _ in 0..LOOKS {
+        if stages.iter().all(|stage| stage.altered.is_empty()) {
+            break;
+        }
+        let later = state(layout)?;
+        if !stages.iter().any(|stage| was_made(stage, &later)) {
+            break;
+        }
+        known = later;
+        stages = of(&opened, &known, &selection);
+    }
     let is_declared = |name: &str| {
         let stages = &opened.pipeline.stages;
         stages.iter().any(|stage| stage.name == name)
@@ -196,8 +223,21 @@ pub fn plan(request: &Request, wanted: &Wanted) -> Result<Plan, OpsError> {
             .filter(|name| !is_declared(name))
             .cloned()
             .collect(),
-        stages: of(&opened, &known, &selection),
+        stages,
         warnings: opened.warnings.iter().map(ToString::to_string).collect(),
+    })
+}
+
+/// Whether a file of a stage that looked altered was made by what is known later.
+fn was_made(stage: &StagePlan, later: &State) -> bool {
+    let known = later.stages.get(&stage.stage);
+    stage.altered.iter().any(|file| {
+        later.checkpoints.get(&stage.stage) == Some(&file.found)
+            || known.is_some_and(|known| {
+                let mut outputs = known.outputs();
+                outputs
+                    .any(|(_, made)| made.path.as_str() == file.path && made.digest == file.found)
+            })
     })
 }
 
@@ -291,9 +331,19 @@ impl<'a> Outlook<'a> {
             line.skipped = true;
             return line;
         }
-        match self.blocked(stage) {
+        if let Some(stop) = &self.stops_at {
+            line.blocked = Some(format!("the run stops at stage `{stop}`"));
+            let status = self.expected(stage, &line);
+            self.standing.insert(stage.name.clone(), status);
+            return line;
+        }
+        let context = self.opened.context();
+        match gate::blocked_by(&context, &self.state, &self.standing, stage) {
             Err(why) => line.problem = Some(why),
-            Ok(Some(why)) => line.blocked = Some(why),
+            Ok(Some(obstacle)) => {
+                line.blocked = Some(obstacle.to_string());
+                line.blocked_by = Some(obstacle);
+            }
             Ok(None) => match self.look(stage) {
                 Err(why) => line.problem = Some(why),
                 Ok(found) => self.fill(stage, found, &mut line),
@@ -305,13 +355,6 @@ impl<'a> Outlook<'a> {
         let status = self.expected(stage, &line);
         self.standing.insert(stage.name.clone(), status);
         line
-    }
-
-    fn blocked(&self, stage: &Stage) -> Result<Option<String>, String> {
-        if let Some(stop) = &self.stops_at {
-            return Ok(Some(format!("the run stops at stage `{stop}`")));
-        }
-        gate::blocked_by(&self.opened.context(), &self.state, &self.standing, stage)
     }
 
     /// How a stage is expected to end, when nothing fails that does not fail already.
@@ -362,6 +405,10 @@ impl<'a> Outlook<'a> {
                 - batches().filter(is_altered).count() as u64;
             return;
         }
+        // As the state stands before this stage: what it expects of itself takes the checkpoint away.
+        let recorded = self.state.stages.get(&stage.name);
+        let has_checkpoint = recorded.is_some_and(|known| known.status.is_some())
+            && context.layout.checkpoint(stage.number).exists();
         let mut expected = Vec::with_capacity(found.batches.len());
         for batch in &found.batches {
             let expects = match &batch.decision {
@@ -402,9 +449,20 @@ impl<'a> Outlook<'a> {
                 }),
                 // Its files are listed already.
                 Ok(Decision::Altered(_)) => {}
+                Err(_) if !self.wants_missing(stage, &key) => line.left += 1,
                 Err(why) => line.missing.push(Missing { batch: key, why }),
             }
         }
+        line.checkpoint = !has_checkpoint && !line.changes() && line.left == 0;
+    }
+
+    /// Whether a batch that lacks an input is asked for.
+    fn wants_missing(&self, stage: &Stage, key: &str) -> bool {
+        let known = self.state.stages.get(&stage.name);
+        let has_failed = known
+            .and_then(|known| known.batches.get(key))
+            .is_some_and(|batch| matches!(batch.phase, Phase::Failed { .. }));
+        self.selection.wants_batch(&stage.name, key) && (!self.selection.failed || has_failed)
     }
 
     /// Whether a batch that must run is asked for, and there is room for it under the limit.

@@ -1,11 +1,13 @@
 //! Runs a project's pipeline over a workspace.
 
-use super::hold::hold;
+use super::glance;
+use super::hold::take;
 use super::open::{Opened, OpsError, Request, open};
 use crate::plan::selection::{Selection, Target};
 use crate::run::engine;
 use crate::run::report::Options;
 use crate::store::disk::parent;
+use crate::store::glance::Asked;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -76,10 +78,30 @@ pub fn run(
     }
     // Taking the workspace reads its identity anew, without the day that was set.
     let today = opened.workspace.identity.today;
-    let held = hold(&mut opened, &wanted.command)?;
+    let watch = Stopwatch::start();
+    let taken = take(&mut opened, &wanted.command)?;
     import(&opened)?;
     let set = opened.set.clone();
     opened.workspace.update(&opened.disk, &set, Some(today))?;
+    let can_tell = glance::can_tell(&opened, wanted);
+    if can_tell {
+        if let Some(stages) = glance::again(&opened) {
+            for stage in &stages {
+                observer.notice(Notice::StageEnded(stage.clone()));
+            }
+            return Ok(Report {
+                run_id: taken.run_id,
+                workspace: opened.workspace.layout.root().display().to_string(),
+                forgotten: Vec::new(),
+                stages,
+                interrupted: false,
+                seconds: watch.elapsed().as_secs_f64(),
+            });
+        }
+        opened.asked = Asked::noting();
+        glance::note_state(&opened);
+    }
+    let held = taken.read(&opened)?;
     if let Some(cut) = &held.cut {
         let what = format!(
             "cut {} bytes of a record that was being written when the last run ended",
@@ -103,8 +125,11 @@ pub fn run(
         observer,
         stop,
     );
-    // Only a cache: a run is not lost for it.
+    // Only caches: a run is not lost for them.
     let _ = opened.cache.save(&opened.disk);
+    if let Ok(report) = &report {
+        let _ = glance::keep(&opened, report);
+    }
     drop(held.lock);
     Ok(report?)
 }

@@ -3,8 +3,10 @@
 use super::accept::Accepted;
 use super::clean::Cleaned;
 use super::diff::Diff;
+use super::ended::{Ended, Refused};
 use super::gc::Collected;
 use super::graph::Graph;
+use super::init::Initiated;
 use super::log::Log;
 use super::open::OpsError;
 use super::plan::Plan;
@@ -61,6 +63,13 @@ pub fn schemas() -> BTreeMap<&'static str, Value> {
         ("graph", "milepost graph --json", of::<Graph>("graph")),
         ("clean", "milepost clean --json", of::<Cleaned>("clean")),
         ("gc", "milepost gc --json", of::<Collected>("gc")),
+        ("run", "milepost run --json", of::<Ended>("run")),
+        ("init", "milepost init --json", of::<Initiated>("init")),
+        (
+            "error",
+            "What any command prints with --json when it cannot be done",
+            of::<Refused>("error"),
+        ),
     ] {
         let mut schema = schema;
         schema["title"] = about.into();

@@ -119,6 +119,8 @@ pub struct Due {
     pub retire: u64,
     /// Files that somebody altered.
     pub altered: Vec<String>,
+    /// Whether its checkpoint, which is not there, is written.
+    pub checkpoint: bool,
     /// Why the stage, or a batch, cannot run.
     pub problem: Option<String>,
 }
@@ -201,9 +203,12 @@ fn line(
         None if done > 0 => Word::Held,
         None => Word::Waiting,
     };
+    // What a failed batch made before is not what came out.
+    let standing = known.batches.values();
     let sum = || {
-        records()
-            .filter_map(|record| record.elements)
+        standing
+            .filter(|batch| !matches!(batch.phase, Phase::Failed { .. }))
+            .filter_map(|batch| batch.record.as_ref()?.elements)
             .reduce(|a, b| a + b)
     };
     let when = checkpoint.as_ref().map(|checkpoint| checkpoint.timestamp);
@@ -235,7 +240,9 @@ fn batches(
     plan: Option<&StagePlan>,
     checkpoint: Option<&Checkpoint>,
 ) -> Option<u64> {
-    if let Some(plan) = plan.filter(|plan| plan.certain && plan.problem.is_none()) {
+    let is_told =
+        |plan: &&StagePlan| plan.certain && plan.problem.is_none() && plan.blocked.is_none();
+    if let Some(plan) = plan.filter(is_told) {
         return Some(plan.batches());
     }
     let begun = present
@@ -268,6 +275,7 @@ fn due(plan: &StagePlan) -> Option<Due> {
         judge: plan.judge.len() as u64,
         retire: plan.retire.len() as u64,
         altered: plan.altered.iter().map(|file| file.path.clone()).collect(),
+        checkpoint: plan.checkpoint,
         problem: plan
             .problem
             .clone()

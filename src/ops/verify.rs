@@ -5,6 +5,7 @@ use super::orphans::orphans;
 use super::present::Present;
 use crate::base::digest::Digest;
 use crate::base::path::RelPath;
+use crate::check::schemas::Schemas;
 use crate::model::event::Event;
 use crate::model::stage::Stage;
 use crate::model::state::{StageState, State};
@@ -15,11 +16,11 @@ use crate::run::attempt::batch_name;
 use crate::run::finish;
 use crate::run::rejudge::holds;
 use crate::run::survey::survey;
-use crate::run::validate::Schemas;
 use crate::store::files::digest_of;
 use crate::store::{checkpoint, journal, layout, manifest};
 use serde::Serialize;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// What was found.
 #[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema)]
@@ -288,7 +289,7 @@ impl Audit<'_> {
         let found = match checkpoint::read(layout, known.number) {
             Ok(Some(found)) => found,
             Ok(None) => {
-                let message = "it is not there".to_owned();
+                let message = "it is not there: the next run writes it".to_owned();
                 self.add(Severity::Altered, Some(stage), None, Some(&path), message);
                 return Ok(());
             }
@@ -362,7 +363,7 @@ impl Audit<'_> {
     fn batches(&mut self, state: &State, deep: bool) {
         let opened = self.opened;
         let ctx = opened.context();
-        let schemas = Schemas::default();
+        let (schemas, never) = (Schemas::default(), Arc::default());
         for stage in &opened.pipeline.stages {
             let Some(known) = state.stages.get(&stage.name) else {
                 continue;
@@ -376,6 +377,7 @@ impl Audit<'_> {
                 }
             };
             let mut outdated = 0;
+            let mut unjudged = 0;
             for batch in &found.batches {
                 let key = &batch.batch.key;
                 let Some(record) = known
@@ -386,7 +388,8 @@ impl Audit<'_> {
                     continue;
                 };
                 match &batch.decision {
-                    Ok(Decision::Reused | Decision::Judge(_)) if record.placeholder.is_none() => {}
+                    Ok(Decision::Reused) if record.placeholder.is_none() => {}
+                    Ok(Decision::Judge(_)) if record.placeholder.is_none() => unjudged += 1,
                     Ok(Decision::Altered(_)) => continue,
                     _ => {
                         outdated += 1;
@@ -395,10 +398,17 @@ impl Audit<'_> {
                 }
                 if deep {
                     self.checked.batches += 1;
-                    if let Err(outcome) = holds(&ctx, stage, batch, &record.outputs, &schemas) {
+                    let held = holds(&ctx, stage, batch, &record.outputs, &schemas, &never);
+                    if let Err(outcome) = held {
                         self.invalid(stage, key, &outcome);
                     }
                 }
+            }
+            if unjudged > 0 && !deep {
+                let message = format!(
+                    "{unjudged} of its batches have to be validated again: `milepost verify --deep` does so and writes nothing"
+                );
+                self.note(Some(&stage.name), None, message);
             }
             if outdated > 0 {
                 let message = format!(

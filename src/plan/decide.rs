@@ -1,8 +1,9 @@
 //! Whether a batch must run, and why: one decision for `plan`, `run` and `why`.
 
 use crate::base::digest::Digest;
+use crate::base::glob::{Glob, is_pattern};
 use crate::base::path::RelPath;
-use crate::model::fingerprint::{Change, Facts, changes};
+use crate::model::fingerprint::{Change, FactKind, Facts, changes};
 use crate::model::reason::{Condition, Reason};
 use crate::model::record::BatchRecord;
 use crate::model::state::{BatchState, Phase};
@@ -121,7 +122,22 @@ pub fn decide(found: &Found<'_>) -> Decision {
     let (judged, made): (Vec<_>, Vec<_>) = differing
         .into_iter()
         .partition(|change| change.fact.kind.is_judged());
-    reasons.extend(made.into_iter().map(Reason::Changed));
+    // Which files a list will hold is not known while a stage may still make others.
+    let waits: Vec<Glob> = found
+        .pending
+        .iter()
+        .filter_map(|condition| match condition {
+            Condition::OutputChanges { path, .. } if is_pattern(path) => Glob::parse(path).ok(),
+            _ => None,
+        })
+        .collect();
+    let may_still = |change: &Change| {
+        let path = RelPath::parse(&change.fact.name);
+        change.fact.kind == FactKind::Input
+            && path.is_ok_and(|path| waits.iter().any(|wait| wait.matches(&path)))
+    };
+    let made = made.into_iter().filter(|change| !may_still(change));
+    reasons.extend(made.map(Reason::Changed));
     if reasons.is_empty() {
         if !found.pending.is_empty() {
             return Decision::May(found.pending.clone());

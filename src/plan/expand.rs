@@ -1,13 +1,12 @@
 //! The batches of a stage: one for each item, or one for each combination of items.
 
 use super::paths;
+use super::recorded::Recorded;
 use super::world::World;
 use crate::base::natural::natural;
 use crate::base::path::FilePath;
 use crate::expr::scope::Format;
-use crate::model::record::Made;
 use crate::model::stage::{Each, EachSource, Stage};
-use crate::model::state::State;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeSet;
 
@@ -79,7 +78,7 @@ pub enum ExpandError {
 pub fn expand(
     stage: &Stage,
     base: &Map<String, Value>,
-    state: &State,
+    recorded: &Recorded<'_>,
     world: &dyn World,
     written: &dyn Fn(&str) -> bool,
 ) -> Result<Vec<Batch>, ExpandError> {
@@ -94,7 +93,7 @@ pub fn expand(
             each: each.name.clone(),
             why,
         };
-        let items = items(each, base, state, world, written).map_err(failed)?;
+        let items = items(each, base, recorded, world, written).map_err(failed)?;
         let mut keyed = BTreeSet::new();
         for (key, _) in &items {
             if !keyed.insert(key.clone()) {
@@ -134,7 +133,7 @@ pub fn expand(
 fn items(
     each: &Each,
     base: &Map<String, Value>,
-    state: &State,
+    recorded: &Recorded<'_>,
     world: &dyn World,
     written: &dyn Fn(&str) -> bool,
 ) -> Result<Vec<(String, Item)>, String> {
@@ -142,7 +141,7 @@ fn items(
     let found = match &each.source {
         EachSource::Path(path) => {
             let pattern = paths::render(path, &scope)?;
-            let files = glob(&pattern, state, world, written)?;
+            let files = glob(&pattern, recorded, world, written)?;
             files.into_iter().map(Item::File).collect()
         }
         EachSource::From { file, select } => {
@@ -189,18 +188,14 @@ fn items(
 /// When a folder cannot be read, or a pattern over files that people put there matches nothing.
 pub fn glob(
     pattern: &FilePath,
-    state: &State,
+    recorded: &Recorded<'_>,
     world: &dyn World,
     written: &dyn Fn(&str) -> bool,
 ) -> Result<Vec<FilePath>, String> {
     let text = pattern.path.as_str();
     let is_written = pattern.root == crate::base::path::Root::Workspace && written(text);
     let mut files: Vec<FilePath> = if is_written {
-        let matcher = crate::base::glob::Glob::parse(text).map_err(|error| error.to_string())?;
-        recorded(state)
-            .filter(|made| matcher.matches(&made.path))
-            .map(|made| FilePath::workspace(made.path.clone()))
-            .collect()
+        recorded.matching(text)?
     } else {
         let found = world.matches(pattern.root, text)?;
         if found.is_empty() {
@@ -216,14 +211,6 @@ pub fn glob(
     };
     files.sort_by(|a, b| natural(a.path.as_str(), b.path.as_str()));
     Ok(files)
-}
-
-/// All recorded files of all stages.
-pub fn recorded(state: &State) -> impl Iterator<Item = &Made> {
-    state
-        .stages
-        .values()
-        .flat_map(|stage| stage.outputs().map(|(_, made)| made))
 }
 
 fn text_key(value: &Value) -> Option<String> {

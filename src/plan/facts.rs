@@ -7,10 +7,10 @@ use super::world::World;
 use crate::base::digest::Digest;
 use crate::base::path::FilePath;
 use crate::model::fingerprint::{FactKind, Facts};
-use crate::model::pipeline::{Asset, Pipeline};
+use crate::model::pipeline::{Agent, Asset, Pipeline};
 use crate::model::stage::{InputSource, PathTemplate, Program, Stage, Templated};
 use crate::model::step::{StepKind, Text};
-use serde_json::{Map, Value};
+use serde_json::Value;
 use std::collections::BTreeSet;
 
 /// A fact's value is kept as it is up to this length, else as its digest.
@@ -24,18 +24,13 @@ pub fn shared(stage: &Stage, pipeline: &Pipeline, settings: &Settings) -> Facts 
     let mut facts = Facts::default();
     for (part, value) in &stage.parts {
         let kind = match part.as_str() {
+            // What a batch is for is a fact of its own.
             "each" => continue,
             "conserve" => FactKind::Conserve,
-            "checks" => FactKind::Check,
+            "checks" | "summary" | "verdict" => FactKind::Check,
             _ => FactKind::Step,
         };
         facts.add(kind, part.clone(), shown(value));
-    }
-    // What they say is recorded with the batch: another question needs another answer.
-    for (part, program) in [("summary", &stage.summary), ("verdict", &stage.verdict)] {
-        if let Some(program) = program {
-            facts.add(FactKind::Step, part, shown(&Value::from(&*program.source)));
-        }
     }
     for step in &stage.steps {
         facts.add(FactKind::Version, step.kind.name(), step.kind.version());
@@ -52,17 +47,43 @@ pub fn shared(stage: &Stage, pipeline: &Pipeline, settings: &Settings) -> Facts 
         facts.add(FactKind::File, asset.path.as_str(), asset.digest);
     }
     for asset in judged_by(stage) {
-        facts.add(FactKind::Schema, asset.path.as_str(), asset.digest);
-    }
-    for program in stage.checks.iter().map(|check| &check.test) {
-        if let Some(asset) = &program.asset {
-            facts.add(FactKind::Check, asset.path.as_str(), asset.digest);
+        for file in std::iter::once(asset).chain(asset.refers.iter()) {
+            facts.add(FactKind::Schema, file.path.as_str(), file.digest);
         }
     }
     for name in mentions(stage) {
         add_mention(&mut facts, &name, pipeline, settings);
     }
+    let mut judged = Facts::default();
+    for program in judging(stage) {
+        if let Some(asset) = &program.asset {
+            facts.add(FactKind::Check, asset.path.as_str(), asset.digest);
+        }
+        for name in program.jq.mentions().dotted() {
+            add_mention(&mut judged, name, pipeline, settings);
+        }
+        if program.jq.takes_whole() {
+            for name in EVERYWHERE {
+                add_mention(&mut judged, name, pipeline, settings);
+            }
+        }
+    }
+    // What only these look at changes no output.
+    for (key, value) in judged.0 {
+        if !facts.0.contains_key(&key) {
+            facts.add(FactKind::Check, key.to_string(), value);
+        }
+    }
     facts
+}
+
+/// The names of a scope that a program that takes all of it depends on, beside what the stage itself declares.
+const EVERYWHERE: [&str; 4] = ["params", "env", "workspace", "agents"];
+
+/// The programs that only judge what was made, or say something of it.
+fn judging(stage: &Stage) -> impl Iterator<Item = &Program> {
+    let checks = stage.checks.iter().map(|check| &check.test);
+    checks.chain(&stage.summary).chain(&stage.verdict)
 }
 
 /// The facts that are a batch's own: what it is for, and the files that it reads.
@@ -73,7 +94,7 @@ pub fn own(
     stage: &Stage,
     batch: &Batch,
     inputs: &[Resolved],
-    scope: &Map<String, Value>,
+    scope: &Value,
     world: &dyn World,
 ) -> Result<Facts, String> {
     let mut facts = Facts::default();
@@ -100,16 +121,14 @@ pub fn own(
 fn add_argument(
     facts: &mut Facts,
     argument: &Text,
-    scope: &Map<String, Value>,
+    scope: &Value,
     world: &dyn World,
 ) -> Result<(), String> {
     if !argument.source.starts_with(PROJECT) {
         return Ok(());
     }
-    // One that names a file by the content of another is only known when the batch runs.
-    let Ok(rendered) = argument.template.render(&Value::Object(scope.clone())) else {
-        return Ok(());
-    };
+    let rendered = argument.template.render(scope);
+    let rendered = rendered.map_err(|error| error.to_string())?;
     if rendered == PROJECT {
         return Ok(());
     }
@@ -161,6 +180,14 @@ fn add_agent(facts: &mut Facts, name: &str, pipeline: &Pipeline, settings: &Sett
     facts.add(FactKind::Agent, name, value);
 }
 
+/// An agent that is mentioned: what scopes show of it, its digest among that.
+fn add_named_agent(facts: &mut Facts, name: &str, pipeline: &Pipeline, settings: &Settings) {
+    let value = settings
+        .agent(pipeline, name)
+        .map_or("unknown".to_owned(), Agent::describe);
+    facts.add(FactKind::Agent, name, value);
+}
+
 fn add_mention(facts: &mut Facts, name: &str, pipeline: &Pipeline, settings: &Settings) {
     let (root, field) = name
         .split_once('.')
@@ -201,10 +228,10 @@ fn add_mention(facts: &mut Facts, name: &str, pipeline: &Pipeline, settings: &Se
                 shown(&Value::Object(settings.workspace.clone())),
             );
         }
-        ("agents", Some(agent)) => add_agent(facts, agent, pipeline, settings),
+        ("agents", Some(agent)) => add_named_agent(facts, agent, pipeline, settings),
         ("agents", None) => {
             for agent in pipeline.agents.keys() {
-                add_agent(facts, agent, pipeline, settings);
+                add_named_agent(facts, agent, pipeline, settings);
             }
         }
         ("milepost", _) => facts.add(FactKind::Version, "milepost", &settings.version),
@@ -247,7 +274,8 @@ fn judged_by(stage: &Stage) -> Vec<&Asset> {
     outputs.chain(inputs).chain(answers).collect()
 }
 
-/// The programs that outputs depend on: all but those that only judge, and those of `each`, whose items are facts themselves.
+/// The programs that outputs depend on: all but those that only judge, those of `each`, whose items are facts themselves, and
+/// the placeholder, whose batch runs again in any case.
 fn programs(stage: &Stage) -> Vec<&Program> {
     let mut found: Vec<&Program> = Vec::new();
     for input in &stage.inputs {
@@ -265,7 +293,6 @@ fn programs(stage: &Stage) -> Vec<&Program> {
             _ => {}
         }
     }
-    found.extend(&stage.policy.placeholder);
     found
 }
 
@@ -284,10 +311,7 @@ fn mentions(stage: &Stage) -> BTreeSet<String> {
         _ => step.when.as_ref().is_some_and(|when| when.jq.takes_whole()),
     });
     if whole {
-        names.extend(["params", "env", "workspace", "agents"].map(str::to_owned));
-    }
-    for check in &stage.checks {
-        names.extend(check.test.jq.mentions().dotted().iter().cloned());
+        names.extend(EVERYWHERE.map(str::to_owned));
     }
     for input in &stage.inputs {
         match &input.source {
@@ -320,7 +344,15 @@ fn mentions(stage: &Stage) -> BTreeSet<String> {
                 add_templated(&mut names, size);
                 add_templated(&mut names, max_elements);
             }
-            StepKind::Xlsx { workbook } => names.extend(words(&workbook.text)),
+            StepKind::Xlsx { workbook } => {
+                names.extend(words(&workbook.text));
+                // Title and date of the document.
+                names.extend(["workspace.name", "workspace.today"].map(str::to_owned));
+            }
+            // Date of the document.
+            StepKind::Pdf { .. } => {
+                names.insert("workspace.today".to_owned());
+            }
             _ => {}
         }
     }

@@ -2,12 +2,12 @@
 
 use super::expand::glob;
 use super::paths;
+use super::recorded::Recorded;
 use super::world::World;
 use crate::base::glob::is_pattern;
 use crate::base::path::{FilePath, RelPath};
 use crate::expr::scope::Format;
 use crate::model::stage::{Input, InputSource, Stage};
-use crate::model::state::State;
 use serde_json::{Map, Value};
 
 /// The files of one input.
@@ -28,17 +28,16 @@ pub struct Resolved {
 /// file is there is found when its digest is taken.
 pub fn resolve(
     stage: &Stage,
-    scope: &Map<String, Value>,
-    state: &State,
+    scope: &Value,
+    recorded: &Recorded<'_>,
     world: &dyn World,
     written: &dyn Fn(&str) -> bool,
 ) -> Result<Vec<Resolved>, String> {
-    let value = Value::Object(scope.clone());
     stage
         .inputs
         .iter()
         .map(|input| {
-            one(input, scope, &value, state, world, written)
+            one(input, scope, recorded, world, written)
                 .map_err(|why| format!("input `{}`: {why}", input.name))
         })
         .collect()
@@ -46,16 +45,15 @@ pub fn resolve(
 
 fn one(
     input: &Input,
-    scope: &Map<String, Value>,
-    value: &Value,
-    state: &State,
+    scope: &Value,
+    recorded: &Recorded<'_>,
     world: &dyn World,
     written: &dyn Fn(&str) -> bool,
 ) -> Result<Resolved, String> {
     let name = input.name.clone();
     match &input.source {
         InputSource::Path(path) => {
-            let place = paths::render(path, value)?;
+            let place = paths::render(path, scope)?;
             // What is put into a path names one file, whatever signs it has; only a declaration, or a whole path, is a pattern.
             let is_many = path.is_pattern() || path.is_whole() && is_pattern(place.path.as_str());
             if !is_many {
@@ -65,7 +63,7 @@ fn one(
                     many: false,
                 });
             }
-            let found = glob(&place, state, world, written);
+            let found = glob(&place, recorded, world, written);
             let files = if input.optional {
                 found.unwrap_or_default()
             } else {
@@ -83,10 +81,10 @@ fn one(
             base,
             whole,
         } => {
-            let file = paths::render(file, value)?;
+            let file = paths::render(file, scope)?;
             let content = world.content(&file, Format::of_path(file.path.as_str()))?;
             let names = select
-                .all(content, scope)
+                .all(content, scope.as_object().unwrap_or(&Map::new()))
                 .map_err(|error| error.to_string())?;
             let many = names.len() != 1;
             let files = names

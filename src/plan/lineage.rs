@@ -56,6 +56,22 @@ pub fn upstream<'a>(pipeline: &'a Pipeline, stage: &Stage) -> Vec<&'a Stage> {
         .collect()
 }
 
+/// The earlier stages that a stage reads from, directly or through others, by number.
+pub fn ancestors<'a>(pipeline: &'a Pipeline, stage: &Stage) -> Vec<&'a Stage> {
+    let mut found: Vec<&Stage> = upstream(pipeline, stage);
+    let mut next = 0;
+    while next < found.len() {
+        for up in upstream(pipeline, found[next]) {
+            if !found.iter().any(|known| known.name == up.name) {
+                found.push(up);
+            }
+        }
+        next += 1;
+    }
+    found.sort_by_key(|stage| stage.number);
+    found
+}
+
 /// The stages that read from a stage, directly or through others, by number.
 pub fn downstream<'a>(pipeline: &'a Pipeline, stage: &str) -> Vec<&'a Stage> {
     let mut reached: Vec<&str> = vec![stage];

@@ -172,16 +172,22 @@ pub fn apply(state: &mut State, run_id: &str, event: &Event) -> Result<(), Illeg
             shared,
             facts,
             batches,
+            opinions,
         } => {
             let stage = state.stages.entry(stage.clone()).or_default();
             remember(stage, shared, facts);
-            for batch in batches {
+            for key in batches {
                 if let Some(record) = stage
                     .batches
-                    .get_mut(batch)
+                    .get_mut(key)
                     .and_then(|batch| batch.record.as_mut())
                 {
                     record.shared.clone_from(shared);
+                    if let Some(opinion) = opinions.get(key) {
+                        record.summary.clone_from(&opinion.summary);
+                        record.said.clone_from(&opinion.said);
+                        record.verdict = opinion.verdict;
+                    }
                 }
             }
         }

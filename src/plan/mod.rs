@@ -8,6 +8,7 @@ pub mod lineage;
 pub mod machine;
 pub mod paths;
 pub mod pending;
+pub mod recorded;
 pub mod selection;
 pub mod settings;
 pub mod world;

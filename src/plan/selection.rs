@@ -1,5 +1,6 @@
 //! What of a pipeline a run is asked to do.
 
+use crate::expr::place::nearest;
 use crate::model::pipeline::Pipeline;
 use crate::model::stage::Stage;
 
@@ -31,10 +32,17 @@ pub struct Target {
 
 /// A name that no stage has.
 #[derive(Debug, thiserror::Error)]
-#[error("there is no stage `{name}`; this project has {known}")]
+#[error("there is no stage `{name}`; this project has {known}{}", did_you_mean(.near.as_deref()))]
 pub struct NoSuchStage {
     name: String,
     known: String,
+    near: Option<String>,
+}
+
+/// What was meant, perhaps, to end a message with.
+pub fn did_you_mean(near: Option<&str>) -> String {
+    near.map(|near| format!(": did you mean `{near}`?"))
+        .unwrap_or_default()
 }
 
 impl Target {
@@ -48,6 +56,11 @@ impl Target {
             None => (text, None),
         };
         let stage = pipeline.stage(name).ok_or_else(|| NoSuchStage {
+            near: nearest(
+                name,
+                pipeline.stages.iter().map(|stage| stage.name.as_str()),
+            )
+            .map(str::to_owned),
             name: name.to_owned(),
             known: pipeline
                 .stages
@@ -86,6 +99,7 @@ impl Selection {
                 let batch = target.batch.as_deref()?;
                 (!batches.clone().any(|known| known == batch)).then_some(batch)
             })?;
+        let near = did_you_mean(nearest(named, batches.clone()));
         let some: Vec<&str> = batches.by_ref().take(3).collect();
         let more = if batches.next().is_some() {
             ", …"
@@ -97,7 +111,7 @@ impl Selection {
         } else {
             format!("it has {}{more}", some.join(", "))
         };
-        Some(format!("there is no batch `{named}`: {known}"))
+        Some(format!("there is no batch `{named}`; {known}{near}"))
     }
 
     /// Whether the batch is among those named.

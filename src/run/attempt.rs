@@ -1,30 +1,34 @@
 //! One try at one batch, on a thread of its own: scope, steps, judgement; what was made lies hashed in scratch.
 
 use super::context::Context;
-use super::outs::ScratchOuts;
+use super::outs::{ScratchFile, ScratchOuts};
+use super::placeholder::placeholder;
+use super::printed::Printed;
 use super::scopes;
 use super::survey::{MARKER, Surveyed};
-use super::validate::{self, Schemas};
+use super::validate;
 use crate::base::digest::Digest;
 use crate::base::path::{FilePath, RelPath, Root};
 use crate::base::source::Source;
-use crate::expr::scope::{Format, Scope};
+use crate::check::schemas::Schemas;
+use crate::expr::scope::Scope;
 use crate::model::fingerprint::FactKind;
 use crate::model::outcome::{Outcome, OutcomeKind};
-use crate::model::record::Made;
+use crate::model::record::{Made, Opinion};
 use crate::model::stage::Stage;
+use crate::model::step::StepKind;
 use crate::plan::world::World;
 use crate::steps::agent::Answerers;
-use crate::steps::attempt::attempt;
+use crate::steps::alarm::{Alarm, Rang};
+use crate::steps::attempt::{attempt, stage_is_over};
 use crate::steps::command::Stop;
 use crate::steps::work::{Limits, Watcher, Work};
 use crate::store::clock::Stopwatch;
 use crate::store::scratch::Scratch;
-use serde_json::{Value, json};
 use std::collections::BTreeMap;
-use std::io::{self, Write};
-use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
 
 /// What was made of a batch.
 #[derive(Debug)]
@@ -33,10 +37,8 @@ pub struct Produced {
     pub files: Vec<(Made, RelPath)>,
     /// Elements that came out.
     pub elements: Option<u64>,
-    /// What the stage's `summary` gave, or what the step had to say.
-    pub summary: Option<Value>,
-    /// What the stage's `verdict` gave.
-    pub verdict: Option<bool>,
+    /// What the stage says of it.
+    pub opinion: Opinion,
     /// Warnings for people.
     pub warnings: Vec<String>,
     /// Set when these are a placeholder's files.
@@ -59,10 +61,14 @@ pub struct Bench<'a> {
     pub environment: &'a BTreeMap<String, String>,
     /// The wish to stop.
     pub stop: &'a dyn Stop,
-    /// Limits of an attempt; `left` is the time of the whole stage.
+    /// The same wish, for work that looks now and then.
+    pub wished: Arc<AtomicBool>,
+    /// Limits of an attempt.
     pub limits: Limits,
-    /// Since the stage began.
+    /// Since the stage's batches run.
     pub begun: Stopwatch,
+    /// How long they may, in all.
+    pub time: Option<Duration>,
     /// The run's id.
     pub run_id: &'a str,
 }
@@ -75,6 +81,14 @@ pub struct Try {
     pub scratch: Option<Scratch>,
     /// Where what programs printed is kept, in the workspace.
     pub log: Option<String>,
+}
+
+impl Bench<'_> {
+    /// What is left of the stage's time; none: it has no limit.
+    pub fn left(&self) -> Option<Duration> {
+        let time = self.time?;
+        Some(time.saturating_sub(self.begun.elapsed()))
+    }
 }
 
 /// Does a batch. `previous` gives the files that it made last time.
@@ -104,14 +118,24 @@ pub fn run(
             };
         }
     };
-    let mut log = LogFile::new(bench, &name, serial);
-    let outs = ScratchOuts::new(&scratch, bench.stage, &found.targets);
+    let alarm = Alarm::new(Arc::clone(&bench.wished));
+    alarm.set(bench.left());
+    let mut log = Printed::new(bench, &name, serial);
+    let outs = ScratchOuts::new(&scratch, &found.targets, &alarm);
     let result = within(
-        bench, found, &name, &scratch, &outs, &mut log, watcher, previous,
+        bench, found, &name, &scratch, &outs, &mut log, watcher, previous, &alarm,
     );
+    let result = result.map_err(|outcome| match alarm.rang() {
+        Some(Rang::Stop) => Outcome::new(OutcomeKind::Cancelled, "the run was stopped"),
+        // Reading and writing end with it, and say so in their own words.
+        Some(Rang::Time) if outcome.kind != OutcomeKind::Timeout => {
+            stage_is_over(bench.stage).with_details(vec![outcome.to_string()])
+        }
+        _ => outcome,
+    });
     let result = match result {
         Err(outcome) if outcome.kind != OutcomeKind::Cancelled => {
-            placeholder(bench, found, &outs, &scratch, bench.stage.named(outcome))
+            placeholder(bench, found, &scratch, bench.stage.named(outcome))
         }
         result => result,
     };
@@ -146,35 +170,36 @@ fn within(
     name: &str,
     scratch: &Scratch,
     outs: &ScratchOuts<'_>,
-    log: &mut LogFile<'_>,
+    log: &mut Printed<'_>,
     watcher: &dyn Watcher,
     previous: &BTreeMap<String, RelPath>,
+    alarm: &Arc<Alarm>,
 ) -> Result<Produced, Outcome> {
-    let scope = scope(bench, found)?;
+    if let Err(why) = &found.decision {
+        return Err(Outcome::new(OutcomeKind::Input, why.as_str()));
+    }
+    validate::inputs(&bench.ctx, bench.stage, found, bench.schemas, alarm)?;
+    let scope = scopes::of_inputs(&bench.ctx, bench.stage, found, alarm)?;
     let token = token(bench.run_id, &bench.stage.name, &found.batch.key);
     let files = bench.ctx.files;
     let earlier = |output: &str| -> Option<Arc<dyn Source>> {
-        files
+        let source = files
             .source(&FilePath::workspace(previous.get(output)?.clone()))
-            .ok()
+            .ok()?;
+        Some(alarm.source(source))
     };
-    let left = bench
-        .limits
-        .left
-        .map(|whole| whole.saturating_sub(bench.begun.elapsed()));
-    if left.is_some_and(|left| left.is_zero()) {
-        let message = format!("the time of stage `{}` is over", bench.stage.name);
-        return Err(Outcome::new(OutcomeKind::Timeout, message));
-    }
     let mut work = Work {
         stage: bench.stage,
         name,
         scope,
-        base: found.base.clone(),
+        base: found.base(&bench.ctx),
         outs,
         log,
         stop: bench.stop,
+        alarm,
+        left: &|| bench.left(),
         watcher,
+        schemas: bench.schemas,
         agents: bench.agents,
         environment: bench.environment,
         declared_env: &bench.ctx.settings.env,
@@ -182,87 +207,24 @@ fn within(
         project: files.folder(Root::Project),
         token: &token,
         previous: &earlier,
-        limits: Limits {
-            left,
-            ..bench.limits
-        },
+        limits: bench.limits,
     };
     let said = attempt(&mut work)?;
     let mut scope = work.scope;
-    let (mut made, items) = collect(bench, outs, scratch, &mut scope)?;
+    let (mut made, items) = collect(bench, outs, scratch, &mut scope, alarm)?;
     let counted = validate::conservation(bench.stage, &scope)?;
     validate::checks(bench.stage, &scope)?;
     let elements = counted.or(items);
-    let summary = match &bench.stage.summary {
-        Some(program) => Some(validate::value(&scope, program)?),
-        None => said.summary,
-    };
-    let verdict = match &bench.stage.verdict {
-        Some(program) => Some(validate::value(&scope, program)? == Value::Bool(true)),
-        None => None,
-    };
+    let opinion = validate::opinion(bench.stage, &scope, said.summary)?;
     add_marker(bench, found, scratch, &mut made)?;
     Ok(Produced {
         files: made,
         elements,
-        summary,
-        verdict,
+        opinion,
         warnings: said.warnings,
         placeholder: None,
         stale: stale(bench, found)?,
     })
-}
-
-/// The names that the steps see. Inputs with a schema are judged first.
-fn scope(bench: &Bench<'_>, found: &Surveyed) -> Result<Scope, Outcome> {
-    for resolved in &found.inputs {
-        let Some(declared) = bench.stage.input(&resolved.name) else {
-            continue;
-        };
-        let Some(schema) = &declared.schema else {
-            continue;
-        };
-        for (source, format) in scopes::files(&bench.ctx, declared, &resolved.files)? {
-            judge_input(bench, schema, &*source, format)?;
-        }
-    }
-    scopes::of_inputs(&bench.ctx, bench.stage, found)
-}
-
-/// The schema of a table is that of one row, as the schema of NDJSON is that of one line.
-fn judge_input(
-    bench: &Bench<'_>,
-    schema: &crate::model::pipeline::Asset,
-    source: &dyn Source,
-    format: Format,
-) -> Result<(), Outcome> {
-    if matches!(format, Format::Json) {
-        return validate::file(bench.schemas, schema, source, None).map(|_| ());
-    }
-    let compiled = bench.schemas.get(schema)?;
-    let content = crate::expr::scope::parse(&source.name(), source, format)
-        .map_err(|error| Outcome::new(OutcomeKind::Input, error.to_string()))?;
-    let rows = match content {
-        Value::Array(rows) if matches!(format, Format::Csv | Format::Ndjson) => rows,
-        other => vec![other],
-    };
-    for (number, row) in rows.iter().enumerate() {
-        let violations = compiled.violations(row, &format!("/{number}"), 20);
-        if let Some(first) = violations.first() {
-            let message = format!(
-                "`{}` does not match {}: {} at {}",
-                source.name(),
-                schema.path,
-                first.message,
-                first.pointer
-            );
-            let details = violations
-                .iter()
-                .map(|violation| format!("{}: {}", violation.pointer, violation.message));
-            return Err(Outcome::new(OutcomeKind::Schema, message).with_details(details.collect()));
-        }
-    }
-    Ok(())
 }
 
 /// The outputs, hashed and judged by their schemas, and in the scope.
@@ -271,6 +233,7 @@ fn collect(
     outs: &ScratchOuts<'_>,
     scratch: &Scratch,
     scope: &mut Scope,
+    alarm: &Arc<Alarm>,
 ) -> Result<(Vec<(Made, RelPath)>, Option<u64>), Outcome> {
     let failed = |name: &str, error: &dyn std::fmt::Display| {
         Outcome::new(OutcomeKind::Output, format!("output `{name}`: {error}"))
@@ -281,31 +244,18 @@ fn collect(
         let files = outs
             .files(&output.name)
             .map_err(|error| failed(&output.name, &error))?;
-        let skipped = bench
-            .stage
-            .steps
-            .iter()
-            .any(|step| step.out == output.name && step.when.is_some());
+        let skipped = may_be_skipped(bench.stage, &output.name);
         if files.is_empty() && !output.is_many() && !skipped {
-            let target = outs
-                .names()
-                .find(|name| *name == output.name)
-                .unwrap_or_default();
             return Err(failed(
-                target,
+                &output.name,
                 &format!("nothing wrote `{}`", output.path.shown()),
             ));
         }
         for file in files {
-            let place = scratch.path().join(file.as_str());
-            let shown = FilePath::workspace(file.clone());
             if let Some(schema) = &output.schema {
-                let source = Whole {
-                    shown: shown.to_string(),
-                    place,
-                };
+                let source = alarm.source(Arc::new(ScratchFile::new(scratch, &file)));
                 let counted =
-                    validate::file(bench.schemas, schema, &source, output.stream.as_ref())?;
+                    validate::file(bench.schemas, schema, &*source, output.stream.as_ref())?;
                 if output.stream.is_some() {
                     items = Some(items.unwrap_or(0) + counted);
                 }
@@ -329,8 +279,20 @@ fn collect(
     Ok((made, items))
 }
 
+/// Whether a step with `when` makes an output. A program makes those too that no other step is said to make.
+fn may_be_skipped(stage: &Stage, output: &str) -> bool {
+    let is_named = stage.steps.iter().any(|step| step.out == output);
+    stage.steps.iter().any(|step| {
+        let is_program = matches!(step.kind, StepKind::Command { .. });
+        step.when.is_some() && (step.out == output || is_program && !is_named)
+    })
+}
+
 /// Digest and size of a file in scratch.
-fn content(scratch: &Scratch, file: &RelPath) -> Result<(Digest, u64), Outcome> {
+///
+/// # Errors
+/// When it is not there, or cannot be read.
+pub fn content(scratch: &Scratch, file: &RelPath) -> Result<(Digest, u64), Outcome> {
     let failed =
         |why: &dyn std::fmt::Display| Outcome::new(OutcomeKind::Output, format!("`{file}`: {why}"));
     match scratch.content(file) {
@@ -340,28 +302,11 @@ fn content(scratch: &Scratch, file: &RelPath) -> Result<(Digest, u64), Outcome> 
     }
 }
 
-/// A file that is judged.
-struct Whole {
-    shown: String,
-    place: PathBuf,
-}
-
-impl Source for Whole {
-    fn name(&self) -> String {
-        self.shown.clone()
-    }
-
-    fn path(&self) -> &std::path::Path {
-        &self.place
-    }
-
-    fn open(&self) -> io::Result<Box<dyn io::Read + Send>> {
-        Ok(Box::new(std::fs::File::open(&self.place)?))
-    }
-}
-
 /// The marker comes after the outputs: whoever sees it finds them whole.
-fn add_marker(
+///
+/// # Errors
+/// When it cannot be written.
+pub fn add_marker(
     bench: &Bench<'_>,
     found: &Surveyed,
     scratch: &Scratch,
@@ -412,109 +357,4 @@ fn stale(bench: &Bench<'_>, found: &Surveyed) -> Result<Option<String>, Outcome>
         }
     }
     Ok(None)
-}
-
-/// The declared record for a batch that failed, in the place of its first output.
-fn placeholder(
-    bench: &Bench<'_>,
-    found: &Surveyed,
-    outs: &ScratchOuts<'_>,
-    scratch: &Scratch,
-    outcome: Outcome,
-) -> Result<Produced, Outcome> {
-    let (Some(program), Some(output)) =
-        (&bench.stage.policy.placeholder, bench.stage.outputs.first())
-    else {
-        return Err(outcome);
-    };
-    let failed = |error: &dyn std::fmt::Display| {
-        let mut outcome = outcome.clone();
-        outcome
-            .details
-            .push(format!("its placeholder failed too: {error}"));
-        outcome
-    };
-    let input = json!({ "outcome": outcome.kind.name(), "error_code": outcome.code, "message": outcome.message });
-    let value = program
-        .one(input, &found.base)
-        .map_err(|error| failed(&error))?;
-    let path = found
-        .targets
-        .get(&output.name)
-        .ok_or_else(|| failed(&"its output has no path"))?;
-    let mut sink = scratch.sink(path).map_err(|error| failed(&error))?;
-    serde_json::to_writer_pretty(&mut sink, &value).map_err(|error| failed(&error))?;
-    sink.write_all(b"\n").map_err(|error| failed(&error))?;
-    sink.finish().map_err(|error| failed(&error))?;
-    if let Some(schema) = &output.schema {
-        let source = Whole {
-            shown: path.to_string(),
-            place: scratch.path().join(path.as_str()),
-        };
-        validate::file(bench.schemas, schema, &source, None)
-            .map_err(|wrong| failed(&wrong.message))?;
-    }
-    let _ = outs;
-    let (digest, size) = content(scratch, path)?;
-    let mut files = vec![(
-        Made {
-            name: output.name.clone(),
-            path: path.clone(),
-            digest,
-            size,
-        },
-        scratch.inside(path),
-    )];
-    add_marker(bench, found, scratch, &mut files)?;
-    Ok(Produced {
-        files,
-        elements: None,
-        summary: None,
-        verdict: None,
-        warnings: Vec::new(),
-        placeholder: Some(outcome),
-        stale: None,
-    })
-}
-
-/// What programs print, in a file that is made when there is something to keep.
-struct LogFile<'a> {
-    bench: &'a Bench<'a>,
-    path: RelPath,
-    file: Option<crate::store::disk::DiskFile>,
-}
-
-impl<'a> LogFile<'a> {
-    fn new(bench: &'a Bench<'_>, name: &str, serial: u64) -> LogFile<'a> {
-        let path = crate::store::layout::log(bench.run_id, name, serial);
-        LogFile {
-            bench,
-            path,
-            file: None,
-        }
-    }
-
-    fn kept(self) -> Option<String> {
-        self.file.map(|_| self.path.to_string())
-    }
-}
-
-impl Write for LogFile<'_> {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        if self.file.is_none() && !bytes.is_empty() {
-            let path = self.bench.ctx.layout.at(&self.path);
-            let disk = self.bench.ctx.disk;
-            disk.create_dir_all(crate::store::disk::parent(&path))
-                .map_err(io::Error::other)?;
-            self.file = Some(disk.create(&path).map_err(io::Error::other)?);
-        }
-        match &mut self.file {
-            Some(file) => file.write(bytes),
-            None => Ok(bytes.len()),
-        }
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
 }

@@ -1,65 +1,32 @@
 //! The beginning of a stage: checkpoints removed, facts recorded, what it takes over from others.
 
-use super::attempt::batch_name;
 use super::engine::RunError;
 use super::keeper::Keeper;
 use super::survey::Survey;
 use super::{finish, retire};
 use crate::model::event::{Event, EventType};
-use crate::model::outcome::{Outcome, OutcomeKind};
 use crate::model::stage::Stage;
 use crate::plan::lineage;
 use std::collections::BTreeMap;
 
-/// Records that a batch failed before it could be tried, for want of an input.
-///
-/// # Errors
-/// When the disk fails.
-pub fn input_failed(
-    keeper: &mut Keeper<'_>,
-    stage: &Stage,
-    batch: &str,
-    why: &str,
-) -> Result<Outcome, RunError> {
-    let outcome = Outcome::new(OutcomeKind::Input, why);
-    begin(keeper, stage, None, 0, 0)?;
-    let event = Event::BatchFailed {
-        stage: stage.name.clone(),
-        batch: batch.to_owned(),
-        outcome: outcome.clone(),
-        quarantine: None,
-    };
-    let name = batch_name(&stage.name, batch);
-    keeper.record(
-        EventType::Error,
-        &stage.name,
-        event,
-        format!("{name} failed: {outcome}"),
-        Vec::new(),
-    )?;
-    Ok(outcome)
-}
-
-/// Records that a stage begins, after the checkpoints are gone that vouch for what will be replaced.
+/// Records that a stage begins, after its checkpoint is gone. Those of stages that read from it go when what it makes differs.
 ///
 /// # Errors
 /// When the disk fails.
 pub fn begin(
     keeper: &mut Keeper<'_>,
     stage: &Stage,
-    found: Option<&Survey>,
-    batches: u64,
+    found: &Survey,
     will: u64,
 ) -> Result<(), RunError> {
-    retire::remove_checkpoints(keeper, &stage.name)?;
-    let (shared, facts) = found
-        .map(|found| (found.shared_id.clone(), (*found.shared).clone()))
-        .unwrap_or_default();
+    retire::remove_checkpoint(keeper, &stage.name, stage.number)?;
+    keeper.flush()?;
+    let batches = found.batches.len() as u64;
     let event = Event::StageStarted {
         stage: stage.name.clone(),
         number: stage.number,
-        shared,
-        facts,
+        shared: found.shared_id.clone(),
+        facts: (*found.shared).clone(),
         batches,
         will,
     };

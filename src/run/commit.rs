@@ -55,6 +55,13 @@ pub fn commit(
         })
         .collect();
     publish::flush_group(ctx.disk, ctx.layout, &places)?;
+    // Whoever reads from this stage vouches for what it made before: made again as it was, that stays true.
+    if group
+        .iter()
+        .any(|finished| differs(keeper, stage, survey, finished))
+    {
+        retire::remove_readers(keeper, &stage.name)?;
+    }
     let mut renames = Vec::new();
     let mut asides = BTreeMap::new();
     let mut scratches = Vec::new();
@@ -108,6 +115,24 @@ pub fn commit(
         scratch.remove()?;
     }
     Ok(())
+}
+
+/// Whether a batch made other files than are recorded of it, or other bytes, or something else than a placeholder.
+fn differs(keeper: &Keeper<'_>, stage: &Stage, survey: &Survey, finished: &Finished) -> bool {
+    let key = &survey.batches[finished.index].batch.key;
+    let known = keeper.state.stages.get(&stage.name);
+    let record = known.and_then(|known| known.batches.get(key)?.record.as_ref());
+    let Some(record) = record else {
+        return true;
+    };
+    let before: BTreeMap<_, _> = record
+        .outputs
+        .iter()
+        .map(|made| (&made.path, made.digest))
+        .collect();
+    let made = finished.produced.files.iter();
+    let made: BTreeMap<_, _> = made.map(|(made, _)| (&made.path, made.digest)).collect();
+    before != made || record.placeholder.is_some() != finished.produced.placeholder.is_some()
 }
 
 /// Who acts in a stage's records: the role of its last step that has one, else the stage.
@@ -177,8 +202,9 @@ fn record(
             .map(|(made, _)| made.clone())
             .collect(),
         elements: produced.elements,
-        summary: produced.summary.clone(),
-        verdict: produced.verdict,
+        summary: produced.opinion.summary.clone(),
+        said: produced.opinion.said.clone(),
+        verdict: produced.opinion.verdict,
         placeholder: produced.placeholder.clone(),
         pin: None,
         stale: produced.stale.clone(),

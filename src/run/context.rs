@@ -6,6 +6,7 @@ use crate::model::pipeline::Pipeline;
 use crate::plan::settings::Settings;
 use crate::store::disk::Disk;
 use crate::store::files::Files;
+use crate::store::glance::Asked;
 use crate::store::layout::Layout;
 use crate::store::statcache::StatCache;
 use std::collections::BTreeMap;
@@ -28,6 +29,8 @@ pub struct Context<'a> {
     pub clock: &'a dyn Clock,
     /// Digests of files that have not changed since they were last read.
     pub cache: &'a StatCache,
+    /// Notes of what is asked of the disk.
+    pub asked: &'a Asked,
     /// Files from outside that are to be copied into the workspace, by where they go: a plan takes them as if they were there.
     pub imports: &'a BTreeMap<RelPath, PathBuf>,
 }

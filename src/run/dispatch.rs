@@ -24,6 +24,9 @@ use std::time::Duration;
 const GROUP_AGE: Duration = Duration::from_millis(200);
 const GROUP_SIZE: usize = 1000;
 
+/// At most so many threads, whatever is asked for: a system refuses more at some number.
+const THREADS: usize = 512;
+
 /// What to run of a stage, and how.
 pub struct Order<'a> {
     /// Positions in the survey, in order.
@@ -32,8 +35,6 @@ pub struct Order<'a> {
     pub at_once: AtOnce,
     /// Go on after a failed batch, whatever the stage says.
     pub keep_going: bool,
-    /// The time that the stage has.
-    pub left: Option<Duration>,
     /// The files that a batch made last time, by output, for batches that were made.
     pub previous: &'a (dyn Fn(&str) -> BTreeMap<String, RelPath> + Sync),
 }
@@ -69,7 +70,7 @@ pub fn dispatch(
         AtOnce::Batches(count) => *count,
         AtOnce::Values(..) => 64,
     };
-    let workers = workers.clamp(1, order.indices.len().max(1));
+    let workers = workers.clamp(1, order.indices.len().clamp(1, THREADS));
     let queue = Mutex::new(Queue {
         waiting: order.indices.iter().copied().collect(),
         active: Vec::new(),
@@ -102,7 +103,7 @@ pub fn dispatch(
         close(&queue, &ready);
         heard?;
         let mut done = hearing.done;
-        done.left = queue
+        done.left += queue
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .waiting
@@ -316,6 +317,7 @@ impl Hearing<'_, '_> {
             }
             (Ok(_), None) => {}
             (Err(outcome), scratch) if outcome.kind == OutcomeKind::Cancelled => {
+                self.done.left += 1;
                 let summary = format!("{} was stopped", batch_name(&stage, &batch));
                 let event = Event::BatchCancelled { stage, batch };
                 self.keeper.record(
@@ -365,7 +367,7 @@ impl Hearing<'_, '_> {
         outcome: &Outcome,
     ) -> Result<Option<String>, RunError> {
         let ctx = self.keeper.ctx;
-        if scratch.collect(&|_| true)?.is_empty() {
+        if scratch.is_empty() {
             scratch.remove()?;
             return Ok(None);
         }

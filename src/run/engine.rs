@@ -1,20 +1,21 @@
 //! The loop over stages: look, retire, judge, run, end; or stop and say why.
 
-use super::attempt::Bench;
+use super::attempt::{Bench, batch_name};
 use super::context::Context;
 use super::dispatch::{Order, dispatch};
+use super::ending::Ending;
 use super::keeper::Keeper;
 use super::notice::{Notice, Observer};
 use super::report::{Options, Report, StageReport, StageStatus, worst};
 use super::stop::StopFlag;
 use super::survey::{Survey, survey};
-use super::validate::Schemas;
 use super::workers::at_once;
 use super::{begin, finish, gate, recover, rejudge, retire};
 use crate::base::path::RelPath;
-use crate::model::checkpoint::{ProgressStatus, Status};
+use crate::check::schemas::Schemas;
+use crate::model::checkpoint::ProgressStatus;
 use crate::model::event::{Event, EventType};
-use crate::model::policy::{OnAltered, OnFailure};
+use crate::model::policy::OnAltered;
 use crate::model::stage::Stage;
 use crate::model::state::{Phase, State};
 use crate::model::step::StepKind;
@@ -22,13 +23,13 @@ use crate::plan::decide::{Decision, Wish};
 use crate::plan::pending::Pending;
 use crate::plan::selection::Selection;
 use crate::steps::agent::Answerers;
+use crate::steps::alarm::Alarm;
 use crate::steps::command::Stop;
 use crate::steps::work::Limits;
 use crate::store::clock::Stopwatch;
 use crate::store::journal::Journal;
 use crate::store::progress::ProgressFile;
 use std::collections::{BTreeMap, BTreeSet};
-use std::time::Duration;
 
 /// Our own inability to go on. A failed step is an outcome, not an error.
 #[derive(Debug, thiserror::Error)]
@@ -175,9 +176,10 @@ impl Engine<'_, '_> {
     }
 
     fn stage(&mut self, stage: &Stage) -> Result<StageReport, RunError> {
-        if let Some(why) = self.blocked_by(stage)? {
+        if let Some(obstacle) = self.blocked_by(stage)? {
             return Ok(StageReport {
-                why: Some(why),
+                why: Some(obstacle.to_string()),
+                blocked_by: Some(obstacle),
                 ..StageReport::of(stage, StageStatus::Blocked)
             });
         }
@@ -198,6 +200,10 @@ impl Engine<'_, '_> {
                 });
             }
         };
+        for batch in &found.batches {
+            let key = &batch.batch.key;
+            tracing::debug!(decision = ?batch.decision, "{}", batch_name(&stage.name, key));
+        }
         let keys = found.batches.iter().map(|batch| batch.batch.key.as_str());
         if let Some(why) = selection.unknown_batch(&stage.name, keys) {
             return Ok(StageReport {
@@ -226,38 +232,45 @@ impl Engine<'_, '_> {
         };
         let before = self.keeper.counted();
         retire::batches(&mut self.keeper, &stage.name, &found.gone, self.observer)?;
-        let (invalid, judged) = rejudge::rejudge(&mut self.keeper, stage, &found, self.schemas)?;
-        report.judged = judged;
+        let alarm = Alarm::new(self.stop.seen());
+        let rejudged = rejudge::rejudge(&mut self.keeper, stage, &found, self.schemas, &alarm)?;
+        report.judged = rejudged.valid;
+        let pinned = gate::pinned(&self.keeper.state, stage, &found, &rejudged.invalid);
+        if !pinned.is_empty() && stage.policy.altered != OnAltered::Redo {
+            return Ok(StageReport {
+                altered: pinned,
+                ..StageReport::of(stage, StageStatus::Altered)
+            });
+        }
         let mut will = Vec::new();
         for (index, batch) in found.batches.iter().enumerate() {
             match &batch.decision {
                 Ok(Decision::Reused) => report.reused += 1,
-                Ok(Decision::Judge(_)) if !invalid.contains(&index) => report.reused += 1,
-                Ok(Decision::Judge(_) | Decision::Will(_)) => will.push(index),
+                Ok(Decision::Judge(_)) if rejudged.left.contains(&index) => {}
+                Ok(Decision::Judge(_)) if !rejudged.invalid.contains(&index) => report.reused += 1,
+                // What lacks an input fails in its turn, so that what follows a failure is the same for all.
+                Ok(Decision::Judge(_) | Decision::Will(_)) | Err(_) => will.push(index),
                 Ok(Decision::May(_) | Decision::Altered(_)) => report.left += 1,
-                Err(why) => {
-                    let batch = batch.batch.key.clone();
-                    let outcome = begin::input_failed(&mut self.keeper, stage, &batch, why)?;
-                    self.observer.notice(Notice::BatchFailed {
-                        stage: stage.name.clone(),
-                        batch: batch.clone(),
-                        outcome: outcome.clone(),
-                        quarantine: None,
-                    });
-                    report.failed.push((batch, outcome));
-                }
             }
         }
+        report.left += rejudged.left.len() as u64;
         self.choose(stage, &found, &mut will, &mut report);
         if !will.is_empty() {
             self.work(stage, &found, &will, &mut report)?;
         }
-        self.end(stage, &found, &mut report, before)?;
+        let ending = Ending {
+            selection: self.selection,
+            stage,
+            found: &found,
+            invalid: &rejudged.invalid,
+            before,
+        };
+        ending.end(&mut self.keeper, &mut report, self.observer)?;
         Ok(report)
     }
 
     /// Why a stage may not begin.
-    fn blocked_by(&self, stage: &Stage) -> Result<Option<String>, RunError> {
+    fn blocked_by(&self, stage: &Stage) -> Result<Option<gate::Obstacle>, RunError> {
         let standing = self.reports.iter();
         let standing = standing.map(|report| (report.stage.clone(), report.status));
         let (ctx, state) = (&self.keeper.ctx, &self.keeper.state);
@@ -292,8 +305,13 @@ impl Engine<'_, '_> {
             });
         }
         if let Some(budget) = &mut self.budget {
-            will.truncate(usize::try_from(*budget).unwrap_or(usize::MAX));
-            *budget -= will.len() as u64;
+            // A batch that cannot be tried for want of an input costs nothing.
+            will.retain(|&index| {
+                let costs = u64::from(found.batches[index].decision.is_ok());
+                let fits = costs <= *budget;
+                *budget -= if fits { costs } else { 0 };
+                fits
+            });
         }
         report.left += (all - will.len()) as u64;
     }
@@ -305,13 +323,9 @@ impl Engine<'_, '_> {
         will: &[usize],
         report: &mut StageReport,
     ) -> Result<(), RunError> {
-        begin::begin(
-            &mut self.keeper,
-            stage,
-            Some(found),
-            found.batches.len() as u64,
-            will.len() as u64,
-        )?;
+        // From here on the disk changes.
+        self.keeper.ctx.asked.spoil();
+        begin::begin(&mut self.keeper, stage, found, will.len() as u64)?;
         begin::handoff(&mut self.keeper, stage)?;
         self.observer.notice(Notice::StageStarted {
             stage: stage.name.clone(),
@@ -321,7 +335,7 @@ impl Engine<'_, '_> {
         });
         let ctx = self.keeper.ctx;
         let base = ctx.settings.scope(ctx.pipeline);
-        let left = match &stage.policy.timeout {
+        let time = match &stage.policy.timeout {
             Some(timeout) => Some(timeout.duration(&base).map_err(RunError::World)?),
             None => None,
         };
@@ -334,11 +348,12 @@ impl Engine<'_, '_> {
             agents: &agents,
             environment: &self.options.environment,
             stop: self.stop,
+            wished: self.stop.seen(),
             begun: Stopwatch::start(),
+            time,
             limits: Limits {
                 grace: self.options.grace,
                 backoff: self.options.backoff,
-                left,
                 log_cap: 1 << 20,
             },
             run_id: &run_id,
@@ -348,7 +363,6 @@ impl Engine<'_, '_> {
             indices: will.to_vec(),
             at_once: at_once(stage, &base, self.options.jobs).map_err(RunError::World)?,
             keep_going: self.selection.keep_going,
-            left,
             previous: &|key: &str| previous.get(key).cloned().unwrap_or_default(),
         };
         let mut file =
@@ -374,128 +388,6 @@ impl Engine<'_, '_> {
         report.ran = done.ran;
         report.failed.extend(done.failed);
         report.left += done.left;
-        Ok(())
-    }
-
-    /// Ends the stage: its status, its progress file, its checkpoint.
-    fn end(
-        &mut self,
-        stage: &Stage,
-        found: &Survey,
-        report: &mut StageReport,
-        before: u64,
-    ) -> Result<(), RunError> {
-        let status = finish::status(&self.keeper, stage, found);
-        let goes_on = self.selection.keep_going
-            || stage.policy.on_failure == OnFailure::Continue
-            || stage.policy.placeholder.is_some();
-        report.status = match status {
-            // What was left out is not up to date, though what it made earlier is there.
-            Some(_) if report.left > 0 && report.failed.is_empty() => StageStatus::Held,
-            Some(Status::Complete) if finish::takes_over_partial(&self.keeper, stage) => {
-                StageStatus::Partial
-            }
-            Some(Status::Complete) => StageStatus::Complete,
-            Some(Status::Partial) if goes_on => StageStatus::Partial,
-            _ if !report.failed.is_empty() => StageStatus::Failed,
-            Some(Status::Partial) => StageStatus::Failed,
-            None => StageStatus::Held,
-        };
-        let known = self.keeper.state.stages.get(&stage.name);
-        let records = || {
-            known
-                .into_iter()
-                .flat_map(|known| known.batches.values())
-                .filter_map(|batch| batch.record.as_ref())
-        };
-        if let Some(input) = records().find_map(|record| record.stale.clone()) {
-            report.why = Some(format!("`{input}` changed while it was read: run again"));
-        }
-        report.verdict = records()
-            .filter_map(|record| record.verdict)
-            .reduce(|a, b| a && b);
-        report.elements = records()
-            .filter_map(|record| record.elements)
-            .reduce(|a, b| a + b);
-        report.outputs = records()
-            .flat_map(|record| &record.outputs)
-            .map(|made| made.path.to_string())
-            .filter(|path| path.starts_with("outputs/"))
-            .take(20)
-            .collect();
-        let ctx = self.keeper.ctx;
-        let changed = self.keeper.counted() != before;
-        let path = ctx.layout.checkpoint(stage.number);
-        let write_checkpoint = match report.status {
-            StageStatus::Complete | StageStatus::Partial => {
-                changed
-                    || known.is_none_or(|known| known.status.is_none())
-                    || !path.exists()
-                    || self.checkpoint_differs(stage)?
-            }
-            _ => false,
-        };
-        if report.status == StageStatus::Partial && changed {
-            self.retire_failed(stage, found)?;
-        }
-        if changed || write_checkpoint {
-            self.progress(stage, found, report.status)?;
-        }
-        if write_checkpoint {
-            let status = if report.status == StageStatus::Complete {
-                Status::Complete
-            } else {
-                Status::Partial
-            };
-            finish::checkpoint(&mut self.keeper, stage, found, status)?;
-        }
-        Ok(())
-    }
-
-    fn checkpoint_differs(&self, stage: &Stage) -> Result<bool, RunError> {
-        let path =
-            crate::base::path::FilePath::workspace(crate::store::layout::checkpoint(stage.number));
-        let there =
-            crate::plan::world::World::digest(&self.keeper.ctx, &path).map_err(RunError::World)?;
-        Ok(self.keeper.state.checkpoints.get(&stage.name).copied() != there)
-    }
-
-    /// What a failed batch made in an earlier run is not what it would make: later stages must not read it.
-    fn retire_failed(&mut self, stage: &Stage, found: &Survey) -> Result<(), RunError> {
-        let known = self.keeper.state.stages.get(&stage.name);
-        let keys: Vec<String> = found
-            .batches
-            .iter()
-            .filter(|found| {
-                known
-                    .and_then(|known| known.batches.get(&found.batch.key))
-                    .is_some_and(|batch| {
-                        matches!(batch.phase, Phase::Failed { .. }) && batch.record.is_some()
-                    })
-            })
-            .map(|found| found.batch.key.clone())
-            .collect();
-        retire::batches(&mut self.keeper, &stage.name, &keys, self.observer)
-    }
-
-    fn progress(
-        &mut self,
-        stage: &Stage,
-        found: &Survey,
-        status: StageStatus,
-    ) -> Result<(), RunError> {
-        let Some(path) = finish::progress_path(stage) else {
-            return Ok(());
-        };
-        let status = match status {
-            StageStatus::Complete => ProgressStatus::Complete,
-            StageStatus::Partial => ProgressStatus::Partial,
-            StageStatus::Failed => ProgressStatus::Failed,
-            StageStatus::Held | StageStatus::Blocked | StageStatus::Altered => ProgressStatus::Held,
-        };
-        let now = finish::progress_of(&self.keeper, stage, found, &BTreeSet::new(), status);
-        let ctx = self.keeper.ctx;
-        ProgressFile::new(ctx.layout.at(path)).write(ctx.disk, &now, Duration::ZERO, true)?;
         Ok(())
     }
 }

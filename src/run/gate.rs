@@ -1,22 +1,69 @@
 //! Whether a stage may begin: what it reads from is complete, and nobody altered what it made.
 
+use super::attempt::batch_name;
 use super::context::Context;
 use super::report::StageStatus;
-use super::survey::{Survey, Surveyed, survey};
+use super::survey::{Survey, survey};
 use crate::base::path::FilePath;
 use crate::model::checkpoint::Status;
 use crate::model::reason::Reason;
 use crate::model::stage::Stage;
-use crate::model::state::State;
+use crate::model::state::{Phase, State};
 use crate::plan::decide::{Alteration, Decision, Wish};
 use crate::plan::lineage;
 use crate::plan::pending::Pending;
 use crate::plan::selection::Selection;
 use crate::plan::world::World;
 use crate::store::layout;
-use std::collections::BTreeMap;
+use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, BTreeSet};
 
-/// Why a stage may not begin: an earlier one that it reads from is not complete. None when it may. `standing` says how the
+/// The earlier stage that is in a stage's way, and how.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct Obstacle {
+    /// The stage.
+    pub stage: String,
+    /// Its number.
+    pub number: u32,
+    /// What is wrong with it.
+    pub how: Hindrance,
+    /// The first batch that failed, of it or of one before it: `STAGE/BATCH`.
+    pub failed: Option<String>,
+    /// Its files that somebody altered.
+    pub altered: Vec<String>,
+}
+
+/// What is wrong with a stage that another reads from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Hindrance {
+    /// It has no checkpoint.
+    Incomplete,
+    /// It is partial, and the other takes nothing from a partial one.
+    Partial,
+    /// It would have to run again.
+    Outdated,
+    /// Its outputs have to be validated again.
+    Unjudged,
+    /// Somebody altered what it made.
+    Altered,
+}
+
+impl std::fmt::Display for Obstacle {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let how = match self.how {
+            Hindrance::Incomplete => "is not complete",
+            Hindrance::Partial => "is partial",
+            Hindrance::Outdated => "is no longer up to date",
+            Hindrance::Unjudged => "has to be validated again",
+            Hindrance::Altered => "has files that somebody altered",
+        };
+        write!(f, "stage `{}` {how}", self.stage)
+    }
+}
+
+/// Why a stage may not begin: an earlier one that it reads from, directly or through others, is not complete. None when it may.
+/// `standing` says how the
 /// stages ended, or are expected to, that this run looked at before.
 ///
 /// # Errors
@@ -26,8 +73,10 @@ pub fn blocked_by(
     state: &State,
     standing: &BTreeMap<String, StageStatus>,
     stage: &Stage,
-) -> Result<Option<String>, String> {
-    for up in lineage::upstream(ctx.pipeline, stage) {
+) -> Result<Option<Obstacle>, String> {
+    let direct = lineage::upstream(ctx.pipeline, stage);
+    let is_direct = |up: &Stage| direct.iter().any(|other| other.name == up.name);
+    for up in lineage::ancestors(ctx.pipeline, stage) {
         let recorded = state.stages.get(&up.name).and_then(|known| known.status);
         let status = match standing.get(&up.name) {
             Some(StageStatus::Complete) => Some(Status::Complete),
@@ -35,29 +84,106 @@ pub fn blocked_by(
             Some(_) => None,
             None => recorded,
         };
-        let why = match status {
-            None => "is not complete",
-            Some(Status::Partial) if !stage.allow_partial => "is partial",
-            Some(_) if standing.contains_key(&up.name) || !outdated(ctx, state, up)? => continue,
-            Some(_) => "is no longer up to date",
+        let (how, altered) = match status {
+            None => (Hindrance::Incomplete, Vec::new()),
+            // Of a stage further up, those between took it over.
+            Some(Status::Partial) if is_direct(up) && !stage.allow_partial => {
+                (Hindrance::Partial, Vec::new())
+            }
+            Some(_) if standing.contains_key(&up.name) => continue,
+            Some(_) => match outdated(ctx, state, up)? {
+                Some(found) => found,
+                None => continue,
+            },
         };
-        return Ok(Some(format!("stage `{}` {why}", up.name)));
+        return Ok(Some(Obstacle {
+            stage: up.name.clone(),
+            number: up.number,
+            how,
+            failed: failed_before(ctx, state, up),
+            altered,
+        }));
     }
     Ok(None)
 }
 
-/// Whether a stage that is not to be run would have to.
-fn outdated(ctx: &Context<'_>, state: &State, stage: &Stage) -> Result<bool, String> {
+/// What is wrong with a stage that is not to be run and would have to, with its altered files.
+fn outdated(
+    ctx: &Context<'_>,
+    state: &State,
+    stage: &Stage,
+) -> Result<Option<(Hindrance, Vec<String>)>, String> {
     let found = survey(ctx, stage, state, &Pending::default(), &|_| Wish::Needed)?;
-    let fresh = |batch: &Surveyed| match &batch.decision {
-        Ok(Decision::Reused | Decision::Judge(_)) => true,
-        // A stage that is partial was let through: what failed in it stays failed here.
-        Ok(Decision::Will(reasons)) => reasons
-            .iter()
-            .all(|reason| matches!(reason, Reason::Failed { .. })),
-        _ => false,
+    let mut altered = Vec::new();
+    let mut unjudged = false;
+    let mut stale = !found.gone.is_empty();
+    for batch in &found.batches {
+        match &batch.decision {
+            Ok(Decision::Reused) => {}
+            Ok(Decision::Judge(_)) => unjudged = true,
+            Ok(Decision::Altered(files)) => {
+                altered.extend(files.iter().map(|file| file.path.to_string()));
+            }
+            // A stage that is partial was let through: what failed in it stays failed here.
+            Ok(Decision::Will(reasons))
+                if reasons
+                    .iter()
+                    .all(|reason| matches!(reason, Reason::Failed { .. })) => {}
+            _ => stale = true,
+        }
+    }
+    Ok(if !altered.is_empty() {
+        Some((Hindrance::Altered, altered))
+    } else if stale {
+        Some((Hindrance::Outdated, altered))
+    } else if unjudged {
+        Some((Hindrance::Unjudged, altered))
+    } else {
+        None
+    })
+}
+
+/// Files that a person pinned, of batches that do not hold any more: to make them again is that person's word.
+pub fn pinned(
+    state: &State,
+    stage: &Stage,
+    found: &Survey,
+    invalid: &BTreeSet<usize>,
+) -> Vec<(String, Alteration)> {
+    let known = state.stages.get(&stage.name);
+    let record = |key: &str| known?.batches.get(key)?.record.as_ref();
+    let keys = invalid.iter().map(|&index| &found.batches[index].batch.key);
+    let records = keys.filter_map(|key| record(key).filter(|record| record.pin.is_some()));
+    records
+        .flat_map(|record| {
+            record.outputs.iter().map(|made| {
+                let file = Alteration {
+                    path: made.path.clone(),
+                    recorded: Some(made.digest),
+                    found: made.digest,
+                    pinned: true,
+                };
+                (record.key.clone(), file)
+            })
+        })
+        .collect()
+}
+
+/// The first batch that failed, of this stage or of one that it depends on.
+fn failed_before(ctx: &Context<'_>, state: &State, stage: &Stage) -> Option<String> {
+    let leads_here = |other: &Stage| {
+        other.name == stage.name
+            || lineage::downstream(ctx.pipeline, &other.name)
+                .iter()
+                .any(|down| down.name == stage.name)
     };
-    Ok(!found.gone.is_empty() || !found.batches.iter().all(fresh))
+    let stages = ctx.pipeline.stages.iter();
+    stages.filter(|other| leads_here(other)).find_map(|other| {
+        let known = state.stages.get(&other.name)?;
+        let mut batches = known.batches.iter();
+        let (key, _) = batches.find(|(_, batch)| matches!(batch.phase, Phase::Failed { .. }))?;
+        Some(batch_name(&other.name, key))
+    })
 }
 
 /// The files of a stage that somebody altered, with the batches that made them; and its checkpoint, under no batch.

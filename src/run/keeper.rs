@@ -91,6 +91,7 @@ impl<'a> Keeper<'a> {
             self.dirty.insert(stage.to_owned());
         }
         self.counted += 1;
+        tracing::debug!(agent, "{summary}");
         self.journal.append(kind, agent, event, summary, files)?;
         Ok(())
     }

@@ -69,7 +69,7 @@ pub enum Notice {
         /// Where what it left is kept, in the workspace.
         quarantine: Option<String>,
     },
-    /// Outputs that no batch makes any more went to quarantine.
+    /// Outputs went to quarantine that no batch makes any more, or not as they were.
     Retired {
         /// The stage.
         stage: String,
@@ -77,6 +77,8 @@ pub enum Notice {
         batch: String,
         /// How many files.
         files: u64,
+        /// Whether the batch is there and failed: what it made before does not stand.
+        failed: bool,
     },
     /// A stage ended.
     StageEnded(super::report::StageReport),

@@ -3,7 +3,7 @@
 use crate::base::glob::Glob;
 use crate::base::path::{FilePath, RelPath};
 use crate::base::source::{Sink, Source};
-use crate::model::stage::Stage;
+use crate::steps::alarm::Alarm;
 use crate::steps::work::Outs;
 use crate::store::scratch::Scratch;
 use std::collections::BTreeMap;
@@ -18,14 +18,24 @@ const BETWEEN: &str = ".steps";
 /// The files of an attempt.
 pub struct ScratchOuts<'a> {
     scratch: &'a Scratch,
-    stage: &'a Stage,
     targets: &'a BTreeMap<String, RelPath>,
+    alarm: &'a Arc<Alarm>,
 }
 
 /// A file in scratch, known by the path that it will have.
-struct ScratchFile {
+pub struct ScratchFile {
     shown: String,
     place: PathBuf,
+}
+
+impl ScratchFile {
+    /// The file at a path below the scratch folder.
+    pub fn new(scratch: &Scratch, path: &RelPath) -> Self {
+        Self {
+            shown: FilePath::workspace(path.clone()).to_string(),
+            place: scratch.path().join(path.as_str()),
+        }
+    }
 }
 
 impl Source for ScratchFile {
@@ -43,16 +53,16 @@ impl Source for ScratchFile {
 }
 
 impl<'a> ScratchOuts<'a> {
-    /// Over a scratch folder; `targets` gives the paths and patterns of the outputs.
+    /// Over a scratch folder; `targets` gives the paths and patterns of the outputs. Reading and writing end when the alarm rings.
     pub fn new(
         scratch: &'a Scratch,
-        stage: &'a Stage,
         targets: &'a BTreeMap<String, RelPath>,
+        alarm: &'a Arc<Alarm>,
     ) -> Self {
         Self {
             scratch,
-            stage,
             targets,
+            alarm,
         }
     }
 
@@ -118,11 +128,6 @@ impl<'a> ScratchOuts<'a> {
             Err(error) => Err(error),
         }
     }
-
-    /// The names of all outputs of the stage.
-    pub fn names(&self) -> impl Iterator<Item = &str> {
-        self.stage.outputs.iter().map(|output| output.name.as_str())
-    }
 }
 
 impl Outs for ScratchOuts<'_> {
@@ -134,7 +139,8 @@ impl Outs for ScratchOuts<'_> {
             }
             None => target,
         };
-        self.scratch.sink(&path).map_err(io::Error::other)
+        let sink = self.scratch.sink(&path).map_err(io::Error::other)?;
+        Ok(self.alarm.sink(sink))
     }
 
     fn place(&self, out: &str) -> io::Result<PathBuf> {
@@ -157,9 +163,8 @@ impl Outs for ScratchOuts<'_> {
         Ok(files
             .into_iter()
             .map(|path| {
-                let place = self.scratch.path().join(path.as_str());
-                let shown = FilePath::workspace(path).to_string();
-                Arc::new(ScratchFile { shown, place }) as Arc<dyn Source>
+                let file = Arc::new(ScratchFile::new(self.scratch, &path));
+                self.alarm.source(file)
             })
             .collect())
     }

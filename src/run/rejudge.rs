@@ -5,16 +5,33 @@ use super::engine::RunError;
 use super::keeper::Keeper;
 use super::scopes;
 use super::survey::{Survey, Surveyed};
-use super::validate::{self, Schemas};
+use super::validate;
 use crate::base::path::FilePath;
+use crate::check::schemas::Schemas;
+use crate::expr::scope::Scope;
 use crate::model::event::{Event, EventType};
+use crate::model::fingerprint::{FactKey, FactKind};
 use crate::model::outcome::Outcome;
-use crate::model::record::Made;
+use crate::model::record::{BatchRecord, Made};
 use crate::model::stage::Stage;
 use crate::plan::decide::Decision;
-use std::collections::BTreeSet;
+use crate::steps::alarm::Alarm;
+use serde_json::Value;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
-/// Judges what must be judged. Gives the places of batches that no longer hold, and how many do.
+/// What came of batches that were judged again.
+#[derive(Debug, Default)]
+pub struct Rejudged {
+    /// How many hold.
+    pub valid: u64,
+    /// The places of those that do not.
+    pub invalid: BTreeSet<usize>,
+    /// The places of those that were not come to, because the run was stopped.
+    pub left: BTreeSet<usize>,
+}
+
+/// Judges what must be judged, until the alarm rings.
 ///
 /// # Errors
 /// When the journal cannot be written.
@@ -23,22 +40,38 @@ pub fn rejudge(
     stage: &Stage,
     survey: &Survey,
     schemas: &Schemas,
-) -> Result<(BTreeSet<usize>, u64), RunError> {
-    let mut invalid = BTreeSet::new();
+    alarm: &Arc<Alarm>,
+) -> Result<Rejudged, RunError> {
+    let mut rejudged = Rejudged::default();
     let mut valid = Vec::new();
+    let mut opinions = BTreeMap::new();
     for (index, found) in survey.batches.iter().enumerate() {
         if !matches!(found.decision, Ok(Decision::Judge(_))) {
             continue;
         }
-        let outputs = recorded(keeper, stage, found);
-        match holds(&keeper.ctx, stage, found, outputs, schemas) {
-            Ok(()) => valid.push(found.batch.key.clone()),
-            Err(_) => {
-                invalid.insert(index);
-            }
+        let Some(record) = recorded(keeper, stage, found).filter(|_| alarm.rang().is_none()) else {
+            rejudged.left.insert(index);
+            continue;
+        };
+        let said = said(keeper, stage, record);
+        let judged = holds(&keeper.ctx, stage, found, &record.outputs, schemas, alarm)
+            .and_then(|scope| validate::opinion(stage, &scope, said));
+        if alarm.rang().is_some() {
+            rejudged.left.insert(index);
+            continue;
         }
+        let Ok(opinion) = judged else {
+            rejudged.invalid.insert(index);
+            continue;
+        };
+        let key = &found.batch.key;
+        if opinion != record.opinion() {
+            opinions.insert(key.clone(), opinion);
+        }
+        valid.push(key.clone());
     }
     let count = valid.len() as u64;
+    rejudged.valid = count;
     if count > 0 {
         // The checkpoint names the schemas, and the digest of a manifest that changes with this.
         // No byte of the outputs does, so what reads them stands as it is.
@@ -53,6 +86,7 @@ pub fn rejudge(
             shared: survey.shared_id.clone(),
             facts: (*survey.shared).clone(),
             batches: valid,
+            opinions,
         };
         keeper.record(
             EventType::Review,
@@ -62,18 +96,34 @@ pub fn rejudge(
             Vec::new(),
         )?;
     }
-    Ok((invalid, count))
+    Ok(rejudged)
 }
 
 /// What is recorded as made of a batch.
-fn recorded<'a>(keeper: &'a Keeper<'_>, stage: &Stage, found: &Surveyed) -> &'a [Made] {
-    let known = keeper.state.stages.get(&stage.name);
-    known
-        .and_then(|known| known.batches.get(&found.batch.key)?.record.as_ref())
-        .map_or(&[], |record| &record.outputs)
+fn recorded<'a>(
+    keeper: &'a Keeper<'_>,
+    stage: &Stage,
+    found: &Surveyed,
+) -> Option<&'a BatchRecord> {
+    let known = keeper.state.stages.get(&stage.name)?;
+    known.batches.get(&found.batch.key)?.record.as_ref()
 }
 
-/// Whether these outputs of a batch hold as they lie there.
+/// What the steps of a batch said when it was made.
+fn said(keeper: &Keeper<'_>, stage: &Stage, record: &BatchRecord) -> Option<Value> {
+    let known = keeper.state.stages.get(&stage.name)?;
+    let key = FactKey {
+        kind: FactKind::Check,
+        name: "summary".to_owned(),
+    };
+    if known.shared(record).0.contains_key(&key) {
+        record.said.clone()
+    } else {
+        record.summary.clone()
+    }
+}
+
+/// Whether these outputs of a batch hold as they lie there. Gives the scope with them.
 ///
 /// # Errors
 /// How they do not.
@@ -83,12 +133,14 @@ pub fn holds(
     found: &Surveyed,
     outputs: &[Made],
     schemas: &Schemas,
-) -> Result<(), Outcome> {
-    let mut scope = scopes::of_inputs(ctx, stage, found)?;
+    alarm: &Arc<Alarm>,
+) -> Result<Scope, Outcome> {
+    validate::inputs(ctx, stage, found, schemas, alarm)?;
+    let mut scope = scopes::of_inputs(ctx, stage, found, alarm)?;
     for output in &stage.outputs {
         let mut there = Vec::new();
         for made in outputs.iter().filter(|made| made.name == output.name) {
-            let file = scopes::source(ctx, &FilePath::workspace(made.path.clone()))?;
+            let file = scopes::source(ctx, &FilePath::workspace(made.path.clone()), alarm)?;
             if let Some(schema) = &output.schema {
                 validate::file(schemas, schema, &*file, output.stream.as_ref())?;
             }
@@ -97,5 +149,6 @@ pub fn holds(
         scopes::insert(&mut scope, &output.name, output.is_many(), there);
     }
     validate::conservation(stage, &scope)?;
-    validate::checks(stage, &scope)
+    validate::checks(stage, &scope)?;
+    Ok(scope)
 }

@@ -1,9 +1,10 @@
 //! What is asked of a run, and what became of it.
 
+use super::gate::Obstacle;
 use crate::model::outcome::Outcome;
 use crate::model::stage::Stage;
 use crate::plan::decide::Alteration;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -21,7 +22,7 @@ pub struct Options {
 }
 
 /// How a stage ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum StageStatus {
     /// Everything is done.
@@ -39,7 +40,7 @@ pub enum StageStatus {
 }
 
 /// What became of a stage.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct StageReport {
     /// Its name.
     pub stage: String,
@@ -65,6 +66,10 @@ pub struct StageReport {
     pub seconds: f64,
     /// Why it could not begin.
     pub why: Option<String>,
+    /// The earlier stage that is in its way.
+    pub blocked_by: Option<Obstacle>,
+    /// Whether nothing was done but that its checkpoint, which was not there, was written.
+    pub checkpoint_rewritten: bool,
     /// Files that somebody altered.
     #[serde(skip)]
     pub altered: Vec<(String, Alteration)>,
@@ -137,6 +142,8 @@ impl StageReport {
             retired: 0,
             seconds: 0.0,
             why: None,
+            blocked_by: None,
+            checkpoint_rewritten: false,
             altered: Vec::new(),
             verdict: None,
             elements: None,

@@ -7,7 +7,7 @@ use super::survey::MARKER;
 use crate::base::path::RelPath;
 use crate::model::event::{Event, EventType};
 use crate::model::record::Made;
-use crate::model::state::BatchState;
+use crate::model::state::{BatchState, Phase};
 use crate::plan::lineage;
 use crate::store::{checkpoint, quarantine};
 use std::collections::{BTreeMap, BTreeSet};
@@ -37,9 +37,19 @@ pub fn batches(
         let files = aside(keeper, paths.cloned());
         let markers = markers_of(batch);
         let count = files.len() as u64;
+        let failed = match &batch.phase {
+            Phase::Failed { outcome } => Some(outcome.to_string()),
+            _ => None,
+        };
+        let folder = quarantine::folder(keeper.run_id(), keeper.counted(), "retired");
         let summary = format!(
-            "{} is no longer made: {count} files to quarantine",
-            super::attempt::batch_name(stage, key)
+            "{} {}: {count} files to quarantine",
+            super::attempt::batch_name(stage, key),
+            if failed.is_some() {
+                "failed, and what it made before does not stand"
+            } else {
+                "is no longer made"
+            }
         );
         let refs = files.keys().take(100).map(ToString::to_string).collect();
         let event = Event::Retired {
@@ -50,11 +60,17 @@ pub fn batches(
         keeper.record(EventType::Revision, "milepost", event, summary, refs)?;
         keeper.flush()?;
         move_aside(keeper, &files, &markers)?;
+        if let Some(outcome) = failed.as_ref().filter(|_| count > 0) {
+            let why =
+                format!("it does not stand any more, and making it again failed: {outcome}\n");
+            quarantine::say_why(keeper.ctx.disk, keeper.ctx.layout, &folder, &why)?;
+        }
         if count > 0 {
             observer.notice(Notice::Retired {
                 stage: stage.to_owned(),
                 batch: key.clone(),
                 files: count,
+                failed: failed.is_some(),
             });
         }
     }
@@ -214,15 +230,24 @@ pub fn stages(
     Ok(forgotten)
 }
 
+/// Removes the checkpoints of the stages that read from a stage, durably, before what they vouch for is replaced.
+///
+/// # Errors
+/// When the disk fails.
+pub fn remove_readers(keeper: &mut Keeper<'_>, stage: &str) -> Result<(), RunError> {
+    for down in lineage::downstream(keeper.ctx.pipeline, stage) {
+        remove_checkpoint(keeper, &down.name, down.number)?;
+    }
+    keeper.flush()
+}
+
 /// Removes the checkpoints of a stage and of those that read from it, durably, before what they vouch for is replaced.
 ///
 /// # Errors
 /// When the disk fails.
 pub fn remove_checkpoints(keeper: &mut Keeper<'_>, stage: &str) -> Result<(), RunError> {
+    remove_readers(keeper, stage)?;
     let pipeline = keeper.ctx.pipeline;
-    for down in lineage::downstream(pipeline, stage) {
-        remove_checkpoint(keeper, &down.name, down.number)?;
-    }
     if let Some(declared) = pipeline.stages.iter().find(|other| other.name == stage) {
         remove_checkpoint(keeper, stage, declared.number)?;
     }

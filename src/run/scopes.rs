@@ -8,6 +8,7 @@ use crate::expr::scope::{Format, Scope};
 use crate::model::outcome::{Outcome, OutcomeKind};
 use crate::model::stage::{Input, Stage};
 use crate::plan::expand::Item;
+use crate::steps::alarm::Alarm;
 use std::sync::Arc;
 
 /// A file and how its content is read.
@@ -17,22 +18,27 @@ pub type Readable = (Arc<dyn Source>, Format);
 ///
 /// # Errors
 /// When an input that is not optional is missing, or a file leaves its folder.
-pub fn of_inputs(ctx: &Context<'_>, stage: &Stage, found: &Surveyed) -> Result<Scope, Outcome> {
+pub fn of_inputs(
+    ctx: &Context<'_>,
+    stage: &Stage,
+    found: &Surveyed,
+    alarm: &Arc<Alarm>,
+) -> Result<Scope, Outcome> {
     let mut scope = Scope::new();
-    for (name, value) in &found.base {
-        scope.insert_value(name, value.clone());
+    for (name, value) in found.base(ctx) {
+        scope.insert_value(&name, value);
     }
     for (name, item) in &found.batch.items {
         if let Item::File(file) = item {
             let format = Format::of_path(file.path.as_str());
-            scope.insert_file(&format!("{name}.data"), source(ctx, file)?, format);
+            scope.insert_file(&format!("{name}.data"), source(ctx, file, alarm)?, format);
         }
     }
     for resolved in &found.inputs {
         let Some(declared) = stage.input(&resolved.name) else {
             continue;
         };
-        let there = files(ctx, declared, &resolved.files)?;
+        let there = files(ctx, declared, &resolved.files, alarm)?;
         insert(&mut scope, &resolved.name, resolved.many, there);
     }
     Ok(scope)
@@ -46,6 +52,7 @@ pub fn files(
     ctx: &Context<'_>,
     declared: &Input,
     files: &[FilePath],
+    alarm: &Arc<Alarm>,
 ) -> Result<Vec<Readable>, Outcome> {
     let mut there = Vec::with_capacity(files.len());
     for file in files {
@@ -56,7 +63,7 @@ pub fn files(
         let format = declared
             .format
             .unwrap_or_else(|| Format::of_path(file.path.as_str()));
-        there.push((source(ctx, file)?, format));
+        there.push((source(ctx, file, alarm)?, format));
     }
     Ok(there)
 }
@@ -73,11 +80,18 @@ pub fn insert(scope: &mut Scope, name: &str, many: bool, files: Vec<Readable>) {
     }
 }
 
-/// A file to read.
+/// A file to read. Its reading ends when the alarm rings.
 ///
 /// # Errors
 /// When it is not there or leaves its folder.
-pub fn source(ctx: &Context<'_>, file: &FilePath) -> Result<Arc<dyn Source>, Outcome> {
+pub fn source(
+    ctx: &Context<'_>,
+    file: &FilePath,
+    alarm: &Arc<Alarm>,
+) -> Result<Arc<dyn Source>, Outcome> {
     let found = ctx.files.source(file);
-    found.map_err(|error| Outcome::new(OutcomeKind::Input, error.to_string()))
+    match found {
+        Ok(found) => Ok(alarm.source(found)),
+        Err(error) => Err(Outcome::new(OutcomeKind::Input, error.to_string())),
+    }
 }

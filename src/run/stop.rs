@@ -2,7 +2,8 @@
 
 use crate::steps::command::Stop;
 pub use crate::steps::command::adopt_orphans;
-use std::sync::{Condvar, Mutex, PoisonError};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
 /// Set once, by Ctrl-C or by the caller.
@@ -10,6 +11,7 @@ use std::time::Duration;
 pub struct StopFlag {
     wished: Mutex<bool>,
     changed: Condvar,
+    seen: Arc<AtomicBool>,
 }
 
 impl StopFlag {
@@ -21,11 +23,17 @@ impl StopFlag {
     /// Asks everything to stop.
     pub fn set(&self) {
         *self.wished.lock().unwrap_or_else(PoisonError::into_inner) = true;
+        self.seen.store(true, Ordering::Relaxed);
         self.changed.notify_all();
     }
 }
 
 impl StopFlag {
+    /// The flag for what cannot wait for it, and looks now and then.
+    pub fn seen(&self) -> Arc<AtomicBool> {
+        Arc::clone(&self.seen)
+    }
+
     /// Whether it is set.
     pub fn is_set(&self) -> bool {
         *self.wished.lock().unwrap_or_else(PoisonError::into_inner)

@@ -15,6 +15,7 @@ use crate::plan::decide::{Decision, Found, Wish, decide};
 use crate::plan::expand::{Batch, expand};
 use crate::plan::inputs::{Resolved, resolve};
 use crate::plan::pending::Pending;
+use crate::plan::recorded::Recorded;
 use crate::plan::world::World;
 use crate::plan::{facts, lineage, paths};
 use serde_json::{Map, Value, json};
@@ -42,8 +43,6 @@ pub struct Survey {
 pub struct Surveyed {
     /// The batch.
     pub batch: Batch,
-    /// The names that every scope has, and the batch's items, paths and digests: plain values.
-    pub base: Map<String, Value>,
     /// The files of its inputs.
     pub inputs: Vec<Resolved>,
     /// Its own facts.
@@ -52,6 +51,18 @@ pub struct Surveyed {
     pub targets: BTreeMap<String, RelPath>,
     /// What becomes of it; when an input cannot be had, why.
     pub decision: Result<Decision, String>,
+}
+
+impl Surveyed {
+    /// The names that every scope has, and the batch's items, paths and digests: plain values.
+    pub fn base(&self, ctx: &Context<'_>) -> Map<String, Value> {
+        let mut base = ctx.settings.scope(ctx.pipeline);
+        for (name, item) in &self.batch.items {
+            base.insert(name.clone(), item.scope_value());
+        }
+        insert_files(&mut base, &self.inputs, &self.own, &self.targets);
+        base
+    }
 }
 
 /// Looks at a stage.
@@ -74,9 +85,11 @@ pub fn survey(
         pipeline: ctx.pipeline,
         stage,
         pending,
+        lists: RefCell::default(),
     };
     let certain = !world.batches_may_differ();
-    let batches = match expand(stage, &scope, state, ctx, &written) {
+    let recorded = Recorded::of(state);
+    let batches = match expand(stage, &scope, &recorded, ctx, &written) {
         Ok(batches) => batches,
         Err(_) if !certain => Vec::new(),
         Err(error) => return Err(error.to_string()),
@@ -98,6 +111,8 @@ pub fn survey(
         .flat_map(BatchState::files)
         .collect();
     let mut surveyed = Vec::with_capacity(batches.len());
+    // One scope for all batches: each puts its items in the place of those before.
+    let mut names = Value::Object(scope);
     for batch in batches {
         let found = known.and_then(|known| known.batches.get(&batch.key));
         let record = found.and_then(|found| found.record.as_ref());
@@ -109,13 +124,18 @@ pub fn survey(
         let one = One {
             ctx,
             stage,
-            state,
+            recorded: &recorded,
             written: &written,
             world: &world,
             shared: &shared,
             leaving: &leaving,
         };
-        surveyed.push(one.look(batch, &scope, found, record, recorded_shared, wish)?);
+        if let Value::Object(names) = &mut names {
+            for (name, item) in &batch.items {
+                names.insert(name.clone(), item.scope_value());
+            }
+        }
+        surveyed.push(one.look(batch, &names, found, record, recorded_shared, wish)?);
     }
     Ok(Survey {
         shared,
@@ -129,7 +149,7 @@ pub fn survey(
 struct One<'a, 'c> {
     ctx: &'a Context<'c>,
     stage: &'a Stage,
-    state: &'a State,
+    recorded: &'a Recorded<'a>,
     written: &'a dyn Fn(&str) -> bool,
     world: &'a Later<'a, 'c>,
     shared: &'a Facts,
@@ -141,17 +161,13 @@ impl One<'_, '_> {
     fn look(
         &self,
         batch: Batch,
-        scope: &Map<String, Value>,
+        scope: &Value,
         known: Option<&BatchState>,
         record: Option<&BatchRecord>,
         recorded_shared: Arc<Facts>,
         wish: Wish,
     ) -> Result<Surveyed, String> {
-        let mut base = scope.clone();
-        for (name, item) in &batch.items {
-            base.insert(name.clone(), item.scope_value());
-        }
-        let targets = self.targets(&base)?;
+        let targets = self.targets(scope)?;
         let recorded = record.map(|record| &record.facts);
         let asked = Asked {
             world: self.world,
@@ -163,9 +179,9 @@ impl One<'_, '_> {
             asked.lists(pattern);
             (self.written)(pattern)
         };
-        let inputs = resolve(self.stage, &base, self.state, &asked, &written);
+        let inputs = resolve(self.stage, scope, self.recorded, &asked, &written);
         let own = inputs.and_then(|inputs| {
-            let own = facts::own(self.stage, &batch, &inputs, &base, &asked)?;
+            let own = facts::own(self.stage, &batch, &inputs, scope, &asked)?;
             Ok((inputs, own))
         });
         let unread = asked.unread.get();
@@ -181,7 +197,6 @@ impl One<'_, '_> {
                 };
                 return Ok(Surveyed {
                     batch,
-                    base,
                     inputs: Vec::new(),
                     own: Facts::default(),
                     targets,
@@ -189,7 +204,6 @@ impl One<'_, '_> {
                 });
             }
         };
-        insert_files(&mut base, &inputs, &own, &targets);
         let plain: Vec<RelPath> = targets
             .values()
             .filter(|path| !path.as_str().contains('*'))
@@ -209,7 +223,6 @@ impl One<'_, '_> {
         let decision = Ok(decide(&found));
         Ok(Surveyed {
             batch,
-            base,
             inputs,
             own,
             targets,
@@ -218,8 +231,7 @@ impl One<'_, '_> {
     }
 
     /// Where each output and the marker goes.
-    fn targets(&self, base: &Map<String, Value>) -> Result<BTreeMap<String, RelPath>, String> {
-        let scope = Value::Object(base.clone());
+    fn targets(&self, scope: &Value) -> Result<BTreeMap<String, RelPath>, String> {
         let mut targets = BTreeMap::new();
         let outputs = self
             .stage
@@ -229,7 +241,7 @@ impl One<'_, '_> {
         let marker = self.stage.marker.iter().map(|path| (MARKER, path));
         for (name, path) in outputs.chain(marker) {
             let place =
-                paths::render(path, &scope).map_err(|why| format!("output `{name}`: {why}"))?;
+                paths::render(path, scope).map_err(|why| format!("output `{name}`: {why}"))?;
             self.ctx
                 .files
                 .resolve(&place)
@@ -312,6 +324,8 @@ struct Later<'a, 'c> {
     pipeline: &'a Pipeline,
     stage: &'a Stage,
     pending: &'a Pending,
+    /// Lists that batches asked for: many ask for the same, and a folder is walked for each.
+    lists: RefCell<BTreeMap<(Root, String), Result<Vec<RelPath>, String>>>,
 }
 
 impl Later<'_, '_> {
@@ -395,7 +409,10 @@ impl World for Asked<'_, '_, '_> {
     }
 
     fn matches(&self, root: Root, pattern: &str) -> Result<Vec<RelPath>, String> {
-        self.world.inner.matches(root, pattern)
+        let mut lists = self.world.lists.borrow_mut();
+        let list = lists.entry((root, pattern.to_owned()));
+        let list = list.or_insert_with(|| self.world.inner.matches(root, pattern));
+        list.clone()
     }
 
     fn is_folder(&self, file: &FilePath) -> bool {

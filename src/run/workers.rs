@@ -120,10 +120,11 @@ pub fn work(
     sender: &Sender<Message>,
 ) {
     while let Some(index) = next(bench, survey, order, queue, ready) {
-        if sender.send(Message::Begun { index }).is_err() {
+        let found = &survey.batches[index];
+        // What lacks an input fails without a try.
+        if found.decision.is_ok() && sender.send(Message::Begun { index }).is_err() {
             return;
         }
-        let found = &survey.batches[index];
         let begun = Stopwatch::start();
         let token = token(bench.run_id, &bench.stage.name, &found.batch.key);
         let telling = Telling {

@@ -10,19 +10,33 @@ use serde_json::Value;
 
 impl World for Context<'_> {
     fn content(&self, file: &FilePath, format: Format) -> Result<Value, String> {
+        // Its digest stands for its content.
+        if self.asked.is_on() && self.digest(file).is_err() {
+            self.asked.spoil();
+        }
         let source = self.files.source(file).map_err(|error| error.to_string())?;
         scope::parse(&source.name(), &*source, format).map_err(|error| error.to_string())
     }
 
     fn matches(&self, root: Root, pattern: &str) -> Result<Vec<RelPath>, String> {
         let glob = Glob::parse(pattern).map_err(|error| error.to_string())?;
-        self.files
-            .list(&glob, root)
-            .map_err(|error| error.to_string())
+        let before = self.cache.now();
+        let folder = self.files.stamp_of_folder(&glob, root);
+        let found = self.files.list(&glob, root);
+        match &found {
+            Ok(found) => {
+                let settled = folder.filter(|stamp| stamp.was_settled(before));
+                self.asked.list(root, pattern, found, settled);
+            }
+            Err(_) => self.asked.spoil(),
+        }
+        found.map_err(|error| error.to_string())
     }
 
     fn is_folder(&self, file: &FilePath) -> bool {
-        self.files.resolve(file).is_ok_and(|path| path.is_dir())
+        let is_folder = self.files.resolve(file).is_ok_and(|path| path.is_dir());
+        self.asked.folder(file, is_folder);
+        is_folder
     }
 
     fn digest(&self, file: &FilePath) -> Result<Option<Digest>, String> {
@@ -30,17 +44,33 @@ impl World for Context<'_> {
             .then(|| self.imports.get(&file.path))
             .flatten();
         let path = match import {
-            Some(import) => import.clone(),
+            Some(import) => {
+                self.asked.spoil();
+                import.clone()
+            }
             None => self
                 .files
                 .resolve(file)
                 .map_err(|error| error.to_string())?,
         };
-        match self.cache.digest_of(&path) {
-            Ok((digest, _)) => Ok(Some(digest)),
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
-            Err(error) if error.kind() == std::io::ErrorKind::NotADirectory => Ok(None),
-            Err(error) => Err(format!("`{file}`: {error}")),
+        // Of a link, the stamp is not that of what it leads to.
+        if self.asked.is_on() && !self.files.is_plain(file) {
+            self.asked.spoil();
         }
+        let seen = match self.cache.look(&path) {
+            Ok(seen) => Some(seen),
+            Err(error) if is_absent(&error) => None,
+            Err(error) => {
+                self.asked.spoil();
+                return Err(format!("`{file}`: {error}"));
+            }
+        };
+        self.asked.file(file, seen);
+        Ok(seen.map(|seen| seen.digest))
     }
+}
+
+fn is_absent(error: &std::io::Error) -> bool {
+    use std::io::ErrorKind::{NotADirectory, NotFound};
+    matches!(error.kind(), NotFound | NotADirectory)
 }

@@ -12,7 +12,7 @@ use crate::model::stage::Program;
 use serde::Deserialize;
 use serde_json::Value;
 use std::collections::BTreeMap;
-use std::io::{self, BufReader, Write};
+use std::io::{self, Write};
 use std::sync::Arc;
 
 /// The agents that a stage asks, ready to answer: by the name that the step uses, after replacements.
@@ -64,7 +64,10 @@ pub fn ask(
         .0
         .get(agent)
         .ok_or_else(|| input_failure(agent, "this agent has no table of rules"))?;
-    let schema = schema.map(compile).transpose()?;
+    let schema = schema.map(|asset| work.schemas.get(asset));
+    let schema = schema
+        .transpose()
+        .map_err(|error| Outcome::new(OutcomeKind::Schema, error.to_string()))?;
     let mut answers: Vec<Value> = Vec::with_capacity(questions.len());
     let mut asked: Vec<usize> = Vec::new();
     for (index, question) in questions.iter().enumerate() {
@@ -92,31 +95,33 @@ pub fn ask(
     let mut sink = work.outs.create(out, None).map_err(output)?;
     sink.write_all(b"[").map_err(output)?;
     let mut position = 0;
+    let mut line = Vec::new();
     let elements = Select::parse(".elements[]").map_err(|error| failed(&error))?;
     let opened = source.open().map_err(|error| failed(&error))?;
     elements
-        .read(
-            BufReader::with_capacity(1 << 16, opened),
-            &mut |element| -> Result<(), String> {
-                let answer = asked.get(position).and_then(|&index| answers.get(index));
-                let answer =
-                    answer.ok_or_else(|| format!("/elements/{position} belongs to no question"))?;
-                let separator = if position == 0 { "\n" } else { ",\n" };
-                match &mut join {
-                    None => write!(sink, "{separator}{answer}"),
-                    Some(bound) => {
-                        bound.set("element", element);
-                        let record = bound
-                            .one(answer.clone())
-                            .map_err(|error| error.to_string())?;
-                        write!(sink, "{separator}{record}")
-                    }
+        .read_text(opened, &mut |element, _| -> Result<(), String> {
+            let answer = asked.get(position).and_then(|&index| answers.get(index));
+            let answer =
+                answer.ok_or_else(|| format!("/elements/{position} belongs to no question"))?;
+            line.clear();
+            line.extend_from_slice(if position == 0 { b"\n" } else { b",\n" });
+            match &mut join {
+                None => serde_json::to_writer(&mut line, answer),
+                Some(bound) => {
+                    bound
+                        .set_text("element", element)
+                        .map_err(|error| error.to_string())?;
+                    let record = bound
+                        .one(answer.clone())
+                        .map_err(|error| error.to_string())?;
+                    serde_json::to_writer(&mut line, &record)
                 }
-                .map_err(|error| error.to_string())?;
-                position += 1;
-                Ok(())
-            },
-        )
+            }
+            .map_err(|error| error.to_string())?;
+            sink.write_all(&line).map_err(|error| error.to_string())?;
+            position += 1;
+            Ok(())
+        })
         .map_err(|error| failed(&error))?;
     sink.write_all(b"\n]\n").map_err(output)?;
     sink.finish().map_err(output)?;
@@ -146,22 +151,14 @@ fn read_questions(source: &dyn Source) -> Result<Vec<Question>, Outcome> {
     let mut questions = Vec::new();
     let select = Select::parse(".questions[]").map_err(|error| failed(&error))?;
     select
-        .read(
-            BufReader::with_capacity(1 << 16, opened),
-            &mut |value| -> Result<(), String> {
-                questions.push(
-                    serde_json::from_value::<Question>(value).map_err(|error| error.to_string())?,
-                );
-                Ok(())
-            },
-        )
+        .read(opened, &mut |value| -> Result<(), String> {
+            questions.push(
+                serde_json::from_value::<Question>(value).map_err(|error| error.to_string())?,
+            );
+            Ok(())
+        })
         .map_err(|error| failed(&error))?;
     Ok(questions)
-}
-
-fn compile(asset: &Asset) -> Result<Schema, Outcome> {
-    Schema::compile(asset.path.as_str(), &asset.text, &|_| None)
-        .map_err(|error| Outcome::new(OutcomeKind::Schema, error.to_string()))
 }
 
 fn refuse_wrong(schema: &Schema, answer: &Value, id: &str) -> Result<(), Outcome> {

@@ -1,9 +1,11 @@
 //! One attempt of one batch: its steps in turn, each with its tries.
 
+use super::alarm::Rang;
 use super::work::{Said, Work, output_failure, parse_failure};
 use super::{agent, files, jq, merge, process, split, values};
 use crate::expr::scope::Format;
 use crate::model::outcome::{Outcome, OutcomeKind};
+use crate::model::stage::Stage;
 use crate::model::step::{Step, StepKind};
 use serde_json::Value;
 use std::time::Duration;
@@ -20,9 +22,13 @@ pub fn attempt(work: &mut Work<'_>) -> Result<Said, Outcome> {
     let mut said = Said::default();
     for (index, step) in stage.steps.iter().enumerate() {
         if work.stop.stopping() {
-            return Err(Outcome::new(OutcomeKind::Cancelled, "the run was stopped"));
+            return Err(cancelled());
         }
-        if !wanted(work, step)? {
+        if is_over(work) {
+            return Err(stage_is_over(stage));
+        }
+        work.alarm.set((work.left)());
+        if !wanted(work, step).map_err(|outcome| ended(work, None, outcome))? {
             work.scope.absent(&step.out);
             continue;
         }
@@ -61,10 +67,11 @@ fn tries(work: &mut Work<'_>, step: &Step, index: usize) -> Result<Said, Outcome
             Err(outcome) => outcome,
         };
         failed += 1;
-        if failed >= step.attempts || !outcome.kind.is_worth_another_try() {
+        let wait = wait(work, failed, index);
+        let has_time = (work.left)().is_none_or(|left| left > wait);
+        if failed >= step.attempts || !outcome.kind.is_worth_another_try() || !has_time {
             return Err(outcome);
         }
-        let wait = wait(work, failed, index);
         let written = if made_by_program(step) {
             work.stage
                 .outputs
@@ -82,8 +89,44 @@ fn tries(work: &mut Work<'_>, step: &Step, index: usize) -> Result<Said, Outcome
         work.watcher.trying_again(failed, &outcome, wait);
         work.stop.wait(wait);
         if work.stop.stopping() {
-            return Err(Outcome::new(OutcomeKind::Cancelled, "the run was stopped"));
+            return Err(cancelled());
         }
+    }
+}
+
+fn cancelled() -> Outcome {
+    Outcome::new(OutcomeKind::Cancelled, "the run was stopped")
+}
+
+fn is_over(work: &Work<'_>) -> bool {
+    (work.left)().is_some_and(|left| left.is_zero())
+}
+
+/// How a batch ends when its stage has no time left.
+pub fn stage_is_over(stage: &Stage) -> Outcome {
+    let message = format!(
+        "the time of stage `{}` is over: raise `timeout` under [policy], or run again to go on",
+        stage.name
+    );
+    Outcome::new(OutcomeKind::Timeout, message)
+}
+
+/// How work ended that failed: when the alarm rang, that is why, whatever it says. `time` is what the step had.
+fn ended(work: &Work<'_>, time: Option<(&str, Duration)>, outcome: Outcome) -> Outcome {
+    if outcome.kind == OutcomeKind::Cancelled {
+        return outcome;
+    }
+    match (work.alarm.rang(), time) {
+        (None, _) => outcome,
+        (Some(Rang::Stop), _) => cancelled(),
+        (Some(Rang::Time), Some((step, time))) if !is_over(work) => {
+            let time = crate::base::duration::show_duration(time);
+            Outcome::new(
+                OutcomeKind::Timeout,
+                format!("`{step}` took longer than {time}"),
+            )
+        }
+        (Some(Rang::Time), _) => stage_is_over(work.stage).with_details(outcome.details),
     }
 }
 
@@ -96,20 +139,31 @@ fn wait(work: &Work<'_>, failed: u32, index: usize) -> Duration {
 }
 
 fn once(work: &mut Work<'_>, step: &Step) -> Result<Said, Outcome> {
+    let is_program = made_by_program(step);
+    let time = match &step.timeout {
+        Some(timeout) => Some(timeout.duration(&work.base).map_err(parse_failure)?),
+        None => is_program.then_some(COMMAND_TIMEOUT),
+    };
+    let left = (work.left)();
+    let least = time.map_or(left, |time| Some(left.map_or(time, |left| left.min(time))));
+    // A program is ended by whoever watches it, and gets the time to end itself.
+    work.alarm.set(if is_program { left } else { least });
+    let done = doing(work, step, least.unwrap_or(COMMAND_TIMEOUT));
+    let named = time.filter(|_| !is_program);
+    let named = named.map(|time| (step.kind.name(), time));
+    let done = done.map_err(|outcome| ended(work, named, outcome));
+    work.alarm.set((work.left)());
+    done
+}
+
+fn doing(work: &mut Work<'_>, step: &Step, timeout: Duration) -> Result<Said, Outcome> {
     match &step.kind {
         StepKind::Command {
             arguments,
             shell,
             env,
             stdin,
-        } => {
-            let declared = match &step.timeout {
-                Some(timeout) => timeout.duration(&work.base).map_err(parse_failure)?,
-                None => COMMAND_TIMEOUT,
-            };
-            let timeout = work.limits.left.map_or(declared, |left| left.min(declared));
-            process::command(work, arguments, *shell, env, stdin.as_deref(), timeout)
-        }
+        } => process::command(work, arguments, *shell, env, stdin.as_deref(), timeout),
         StepKind::Agent {
             agent,
             schema,

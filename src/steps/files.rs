@@ -1,5 +1,6 @@
 //! The steps that make one file from another: `copy`, `render`, `ifc`, `pdf`, `xlsx`.
 
+use super::alarm::Guarded;
 use super::work::{Said, StepResult, Work, input_failure, output_failure, parse_failure};
 use super::{ifc, pdf, values, xlsx};
 use crate::base::path::stem;
@@ -50,7 +51,9 @@ pub fn copy(work: &mut Work<'_>, out: &str, input: &str) -> StepResult {
 /// When a name is missing or an input cannot be read.
 pub fn render(work: &mut Work<'_>, out: &str, file: &TemplateFile) -> StepResult {
     let scope = work.scope.context_of(&file.template)?;
-    let text = file.template.render(&scope).map_err(parse_failure)?;
+    let template = Arc::clone(&file.template);
+    let text = work.alarm.apart(move || template.render(&scope))?;
+    let text = text.map_err(parse_failure)?;
     put(work, out, text.as_bytes())?;
     Ok(Said::default())
 }
@@ -69,8 +72,14 @@ pub fn model(work: &mut Work<'_>, out: &str, input: &str) -> StepResult {
         .to_owned();
     let failed = |error: io::Error| output_failure(out, error);
     let mut sink = work.outs.create(out, None).map_err(failed)?;
-    let found = ifc::extract(source.path(), &file_name, &mut sink)
-        .map_err(|error| input_failure(&source.name(), error))?;
+    let looked = || work.alarm.look();
+    let found = ifc::extract_while(source.path(), &file_name, &mut sink, &looked);
+    let found = found.map_err(|error| {
+        // It begins with the file's own name, and its path is told already.
+        let said = error.to_string();
+        let own = format!("{file_name}: ");
+        input_failure(&source.name(), said.strip_prefix(&own).unwrap_or(&said))
+    })?;
     sink.finish().map_err(failed)?;
     let warnings = found.warnings.clone();
     let summary = serde_json::to_value(&found).map_err(parse_failure)?;
@@ -97,18 +106,15 @@ pub fn document(work: &mut Work<'_>, out: &str, input: &str) -> StepResult {
     } else {
         stem(&source.name()).to_owned()
     };
-    let version = work
-        .base
-        .get("milepost")
-        .and_then(|milepost| milepost.get("version")?.as_str())
-        .unwrap_or_default();
     let info = pdf::PdfInfo {
         title,
         date: today(work),
-        producer: format!("milepost {version}"),
         ..pdf::PdfInfo::default()
     };
-    let bytes = pdf::markdown_to_pdf(&text, &info).map_err(parse_failure)?;
+    let set = work
+        .alarm
+        .apart(move || pdf::markdown_to_pdf(&text, &info))?;
+    let bytes = set.map_err(parse_failure)?;
     put(work, out, &bytes)?;
     Ok(Said::default())
 }
@@ -143,10 +149,11 @@ pub fn workbook(work: &mut Work<'_>, out: &str, form: &Asset) -> StepResult {
         let source = files
             .source(name)
             .ok_or_else(|| io::Error::other("one file was expected"))?;
-        Ok(io::BufReader::with_capacity(1 << 16, source.open()?))
+        source.open()
     });
     let mut bytes = io::Cursor::new(Vec::new());
-    xlsx::write_workbook(&compiled, &scope, &mut feed, &info, &mut bytes).map_err(parse_failure)?;
+    let guarded = Guarded::new(work.alarm, &mut bytes);
+    xlsx::write_workbook(&compiled, &scope, &mut feed, &info, guarded).map_err(parse_failure)?;
     drop(feed);
     put(work, out, bytes.get_ref())?;
     Ok(Said::default())

@@ -8,6 +8,10 @@ use crate::model::outcome::Outcome;
 use crate::model::stage::Program;
 use serde_json::Value;
 use std::io::{self, Write};
+use std::sync::Arc;
+
+/// Records that are handed over at once.
+const AHEAD: usize = 64;
 
 /// Does the step.
 ///
@@ -22,7 +26,10 @@ pub fn jq(
     let value = match stream {
         None => {
             let (input, vars) = values::scope_of(work, program)?;
-            program.jq.one(input, &vars).map_err(parse_failure)?
+            let jq = Arc::clone(&program.jq);
+            // jq cannot be told to end, and it owns nothing but memory.
+            let value = work.alarm.apart(move || jq.one(input, &vars))?;
+            value.map_err(parse_failure)?
         }
         Some(select) => streamed(work, program, select)?,
     };
@@ -43,20 +50,30 @@ fn streamed(work: &mut Work<'_>, program: &Program, select: &Select) -> Result<V
         )
     })?;
     let rest = values::within(work, select)?;
-    let (sender, receiver) = std::sync::mpsc::sync_channel::<Result<Value, String>>(256);
+    let bound = program.jq.bind(&vars).map_err(parse_failure)?;
+    let (sender, receiver) = std::sync::mpsc::sync_channel::<Result<Vec<String>, String>>(4);
     let found = std::thread::scope(|threads| {
         threads.spawn(move || {
             for source in &sources {
+                let mut texts = Vec::with_capacity(AHEAD);
+                let send = |texts: &mut Vec<String>| {
+                    let ready = std::mem::replace(texts, Vec::with_capacity(AHEAD));
+                    sender.send(Ok(ready)).map_err(|_| "not wanted".to_owned())
+                };
                 let read = source
                     .open()
                     .map_err(|error| error.to_string())
                     .and_then(|file| {
-                        let reader = io::BufReader::with_capacity(1 << 16, file);
-                        rest.read(reader, &mut |value| {
-                            sender.send(Ok(value)).map_err(|_| "not wanted".to_owned())
+                        rest.read_text(file, &mut |text, _| {
+                            texts.push(text.to_owned());
+                            if texts.len() < AHEAD {
+                                return Ok(());
+                            }
+                            send(&mut texts)
                         })
                         .map_err(|error| error.to_string())
                     });
+                let read = read.and_then(|_| send(&mut texts));
                 if let Err(error) = read {
                     // The receiver may have stopped before the end: then nobody waits for this.
                     let _ = sender.send(Err(format!("{}: {error}", source.name())));
@@ -64,8 +81,15 @@ fn streamed(work: &mut Work<'_>, program: &Program, select: &Select) -> Result<V
                 }
             }
         });
-        let mut inputs = receiver.into_iter();
-        program.jq.stream(input, &vars, &mut inputs)
+        let mut inputs = receiver.into_iter().flat_map(|texts| match texts {
+            // Looked at once for each handful of records.
+            Ok(texts) => match work.alarm.look() {
+                Ok(()) => texts.into_iter().map(Ok).collect(),
+                Err(error) => vec![Err(error.to_string())],
+            },
+            Err(error) => vec![Err(error)],
+        });
+        bound.stream_texts(input, &mut inputs)
     });
     let mut found = found.map_err(parse_failure)?;
     match found.len() {

@@ -1,6 +1,7 @@
 //! The steps: what a stage does, one attempt of one batch each; no step knows the journal.
 
 pub mod agent;
+pub mod alarm;
 pub mod attempt;
 pub mod command;
 pub mod files;

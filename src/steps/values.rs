@@ -4,6 +4,9 @@ use super::work::{Work, parse_failure};
 use crate::expr::select::Select;
 use crate::model::outcome::Outcome;
 use crate::model::stage::Program;
+use base64::Engine as _;
+use base64::alphabet::STANDARD;
+use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 use serde_json::{Map, Value};
 use std::collections::BTreeSet;
 
@@ -45,31 +48,15 @@ pub fn within(work: &Work<'_>, select: &Select) -> Result<Select, Outcome> {
     }
 }
 
-/// Decodes base64 (RFC 4648, with or without padding); none when the text is something else.
+/// Decodes base64 (RFC 4648, with or without padding, lines of any length); none when the text is something else.
 pub fn from_base64(text: &str) -> Option<Vec<u8>> {
-    let mut bytes = Vec::with_capacity(text.len() / 4 * 3);
-    let (mut bits, mut count) = (0_u32, 0);
-    for c in text
-        .trim_end_matches('=')
+    let config =
+        GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent);
+    let text: Vec<u8> = text
         .bytes()
-        .filter(|c| !c.is_ascii_whitespace())
-    {
-        let six = match c {
-            b'A'..=b'Z' => c - b'A',
-            b'a'..=b'z' => c - b'a' + 26,
-            b'0'..=b'9' => c - b'0' + 52,
-            b'+' => 62,
-            b'/' => 63,
-            _ => return None,
-        };
-        bits = bits << 6 | u32::from(six);
-        count += 6;
-        if count >= 8 {
-            count -= 8;
-            bytes.push((bits >> count) as u8);
-        }
-    }
-    Some(bytes)
+        .filter(|byte| !byte.is_ascii_whitespace())
+        .collect();
+    GeneralPurpose::new(&STANDARD, config).decode(text).ok()
 }
 
 #[cfg(test)]
@@ -80,6 +67,34 @@ mod tests {
     fn reads_base64() {
         assert_eq!(from_base64("aGVsbG8="), Some(b"hello".to_vec()));
         assert_eq!(from_base64("aGVsbG8"), Some(b"hello".to_vec()));
-        assert_eq!(from_base64("not base64!"), None);
+        assert_eq!(from_base64("aGVs\nbG8=\n"), Some(b"hello".to_vec()));
+        for wrong in ["not base64!", "a", "aGVsbG9=", "aGVsbG8=aGVsbG8="] {
+            assert_eq!(from_base64(wrong), None, "{wrong}");
+        }
+    }
+
+    /// What is read and written again is the same number: serde_json keeps the last bit only with `float_roundtrip`.
+    #[test]
+    fn numbers_of_seventeen_digits_survive_reading_and_writing() {
+        for text in [
+            "51.24817837550540",
+            "0.31386532131223456",
+            "31.245270191439438",
+            "121.48791951161945",
+            "1.1125369292536007e-308",
+            "0.00000101324966239929",
+        ] {
+            let value: serde_json::Value = serde_json::from_str(text).unwrap();
+            let exact: f64 = text.parse().unwrap();
+            assert_eq!(
+                value.as_f64().map(f64::to_bits),
+                Some(exact.to_bits()),
+                "{text}"
+            );
+            assert_eq!(
+                value.to_string().parse::<f64>().map(f64::to_bits),
+                Ok(exact.to_bits())
+            );
+        }
     }
 }

@@ -1,8 +1,10 @@
 //! What one attempt of one batch works with: its names, its files, its limits.
 
 use super::agent::Answerers;
+use super::alarm::Alarm;
 use super::command::{Started, Stop};
 use crate::base::source::{Sink, Source};
+use crate::check::schemas::Schemas;
 use crate::expr::scope::Scope;
 use crate::model::outcome::{Outcome, OutcomeKind};
 use crate::model::stage::Stage;
@@ -64,8 +66,14 @@ pub struct Work<'a> {
     pub log: &'a mut (dyn io::Write + Send),
     /// Whether the run is being stopped.
     pub stop: &'a dyn Stop,
+    /// Rings when the attempt must end; its files look at it.
+    pub alarm: &'a Arc<Alarm>,
+    /// What is left of the stage's time; none: it has no limit.
+    pub left: &'a dyn Fn() -> Option<Duration>,
     /// Told while it goes on.
     pub watcher: &'a dyn Watcher,
+    /// The schemas of the project.
+    pub schemas: &'a Schemas,
     /// The agents that the stage asks.
     pub agents: &'a Answerers,
     /// The environment of programs: the usual, without what a step declares.
@@ -91,8 +99,6 @@ pub struct Limits {
     pub grace: Duration,
     /// The wait after a first failed try.
     pub backoff: Duration,
-    /// What is left of the stage's time, at the attempt's start.
-    pub left: Option<Duration>,
     /// Output of programs that is kept, in bytes.
     pub log_cap: u64,
 }

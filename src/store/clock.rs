@@ -31,3 +31,22 @@ impl Clock for SystemClock {
         Timestamp::now()
     }
 }
+
+/// The machine's clock, put forward: by it, files that were just written have been left alone for long.
+#[derive(Debug, Clone, Copy)]
+pub struct Ahead(pub jiff::SignedDuration);
+
+impl Ahead {
+    /// By how many seconds a test wants it. Every release build gives the machine's time as it is.
+    pub fn from_setting(seconds: Option<&str>) -> Self {
+        let wanted = seconds.filter(|_| cfg!(debug_assertions));
+        let seconds = wanted.and_then(|seconds| seconds.parse().ok());
+        Self(jiff::SignedDuration::from_secs(seconds.unwrap_or(0)))
+    }
+}
+
+impl Clock for Ahead {
+    fn now(&self) -> Timestamp {
+        Timestamp::now() + self.0
+    }
+}

@@ -1,6 +1,8 @@
 //! Reading and listing files, confined to the project and the workspace.
 
+use super::folder::{Folder, Start};
 use super::layout::OWN;
+use super::stamp::Stamp;
 use crate::base::digest::{Digest, Hasher};
 use crate::base::glob::Glob;
 use crate::base::natural::natural;
@@ -15,8 +17,8 @@ use std::sync::Arc;
 /// The two folders that stages read from.
 #[derive(Debug, Clone)]
 pub struct Files {
-    project: PathBuf,
-    workspace: PathBuf,
+    project: Start,
+    workspace: Start,
 }
 
 /// A file that cannot be read, or must not be.
@@ -38,6 +40,17 @@ pub enum FileError {
     Missing {
         /// The file.
         file: FilePath,
+    },
+    /// It is a symbolic link to nothing.
+    #[error(
+        "`{file}` is a symbolic link to `{}`, where nothing is: remove the link, or put the file there",
+        .target.display()
+    )]
+    Dead {
+        /// The file.
+        file: String,
+        /// Where it leads.
+        target: PathBuf,
     },
     /// It is a folder, a socket or the like.
     #[error("`{file}` is no regular file")]
@@ -75,23 +88,30 @@ impl Files {
     /// The files of this project and this workspace. Links in the two paths themselves are followed.
     pub fn new(project: &Path, workspace: &Path) -> Self {
         Self {
-            project: real_path(project),
-            workspace: real_path(workspace),
+            project: Start::new(real_path(project)),
+            workspace: Start::new(real_path(workspace)),
         }
     }
 
-    /// The folder that paths of a root are relative to.
-    pub fn folder(&self, root: Root) -> &Path {
+    fn start(&self, root: Root) -> &Start {
         match root {
             Root::Workspace => &self.workspace,
             Root::Project => &self.project,
         }
     }
 
+    /// The folder that paths of a root are relative to.
+    pub fn folder(&self, root: Root) -> &Path {
+        self.start(root).path()
+    }
+
     /// Where a file lies or would lie, absolute. Links are followed inside the root, and refused when they leave it.
     pub fn resolve(&self, file: &FilePath) -> Result<PathBuf, FileError> {
         let root = self.folder(file.root);
         let path = root.join(file.path.as_str());
+        if self.start(file.root).is_plain(file.path.as_str()) {
+            return Ok(path);
+        }
         let mut at = Some(path.as_path());
         // What is not there cannot lead out; what is above it can.
         while let Some(above) = at.filter(|above| *above != root) {
@@ -140,6 +160,39 @@ impl Files {
         }
     }
 
+    /// Whether no link stands on the way to a file, nor is it one itself. What is not there is none.
+    pub fn is_plain(&self, file: &FilePath) -> bool {
+        self.start(file.root).is_plain(file.path.as_str())
+    }
+
+    /// A folder, held open, for questions about what lies in it; none when it is not there. An empty path is the root.
+    ///
+    /// # Errors
+    /// When a link stands on the way, or it is no folder.
+    pub fn open_folder(&self, root: Root, folder: &str) -> io::Result<Option<Folder>> {
+        self.start(root).open(folder)
+    }
+
+    /// The stamp of the one folder in which all matches of a pattern lie; none when they may lie in several, or it is not there.
+    pub fn stamp_of_folder(&self, glob: &Glob, root: Root) -> Option<Stamp> {
+        let folder = glob.folder().filter(|_| !glob.is_deep());
+        let folder = folder.as_ref().map_or("", RelPath::as_str);
+        if glob.is_deep() {
+            return None;
+        }
+        self.open_folder(root, folder).ok()??.own_stamp().ok()
+    }
+
+    /// All names in a folder of the workspace, in order; none when it cannot be read.
+    pub fn names(&self, folder: &RelPath) -> Option<Vec<String>> {
+        let mut names = Vec::new();
+        for entry in std::fs::read_dir(self.folder(Root::Workspace).join(folder.as_str())).ok()? {
+            names.push(entry.ok()?.file_name().into_string().ok()?);
+        }
+        names.sort_unstable();
+        Some(names)
+    }
+
     /// Regular files that match, in natural order, without Milepost's own. A match that a link leads out of the root, whose
     /// name cannot be recorded, or that differs from another only in case, is an error.
     pub fn list(&self, glob: &Glob, root: Root) -> Result<Vec<RelPath>, FileError> {
@@ -175,7 +228,14 @@ impl Files {
                     if is_dead && matching(glob, base, &path)?.is_none() {
                         continue;
                     }
-                    let file = path.display().to_string();
+                    let file = path
+                        .strip_prefix(base)
+                        .unwrap_or(&path)
+                        .display()
+                        .to_string();
+                    if is_dead && let Ok(target) = path.read_link() {
+                        return Err(FileError::Dead { file, target });
+                    }
                     let source = error.into();
                     return Err(FileError::Read { file, source });
                 }
@@ -344,10 +404,4 @@ impl Source for FileSource {
     fn open(&self) -> io::Result<Box<dyn Read + Send>> {
         Ok(Box::new(File::open(&self.path)?))
     }
-}
-
-/// A source that is not named by a declaration: a file in scratch that another step wrote.
-pub fn plain_source(name: impl Into<String>, path: impl Into<PathBuf>) -> Arc<dyn Source> {
-    let (name, path) = (name.into(), path.into());
-    Arc::new(FileSource { name, path })
 }

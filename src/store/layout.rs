@@ -46,14 +46,19 @@ impl Layout {
         self.own().join("lock")
     }
 
-    /// `.milepost/stat-cache.jsonl`: digests of files by what the file system says of them. May be removed at any time.
+    /// `.milepost/stat-cache`: digests of files by what the file system says of them. May be removed at any time.
     pub fn stat_cache(&self) -> PathBuf {
-        self.own().join("stat-cache.jsonl")
+        self.own().join("stat-cache")
+    }
+
+    /// `.milepost/glance`: what the last run that had nothing to do asked of the disk. May be removed at any time.
+    pub fn glance(&self) -> PathBuf {
+        self.own().join("glance")
     }
 
     /// `.milepost/journal`: the folder of the segments.
     pub fn journal(&self) -> PathBuf {
-        self.own().join("journal")
+        self.at(&journal())
     }
 
     /// `.milepost/journal/000001.jsonl`: a segment, from 1 on.
@@ -80,6 +85,11 @@ impl Layout {
     pub fn checkpoint(&self, number: u32) -> PathBuf {
         self.at(&checkpoint(number))
     }
+}
+
+/// `.milepost/journal`, in the workspace.
+pub fn journal() -> RelPath {
+    RelPath::of_parts([OWN, "journal"])
 }
 
 /// `.milepost/scratch`, in the workspace.

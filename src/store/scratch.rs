@@ -194,6 +194,12 @@ impl Scratch {
         self.disk.remove_file(&self.at(file))
     }
 
+    /// Whether it holds nothing: no file, no link, nothing but folders.
+    pub fn is_empty(&self) -> bool {
+        let mut entries = walkdir::WalkDir::new(&self.path).min_depth(1).into_iter();
+        entries.all(|entry| entry.is_ok_and(|entry| entry.file_type().is_dir()))
+    }
+
     /// All files that are wanted, whoever wrote them, with what they hold. What is not wanted is not looked at.
     pub fn collect(
         &self,

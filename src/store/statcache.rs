@@ -1,27 +1,26 @@
 //! A cache in front of hashing: the digest of a file that has not changed since it was hashed, by what the file system says of it.
 
 use std::collections::HashMap;
-use std::fs::{File, Metadata};
+use std::fs::File;
 use std::io::{self, Read};
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use crate::base::clock::Clock;
 use crate::base::digest::{Digest, Hasher};
 
 use super::clock::SystemClock;
 use super::disk::{Disk, DiskError};
+use super::stamp::Stamp;
 
-/// First line of the cache's file: whatever has another is no cache of ours.
-const FORM: &str = "{\"milepost\":\"stat-cache\",\"version\":1}";
+/// What the cache's file begins with: whatever begins otherwise is no cache of ours.
+const FORM: &[u8; 16] = b"milepost-stat-2\n";
 
-/// A file that changed this shortly before it was hashed may have changed again with the same times (their steps are up to 2 s wide
-/// on some file systems), so what was recorded of it is not believed. In nanoseconds.
-const TOO_YOUNG: i128 = 2_000_000_000;
+/// Bytes of an entry in the file: device, inode, size, mtime, ctime, time of recording, digest; numbers with the lowest byte first.
+const ENTRY: usize = 6 * 8 + 32;
 
 /// What nobody asked for is kept this long. In nanoseconds: 30 days.
-const KEPT_UNUSED: i128 = 30 * 24 * 3600 * 1_000_000_000;
+const KEPT_UNUSED: i64 = 30 * 24 * 3600 * 1_000_000_000;
 
 /// Bytes read at once.
 const BUFFER: u64 = 1 << 20;
@@ -30,7 +29,19 @@ const BUFFER: u64 = 1 << 20;
 pub struct StatCache {
     path: PathBuf,
     clock: Box<dyn Clock>,
-    state: Mutex<State>,
+    /// Read when it is first asked.
+    state: OnceLock<Mutex<State>>,
+}
+
+/// A file, as it was found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Seen {
+    /// Its digest.
+    pub digest: Digest,
+    /// What the file system says of it.
+    pub stamp: Stamp,
+    /// Whether the same stamp means the same content.
+    pub settled: bool,
 }
 
 #[derive(Default)]
@@ -39,34 +50,13 @@ struct State {
     changed: bool,
 }
 
-/// Times in nanoseconds since 1970.
+/// What was recorded of a file, and when, in nanoseconds since 1970.
 #[derive(Clone, Copy)]
 struct Entry {
-    size: u64,
-    mtime: i128,
-    ctime: i128,
-    recorded: i128,
+    stamp: Stamp,
+    recorded: i64,
     digest: Digest,
     used: bool,
-}
-
-impl Entry {
-    fn is_of(&self, data: &Metadata) -> bool {
-        self.size == data.size() && self.mtime == mtime(data) && self.ctime == ctime(data)
-    }
-
-    /// Whether the file had been left alone for long enough when it was hashed; a time in the future is never that.
-    fn was_settled(&self) -> bool {
-        self.mtime.max(self.ctime) + TOO_YOUNG < self.recorded
-    }
-}
-
-fn mtime(data: &Metadata) -> i128 {
-    i128::from(data.mtime()) * 1_000_000_000 + i128::from(data.mtime_nsec())
-}
-
-fn ctime(data: &Metadata) -> i128 {
-    i128::from(data.ctime()) * 1_000_000_000 + i128::from(data.ctime_nsec())
 }
 
 impl StatCache {
@@ -76,18 +66,12 @@ impl StatCache {
         StatCache::with_clock(path, Box::new(SystemClock))
     }
 
-    fn with_clock(path: &Path, clock: Box<dyn Clock>) -> StatCache {
-        let entries = std::fs::read_to_string(path)
-            .ok()
-            .and_then(|text| read(&text))
-            .unwrap_or_default();
+    /// The cache in this file, by another clock than the machine's.
+    pub fn with_clock(path: &Path, clock: Box<dyn Clock>) -> StatCache {
         StatCache {
             path: path.to_owned(),
             clock,
-            state: Mutex::new(State {
-                entries,
-                changed: false,
-            }),
+            state: OnceLock::new(),
         }
     }
 
@@ -96,38 +80,60 @@ impl StatCache {
     /// # Errors
     /// As opening and reading the file; `IsADirectory` for a folder.
     pub fn digest_of(&self, path: &Path) -> io::Result<(Digest, u64)> {
-        let data = std::fs::metadata(path)?;
-        if let Some(digest) = self.known(&data) {
-            return Ok((digest, data.size()));
-        }
-        let mut file = File::open(path)?;
-        let before = file.metadata()?;
-        let recorded = self.clock.now().as_nanosecond();
-        let (digest, size) = hash(&mut file, before.size())?;
-        let entry = Entry {
-            size,
-            mtime: mtime(&before),
-            ctime: ctime(&before),
-            recorded,
-            digest,
-            used: true,
-        };
-        if entry.is_of(&file.metadata()?) {
-            let mut state = self.state();
-            state.entries.insert((before.dev(), before.ino()), entry);
-            state.changed = true;
-        }
-        Ok((digest, size))
+        self.look(path).map(|seen| (seen.digest, seen.stamp.size))
     }
 
-    fn known(&self, data: &Metadata) -> Option<Digest> {
+    /// A file as it is; it is read only if the cache does not know it.
+    ///
+    /// # Errors
+    /// As opening and reading the file; `IsADirectory` for a folder.
+    pub fn look(&self, path: &Path) -> io::Result<Seen> {
+        let data = std::fs::metadata(path)?;
+        if data.is_file()
+            && let Some(seen) = self.known(Stamp::of(&data))
+        {
+            return Ok(seen);
+        }
+        let mut file = File::open(path)?;
+        let before = Stamp::of(&file.metadata()?);
+        let recorded = self.now();
+        let (digest, size) = hash(&mut file, before.size)?;
+        let unchanged = before == Stamp::of(&file.metadata()?) && size == before.size;
+        if unchanged {
+            let entry = Entry {
+                stamp: before,
+                recorded,
+                digest,
+                used: true,
+            };
+            let mut state = self.state();
+            state.entries.insert((before.device, before.inode), entry);
+            state.changed = true;
+        }
+        Ok(Seen {
+            digest,
+            stamp: Stamp { size, ..before },
+            settled: unchanged && before.was_settled(recorded),
+        })
+    }
+
+    /// The time, in nanoseconds since 1970.
+    pub fn now(&self) -> i64 {
+        i64::try_from(self.clock.now().as_nanosecond()).unwrap_or(i64::MAX)
+    }
+
+    fn known(&self, stamp: Stamp) -> Option<Seen> {
         let mut state = self.state();
-        let entry = state.entries.get_mut(&(data.dev(), data.ino()))?;
-        if !data.is_file() || !entry.is_of(data) || !entry.was_settled() {
+        let entry = state.entries.get_mut(&(stamp.device, stamp.inode))?;
+        if entry.stamp != stamp || !stamp.was_settled(entry.recorded) {
             return None;
         }
         entry.used = true;
-        Some(entry.digest)
+        Some(Seen {
+            digest: entry.digest,
+            stamp,
+            settled: true,
+        })
     }
 
     /// Writes the cache to its file, if there is anything that the file does not say.
@@ -135,21 +141,34 @@ impl StatCache {
     /// # Errors
     /// What the disk says. The cache being only a cache, a run can go on.
     pub fn save(&self, disk: &Disk) -> Result<(), DiskError> {
+        if self.state.get().is_none() {
+            return Ok(());
+        }
+        let now = self.now();
         let mut state = self.state();
         if !state.changed {
             return Ok(());
         }
-        let now = self.clock.now().as_nanosecond();
         state
             .entries
-            .retain(|_, entry| entry.used || now - entry.recorded < KEPT_UNUSED);
-        disk.write_atomic(&self.path, write(&state.entries).as_bytes())?;
+            .retain(|_, entry| entry.used || now.saturating_sub(entry.recorded) < KEPT_UNUSED);
+        disk.write_atomic(&self.path, &write(&state.entries))?;
         state.changed = false;
         Ok(())
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        let state = self.state.get_or_init(|| {
+            let entries = std::fs::read(&self.path)
+                .ok()
+                .and_then(|bytes| read(&bytes))
+                .unwrap_or_default();
+            Mutex::new(State {
+                entries,
+                changed: false,
+            })
+        });
+        state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -172,65 +191,53 @@ fn hash(file: &mut File, size: u64) -> io::Result<(Digest, u64)> {
     }
 }
 
-/// A line of the file: device, inode, size, mtime, ctime, time of recording, digest. Times in nanoseconds since 1970, until 2262.
-type Line = (u64, u64, u64, i64, i64, i64, Digest);
-
-/// The form, a line for each entry, and the digest of all that as the last line: half a cache is none.
-fn write(entries: &HashMap<(u64, u64), Entry>) -> String {
-    let mut text = format!("{FORM}\n");
-    let mut sorted: Vec<_> = entries.iter().collect();
-    sorted.sort_unstable_by_key(|(key, _)| **key);
-    for (&(device, inode), entry) in sorted {
-        let times = [entry.mtime, entry.ctime, entry.recorded].map(i64::try_from);
-        let [Ok(mtime), Ok(ctime), Ok(recorded)] = times else {
-            continue;
-        };
-        let line: Line = (
-            device,
-            inode,
-            entry.size,
-            mtime,
-            ctime,
-            recorded,
-            entry.digest,
-        );
-        if let Ok(line) = serde_json::to_string(&line) {
-            text += &line;
-            text.push('\n');
+/// The form, the entries in order, and the digest of all that: half a cache is none.
+fn write(entries: &HashMap<(u64, u64), Entry>) -> Vec<u8> {
+    let mut sorted: Vec<&Entry> = entries.values().collect();
+    sorted.sort_unstable_by_key(|entry| (entry.stamp.device, entry.stamp.inode));
+    let mut bytes = Vec::with_capacity(FORM.len() + sorted.len() * ENTRY + 32);
+    bytes.extend_from_slice(FORM);
+    for entry in sorted {
+        let stamp = &entry.stamp;
+        for number in [stamp.device, stamp.inode, stamp.size] {
+            bytes.extend_from_slice(&number.to_le_bytes());
         }
+        for time in [stamp.mtime, stamp.ctime, entry.recorded] {
+            bytes.extend_from_slice(&time.to_le_bytes());
+        }
+        bytes.extend_from_slice(entry.digest.bytes());
     }
-    let seal = Digest::of(&text);
-    text + &format!("\"{seal}\"\n")
+    let seal = Digest::of(&bytes);
+    bytes.extend_from_slice(seal.bytes());
+    bytes
 }
 
-fn read(text: &str) -> Option<HashMap<(u64, u64), Entry>> {
-    let (content, seal) = text.strip_suffix('\n')?.rsplit_once('\n')?;
-    let sealed = &text[..=content.len()];
-    if seal != format!("\"{}\"", Digest::of(sealed)) {
+fn read(bytes: &[u8]) -> Option<HashMap<(u64, u64), Entry>> {
+    let (content, seal) = bytes.split_last_chunk::<32>()?;
+    let entries = content.strip_prefix(FORM)?;
+    if Digest::of(content).bytes() != seal || entries.len() % ENTRY != 0 {
         return None;
     }
-    let mut lines = content.lines();
-    if lines.next() != Some(FORM) {
-        return None;
+    let mut all = HashMap::with_capacity(entries.len() / ENTRY);
+    for entry in entries.chunks_exact(ENTRY) {
+        let number =
+            |at: usize| -> Option<[u8; 8]> { entry.get(at * 8..at * 8 + 8)?.try_into().ok() };
+        let stamp = Stamp {
+            device: u64::from_le_bytes(number(0)?),
+            inode: u64::from_le_bytes(number(1)?),
+            size: u64::from_le_bytes(number(2)?),
+            mtime: i64::from_le_bytes(number(3)?),
+            ctime: i64::from_le_bytes(number(4)?),
+        };
+        let entry = Entry {
+            stamp,
+            recorded: i64::from_le_bytes(number(5)?),
+            digest: Digest::from_bytes(entry[48..].try_into().ok()?),
+            used: false,
+        };
+        all.insert((stamp.device, stamp.inode), entry);
     }
-    lines
-        .map(|line| {
-            let (device, inode, size, mtime, ctime, recorded, digest) =
-                serde_json::from_str::<Line>(line).ok()?;
-            let [mtime, ctime, recorded] = [mtime, ctime, recorded].map(i128::from);
-            Some((
-                (device, inode),
-                Entry {
-                    size,
-                    mtime,
-                    ctime,
-                    recorded,
-                    digest,
-                    used: false,
-                },
-            ))
-        })
-        .collect()
+    Some(all)
 }
 
 #[cfg(test)]
@@ -251,7 +258,7 @@ mod tests {
 
     /// The file of a cache in which every digest was replaced by that of `lie`: who believes the cache says so.
     fn lying(path: &Path, lie: &str) {
-        let mut entries = read(&fs::read_to_string(path).unwrap()).unwrap();
+        let mut entries = read(&fs::read(path).unwrap()).unwrap();
         for entry in entries.values_mut() {
             entry.digest = Digest::of(lie);
         }
@@ -267,10 +274,7 @@ mod tests {
     impl Place {
         fn new(text: &str) -> Place {
             let folder = tempfile::tempdir().unwrap();
-            let (file, cache) = (
-                folder.path().join("file"),
-                folder.path().join("stat-cache.jsonl"),
-            );
+            let (file, cache) = (folder.path().join("file"), folder.path().join("stat-cache"));
             fs::write(&file, text).unwrap();
             Place {
                 folder,
@@ -350,16 +354,18 @@ mod tests {
     #[test]
     fn a_torn_cache_is_none() {
         let place = Place::recorded("text", 3);
-        let whole = fs::read_to_string(&place.cache).unwrap();
+        let whole = fs::read(&place.cache).unwrap();
+        let mut flipped = whole.clone();
+        flipped[40] ^= 1;
         for torn in [
             &whole[..whole.len() - 1],
             &whole[1..],
-            "",
-            "\n",
-            &whole.replace('[', " ["),
+            &whole[..48],
+            &[],
+            &flipped,
         ] {
             fs::write(&place.cache, torn).unwrap();
-            assert_eq!(place.digest(), Digest::of("text"), "{torn}");
+            assert_eq!(place.digest(), Digest::of("text"), "{} bytes", torn.len());
         }
         fs::write(&place.cache, whole).unwrap();
         assert_eq!(place.digest(), Digest::of("lie"));
@@ -380,12 +386,7 @@ mod tests {
         fs::write(&other, "").unwrap();
         assert_eq!(later.digest_of(&other).unwrap(), (Digest::of(""), 0));
         later.save(&Disk::real()).unwrap();
-        assert_eq!(
-            read(&fs::read_to_string(&place.cache).unwrap())
-                .unwrap()
-                .len(),
-            1
-        );
+        assert_eq!(read(&fs::read(&place.cache).unwrap()).unwrap().len(), 1);
     }
 
     #[test]

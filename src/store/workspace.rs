@@ -95,7 +95,7 @@ pub enum WorkspaceError {
     },
     /// The identity is no longer as it was written.
     #[error(
-        "{path} is damaged: {problem}. Put it back from a copy; its `session_id` stands in every line of the journal"
+        "{path} is damaged: {problem}. Put it back from a copy; or remove it, and the next run makes it anew: with the day of that run, and without what `--set` gave it"
     )]
     Damaged {
         /// The file.

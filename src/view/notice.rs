@@ -103,10 +103,15 @@ pub fn warning(paint: Paint, stage: &str, batch: &str, warning: &str) -> String 
 }
 
 /// Outputs went to quarantine.
-pub fn retired(paint: Paint, stage: &str, batch: &str, files: u64) -> String {
+pub fn retired(paint: Paint, stage: &str, batch: &str, files: u64, failed: bool) -> String {
     let files = super::words::count(files, "file", "files");
+    let why = if failed {
+        "what it made before does not stand"
+    } else {
+        "is no longer made"
+    };
     format!(
-        "{} is no longer made: {files} moved to quarantine",
+        "{} {why}: {files} moved to quarantine",
         paint.strong(place(stage, batch))
     )
 }

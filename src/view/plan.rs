@@ -122,6 +122,9 @@ fn headline(paint: Paint, stage: &StagePlan) -> String {
     if parts.is_empty() {
         parts.push("no batches".to_owned());
     }
+    if stage.checkpoint {
+        parts.push(paint.warn("its checkpoint is written"));
+    }
     if !stage.certain {
         parts.push("and others, by what the stages before it make".to_owned());
     }
@@ -255,7 +258,9 @@ fn conclusion(paint: Paint, plan: &Plan, stages: &[&StagePlan], call: &Call) -> 
         usize::from(stage.problem.is_some()) + stage.altered.len() + stage.missing.len()
     });
     let blocked = stages.iter().any(|stage| stage.blocked.is_some());
-    if will + may + judge + retire + wrong + forgotten == 0 && !uncertain && !blocked {
+    let checkpoints = sum(&|stage| usize::from(stage.checkpoint));
+    if checkpoints + will + may + judge + retire + wrong + forgotten == 0 && !uncertain && !blocked
+    {
         if stages.iter().any(|stage| stage.left > 0) {
             return format!(
                 "{} nothing of what was asked for",
@@ -286,6 +291,10 @@ fn conclusion(paint: Paint, plan: &Plan, stages: &[&StagePlan], call: &Call) -> 
     if judge > 0 {
         parts.push(format!("{} validated again", batches(judge)));
     }
+    if parts.is_empty() && checkpoints > 0 && retire + forgotten + wrong == 0 && !blocked {
+        let what = count(checkpoints, "checkpoint is", "checkpoints are");
+        parts.push(format!("{what} written, nothing else is done"));
+    }
     if parts.is_empty() && retire + forgotten > 0 {
         parts.push("what nobody makes goes to quarantine".to_owned());
     }
@@ -295,11 +304,24 @@ fn conclusion(paint: Paint, plan: &Plan, stages: &[&StagePlan], call: &Call) -> 
         .find(is_blocked)
         .filter(|_| will + may + judge + wrong == 0)
     {
-        let command = paint.code(call.line(&["run", "--until", &stage.stage]));
-        return format!(
-            "nothing can run; to run {} with the stages before it: {command}",
-            stage.stage
-        );
+        let by = stage.blocked_by.as_ref();
+        // What was asked for stands among the flags, and is too little.
+        let plain = Call {
+            flags: Vec::new(),
+            ..call.clone()
+        };
+        let ways = ways::after_blocked(&stage.stage, by, &plan.workspace, &plain);
+        if let [(command, _)] = ways.as_slice() {
+            return format!(
+                "nothing can run; to run {} with the stages before it: {}",
+                stage.stage,
+                paint.code(command)
+            );
+        }
+        let code = |text: &str| paint.code(text);
+        let mut lines = vec!["nothing can run".to_owned()];
+        lines.extend(ways::lines(&ways, "next", &code));
+        return lines.join("\n");
     }
     if let Some(stage) = stages.iter().find(|stage| !stage.altered.is_empty()) {
         parts.push(format!("the run would stop at {}", stage.stage));

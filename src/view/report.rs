@@ -6,7 +6,6 @@ use super::paint::Paint;
 use super::ways;
 use super::words::{batches, count, grouped, place, seconds};
 use crate::ops::run::{Report, StageReport, StageStatus, exit_code};
-use serde_json::{Value, json};
 
 /// How many lines the list of outputs has.
 const OUTPUTS: usize = 8;
@@ -102,6 +101,7 @@ fn nothing_to_do(report: &Report) -> Option<String> {
         stage.ran == 0
             && stage.judged == 0
             && stage.retired == 0
+            && !stage.checkpoint_rewritten
             && stage.failed.is_empty()
             && stage.altered.is_empty()
     };
@@ -165,6 +165,9 @@ fn what(stage: &StageReport) -> String {
     }
     if stage.judged > 0 {
         parts.push(format!("{} validated again", grouped(stage.judged)));
+    }
+    if stage.checkpoint_rewritten {
+        parts.push("checkpoint written".to_owned());
     }
     if stage.retired > 0 {
         parts.push(format!("{} retired", batches(stage.retired)));
@@ -265,9 +268,11 @@ fn next(report: &Report, call: &Call) -> Vec<(String, String)> {
             _ => run(&[], &what),
         }
     } else if let Some(stage) = is(StageStatus::Blocked) {
-        run(
-            &["--until", &stage.stage],
-            "run it with the stages before it",
+        return ways::after_blocked(
+            &stage.stage,
+            stage.blocked_by.as_ref(),
+            &report.workspace,
+            call,
         );
     }
     next
@@ -282,52 +287,4 @@ fn word_of(status: StageStatus) -> &'static str {
         StageStatus::Failed => "failed",
         StageStatus::Altered => "altered",
     }
-}
-
-/// The report as JSON.
-pub fn json(report: &Report) -> Value {
-    let stages: Vec<Value> = report.stages.iter().map(stage_json).collect();
-    json!({
-        "status": overall(report),
-        "exit_code": exit_code(report),
-        "run_id": report.run_id,
-        "workspace": report.workspace,
-        "interrupted": report.interrupted,
-        "seconds": report.seconds,
-        "forgotten": report.forgotten,
-        "stages": stages,
-    })
-}
-
-fn stage_json(stage: &StageReport) -> Value {
-    let failed: Vec<Value> = stage
-        .failed
-        .iter()
-        .map(|(batch, outcome)| json!({ "batch": batch, "outcome": outcome }))
-        .collect();
-    let altered: Vec<Value> = stage
-        .altered
-        .iter()
-        .map(|(batch, file)| {
-            json!({ "batch": batch, "path": file.path, "recorded": file.recorded, "found": file.found, "pinned": file.pinned })
-        })
-        .collect();
-    json!({
-        "stage": stage.stage,
-        "number": stage.number,
-        "status": stage.status,
-        "why": stage.why,
-        "batches": stage.batches,
-        "ran": stage.ran,
-        "reused": stage.reused,
-        "validated_again": stage.judged,
-        "retired": stage.retired,
-        "left": stage.left,
-        "failed": failed,
-        "altered": altered,
-        "verdict": stage.verdict,
-        "elements": stage.elements,
-        "outputs": stage.outputs,
-        "seconds": stage.seconds,
-    })
 }

@@ -1,6 +1,8 @@
 //! `status` as text: a line for each stage, and below what a run would do.
 
+use super::call::Call;
 use super::table::{Side, table, time};
+use super::ways;
 use super::words::{batches, grouped, place, some_of};
 use crate::ops::status::{Due, StageLine, Status, Word};
 
@@ -8,7 +10,7 @@ use crate::ops::status::{Due, StageLine, Status, Word};
 const SHOWN: usize = 5;
 
 /// How far a workspace is.
-pub fn status(data: &Status) -> String {
+pub fn status(data: &Status, call: &Call) -> String {
     let mut text = format!("{} in {}\n", data.project, data.workspace);
     match (&data.runner, &data.last_run) {
         (Some(runner), _) => {
@@ -44,7 +46,7 @@ pub fn status(data: &Status) -> String {
     ];
     text.push_str(&table(&sides, &rows));
     for stage in &data.stages {
-        text.push_str(&notes(stage));
+        text.push_str(&notes(stage, data, call));
     }
     let is_due = data.stages.iter().any(|stage| stage.due.is_some());
     if data.runner.is_none() && !is_due {
@@ -83,7 +85,7 @@ fn word(stage: &StageLine) -> String {
     }
 }
 
-fn notes(stage: &StageLine) -> String {
+fn notes(stage: &StageLine, data: &Status, call: &Call) -> String {
     let mut text = String::new();
     let name = &stage.stage;
     if !stage.running.is_empty() {
@@ -100,14 +102,15 @@ fn notes(stage: &StageLine) -> String {
     if stage.failed.len() > SHOWN {
         let more = stage.failed.len() - SHOWN;
         text.push_str(&format!(
-            "  {name}: {more} more failed (`milepost log {name} --errors`)\n"
+            "  {name}: {more} more failed (`{}`)\n",
+            call.line(&["log", name, "--errors"])
         ));
     }
     if stage.verdict == Some(false) {
         text.push_str(&format!("  {name}: its verdict is no\n"));
     }
     if let Some(due) = &stage.due {
-        text.push_str(&due_text(name, due));
+        text.push_str(&due_text(stage, due, data, call));
     }
     if text.is_empty() {
         text
@@ -116,7 +119,9 @@ fn notes(stage: &StageLine) -> String {
     }
 }
 
-fn due_text(name: &str, due: &Due) -> String {
+fn due_text(stage: &StageLine, due: &Due, data: &Status, call: &Call) -> String {
+    let name = &stage.stage;
+    let why = call.line(&["why", name]);
     let mut parts = Vec::new();
     for (count, what) in [
         (due.will, "will run"),
@@ -130,17 +135,21 @@ fn due_text(name: &str, due: &Due) -> String {
     }
     let mut text = String::new();
     if !parts.is_empty() {
+        text.push_str(&format!("  {name}: {} (`{why}`)\n", parts.join(", ")));
+    }
+    if due.checkpoint {
         text.push_str(&format!(
-            "  {name}: {} (`milepost why {name}`)\n",
-            parts.join(", ")
+            "  {name}: its checkpoint is not there, a run writes it\n"
         ));
     }
     if !due.altered.is_empty() {
         let files = some_of(due.altered.iter().map(String::as_str), SHOWN);
-        text.push_str(&format!(
-            "  {name}: altered by somebody: {files}\n    keep them: `milepost accept {name} --why \"...\"`; \
-             make them again: `milepost run --force {name}`\n"
-        ));
+        text.push_str(&format!("  {name}: altered by somebody: {files}\n"));
+        let paths: Vec<&str> = due.altered.iter().map(String::as_str).collect();
+        let ways = ways::after_altered(name, stage.number, &paths, &data.workspace, call);
+        for line in ways::lines(&ways, "", &str::to_owned) {
+            text.push_str(&format!("    {}\n", line.trim_start()));
+        }
     }
     if let Some(problem) = &due.problem {
         text.push_str(&format!("  {name}: {problem}\n"));

@@ -2,6 +2,10 @@
 
 use super::call::Call;
 use super::words::{shell_word, some_of};
+use crate::ops::plan::{Hindrance, Obstacle};
+
+/// Commands beyond this are longer than what they are aligned with.
+const LONG: usize = 60;
 
 /// The ways on for a stage. A checkpoint is only written anew; of files that a stage made, a person says what becomes of them.
 pub fn after_altered(
@@ -28,17 +32,47 @@ pub fn after_altered(
     ]
 }
 
+/// The ways on for a stage that an earlier one is in the way of: first what is wrong there, then the run that does both.
+pub fn after_blocked(
+    stage: &str,
+    by: Option<&Obstacle>,
+    workspace: &str,
+    call: &Call,
+) -> Vec<(String, String)> {
+    let with_those_before = (
+        call.run(&["--until", stage]),
+        "run it with the stages before it".to_owned(),
+    );
+    let Some(by) = by else {
+        return vec![with_those_before];
+    };
+    if by.how == Hindrance::Altered {
+        let paths: Vec<&str> = by.altered.iter().map(String::as_str).collect();
+        return after_altered(&by.stage, by.number, &paths, workspace, call);
+    }
+    let log = by.failed.as_deref().map(|batch| {
+        let what = "what happened there".to_owned();
+        (call.line(&["log", batch]), what)
+    });
+    let run = match by.how {
+        Hindrance::Partial => (
+            call.run(&["--failed", &by.stage]),
+            "try again what failed in it".to_owned(),
+        ),
+        _ => with_those_before,
+    };
+    log.into_iter().chain([run]).collect()
+}
+
 /// Commands under each other, each with what it does; `label` stands before the first.
 pub fn lines(ways: &[(String, String)], label: &str, code: &dyn Fn(&str) -> String) -> Vec<String> {
     let length = |command: &str| command.chars().count();
-    let width = ways
-        .iter()
-        .map(|(command, _)| length(command))
-        .max()
-        .unwrap_or(0);
+    // One that is very long does not push away what stands beside the others.
+    let lengths = ways.iter().map(|(command, _)| length(command));
+    let width = lengths.filter(|&length| length <= LONG).max().unwrap_or(0);
     let line = |(at, (command, what)): (usize, &(String, String))| {
         let label = if at == 0 { label } else { "" };
-        let blanks = " ".repeat(width - length(command));
+        let blanks = " ".repeat(width.saturating_sub(length(command)));
         format!("{label:9}{}{blanks}  {what}", code(command))
     };
     ways.iter().enumerate().map(line).collect()

@@ -8,7 +8,7 @@ use super::{question, record};
 fn element(set: Value) -> Value {
     let mut element = json!({
         "global_id": "0000000000000000000001", "ifc_type": "IfcWall", "predefined_type": null, "name": null, "object_type": null,
-        "type_name": null, "tag": "4711", "storey": null, "storey_elevation_m": null, "container": null, "part_of": null,
+        "type_name": null, "tag": "4711", "storey": null, "storey_elevation_m": null, "container": null, "part_of": null, "parts": 0,
         "materials": [], "layers": [], "volume_m3": null, "net_volume_m3": null, "gross_volume_m3": null, "area_m2": null,
         "length_m": null, "property_volume_m3": null, "property_volume_from": null, "classifications": [],
         "quantities": {}, "properties": {}
@@ -141,7 +141,7 @@ fn a_record_takes_what_is_measured_from_the_model() {
             "global_id": "0000000000000000000001", "ifc_type": "IfcWall", "name": "T1", "element_type": "beam", "function": "structural",
             "location": null, "material_primary": {"name": "S355", "category": "steel", "subcategory": "S355", "percentage": 100.0},
             "material_secondary": [], "volume_m3": 0.5, "area_m2": null, "length_m": 4.0, "storey": "EG", "storey_elevation_m": null,
-            "part_of": "A", "confidence": 0.95,
+            "part_of": "A", "parts": 0, "confidence": 0.95,
             "data_quality": {"material_from": "material", "volume_from": "quantity set", "missing": [], "assumed": []},
             "reasoning": "rule beam: IfcBeam", "rule": "beam"
         })

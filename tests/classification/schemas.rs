@@ -169,13 +169,69 @@ fn corrections_are_checked_row_by_row_or_as_a_list() {
         violations("corrections", &json!([row, row])),
         Vec::<String>::new()
     );
-    assert_eq!(
-        violations(
-            "corrections",
-            &json!([{"global_id": "1", "field": "name", "value": "x", "who": "", "why": "y"}])
+    for (field, value, who, said) in [
+        ("element_type", "bean", "AB", "/0/value"),
+        ("material_primary.category", "wood", "AB", "/0/value"),
+        ("function", "none", "AB", "/0/value"),
+        ("location", "outside", "AB", "/0/value"),
+        ("volume_m3", "much", "AB", "/0/value"),
+        // Refused by the step, which says how to write it.
+        ("volume_m3", "1,5", "AB", ""),
+        ("area_m2", "-1", "AB", "/0/value"),
+        ("global_id", "2", "AB", "/0/field"),
+        ("name", "W1", "AB", "/0/field"),
+        ("confidence", "1", "AB", "/0/field"),
+        ("storey", "EG", "", "/0/who"),
+        ("storey", "EG", " ", "/0/who"),
+        ("storey_elevation_m", "-3.2", "AB", ""),
+        ("volume_m3", "", "AB", ""),
+        ("location", "", "AB", ""),
+        ("location", "roof", "AB", ""),
+        ("function", "services", "AB", ""),
+        ("material_primary.category", "timber", "AB", ""),
+        ("element_type", "pile", "AB", ""),
+    ] {
+        let row =
+            json!([{"global_id": "1", "field": field, "value": value, "who": who, "why": "y"}]);
+        let mut found: Vec<String> = violations("corrections", &row);
+        found.dedup_by(|a, b| a.split(':').next() == b.split(':').next());
+        let places: Vec<&str> = found.iter().map(|v| v.split(':').next().unwrap()).collect();
+        let expected: Vec<&str> = if said.is_empty() { vec![] } else { vec![said] };
+        assert_eq!(places, expected, "{field} {value:?}");
+    }
+}
+
+#[test]
+fn what_a_correction_may_say_is_what_a_record_may_say() {
+    let record = schema("classified")["items"]["properties"].clone();
+    let rules = schema("corrections")["$defs"]["row"]["allOf"].clone();
+    for (field, of_record) in [
+        ("element_type", &record["element_type"]),
+        ("function", &record["function"]),
+        ("location", &record["location"]),
+        (
+            "material_primary.category",
+            &record["material_primary"]["properties"]["category"],
         ),
-        ["/0/who: \"\" is shorter than 1 character"]
-    );
+    ] {
+        let words = |value: &Value| -> Vec<String> {
+            let all = value["enum"].as_array().unwrap().iter();
+            let words = all
+                .filter_map(Value::as_str)
+                .filter(|word| !word.is_empty());
+            words.map(str::to_owned).collect()
+        };
+        let rule = rules
+            .as_array()
+            .unwrap()
+            .iter()
+            .find(|rule| rule["if"]["properties"]["field"]["enum"] == json!([field]));
+        assert_eq!(
+            words(&rule.unwrap()["then"]["properties"]["value"]),
+            words(of_record),
+            "{field}"
+        );
+    }
 }
 
 #[test]

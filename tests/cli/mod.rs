@@ -1,6 +1,9 @@
 //! The command line as people meet it: whole outputs of the program.
 
+mod init;
+mod json;
 mod plan;
 mod run;
+mod tables;
 mod usage;
 mod wrong;

@@ -170,7 +170,7 @@ next     milepost run --until join  run it with the stages before it
         project.run("run copy/nobody"),
         1,
         "\
-copy  failed    there is no batch `nobody`: it has person_1, person_2, person_10
+copy  failed    there is no batch `nobody`; it has person_1, person_2, person_10
 
 failed in …
 ",
@@ -210,6 +210,332 @@ altered in …
 next     rm workspace/stage_1_complete.json  the next run writes the checkpoint anew
 ",
         "",
+    );
+}
+
+#[test]
+fn making_the_same_again_leaves_later_stages_complete() {
+    let project = Project::letters();
+    project.run("-q");
+    let later = project.read("workspace/stage_2_complete.json");
+    expect(project.run("-q run -B copy"), 0, "", "");
+    assert_eq!(project.read("workspace/stage_2_complete.json"), later);
+    let checked = "nothing to do: join is complete and nothing it depends on has changed\noutputs  workspace/outputs/page.txt\n";
+    expect(project.run("run join"), 0, checked, "");
+    // Other bytes take away what vouches for the old ones.
+    project.edit("stages/1_copy.toml", "cp ", "tr B b < ");
+    project.edit("stages/1_copy.toml", "\"$1\" \"$2\"'", "\"$1\" > \"$2\"'");
+    assert_eq!(project.run("-q run copy").code, 0);
+    assert!(!project.at("workspace/stage_2_complete.json").exists());
+}
+
+#[test]
+fn a_checkpoint_that_is_gone_is_written_and_said() {
+    let project = Project::letters();
+    project.run("-q");
+    project.remove("workspace/stage_1_complete.json");
+    expect(
+        project.run("plan"),
+        0,
+        "\
+letters in workspace
+
+  1 copy  3 reused, its checkpoint is written
+  2 join  reused
+
+1 checkpoint is written, nothing else is done; to do it: milepost run
+",
+        "",
+    );
+    let status = project.run("status");
+    assert!(
+        status
+            .out
+            .ends_with("\n\n  copy: its checkpoint is not there, a run writes it\n"),
+        "{}",
+        status.out
+    );
+    let verify = project.run("verify");
+    assert!(
+        verify.out.starts_with(
+            "altered  stage_1_complete.json (of copy): it is not there: the next run writes it\n"
+        ),
+        "{}",
+        verify.out
+    );
+    expect(
+        project.run(""),
+        0,
+        "\
+copy  complete  3 batches reused, checkpoint written
+join  complete  reused
+
+complete in …
+outputs  workspace/outputs/page.txt
+",
+        "",
+    );
+    assert_eq!(project.run("verify").code, 0);
+}
+
+#[test]
+fn an_altered_checkpoint_has_one_way_on_wherever_it_is_told() {
+    let project = Project::letters();
+    project.run("-q");
+    project.write("workspace/stage_1_complete.json", "{}");
+    let way = "rm workspace/stage_1_complete.json  the next run writes the checkpoint anew\n";
+    for command in ["plan", "run", "status"] {
+        let said = project.run(command);
+        assert!(said.out.contains(way), "{command}\n{}", said.out);
+        assert!(!said.out.contains("accept"), "{command}\n{}", said.out);
+    }
+    expect(
+        project.run("plan"),
+        5,
+        "\
+letters in workspace
+
+  1 copy  stops the run: 1 altered file, 3 reused
+          stage_1_complete.json: altered (TWO)
+          rm workspace/stage_1_complete.json  the next run writes the checkpoint anew
+  2 join  blocked: the run stops at stage `copy`
+
+the run would stop at copy
+"
+        .replace("(TWO)", &two(&project.run("plan").out))
+        .as_str(),
+        "",
+    );
+    project.remove("workspace/stage_1_complete.json");
+    assert_eq!(project.run("-q").code, 0);
+    assert_eq!(project.run("verify").code, 0);
+}
+
+/// The two digests in brackets: that of a checkpoint differs from run to run.
+fn two(text: &str) -> String {
+    let from = text.find("altered (").unwrap() + "altered ".len();
+    let to = from + text[from..].find(')').unwrap() + 1;
+    text[from..to].to_owned()
+}
+
+#[test]
+fn what_blocks_a_stage_is_told_with_the_way_to_unblock_it() {
+    let project = Project::letters();
+    project.run("-q");
+    project.write("workspace/intermediate/person_2.json", "by hand");
+    expect(
+        project.run("run join"),
+        3,
+        "\
+join  blocked   stage `copy` has files that somebody altered
+
+held in …
+next     milepost accept copy --why TEXT  keep what is there: intermediate/person_2.json
+         milepost run --force copy        make it again; what is there goes to quarantine
+",
+        "",
+    );
+    let project = Project::letters();
+    project.write("workspace/inputs/person_2.json", "{}");
+    project.run("-q");
+    let next = "\
+next     milepost log copy/person_2       what happened there
+         milepost run --until join        run it with the stages before it
+";
+    let next = next
+        .replace("       what", "  what")
+        .replace("        run it", "   run it");
+    expect(
+        project.run("run join"),
+        3,
+        &format!("join  blocked   stage `copy` is not complete\n\nheld in …\n{next}"),
+        "",
+    );
+    expect(
+        project.run("plan join"),
+        0,
+        &format!(
+            "letters in workspace\n\n  2 join  blocked: stage `copy` is not complete\n\nnothing can run\n{next}"
+        ),
+        "",
+    );
+    project.run("-q -k");
+    expect(
+        project.run("run join"),
+        3,
+        "\
+join  blocked   stage `copy` is partial
+
+held in …
+next     milepost log copy/person_2     what happened there
+         milepost run --failed copy     try again what failed in it
+"
+        .replace("   what", "what")
+        .replace("   try", "try")
+        .as_str(),
+        "",
+    );
+}
+
+#[test]
+fn an_output_that_no_longer_holds_and_is_not_made_again_is_no_output() {
+    let project = Project::letters();
+    project.write("schemas/copy.schema.json", "{}");
+    project.edit(
+        "stages/1_copy.toml",
+        "schema = false",
+        "schema = \"schemas/copy.schema.json\"",
+    );
+    project.run("-q");
+    project.write(
+        "schemas/copy.schema.json",
+        r#"{"properties": {"name": {"minLength": 3}}}"#,
+    );
+    expect(
+        project.run("run join"),
+        3,
+        "\
+join  blocked   stage `copy` has to be validated again
+
+held in …
+next     milepost run --until join  run it with the stages before it
+",
+        "",
+    );
+    let verify = project.run("verify");
+    assert!(
+        verify
+            .out
+            .contains("copy: 3 of its batches have to be validated again"),
+        "{}",
+        verify.out
+    );
+    let said = project.run("-k");
+    assert_eq!(said.code, 3, "{}\n{}", said.out, said.err);
+    for gone in ["person_2", "person_10"] {
+        assert!(
+            !project
+                .at(&format!("workspace/intermediate/{gone}.json"))
+                .exists()
+        );
+        let line =
+            format!("copy/{gone} what it made before does not stand: 1 file moved to quarantine\n");
+        assert!(said.err.contains(&line), "{}", said.err);
+    }
+    assert_eq!(project.run("verify").code, 0);
+    let stopped = Project::letters();
+    stopped.write("schemas/copy.schema.json", "{}");
+    stopped.edit(
+        "stages/1_copy.toml",
+        "schema = false",
+        "schema = \"schemas/copy.schema.json\"",
+    );
+    stopped.run("-q");
+    stopped.write(
+        "schemas/copy.schema.json",
+        r#"{"properties": {"name": {"minLength": 3}}}"#,
+    );
+    let said = stopped.run("-q");
+    assert_eq!(said.code, 1, "{}", said.err);
+    let summary = "copy  failed    1 reused, 1 failed, 1 left, 1 validated again  …\n";
+    assert!(said.err.contains(summary), "{}", said.err);
+    assert!(!stopped.at("workspace/intermediate/person_2.json").exists());
+    assert_eq!(stopped.run("run join").code, 3);
+}
+
+#[test]
+fn what_a_person_pinned_is_not_written_over_when_it_no_longer_holds() {
+    let project = Project::letters();
+    project.write("schemas/copy.schema.json", "{}");
+    project.edit(
+        "stages/1_copy.toml",
+        "schema = false",
+        "schema = \"schemas/copy.schema.json\"",
+    );
+    project.run("-q");
+    project.write(
+        "workspace/intermediate/person_2.json",
+        "{\"name\": \"Robert\"}",
+    );
+    assert_eq!(project.run("accept copy --why better").code, 0);
+    assert_eq!(project.run("-q").code, 0);
+    project.write(
+        "schemas/copy.schema.json",
+        r#"{"properties": {"name": {"maxLength": 3}}}"#,
+    );
+    for _ in 0..2 {
+        expect(
+            project.run(""),
+            5,
+            "\
+copy  altered   1 file was altered
+      intermediate/person_2.json  accepted as it is, and would have to be made again
+
+altered in …
+next     milepost accept copy --why TEXT  keep what is there: intermediate/person_2.json
+         milepost run --force copy        make it again; what is there goes to quarantine
+",
+            "",
+        );
+    }
+    let kept = "{\"name\": \"Robert\"}";
+    assert_eq!(project.read("workspace/intermediate/person_2.json"), kept);
+    assert_eq!(project.run("-q run --force copy").code, 0);
+    assert_eq!(
+        project.read("workspace/intermediate/person_2.json"),
+        "{\"name\": \"Bo\"}\n"
+    );
+}
+
+#[test]
+fn the_debug_log_holds_decisions_and_records() {
+    let project = Project::letters();
+    assert_eq!(project.run("-q --log-file debug.log").code, 0);
+    let log = project.read("debug.log");
+    for mark in [
+        "copy/person_1 decision=Ok(Will([NeverMade]))",
+        "copy begins: 3 of 3 batches",
+        "join is complete",
+    ] {
+        assert!(log.contains(mark), "{mark}\n--- in\n{log}");
+    }
+}
+
+#[test]
+fn batches_that_ctrl_c_ends_are_left() {
+    let project = Project::new(&[
+        ("milepost.toml", "name = \"nap\"\n"),
+        (
+            "stages/1_nap.toml",
+            "[each.n]\nvalues = [1, 2, 3]\n\n[step]\ncommand = \"sleep 60\"\n\n[outputs]\ndone = \"{{ n }}.txt\"\n",
+        ),
+    ]);
+    let mut command = project.command(&["run", "--json"]);
+    let mut child = command
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut said = BufReader::new(child.stderr.take().unwrap());
+    let mut first = String::new();
+    said.read_line(&mut first).unwrap();
+    assert_eq!(first, "nap starts: 3 batches\n");
+    let id = child.id().to_string();
+    assert!(
+        Command::new("kill")
+            .args(["-INT", &id])
+            .status()
+            .unwrap()
+            .success()
+    );
+    let ended = child.wait_with_output().unwrap();
+    assert_eq!(ended.status.code(), Some(130));
+    let json: serde_json::Value = serde_json::from_slice(&ended.stdout).unwrap();
+    let nap = &json["stages"][0];
+    assert_eq!(
+        (&nap["batches"], &nap["left"]),
+        (&3.into(), &3.into()),
+        "{json:#}"
     );
 }
 

@@ -34,6 +34,18 @@ fn what_is_typed_wrong_is_named_with_what_can_be_typed() {
             "error: `--set today=soon`: write a date such as 2026-11-21\n",
         ),
         (
+            "run joyn",
+            "error: there is no stage `joyn`; this project has copy, join: did you mean `join`?\n",
+        ),
+        (
+            "--set greting=1",
+            "error: `--set greting`: there is no parameter `greting`; this project has greeting: did you mean `greeting`?\n",
+        ),
+        (
+            "log jion",
+            "error: there is no stage `jion`; this project has copy, join: did you mean `join`?\n",
+        ),
+        (
             "--agent x",
             "error: `--agent x`: this project declares no agents\n",
         ),

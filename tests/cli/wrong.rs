@@ -98,14 +98,304 @@ fn a_report_as_json_holds_what_the_summary_says() {
             "status": "failed", "exit_code": 1, "run_id": null, "workspace": "…/workspace",
             "interrupted": false, "seconds": "…", "forgotten": [],
             "stages": [
-                { "stage": "copy", "number": 1, "status": "failed", "why": null, "batches": 3, "ran": 1, "reused": 0,
-                  "validated_again": 0, "retired": 0, "left": 1,
+                { "stage": "copy", "number": 1, "status": "failed", "why": null, "blocked_by": null, "batches": 3, "ran": 1, "reused": 0,
+                  "validated_again": 0, "retired": 0, "checkpoint_rewritten": false, "left": 1,
                   "failed": [{ "batch": "person_2", "outcome": outcome }],
                   "altered": [], "verdict": null, "elements": null, "outputs": [], "seconds": "…" },
                 { "stage": "join", "number": 2, "status": "blocked", "why": "stage `copy` is not complete",
-                  "batches": 0, "ran": 0, "reused": 0, "validated_again": 0, "retired": 0, "left": 0, "failed": [],
+                  "blocked_by": { "stage": "copy", "number": 1, "how": "incomplete", "failed": "copy/person_2", "altered": [] },
+                  "batches": 0, "ran": 0, "reused": 0, "validated_again": 0, "retired": 0, "checkpoint_rewritten": false, "left": 0, "failed": [],
                   "altered": [], "verdict": null, "elements": null, "outputs": [], "seconds": "…" },
             ],
         })
     );
+}
+
+#[test]
+fn one_slip_is_one_mistake() {
+    for (path, from, to, said) in [
+        (
+            "stages/1_copy.toml",
+            "command =",
+            "comand =",
+            "`comand` is no key of `[step]`",
+        ),
+        (
+            "stages/1_copy.toml",
+            "[outputs]",
+            "[output]",
+            "`output` is no key of a stage",
+        ),
+        (
+            "stages/2_join.toml",
+            "[inputs]",
+            "[input]",
+            "`input` is no key of a stage",
+        ),
+        (
+            "stages/1_copy.toml",
+            "[step]",
+            "[steps]",
+            "`steps` is no key of a stage",
+        ),
+        (
+            "stages/1_copy.toml",
+            "path = \"inputs",
+            "paths = \"inputs",
+            "`paths` is no key of `[each.person]`",
+        ),
+        (
+            "stages/2_join.toml",
+            "jq =",
+            "jp =",
+            "`jp` is no key of `[step]`",
+        ),
+        (
+            "milepost.toml",
+            "[params]",
+            "[param]",
+            "`param` is no key of a project",
+        ),
+    ] {
+        let project = Project::letters();
+        project.edit(path, from, to);
+        let said_all = project.run("plan");
+        assert_eq!(said_all.code, 4);
+        assert!(
+            said_all.err.starts_with(&format!("error: {said}\n"))
+                && said_all.err.contains("  = help: ")
+                && said_all
+                    .err
+                    .ends_with("\nerror: 1 mistake in the declarations; nothing was run\n"),
+            "{to}\n{}",
+            said_all.err
+        );
+    }
+}
+
+#[test]
+fn a_link_to_nothing_is_said_to_be_one() {
+    let project = Project::letters();
+    std::os::unix::fs::symlink("nowhere", project.at("workspace/inputs/person_4.json")).unwrap();
+    let said = project.run("-q");
+    let why = "`inputs/person_4.json` is a symbolic link to `nowhere`, where nothing is: remove the link, or put the file there\n";
+    assert!(said.code == 1 && said.err.contains(why), "{}", said.err);
+}
+
+#[test]
+fn a_model_that_is_none_is_named_once() {
+    let project = Project::new(&[
+        (
+            "milepost.toml",
+            "name = \"models\"\n\n[params]\nmodel = { file = \"inputs/model.ifc\" }\n",
+        ),
+        (
+            "stages/1_parse.toml",
+            "[inputs]\nmodel = \"{{ params.model }}\"\n\n[step]\nifc = \"model\"\n\n[outputs]\nparsed = { path = \"parsed.json\", schema = false }\n",
+        ),
+        ("workspace/inputs/empty.ifc", ""),
+    ]);
+    let said = project.run("-q --set model=inputs/empty.ifc");
+    let first = "parse failed: INPUT: inputs/empty.ifc: the file is empty, but a building model (IFC) was expected; export or copy it again\n";
+    assert!(
+        said.code == 1 && said.err.starts_with(first),
+        "{}",
+        said.err
+    );
+    let graph = project.run("graph");
+    assert!(
+        graph.out.contains("\n  ← inputs/empty.ifc\n"),
+        "{}",
+        graph.out
+    );
+    let unknown = project.run("why nope");
+    assert!(
+        unknown.code == 2 && unknown.err.starts_with("error: nothing is known of `nope`"),
+        "{}{}",
+        unknown.out,
+        unknown.err
+    );
+    assert_eq!(project.run("why inputs/empty.ifc").code, 0);
+    std::os::unix::fs::symlink("nowhere.ifc", project.at("workspace/inputs/dead.ifc")).unwrap();
+    for (value, why) in [
+        (
+            "inputs/dead.ifc",
+            "it is a symbolic link to `nowhere.ifc`, where nothing is",
+        ),
+        (
+            "none.ifc",
+            "there is no such file, neither in the workspace nor in `…`",
+        ),
+        ("", "a file was expected"),
+        ("workspace", "a file was expected"),
+    ] {
+        let said = format!("error: `--set model={value}`: {why}\n");
+        expect(project.run(&format!("--set model={value}")), 2, "", &said);
+    }
+}
+
+#[test]
+fn a_damaged_identity_is_told_how_to_mend() {
+    let project = Project::letters();
+    project.run("-q");
+    let identity = "workspace/.milepost/workspace.json";
+    let text = project.read(identity);
+    project.write(identity, &text[..text.len() / 2]);
+    let said = project.run("");
+    let way = "Put it back from a copy; or remove it, and the next run makes it anew: with the day of that run, and without what `--set` gave it\n";
+    assert!(
+        said.code == 1
+            && said
+                .err
+                .starts_with("error: …/workspace/.milepost/workspace.json is damaged: ")
+            && said.err.ends_with(way),
+        "{}",
+        said.err
+    );
+    project.remove(identity);
+    assert_eq!(project.run("-q").code, 0);
+    assert_eq!(project.run("verify").code, 0);
+}
+
+#[test]
+fn values_of_the_wrong_kind_are_told_which_was_expected() {
+    let project = Project::letters();
+    project.write(
+        "milepost.toml",
+        "name = \"letters\"\n\n[params]\ngreeting = \"Hello\"\nsize = 50\nshare = 0.5\nloud = true\nnames = [\"a\"]\nmap = { a = 1 }\n",
+    );
+    for (set, kind) in [
+        ("size=many", "a whole number"),
+        ("size=1.5", "a whole number"),
+        ("share=half", "a number"),
+        ("loud=yes", "true or false"),
+        ("map=a", "a JSON object"),
+    ] {
+        let said = format!("error: `--set {set}`: {kind} was expected, as its default is\n");
+        expect(project.run(&format!("--set {set}")), 2, "", &said);
+    }
+    assert_eq!(
+        project
+            .run("-q --set size=3 --set share=1 --set loud=false --set names=a,b")
+            .code,
+        0
+    );
+}
+
+#[test]
+fn a_journal_that_breaks_off_is_read_and_one_that_was_changed_is_refused() {
+    let project = Project::letters();
+    project.run("-q --limit 1");
+    let folder = project.at("workspace/.milepost/journal");
+    let mut segments: Vec<_> = std::fs::read_dir(folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .collect();
+    segments.sort();
+    let last = segments.last().unwrap();
+    let text = std::fs::read_to_string(last).unwrap();
+    // Half a record at the end was being written when the run was killed.
+    std::fs::write(last, format!("{text}{}", &text[..40])).unwrap();
+    for command in ["status", "log", "plan"] {
+        assert_eq!(project.run(command).code, 0, "{command}");
+    }
+    let said = project.run("");
+    assert!(
+        said.code == 0
+            && said.err.starts_with("put in order: cut 40 bytes of a record that was being written when the last run ended\n"),
+        "{}",
+        said.err
+    );
+    let changed = text.replacen("\"summary\":\"", "\"summary\":\"not ", 1);
+    assert_ne!(changed, text);
+    std::fs::write(last, changed).unwrap();
+    let verify = project.run("verify");
+    assert!(verify.code == 5, "{}", verify.out);
+}
+
+#[test]
+fn whoever_may_not_write_is_told_whose_folder_it_is() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let project = Project::letters();
+    let may = |path: &std::path::Path, mode: u32| {
+        std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
+    };
+    may(&project.at(""), 0o755);
+    may(&project.at("workspace"), 0o755);
+    // Nobody is stopped by a mode who is root: then the program runs as somebody else.
+    let is_root = std::fs::write(project.at("probe"), "").is_ok()
+        && std::process::Command::new("id")
+            .arg("-u")
+            .output()
+            .is_ok_and(|id| id.stdout == b"0\n");
+    let arguments = ["run"];
+    let mut command = project.command(&arguments);
+    if is_root {
+        let plain = command;
+        command = std::process::Command::new("setpriv");
+        command
+            .args(["--reuid=65534", "--regid=65534", "--clear-groups"])
+            .arg(plain.get_program())
+            .args(plain.get_args())
+            .current_dir(project.at(""))
+            .env_clear()
+            .env("PATH", "/usr/bin:/bin");
+    } else {
+        may(&project.at("workspace"), 0o555);
+    }
+    let Ok(output) = command.output() else {
+        eprintln!("skipped: there is no `setpriv`");
+        return;
+    };
+    may(&project.at("workspace"), 0o755);
+    let err = project.steady(&output.stderr);
+    if err.contains("setpriv")
+        || output.status.code() == Some(126)
+        || output.status.code() == Some(127)
+    {
+        eprintln!("skipped: nobody else can run the program here: {err}");
+        return;
+    }
+    assert_eq!(
+        (output.status.code(), err.as_str()),
+        (
+            Some(1),
+            "error: no permission to write in …/workspace: check the folder's owner (`ls -ld …/workspace`)\n"
+        )
+    );
+}
+
+#[test]
+fn whoever_reads_while_a_run_seals_reads_something_whole() {
+    let project = Project::letters();
+    for number in 20..60 {
+        project.write(
+            &format!("workspace/inputs/person_{number}.json"),
+            "{\"name\": \"Em\"}\n",
+        );
+    }
+    for round in 0..3 {
+        let mut run = project.command(&["-q", "run", "-B"]);
+        let mut run = run.spawn().unwrap();
+        let mut looks = 0;
+        loop {
+            let over = run.try_wait().unwrap();
+            for command in ["status", "log", "plan", "why join"] {
+                let said = project.run(command);
+                assert!(
+                    said.code == 0,
+                    "round {round}, {command}: {}{}",
+                    said.out,
+                    said.err
+                );
+            }
+            looks += 1;
+            if let Some(status) = over {
+                assert!(status.success());
+                break;
+            }
+        }
+        assert!(looks > 0);
+        assert_eq!(project.run("verify").code, 0);
+    }
 }

@@ -108,6 +108,7 @@ fn event((kind, stage, batch, attempt, content): Seed) -> Event {
                 outputs: vec![made(&content)],
                 elements: None,
                 summary: None,
+                said: None,
                 verdict: None,
                 placeholder: None,
                 pin: None,
@@ -142,6 +143,7 @@ fn event((kind, stage, batch, attempt, content): Seed) -> Event {
             shared,
             facts,
             batches: vec![batch],
+            opinions: BTreeMap::new(),
         },
         16 => Event::Accepted {
             stage,

@@ -471,7 +471,7 @@ impl Project {
     pub fn assert_at_rest(&self, words: &[&str]) {
         let all = || {
             let mut files = self.files(&[""]);
-            files.remove(".milepost/stat-cache.jsonl");
+            files.remove(".milepost/stat-cache");
             files
         };
         let before = all();

@@ -280,6 +280,7 @@ fn openings_parts_and_fillings() {
                 element["name"].clone(),
                 element["storey"].clone(),
                 element["part_of"].clone(),
+                element["parts"].clone(),
             )
         })
         .collect::<Vec<_>>()
@@ -287,17 +288,17 @@ fn openings_parts_and_fillings() {
     assert_eq!(
         said("elements"),
         [
-            (json!("Wall 20"), json!("EG"), json!(null)),
-            (json!("Door"), json!("EG"), json!(null)),
-            (json!("Truss"), json!("EG"), json!(null)),
-            (json!("Rod"), json!("EG"), json!(id(24))),
+            (json!("Wall 20"), json!("EG"), json!(null), json!(0)),
+            (json!("Door"), json!("EG"), json!(null), json!(0)),
+            (json!("Truss"), json!("EG"), json!(null), json!(1)),
+            (json!("Rod"), json!("EG"), json!(id(24)), json!(0)),
         ]
     );
     assert_eq!(
         said("openings"),
         [
-            (json!("Hole"), json!("EG"), json!(null)),
-            (json!("Border"), json!(null), json!(null))
+            (json!("Hole"), json!("EG"), json!(null), json!(0)),
+            (json!("Border"), json!(null), json!(null), json!(0))
         ]
     );
     assert_eq!(

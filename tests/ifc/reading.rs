@@ -62,7 +62,7 @@ fn every_key_of_an_element_in_order() {
         "global_id": id(20), "ifc_type": "IfcWall", "predefined_type": "SOLIDWALL", "name": "Wall A",
         "object_type": "Outer", "type_name": "WT 200", "tag": "T-20",
         "storey": "Ground floor", "storey_elevation_m": -0.5,
-        "container": {"name": "Ground floor", "ifc_type": "IfcBuildingStorey"}, "part_of": null,
+        "container": {"name": "Ground floor", "ifc_type": "IfcBuildingStorey"}, "part_of": null, "parts": 0,
         "materials": ["Concrete"],
         "layers": [{"material": "Concrete", "thickness_m": 0.2}, {"material": null, "thickness_m": 0.05}],
         "volume_m3": 1.2, "net_volume_m3": 1.2, "gross_volume_m3": null, "area_m2": 6.0, "length_m": 3.0,

@@ -39,5 +39,5 @@ fn a_second_run_does_nothing() {
         .filter(|(path, bytes)| before.get(*path) != Some(*bytes))
         .map(|(p, _)| p)
         .collect();
-    assert_eq!(changed, ["workspace/.milepost/stat-cache.jsonl"]);
+    assert_eq!(changed, ["workspace/.milepost/stat-cache"]);
 }

@@ -79,7 +79,7 @@ fn tells_what_happened_in_order() {
     let error = log(&project.request(), &of("sport")).unwrap_err();
     assert_eq!(
         error.to_string(),
-        "there is no stage `sport`; this project has sort, count"
+        "there is no stage `sport`; this project has sort, count: did you mean `sort`?"
     );
 }
 

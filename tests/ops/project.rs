@@ -131,6 +131,7 @@ total = { path = "outputs/total.json", schema = false }
             today: None,
             disk: self.disk.clone(),
             clock: Arc::new(StillClock(NOW.parse().unwrap())),
+            ahead: milepost::store::clock::Ahead::from_setting(None),
             version: "0.0.0".into(),
         }
     }

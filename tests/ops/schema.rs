@@ -25,6 +25,24 @@ fn what_is_committed_is_what_the_code_gives() {
 }
 
 #[test]
+fn the_folder_holds_just_the_schemas_of_the_code() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join(FOLDER);
+    let mut there: Vec<String> = std::fs::read_dir(folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    there.sort();
+    let known: Vec<String> = schemas()
+        .into_keys()
+        .map(|name| format!("{name}.schema.json"))
+        .collect();
+    assert_eq!(
+        there, known,
+        "a schema that the code no longer gives is removed by hand"
+    );
+}
+
+#[test]
 fn they_are_written_once() {
     let folder = tempfile::tempdir().unwrap();
     let disk = Disk::real();

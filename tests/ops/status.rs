@@ -7,7 +7,12 @@ use milepost::view;
 
 fn shown(project: &Project) -> (Status, String) {
     let found = status(&project.request()).unwrap();
-    let mut text = view::status::status(&found);
+    let call = view::call::Call {
+        milepost: "milepost".into(),
+        flags: Vec::new(),
+        folder: project.at(""),
+    };
+    let mut text = view::status::status(&found, &call);
     text = text.replace(&found.workspace, "WORKSPACE");
     if let Some(run) = &found.last_run {
         text = text.replace(&run.run_id, "RUN");
@@ -101,8 +106,9 @@ fn failed_outdated_and_altered_are_said() {
     assert_eq!(found.stages[0].status, Word::Altered);
     assert!(
         text.contains(
-            "  sort: altered by somebody: intermediate/list_2.json\n    keep them: `milepost accept sort --why \"...\"`; \
-             make them again: `milepost run --force sort`\n"
+            "  sort: altered by somebody: intermediate/list_2.json\n    \
+             milepost accept sort --why TEXT  keep what is there: intermediate/list_2.json\n    \
+             milepost run --force sort        make it again; what is there goes to quarantine\n"
         ),
         "{text}"
     );

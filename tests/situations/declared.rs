@@ -190,11 +190,17 @@ fn under_a_stricter_schema_only_what_fails_it_runs() {
         .says("/name");
     assert_eq!(ran.judged(), ["clean/person_1", "clean/person_10"]);
     assert!(!house.exists("workspace/stage_1_complete.json"));
-    // What it made before is still there, but no stage goes on from it.
-    assert_eq!(
-        house.json("workspace/intermediate/clean/person_2.json")["name"],
-        "BARTHOLOMEW"
-    );
+    // What it made before is no output any more: it is kept aside, with why.
+    assert!(!house.exists("workspace/intermediate/clean/person_2.json"));
+    let kept = house.list(".milepost/quarantine");
+    let old = kept
+        .iter()
+        .find(|path| path.ends_with("-retired/intermediate/clean/person_2.json"));
+    let old = old.unwrap_or_else(|| panic!("{kept:?}"));
+    let old = &format!("workspace/.milepost/quarantine/{old}");
+    assert!(house.read(old).contains("BARTHOLOMEW"));
+    let why = old.replace("intermediate/clean/person_2.json", "WHY.txt");
+    assert!(house.read(&why).contains("/name"), "{}", house.read(&why));
     house.run(&[]).expect(1, &["clean/person_2"]);
     house.edit("filters/clean.jq", "ascii_upcase", "ascii_upcase[:5]");
     house.run(&[]).expect(

@@ -2,11 +2,16 @@
 
 mod altered;
 mod bad;
+mod corrections;
 mod declared;
+mod doubled;
 mod freshness;
+mod glance;
 mod house;
 mod language;
 mod letters;
+mod limits;
 mod packed;
 mod policies;
+mod promises;
 mod running;

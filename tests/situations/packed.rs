@@ -290,15 +290,55 @@ fn a_correction_of_nothing_is_an_error() {
         "workspace/inputs/corrections.csv",
         "global_id,field,value,who,why\nnobody,element_type,door_internal,Ada,seen\n",
     );
-    house.run(&[]).expect(1, &["generate"]).says("nobody");
+    house
+        .run(&[])
+        .expect(1, &["generate"])
+        .says("inputs/corrections.csv:2: no element is `nobody`");
     let id = format!("{:0>22}", "x1");
     house.write(
         "workspace/inputs/corrections.csv",
         format!("global_id,field,value,who,why\n{id},elementtype,door_internal,Ada,seen\n"),
     );
-    house.run(&[]).expect(1, &["generate"]).says("elementtype");
+    house
+        .run(&[])
+        .expect(1, &["generate"])
+        .says("inputs/corrections.csv:2: field: \"elementtype\" is not one of \"element_type\"");
+    house.write(
+        "workspace/inputs/corrections.csv",
+        format!("global_id;field;value;who;why\r\n\r\n{id};volume_m3;12,5;Ada;seen\r\n"),
+    );
+    house
+        .run(&[])
+        .expect(1, &["generate"])
+        .says("inputs/corrections.csv:3: `volume_m3` is a number, and `12,5` is none: write 12.5");
     assert_eq!(
         house.read("workspace/intermediate/classified_all.json"),
         before
     );
+}
+
+#[test]
+fn one_job_and_two_give_the_same_bytes() {
+    let made = |jobs: &str| {
+        let house = House::new(&[]);
+        house.take(&[
+            "milepost.toml",
+            "stages",
+            "schemas",
+            "rules",
+            "filters",
+            "prompts",
+            "templates",
+            "workspace/inputs/sample.ifc",
+        ]);
+        house.edit("milepost.toml", "batch_size = 50", "batch_size = 4");
+        let ran = house.run_unplanned(&["--jobs", jobs]);
+        assert_eq!(ran.code, 0, "{}", ran.said);
+        let mut contents = house.contents();
+        contents.retain(|path, _| path.contains("intermediate/") || path.contains("outputs/"));
+        contents
+    };
+    let (one, two) = (made("1"), made("2"));
+    assert!(one.len() > 10, "{one:?}");
+    assert_eq!(one, two);
 }

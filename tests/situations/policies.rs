@@ -81,6 +81,11 @@ fn a_failed_batch_does_not_leave_what_it_made_before_to_later_stages() {
         house.json("workspace/outputs/joined.json"),
         json!([1, 3, 4, 5])
     );
+    // What reads what is partial is partial at best.
+    assert_eq!(
+        house.json("workspace/stage_2_complete.json")["status"],
+        "partial"
+    );
 }
 
 #[test]

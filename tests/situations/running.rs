@@ -196,6 +196,35 @@ fn an_input_that_changes_while_its_batch_runs_makes_the_result_stale() {
 }
 
 #[test]
+fn a_program_that_no_record_names_is_ended_by_the_attempt_that_it_belongs_to() {
+    let house = meeting();
+    let mut run = start(&house, &["run", "meet/1"]);
+    let child = here(&house, 1);
+    run.kill().unwrap();
+    run.wait().unwrap();
+    assert!(lives(child), "it was the runner alone that was killed");
+    // As if the runner was killed before the record of the program was written.
+    let segment = house.list(".milepost/journal").pop().unwrap();
+    let segment = format!("workspace/.milepost/journal/{segment}");
+    let kept: String = house
+        .read(&segment)
+        .split_inclusive('\n')
+        .take_while(|line| !line.contains("\"child_started\""))
+        .map(str::to_owned)
+        .collect();
+    assert!(kept.contains("\"attempt_started\""), "{kept}");
+    house.write(&segment, kept);
+    let again = start(&house, &["run", "meet/1"]);
+    here(&house, 1);
+    assert!(
+        !lives(child),
+        "the next run ends survivors before it starts"
+    );
+    go(&house, 1);
+    assert_eq!(code(&again.wait_with_output().unwrap()), 3);
+}
+
+#[test]
 fn a_lock_of_somebody_who_is_gone_is_taken_at_once() {
     let house = House::new(&[
         ("milepost.toml", "name = \"x\"\n"),

@@ -67,6 +67,7 @@ fn event(kind: u8, batch: &str, attempt: u32, content: &str) -> Event {
             shared: shared.id(),
             facts: shared,
             batches: vec![batch],
+            opinions: BTreeMap::new(),
         },
         11 => Event::ChangeAccepted {
             stage,

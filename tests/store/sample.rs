@@ -37,6 +37,7 @@ pub fn record(key: &str, outputs: Vec<Made>) -> BatchRecord {
         outputs,
         elements: Some(50),
         summary: Some(serde_json::json!({"by_type": {"IfcWall": 2, "IfcBeam": 1}})),
+        said: None,
         verdict: None,
         placeholder: None,
         pin: None,

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use super::SchemaError;
 use crate::expr::place::Place;
+use crate::model::schema::{Target, circle, percent_decoded, references, target};
 
 /// The scheme of the addresses under which the engine knows the files.
 const SCHEME: &str = "project:///";
@@ -36,19 +37,21 @@ impl Resources {
             {
                 ids.insert(id, path.clone());
             }
-            let mut references = Vec::new();
-            collect(&document, &mut references);
+            let references = references(&document);
             documents.insert(path.clone(), document);
             for reference in references {
-                let file = reference.split('#').next().unwrap_or_default();
-                if file.is_empty() || file.contains("json-schema.org/") {
-                    continue;
-                }
-                if file.contains("://") || file.starts_with("urn:") {
-                    foreign.push((path.clone(), reference));
-                    continue;
-                }
-                let target = join(&path, file);
+                let target = match target(&path, &reference) {
+                    Target::Here | Target::Meta => continue,
+                    Target::Address(_) => {
+                        foreign.push((path.clone(), reference));
+                        continue;
+                    }
+                    Target::Outside => {
+                        let schema = path.clone();
+                        return Err(SchemaError::Outside { schema, reference });
+                    }
+                    Target::File(target) => target,
+                };
                 if documents.contains_key(&target) || open.iter().any(|(known, _)| *known == target)
                 {
                     continue;
@@ -72,6 +75,13 @@ impl Resources {
             if let Some(document) = documents.get_mut(&schema) {
                 replace(document, &reference, &local);
             }
+        }
+        let by_path = documents
+            .iter()
+            .map(|(path, document)| (path.clone(), document))
+            .collect();
+        if let Some((schema, reference)) = circle(&by_path) {
+            return Err(SchemaError::Circle { schema, reference });
         }
         Ok(Self {
             name: name.to_owned(),
@@ -111,7 +121,10 @@ impl Resources {
                 .find(|known| uri(known) == format!("{SCHEME}{own}"))?
                 .clone(),
             None if file.is_empty() => path.to_owned(),
-            None => join(path, file),
+            None => match target(path, file) {
+                Target::File(target) => target,
+                _ => return None,
+            },
         };
         let pointer = percent_decoded(pointer);
         self.document(&target)?.pointer(&pointer)?;
@@ -195,28 +208,6 @@ fn parse(path: &str, text: &str) -> Result<Value, SchemaError> {
     })
 }
 
-/// All `$ref`s of a document. One too many, in an `enum` for example, is only looked up in vain.
-fn collect(value: &Value, references: &mut Vec<String>) {
-    match value {
-        Value::Object(map) => {
-            for (key, inner) in map {
-                match inner {
-                    Value::String(reference) if key == "$ref" || key == "$dynamicRef" => {
-                        references.push(reference.clone());
-                    }
-                    _ if key == "enum"
-                        || key == "const"
-                        || key == "examples"
-                        || key == "default" => {}
-                    _ => collect(inner, references),
-                }
-            }
-        }
-        Value::Array(items) => items.iter().for_each(|item| collect(item, references)),
-        _ => {}
-    }
-}
-
 fn replace(value: &mut Value, from: &str, to: &str) {
     match value {
         Value::Object(map) => {
@@ -232,22 +223,6 @@ fn replace(value: &mut Value, from: &str, to: &str) {
         Value::Array(items) => items.iter_mut().for_each(|item| replace(item, from, to)),
         _ => {}
     }
-}
-
-/// The path that a reference means, seen from the folder of the file that refers.
-fn join(from: &str, reference: &str) -> String {
-    let mut parts: Vec<&str> = from.split('/').collect();
-    parts.pop();
-    for part in reference.split('/') {
-        match part {
-            "" | "." => {}
-            ".." => {
-                parts.pop();
-            }
-            part => parts.push(part),
-        }
-    }
-    parts.join("/")
 }
 
 /// The address of a file.
@@ -266,21 +241,4 @@ fn encoded(text: &str) -> String {
         }
     }
     encoded
-}
-
-fn percent_decoded(text: &str) -> String {
-    let mut bytes = Vec::new();
-    let mut rest = text.as_bytes();
-    while let Some((first, tail)) = rest.split_first() {
-        let hex = tail.get(..2).and_then(|hex| std::str::from_utf8(hex).ok());
-        let byte = hex.and_then(|hex| u8::from_str_radix(hex, 16).ok());
-        if let Some(byte) = byte.filter(|_| *first == b'%') {
-            bytes.push(byte);
-            rest = &tail[2..];
-        } else {
-            bytes.push(*first);
-            rest = tail;
-        }
-    }
-    String::from_utf8_lossy(&bytes).into_owned()
 }

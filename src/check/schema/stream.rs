@@ -1,13 +1,13 @@
 //! Validates a file whose list is read item by item: each item by its part of the schema, the rest with the list emptied.
 
-use std::fmt;
-use std::io::{BufReader, Read};
+use std::convert::Infallible;
+use std::io::Read;
 
-use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Value};
 
 use super::resources::Resources;
 use super::{SchemaError, Validated, Violation, violations};
+use crate::expr::json::{Fault, Json, Taken};
 use crate::expr::place::excerpt;
 use crate::expr::select::{Select, Step};
 
@@ -252,9 +252,24 @@ fn mentions(schema: &Value, name: &str) -> bool {
 }
 
 /// Reads a whole document.
-pub fn whole(reader: impl Read) -> Result<Value, Violation> {
-    serde_json::from_reader(BufReader::with_capacity(1 << 16, reader))
-        .map_err(|error| unreadable(&error))
+pub fn whole(mut reader: impl Read) -> Result<Value, Violation> {
+    let mut bytes = Vec::new();
+    reader
+        .read_to_end(&mut bytes)
+        .map_err(|error| unreadable(Fault::Io(error)))?;
+    serde_json::from_slice(&bytes).map_err(|error| {
+        let message = error.to_string();
+        unreadable(Fault::Text {
+            line: error.line(),
+            column: error.column(),
+            message: message
+                .split(" at line ")
+                .next()
+                .unwrap_or_default()
+                .to_owned(),
+            ended: error.is_eof(),
+        })
+    })
 }
 
 /// Reads a document without the items of the list at `keys`, which are given to `each`.
@@ -263,29 +278,34 @@ fn document(
     keys: &[String],
     each: &mut dyn FnMut(Value),
 ) -> Result<Value, Violation> {
-    let mut text = serde_json::Deserializer::from_reader(BufReader::with_capacity(1 << 16, reader));
-    Emptied { keys, each }
-        .deserialize(&mut text)
+    let mut text = Json::new(reader);
+    emptied(&mut text, keys, each)
         .and_then(|rest| text.end().map(|()| rest))
-        .map_err(|error| unreadable(&error))
+        .map_err(unreadable)
 }
 
-fn unreadable(error: &serde_json::Error) -> Violation {
-    let said = error.to_string();
-    let said = excerpt(said.split(" at line ").next().unwrap_or_default(), 200);
-    let message = if error.is_io() {
-        format!("the file cannot be read: {said}")
-    } else {
-        let early = if error.is_eof() {
-            "the file ends too early: "
-        } else {
-            "not JSON: "
-        };
-        format!(
-            "line {}, column {}: {early}{said}",
-            error.line(),
-            error.column()
-        )
+fn unreadable(fault: Fault) -> Violation {
+    let message = match fault {
+        Fault::Io(error) => {
+            format!(
+                "the file cannot be read: {}",
+                excerpt(&error.to_string(), 200)
+            )
+        }
+        Fault::Text {
+            line,
+            column,
+            message,
+            ended,
+        } => {
+            let early = if ended {
+                "the file ends too early: "
+            } else {
+                "not JSON: "
+            };
+            let said = excerpt(&message, 200);
+            format!("line {line}, column {column}: {early}{said}")
+        }
     };
     Violation {
         pointer: String::new(),
@@ -296,78 +316,48 @@ fn unreadable(error: &serde_json::Error) -> Violation {
 }
 
 /// Builds a value, but for the items of the list that the keys lead to.
-struct Emptied<'a, 'f> {
-    keys: &'a [String],
-    each: &'a mut (dyn FnMut(Value) + 'f),
+fn emptied<R: Read>(
+    text: &mut Json<R>,
+    keys: &[String],
+    each: &mut dyn FnMut(Value),
+) -> Result<Value, Fault> {
+    match (text.peek()?, keys.split_first()) {
+        (Some(open @ b'['), None) => {
+            let mut more = text.enter(open)?;
+            while more {
+                each(built(text)?);
+                more = text.next(open)?;
+            }
+            Ok(Value::Array(Vec::new()))
+        }
+        (Some(open @ b'{'), _) => {
+            let mut map = Map::new();
+            let mut more = text.enter(open)?;
+            while more {
+                let key = text.key(str::to_owned)?;
+                let value = match keys.split_first() {
+                    Some((first, keys)) if *first == key => emptied(text, keys, each)?,
+                    _ => built(text)?,
+                };
+                if map.contains_key(&key) {
+                    let twice =
+                        format!("the key `{}` stands twice in an object", excerpt(&key, 60));
+                    return Err(text.wrong(&twice));
+                }
+                map.insert(key, value);
+                more = text.next(open)?;
+            }
+            Ok(Value::Object(map))
+        }
+        _ => built(text),
+    }
 }
 
-impl<'de> DeserializeSeed<'de> for Emptied<'_, '_> {
-    type Value = Value;
-
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
-        deserializer.deserialize_any(self)
-    }
-}
-
-impl<'de> Visitor<'de> for Emptied<'_, '_> {
-    type Value = Value;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("JSON")
-    }
-
-    fn visit_unit<E>(self) -> Result<Value, E> {
-        Ok(Value::Null)
-    }
-
-    fn visit_bool<E>(self, flag: bool) -> Result<Value, E> {
-        Ok(Value::from(flag))
-    }
-
-    fn visit_i64<E>(self, number: i64) -> Result<Value, E> {
-        Ok(Value::from(number))
-    }
-
-    fn visit_u64<E>(self, number: u64) -> Result<Value, E> {
-        Ok(Value::from(number))
-    }
-
-    fn visit_f64<E>(self, number: f64) -> Result<Value, E> {
-        Ok(Value::from(number))
-    }
-
-    fn visit_str<E>(self, text: &str) -> Result<Value, E> {
-        Ok(Value::from(text))
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Value, A::Error> {
-        let mut kept = Vec::new();
-        while let Some(item) = items.next_element::<Value>()? {
-            if self.keys.is_empty() {
-                (self.each)(item);
-            } else {
-                kept.push(item);
-            }
-        }
-        Ok(Value::Array(kept))
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Value, A::Error> {
-        let mut map = Map::new();
-        while let Some(key) = entries.next_key::<String>()? {
-            let value = match self.keys.split_first() {
-                Some((first, keys)) if *first == key => entries.next_value_seed(Emptied {
-                    keys,
-                    each: &mut *self.each,
-                })?,
-                _ => entries.next_value()?,
-            };
-            if map.contains_key(&key) {
-                let twice = format!("the key `{}` stands twice in an object", excerpt(&key, 60));
-                return Err(serde::de::Error::custom(twice));
-            }
-            map.insert(key, value);
-        }
-        Ok(Value::Object(map))
-    }
+fn built<R: Read>(text: &mut Json<R>) -> Result<Value, Fault> {
+    let value =
+        text.value(|text, _| Ok::<Value, Taken<Infallible>>(serde_json::from_str(text)?))?;
+    Ok(match value {
+        Ok(value) => value,
+        Err(never) => match never {},
+    })
 }

@@ -94,6 +94,7 @@ pub fn message(error: &ValidationError<'_>, base: &str) -> String {
         Kind::ExclusiveMinimum { limit } => format!("{value} is not more than {limit}"),
         Kind::ExclusiveMaximum { limit } => format!("{value} is not less than {limit}"),
         Kind::MultipleOf { multiple_of } => format!("{value} is not a multiple of {multiple_of}"),
+        Kind::MinLength { limit: 1 } => "an empty text, and it must not be empty".to_owned(),
         Kind::MinLength { limit } => format!("{value} is shorter than {limit} characters"),
         Kind::MaxLength { limit } => format!("{value} is longer than {limit} characters"),
         Kind::MinItems { limit } | Kind::MinProperties { limit } => {

@@ -4,13 +4,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::OnceLock;
 
+use jaq_core::Error;
 use jaq_core::load::parse::Def;
 use jaq_core::native::{Fun, bome, run, v};
-use jaq_core::{DataT, Error};
 use jaq_json::Val;
-use jaq_std::input::HasInputs;
 
-use super::regex;
+use super::{Data, native, regex};
 
 /// Filters that are taken away, and why.
 const REFUSED: &[(&str, &str)] = &[
@@ -40,7 +39,8 @@ const TERMINAL: &str = "steps have no terminal: put what you want to see into th
 const FILES: &str =
     "a program stands alone and opens no files: what it reads are the names of its stage";
 
-/// jq's filters that jaq has not, and `del` so that it keeps the order of keys.
+/// jq's filters that jaq has not, `del` so that it keeps the order of keys, and `sub` so that a text without a match costs
+/// little.
 const MORE: &str = r#"
 def delpaths($paths): reduce ($paths | unique | reverse[]) as $path (.; delete_at($path));
 def del(f): delpaths([path(f)]);
@@ -51,6 +51,13 @@ def IN(s): any(s == .; .);
 def IN(src; s): any(src == s; .);
 def INDEX(stream; f): reduce stream as $row ({}; .[$row | f | tostring] |= $row);
 def INDEX(f): INDEX(.[]; f);
+def sub(re; f; flags):
+  def handle: if isarray then capture_of_match | f end;
+  [split_matches(re; flags)[]] as $parts
+  | if ($parts | length) == 1 then "" + $parts[0] else reduce $parts[] as $x (""; . + ($x | handle)) end;
+def sub(re; f): sub(re; f; "");
+def gsub(re; f; flags): sub(re; f; "g" + flags);
+def gsub(re; f): sub(re; f; "g");
 def cell_text($name):
   if . == null then "" elif isstring then . elif isarray or isobject
   then error("\(.) cannot be a cell of \($name)") else tostring end;
@@ -82,7 +89,8 @@ pub fn defs() -> Vec<Def<&'static str>> {
         jaq_core::defs()
             .chain(jaq_std::defs())
             .chain(jaq_json::defs())
-            .filter(|def| refusal(def.name).is_none() && !regex::replaces(def.name))
+            .filter(|def| refusal(def.name).is_none())
+            .filter(|def| !regex::replaces(def.name) && !native::replaces(def))
             .chain(more)
             .collect()
     })
@@ -90,12 +98,8 @@ pub fn defs() -> Vec<Def<&'static str>> {
 }
 
 /// The filters written in Rust.
-pub fn funs<D>() -> impl Iterator<Item = Fun<D>>
-where
-    D: for<'a> DataT<V<'a> = Val>,
-    for<'a> D::Data<'a>: HasInputs<'a, Val>,
-{
-    let delete: jaq_core::native::Filter<jaq_core::RunPtr<D>> = ("delete_at", v(1), |mut cv| {
+pub fn funs() -> impl Iterator<Item = Fun<Data>> {
+    let delete: jaq_core::native::Filter<jaq_core::RunPtr<Data>> = ("delete_at", v(1), |mut cv| {
         let path = cv.0.pop_var();
         bome(delete_at(cv.1, path))
     });
@@ -104,8 +108,9 @@ where
         .chain(jaq_json::funs())
         .filter(|(name, ..)| refusal(name).is_none() && !regex::replaces(name))
         .chain(regex::funs())
+        .chain(native::funs())
         .chain(jaq_std::input::funs().into_vec().into_iter().map(run))
-        .chain([run::<D>(delete)])
+        .chain([run::<Data>(delete)])
 }
 
 /// The names of all filters with the numbers of arguments that they take.
@@ -119,7 +124,7 @@ pub fn filters() -> &'static BTreeMap<String, BTreeSet<usize>> {
                 .or_default()
                 .insert(def.args.len());
         }
-        for (name, args, _) in funs::<super::Data>() {
+        for (name, args, _) in funs() {
             names.entry(name.to_owned()).or_default().insert(args.len());
         }
         names.retain(|name, _| !name.ends_with('_') && name != "delete_at" && name != "cell_text");

@@ -33,9 +33,9 @@ where
     D: for<'a> DataT<V<'a> = Val>,
 {
     let filters: [(&'static str, usize, RunPtr<D>); 5] = [
-        ("matches", 2, |cv| bome(split(cv, false, true))),
-        ("split_matches", 2, |cv| bome(split(cv, true, true))),
-        ("split_", 2, |cv| bome(split(cv, true, false))),
+        ("matches", 2, |cv| bome(split_of(cv, false, true))),
+        ("split_matches", 2, |cv| bome(split_of(cv, true, true))),
+        ("split_", 2, |cv| bome(split_of(cv, true, false))),
         ("test", 2, |mut cv| {
             let flags = cv.0.pop_var();
             let regex = cv.0.pop_var();
@@ -106,7 +106,8 @@ fn compile(regex: &str, flags: &str) -> Result<Compiled, Error<Val>> {
     })
 }
 
-fn test(input: &Val, regex: &Val, flags: &Val) -> Result<Val, Error<Val>> {
+/// Whether a text matches.
+pub fn test(input: &Val, regex: &Val, flags: &Val) -> Result<Val, Error<Val>> {
     let compiled = compiled(regex, flags)?;
     let input = text(input)?;
     Ok(Val::Bool(if compiled.ignore_empty {
@@ -123,16 +124,26 @@ impl Compiled {
     }
 }
 
-/// What matches, as lists of the whole and its groups, and what lies between the matches, as strings.
-fn split<D>(mut cv: Cv<'_, D>, between: bool, matches: bool) -> Result<Val, Error<Val>>
+fn split_of<D>(mut cv: Cv<'_, D>, between: bool, matches: bool) -> Result<Val, Error<Val>>
 where
     D: for<'a> DataT<V<'a> = Val>,
 {
     let flags = cv.0.pop_var();
     let regex = cv.0.pop_var();
-    let compiled = compiled(&regex, &flags)?;
-    let input = text(&cv.1)?;
-    let part = |from: usize, to: usize| cv.1.as_sub_str(&input.as_bytes()[from..to]);
+    split(&cv.1, &regex, &flags, between, matches)
+}
+
+/// What matches, as lists of the whole and its groups, and what lies between the matches, as strings.
+pub fn split(
+    val: &Val,
+    regex: &Val,
+    flags: &Val,
+    between: bool,
+    matches: bool,
+) -> Result<Val, Error<Val>> {
+    let compiled = compiled(regex, flags)?;
+    let input = text(val)?;
+    let part = |from: usize, to: usize| val.as_sub_str(&input.as_bytes()[from..to]);
     let mut parts = Vec::new();
     let mut end = 0;
     for found in compiled.regex.captures_iter(input) {
@@ -147,7 +158,7 @@ where
             end = whole.end();
         }
         if matches {
-            parts.push(groups(&cv.1, input, &found, &compiled.regex));
+            parts.push(groups(val, input, &found, &compiled.regex));
         }
         if !compiled.all {
             break;

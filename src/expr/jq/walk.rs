@@ -1,7 +1,7 @@
 //! What a program says before it is run: the names that it mentions, whether it takes its whole input, and the regular
 //! expressions that stand in it.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use jaq_core::load::lex::StrPart;
 use jaq_core::load::parse::{BinaryOp, Def, Pattern, Term};
@@ -25,6 +25,15 @@ pub(super) struct Found<'s> {
     /// Literal regular expressions: the filter that they are given to, the expression, its flags.
     pub regexes: Vec<(&'s str, String, String)>,
     locals: BTreeSet<&'s str>,
+    /// Of each definition, what it uses of the input that it is called on.
+    uses: BTreeMap<(&'s str, usize), Uses>,
+}
+
+/// What is used of an input: fields that are named, or more.
+#[derive(Default)]
+struct Uses {
+    fields: Mentions,
+    whole: bool,
 }
 
 /// Filters that do not look at their input, or only through their arguments.
@@ -130,7 +139,18 @@ impl<'s> Found<'s> {
         for arg in &def.args {
             self.locals.insert(arg);
         }
+        self.term(&def.body, false);
+        // Once more as if it were called on the program's own input, for the calls that are.
+        let (whole, regexes) = (std::mem::take(&mut self.whole), self.regexes.len());
+        let roots = std::mem::take(&mut self.roots);
         self.term(&def.body, true);
+        self.regexes.truncate(regexes);
+        let whole = std::mem::replace(&mut self.whole, whole);
+        let fields = std::mem::replace(&mut self.roots, roots);
+        // One of the same name in another definition is not told apart: both count.
+        let uses = self.uses.entry((def.name, def.args.len())).or_default();
+        uses.whole |= whole;
+        uses.fields.extend(&fields);
     }
 
     fn call(&mut self, name: &'s str, args: &[T<'s>], root: bool) {
@@ -142,6 +162,10 @@ impl<'s> Found<'s> {
         };
         if root && !blind && !self.locals.contains(name) {
             self.whole = true;
+        }
+        if root && let Some(uses) = self.uses.get(&(name, args.len())) {
+            self.whole |= uses.whole;
+            self.roots.extend(&uses.fields);
         }
         for (at, arg) in args.iter().enumerate() {
             let inner = root && !(matches!(bare, "any" | "all") && at == 1);

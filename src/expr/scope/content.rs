@@ -8,6 +8,8 @@ use crate::base::source::Source;
 use crate::expr::place::{Place, excerpt, listed};
 use crate::expr::select::SelectError;
 
+const SAVE_AS_UTF8: &str = "save it as UTF-8 (in a spreadsheet: `CSV UTF-8`)";
+
 /// How a file's content becomes a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Format {
@@ -229,14 +231,90 @@ pub fn records<E: From<ScopeError>>(
     Ok(())
 }
 
-fn rows<E: From<ScopeError>>(
+/// The lines, from 1, on which the records of an NDJSON or CSV file begin; none for other formats.
+pub fn lines(source: &dyn Source, format: Format) -> Result<Vec<u64>, ScopeError> {
+    let mut lines = Vec::new();
+    match format {
+        Format::Csv => {
+            let text = text(source)?;
+            let (mut csv, _) = table(source, text.as_bytes())?;
+            let mut row = csv::StringRecord::new();
+            let (mut counted, mut line) = (0, 1);
+            while csv
+                .read_record(&mut row)
+                .map_err(|error| csv_fault(source, &error))?
+            {
+                let at = row.position().map_or(0, csv::Position::byte) as usize;
+                let start = begins(text.as_bytes(), at);
+                line += newlines(&text.as_bytes()[counted..start]);
+                counted = start;
+                lines.push(line);
+            }
+        }
+        Format::Ndjson => {
+            let text = text(source)?;
+            let filled = text
+                .lines()
+                .zip(1..)
+                .filter(|(line, _)| !line.trim().is_empty());
+            lines.extend(filled.map(|(_, number)| number));
+        }
+        _ => {}
+    }
+    Ok(lines)
+}
+
+/// Where a row begins that the reader of tables places before the ends of lines that stand before it.
+fn begins(bytes: &[u8], at: usize) -> usize {
+    let at = at.min(bytes.len());
+    let blank = bytes[at..]
+        .iter()
+        .take_while(|byte| matches!(byte, b'\r' | b'\n'));
+    at + blank.count()
+}
+
+fn newlines(bytes: &[u8]) -> u64 {
+    bytes.split(|&byte| byte == b'\n').count() as u64 - 1
+}
+
+/// The line of a row at these bytes behind the byte order mark; the reader's own count is off by the ends of lines before it.
+fn line_of(source: &dyn Source, at: usize) -> Option<u64> {
+    let mut bytes = Vec::new();
+    source.open().ok()?.read_to_end(&mut bytes).ok()?;
+    let bytes = bytes.strip_prefix("\u{feff}".as_bytes()).unwrap_or(&bytes);
+    Some(1 + newlines(&bytes[..begins(bytes, at)]))
+}
+
+fn csv_fault(source: &dyn Source, error: &csv::Error) -> ScopeError {
+    let line = error
+        .position()
+        .and_then(|at| line_of(source, at.byte() as usize))
+        .map(|line| format!("line {line}: "))
+        .unwrap_or_default();
+    let message = match error.kind() {
+        csv::ErrorKind::UnequalLengths {
+            expected_len, len, ..
+        } => {
+            format!("{len} cells, but the header has {expected_len}")
+        }
+        csv::ErrorKind::Utf8 { .. } => format!("it is not UTF-8 text: {SAVE_AS_UTF8}"),
+        csv::ErrorKind::Io(error) => error.to_string(),
+        _ => error.to_string(),
+    };
+    wrong(source, format!("{line}{message}"))
+}
+
+/// A table from behind its header, and the header.
+fn table<R: BufRead>(
     source: &dyn Source,
-    mut reader: impl BufRead,
-    each: &mut dyn FnMut(u64, Value) -> Result<(), E>,
-) -> Result<(), E> {
+    mut reader: R,
+) -> Result<(csv::Reader<R>, Vec<String>), ScopeError> {
     let start = reader
         .fill_buf()
         .map_err(|error| read_error(source, &error))?;
+    if start.starts_with(&[0xff, 0xfe]) || start.starts_with(&[0xfe, 0xff]) {
+        return Err(wrong(source, format!("it is UTF-16 text: {SAVE_AS_UTF8}")));
+    }
     if start.starts_with("\u{feff}".as_bytes()) {
         reader.consume(3);
     }
@@ -248,26 +326,9 @@ fn rows<E: From<ScopeError>>(
     let mut csv = csv::ReaderBuilder::new()
         .delimiter(separator)
         .from_reader(reader);
-    let fault = |error: &csv::Error| {
-        let line = error
-            .position()
-            .map(|at| format!("line {}: ", at.line()))
-            .unwrap_or_default();
-        let message = match error.kind() {
-            csv::ErrorKind::UnequalLengths {
-                expected_len, len, ..
-            } => {
-                format!("{len} cells, but the header has {expected_len}")
-            }
-            csv::ErrorKind::Utf8 { .. } => "it is not UTF-8 text".to_owned(),
-            csv::ErrorKind::Io(error) => error.to_string(),
-            _ => error.to_string(),
-        };
-        wrong(source, format!("{line}{message}"))
-    };
     let header: Vec<String> = csv
         .headers()
-        .map_err(|error| fault(&error))?
+        .map_err(|error| csv_fault(source, &error))?
         .iter()
         .map(|cell| cell.trim().to_owned())
         .collect();
@@ -279,12 +340,23 @@ fn rows<E: From<ScopeError>>(
         return Err(wrong(
             source,
             format!("the header has `{}` twice", excerpt(twice.1, 60)),
-        )
-        .into());
+        ));
     }
+    Ok((csv, header))
+}
+
+fn rows<E: From<ScopeError>>(
+    source: &dyn Source,
+    reader: impl BufRead,
+    each: &mut dyn FnMut(u64, Value) -> Result<(), E>,
+) -> Result<(), E> {
+    let (mut csv, header) = table(source, reader)?;
     let mut number = 0;
     let mut row = csv::StringRecord::new();
-    while csv.read_record(&mut row).map_err(|error| fault(&error))? {
+    while csv
+        .read_record(&mut row)
+        .map_err(|error| csv_fault(source, &error))?
+    {
         let cells = header.iter().zip(row.iter());
         let record: Map<String, Value> = cells
             .map(|(name, cell)| (name.clone(), Value::from(cell)))
@@ -295,13 +367,15 @@ fn rows<E: From<ScopeError>>(
     Ok(())
 }
 
-/// What stands between the cells, by the header: a spreadsheet writes semicolons where the comma is the decimal mark.
+/// What stands between the cells, by the header: a spreadsheet writes semicolons where the comma is the decimal mark, and tabs
+/// where cells are copied.
 fn separator(start: &[u8]) -> u8 {
     let header = start.split(|&byte| byte == b'\n').next().unwrap_or(start);
-    if header.contains(&b';') && !header.contains(&b',') {
-        b';'
-    } else {
-        b','
+    let has = |byte| header.contains(&byte);
+    match (has(b','), has(b';'), has(b'\t')) {
+        (false, true, _) => b';',
+        (false, false, true) => b'\t',
+        _ => b',',
     }
 }
 

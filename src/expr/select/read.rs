@@ -1,55 +1,11 @@
 //! Walks a document along a plain path without holding it.
 
-use std::fmt;
 use std::io::Read;
 
-use serde::de::{
-    DeserializeOwned, DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor,
-};
 use serde_json::Value;
 
 use super::{ReadError, SelectError, Step};
-
-/// What every level of the walk shares.
-struct Walk<'f, T, E> {
-    pointer: Vec<Part>,
-    /// The error that ended the walk; the parser's own is only its messenger.
-    stop: Option<ReadError<E>>,
-    each: &'f mut dyn FnMut(T) -> Result<(), E>,
-    count: u64,
-}
-
-enum Part {
-    Key(String),
-    Index(usize),
-}
-
-impl<T, E> Walk<'_, T, E> {
-    fn stop<D: serde::de::Error>(&mut self, error: impl Into<ReadError<E>>) -> D {
-        self.stop.get_or_insert(error.into());
-        D::custom("stopped")
-    }
-
-    fn shape<D: serde::de::Error>(&mut self, found: &'static str, expected: &'static str) -> D {
-        let pointer = self.at();
-        self.stop(SelectError::Shape {
-            pointer,
-            found,
-            expected,
-        })
-    }
-
-    fn at(&self) -> String {
-        let mut text = String::new();
-        for part in &self.pointer {
-            match part {
-                Part::Key(key) => push_key(&mut text, key),
-                Part::Index(index) => push_key(&mut text, &index.to_string()),
-            }
-        }
-        text
-    }
-}
+use crate::expr::json::{Fault, Json, Taken};
 
 /// Adds a step to a JSON pointer (RFC 6901).
 pub fn push_key(pointer: &mut String, key: &str) {
@@ -57,189 +13,183 @@ pub fn push_key(pointer: &mut String, key: &str) {
     pointer.push_str(&key.replace('~', "~0").replace('/', "~1"));
 }
 
-/// Reads a document.
-pub fn read<T: DeserializeOwned, E>(
+/// Gives the text and the place (bytes from the beginning) of each value that is selected.
+pub type Take<'a, E> = dyn FnMut(&str, u64) -> Result<(), Taken<E>> + 'a;
+
+/// Reads a document; gives how many values there were.
+pub fn read<E>(
     steps: &[Step],
     reader: impl Read,
-    each: &mut dyn FnMut(T) -> Result<(), E>,
+    take: &mut Take<'_, E>,
 ) -> Result<u64, ReadError<E>> {
     let mut walk = Walk {
-        pointer: Vec::new(),
-        stop: None,
-        each,
+        text: Json::new(reader),
+        take,
         count: 0,
     };
-    let mut document = serde_json::Deserializer::from_reader(reader);
-    let read = Level {
-        steps,
-        walk: &mut walk,
-    }
-    .deserialize(&mut document)
-    .and_then(|()| document.end());
-    match (walk.stop, read) {
-        (Some(stop), _) => Err(stop),
-        (None, Ok(())) => Ok(walk.count),
-        (None, Err(error)) => Err(json_error(&error).into()),
-    }
+    walk.level(steps)?;
+    walk.text.end()?;
+    Ok(walk.count)
 }
 
-/// What the parser says.
-pub fn json_error(error: &serde_json::Error) -> SelectError {
-    if error.is_io() {
-        return SelectError::Io(error.to_string());
-    }
-    let message = error.to_string();
-    let message = message.split(" at line ").next().unwrap_or_default();
-    SelectError::Json {
-        line: error.line(),
-        column: error.column(),
-        message: if error.is_eof() {
-            format!("the file ends too early: {message}")
-        } else {
-            message.to_owned()
-        },
-    }
-}
-
-struct Level<'w, 'f, T, E> {
-    steps: &'w [Step],
-    walk: &'w mut Walk<'f, T, E>,
-}
-
-impl<'de, T: DeserializeOwned, E> DeserializeSeed<'de> for Level<'_, '_, T, E> {
-    type Value = ();
-
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
-        if !self.steps.is_empty() {
-            return deserializer.deserialize_any(self);
-        }
-        let value = T::deserialize(deserializer)?;
-        self.walk.count += 1;
-        (self.walk.each)(value).map_err(|error| self.walk.stop(ReadError::Each(error)))
-    }
-}
-
-impl<'f, T: DeserializeOwned, E> Level<'_, 'f, T, E> {
-    fn expected(&self) -> &'static str {
-        match self.steps.first() {
-            Some(Step::Each) => "a list",
-            _ => "an object",
-        }
-    }
-
-    fn wrong<D: serde::de::Error>(self, found: &'static str) -> Result<(), D> {
-        let expected = self.expected();
-        Err(self.walk.shape(found, expected))
-    }
-
-    fn inner(&mut self, part: Part) -> Level<'_, 'f, T, E> {
-        self.walk.pointer.push(part);
-        Level {
-            steps: &self.steps[1..],
-            walk: self.walk,
+impl From<Fault> for SelectError {
+    fn from(fault: Fault) -> Self {
+        match fault {
+            Fault::Io(error) => SelectError::Io(error.to_string()),
+            Fault::Text {
+                line,
+                column,
+                message,
+                ended,
+            } => SelectError::Json {
+                line,
+                column,
+                message: if ended {
+                    format!("the file ends too early: {message}")
+                } else {
+                    message
+                },
+            },
         }
     }
 }
 
-impl<'de, T: DeserializeOwned, E> Visitor<'de> for Level<'_, '_, T, E> {
-    type Value = ();
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.expected())
+impl<E> From<Fault> for ReadError<E> {
+    fn from(fault: Fault) -> Self {
+        ReadError::Select(fault.into())
     }
+}
 
-    fn visit_unit<D: serde::de::Error>(self) -> Result<(), D> {
-        Ok(())
-    }
+struct Walk<'f, 't, R, E> {
+    text: Json<R>,
+    take: &'f mut Take<'t, E>,
+    count: u64,
+}
 
-    fn visit_bool<D: serde::de::Error>(self, _: bool) -> Result<(), D> {
-        self.wrong("a boolean")
-    }
-
-    fn visit_i64<D: serde::de::Error>(self, _: i64) -> Result<(), D> {
-        self.wrong("a number")
-    }
-
-    fn visit_u64<D: serde::de::Error>(self, _: u64) -> Result<(), D> {
-        self.wrong("a number")
-    }
-
-    fn visit_f64<D: serde::de::Error>(self, _: f64) -> Result<(), D> {
-        self.wrong("a number")
-    }
-
-    fn visit_str<D: serde::de::Error>(self, _: &str) -> Result<(), D> {
-        self.wrong("a string")
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(mut self, mut items: A) -> Result<(), A::Error> {
-        if self.steps.first() != Some(&Step::Each) {
-            return self.wrong("a list");
-        }
-        let mut index = 0;
-        while items
-            .next_element_seed(self.inner(Part::Index(index)))?
-            .is_some()
-        {
-            self.walk.pointer.pop();
-            index += 1;
-        }
-        self.walk.pointer.pop();
-        Ok(())
-    }
-
-    fn visit_map<A: MapAccess<'de>>(mut self, mut entries: A) -> Result<(), A::Error> {
-        let steps = self.steps;
-        let Some(Step::Field(name)) = steps.first() else {
-            while let Some(key) = entries.next_key::<String>()? {
-                entries.next_value_seed(self.inner(Part::Key(key)))?;
-                self.walk.pointer.pop();
-            }
-            return Ok(());
+impl<R: Read, E> Walk<'_, '_, R, E> {
+    fn level(&mut self, steps: &[Step]) -> Result<(), ReadError<E>> {
+        let Some((step, rest)) = steps.split_first() else {
+            self.count += 1;
+            let take = &mut *self.take;
+            let taken = self.text.value(|text, start| take(text, start))?;
+            return taken.map_err(ReadError::Each);
         };
+        match (self.text.peek()?, step) {
+            (Some(open @ b'{'), Step::Field(name)) => self.field(open, name, rest),
+            (Some(open @ b'['), Step::Each) => {
+                let mut index = 0_usize;
+                let mut more = self.text.enter(open)?;
+                while more {
+                    self.level(rest)
+                        .map_err(|error| below(error, &index.to_string()))?;
+                    index += 1;
+                    more = self.text.next(open)?;
+                }
+                Ok(())
+            }
+            (Some(open @ b'{'), Step::Each) => {
+                let mut more = self.text.enter(open)?;
+                while more {
+                    let key = self.text.key(str::to_owned)?;
+                    self.level(rest).map_err(|error| below(error, &key))?;
+                    more = self.text.next(open)?;
+                }
+                Ok(())
+            }
+            (first, _) => {
+                let found = match first {
+                    Some(b'[') => "a list",
+                    Some(b'"') => "a string",
+                    Some(b't' | b'f') => "a boolean",
+                    Some(b'-' | b'0'..=b'9') => "a number",
+                    // Null holds nothing; skipping anything else says what is wrong.
+                    _ => return Ok(self.text.skip()?),
+                };
+                if found != "a list" {
+                    self.text.skip()?;
+                }
+                Err(ReadError::Select(SelectError::Shape {
+                    pointer: String::new(),
+                    found,
+                    expected: match step {
+                        Step::Each => "a list",
+                        Step::Field(_) => "an object",
+                    },
+                }))
+            }
+        }
+    }
+
+    fn field(&mut self, open: u8, name: &str, rest: &[Step]) -> Result<(), ReadError<E>> {
         let mut found = false;
-        while let Some(is_it) = entries.next_key_seed(Is(name))? {
-            if !is_it {
-                entries.next_value::<IgnoredAny>()?;
-                continue;
+        let mut more = self.text.enter(open)?;
+        while more {
+            if self.text.key(|key| key == name)? {
+                if found {
+                    return Err(ReadError::Select(SelectError::Twice {
+                        pointer: String::new(),
+                        key: name.to_owned(),
+                    }));
+                }
+                found = true;
+                self.level(rest).map_err(|error| below(error, name))?;
+            } else {
+                self.text.skip()?;
             }
-            if found {
-                let (pointer, key) = (self.walk.at(), name.clone());
-                return Err(self.walk.stop(SelectError::Twice { pointer, key }));
-            }
-            found = true;
-            entries.next_value_seed(self.inner(Part::Key(name.clone())))?;
-            self.walk.pointer.pop();
+            more = self.text.next(open)?;
         }
         if found {
             return Ok(());
         }
-        let (pointer, key) = (self.walk.at(), name.clone());
-        Err(self.walk.stop(SelectError::Missing { pointer, key }))
+        Err(ReadError::Select(SelectError::Missing {
+            pointer: String::new(),
+            key: name.to_owned(),
+        }))
     }
 }
 
-/// Whether a key is this one, without keeping it.
-struct Is<'a>(&'a str);
-
-impl<'de> DeserializeSeed<'de> for Is<'_> {
-    type Value = bool;
-
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<bool, D::Error> {
-        deserializer.deserialize_str(self)
+/// The error of something inside, seen from one step further up.
+fn below<E>(mut error: ReadError<E>, key: &str) -> ReadError<E> {
+    if let ReadError::Select(
+        SelectError::Shape { pointer, .. }
+        | SelectError::Missing { pointer, .. }
+        | SelectError::Twice { pointer, .. },
+    ) = &mut error
+    {
+        let mut whole = String::new();
+        push_key(&mut whole, key);
+        whole.push_str(pointer);
+        *pointer = whole;
     }
+    error
 }
 
-impl Visitor<'_> for Is<'_> {
-    type Value = bool;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a key")
+/// An object of those of these fields that the object in a document has, read in one pass; none where it is no object, or
+/// cannot be read.
+pub fn fields(keys: &std::collections::BTreeSet<&str>, reader: impl Read) -> Option<Value> {
+    let mut text = Json::new(reader);
+    let mut found = serde_json::Map::new();
+    if text.peek().ok()? != Some(b'{') {
+        return None;
     }
-
-    fn visit_str<D: serde::de::Error>(self, key: &str) -> Result<bool, D> {
-        Ok(key == self.0)
+    let mut more = text.enter(b'{').ok()?;
+    while more {
+        let wanted = text.key(|key| keys.get(key).copied()).ok()?;
+        match wanted {
+            Some(key) => {
+                let value = text.value(|text, _| {
+                    serde_json::from_str::<Value>(text).map_err(Taken::<()>::Text)
+                });
+                if found.insert(key.to_owned(), value.ok()?.ok()?).is_some() {
+                    return None;
+                }
+            }
+            None => text.skip().ok()?,
+        }
+        more = text.next(b'{').ok()?;
     }
+    text.end().ok()?;
+    Some(Value::Object(found))
 }
 
 /// Walks a value in memory.

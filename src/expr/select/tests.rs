@@ -96,13 +96,12 @@ fn streams_values() {
 fn gives_the_text_as_it_stands() {
     let mut texts = Vec::new();
     let select = Select::parse(".a[]").unwrap();
-    let count = select.read_raw::<Infallible>(
-        &br#"{"a":[ {"b" : 1.10} ,123456789012345678901234567890]}"#[..],
-        &mut |raw| {
-            texts.push(raw.get().to_owned());
-            Ok(())
-        },
-    );
+    let document = r#"{"a":[ {"b" : 1.10} ,123456789012345678901234567890]}"#;
+    let count = select.read_text::<Infallible>(document.as_bytes(), &mut |text, start| {
+        assert!(document[start as usize..].starts_with(text));
+        texts.push(text.to_owned());
+        Ok(())
+    });
     assert_eq!(count, Ok(2));
     assert_eq!(texts, ["{\"b\" : 1.10}", "123456789012345678901234567890"]);
 }

@@ -15,12 +15,12 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 pub use spawn::{SpawnError, adopt_orphans};
-pub use stop::Stop;
+pub use stop::{Deadline, Stop};
 pub use survivors::end_survivors;
 
 use family::Family;
 use output::{Event, Output};
-use stop::{Deadline, Ending, climb};
+use stop::{Ending, climb};
 
 /// The environment variable that names the attempt to which a process belongs; every process that a command starts
 /// inherits it, and by it those that left the command's group are found.

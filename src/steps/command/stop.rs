@@ -21,22 +21,24 @@ pub trait Stop: Sync {
 }
 
 /// A moment in the future, by the monotonic clock: a wall clock that is set must not end a command.
-pub(super) struct Deadline(Option<Instant>);
+#[derive(Debug, Clone, Copy)]
+pub struct Deadline(Option<Instant>);
 
 impl Deadline {
     /// In this long; never, if that is beyond what the clock can say.
-    pub(super) fn after(time: Duration) -> Deadline {
+    pub fn after(time: Duration) -> Deadline {
         Deadline(Instant::now().checked_add(time))
     }
 
     /// Time until then.
-    pub(super) fn left(&self) -> Duration {
+    pub fn left(&self) -> Duration {
         self.0.map_or(Duration::MAX, |end| {
             end.saturating_duration_since(Instant::now())
         })
     }
 
-    pub(super) fn is_over(&self) -> bool {
+    /// Whether it has come.
+    pub fn is_over(&self) -> bool {
         self.left().is_zero()
     }
 }

@@ -58,9 +58,19 @@ struct About<'a> {
 ///
 /// `name` is what messages and the result call the file. Nothing is written before the file was scanned as a whole.
 pub fn extract(model: &Path, name: &str, out: &mut dyn Write) -> Result<ModelSummary, IfcError> {
+    extract_while(model, name, out, &|| Ok(()))
+}
+
+/// As [`extract`], as long as `look`, which is asked every few thousand records, gives no error.
+pub fn extract_while(
+    model: &Path,
+    name: &str,
+    out: &mut dyn Write,
+    look: &dyn Fn() -> io::Result<()>,
+) -> Result<ModelSummary, IfcError> {
     guarded(name, || {
         let opened = open::open(model, name)?;
-        with_model(&opened, name, &mut |read| {
+        with_model(&opened, name, look, &mut |read| {
             write_parsed(read, name, out).map_err(|source| IfcError::Write {
                 file: name.to_owned(),
                 source,
@@ -78,7 +88,7 @@ pub fn extract_lines(
 ) -> Result<ModelSummary, IfcError> {
     guarded(name, || {
         let opened = open::open(model, name)?;
-        with_model(&opened, name, &mut |read| {
+        with_model(&opened, name, &|| Ok(()), &mut |read| {
             write_lines(read, out).map_err(|source| IfcError::Write {
                 file: name.to_owned(),
                 source,
@@ -115,16 +125,23 @@ struct Ready<'m, 'a> {
 fn with_model(
     opened: &Opened,
     name: &str,
+    look: &dyn Fn() -> io::Result<()>,
     write: &mut dyn FnMut(&mut Ready) -> Result<(), IfcError>,
 ) -> Result<ModelSummary, IfcError> {
     let bytes: &[u8] = &opened.bytes;
     opened.bytes.read_through();
-    let mut scanned = Model::scan(bytes, opened.data, Classes::new(&opened.schema));
+    let ended = |source: io::Error| IfcError::Read {
+        file: name.to_owned(),
+        source,
+    };
+    let scanned = Model::scan(bytes, opened.data, Classes::new(&opened.schema), look);
+    let mut scanned = scanned.map_err(ended)?;
     complete(opened, &scanned, name)?;
     opened.bytes.read_about();
     let mut broken = Broken::default();
     let entries = std::mem::take(&mut scanned.relations);
     let relations = Relations::read(&scanned.model, entries, &mut broken);
+    look().map_err(ended)?;
     review::broken_members(&scanned.model, &mut broken);
     let duplicate_global_ids = review::duplicate_global_ids(&scanned.model);
     let units = Units::read(&scanned.model);

@@ -2,6 +2,10 @@
 
 use super::schema::{Class, Classes, Role};
 use super::step::EntityScanner;
+use std::io;
+
+/// Records between two looks at whether to go on.
+const LOOK_EVERY: u64 = 4096;
 
 /// One record: its name, its place and its class.
 #[derive(Debug, Clone, Copy)]
@@ -124,13 +128,22 @@ pub(super) struct Scanned<'a> {
 
 impl<'a> Model<'a> {
     /// Reads through all records from `start` and keeps those that matter.
-    pub(super) fn scan(bytes: &'a [u8], start: usize, mut classes: Classes<'a>) -> Scanned<'a> {
+    pub(super) fn scan(
+        bytes: &'a [u8],
+        start: usize,
+        mut classes: Classes<'a>,
+        look: &dyn Fn() -> io::Result<()>,
+    ) -> io::Result<Scanned<'a>> {
         let mut scanner = EntityScanner::new_at(bytes, start);
         let (mut entries, mut relations) = (Vec::new(), Vec::new());
         let (mut elements, mut openings, mut projects) = (Vec::new(), Vec::new(), Vec::new());
-        let (mut longest, mut last) = (0, start);
+        let (mut longest, mut last, mut count) = (0, start, 0_u64);
         while let Some((id, keyword, begin, end)) = scanner.next_entity() {
             last = end;
+            count += 1;
+            if count % LOOK_EVERY == 0 {
+                look()?;
+            }
             let (class, role) = classes.count(keyword);
             if role == Role::Unneeded {
                 continue;
@@ -162,14 +175,14 @@ impl<'a> Model<'a> {
             longest,
         };
         let malformed = scanner.malformed_record_starts().to_vec();
-        Scanned {
+        Ok(Scanned {
             model,
             relations,
             malformed,
             end: last,
             oversized: scanner.skipped_oversized_ids(),
             doubled,
-        }
+        })
     }
 
     pub(super) fn class(&self, entry: Entry) -> &Class {

@@ -37,5 +37,5 @@ mod units;
 
 #[doc(hidden)]
 pub use extract::extract_lines;
-pub use extract::{ModelSummary, extract};
+pub use extract::{ModelSummary, extract, extract_while};
 pub use open::IfcError;

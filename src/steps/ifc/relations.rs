@@ -37,6 +37,8 @@ pub(super) struct Relations {
     pub(super) contained: Pairs,
     /// Aggregates before nests.
     pub(super) parents: Pairs,
+    /// The wholes of `parents`, once for each part that is an element, sorted.
+    wholes: Vec<u32>,
     /// Hosts of features: of openings before those of projections.
     pub(super) hosts: Pairs,
     /// The openings that elements fill.
@@ -107,9 +109,17 @@ impl Relations {
             both(Relation::Aggregates, Relation::Nests),
             both(Relation::Voids, Relation::Projects),
         );
+        let mut wholes: Vec<u32> = parents
+            .0
+            .iter()
+            .filter(|pair| model.role(pair.0) == Some(Role::Element))
+            .map(|pair| pair.1)
+            .collect();
+        wholes.sort_unstable();
         Self {
             contained: Pairs::build(take(Relation::Contains)),
             parents,
+            wholes,
             hosts,
             filled: Pairs::build(take(Relation::Fills)),
             materials: Pairs::build(take(Relation::Material)),
@@ -117,6 +127,12 @@ impl Relations {
             properties: Pairs::build(take(Relation::Properties)),
             classifications: Pairs::build(take(Relation::Classification)),
         }
+    }
+
+    /// How many elements are aggregated or nested into `id`, not counting parts of parts.
+    pub(super) fn parts(&self, id: u32) -> usize {
+        let start = self.wholes.partition_point(|&whole| whole < id);
+        self.wholes[start..].partition_point(|&whole| whole == id)
     }
 }
 

@@ -9,9 +9,18 @@ use std::collections::{BTreeMap, BTreeSet};
 /// The rows of a table of corrections, by key. The first column is the key; the others are `field`, `value`, `who`, `why`.
 #[derive(Default)]
 pub struct Corrections {
+    /// The file that they stand in.
     name: String,
-    by_key: BTreeMap<String, Vec<(usize, Map<String, Value>)>>,
+    by_key: BTreeMap<String, Vec<Row>>,
     used: BTreeSet<String>,
+    /// What is wrong, with the line that says it: all of it is told at once.
+    wrong: BTreeSet<(u64, String)>,
+}
+
+struct Row {
+    line: u64,
+    field: String,
+    cells: Map<String, Value>,
 }
 
 impl Corrections {
@@ -30,28 +39,33 @@ impl Corrections {
                 ));
             }
         };
+        let (file, lines) = scope
+            .lines(name)
+            .unwrap_or_else(|| (name.to_owned(), Vec::new()));
         let mut found = Self {
-            name: name.to_owned(),
+            name: file,
             ..Self::default()
         };
         for (number, row) in rows.into_iter().enumerate() {
-            let Value::Object(row) = row else { continue };
-            let line = number + 2;
+            let Value::Object(cells) = row else { continue };
+            let line = lines.get(number).copied().unwrap_or(number as u64 + 2);
             for column in ["field", "value", "who", "why"] {
-                if !row.contains_key(column) {
-                    return Err(input_failure(
-                        name,
-                        format!("line {line} has no column `{column}`"),
-                    ));
+                if !cells.contains_key(column) {
+                    let place = format!("{}:{line}", found.name);
+                    return Err(input_failure(&place, format!("no column `{column}`")));
                 }
             }
-            let key = row
-                .values()
-                .next()
-                .and_then(Value::as_str)
-                .unwrap_or_default()
-                .to_owned();
-            found.by_key.entry(key).or_default().push((line, row));
+            let key = text_of(cells.values().next());
+            let field = text_of(cells.get("field"));
+            let of_key = found.by_key.entry(key.clone()).or_default();
+            if let Some(first) = of_key.iter().find(|row| row.field == field) {
+                let why = format!(
+                    "`{field}` of `{key}` is corrected in line {} already: keep one of the two",
+                    first.line
+                );
+                found.wrong.insert((line, why));
+            }
+            of_key.push(Row { line, field, cells });
         }
         Ok(found)
     }
@@ -61,59 +75,79 @@ impl Corrections {
         self.by_key.is_empty()
     }
 
-    /// The corrected record, if its key has corrections.
-    ///
-    /// # Errors
-    /// When a field is not there.
-    pub fn apply(&mut self, key: &str, mut record: Value) -> Result<Option<Value>, Outcome> {
-        let Some(rows) = self.by_key.get(key) else {
-            return Ok(None);
-        };
+    /// The corrected record, if its key has corrections. `key_of` gives the key of a record: it stays what it was. A row that
+    /// is wrong changes nothing, and [`Corrections::all_used`] says why.
+    pub fn apply(
+        &mut self,
+        key: &str,
+        mut record: Value,
+        key_of: &dyn Fn(&Value) -> Option<String>,
+    ) -> Option<Value> {
+        let rows = self.by_key.get(key)?;
         self.used.insert(key.to_owned());
         let mut notes = Vec::new();
-        for (line, row) in rows {
-            let field = row["field"].as_str().unwrap_or_default();
+        for Row { line, field, cells } in rows {
             let pointer = format!("/{}", field.replace('.', "/"));
             let Some(place) = place(&mut record, &pointer) else {
-                let outcome = input_failure(
-                    &self.name,
-                    format!("line {line}: the element has no field `{field}`"),
-                );
-                return Err(outcome);
+                let why = format!("the element has no field `{field}`");
+                self.wrong.insert((*line, why));
+                continue;
             };
             let old = place.clone();
-            let text = row["value"].as_str().unwrap_or_default();
-            *place = value_like(text, &old);
+            let text = text_of(cells.get("value"));
+            *place = value_like(&text, &old);
             if old.is_number() && !(place.is_number() || place.is_null()) {
-                let why =
-                    format!("line {line}: `{field}` is a number, such as 12.5, and not `{text}`");
-                return Err(input_failure(&self.name, why));
+                let point = text.replace(',', ".");
+                let such = match point.parse::<f64>() {
+                    Ok(_) => format!(": write {point}"),
+                    Err(_) => ", such as 12.5".to_owned(),
+                };
+                let why = format!("`{field}` is a number, and `{text}` is none{such}");
+                self.wrong.insert((*line, why));
             }
-            notes.push(json!({ "field": field, "from": old, "to": *place, "who": row["who"], "why": row["why"] }));
+            let new = place.clone();
+            if key_of(&record).as_deref() != Some(key) {
+                let why = format!("by `{field}` a record is known: it cannot be corrected");
+                self.wrong.insert((*line, why));
+                return None;
+            }
+            notes.push(json!({ "field": field, "from": old, "to": new, "who": cells["who"], "why": cells["why"] }));
         }
         if let Value::Object(fields) = &mut record {
             fields.insert("corrections".into(), Value::Array(notes));
         }
-        Ok(Some(record))
+        Some(record)
     }
 
-    /// That every row found its element.
+    /// That every row found its element and could be applied.
     ///
     /// # Errors
-    /// When an element that a row names is not among the records.
-    pub fn all_used(&self) -> Result<(), Outcome> {
-        let Some((key, rows)) = self
-            .by_key
+    /// All rows that are wrong, with their lines.
+    pub fn all_used(mut self) -> Result<(), Outcome> {
+        for (key, rows) in &self.by_key {
+            if !self.used.contains(key) {
+                let why = format!("no element is `{key}`");
+                self.wrong
+                    .extend(rows.iter().map(|row| (row.line, why.clone())));
+            }
+        }
+        let mut lines = self
+            .wrong
             .iter()
-            .find(|(key, _)| !self.used.contains(*key))
-        else {
+            .map(|(line, why)| format!("{}:{line}: {why}", self.name));
+        let Some(first) = lines.next() else {
             return Ok(());
         };
-        let line = rows.first().map_or(0, |(line, _)| *line);
-        Err(Outcome::new(
-            OutcomeKind::Input,
-            format!("{}: line {line}: no element is `{key}`", self.name),
-        ))
+        let details: Vec<String> = lines.collect();
+        Err(Outcome::new(OutcomeKind::Input, first).with_details(details))
+    }
+}
+
+fn text_of(cell: Option<&Value>) -> String {
+    match cell {
+        Some(Value::String(text)) => text.clone(),
+        Some(Value::Null) | None => String::new(),
+        Some(other) => other.to_string(),
     }
 }
 

@@ -11,15 +11,12 @@ use crate::expr::jq::Bound;
 use crate::expr::select::Select;
 use crate::model::outcome::Outcome;
 use crate::model::stage::Program;
-use crate::steps::split::Counting;
 use corrections::Corrections;
 use serde_json::Value;
-use std::cell::Cell;
 use std::collections::HashMap;
 use std::fs::File;
-use std::io::{self, BufReader, Write};
+use std::io::{self, Write};
 use std::os::unix::fs::FileExt;
-use std::rc::Rc;
 use std::sync::Arc;
 
 /// Where a record's text lies.
@@ -72,7 +69,8 @@ pub fn merge(
         if !corrections.is_empty() {
             let record: Value = serde_json::from_slice(&text).map_err(parse_failure)?;
             let key = key_text(&bound.one(record.clone()).map_err(parse_failure)?)?;
-            if let Some(corrected) = corrections.apply(&key, record)? {
+            let key_of = |record: &Value| key_text(&bound.one(record.clone()).ok()?).ok();
+            if let Some(corrected) = corrections.apply(&key, record, &key_of) {
                 text = corrected.to_string().into_bytes();
             }
         }
@@ -127,22 +125,10 @@ impl Index {
             let opened = source
                 .open()
                 .map_err(|error| input_failure(&source.name(), error))?;
-            let position = Rc::new(Cell::new(0));
-            let reader = Counting {
-                inner: BufReader::with_capacity(1 << 16, opened),
-                read: Rc::clone(&position),
-            };
-            rest.read_raw(reader, &mut |text| -> Result<(), String> {
-                let text = text.get();
+            rest.read_text(opened, &mut |text, start| -> Result<(), String> {
                 let key = key.one_of_text(text).map_err(|error| error.to_string())?;
                 let key = key_text(&key).map_err(|outcome| outcome.message)?;
-                let seen = u64::from(!text.ends_with(['}', ']', '"']));
-                index.add(
-                    &key,
-                    file as u32,
-                    position.get() - seen - text.len() as u64,
-                    text.len() as u32,
-                );
+                index.add(&key, file as u32, start, text.len() as u32);
                 Ok(())
             })
             .map_err(|error| input_failure(&source.name(), error))?;

@@ -139,6 +139,17 @@ impl Fonts {
         found
     }
 
+    /// How many different signs no face has: the replacement sign stands for them.
+    pub fn missing(&self) -> usize {
+        let signs: std::collections::BTreeSet<char> = self
+            .cache
+            .iter()
+            .filter(|((_, sign), found)| found.is_some_and(|glyph| glyph.sign != *sign))
+            .map(|((_, sign), _)| *sign)
+            .collect();
+        signs.len()
+    }
+
     fn find(&self, face: FaceId, sign: char) -> Option<Glyph> {
         let parsed = &self.faces[face as usize].parsed;
         let id = parsed.glyph_index(sign)?;

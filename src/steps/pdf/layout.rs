@@ -51,6 +51,7 @@ pub fn lay_out(blocks: &[Block], fonts: &mut Fonts, title: &str) -> Result<Docum
         charts: 0,
     };
     flow.blocks(blocks, LEFT, WIDTH, DOCUMENT)?;
+    flow.missing();
     flow.footers(title);
     Ok(Document {
         pages: flow.pages,
@@ -256,6 +257,21 @@ impl Flow<'_> {
         let base = self.y + size * (leading * 0.5 + 0.33);
         self.glyphs((left, base), size, color, &line.glyphs, tag);
         self.y += size * leading;
+    }
+
+    /// Says that some signs could not be shown: a reader must not take what stands for them for the text.
+    fn missing(&mut self) {
+        let text = match self.fonts.missing() {
+            0 => return,
+            1 => "A sign that the typefaces of this document lack is shown as \u{FFFD}.".to_owned(),
+            signs => format!(
+                "{signs} different signs that the typefaces of this document lack are shown as \u{FFFD}."
+            ),
+        };
+        self.gap(BODY);
+        let tag = self.tags.add(DOCUMENT, StructRole::P);
+        let style = super::font::Style::default();
+        self.paragraph(&[Span { text, style }], LEFT, WIDTH, tag);
     }
 
     fn paragraph(&mut self, spans: &[Span], left: f32, width: f32, tag: Tag) {

@@ -155,6 +155,36 @@ mod tests {
     }
 
     #[test]
+    fn the_last_row_of_a_table_does_not_stand_alone_on_a_page() {
+        for count in 30..60 {
+            let rows: String = (0..count).map(|n| format!("| r{n} | {n} |\n")).collect();
+            let pages = pages(&format!("| Name | Count |\n|---|--:|\n{rows}"));
+            let last = pages.last().unwrap().iter().filter(|t| t.starts_with('r'));
+            assert!(last.count() > 1, "{count} rows");
+        }
+    }
+
+    #[test]
+    fn signs_that_no_face_has_are_shown_and_said() {
+        let note = |text: &str| pages(text).concat().into_iter().rev().nth(2).unwrap();
+        assert_eq!(
+            note("Стена Außenwand größe τοίχος"),
+            "Стена Außenwand größe τοίχος"
+        );
+        assert_eq!(
+            pages("外壁 wall")[0][..2],
+            [
+                "\u{FFFD}\u{FFFD} wall",
+                "2 different signs that the typefaces of this document lack are shown as \u{FFFD}."
+            ]
+        );
+        assert_eq!(
+            note("| a |\n|---|\n| 壁 壁 |"),
+            "A sign that the typefaces of this document lack is shown as \u{FFFD}."
+        );
+    }
+
+    #[test]
     fn the_same_text_gives_the_same_bytes_and_the_date_comes_from_outside() {
         let info = |day| PdfInfo {
             title: "T".to_owned(),

@@ -64,7 +64,14 @@ impl Flow<'_> {
             };
             let tall = height(&cells);
             let page = self.whole() - height(&head) - 2.0;
-            if tall > self.room() && tall <= page {
+            // The last row goes over with the one before it: alone under a header it reads as a table of its own.
+            let last_two = match table.rows.get(number + 1) {
+                Some(next) if number > 0 && number + 2 == table.rows.len() => {
+                    tall + height(&self.cells(next, &widths))
+                }
+                _ => tall,
+            };
+            if last_two > self.room() && last_two <= page {
                 self.new_page();
                 self.header(&head, table, left, &widths, None);
             }

@@ -16,12 +16,10 @@ use crate::model::step::ASSIGNMENT;
 use pack::{Limits, Slot, pack};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use std::cell::Cell;
 use std::collections::{BTreeMap, HashMap};
 use std::fs::File;
-use std::io::{self, BufReader, Read, Write};
+use std::io::{self, BufReader, Write};
 use std::os::unix::fs::FileExt;
-use std::rc::Rc;
 
 /// Which questions stand in which batches: kept so that they stay there.
 #[derive(Debug, Serialize, Deserialize, schemars::JsonSchema)]
@@ -34,9 +32,9 @@ pub struct Assignment {
     pub questions: BTreeMap<String, Vec<(u64, u64)>>,
 }
 
-/// Where a record's text ends in the file, how long it is at most, and what it asks.
+/// Where a record's text begins in the file, how long it is, and what it asks.
 struct Spot {
-    end: u64,
+    start: u64,
     length: u32,
     question: u32,
 }
@@ -101,20 +99,6 @@ pub fn split(
     })
 }
 
-/// Counts the bytes that a reader hands on, so that the place of each record is known.
-pub(super) struct Counting<R> {
-    pub(super) inner: R,
-    pub(super) read: Rc<Cell<u64>>,
-}
-
-impl<R: Read> Read for Counting<R> {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let n = self.inner.read(buffer)?;
-        self.read.set(self.read.get() + n as u64);
-        Ok(n)
-    }
-}
-
 /// The place and question of every record, and the digests of the distinct questions in order of first appearance.
 fn survey(
     source: &dyn Source,
@@ -124,26 +108,18 @@ fn survey(
     let opened = source
         .open()
         .map_err(|error| input_failure(&source.name(), error))?;
-    let position = Rc::new(Cell::new(0));
-    let reader = Counting {
-        inner: BufReader::with_capacity(1 << 20, opened),
-        read: Rc::clone(&position),
-    };
     let mut spots = Vec::new();
     let mut digests = Vec::new();
     let mut known: HashMap<Digest, u32> = HashMap::new();
     rest.items()
-        .read_raw(reader, &mut |text| -> Result<(), String> {
-            let text = text.get();
+        .read_text(opened, &mut |text, start| -> Result<(), String> {
             let digest = Digest::of(ask(text, question)?.to_string());
             let index = *known.entry(digest).or_insert_with(|| {
                 digests.push(digest);
                 digests.len() as u32 - 1
             });
-            // A number, `true` or `null` ends only where the next character is seen.
-            let seen = u64::from(!text.ends_with(['}', ']', '"']));
             spots.push(Spot {
-                end: position.get() - seen,
+                start,
                 length: text.len() as u32,
                 question: index,
             });
@@ -225,7 +201,7 @@ fn write_batch(
     for (position, &index) in elements.iter().enumerate() {
         let spot = &spots[index as usize];
         let mut text = vec![0; spot.length as usize];
-        file.read_exact_at(&mut text, spot.end - u64::from(spot.length))
+        file.read_exact_at(&mut text, spot.start)
             .map_err(|error| input_failure("the file of the records", error))?;
         match places.get(&spot.question) {
             Some(&place) => asked[place].2.push(position),

@@ -34,8 +34,8 @@ pub struct XlsxInfo<'a> {
     pub rows_per_tab: Option<u32>,
 }
 
-/// Takes a record.
-pub type Take<'a> = dyn FnMut(Value) -> Result<(), WorkbookError> + 'a;
+/// Takes a record: its JSON text.
+pub type Take<'a> = dyn FnMut(&str) -> Result<(), WorkbookError> + 'a;
 
 /// Reads records: gives each record that the plain path (second) finds in the input or output of
 /// the name (first) to the function, in order.
@@ -55,7 +55,7 @@ pub fn file_feed<'a, R: Read + 'a>(
         };
         let select = Select::parse(&path).map_err(|e| wrong(e.to_string()))?;
         let file = open(input).map_err(|e| wrong(e.to_string()))?;
-        match select.read(file, each) {
+        match select.read_text(file, &mut |text, _| each(text)) {
             Ok(_) => Ok(()),
             Err(ReadError::Select(e)) => Err(wrong(e.to_string())),
             Err(ReadError::Each(e)) => Err(e),

@@ -29,6 +29,8 @@ pub(super) struct Programs {
 enum Cell {
     /// `.a.b`: read without running a program.
     Path(Vec<String>),
+    /// `[.a[]?.b]`: likewise. The path to the list, then the path in each of it.
+    Each(Vec<String>, Vec<String>),
     Jq(Program),
 }
 
@@ -108,14 +110,17 @@ fn programs(file: &str, sheet: &Sheet, names: &[&str]) -> Result<Programs, Workb
     let columns = sheet.columns.as_deref().unwrap_or_default();
     let mut cells = Vec::with_capacity(columns.len());
     for column in columns {
-        cells.push(match plain_path(&column.cell) {
-            Some(path) => Cell::Path(path),
-            None => Cell::Jq(Program::compile(
-                &format!("{place}, column {:?}", column.header),
-                &column.cell,
-                names,
-            )?),
-        });
+        cells.push(
+            match (plain_path(&column.cell), listed_path(&column.cell)) {
+                (Some(path), _) => Cell::Path(path),
+                (None, Some((list, path))) => Cell::Each(list, path),
+                (None, None) => Cell::Jq(Program::compile(
+                    &format!("{place}, column {:?}", column.header),
+                    &column.cell,
+                    names,
+                )?),
+            },
+        );
     }
     let parts: Vec<String> = columns
         .iter()
@@ -156,13 +161,20 @@ fn plain_path(source: &str) -> Option<Vec<String>> {
     names.iter().all(plain).then_some(names)
 }
 
+/// The two paths of `[.a[]?.b]`, if a program is no more than that.
+fn listed_path(source: &str) -> Option<(Vec<String>, Vec<String>)> {
+    let inner = source.trim().strip_prefix('[')?.strip_suffix(']')?;
+    let (list, path) = inner.split_once("[]?")?;
+    Some((plain_path(list)?, plain_path(path)?))
+}
+
 impl Compiled {
     /// Names of the scope whose values are needed: what the programs mention.
     pub fn names(&self) -> BTreeSet<String> {
         let programs = self.sheets.iter().flat_map(|sheet| {
             let cells = sheet.cells.iter().filter_map(|cell| match cell {
                 Cell::Jq(program) => Some(program),
-                Cell::Path(_) => None,
+                Cell::Path(_) | Cell::Each(..) => None,
             });
             let vars = cells
                 .chain(&sheet.each)
@@ -222,7 +234,7 @@ impl<'a> Rows<'a> {
             .cells
             .iter()
             .map(|cell| match cell {
-                Cell::Path(_) => Ok(None),
+                Cell::Path(_) | Cell::Each(..) => Ok(None),
                 Cell::Jq(program) => program.bind(scope).map(Some),
             })
             .collect::<Result<_, _>>()?;
@@ -242,10 +254,13 @@ impl<'a> Rows<'a> {
     }
 
     /// The rows that a streamed record gives.
-    pub(super) fn of_record(&self, record: Value) -> Result<Vec<Value>, JqError> {
+    pub(super) fn of_record(&self, record: &str) -> Result<Vec<Value>, WorkbookError> {
         match &self.each {
-            Some(bound) => bound.all(record),
-            None => Ok(vec![record]),
+            Some(bound) => Ok(bound.all_of_text(record)?),
+            None => match serde_json::from_str(record) {
+                Ok(record) => Ok(vec![record]),
+                Err(error) => Err(WorkbookError::Records(error.to_string())),
+            },
         }
     }
 
@@ -253,11 +268,12 @@ impl<'a> Rows<'a> {
     pub(super) fn cells(&self, row: Value, number: u64) -> Result<Vec<Value>, WorkbookError> {
         let mut out = vec![Value::Null; self.columns.len()];
         for (at, cell) in self.programs.cells.iter().enumerate() {
-            if let Cell::Path(path) = cell {
-                out[at] = follow(&row, path)
-                    .map_err(|reason| self.wrong(at, number, reason))?
-                    .clone();
-            }
+            let found = match cell {
+                Cell::Path(path) => follow(&row, path).cloned(),
+                Cell::Each(list, path) => follow_each(&row, list, path),
+                Cell::Jq(_) => continue,
+            };
+            out[at] = found.map_err(|reason| self.wrong(at, number, reason))?;
         }
         if let Some(mut found) = self.all_at_once(&row) {
             for (at, cell) in self.programs.cells.iter().enumerate().rev() {
@@ -317,6 +333,16 @@ fn follow<'v>(value: &'v Value, path: &[String]) -> Result<&'v Value, String> {
     Ok(at)
 }
 
+/// As jq has `[.list[]?.path]`: of what is no list, nothing.
+fn follow_each(value: &Value, list: &[String], path: &[String]) -> Result<Value, String> {
+    let items: Box<dyn Iterator<Item = &Value>> = match follow(value, list)? {
+        Value::Array(items) => Box::new(items.iter()),
+        Value::Object(fields) => Box::new(fields.values()),
+        _ => Box::new(std::iter::empty()),
+    };
+    items.map(|item| follow(item, path).cloned()).collect()
+}
+
 fn kind(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",
@@ -330,7 +356,7 @@ fn kind(value: &Value) -> &'static str {
 
 #[cfg(test)]
 mod tests {
-    use super::plain_path;
+    use super::{listed_path, plain_path};
 
     #[test]
     fn only_plain_paths_are_read_without_a_program() {
@@ -340,6 +366,17 @@ mod tests {
             ".", ".a[]", ".a?", ".a // 1", ".1a", ". a", "a", ".a..b", ".a.\"b\"",
         ] {
             assert_eq!(names(source), None, "{source}");
+        }
+        let listed = |s: &str| listed_path(s).map(|(a, b)| [a.join(" "), b.join(" ")].join("; "));
+        assert_eq!(listed("[.a.b[]?.c]"), Some("a b; c".to_owned()));
+        for source in [
+            ".a[]?.b",
+            "[.a[].b]",
+            "[.a[]?]",
+            "[.a[]?.b[]?.c]",
+            "[.a[]?.b, 1]",
+        ] {
+            assert_eq!(listed(source), None, "{source}");
         }
     }
 }

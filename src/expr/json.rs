@@ -1,0 +1,459 @@
+//! JSON text read through a small buffer: values are passed over without being built, and one at a time is held.
+//!
+//! It is as strict as `serde_json`, whose words its messages have, and several times faster than that reads from a reader.
+
+use std::io::{self, Read};
+
+/// Bytes that are read at once.
+const CHUNK: usize = 1 << 16;
+/// No value is being held.
+const NONE: usize = usize::MAX;
+
+/// Why a text is not JSON.
+#[derive(Debug)]
+pub enum Fault {
+    /// The text, from its beginning: line and column from 1, and what is wrong.
+    Text {
+        /// The line.
+        line: usize,
+        /// The column, in bytes.
+        column: usize,
+        /// What is wrong.
+        message: String,
+        /// Whether the text ends too early.
+        ended: bool,
+    },
+    /// It could not be read.
+    Io(io::Error),
+}
+
+/// A JSON text.
+pub struct Json<R> {
+    reader: R,
+    buffer: Vec<u8>,
+    /// The next byte.
+    at: usize,
+    /// Where the value begins that is held; `NONE` without one.
+    held: usize,
+    /// Bytes, line feeds and bytes of the last line before the buffer.
+    before: u64,
+    lines: usize,
+    column: usize,
+    /// What closes the lists and objects that a value is passed over in.
+    open: Vec<u8>,
+}
+
+impl<R: Read> Json<R> {
+    /// Over a reader, which needs no buffer of its own.
+    pub fn new(reader: R) -> Self {
+        Self {
+            reader,
+            buffer: Vec::new(),
+            at: 0,
+            held: NONE,
+            before: 0,
+            lines: 0,
+            column: 0,
+            open: Vec::new(),
+        }
+    }
+
+    /// Reads on. What is not held is forgotten.
+    #[cold]
+    fn fill(&mut self) -> Result<bool, Fault> {
+        let keep = self.held.min(self.at);
+        let (lines, column) = place(&self.buffer[..keep], (self.lines, self.column));
+        (self.lines, self.column) = (lines, column);
+        self.before += keep as u64;
+        self.buffer.drain(..keep);
+        self.at -= keep;
+        if self.held != NONE {
+            self.held -= keep;
+        }
+        let filled = self.buffer.len();
+        // A long value is read in ever larger pieces, so that it is moved a few times only.
+        self.buffer.resize(filled + CHUNK.max(filled), 0);
+        let read = loop {
+            match self.reader.read(&mut self.buffer[filled..]) {
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                other => break other,
+            }
+        };
+        let read = match read {
+            Ok(read) => read,
+            Err(error) => {
+                self.buffer.truncate(filled);
+                return Err(Fault::Io(error));
+            }
+        };
+        self.buffer.truncate(filled + read);
+        Ok(read > 0)
+    }
+
+    #[inline]
+    fn byte(&mut self) -> Result<Option<u8>, Fault> {
+        if self.at == self.buffer.len() && !self.fill()? {
+            return Ok(None);
+        }
+        Ok(Some(self.buffer[self.at]))
+    }
+
+    /// The next byte that is no white space, which is not taken.
+    ///
+    /// # Errors
+    /// When the text cannot be read.
+    #[inline]
+    pub fn peek(&mut self) -> Result<Option<u8>, Fault> {
+        loop {
+            match self.byte()? {
+                Some(b' ' | b'\n' | b'\t' | b'\r') => self.at += 1,
+                other => return Ok(other),
+            }
+        }
+    }
+
+    /// What is wrong at the next byte.
+    pub fn wrong(&self, message: &str) -> Fault {
+        let seen = self.buffer.len().min(self.at + 1);
+        let (line, column) = place(&self.buffer[..seen], (self.lines, self.column));
+        Fault::Text {
+            line: line + 1,
+            column,
+            message: message.to_owned(),
+            ended: false,
+        }
+    }
+
+    fn ended(&self, inside: &str) -> Fault {
+        let (line, column) = place(&self.buffer, (self.lines, self.column));
+        Fault::Text {
+            line: line + 1,
+            column,
+            message: format!("EOF while parsing {inside}"),
+            ended: true,
+        }
+    }
+
+    /// What `serde_json` says of the value that is held, with its place in the whole text.
+    fn of_held(&self, error: &serde_json::Error) -> Fault {
+        let (lines, column) = place(&self.buffer[..self.held], (self.lines, self.column));
+        let message = error.to_string();
+        Fault::Text {
+            line: lines + error.line(),
+            column: error.column() + if error.line() == 1 { column } else { 0 },
+            message: message
+                .split(" at line ")
+                .next()
+                .unwrap_or_default()
+                .to_owned(),
+            ended: error.is_eof(),
+        }
+    }
+
+    /// Goes into a list or an object (`open` is its bracket) and gives whether there is a first item.
+    ///
+    /// # Errors
+    /// As [`Json::skip`].
+    pub fn enter(&mut self, open: u8) -> Result<bool, Fault> {
+        self.at += 1;
+        match self.peek()? {
+            None => Err(self.ended(name(open))),
+            Some(byte) if byte == closing(open) => {
+                self.at += 1;
+                Ok(false)
+            }
+            Some(_) => Ok(true),
+        }
+    }
+
+    /// Goes on in a list or an object and gives whether another item follows.
+    ///
+    /// # Errors
+    /// As [`Json::skip`].
+    pub fn next(&mut self, open: u8) -> Result<bool, Fault> {
+        match self.peek()? {
+            None => Err(self.ended(name(open))),
+            Some(byte) if byte == closing(open) => {
+                self.at += 1;
+                Ok(false)
+            }
+            Some(b',') => {
+                self.at += 1;
+                match self.peek()? {
+                    None => Err(self.ended(if open == b'[' { "a value" } else { name(open) })),
+                    Some(byte) if byte == closing(open) => Err(self.wrong("trailing comma")),
+                    Some(_) => Ok(true),
+                }
+            }
+            Some(_) if open == b'[' => Err(self.wrong("expected `,` or `]`")),
+            Some(_) => Err(self.wrong("expected `,` or `}`")),
+        }
+    }
+
+    /// Takes a key with its colon, and gives what `read` makes of it.
+    ///
+    /// # Errors
+    /// As [`Json::skip`].
+    pub fn key<T>(&mut self, read: impl FnOnce(&str) -> T) -> Result<T, Fault> {
+        if self.peek()? != Some(b'"') {
+            return Err(self.wrong("key must be a string"));
+        }
+        self.held = self.at;
+        self.string()?;
+        let text = std::str::from_utf8(&self.buffer[self.held..self.at]);
+        let result = match text {
+            Ok(text) if !text.contains('\\') => read(&text[1..text.len() - 1]),
+            Ok(text) => match serde_json::from_str::<String>(text) {
+                Ok(key) => read(&key),
+                Err(error) => return Err(self.of_held(&error)),
+            },
+            Err(_) => return Err(self.wrong("invalid unicode code point")),
+        };
+        self.held = NONE;
+        self.colon()?;
+        Ok(result)
+    }
+
+    fn colon(&mut self) -> Result<(), Fault> {
+        match self.peek()? {
+            Some(b':') => {
+                self.at += 1;
+                Ok(())
+            }
+            Some(_) => Err(self.wrong("expected `:`")),
+            None => Err(self.ended("an object")),
+        }
+    }
+
+    /// Gives the text of the next value to `take`, with its place: bytes from the beginning. What `take` cannot read of it is
+    /// said with its place in the whole.
+    ///
+    /// # Errors
+    /// As [`Json::skip`], and what `take` gives: `Ok(Err(_))`.
+    pub fn value<T, E>(
+        &mut self,
+        take: impl FnOnce(&str, u64) -> Result<T, Taken<E>>,
+    ) -> Result<Result<T, E>, Fault> {
+        self.peek()?;
+        self.held = self.at;
+        self.skip()?;
+        let Ok(text) = std::str::from_utf8(&self.buffer[self.held..self.at]) else {
+            return Err(self.wrong("invalid unicode code point"));
+        };
+        match take(text, self.before + self.held as u64) {
+            Ok(taken) => {
+                self.held = NONE;
+                Ok(Ok(taken))
+            }
+            Err(Taken::Text(error)) => Err(self.of_held(&error)),
+            Err(Taken::Other(error)) => Ok(Err(error)),
+        }
+    }
+
+    /// Passes over the next value.
+    ///
+    /// # Errors
+    /// A text that is no JSON or cannot be read.
+    pub fn skip(&mut self) -> Result<(), Fault> {
+        let depth = self.open.len();
+        loop {
+            match self.peek()? {
+                Some(b'"') => self.string()?,
+                Some(b'-' | b'0'..=b'9') => self.number()?,
+                Some(b't') => self.word(b"true")?,
+                Some(b'f') => self.word(b"false")?,
+                Some(b'n') => self.word(b"null")?,
+                Some(open @ (b'[' | b'{')) => {
+                    if self.enter(open)? {
+                        self.open.push(open);
+                        if open == b'{' {
+                            self.pass_key()?;
+                        }
+                        continue;
+                    }
+                }
+                Some(_) => return Err(self.wrong("expected value")),
+                None => return Err(self.ended("a value")),
+            }
+            loop {
+                if self.open.len() == depth {
+                    return Ok(());
+                }
+                let open = self.open[self.open.len() - 1];
+                if self.next(open)? {
+                    if open == b'{' {
+                        self.pass_key()?;
+                    }
+                    break;
+                }
+                self.open.pop();
+            }
+        }
+    }
+
+    fn pass_key(&mut self) -> Result<(), Fault> {
+        if self.peek()? != Some(b'"') {
+            return Err(self.wrong("key must be a string"));
+        }
+        self.string()?;
+        self.colon()
+    }
+
+    fn string(&mut self) -> Result<(), Fault> {
+        self.at += 1;
+        loop {
+            let rest = &self.buffer[self.at..];
+            match rest.iter().position(|&byte| SPECIAL[byte as usize]) {
+                None => {
+                    self.at = self.buffer.len();
+                    if !self.fill()? {
+                        return Err(self.ended("a string"));
+                    }
+                }
+                Some(ahead) => {
+                    self.at += ahead;
+                    match self.buffer[self.at] {
+                        b'"' => {
+                            self.at += 1;
+                            return Ok(());
+                        }
+                        b'\\' => self.escape()?,
+                        _ => {
+                            let message =
+                                "control character (\\u0000-\\u001F) found while parsing a string";
+                            return Err(self.wrong(message));
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    fn escape(&mut self) -> Result<(), Fault> {
+        self.at += 1;
+        match self.byte()? {
+            Some(b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't') => self.at += 1,
+            Some(b'u') => {
+                self.at += 1;
+                for _ in 0..4 {
+                    match self.byte()? {
+                        Some(byte) if byte.is_ascii_hexdigit() => self.at += 1,
+                        Some(_) => return Err(self.wrong("invalid escape")),
+                        None => return Err(self.ended("a string")),
+                    }
+                }
+            }
+            Some(_) => return Err(self.wrong("invalid escape")),
+            None => return Err(self.ended("a string")),
+        }
+        Ok(())
+    }
+
+    fn number(&mut self) -> Result<(), Fault> {
+        if self.byte()? == Some(b'-') {
+            self.at += 1;
+        }
+        if self.byte()? == Some(b'0') {
+            self.at += 1;
+            if let Some(b'0'..=b'9') = self.byte()? {
+                return Err(self.wrong("invalid number"));
+            }
+        } else {
+            self.digits()?;
+        }
+        if self.byte()? == Some(b'.') {
+            self.at += 1;
+            self.digits()?;
+        }
+        if let Some(b'e' | b'E') = self.byte()? {
+            self.at += 1;
+            if let Some(b'+' | b'-') = self.byte()? {
+                self.at += 1;
+            }
+            self.digits()?;
+        }
+        Ok(())
+    }
+
+    /// At least one.
+    fn digits(&mut self) -> Result<(), Fault> {
+        match self.byte()? {
+            Some(b'0'..=b'9') => {}
+            _ => return Err(self.wrong("invalid number")),
+        }
+        while let Some(b'0'..=b'9') = self.byte()? {
+            self.at += 1;
+        }
+        Ok(())
+    }
+
+    fn word(&mut self, word: &[u8]) -> Result<(), Fault> {
+        for expected in word {
+            match self.byte()? {
+                Some(byte) if byte == *expected => self.at += 1,
+                Some(_) => return Err(self.wrong("expected ident")),
+                None => return Err(self.ended("a value")),
+            }
+        }
+        Ok(())
+    }
+
+    /// That nothing follows.
+    ///
+    /// # Errors
+    /// As [`Json::skip`].
+    pub fn end(&mut self) -> Result<(), Fault> {
+        match self.peek()? {
+            None => Ok(()),
+            Some(_) => Err(self.wrong("trailing characters")),
+        }
+    }
+}
+
+/// Why the text of a value was not taken.
+#[derive(Debug)]
+pub enum Taken<E> {
+    /// It cannot be read as what is wanted.
+    Text(serde_json::Error),
+    /// Another reason.
+    Other(E),
+}
+
+impl<E> From<serde_json::Error> for Taken<E> {
+    fn from(error: serde_json::Error) -> Self {
+        Self::Text(error)
+    }
+}
+
+/// What ends a run of plain bytes in a string.
+const SPECIAL: [bool; 256] = {
+    let mut special = [false; 256];
+    let mut byte = 0;
+    while byte < 32 {
+        special[byte] = true;
+        byte += 1;
+    }
+    special[b'"' as usize] = true;
+    special[b'\\' as usize] = true;
+    special
+};
+
+fn closing(open: u8) -> u8 {
+    if open == b'[' { b']' } else { b'}' }
+}
+
+fn name(open: u8) -> &'static str {
+    if open == b'[' { "a list" } else { "an object" }
+}
+
+/// Line feeds, and bytes after the last, up to the end of these bytes, which stand after so many.
+fn place(bytes: &[u8], (lines, column): (usize, usize)) -> (usize, usize) {
+    let mut parts = bytes.split(|&byte| byte == b'\n');
+    let first = parts.next().map_or(0, <[u8]>::len);
+    parts.fold((lines, column + first), |(lines, _), part| {
+        (lines + 1, part.len())
+    })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,272 @@
+//! What a JSON Schema refers to by `$ref`: files of the project, places in them, and references that go round in a circle.
+
+use serde_json::Value;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Keys whose values are documents, not schemas.
+const DATA: [&str; 5] = ["enum", "const", "examples", "example", "default"];
+
+/// Keys whose values have schemas under names of their own.
+const NAMED: [&str; 6] = [
+    "properties",
+    "patternProperties",
+    "dependentSchemas",
+    "$defs",
+    "definitions",
+    "dependencies",
+];
+
+/// Keys whose schemas, or lists of schemas, look at the same value as the schema that they stand in.
+const IN_PLACE: [&str; 7] = ["allOf", "anyOf", "oneOf", "not", "if", "then", "else"];
+
+/// Where a reference leads.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Target {
+    /// A place in the same file.
+    Here,
+    /// A file of the project, by its path.
+    File(String),
+    /// The schema of schemas, which is known without a file.
+    Meta,
+    /// An address; it must be the `$id` of a schema that is there.
+    Address(String),
+    /// Out of the project.
+    Outside,
+}
+
+/// Where a reference in the schema at `path` leads.
+pub fn target(path: &str, reference: &str) -> Target {
+    let file = reference.split('#').next().unwrap_or_default();
+    if file.is_empty() {
+        return Target::Here;
+    }
+    if file.contains("json-schema.org/") {
+        return Target::Meta;
+    }
+    if file.contains("://") || file.starts_with("urn:") {
+        return Target::Address(file.to_owned());
+    }
+    if file.starts_with('/') {
+        return Target::Outside;
+    }
+    let mut parts: Vec<&str> = path.split('/').collect();
+    parts.pop();
+    let file = percent_decoded(file);
+    for part in file.split('/') {
+        match part {
+            "" | "." => {}
+            ".." => {
+                if parts.pop().is_none() {
+                    return Target::Outside;
+                }
+            }
+            part => parts.push(part),
+        }
+    }
+    Target::File(parts.join("/"))
+}
+
+/// The pointer into the document of a reference: the part after `#`. None for an anchor, which is a name.
+pub fn pointer(reference: &str) -> Option<String> {
+    let pointer = percent_decoded(reference.split_once('#').map_or("", |(_, pointer)| pointer));
+    (pointer.is_empty() || pointer.starts_with('/')).then_some(pointer)
+}
+
+/// All references of a schema, each once, in order.
+pub fn references(schema: &Value) -> Vec<String> {
+    let mut found = Vec::new();
+    walk(schema, "", &mut |_, reference| {
+        if !found.iter().any(|known| known == reference) {
+            found.push(reference.to_owned());
+        }
+    });
+    found
+}
+
+/// Calls `each` with the pointer of every schema that has a reference, and the reference.
+fn walk(schema: &Value, at: &str, each: &mut dyn FnMut(&str, &str)) {
+    match schema {
+        Value::Object(map) => {
+            for (key, inner) in map {
+                let below = || format!("{at}/{}", escaped(key));
+                match (key.as_str(), inner) {
+                    ("$ref" | "$dynamicRef", Value::String(reference)) => each(at, reference),
+                    (key, Value::Object(named)) if NAMED.contains(&key) => {
+                        for (name, schema) in named {
+                            walk(schema, &format!("{}/{}", below(), escaped(name)), each);
+                        }
+                    }
+                    (key, _) if DATA.contains(&key) => {}
+                    (_, inner) => walk(inner, &below(), each),
+                }
+            }
+        }
+        Value::Array(items) => {
+            for (index, item) in items.iter().enumerate() {
+                walk(item, &format!("{at}/{index}"), each);
+            }
+        }
+        _ => {}
+    }
+}
+
+/// A reference that leads back to the schema that it stands in without going into the value: a validation by it would never
+/// end. Gives the path of the document and the reference.
+pub fn circle(documents: &BTreeMap<String, &Value>) -> Option<(String, String)> {
+    let mut cleared = BTreeSet::new();
+    for (path, document) in documents {
+        let mut starts = Vec::new();
+        walk(document, "", &mut |at, reference| {
+            starts.push((at.to_owned(), reference.to_owned()));
+        });
+        for (at, reference) in starts {
+            let mut open = BTreeSet::new();
+            if goes_round(documents, path, &at, &mut open, &mut cleared) {
+                return Some((path.clone(), reference));
+            }
+        }
+    }
+    None
+}
+
+fn goes_round(
+    documents: &BTreeMap<String, &Value>,
+    path: &str,
+    at: &str,
+    open: &mut BTreeSet<(String, String)>,
+    cleared: &mut BTreeSet<(String, String)>,
+) -> bool {
+    let place = (path.to_owned(), at.to_owned());
+    if cleared.contains(&place) {
+        return false;
+    }
+    if !open.insert(place.clone()) {
+        return true;
+    }
+    let schema = documents
+        .get(path)
+        .and_then(|document| document.pointer(at));
+    for (path, at) in schema.map_or_else(Vec::new, |schema| in_place(path, at, schema)) {
+        if goes_round(documents, &path, &at, open, cleared) {
+            return true;
+        }
+    }
+    open.remove(&place);
+    cleared.insert(place);
+    false
+}
+
+/// The schemas that look at the same value as this one.
+fn in_place(path: &str, at: &str, schema: &Value) -> Vec<(String, String)> {
+    let mut found = Vec::new();
+    if let Some(reference) = schema.get("$ref").and_then(Value::as_str)
+        && let Some(pointer) = pointer(reference)
+    {
+        match target(path, reference) {
+            Target::Here => found.push((path.to_owned(), pointer)),
+            Target::File(file) => found.push((file, pointer)),
+            _ => {}
+        }
+    }
+    for key in IN_PLACE {
+        match schema.get(key) {
+            Some(Value::Array(schemas)) => {
+                let places = (0..schemas.len()).map(|index| format!("{at}/{key}/{index}"));
+                found.extend(places.map(|at| (path.to_owned(), at)));
+            }
+            Some(Value::Object(_)) => found.push((path.to_owned(), format!("{at}/{key}"))),
+            _ => {}
+        }
+    }
+    if let Some(Value::Object(named)) = schema.get("dependentSchemas") {
+        for name in named.keys() {
+            let at = format!("{at}/dependentSchemas/{}", escaped(name));
+            found.push((path.to_owned(), at));
+        }
+    }
+    found
+}
+
+/// A name as a JSON pointer (RFC 6901) writes it.
+fn escaped(name: &str) -> String {
+    name.replace('~', "~0").replace('/', "~1")
+}
+
+/// A text without its `%20`s (RFC 3986).
+pub fn percent_decoded(text: &str) -> String {
+    let mut bytes = Vec::new();
+    let mut rest = text.as_bytes();
+    while let Some((first, tail)) = rest.split_first() {
+        let hex = tail.get(..2).and_then(|hex| std::str::from_utf8(hex).ok());
+        let byte = hex.and_then(|hex| u8::from_str_radix(hex, 16).ok());
+        if let Some(byte) = byte.filter(|_| *first == b'%') {
+            bytes.push(byte);
+            rest = &tail[2..];
+        } else {
+            bytes.push(*first);
+            rest = tail;
+        }
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Target, circle, references, target};
+    use serde_json::{Value, json};
+    use std::collections::BTreeMap;
+
+    #[test]
+    fn references_lead_to_files_addresses_and_out_of_the_project() {
+        let of = |reference| target("schemas/a/b.json", reference);
+        let file = |path: &str| Target::File(path.to_owned());
+        assert_eq!(of("#/$defs/x"), Target::Here);
+        assert_eq!(of("c.json#/$defs/x"), file("schemas/a/c.json"));
+        assert_eq!(of("../my%20defs.json"), file("schemas/my defs.json"));
+        assert_eq!(of("../../x.json"), file("x.json"));
+        assert_eq!(of("../../../x.json"), Target::Outside);
+        assert_eq!(of("/etc/x.json"), Target::Outside);
+        assert_eq!(
+            of("https://example.com/x.json#/a"),
+            Target::Address("https://example.com/x.json".to_owned())
+        );
+        assert_eq!(
+            of("https://json-schema.org/draft/2020-12/schema"),
+            Target::Meta
+        );
+    }
+
+    #[test]
+    fn a_property_may_be_called_enum_and_data_are_no_references() {
+        let schema = json!({
+            "properties": { "enum": {"$ref": "a.json"}, "$ref": {"$ref": "b.json"} },
+            "enum": [{"$ref": "no.json"}],
+            "allOf": [{"$ref": "a.json"}, {"default": {"$ref": "no.json"}}],
+        });
+        assert_eq!(references(&schema), ["a.json", "b.json"]);
+    }
+
+    fn circle_of(documents: &[(&str, Value)]) -> Option<String> {
+        let documents: BTreeMap<String, &Value> = documents
+            .iter()
+            .map(|(path, document)| ((*path).to_owned(), document))
+            .collect();
+        circle(&documents).map(|(path, reference)| format!("{path} {reference}"))
+    }
+
+    #[test]
+    fn a_tree_refers_to_itself_and_a_circle_goes_nowhere() {
+        let tree = json!({"properties": {"parts": {"items": {"$ref": "#"}}}});
+        assert_eq!(circle_of(&[("a", tree)]), None);
+        let list = json!({"properties": {"next": {"$ref": "b#/$defs/next"}}});
+        let next = json!({"$defs": {"next": {"anyOf": [{"$ref": "a"}, {"type": "null"}]}}});
+        assert_eq!(circle_of(&[("a", list), ("b", next)]), None);
+        assert_eq!(
+            circle_of(&[("a", json!({"$ref": "#"}))]),
+            Some("a #".to_owned())
+        );
+        let a = json!({"allOf": [{"$ref": "b"}]});
+        let b = json!({"$defs": {"x": {}}, "$ref": "a"});
+        assert_eq!(circle_of(&[("a", a), ("b", b)]), Some("a b".to_owned()));
+    }
+}

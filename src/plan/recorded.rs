@@ -1,0 +1,60 @@
+//! The recorded files of all stages, sorted once, so that each list of files is found without a look at all of them.
+
+use crate::base::glob::Glob;
+use crate::base::path::{FilePath, RelPath};
+use crate::model::state::State;
+use std::cell::{OnceCell, RefCell};
+use std::collections::BTreeMap;
+
+/// The recorded files of all stages.
+pub struct Recorded<'a> {
+    state: &'a State,
+    sorted: OnceCell<Vec<&'a RelPath>>,
+    lists: RefCell<BTreeMap<String, Vec<FilePath>>>,
+}
+
+impl<'a> Recorded<'a> {
+    /// Those of a state.
+    pub fn of(state: &'a State) -> Self {
+        Self {
+            state,
+            sorted: OnceCell::new(),
+            lists: RefCell::default(),
+        }
+    }
+
+    fn sorted(&self) -> &[&'a RelPath] {
+        self.sorted.get_or_init(|| {
+            let stages = self.state.stages.values();
+            let made = stages.flat_map(|stage| stage.outputs().map(|(_, made)| &made.path));
+            let mut paths: Vec<&RelPath> = made.collect();
+            paths.sort_unstable_by_key(|path| path.as_str());
+            paths.dedup();
+            paths
+        })
+    }
+
+    /// Those that match a pattern, in no particular order.
+    ///
+    /// # Errors
+    /// When it is no pattern.
+    pub fn matching(&self, pattern: &str) -> Result<Vec<FilePath>, String> {
+        if let Some(known) = self.lists.borrow().get(pattern) {
+            return Ok(known.clone());
+        }
+        let glob = Glob::parse(pattern).map_err(|error| error.to_string())?;
+        let fixed = glob.as_str();
+        let fixed = &fixed[..fixed.find(['*', '?', '[', '{']).unwrap_or(fixed.len())];
+        let sorted = self.sorted();
+        let from = sorted.partition_point(|path| path.as_str() < fixed);
+        let found: Vec<FilePath> = sorted[from..]
+            .iter()
+            .take_while(|path| path.as_str().starts_with(fixed))
+            .filter(|path| glob.matches(path))
+            .map(|path| FilePath::workspace((*path).clone()))
+            .collect();
+        let mut lists = self.lists.borrow_mut();
+        lists.insert(pattern.to_owned(), found.clone());
+        Ok(found)
+    }
+}

@@ -1,0 +1,117 @@
+//! Folders held open, below which the kernel itself keeps every path.
+
+use super::stamp::{Stamp, nanoseconds};
+use rustix::fd::OwnedFd;
+use rustix::fs::{AtFlags, FileType, OFlags, statat};
+use rustix::io::Errno;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
+
+/// A folder that paths start from. It is opened when it is first asked for.
+#[derive(Debug, Clone)]
+pub(super) struct Start {
+    path: PathBuf,
+    open: Arc<OnceLock<OwnedFd>>,
+}
+
+/// An open folder.
+#[derive(Debug)]
+pub struct Folder(OwnedFd);
+
+impl Start {
+    pub(super) fn new(path: PathBuf) -> Self {
+        Self {
+            path,
+            open: Arc::default(),
+        }
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Whether a path, as far as it is there, leads over no link. It may lead out otherwise only by `..`, which no path has.
+    pub(super) fn is_plain(&self, path: &str) -> bool {
+        let mut at = path;
+        loop {
+            match self.open_plain(at, OFlags::PATH) {
+                Ok(_) => return true,
+                Err(Errno::NOENT) => match at.rsplit_once('/') {
+                    Some((above, _)) => at = above,
+                    None => return true,
+                },
+                Err(_) => return false,
+            }
+        }
+    }
+
+    pub(super) fn open(&self, folder: &str) -> io::Result<Option<Folder>> {
+        let folder = if folder.is_empty() { "." } else { folder };
+        match self.open_plain(folder, OFlags::PATH | OFlags::DIRECTORY) {
+            Ok(open) => Ok(Some(Folder(open))),
+            Err(Errno::NOENT) => Ok(None),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    #[cfg(not(target_os = "linux"))]
+    fn open_plain(&self, _: &str, _: OFlags) -> Result<OwnedFd, Errno> {
+        Err(Errno::NOSYS)
+    }
+
+    #[cfg(target_os = "linux")]
+    fn open_plain(&self, path: &str, flags: OFlags) -> Result<OwnedFd, Errno> {
+        use rustix::fs::{Mode, ResolveFlags, openat2};
+        let start = match self.open.get() {
+            Some(start) => start,
+            None => {
+                let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+                let start = rustix::fs::open(&self.path, flags, Mode::empty())?;
+                self.open.get_or_init(|| start)
+            }
+        };
+        let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS;
+        openat2(start, path, flags | OFlags::CLOEXEC, Mode::empty(), resolve)
+    }
+}
+
+impl Folder {
+    /// The stamp of a file in it; none when nothing of that name is there.
+    ///
+    /// # Errors
+    /// When it is no regular file, or the system refuses.
+    pub fn stamp(&self, name: &str) -> io::Result<Option<Stamp>> {
+        match statat(&self.0, name, AtFlags::SYMLINK_NOFOLLOW) {
+            Ok(found) if FileType::from_raw_mode(found.st_mode).is_file() => {
+                Ok(Some(stamp(&found)))
+            }
+            Ok(_) => Err(io::ErrorKind::InvalidInput.into()),
+            Err(Errno::NOENT) => Ok(None),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// The stamp of the folder itself: another one when a name in it was added, taken away or changed.
+    ///
+    /// # Errors
+    /// When the system refuses.
+    pub fn own_stamp(&self) -> io::Result<Stamp> {
+        Ok(stamp(&statat(&self.0, "", AtFlags::EMPTY_PATH)?))
+    }
+}
+
+#[allow(
+    clippy::unnecessary_cast,
+    clippy::useless_conversion,
+    reason = "the types differ by system"
+)]
+fn stamp(found: &rustix::fs::Stat) -> Stamp {
+    Stamp {
+        device: found.st_dev as u64,
+        inode: found.st_ino as u64,
+        size: found.st_size as u64,
+        mtime: nanoseconds(found.st_mtime as i64, found.st_mtime_nsec as i64),
+        ctime: nanoseconds(found.st_ctime as i64, found.st_ctime_nsec as i64),
+    }
+}

@@ -1,0 +1,180 @@
+//! What a glance sees: every change of what was asked, and nothing else.
+
+#![allow(clippy::disallowed_methods, reason = "tests prepare the disk by hand")]
+
+use super::{Asked, again};
+use crate::base::clock::StillClock;
+use crate::base::digest::Digest;
+use crate::base::glob::Glob;
+use crate::base::path::{FilePath, RelPath, Root};
+use crate::store::disk::Disk;
+use crate::store::files::Files;
+use crate::store::statcache::StatCache;
+use jiff::{SignedDuration, Timestamp};
+use std::fs;
+use std::path::PathBuf;
+
+struct Place {
+    folder: tempfile::TempDir,
+}
+
+const KEY: &str = "the key";
+
+impl Place {
+    /// `inputs/a.txt`, `inputs/b.txt` and `project/rule.toml`.
+    fn new() -> Place {
+        let folder = tempfile::tempdir().unwrap();
+        fs::create_dir_all(folder.path().join("work/inputs")).unwrap();
+        fs::create_dir_all(folder.path().join("project")).unwrap();
+        let place = Place { folder };
+        place.write("work/inputs/a.txt", "a");
+        place.write("work/inputs/b.txt", "b");
+        place.write("project/rule.toml", "rule");
+        place
+    }
+
+    fn at(&self, path: &str) -> PathBuf {
+        self.folder.path().join(path)
+    }
+
+    fn write(&self, path: &str, text: &str) {
+        fs::write(self.at(path), text).unwrap();
+    }
+
+    fn files(&self) -> Files {
+        Files::new(&self.at("project"), &self.at("work"))
+    }
+
+    /// Asks, so many seconds ahead of the machine's clock, and keeps the notes.
+    fn note(&self, ahead: i64) {
+        let (files, asked) = (self.files(), Asked::noting());
+        let now = Timestamp::now() + SignedDuration::from_secs(ahead);
+        let cache = StatCache::with_clock(&self.at("cache"), Box::new(StillClock(now)));
+        for name in [
+            "inputs/a.txt",
+            "inputs/b.txt",
+            "project:rule.toml",
+            "outputs/none.txt",
+        ] {
+            let file: FilePath = name.parse().unwrap();
+            let seen = cache.look(&files.resolve(&file).unwrap()).ok();
+            asked.file(&file, seen);
+        }
+        let before = cache.now();
+        let glob = Glob::parse("inputs/*.txt").unwrap();
+        let folder = files.stamp_of_folder(&glob, Root::Workspace).unwrap();
+        let settled = Some(folder).filter(|stamp| stamp.was_settled(before));
+        let found = files.list(&glob, Root::Workspace).unwrap();
+        asked.list(Root::Workspace, "inputs/*.txt", &found, settled);
+        asked.folder(&"inputs".parse().unwrap(), true);
+        let inputs = RelPath::parse("inputs").unwrap();
+        asked.names(&inputs, &files.names(&inputs).unwrap());
+        let key = Digest::of(KEY);
+        asked
+            .keep(&Disk::real(), &self.at("glance"), key, b"told")
+            .unwrap();
+    }
+
+    fn again(&self) -> Option<Vec<u8>> {
+        again(&self.at("glance"), Digest::of(KEY), &self.files())
+    }
+}
+
+#[test]
+fn the_same_again_tells_what_was_kept() {
+    let place = Place::new();
+    place.note(10);
+    assert_eq!(place.again(), Some(b"told".to_vec()));
+    assert_eq!(
+        again(&place.at("glance"), Digest::of("other"), &place.files()),
+        None
+    );
+}
+
+#[test]
+fn what_is_too_young_is_not_kept() {
+    let place = Place::new();
+    place.note(0);
+    assert_eq!(place.again(), None);
+    assert!(!place.at("glance").exists());
+}
+
+#[test]
+fn every_change_of_what_was_asked_is_seen() {
+    type Change = fn(&Place);
+    let changes: [(&str, Change); 9] = [
+        ("content", |place| place.write("work/inputs/a.txt", "A")),
+        ("size", |place| place.write("work/inputs/a.txt", "longer")),
+        ("the project's file", |place| {
+            place.write("project/rule.toml", "ruler");
+        }),
+        ("one is gone", |place| {
+            fs::remove_file(place.at("work/inputs/b.txt")).unwrap();
+        }),
+        ("one is new", |place| place.write("work/inputs/c.txt", "c")),
+        ("one that was absent", |place| {
+            fs::create_dir(place.at("work/outputs")).unwrap();
+            place.write("work/outputs/none.txt", "");
+        }),
+        ("another under the name", |place| {
+            place.write("other", "a");
+            fs::rename(place.at("other"), place.at("work/inputs/a.txt")).unwrap();
+        }),
+        ("a link to the same folder", |place| {
+            fs::rename(place.at("work/inputs"), place.at("away")).unwrap();
+            std::os::unix::fs::symlink(place.at("away"), place.at("work/inputs")).unwrap();
+        }),
+        ("a link to the same file", |place| {
+            fs::rename(place.at("work/inputs/a.txt"), place.at("away")).unwrap();
+            std::os::unix::fs::symlink(place.at("away"), place.at("work/inputs/a.txt")).unwrap();
+        }),
+    ];
+    for (name, change) in changes {
+        let place = Place::new();
+        place.note(10);
+        assert!(place.again().is_some(), "{name}");
+        change(&place);
+        assert_eq!(place.again(), None, "{name}");
+    }
+}
+
+#[test]
+fn a_change_beside_what_was_asked_is_not() {
+    let place = Place::new();
+    place.note(10);
+    place.write("work/other.txt", "");
+    place.write("project/other.toml", "");
+    assert!(place.again().is_some());
+}
+
+#[test]
+fn torn_notes_are_none() {
+    let place = Place::new();
+    place.note(10);
+    let whole = fs::read(place.at("glance")).unwrap();
+    for cut in 0..whole.len() {
+        fs::write(place.at("glance"), &whole[..cut]).unwrap();
+        assert_eq!(place.again(), None, "{cut} bytes");
+    }
+    for at in 0..whole.len() {
+        let mut flipped = whole.clone();
+        flipped[at] ^= 1;
+        fs::write(place.at("glance"), &flipped).unwrap();
+        assert_eq!(place.again(), None, "byte {at}");
+    }
+}
+
+#[test]
+fn an_answer_in_two_ways_ends_the_notes() {
+    let place = Place::new();
+    let (files, asked) = (place.files(), Asked::noting());
+    let file: FilePath = "inputs/a.txt".parse().unwrap();
+    let cache = StatCache::open(&place.at("cache"));
+    let path = files.resolve(&file).unwrap();
+    asked.file(&file, cache.look(&path).ok());
+    asked.file(&file, cache.look(&path).ok());
+    assert!(asked.is_on());
+    place.write("work/inputs/a.txt", "other");
+    asked.file(&file, cache.look(&path).ok());
+    assert!(!asked.is_on());
+}

@@ -1,0 +1,78 @@
+//! What a file system says of a file without reading it: the stamp by which a change is seen.
+
+use std::fs::Metadata;
+use std::os::unix::fs::MetadataExt;
+
+/// A file that changed this shortly before it was looked at may have changed again with the same times (their steps are up to 2 s
+/// wide on some file systems), so what was recorded of it is not believed. In nanoseconds.
+const TOO_YOUNG: i64 = 2_000_000_000;
+
+/// Device, inode, size in bytes, and the times of the last change of content and of anything, in nanoseconds since 1970.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Stamp {
+    /// The device.
+    pub device: u64,
+    /// The inode.
+    pub inode: u64,
+    /// Bytes.
+    pub size: u64,
+    /// When the content changed.
+    pub mtime: i64,
+    /// When anything changed.
+    pub ctime: i64,
+}
+
+impl Stamp {
+    /// The stamp of a file.
+    pub fn of(data: &Metadata) -> Self {
+        Self {
+            device: data.dev(),
+            inode: data.ino(),
+            size: data.size(),
+            mtime: nanoseconds(data.mtime(), data.mtime_nsec()),
+            ctime: nanoseconds(data.ctime(), data.ctime_nsec()),
+        }
+    }
+
+    /// Whether the file had been left alone for long enough at a time in nanoseconds since 1970, so that another stamp and
+    /// another content are the same thing. A time in the future is never that.
+    pub fn was_settled(&self, at: i64) -> bool {
+        self.mtime.max(self.ctime).saturating_add(TOO_YOUNG) < at
+    }
+}
+
+/// Nanoseconds since 1970, from 1677 to 2262; beyond, the nearest.
+pub fn nanoseconds(seconds: i64, rest: i64) -> i64 {
+    seconds.saturating_mul(1_000_000_000).saturating_add(rest)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_was_left_alone_is_settled() {
+        let stamp = |mtime, ctime| Stamp {
+            device: 1,
+            inode: 2,
+            size: 3,
+            mtime,
+            ctime,
+        };
+        let second = 1_000_000_000;
+        for (mtime, ctime, at, settled) in [
+            (0, 0, 2 * second, false),
+            (0, 0, 2 * second + 1, true),
+            (0, second, 3 * second, false),
+            (second, 0, 3 * second, false),
+            (9 * second, 0, 3 * second, false),
+            (i64::MAX, 0, i64::MAX, false),
+        ] {
+            assert_eq!(
+                stamp(mtime, ctime).was_settled(at),
+                settled,
+                "{mtime} {ctime} {at}"
+            );
+        }
+    }
+}

@@ -1,0 +1,182 @@
+//! What people know better: `inputs/corrections.csv` of the main project, with its own model.
+
+use super::house::House;
+use serde_json::{Value, json};
+use std::fmt::Write as _;
+
+/// The main project, run once.
+pub fn main_project() -> House {
+    let mut house = House::new(&[]);
+    house.env("SOURCE_DATE_EPOCH", "1795305600");
+    house.take(&[
+        "milepost.toml",
+        "stages",
+        "schemas",
+        "rules",
+        "filters",
+        "templates",
+        "prompts",
+        "workspace/inputs",
+    ]);
+    house.run(&[]).expect(
+        0,
+        &[
+            "batch",
+            "classify/batch_1",
+            "classify/batch_2",
+            "classify/batch_3",
+            "generate",
+            "parse",
+        ],
+    );
+    house
+}
+
+const ALL: &str = "workspace/intermediate/classified_all.json";
+const REPORT: &str = "workspace/intermediate/report.json";
+const GIVEN: &str = "workspace/inputs/corrections.csv";
+
+fn table(rows: &[[&str; 5]]) -> String {
+    let mut text = "global_id,field,value,who,why\n".to_owned();
+    for row in rows {
+        writeln!(text, "{}", row.join(",")).unwrap();
+    }
+    text
+}
+
+/// The first record of an element type without a volume.
+fn record<'a>(all: &'a Value, element_type: &str) -> &'a Value {
+    let mut records = all["elements"].as_array().unwrap().iter();
+    records
+        .find(|record| record["element_type"] == element_type && record["volume_m3"].is_null())
+        .unwrap()
+}
+
+#[test]
+fn corrections_win_are_shown_and_cost_only_the_last_stage() {
+    let house = main_project();
+    let before = house.contents();
+    let all = house.json(ALL);
+    let report = house.json(REPORT);
+    let (other, window) = (record(&all, "other"), record(&all, "window"));
+    let (other, window) = (
+        other["global_id"].as_str().unwrap(),
+        window["global_id"].as_str().unwrap(),
+    );
+    house.write(
+        GIVEN,
+        table(&[
+            [
+                other,
+                "element_type",
+                "furniture",
+                "A. Berger",
+                "seen on site",
+            ],
+            [
+                window,
+                "volume_m3",
+                "0.25",
+                "A. Berger",
+                "\"measured, with the frame\"",
+            ],
+            [
+                other,
+                "material_primary.category",
+                "timber",
+                "Ü. Öztürk",
+                "=oak",
+            ],
+        ]),
+    );
+    house.run(&[]).expect(0, &["generate"]);
+
+    let corrected = house.json(ALL);
+    let of = |id: &str| {
+        let mut records = corrected["elements"].as_array().unwrap().iter();
+        records
+            .find(|record| record["global_id"] == id)
+            .unwrap()
+            .clone()
+    };
+    assert_eq!(of(other)["element_type"], "furniture");
+    assert_eq!(of(other)["material_primary"]["category"], "timber");
+    assert_eq!(of(window)["volume_m3"], 0.25);
+    assert_eq!(
+        of(window)["corrections"],
+        json!([{"field": "volume_m3", "from": null, "to": 0.25, "who": "A. Berger", "why": "measured, with the frame"}])
+    );
+    let sums = house.json(REPORT);
+    let volume = |report: &Value| report["total"]["volume_m3"].as_f64().unwrap();
+    assert!((volume(&sums) - volume(&report) - 0.25).abs() < 1e-9);
+    assert_eq!(sums["corrected"], 2);
+    let given: Vec<String> = sums["corrections"]["first"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|c| format!("{} {} -> {} {}", c["field"], c["from"], c["to"], c["who"]))
+        .collect();
+    assert_eq!(
+        given,
+        [
+            "\"element_type\" \"other\" -> \"furniture\" \"A. Berger\"",
+            "\"material_primary.category\" \"insulation\" -> \"timber\" \"Ü. Öztürk\"",
+            "\"volume_m3\" null -> 0.25 \"A. Berger\"",
+        ]
+    );
+    house.run(&[]).expect(0, &[]);
+
+    // Without them everything is as it was before.
+    house.remove(GIVEN);
+    house.run(&[]).expect(0, &["generate"]);
+    let after = house.contents();
+    for (path, digest) in &before {
+        if path.starts_with("intermediate/") || path.starts_with("outputs/") {
+            assert_eq!(after.get(path), Some(digest), "{path}");
+        }
+    }
+}
+
+#[test]
+fn wrong_corrections_are_named_all_at_once_and_nothing_is_replaced() {
+    let house = main_project();
+    let all = house.json(ALL);
+    let id = record(&all, "other")["global_id"].as_str().unwrap();
+    let before = house.read(ALL);
+    let table_of = |rows: &[[&str; 5]]| house.write(GIVEN, table(rows));
+
+    table_of(&[
+        [id, "element_type", "furniture", "Ada", "seen"],
+        ["nobody", "element_type", "beam", "Ada", "seen"],
+        [id, "storey", "EG", "Ada", "seen"],
+        [id, "element_type", "beam", "Bo", "seen too"],
+    ]);
+    house
+        .run(&[])
+        .expect(1, &["generate"])
+        .says("INPUT: inputs/corrections.csv:3: no element is `nobody`")
+        .says(&format!(
+            "corrections.csv:5: `element_type` of `{id}` is corrected in line 2 already: keep one of the two"
+        ));
+
+    table_of(&[
+        [id, "element_type", "bean", "Ada", "seen"],
+        [id, "storey", "EG", "", "seen"],
+        [id, "location", "roof", "Ada", ""],
+        [id, "global_id", "x", "Ada", "seen"],
+        [id, "volume_m3", "one", "Ada", "seen"],
+    ]);
+    house
+        .run(&[])
+        .expect(1, &["generate"])
+        .says("SCHEMA: inputs/corrections.csv:2: value: \"bean\" is not one of")
+        .says("corrections.csv:3: who: an empty text, and it must not be empty")
+        .says("corrections.csv:4: why: an empty text, and it must not be empty")
+        .says("corrections.csv:5: field: \"global_id\" is not one of \"element_type\"")
+        .says("corrections.csv:6: value: \"one\" does not match");
+
+    assert_eq!(house.read(ALL), before);
+    house.remove(GIVEN);
+    house.run(&[]).expect(0, &["generate"]);
+    assert_eq!(house.read(ALL), before);
+}
