@@ -28,3 +28,17 @@ bench ELEMENTS="100000":
         echo "== $round"
         time target/release/milepost run --quiet --workspace "$folder/workspace" --set model="$folder/model.ifc"
     done
+
+# Ends the program at every operation on the disk, and lets the power fail thousands of times.
+crash SEEDS="5000":
+    cargo build --profile crash
+    MILEPOST_TEST_BINARY=$PWD/target/crash/milepost MILEPOST_TEST_SEEDS={{SEEDS}} cargo test --test all crash
+
+# Kills runs of the release build from outside.
+kill KILLS="1000":
+    cargo build --release
+    MILEPOST_TEST_BINARY=$PWD/target/release/milepost MILEPOST_TEST_KILLS={{KILLS}} cargo test --test all crash::kill
+
+# Fuzzes a reader: journal, checkpoint, manifest, stage, project or ifc. Needs cargo-fuzz and a nightly compiler.
+fuzz TARGET SECONDS="600":
+    cargo +nightly fuzz run {{TARGET}} -- -max_total_time={{SECONDS}}

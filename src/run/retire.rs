@@ -4,11 +4,13 @@ use super::engine::RunError;
 use super::keeper::Keeper;
 use super::notice::{Notice, Observer};
 use super::survey::MARKER;
-use crate::base::path::RelPath;
+use crate::base::path::{FilePath, RelPath};
 use crate::model::event::{Event, EventType};
 use crate::model::record::Made;
 use crate::model::state::{BatchState, Phase};
 use crate::plan::lineage;
+use crate::plan::world::World as _;
+use crate::store::disk::parent;
 use crate::store::{checkpoint, quarantine};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -163,13 +165,30 @@ pub fn finish(keeper: &Keeper<'_>) -> Result<u64, RunError> {
     }
     let live = live_outputs(keeper, &|_, _| true);
     for (from, to) in &keeper.state.retiring {
-        let is_kept = keeper.ctx.layout.at(to).symlink_metadata().is_ok();
-        if !is_kept && !live.contains(from) {
-            let (disk, layout) = (keeper.ctx.disk, keeper.ctx.layout);
+        if live.contains(from) {
+            continue;
+        }
+        let (disk, layout) = (keeper.ctx.disk, keeper.ctx.layout);
+        if layout.at(to).symlink_metadata().is_err() {
             moved += u64::from(quarantine::keep(disk, layout, from, to)?);
+        } else if is_same(keeper, from, to)? {
+            // Where a rename is two changes of two folders, a power failure may have left the file at both places.
+            disk.remove_file(&layout.at(from))?;
+            disk.sync_dir(parent(&layout.at(from)))?;
+            moved += 1;
         }
     }
     Ok(moved)
+}
+
+/// Whether the same bytes lie at two places.
+fn is_same(keeper: &Keeper<'_>, a: &RelPath, b: &RelPath) -> Result<bool, RunError> {
+    let digest = |path: &RelPath| {
+        let found = keeper.ctx.digest(&FilePath::workspace(path.clone()));
+        found.map_err(RunError::World)
+    };
+    let found = digest(a)?;
+    Ok(found.is_some() && found == digest(b)?)
 }
 
 /// Forgets stages that are no longer declared, and checkpoints that stand under another number.

@@ -338,7 +338,14 @@ fn a_run_with_nothing_to_do_touches_only_the_lock_and_the_cache() {
             continue;
         }
         let file = one.rsplit('/').next().unwrap();
-        let own = ["lock", ".stat-cache.tmp", "stat-cache", ".milepost"];
+        let own = [
+            "lock",
+            ".stat-cache.tmp",
+            "stat-cache",
+            ".glance.tmp",
+            "glance",
+            ".milepost",
+        ];
         assert!(own.contains(&file), "{one}");
     }
     assert_eq!(project.journal().len(), journal);
@@ -443,4 +450,32 @@ fn what_a_killed_run_recorded_is_kept_when_a_run_of_other_stages_seals() {
     project.complete(RUN);
     assert!(!project.state().stages.contains_key("join"));
     project.assert_verified();
+}
+
+#[test]
+fn a_retired_file_that_is_at_both_places_is_kept_once() {
+    let make = || {
+        let project = done();
+        project.remove("workspace/inputs/batch_2.json");
+        project
+    };
+    let whole = make();
+    whole.complete(RUN);
+    let project = stopped(make, RUN, |operation| {
+        operation.contains("quarantine") && renames(operation, "out/batch_2.json")
+    });
+    let kept = project
+        .journal()
+        .into_iter()
+        .find_map(|record| match record.event {
+            Event::Retired { files, .. } => files
+                .into_iter()
+                .find(|(from, _)| from.as_str().ends_with("batch_2.json")),
+            _ => None,
+        });
+    let (from, to) = kept.unwrap();
+    let bytes = fs::read_to_string(project.at("workspace").join(from.as_str())).unwrap();
+    project.write(&format!("workspace/{to}"), &bytes);
+    project.complete(RUN);
+    project.assert_complete(&whole.made());
 }

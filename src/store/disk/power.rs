@@ -149,12 +149,24 @@ impl Power {
         }
     }
 
-    /// What lies at a path is about to lose its name: its bytes are kept, for they may come back.
+    /// What lies at a path is about to lose its name, and what is in it: the bytes are kept, for they may come back.
     pub(super) fn going(&mut self, path: &Path) {
-        if let Some(node) = self.find(path)
-            && let Node::File { last, .. } = &mut self.nodes[node]
-        {
-            *last = fs::read(path).unwrap_or_default();
+        let Some(node) = self.find(path) else { return };
+        match &mut self.nodes[node] {
+            Node::File { last, .. } => *last = fs::read(path).unwrap_or_default(),
+            Node::Folder { .. } => {
+                self.take_in(node, path);
+                for name in self.names(node) {
+                    self.going(&path.join(name));
+                }
+            }
+        }
+    }
+
+    fn names(&self, folder: usize) -> Vec<OsString> {
+        match &self.nodes[folder] {
+            Node::Folder { live, .. } => live.keys().cloned().collect(),
+            Node::File { .. } => Vec::new(),
         }
     }
 
@@ -173,10 +185,8 @@ impl Power {
         if let Some((folder, name)) = self.entry(path)
             && let Some(node) = self.child(folder, &name)
         {
-            if let Node::Folder { live, .. } = &self.nodes[node] {
-                for name in live.clone().into_keys() {
-                    self.removed(&path.join(name));
-                }
+            for name in self.names(node) {
+                self.removed(&path.join(name));
             }
             self.change(vec![(folder, name, None)]);
         }
@@ -508,6 +518,20 @@ mod tests {
             disk.write_atomic(&root.join("d/a"), b"1").unwrap();
             power.flushed(&root.join("d/a"));
             power.flushed(&root.join("d"));
+        });
+        assert_eq!(states, set(&["", "d/a=1"]));
+    }
+
+    #[test]
+    fn a_folder_that_was_removed_comes_back_with_whole_files_or_not() {
+        let states = after(true, &[("a", "1")], |power, root| {
+            let disk = Disk::real();
+            disk.create_dir_all(&root.join("d")).unwrap();
+            disk.rename(&root.join("a"), &root.join("d/a")).unwrap();
+            power.flush_all();
+            power.going(&root.join("d"));
+            disk.remove_dir_all(&root.join("d")).unwrap();
+            power.removed(&root.join("d"));
         });
         assert_eq!(states, set(&["", "d/a=1"]));
     }
