@@ -71,7 +71,7 @@ def largest_first($name): to_entries | map({($name): .key} + (.value | tidy)) | 
 def most: {volume_m3: 10000, area_m2: 100000};
 
 # A value in a table of texts.
-def shown: if type == "array" or type == "object" then tojson else . end;
+def shown: if type == "array" or type == "object" then tojson elif type == "number" then exact else . end;
 
 def share($of): if $of == 0 then 0 else . / $of * 10000 | round / 10000 end;
 

@@ -8,7 +8,6 @@ use super::font::{Fonts, Glyph, Style, measure};
 use super::inline::{Line, Span, extent, wrap};
 use super::markdown::Block;
 use super::page::{Color, Document, Entry, Item, PAPER, Page, Shape};
-use super::table::SHORT;
 use super::tags::{DOCUMENT, Tag, Tags};
 
 /// Margins and sizes in points.
@@ -229,11 +228,7 @@ impl Flow<'_> {
                 let (size, before, below, _) = heading_look(*level);
                 before + size * 1.25 + below + self.beginning(&after[1..after.len().min(2)], width)
             }
-            Some(Block::Table(table)) => {
-                let rows = table.rows.len();
-                let together = if rows <= SHORT { rows } else { 3 };
-                18.0 * (together as f32 + 1.0)
-            }
+            Some(Block::Table(table)) => self.kept_together(table, width).unwrap_or(4.0 * 18.0),
             Some(Block::Chart(text)) => Chart::parse(text).map_or(0.0, |c| c.height() + 4.0),
             Some(Block::Paragraph(spans)) => {
                 // A line that leads to a table or a chart stays with it.

@@ -165,6 +165,20 @@ mod tests {
     }
 
     #[test]
+    fn a_heading_stands_on_the_page_of_its_table() {
+        for lines in 10..60 {
+            let text = "a line\n\n".repeat(lines);
+            let long = "word ".repeat(40);
+            let rows: String = (0..6).map(|n| format!("| r{n} | {long} |\n")).collect();
+            for page in pages(&format!("{text}## Made\n\n| | |\n|---|---|\n{rows}")) {
+                let has = |text: &str| page.iter().any(|shown| shown == text);
+                assert_eq!(has("Made"), has("r0"), "{lines} lines: {page:?}");
+                assert_eq!(has("r0"), has("r5"), "{lines} lines: {page:?}");
+            }
+        }
+    }
+
+    #[test]
     fn signs_that_no_face_has_are_shown_and_said() {
         let note = |text: &str| pages(text).concat().into_iter().rev().nth(2).unwrap();
         assert_eq!(

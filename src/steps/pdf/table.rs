@@ -17,7 +17,7 @@ const WORD: f32 = 110.0;
 /// More columns than this cannot be read on a page; a note says how many are left out.
 const COLUMNS: usize = 24;
 /// A table of at most so many rows stands on one page, if it fits one.
-pub const SHORT: usize = 14;
+const SHORT: usize = 14;
 /// Cells of later rows carry no structure of their own: it would outweigh the text.
 const TAGGED_ROWS: usize = 2_000;
 
@@ -35,16 +35,8 @@ impl Flow<'_> {
         let whole: f32 = widths.iter().sum();
         let tag = self.tags.add(parent, StructRole::Table);
         let head = self.cells(&table.head, &widths);
-        if table.rows.len() <= SHORT {
-            let rows: f32 = table
-                .rows
-                .iter()
-                .map(|row| height(&self.cells(row, &widths)))
-                .sum();
-            let all = height(&head) + rows;
-            if all <= self.whole() / 2.0 {
-                self.need(all);
-            }
+        if let Some(all) = self.kept_together(table, width) {
+            self.need(all);
         }
         self.need(height(&head) + 3.0 * (LINE + 2.0 * PAD));
         if head.iter().flatten().all(|line| line.glyphs.is_empty()) {
@@ -104,6 +96,21 @@ impl Flow<'_> {
             self.glyphs((left, base), SIZE - 1.0, MUTED, &glyphs, tag);
             self.y += LINE + PAD;
         }
+    }
+
+    /// The height of a table that is not divided over pages; none of one that is.
+    pub fn kept_together(&mut self, table: &Table, width: f32) -> Option<f32> {
+        if table.rows.len() > SHORT || table.head.is_empty() {
+            return None;
+        }
+        let widths = self.widths(table, table.head.len().min(COLUMNS), width);
+        let head = self.cells(&table.head, &widths);
+        let is_headed = head.iter().flatten().any(|line| !line.glyphs.is_empty());
+        let mut all = if is_headed { height(&head) } else { 0.0 };
+        for row in &table.rows {
+            all += height(&self.cells(row, &widths));
+        }
+        (all <= self.whole() / 2.0).then_some(all)
     }
 
     fn row_tags(&mut self, table: Tag, columns: usize, role: StructRole) -> Cells {
