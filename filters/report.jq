@@ -60,7 +60,7 @@ def join_sums($other):
 # Groups of [element type, material, storey, elevation] as groups of what `f` gives of such a list.
 def by(f):
   reduce to_entries[] as $group ({};
-    ($group.key | fromjson | f) as $name | .[$name] |= (. // empty_sums | join_sums($group.value)));
+    ([$group.key | fromjson | f] | .[0]) as $name | .[$name] |= (. // empty_sums | join_sums($group.value)));
 
 def exact: if . == null then . else . * 1e6 | round / 1e6 end;
 def tidy:
@@ -88,8 +88,8 @@ $params.review_below as $below
     | ([$e.element_type, $material, $e.storey, $e.storey_elevation_m] | tojson) as $group
     | ($e.confidence < $below and $e.corrections == null) as $doubtful
     | (if $e.corrections == null then [] else $e.corrections | map(.field) end) as $fixed
-    | any($fixed[]; startswith("material_primary")) as $given_material
-    | any($fixed[]; . == "volume_m3") as $given_volume
+    | ([$fixed[] | select(startswith("material_primary"))] | length > 0) as $given_material
+    | ([$fixed[] | select(. == "volume_m3")] | length > 0) as $given_volume
     | .groups[$group] |= (. // empty_sums | add($e))
     | remember($e)
     | wait($e; $group)

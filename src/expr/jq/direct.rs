@@ -240,32 +240,15 @@ impl Step {
                 let indices = indices(parts, space, input)?;
                 walk(&indices, val, give)
             }),
-            Node::Reduce(over, slot, start, update) if update.one => {
-                start.each(space, input, &mut |state| {
-                    let mut state = state;
-                    over.each(space, input, &mut |item| {
-                        *space.slots[*slot].borrow_mut() = item;
-                        state = update.of(space, std::mem::take(&mut state))?;
-                        Ok(())
-                    })?;
-                    give(state)
-                })
-            }
-            Node::Reduce(over, slot, start, update) => {
-                let mut items = Vec::new();
-                let read = over.each(space, input, &mut |item| {
-                    items.push(item);
+            Node::Reduce(over, slot, start, update) => start.each(space, input, &mut |state| {
+                let mut state = state;
+                over.each(space, input, &mut |item| {
+                    *space.slots[*slot].borrow_mut() = item;
+                    state = update.of(space, std::mem::take(&mut state))?;
                     Ok(())
-                });
-                let wrong = match read {
-                    Err(Stop::Error(error)) => Some(error),
-                    Err(other) => return Err(other),
-                    Ok(()) => None,
-                };
-                start.each(space, input, &mut |state| {
-                    reduce(&items, wrong.as_ref(), (*slot, update), space, state, give)
-                })
-            }
+                })?;
+                give(state)
+            }),
             Node::Inputs => loop {
                 match (space.next)() {
                     Some(Ok(record)) => give(record)?,
@@ -429,6 +412,15 @@ impl Step {
             }
             Node::Update(..) => return self.of(space, input.clone()),
             Node::SortBy(by) => sorted(by, space, input)?,
+            Node::Reduce(over, slot, start, update) => {
+                let mut state = start.one(space, input)?;
+                over.each(space, input, &mut |item| {
+                    *space.slots[*slot].borrow_mut() = item;
+                    state = update.of(space, std::mem::take(&mut state))?;
+                    Ok(())
+                })?;
+                state
+            }
             Node::Jaq(filter, arguments) => {
                 let mut only = Val::Null;
                 called(
@@ -449,7 +441,6 @@ impl Step {
             | Node::Inputs
             | Node::Comma(..)
             | Node::Try(_)
-            | Node::Reduce(..)
             | Node::First(_)
             | Node::Choose(_) => Val::Null,
         })
@@ -528,40 +519,6 @@ fn tried(of: &Step, space: Running<'_>, input: &Val, give: &mut Give<'_>) -> Giv
     match own {
         Err(Stop::Error(_)) => Ok(()),
         other => other,
-    }
-}
-
-/// Gives what becomes of a state by the items from here on, and then what was raised while they were read.
-fn reduce(
-    items: &[Val],
-    wrong: Option<&Error<Val>>,
-    (slot, update): (usize, &Step),
-    space: Running<'_>,
-    state: Val,
-    give: &mut Give<'_>,
-) -> Given {
-    let mut state = state;
-    for (at, item) in items.iter().enumerate() {
-        *space.slots[slot].borrow_mut() = item.clone();
-        if update.one {
-            state = update.one(space, &state)?;
-            continue;
-        }
-        // The item's place is used again by those after it: all that becomes of this one is made first.
-        let mut states = Vec::new();
-        let made = update.each(space, &state, &mut |state| {
-            states.push(state);
-            Ok(())
-        });
-        drop(state);
-        for state in states {
-            reduce(&items[at + 1..], wrong, (slot, update), space, state, give)?;
-        }
-        return made;
-    }
-    match wrong {
-        Some(error) => Err(error.clone().into()),
-        None => give(state),
     }
 }
 

@@ -116,6 +116,8 @@ fn step(node: Node) -> Step {
                     .iter()
                     .all(|(part, optional)| is_one(part) && !optional)
         }
+        // What it goes on to is single, or it is not made.
+        Node::Reduce(_, _, start, _) => start.one,
         Node::Jaq(filter, arguments) => {
             SINGLE.contains(&filter.name()) && arguments.iter().all(|argument| argument.one)
         }
@@ -123,7 +125,6 @@ fn step(node: Node) -> Step {
         | Node::Inputs
         | Node::Comma(..)
         | Node::Try(_)
-        | Node::Reduce(..)
         | Node::First(_)
         | Node::Choose(_) => false,
     };
@@ -207,7 +208,9 @@ impl Building {
                 let start = self.boxed(start, names)?;
                 let slot = self.slot();
                 let inner = names.with(Name::Var((*name).to_owned(), slot));
-                Node::Reduce(over, slot, start, self.boxed(update, &inner)?)
+                // One that gives several states, or none, goes on from each of them: jaq does that without a deep stack.
+                let update = self.boxed(update, &inner).filter(|update| update.one)?;
+                Node::Reduce(over, slot, start, update)
             }
             Term::TryCatch(of, None) => Node::Try(self.boxed(of, names)?),
             Term::IfThenElse(cases, otherwise) => {
