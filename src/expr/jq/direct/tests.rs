@@ -265,3 +265,20 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn a_reduce_over_many_holds_no_stack() {
+    let work = || {
+        for body in [
+            "([$x] | .[0]) as $y | . + $y",
+            "reduce (., $x) as $y (0; . + $y)",
+        ] {
+            let source = format!("reduce range(100000) as $x (0; {body})");
+            let jq = Jq::compile("many", &source, &[]).unwrap();
+            assert!(jq.direct.is_some(), "{body}");
+            assert_eq!(jq.one(json!(null), &[]).unwrap(), json!(4_999_950_000_i64));
+        }
+    };
+    let thread = std::thread::Builder::new().stack_size(512 << 10);
+    thread.spawn(work).unwrap().join().unwrap();
+}
