@@ -340,8 +340,8 @@ pub fn add_marker(
 
 /// An input that is not what it was when the batch was decided.
 fn stale(bench: &Bench<'_>, found: &Surveyed) -> Result<Option<String>, Outcome> {
-    for (key, value) in &found.own.0 {
-        if key.kind != FactKind::Input || value == "absent" {
+    for (key, value) in found.own.iter() {
+        if key.kind != FactKind::Input || value.is("absent") {
             continue;
         }
         let file: FilePath = key
@@ -352,8 +352,8 @@ fn stale(bench: &Bench<'_>, found: &Surveyed) -> Result<Option<String>, Outcome>
             .ctx
             .digest(&file)
             .map_err(|why| Outcome::new(OutcomeKind::Input, why))?;
-        if digest.is_none_or(|digest| digest.to_string() != *value) {
-            return Ok(Some(key.name.clone()));
+        if digest.is_none() || digest != value.digest() {
+            return Ok(Some(key.name.to_string()));
         }
     }
     Ok(None)

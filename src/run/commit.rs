@@ -205,7 +205,7 @@ fn record(
         summary: produced.opinion.summary.clone(),
         said: produced.opinion.said.clone(),
         verdict: produced.opinion.verdict,
-        placeholder: produced.placeholder.clone(),
+        placeholder: produced.placeholder.clone().map(Box::new),
         pin: None,
         stale: produced.stale.clone(),
         attempts: finished.attempts,
