@@ -8,7 +8,7 @@ use super::keeper::Keeper;
 use super::notice::{Notice, Observer};
 use super::report::{Options, Report, StageReport, StageStatus, worst};
 use super::stop::StopFlag;
-use super::survey::{Survey, survey};
+use super::survey::{Keep, Survey, survey};
 use super::workers::at_once;
 use super::{begin, finish, gate, recover, rejudge, retire};
 use crate::base::path::RelPath;
@@ -191,6 +191,7 @@ impl Engine<'_, '_> {
             &self.keeper.state,
             &Pending::default(),
             &wish,
+            Keep::Undone,
         ) {
             Ok(found) => found,
             Err(why) => {
