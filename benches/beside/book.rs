@@ -171,7 +171,7 @@ impl Book {
         for row in &self.rows {
             let (bar, verdict) = row.verdict();
             table.row([
-                row.batches.to_string(),
+                number(row.batches),
                 row.measure.clone(),
                 row.milepost.clone(),
                 row.beside.clone(),
@@ -201,7 +201,7 @@ impl Book {
             let series = &entry.series;
             let (least, most) = series.span();
             table.row([
-                entry.batches.to_string(),
+                number(entry.batches),
                 entry.measure.to_owned(),
                 series.label.clone(),
                 series.samples.len().to_string(),
@@ -218,6 +218,14 @@ impl Book {
         );
         table.print();
     }
+}
+
+/// A number of batches; nothing for a project that has none.
+fn number(batches: usize) -> String {
+    Some(batches)
+        .filter(|batches| *batches > 0)
+        .map(|batches| batches.to_string())
+        .unwrap_or_default()
 }
 
 impl Row {

@@ -36,7 +36,7 @@ type Result<T> = std::result::Result<T, Box<dyn Error>>;
 /// Sets Milepost beside other tools on the same work, in turn (A B A B), and prints medians and ratios.
 ///
 /// The work is N JSON files of 4 KB, each mapped to an output, then one aggregate over all outputs. Ninja, Make and the others do it
-/// by `cp`; Milepost by `cp` and by its own steps.
+/// by `cp`; Milepost by `cp` and by its own steps, and validates every output by a JSON Schema.
 #[derive(Parser)]
 #[command(name = "beside")]
 struct Options {
@@ -121,6 +121,7 @@ fn measure(options: &Options) -> Result<()> {
     }
     for &batches in &options.batches {
         let stand = Stand::new(&folder, &milepost, batches, options.rounds, &tools);
+        eprintln!("{batches} batches, in {}", stand.work.folder.display());
         stand.work.make()?;
         if wants(Measure::Cold) {
             cold::measure(&stand, &mut book)?;

@@ -9,8 +9,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant, SystemTime};
 
-/// How long files may take to settle.
+/// How long files may take to settle, and how much longer for each batch.
 const PATIENCE: Duration = Duration::from_secs(90);
+const PATIENCE_OF_BATCH: Duration = Duration::from_micros(500);
 
 /// Milepost and the other tools before the work of one size.
 pub struct Stand {
@@ -93,7 +94,8 @@ impl Stand {
     /// last 2 seconds is hashed again by every run, so this waits until none is that young.
     pub fn settle(&self) -> Result<bool> {
         let began = Instant::now();
-        while began.elapsed() < PATIENCE {
+        let batches = u32::try_from(self.work.batches)?;
+        while began.elapsed() < PATIENCE + PATIENCE_OF_BATCH * batches {
             let before = self.glance();
             self.run(cores())?;
             if before.is_some() && before == self.glance() {

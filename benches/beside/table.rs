@@ -47,7 +47,7 @@ pub fn time(time: Duration) -> String {
     match seconds {
         ..0.01 => format!("{:.2} ms", seconds * 1e3),
         ..0.1 => format!("{:.1} ms", seconds * 1e3),
-        ..1.0 => format!("{:.0} ms", seconds * 1e3),
+        ..0.9995 => format!("{:.0} ms", seconds * 1e3),
         ..10.0 => format!("{seconds:.2} s"),
         _ => format!("{seconds:.1} s"),
     }

@@ -46,10 +46,13 @@ impl Work {
         if whole.exists() {
             return Ok(());
         }
-        eprintln!("{}: {} inputs", self.folder.display(), self.batches);
         fs::create_dir_all(self.inputs())?;
         fs::create_dir_all(self.folder.join("stages"))?;
         fs::write(self.folder.join("milepost.toml"), "name = \"beside\"\n")?;
+        let schemas = self.folder.join("schemas");
+        fs::create_dir_all(&schemas)?;
+        fs::write(schemas.join("result.schema.json"), RESULT)?;
+        fs::write(schemas.join("total.schema.json"), TOTAL)?;
         for item in 0..self.batches {
             self.write_input(item, item)?;
         }
@@ -119,7 +122,7 @@ impl Work {
         };
         let map = format!(
             "[each.item]\npath = \"inputs/items/*.json\"\n{file}\n[step]\n{how}\n\n[outputs]\n\
-             result = {{ path = \"intermediate/results/{{{{ item.stem }}}}.json\", schema = false }}\n"
+             result = {{ path = \"intermediate/results/{{{{ item.stem }}}}.json\" }}\n"
         );
         fs::write(self.folder.join("stages/1_map.toml"), map)?;
         let sum = self.folder.join("stages/2_sum.toml");
@@ -214,7 +217,30 @@ fn name(item: usize) -> String {
 
 const SUM: &str = "[inputs]\nresults = \"intermediate/results/*.json\"\n\n[step]\n\
     jq = '{count: ($results | length), sum: ([$results[].value] | add)}'\n\n[outputs]\n\
-    total = { path = \"outputs/total.json\", schema = false }\n";
+    total = { path = \"outputs/total.json\" }\n";
+
+/// What each result is validated by.
+const RESULT: &str = r#"{
+  "$schema": "https://json-schema.org/draft/2020-12/schema",
+  "type": "object",
+  "required": ["id", "value", "text"],
+  "properties": {
+    "id": {"type": "string", "pattern": "^item_[0-9]+$"},
+    "value": {"type": "integer", "minimum": 0},
+    "text": {"type": "string", "minLength": 1}
+  },
+  "additionalProperties": false
+}
+"#;
+
+/// What the aggregate is validated by.
+const TOTAL: &str = r#"{
+  "$schema": "https://json-schema.org/draft/2020-12/schema",
+  "type": "object",
+  "required": ["count", "sum"],
+  "properties": {"count": {"type": "integer"}, "sum": {"type": "number"}}
+}
+"#;
 
 const MAKEFILE: &str = "IN := $(wildcard workspace/inputs/items/*.json)\n\
     OUT := $(IN:workspace/inputs/items/%=made/make/%)\n\n\
