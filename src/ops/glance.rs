@@ -23,7 +23,7 @@ pub fn can_tell(opened: &Opened, wanted: &Wanted) -> bool {
 /// How the stages stand, when nothing is otherwise than when a run had nothing to do.
 pub fn again(opened: &Opened) -> Option<Vec<StageReport>> {
     let path = opened.workspace.layout.glance();
-    let told = glance::again(&path, key(opened), &opened.files)?;
+    let told = glance::again(&path, key(opened), &opened.files, opened.cache.now())?;
     serde_json::from_slice(&told).ok()
 }
 
