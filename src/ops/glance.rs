@@ -26,7 +26,7 @@ pub fn again(opened: &Opened) -> Option<Vec<StageReport>> {
         return None;
     }
     let path = opened.workspace.layout.glance();
-    let told = glance::again(&path, key(opened), &opened.files)?;
+    let told = glance::again(&path, key(opened), &opened.files, opened.cache.now())?;
     serde_json::from_slice(&told).ok()
 }
 
