@@ -373,7 +373,7 @@ impl Hearing<'_, '_> {
         }
         let name = batch_name(&self.stage.name, batch).replace('/', "-");
         let folder = quarantine::folder(self.keeper.run_id(), self.keeper.counted(), &name);
-        quarantine::keep(ctx.disk, ctx.layout, scratch.folder(), &folder)?;
+        scratch.keep(ctx.layout, &folder)?;
         let mut why = format!("{outcome}\n");
         for line in &outcome.details {
             why.push_str(line);
