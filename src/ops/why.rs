@@ -287,10 +287,10 @@ fn batch_why(
         .get(&stage.name)
         .and_then(|known| known.batches.get(key)?.record.as_ref());
     let of_kind = |judged: bool| -> BTreeMap<String, String> {
-        let facts = found.shared.0.iter().chain(&batch.own.0);
+        let facts = found.shared.iter().chain(batch.own.iter());
         facts
             .filter(|(key, _)| key.kind.is_judged() == judged && key.kind != FactKind::Input)
-            .map(|(key, value)| (key.to_string(), value.clone()))
+            .map(|(key, value)| (key.to_string(), value.to_string()))
             .collect()
     };
     let made = match record {
@@ -316,9 +316,9 @@ fn made_by(opened: &Opened, stage: &Stage, record: &BatchRecord) -> Result<MadeB
         attempts: record.attempts,
         seconds: record.duration_ms as f64 / 1000.0,
         elements: record.elements,
-        summary: record.summary.clone(),
-        placeholder: record.placeholder.clone(),
-        pin: record.pin.clone(),
+        summary: record.summary.as_deref().cloned(),
+        placeholder: record.placeholder.as_deref().cloned(),
+        pin: record.pin.as_deref().cloned(),
     })
 }
 
@@ -346,12 +346,9 @@ pub(super) fn when(
 
 fn inputs(state: &State, recorded: Option<&Facts>, present: &Facts) -> Vec<InputFile> {
     let of = |facts: &Facts| -> BTreeMap<String, String> {
-        let inputs = facts
-            .0
-            .iter()
-            .filter(|(key, _)| key.kind == FactKind::Input);
+        let inputs = facts.iter().filter(|(key, _)| key.kind == FactKind::Input);
         inputs
-            .map(|(key, value)| (key.name.clone(), value.clone()))
+            .map(|(key, value)| (key.name.to_string(), value.to_string()))
             .collect()
     };
     let makers = Makers::of(state);

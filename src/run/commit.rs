@@ -11,9 +11,10 @@ use crate::model::event::{Event, EventType, Publish};
 use crate::model::record::BatchRecord;
 use crate::model::stage::Stage;
 use crate::plan::world::World;
+use crate::steps::command::nothing_strayed;
 use crate::store::folder::Folder;
 use crate::store::publish;
-use crate::store::scratch::Scratch;
+use crate::store::scratch::{Scratch, Spares};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::time::Duration;
 
@@ -40,6 +41,7 @@ pub fn commit(
     stage: &Stage,
     survey: &Survey,
     group: Vec<Finished>,
+    spares: &Spares,
 ) -> Result<(), RunError> {
     if group.is_empty() {
         return Ok(());
@@ -118,8 +120,14 @@ pub fn commit(
         "everything published is in place",
         Vec::new(),
     )?;
+    // A program that got away from its attempt must not find the next one in its folder.
+    let may_be_spared = nothing_strayed();
     for scratch in scratches {
-        scratch.remove()?;
+        if may_be_spared {
+            scratch.spare(spares)?;
+        } else {
+            scratch.remove()?;
+        }
     }
     Ok(())
 }
@@ -234,7 +242,7 @@ fn record(
         summary: produced.opinion.summary.clone(),
         said: produced.opinion.said.clone(),
         verdict: produced.opinion.verdict,
-        placeholder: produced.placeholder.clone(),
+        placeholder: produced.placeholder.clone().map(Box::new),
         pin: None,
         stale: produced.stale.clone(),
         attempts: finished.attempts,

@@ -5,7 +5,7 @@ use crate::base::digest::Digest;
 use crate::base::glob::{Glob, is_pattern};
 use crate::base::path::{FilePath, RelPath, Root};
 use crate::expr::scope::Format;
-use crate::model::fingerprint::{FactKey, FactKind, Facts};
+use crate::model::fingerprint::{FactKind, FactValue, Facts};
 use crate::model::pipeline::Pipeline;
 use crate::model::reason::{Condition, Reason};
 use crate::model::record::BatchRecord;
@@ -285,14 +285,9 @@ fn insert_files(
         let sums: Vec<Value> = names
             .iter()
             .map(|name| {
-                let key = crate::model::fingerprint::FactKey {
-                    kind: FactKind::Input,
-                    name: name.clone(),
-                };
-                own.0
-                    .get(&key)
-                    .filter(|value| *value != "absent")
-                    .map_or(Value::Null, |value| json!(value))
+                let known = own.get(FactKind::Input, name);
+                let known = known.filter(|value| !value.is("absent"));
+                known.map_or(Value::Null, |value| json!(value))
             })
             .collect();
         let one = |list: Vec<Value>| {
@@ -427,14 +422,10 @@ impl World for Asked<'_, '_, '_> {
             return self.world.inner.digest(file);
         };
         self.waits.borrow_mut().insert(file.to_string(), stage);
-        let key = FactKey {
-            kind: FactKind::Input,
-            name: file.to_string(),
-        };
         let recorded = self
             .recorded
-            .and_then(|facts| facts.0.get(&key))
-            .and_then(|text| text.parse().ok());
+            .and_then(|facts| facts.get(FactKind::Input, &file.text()))
+            .and_then(FactValue::digest);
         Ok(Some(recorded.unwrap_or_else(|| Digest::of(""))))
     }
 }

@@ -99,6 +99,10 @@ impl Files {
         }
     }
 
+    pub(super) fn workspace(&self) -> &Start {
+        &self.workspace
+    }
+
     fn start(&self, root: Root) -> &Start {
         match root {
             Root::Workspace => &self.workspace,
@@ -383,16 +387,26 @@ pub fn digest_of(path: &Path) -> io::Result<Option<(Digest, u64)>> {
         Err(cause) if is_absent(&cause) => return Ok(None),
         Err(cause) => return Err(cause),
     };
+    let size = file.metadata()?.len();
+    digest_from(&mut file, size).map(Some)
+}
+
+/// The digest and size of what is read of a file, of which `size` bytes are expected.
+pub fn digest_from(file: &mut File, size: u64) -> io::Result<(Digest, u64)> {
     let mut hasher = Hasher::new();
-    let mut buffer = vec![0; 1 << 17];
+    // One byte more than there should be: then the end is seen by the second read.
+    let mut buffer = vec![0; size.saturating_add(1).min(1 << 17) as usize];
     let mut size = 0;
     loop {
-        let read = file.read(&mut buffer)?;
-        if read == 0 {
-            return Ok(Some((hasher.finish(), size)));
+        match file.read(&mut buffer) {
+            Ok(0) => return Ok((hasher.finish(), size)),
+            Ok(read) => {
+                hasher.update(&buffer[..read]);
+                size += read as u64;
+            }
+            Err(cause) if cause.kind() == ErrorKind::Interrupted => {}
+            Err(cause) => return Err(cause),
         }
-        hasher.update(&buffer[..read]);
-        size += read as u64;
     }
 }
 

@@ -1,12 +1,14 @@
 //! A private folder for each attempt, where outputs are written and hashed before they are published.
 
 use super::disk::{Disk, DiskError, DiskFile, parent};
-use super::files::digest_of;
+use super::files::{Files, digest_from, digest_of};
+use super::folder::{Opened, Start};
 use super::layout::{self, Layout};
 use super::quarantine::keep;
 use crate::base::digest::{Digest, Hasher};
 use crate::base::path::{RelPath, component};
 use crate::base::source::Sink;
+use std::collections::BTreeSet;
 use std::fs::Metadata;
 use std::io::{self, Write};
 use std::os::unix::fs::MetadataExt as _;
@@ -20,10 +22,49 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 #[derive(Clone)]
 pub struct Scratch {
     disk: Disk,
+    start: Start,
     path: PathBuf,
     inside: RelPath,
     is_folder: bool,
+    /// Folders that were made in it.
+    folders: Arc<Mutex<BTreeSet<RelPath>>>,
     made: Arc<Mutex<Vec<Sunk>>>,
+}
+
+/// What an attempt is known by.
+#[derive(Debug, Clone, Copy)]
+pub struct Name<'a> {
+    /// The run.
+    pub run: &'a str,
+    /// The stage.
+    pub stage: &'a str,
+    /// The batch.
+    pub batch: &'a str,
+    /// A number that no other attempt at the batch has.
+    pub number: u64,
+}
+
+/// Folders of attempts that are over, empty but for the folders that their outputs lay in. The next attempt gets one under its
+/// own name: making and removing folders costs about as much as starting a small program.
+#[derive(Clone, Default)]
+pub struct Spares(Arc<Mutex<Vec<Spare>>>);
+
+struct Spare {
+    path: PathBuf,
+    folders: BTreeSet<RelPath>,
+}
+
+impl Spares {
+    fn all(&self) -> MutexGuard<'_, Vec<Spare>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// One with just these folders.
+    fn take(&self, folders: &BTreeSet<RelPath>) -> Option<PathBuf> {
+        let mut all = self.all();
+        let at = all.iter().position(|spare| spare.folders == *folders)?;
+        Some(all.swap_remove(at).path)
+    }
 }
 
 /// A file that a sink was opened for.
@@ -78,32 +119,42 @@ struct Written {
 type Stamp = (u64, u64, i64, i64);
 
 impl Scratch {
-    /// The place of an attempt, with nothing in it; `is_folder` where programs write.
+    /// The place of an attempt, with nothing in it. Where programs write it is a folder: one of `spares`, if there is one that
+    /// was made for outputs in the same folders as `targets`.
     pub fn create(
         disk: &Disk,
+        files: &Files,
         layout: &Layout,
-        run: &str,
-        stage: &str,
-        batch: &str,
-        attempt: u32,
-        is_folder: bool,
+        name: &Name<'_>,
+        spares: Option<&Spares>,
+        targets: &mut dyn Iterator<Item = &RelPath>,
     ) -> Result<Self, ScratchError> {
-        let attempt = format!("{}~{attempt}", safe_name(batch));
-        let parts = [safe_name(run), safe_name(stage), attempt];
+        let attempt = format!("{}~{}", safe_name(name.batch), name.number);
+        let parts = [safe_name(name.run), safe_name(name.stage), attempt];
         let below = RelPath::of_parts(parts.iter().map(String::as_str));
         let inside = layout::scratch().with(&below);
         let path = layout.at(&inside);
-        if is_folder {
-            if path.symlink_metadata().is_ok() {
-                disk.remove_dir_all(&path)?;
+        let mut folders = BTreeSet::new();
+        if let Some(spares) = spares {
+            targets.for_each(|target| above(target, &mut folders));
+            match spares.take(&folders) {
+                Some(spare) => disk.rename(&spare, &path)?,
+                None => {
+                    folders.clear();
+                    if path.symlink_metadata().is_ok() {
+                        disk.remove_dir_all(&path)?;
+                    }
+                    disk.create_dirs(&path)?;
+                }
             }
-            disk.create_dirs(&path)?;
         }
         Ok(Self {
             disk: disk.clone(),
+            start: files.workspace().clone(),
             path,
             inside,
-            is_folder,
+            is_folder: spares.is_some(),
+            folders: Arc::new(Mutex::new(folders)),
             made: Arc::default(),
         })
     }
@@ -161,6 +212,9 @@ impl Scratch {
                 }),
             }
         }
+        if self.is_folder {
+            self.make_folder_of(file)?;
+        }
         let path = self.at(file);
         let open = match self.disk.create(&path) {
             Err(error) if error.source.kind() == io::ErrorKind::NotFound => {
@@ -183,7 +237,13 @@ impl Scratch {
 
     /// Makes the folder that a file lies in, for a command that writes it.
     pub fn make_folder_of(&self, file: &RelPath) -> Result<(), DiskError> {
-        self.disk.create_dirs(parent(&self.at(file))).map(|_| ())
+        let mut folders = self.folders.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_there = file.parent().is_none_or(|parent| folders.contains(&parent));
+        if !is_there {
+            self.disk.create_dirs(parent(&self.at(file)))?;
+            above(file, &mut folders);
+        }
+        Ok(())
     }
 
     /// Files that sinks have finished, in the order in which they were opened.
@@ -215,6 +275,25 @@ impl Scratch {
             path: path.clone(),
             source,
         };
+        // A later step may have written over what a sink wrote: the change time would tell.
+        let known = |found: &Metadata| {
+            let written = self.written(file)?;
+            (written.stamp == Some(stamp(found))).then_some(written.content)
+        };
+        match self.start.open_file(self.inside(file).as_str()) {
+            Opened::Absent => return Ok(None),
+            Opened::There(mut open) => {
+                let found = open.metadata().map_err(fail)?;
+                if found.is_file() {
+                    if let Some(content) = known(&found) {
+                        return Ok(Some(content));
+                    }
+                    let (digest, size) = digest_from(&mut open, found.len()).map_err(fail)?;
+                    return Ok(Some(Content { digest, size }));
+                }
+            }
+            Opened::Unclear => {}
+        }
         let found = match std::fs::symlink_metadata(&path) {
             Ok(found) => found,
             Err(cause)
@@ -242,10 +321,8 @@ impl Scratch {
                 what: "behind a symbolic link",
             });
         }
-        // A later step may have written over what a sink wrote: the change time would tell.
-        let same = |written: &Written| written.stamp == Some(stamp(&found));
-        if let Some(written) = self.written(file).filter(same) {
-            return Ok(Some(written.content));
+        if let Some(content) = known(&found) {
+            return Ok(Some(content));
         }
         let content = digest_of(&path).map_err(fail)?;
         Ok(content.map(|(digest, size)| Content { digest, size }))
@@ -287,6 +364,49 @@ impl Scratch {
         Ok(())
     }
 
+    /// Keeps the folder for an attempt that follows, if it is as it was before the programs wrote; else it is removed. For when
+    /// every program that could write there has ended.
+    pub fn spare(self, spares: &Spares) -> Result<(), DiskError> {
+        if !self.is_folder || !self.is_as_made().unwrap_or(false) {
+            return self.remove();
+        }
+        let mut folders = self.folders.lock().unwrap_or_else(PoisonError::into_inner);
+        spares.all().push(Spare {
+            path: self.path.clone(),
+            folders: std::mem::take(&mut folders),
+        });
+        Ok(())
+    }
+
+    /// Whether nothing is in it but the folders that were made, and they are open to the same people as the one that they lie in.
+    fn is_as_made(&self) -> io::Result<bool> {
+        let rights = |found: &Metadata| (found.mode(), found.uid(), found.gid());
+        let expected = rights(&parent(&self.path).symlink_metadata()?);
+        let mut left = {
+            let folders = self.folders.lock().unwrap_or_else(PoisonError::into_inner);
+            folders.clone()
+        };
+        for entry in walkdir::WalkDir::new(&self.path) {
+            let entry = entry?;
+            let found = entry.metadata()?;
+            if !found.is_dir() || rights(&found) != expected {
+                return Ok(false);
+            }
+            let inside = entry
+                .path()
+                .strip_prefix(&self.path)
+                .unwrap_or(entry.path());
+            let Some(inside) = inside.to_str() else {
+                return Ok(false);
+            };
+            let is_known = RelPath::parse(inside).is_ok_and(|inside| left.remove(&inside));
+            if !is_known && entry.depth() > 0 {
+                return Ok(false);
+            }
+        }
+        Ok(left.is_empty())
+    }
+
     /// Removes all that is left.
     pub fn remove(self) -> Result<(), DiskError> {
         if self.is_folder {
@@ -298,6 +418,15 @@ impl Scratch {
         drop(sunk);
         left.iter()
             .try_for_each(|file| self.disk.remove_file(&self.at(file)))
+    }
+}
+
+/// The folders above a file, up to the attempt's.
+fn above(file: &RelPath, folders: &mut BTreeSet<RelPath>) {
+    let mut at = file.parent();
+    while let Some(folder) = at {
+        at = folder.parent();
+        folders.insert(folder);
     }
 }
 
@@ -335,6 +464,9 @@ fn kind_of(found: &Metadata) -> &'static str {
 /// Bytes that are gathered before they are written. The memory for them grows as they come: most files are small.
 const GATHERED: usize = 1 << 17;
 
+/// Bytes that are worth gathering at the beginning of a file.
+const SMALL: usize = 1 << 10;
+
 /// A file of an attempt that is being written.
 struct HashingSink {
     file: RelPath,
@@ -361,7 +493,9 @@ impl Write for HashingSink {
         if self.buffer.len() + bytes.len() > GATHERED {
             self.put()?;
         }
-        let written = if bytes.len() >= GATHERED {
+        // A file is often one piece, which needs no copy.
+        let is_first = self.size == 0 && bytes.len() >= SMALL;
+        let written = if is_first || bytes.len() >= GATHERED {
             let written = self.open.write(bytes)?;
             self.hasher.update(&bytes[..written]);
             written
@@ -407,9 +541,22 @@ impl Sink for HashingSink {
 mod tests {
     use super::*;
 
-    fn scratch(folder: &tempfile::TempDir, is_folder: bool) -> Scratch {
+    const NAME: Name<'_> = Name {
+        run: "RUN",
+        stage: "classify",
+        batch: "batch_1",
+        number: 2,
+    };
+
+    fn made(folder: &tempfile::TempDir, name: &Name<'_>, spares: Option<&Spares>) -> Scratch {
         let (layout, disk) = (Layout::new(folder.path()), Disk::real());
-        Scratch::create(&disk, &layout, "RUN", "classify", "batch_1", 2, is_folder).unwrap()
+        let files = Files::new(folder.path(), folder.path());
+        let targets = [path("x/y/a.json"), path("x/b.json")];
+        Scratch::create(&disk, &files, &layout, name, spares, &mut targets.iter()).unwrap()
+    }
+
+    fn scratch(folder: &tempfile::TempDir, is_folder: bool) -> Scratch {
+        made(folder, &NAME, is_folder.then(Spares::default).as_ref())
     }
 
     fn path(text: &str) -> RelPath {
@@ -500,6 +647,48 @@ mod tests {
             scratch.keep(&layout, &path("kept")).unwrap();
             let kept = std::fs::read(folder.path().join("kept/x/a.json")).unwrap();
             assert_eq!(kept, b"one");
+        }
+    }
+
+    #[test]
+    fn only_a_folder_that_is_as_it_was_made_is_used_again() {
+        use std::os::unix::fs::PermissionsExt as _;
+        type Change = fn(&Path);
+        let changes: [(Change, bool); 6] = [
+            (|_| {}, true),
+            (|at| std::fs::write(at.join("x/left"), "").unwrap(), false),
+            (|at| std::fs::create_dir(at.join("more")).unwrap(), false),
+            (|at| std::fs::remove_dir(at.join("x/y")).unwrap(), false),
+            (
+                |at| std::os::unix::fs::symlink("/", at.join("x/link")).unwrap(),
+                false,
+            ),
+            (
+                |at| {
+                    let rights = std::fs::Permissions::from_mode(0o700);
+                    std::fs::set_permissions(at.join("x"), rights).unwrap();
+                },
+                false,
+            ),
+        ];
+        for (number, (change, is_used)) in changes.into_iter().enumerate() {
+            let folder = tempfile::tempdir().unwrap();
+            let spares = Spares::default();
+            let first = made(&folder, &NAME, Some(&spares));
+            first.make_folder_of(&path("x/y/a.json")).unwrap();
+            let before = first.path().symlink_metadata().unwrap().ino();
+            let was_at = first.path().to_owned();
+            change(first.path());
+            first.spare(&spares).unwrap();
+            assert_eq!(was_at.exists(), is_used, "{number}");
+            let second = made(&folder, &Name { number: 3, ..NAME }, Some(&spares));
+            assert!(!was_at.exists());
+            let after = second.path().symlink_metadata().unwrap().ino();
+            let has_folders = second.at(&path("x/y")).is_dir();
+            assert_eq!(has_folders, is_used, "{number}");
+            assert!(!is_used || before == after);
+            let third = made(&folder, &Name { number: 4, ..NAME }, Some(&spares));
+            assert!(third.is_empty() && !third.at(&path("x")).exists());
         }
     }
 
