@@ -112,6 +112,12 @@ impl RelPath {
         Self(format!("{}/{}", self.0, inside.0).into())
     }
 
+    /// The path with more letters at its end: `a/b` and `.c` give `a/b.c`. They are letters, digits and dots.
+    #[must_use]
+    pub fn ending_with(&self, ending: &str) -> RelPath {
+        Self(format!("{}{}", self.0, component(ending)).into())
+    }
+
     /// The number in the file's own name: the last run of digits of its stem, if there is one.
     pub fn number(&self) -> Option<u64> {
         let stem = self.stem();

@@ -29,6 +29,7 @@ use crate::steps::work::Limits;
 use crate::store::clock::Stopwatch;
 use crate::store::journal::Journal;
 use crate::store::progress::ProgressFile;
+use crate::store::scratch::Spares;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Our own inability to go on. A failed step is an outcome, not an error.
@@ -358,6 +359,7 @@ impl Engine<'_, '_> {
                 log_cap: 1 << 20,
             },
             run_id: &run_id,
+            spares: Spares::default(),
         };
         let previous = previous_files(&self.keeper.state, &stage.name);
         let order = Order {
