@@ -77,9 +77,9 @@ pub fn benches(criterion: &mut Criterion) {
     }
     let (notes, key) = (folder.path().join("glance"), Digest::of("key"));
     asked.keep(&Disk::real(), &notes, key, b"told").unwrap();
-    assert!(glance::again(&notes, key, &files).is_some());
+    assert!(glance::again(&notes, key, &files, i64::MAX).is_some());
     group.bench_function("a glance", |bencher| {
-        bencher.iter(|| glance::again(&notes, key, &files));
+        bencher.iter(|| glance::again(&notes, key, &files, i64::MAX));
     });
     group.finish();
 }

@@ -369,14 +369,7 @@ impl Audit<'_> {
                 continue;
             };
             let needed = |_: &str| Wish::Needed;
-            let found = match survey(
-                &ctx,
-                stage,
-                state,
-                &Pending::default(),
-                &needed,
-                Keep::Undone,
-            ) {
+            let found = match survey(&ctx, stage, state, &Pending::default(), &needed, Keep::All) {
                 Ok(found) => found,
                 Err(why) => {
                     self.note(Some(&stage.name), None, why);

@@ -373,9 +373,13 @@ impl Engine<'_, '_> {
         let watch = Stopwatch::start();
         let mut write = |keeper: &Keeper<'_>, running: &BTreeSet<u64>| -> Result<(), RunError> {
             if let Some(file) = &mut file {
-                let now =
-                    finish::progress_of(keeper, stage, found, running, ProgressStatus::InProgress);
-                file.write(ctx.disk, &now, watch.elapsed(), false)?;
+                let since = watch.elapsed();
+                if file.is_due(since) {
+                    let status = ProgressStatus::InProgress;
+                    let now = finish::progress_of(keeper, stage, found, running, status);
+                    file.write(ctx.disk, &now, since, false)?;
+                    file.cost(watch.elapsed().saturating_sub(since));
+                }
             }
             Ok(())
         };
