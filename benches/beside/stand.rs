@@ -95,6 +95,11 @@ impl Stand {
     pub fn settle(&self) -> Result<bool> {
         let began = Instant::now();
         let batches = u32::try_from(self.work.batches)?;
+        // A run keeps its notes when nothing is young. Those of an earlier one would look the same: they are a cache.
+        let notes = self.notes();
+        if notes.exists() {
+            std::fs::remove_file(&notes)?;
+        }
         while began.elapsed() < PATIENCE + PATIENCE_OF_BATCH * batches {
             let before = self.glance();
             self.run(cores())?;
@@ -125,7 +130,10 @@ impl Stand {
     }
 
     fn glance(&self) -> Option<SystemTime> {
-        let path = self.work.folder.join("workspace/.milepost/glance");
-        std::fs::metadata(path).ok()?.modified().ok()
+        std::fs::metadata(self.notes()).ok()?.modified().ok()
+    }
+
+    fn notes(&self) -> PathBuf {
+        self.work.folder.join("workspace/.milepost/glance")
     }
 }
