@@ -43,7 +43,7 @@ pub struct Opinion {
     pub verdict: Option<bool>,
 }
 
-/// A batch that was made. `Output` is what is said of each file that it made.
+/// A batch that was made.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[schemars(rename = "BatchRecord")]
 pub struct BatchRecord<Output = Made> {

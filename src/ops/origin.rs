@@ -247,7 +247,7 @@ fn origins(
             };
             Origin {
                 path: path.to_owned(),
-                digest: digest.to_owned(),
+                digest,
                 made_by: makers.name(path),
                 from,
                 more,

@@ -1,5 +1,6 @@
 //! Why a stage, a batch or a file is as it is: the decision that a plan makes, with its facts.
 
+use super::glance;
 use super::open::{Opened, OpsError, Request, open};
 use super::origin::{self, FileWhy, Makers};
 use super::plan::{Altered, look};
@@ -194,6 +195,20 @@ pub enum FileState {
 /// When there is no project, its declarations are wrong, the workspace cannot be read, or nothing of that name is known.
 pub fn why(request: &Request, what: &str) -> Result<Why, OpsError> {
     let opened = open(request)?;
+    if let Some(stage) = opened
+        .pipeline
+        .stage(what)
+        .filter(|stage| !stage.each.is_empty())
+        && let Some(stages) = glance::again(&opened)
+        && let Some(report) = stages.iter().find(|report| report.stage == stage.name)
+    {
+        let batches = report.batches;
+        return Ok(Why::Stage(StageWhy {
+            batches,
+            reused: batches,
+            ..StageWhy::of(stage)
+        }));
+    }
     let present = Present::read(&opened.workspace.layout)?;
     let state = &present.state;
     if let Ok(target) = Target::parse(&opened.pipeline, what)
@@ -222,17 +237,24 @@ pub fn why(request: &Request, what: &str) -> Result<Why, OpsError> {
     Err(unknown(&opened, state, what))
 }
 
+impl StageWhy {
+    /// Of a stage without batches.
+    fn of(stage: &Stage) -> Self {
+        Self {
+            stage: stage.name.clone(),
+            number: stage.number,
+            description: stage.description.clone(),
+            problem: None,
+            batches: 0,
+            reused: 0,
+            others: Vec::new(),
+            gone: Vec::new(),
+        }
+    }
+}
+
 fn stage_why(stage: &Stage, found: Result<Survey, String>) -> StageWhy {
-    let mut why = StageWhy {
-        stage: stage.name.clone(),
-        number: stage.number,
-        description: stage.description.clone(),
-        problem: None,
-        batches: 0,
-        reused: 0,
-        others: Vec::new(),
-        gone: Vec::new(),
-    };
+    let mut why = StageWhy::of(stage);
     match found {
         Err(problem) => why.problem = Some(problem),
         Ok(found) => {

@@ -8,7 +8,7 @@ use super::keeper::Keeper;
 use super::notice::{Notice, Observer};
 use super::report::{Options, Report, StageReport, StageStatus, worst};
 use super::stop::StopFlag;
-use super::survey::{Survey, survey};
+use super::survey::{Keep, Survey, survey};
 use super::workers::at_once;
 use super::{begin, finish, gate, recover, rejudge, retire};
 use crate::base::path::RelPath;
@@ -192,6 +192,7 @@ impl Engine<'_, '_> {
             &self.keeper.state,
             &Pending::default(),
             &wish,
+            Keep::Undone,
         ) {
             Ok(found) => found,
             Err(why) => {
@@ -372,9 +373,13 @@ impl Engine<'_, '_> {
         let watch = Stopwatch::start();
         let mut write = |keeper: &Keeper<'_>, running: &BTreeSet<u64>| -> Result<(), RunError> {
             if let Some(file) = &mut file {
-                let now =
-                    finish::progress_of(keeper, stage, found, running, ProgressStatus::InProgress);
-                file.write(ctx.disk, &now, watch.elapsed(), false)?;
+                let since = watch.elapsed();
+                if file.is_due(since) {
+                    let status = ProgressStatus::InProgress;
+                    let now = finish::progress_of(keeper, stage, found, running, status);
+                    file.write(ctx.disk, &now, since, false)?;
+                    file.cost(watch.elapsed().saturating_sub(since));
+                }
             }
             Ok(())
         };

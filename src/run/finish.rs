@@ -11,9 +11,9 @@ use crate::model::event::{Event, EventType};
 use crate::model::fingerprint::{FactKind, FactValue};
 use crate::model::record::BatchRecord;
 use crate::model::stage::Stage;
-use crate::model::state::Phase;
+use crate::model::state::{Phase, StageState};
 use crate::plan::lineage;
-use crate::store::{checkpoint, layout, manifest, progress};
+use crate::store::{checkpoint, layout, progress};
 use serde_json::{Map, Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -62,13 +62,12 @@ pub fn checkpoint(
     status: Status,
 ) -> Result<(), RunError> {
     let ctx = keeper.ctx;
-    let known = keeper.state.stages.get(&stage.name);
-    let mut known = known.cloned().unwrap_or_default();
-    known.number = stage.number;
-    // What the manifest says is in the journal before; and no checkpoint stands over a manifest that is another.
+    // No checkpoint stands over a manifest that is another.
     keeper.flush()?;
     checkpoint::remove(ctx.disk, ctx.layout, stage.number)?;
-    let manifest_digest = manifest::write(ctx.disk, ctx.layout, &stage.name, &known)?;
+    let manifest_digest = keeper.write_manifest(stage)?;
+    let nothing = StageState::default();
+    let known = keeper.state.stages.get(&stage.name).unwrap_or(&nothing);
     let records: Vec<&BatchRecord> = survey
         .batches
         .iter()

@@ -2,11 +2,15 @@
 
 use super::context::Context;
 use super::engine::RunError;
+use crate::base::digest::Digest;
 use crate::base::path::RelPath;
 use crate::model::event::{Event, EventType};
-use crate::model::state::State;
+use crate::model::stage::Stage;
+use crate::model::state::{StageState, State};
 use crate::plan::machine::apply;
 use crate::store::journal::Journal;
+use crate::store::manifest;
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 /// Keeps what is known of the workspace, and writes the journal.
@@ -114,6 +118,25 @@ impl<'a> Keeper<'a> {
         Ok(self.journal.flush()?)
     }
 
+    /// Writes a stage's manifest under the stage's present number, and gives its digest. What it says is flushed before.
+    ///
+    /// # Errors
+    /// What the disk says.
+    pub fn write_manifest(&mut self, stage: &Stage) -> Result<Digest, RunError> {
+        self.flush()?;
+        let known = match self.state.stages.get(&stage.name) {
+            Some(known) if known.number == stage.number => Cow::Borrowed(known),
+            other => Cow::Owned(StageState {
+                number: stage.number,
+                ..other.cloned().unwrap_or_default()
+            }),
+        };
+        let (disk, layout) = (self.ctx.disk, self.ctx.layout);
+        let digest = manifest::write(disk, layout, &stage.name, &known)?;
+        self.dirty.remove(&stage.name);
+        Ok(digest)
+    }
+
     /// Writes the manifests of all stages that changed, and begins a new segment of the journal.
     ///
     /// # Errors
@@ -123,9 +146,9 @@ impl<'a> Keeper<'a> {
         for stage in std::mem::take(&mut self.dirty) {
             match self.state.stages.get(&stage) {
                 Some(known) => {
-                    crate::store::manifest::write(self.ctx.disk, self.ctx.layout, &stage, known)?;
+                    manifest::write(self.ctx.disk, self.ctx.layout, &stage, known)?;
                 }
-                None => crate::store::manifest::remove(self.ctx.disk, self.ctx.layout, &stage)?,
+                None => manifest::remove(self.ctx.disk, self.ctx.layout, &stage)?,
             }
         }
         self.journal.seal(self.state.checkpoints.clone())?;
@@ -133,7 +156,7 @@ impl<'a> Keeper<'a> {
     }
 }
 
-/// The stage whose manifest an event changes.
+/// The stage whose manifest an event changes. What checkpoints say is in no manifest.
 fn stage_of(event: &Event) -> Option<&str> {
     match event {
         Event::StageStarted { stage, .. }
@@ -144,8 +167,6 @@ fn stage_of(event: &Event) -> Option<&str> {
         | Event::Judged { stage, .. }
         | Event::Accepted { stage, .. }
         | Event::ChangeAccepted { stage, .. }
-        | Event::CheckpointWritten { stage, .. }
-        | Event::CheckpointRemoved { stage, .. }
         | Event::StageForgotten { stage } => Some(stage),
         _ => None,
     }

@@ -9,6 +9,9 @@ use std::time::Duration;
 /// Time between two versions of a progress file.
 pub const INTERVAL: Duration = Duration::from_millis(250);
 
+/// It may take one part of so many of a run's time.
+const COSTS: u32 = 20;
+
 /// Numbers of batches up to which each is listed.
 const LISTED: usize = 1000;
 
@@ -17,6 +20,8 @@ const LISTED: usize = 1000;
 pub struct ProgressFile {
     path: PathBuf,
     written: Option<Duration>,
+    /// How long it took to put the last one together.
+    cost: Duration,
 }
 
 impl ProgressFile {
@@ -25,6 +30,7 @@ impl ProgressFile {
         Self {
             path: path.into(),
             written: None,
+            cost: Duration::ZERO,
         }
     }
 
@@ -36,7 +42,12 @@ impl ProgressFile {
     /// Whether a version would be written at this moment, `elapsed` after the run began.
     pub fn is_due(&self, elapsed: Duration) -> bool {
         self.written
-            .is_none_or(|written| elapsed.saturating_sub(written) >= INTERVAL)
+            .is_none_or(|written| elapsed.saturating_sub(written) >= INTERVAL + COSTS * self.cost)
+    }
+
+    /// Notes how long it took to put the file together: of a million batches it is long enough to be done less often.
+    pub fn cost(&mut self, took: Duration) {
+        self.cost = took;
     }
 
     /// Writes a version if one is due, or if it must be: before a checkpoint, and at the end. Whether it was written.

@@ -186,10 +186,13 @@ impl StatCache {
 
     fn state(&self) -> MutexGuard<'_, State> {
         let state = self.state.get_or_init(|| {
-            let entries = std::fs::read(&self.path)
+            let mut entries = std::fs::read(&self.path)
                 .ok()
                 .and_then(|bytes| read(&bytes))
                 .unwrap_or_default();
+            // A clock that was set back comes by the same times again: what was recorded later than it shows may not be so.
+            let now = self.now();
+            entries.retain(|_, entry| entry.recorded <= now);
             Mutex::new(State {
                 entries,
                 changed: false,
@@ -323,17 +326,24 @@ mod tests {
             place
         }
 
+        /// By a clock that is a minute ahead.
         fn digest(&self) -> Digest {
-            StatCache::open(&self.cache)
-                .digest_of(&self.file)
-                .unwrap()
-                .0
+            let cache = cache_ahead(&self.cache, 60);
+            cache.digest_of(&self.file).unwrap().0
         }
     }
 
     #[test]
     fn a_settled_file_is_not_read_again() {
         let place = Place::recorded("text", 3);
+        assert_eq!(place.digest(), Digest::of("lie"));
+    }
+
+    #[test]
+    fn what_was_recorded_before_the_clock_was_set_back_is_not_believed() {
+        let place = Place::recorded("text", 30);
+        let cache = cache_ahead(&place.cache, 20);
+        assert_eq!(cache.digest_of(&place.file).unwrap().0, Digest::of("text"));
         assert_eq!(place.digest(), Digest::of("lie"));
     }
 

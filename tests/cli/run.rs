@@ -501,6 +501,31 @@ fn the_debug_log_holds_decisions_and_records() {
     }
 }
 
+/// Sends Ctrl-C to a run that has said `first`. Gives its exit code, its output, and what else it said.
+fn interrupted(project: &Project, arguments: &[&str], first: &str) -> (i32, String, String) {
+    let mut command = project.command(arguments);
+    let mut child = command
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut said = BufReader::new(child.stderr.take().unwrap());
+    let mut line = String::new();
+    said.read_line(&mut line).unwrap();
+    assert_eq!(line, first);
+    let id = child.id().to_string();
+    let mut kill = Command::new("kill");
+    assert!(kill.args(["-INT", &id]).status().unwrap().success());
+    let mut rest = String::new();
+    said.read_to_string(&mut rest).unwrap();
+    let ended = child.wait_with_output().unwrap();
+    let (out, rest) = (
+        project.steady(&ended.stdout),
+        project.steady(rest.as_bytes()),
+    );
+    (ended.status.code().unwrap(), out, rest)
+}
+
 #[test]
 fn batches_that_ctrl_c_ends_are_left() {
     let project = Project::new(&[
@@ -510,27 +535,9 @@ fn batches_that_ctrl_c_ends_are_left() {
             "[each.n]\nvalues = [1, 2, 3]\n\n[step]\ncommand = \"sleep 60\"\n\n[outputs]\ndone = \"{{ n }}.txt\"\n",
         ),
     ]);
-    let mut command = project.command(&["run", "--json"]);
-    let mut child = command
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let mut said = BufReader::new(child.stderr.take().unwrap());
-    let mut first = String::new();
-    said.read_line(&mut first).unwrap();
-    assert_eq!(first, "nap starts: 3 batches\n");
-    let id = child.id().to_string();
-    assert!(
-        Command::new("kill")
-            .args(["-INT", &id])
-            .status()
-            .unwrap()
-            .success()
-    );
-    let ended = child.wait_with_output().unwrap();
-    assert_eq!(ended.status.code(), Some(130));
-    let json: serde_json::Value = serde_json::from_slice(&ended.stdout).unwrap();
+    let (code, out, _) = interrupted(&project, &["run", "--json"], "nap starts: 3 batches\n");
+    assert_eq!(code, 130);
+    let json: serde_json::Value = serde_json::from_str(&out).unwrap();
     let nap = &json["stages"][0];
     assert_eq!(
         (&nap["batches"], &nap["left"]),
@@ -548,31 +555,10 @@ fn ctrl_c_stops_in_order_and_the_next_run_goes_on() {
             "[step]\ncommand = \"sleep 60 && echo done > {{ paths.done }}\"\n\n[outputs]\ndone = \"done.txt\"\n",
         ),
     ]);
-    let mut command = project.command(&["run"]);
-    let mut child = command
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let mut said = BufReader::new(child.stderr.take().unwrap());
-    let mut first = String::new();
-    said.read_line(&mut first).unwrap();
-    assert_eq!(first, "nap starts\n");
-    let id = child.id().to_string();
-    assert!(
-        Command::new("kill")
-            .args(["-INT", &id])
-            .status()
-            .unwrap()
-            .success()
-    );
-    let mut rest = String::new();
-    said.read_to_string(&mut rest).unwrap();
-    let ended = child.wait_with_output().unwrap();
-    assert_eq!(ended.status.code(), Some(130), "{rest}");
-    let out = project.steady(&ended.stdout);
+    let (code, out, rest) = interrupted(&project, &["run"], "nap starts\n");
+    assert_eq!(code, 130, "{rest}");
     assert_eq!(
-        (out.as_str(), project.steady(rest.as_bytes()).as_str()),
+        (out.as_str(), rest.as_str()),
         (
             "\
 nap  held      did not run

@@ -151,7 +151,7 @@ impl Trial {
 }
 
 /// Waits for something that another process does.
-fn until(what: &str, mut done: impl FnMut() -> bool) {
+pub fn until(what: &str, mut done: impl FnMut() -> bool) {
     let end = Instant::now() + PATIENCE;
     while !done() {
         assert!(Instant::now() < end, "it never came true that {what}");

@@ -10,6 +10,8 @@ struct Change {
     words: &'static [&'static str],
     /// Whether batches may be made again from the same facts.
     again: bool,
+    /// Whether the run before the change had nothing to do, and the next would only glance.
+    glanced: bool,
 }
 
 const RUN: &[&str] = &["run"];
@@ -27,15 +29,27 @@ fn change(name: &'static str, make: fn(&Project)) -> Change {
         make,
         words: RUN,
         again: false,
+        glanced: false,
     }
 }
 
 /// Runs once, changes something, and crashes the second run at operations, and then its recovery.
 fn resumes(change: &Change) {
-    let base = Project::small();
+    let mut base = Project::small();
+    if change.glanced {
+        base = base.old();
+    }
     base.complete(RUN);
     let before = base.made();
-    let whole = base.copy();
+    let copy = || {
+        let project = base.copy();
+        if change.glanced {
+            project.complete(RUN);
+            assert!(project.at("workspace/.milepost/glance").exists());
+        }
+        project
+    };
+    let whole = copy();
     (change.make)(&whole);
     let altered = by_hand(&whole, &before);
     let operations = operations(&whole, change.words);
@@ -44,7 +58,7 @@ fn resumes(change: &Change) {
     whole.assert_at_rest(RUN);
     let stops = stops(&operations, step(), change.name.len() % step());
     in_parallel(&stops, |setting| {
-        let project = base.copy();
+        let project = copy();
         (change.make)(&project);
         project.run(change.words, setting);
         project.assert_truth(&[&before, &altered, &after], &altered);
@@ -151,17 +165,28 @@ fn altered_outputs_made_again_by_force() {
         },
         words: &["run", "-B"],
         again: true,
+        glanced: false,
     };
     resumes(&forced);
 }
 
+pub fn everything(project: &Project) {
+    project.remove("workspace/inputs/batch_1.json");
+    project.input(3, "IfcDoor");
+    project.input(6, "IfcWall");
+    project.write("schemas/copy.schema.json", r#"{"required": ["items"]}"#);
+    project.rename("stages/5_join.toml", "stages/6_gather.toml");
+}
+
 #[test]
 fn everything_at_once() {
-    resumes(&change("everything", |project| {
-        project.remove("workspace/inputs/batch_1.json");
-        project.input(3, "IfcDoor");
-        project.input(6, "IfcWall");
-        project.write("schemas/copy.schema.json", r#"{"required": ["items"]}"#);
-        project.rename("stages/5_join.toml", "stages/6_gather.toml");
-    }));
+    resumes(&change("everything", everything));
+}
+
+#[test]
+fn everything_at_once_after_a_glance() {
+    resumes(&Change {
+        glanced: true,
+        ..change("everything, glanced", everything)
+    });
 }

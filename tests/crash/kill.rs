@@ -2,10 +2,13 @@
 
 use super::in_parallel;
 use super::project::{Ended, Files, Project, assert_same};
+use milepost::model::state::Phase;
+use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 use std::fs;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 /// The main project with small batches, and a stage of commands at its end, so that there are children to kill.
@@ -33,8 +36,8 @@ concurrency = 2
 }
 
 fn command(project: &Project) -> Command {
-    let words = ["run", "--set", "batch_size=20", "--set", "today=2026-03-01"];
-    project.command(&words, "")
+    let words = "run --jobs 2 --set batch_size=20 --set today=2026-03-01";
+    project.command(&words.split(' ').collect::<Vec<_>>(), "")
 }
 
 fn start(project: &Project) -> Child {
@@ -53,8 +56,31 @@ fn random(seed: &mut u64, below: u64) -> u64 {
     (mixed ^ (mixed >> 31)) % below
 }
 
+/// The programs that a runner has started: each is the first of a group of its own.
+fn children(runner: Pid) -> Vec<Pid> {
+    let all = fs::read_dir("/proc").unwrap().flatten();
+    let processes = all.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    let is_child = |id: &i32| {
+        let stat = fs::read_to_string(format!("/proc/{id}/stat")).unwrap_or_default();
+        let rest = stat.rsplit(')').next().unwrap_or_default();
+        rest.split_whitespace().nth(1) == Some(&runner.as_raw_nonzero().to_string())
+    };
+    processes
+        .filter(is_child)
+        .filter_map(Pid::from_raw)
+        .collect()
+}
+
+/// What is killed.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Killed {
+    /// Its programs live on, and write on.
+    Runner,
+    All,
+}
+
 /// Kills a run after a time; whether it had ended before.
-fn kill_after(project: &Project, time: Duration, whole_group: bool) -> bool {
+fn kill_after(project: &Project, time: Duration, what: Killed) -> bool {
     let mut child = start(project);
     let begun = Instant::now();
     while begun.elapsed() < time {
@@ -64,14 +90,17 @@ fn kill_after(project: &Project, time: Duration, whole_group: bool) -> bool {
         }
         std::thread::park_timeout(Duration::from_millis(5));
     }
-    let group = rustix::process::Pid::from_child(&child);
-    let signal = rustix::process::Signal::KILL;
-    let killed = if whole_group {
-        rustix::process::kill_process_group(group, signal)
-    } else {
-        rustix::process::kill_process(group, signal)
-    };
-    killed.unwrap();
+    let runner = Pid::from_child(&child);
+    if what == Killed::All {
+        // Stopped, it starts no other program in the meantime.
+        kill_process(runner, Signal::STOP).unwrap();
+        for program in children(runner) {
+            // One that has just ended needs no end.
+            let _ = kill_process_group(program, Signal::KILL);
+            let _ = kill_process(program, Signal::KILL);
+        }
+    }
+    kill_process(runner, Signal::KILL).unwrap();
     let status = child.wait().unwrap();
     status.signal() != Some(9)
 }
@@ -96,21 +125,36 @@ fn killed_at_any_moment_it_goes_on() {
     finish(&whole);
     let time = u64::try_from(begun.elapsed().as_millis()).unwrap();
     let expected = whole.made();
-    let rounds: Vec<u64> = (0..kills.div_ceil(4)).collect();
+    let (killed, in_mid_batch) = (AtomicU64::new(0), AtomicU64::new(0));
+    // A project is killed up to four times; more of them than are needed, because some end before.
+    let rounds: Vec<u64> = (0..kills * 4).collect();
     in_parallel(&rounds, |round| {
+        if killed.load(Ordering::Relaxed) >= kills {
+            return;
+        }
         let mut seed = 0x6d69_6c65 + round;
         let project = main_project();
         for _ in 0..4 {
             let wait = Duration::from_millis(random(&mut seed, time * 2 / 3 + 50));
-            let whole_group = random(&mut seed, 2) == 0;
-            let ended = kill_after(&project, wait, whole_group);
+            let what = [Killed::Runner, Killed::All][random(&mut seed, 2) as usize];
+            let ended = kill_after(&project, wait, what);
             project.assert_truth(&[&expected], &Files::new());
             if ended {
                 break;
+            }
+            killed.fetch_add(1, Ordering::Relaxed);
+            let stages = project.state().stages;
+            let mut batches = stages.values().flat_map(|stage| stage.batches.values());
+            if batches.any(|batch| matches!(batch.phase, Phase::Running { .. })) {
+                in_mid_batch.fetch_add(1, Ordering::Relaxed);
             }
         }
         finish(&project);
         assert_same(&project.made(), &expected);
         project.assert_complete(&expected);
     });
+    let (killed, in_mid_batch) = (killed.into_inner(), in_mid_batch.into_inner());
+    assert!(killed >= kills, "{killed} kills");
+    assert!(in_mid_batch > 0, "{killed} kills, none in mid-batch");
+    eprintln!("{killed} kills, {in_mid_batch} of them in mid-batch");
 }

@@ -1,7 +1,5 @@
 //! The state machine: replaying a journal gives the live state, and what cannot follow changes nothing.
 
-use super::in_parallel;
-use super::project::{Project, operations};
 use milepost::base::digest::Digest;
 use milepost::base::path::RelPath;
 use milepost::model::checkpoint::Status;
@@ -9,19 +7,15 @@ use milepost::model::event::{Child, Event, EventType, Publish, Record};
 use milepost::model::fingerprint::{FactKind, Facts};
 use milepost::model::outcome::{Outcome, OutcomeKind};
 use milepost::model::record::{BatchRecord, Made, Pin};
-use milepost::model::state::{Phase, StageState, State};
-use milepost::ops::hold::hold;
-use milepost::ops::open::{self, Request};
+use milepost::model::state::{Phase, State};
 use milepost::plan::machine::apply;
-use milepost::run::keeper::Keeper;
-use milepost::store::disk::Disk;
-use milepost::store::manifest::kept;
 use proptest::prelude::*;
+use proptest::test_runner::{TestCaseError, TestRunner};
+use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
 
 /// One of these events, of a stage, a batch, an attempt, with some content.
-type Seed = (u8, u8, u8, u32, u8);
+pub type Seed = (u8, u8, u8, u32, u8);
 
 fn path(text: &str) -> RelPath {
     RelPath::parse(text).unwrap()
@@ -53,7 +47,7 @@ fn pin() -> Pin {
     }
 }
 
-fn event((kind, stage, batch, attempt, content): Seed) -> Event {
+pub fn event((kind, stage, batch, attempt, content): Seed) -> Event {
     let stage = format!("stage_{stage}");
     let batch = format!("batch_{batch}");
     let content = content.to_string();
@@ -183,26 +177,75 @@ fn event((kind, stage, batch, attempt, content): Seed) -> Event {
     }
 }
 
-fn seeds() -> impl Strategy<Value = Vec<Seed>> {
-    prop::collection::vec((0..23_u8, 0..2_u8, 0..2_u8, 1..4_u32, 0..3_u8), 0..60)
+pub fn seeds() -> impl Strategy<Value = Vec<Seed>> {
+    prop::collection::vec((0..23_u8, 0..2_u8, 0..2_u8, 1..4_u32, 0..3_u8), 0..100)
 }
 
-proptest! {
-    #![proptest_config(ProptestConfig { cases: 2000, failure_persistence: None, ..ProptestConfig::default() })]
+/// How often events of a kind were taken, and how often refused.
+type Counts = BTreeMap<String, (u32, u32)>;
 
-    #[test]
-    fn a_journal_gives_the_live_state_and_what_cannot_follow_changes_nothing(seeds in seeds()) {
+/// Goes through many sequences of events, and counts what became of each kind.
+fn sequences(cases: u32, mut test: impl FnMut(&[Seed], &mut Counts) -> Result<(), TestCaseError>) {
+    let config = ProptestConfig {
+        cases,
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    };
+    let counts = RefCell::new(Counts::new());
+    let test = RefCell::new(&mut test);
+    let run = |seeds: Vec<Seed>| (test.borrow_mut())(&seeds, &mut counts.borrow_mut());
+    TestRunner::new(config).run(&seeds(), run).unwrap();
+    // A machine that takes nothing, or everything, would hold as well.
+    let counts = counts.into_inner();
+    assert_eq!(counts.len(), 19, "{counts:?}");
+    for (kind, (taken, refused)) in &counts {
+        assert!(*taken > 20, "{kind} is taken {taken} times");
+        assert_eq!(
+            *refused > 20,
+            NEEDS_SOMETHING.contains(&kind.as_str()),
+            "{kind} {refused}"
+        );
+    }
+}
+
+fn kind(event: &Event) -> String {
+    let value = serde_json::to_value(event).unwrap();
+    value["kind"].as_str().unwrap().to_owned()
+}
+
+/// Kinds of events that cannot follow everything.
+const NEEDS_SOMETHING: &[&str] = &[
+    "attempt_started",
+    "child_started",
+    "attempt_failed",
+    "batch_failed",
+    "batch_cancelled",
+    "published",
+    "lost",
+];
+
+#[test]
+fn a_journal_gives_the_live_state_and_what_cannot_follow_changes_nothing() {
+    sequences(2000, |seeds, counts| {
         let mut live = State::default();
         let mut journal = Vec::new();
         let mut prev = None;
         let mut states = vec![live.clone()];
         for seed in seeds {
-            let event = event(seed);
+            let event = event(*seed);
             let before = live.clone();
+            let count = counts.entry(kind(&event)).or_default();
             if apply(&mut live, "R", &event).is_err() {
-                prop_assert_eq!(&live, &before, "{:?} was refused and changed the state", event);
+                prop_assert_eq!(
+                    &live,
+                    &before,
+                    "{:?} was refused and changed the state",
+                    event
+                );
+                count.1 += 1;
                 continue;
             }
+            count.0 += 1;
             let record = Record {
                 timestamp: "2026-11-21T10:00:00Z".parse().unwrap(),
                 session_id: "S".into(),
@@ -226,130 +269,123 @@ proptest! {
             prop_assert!(apply(&mut replayed, &record.run_id, &record.event).is_ok());
             prop_assert_eq!(&replayed, expected);
         }
-    }
-
-    #[test]
-    fn nothing_is_finished_that_was_not_tried(seeds in seeds()) {
-        // Which batches run, by a rule that is not the machine's.
-        let mut live = State::default();
-        let mut running = BTreeSet::new();
-        for seed in seeds {
-            let event = event(seed);
-            let done = apply(&mut live, "R", &event).is_ok();
-            match &event {
-                Event::AttemptStarted { stage, batch, .. } if done => {
-                    let is_new = running.insert((stage.clone(), batch.clone()));
-                    prop_assert!(is_new, "{:?} runs twice", batch);
-                }
-                Event::Published { stage, record, .. } => {
-                    let tried = running.remove(&(stage.clone(), record.key.clone()));
-                    prop_assert_eq!(tried, done);
-                }
-                Event::AttemptFailed { stage, batch, .. }
-                | Event::BatchFailed { stage, batch, .. }
-                | Event::BatchCancelled { stage, batch }
-                | Event::Lost { stage, batch, .. }
-                | Event::Retired { stage, batch, .. } if done => {
-                    running.remove(&(stage.clone(), batch.clone()));
-                }
-                Event::StageForgotten { stage } => running.retain(|(of, _)| of != stage),
-                Event::RunStarted { .. } => running.clear(),
-                _ => {}
-            }
-        }
-    }
+        Ok(())
+    });
 }
 
-/// Opens a workspace, records what can follow, seals here and there, and gives what is known at the end. `Err` is what was wrong.
-fn lived(project: &Project, seeds: &[Seed]) -> Result<State, String> {
-    let disk = Disk::from_setting(Some("unflushed"));
-    let request = Request {
-        disk,
-        ..Request::new(project.path().to_owned(), BTreeMap::new())
-    };
-    let mut opened = open::open(&request).unwrap();
-    let held = hold(&mut opened, "test").unwrap();
-    let mut keeper = Keeper::new(opened.context(), held.state, held.journal, "test");
-    for seed in seeds {
-        // Seals are the keeper's own, and are made when nothing runs.
-        if seed.0 == 21 {
-            let batches = keeper
-                .state
-                .stages
-                .values()
-                .flat_map(|stage| stage.batches.values());
-            let is_tried =
-                |phase: &Phase| matches!(phase, Phase::Running { .. } | Phase::Backoff { .. });
-            if !batches.map(|batch| &batch.phase).any(is_tried) {
-                keeper.seal().unwrap();
-            }
-            continue;
-        }
-        let event = event(*seed);
-        let (before, text) = (keeper.state.clone(), project.files(&[".milepost/journal"]));
-        let recorded = keeper.record(EventType::Invoke, "test", event.clone(), "", Vec::new());
-        if recorded.is_err() {
-            // The first of a run is preceded by its start.
-            let same_state = keeper.state == before
-                || !matches!(before.open_run, Some(ref run) if run == keeper.run_id());
-            if !same_state {
-                return Err(format!("{event:?} was refused and changed the state"));
-            }
-            let grew = project.files(&[".milepost/journal"]) != text;
-            if grew && before.open_run.as_deref() == Some(keeper.run_id()) {
-                return Err(format!("{event:?} was refused and written"));
-            }
-        }
-    }
-    Ok(keeper.state)
+/// Where a batch is, by rules that are not the machine's.
+#[derive(Clone, Copy, PartialEq)]
+enum At {
+    Rest,
+    Tried(u32),
+    Waits(u32),
 }
 
-proptest! {
-    #![proptest_config(ProptestConfig { cases: 60, failure_persistence: None, ..ProptestConfig::default() })]
+/// A batch: where it is, and whether there is something that it made.
+type Known = (At, bool);
 
-    #[test]
-    fn what_one_run_knew_the_next_one_reads(runs in prop::collection::vec(seeds(), 1..4)) {
-        let project = Project::empty();
-        project.write("milepost.toml", "name = \"x\"\n");
-        project.write("stages/1_x.toml", "[step]\njq = '1'\n[outputs]\nx = { path = \"outputs/x.json\", schema = false }\n");
-        for seeds in runs {
-            let live = match lived(&project, &seeds) {
-                Ok(live) => live,
-                Err(problem) => { prop_assert!(false, "{}", problem); unreachable!() }
-            };
-            let read = project.state();
-            // Facts that no record names go at a seal; a run tells them again when it begins the stage.
-            let known = |state: &State| -> BTreeMap<String, StageState> {
-                state.stages.iter().map(|(name, stage)| (name.clone(), StageState { facts: BTreeMap::new(), ..kept(stage) })).filter(|(_, stage)| !stage.batches.is_empty()).collect()
-            };
-            prop_assert_eq!(known(&read), known(&live));
-            prop_assert_eq!(&read.checkpoints, &live.checkpoints);
+/// What may happen, and what becomes of a batch: the table that the state machine must be.
+#[derive(Default)]
+struct Table {
+    stages: BTreeSet<String>,
+    batches: BTreeMap<(String, String), Known>,
+}
+
+impl Table {
+    /// Whether an event may follow; if so, it does.
+    fn follow(&mut self, event: &Event) -> bool {
+        use At::{Rest, Tried, Waits};
+        let (stage, batch) = match event {
+            Event::AttemptStarted { stage, batch, .. }
+            | Event::AttemptFailed { stage, batch, .. }
+            | Event::BatchFailed { stage, batch, .. }
+            | Event::BatchCancelled { stage, batch }
+            | Event::Lost { stage, batch, .. }
+            | Event::Retired { stage, batch, .. } => (stage, batch),
+            Event::ChildStarted(child) => (&child.stage, &child.batch),
+            Event::Published { stage, record, .. } => (stage, &record.key),
+            Event::StageStarted { stage, .. }
+            | Event::Judged { stage, .. }
+            | Event::ChangeAccepted { stage, .. }
+            | Event::CheckpointWritten { stage, .. } => {
+                self.stages.insert(stage.clone());
+                return true;
+            }
+            Event::StageForgotten { stage } => {
+                self.stages.remove(stage);
+                self.batches.retain(|(of, _), _| of != stage);
+                return true;
+            }
+            Event::RunStarted { .. } => {
+                for (at, _) in self.batches.values_mut() {
+                    *at = Rest;
+                }
+                return true;
+            }
+            _ => return true,
+        };
+        let key = (stage.clone(), batch.clone());
+        if matches!(event, Event::Retired { .. }) {
+            self.batches.remove(&key);
+            return true;
         }
+        let known = self.batches.get(&key).copied().unwrap_or((Rest, false));
+        let next = match (event, known) {
+            _ if !self.stages.contains(stage) => None,
+            (Event::AttemptStarted { attempt: 1, .. }, (Rest, made)) => Some((Tried(1), made)),
+            (Event::AttemptStarted { attempt, .. }, (Waits(before), made)) => {
+                (*attempt == before + 1).then_some((Tried(*attempt), made))
+            }
+            (Event::ChildStarted(_), (Tried(_), _)) => Some(known),
+            (Event::AttemptFailed { attempt, .. }, (Tried(at), made)) => {
+                (*attempt == at).then_some((Waits(at), made))
+            }
+            (Event::BatchFailed { .. }, (_, made))
+            | (Event::BatchCancelled { .. }, (Tried(_) | Waits(_), made)) => Some((Rest, made)),
+            (Event::Published { .. }, (Tried(_), _)) => Some((Rest, true)),
+            (Event::Lost { .. }, (_, true)) => Some((Rest, false)),
+            _ => None,
+        };
+        if let Some(next) = next {
+            self.batches.insert(key, next);
+        }
+        next.is_some()
     }
 }
 
 #[test]
-fn a_journal_cut_at_any_byte_that_was_not_flushed_is_a_start() {
-    let whole = Project::small();
-    let all = operations(&whole, &["run"]);
-    let flush = all
-        .iter()
-        .position(|one| one.starts_with("flush") && one.ends_with("000001.jsonl"));
-    let stopped = Project::small();
-    stopped.run(&["run"], &format!("{},unflushed", flush.unwrap() + 1));
-    let journal = "workspace/.milepost/journal/000001.jsonl";
-    let bytes = fs::read(stopped.at(journal)).unwrap();
-    assert!(bytes.len() > 2000);
-    // Everywhere near the ends of lines, and here and there within.
-    let is_end =
-        |at: usize| bytes[at.saturating_sub(2)..(at + 2).min(bytes.len())].contains(&b'\n');
-    let places: Vec<usize> = (0..bytes.len())
-        .filter(|at| is_end(*at) || at % 311 == 0)
-        .collect();
-    in_parallel(&places, |place| {
-        let project = stopped.copy();
-        fs::write(project.at(journal), &bytes[..*place]).unwrap();
-        project.complete(&["run"]);
-        project.assert_complete(&whole.made());
+fn just_what_may_follow_is_taken() {
+    sequences(2000, |seeds, counts| {
+        let (mut live, mut table) = (State::default(), Table::default());
+        for seed in seeds {
+            let event = event(*seed);
+            let taken = apply(&mut live, "R", &event).is_ok();
+            prop_assert_eq!(taken, table.follow(&event), "{:?}", event);
+            let count = counts.entry(kind(&event)).or_default();
+            *(if taken { &mut count.0 } else { &mut count.1 }) += 1;
+            // What is known of each batch is what the table has.
+            for ((stage, batch), (at, made)) in &table.batches {
+                let known = live
+                    .stages
+                    .get(stage)
+                    .and_then(|known| known.batches.get(batch));
+                let known = known.map_or((At::Rest, false), |known| {
+                    let at = match known.phase {
+                        Phase::Running { attempt } => At::Tried(attempt),
+                        Phase::Backoff { attempt } => At::Waits(attempt),
+                        _ => At::Rest,
+                    };
+                    (at, known.record.is_some())
+                });
+                prop_assert!(
+                    known == (*at, *made),
+                    "{}/{} after {:?}",
+                    stage,
+                    batch,
+                    event
+                );
+            }
+        }
+        Ok(())
     });
 }

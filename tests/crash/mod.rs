@@ -2,6 +2,8 @@
 
 mod changes;
 mod every;
+mod glance;
+mod journal;
 mod kill;
 mod machine;
 mod power;

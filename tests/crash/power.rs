@@ -29,13 +29,7 @@ const CASES: &[Case] = &[
     Case {
         make: Project::small,
         words: RUN,
-        change: Some(|project| {
-            project.remove("workspace/inputs/batch_1.json");
-            project.input(3, "IfcDoor");
-            project.input(6, "IfcWall");
-            project.write("schemas/copy.schema.json", r#"{"required": ["items"]}"#);
-            project.rename("stages/5_join.toml", "stages/6_gather.toml");
-        }),
+        change: Some(super::changes::everything),
     },
 ];
 

@@ -128,9 +128,14 @@ const PARTS: &[&str] = &[
     "templates",
 ];
 
+/// What can be thrown away at any time.
+const CACHES: [&str; 2] = [".milepost/stat-cache", ".milepost/glance"];
+
 /// A project in a folder that goes with it.
 pub struct Project {
     folder: tempfile::TempDir,
+    /// Whether files count as an hour old.
+    is_old: bool,
 }
 
 /// How a run of the program ended.
@@ -149,6 +154,15 @@ impl Project {
     pub fn empty() -> Self {
         Self {
             folder: super::folder(),
+            is_old: false,
+        }
+    }
+
+    /// The same, in which files count as an hour old: what was found of them is noted, and believed by the next run.
+    pub fn old(self) -> Self {
+        Self {
+            is_old: true,
+            ..self
         }
     }
 
@@ -233,6 +247,22 @@ impl Project {
         fs::write(path, text).unwrap();
     }
 
+    /// Replaces text in a file and gives it the time of change that it had; until the file system, whose clock may have steps of
+    /// milliseconds, shows by another time that anything happened to it.
+    pub fn replace(&self, path: &str, from: &str, to: &str) {
+        use std::os::unix::fs::MetadataExt as _;
+        let path = self.at(path);
+        let before = path.metadata().unwrap();
+        let text = fs::read_to_string(&path).unwrap();
+        assert!(text.contains(from), "{text}");
+        let changed = |data: &fs::Metadata| (data.ctime(), data.ctime_nsec());
+        while changed(&path.metadata().unwrap()) == changed(&before) {
+            fs::write(&path, text.replace(from, to)).unwrap();
+            let file = fs::File::options().write(true).open(&path).unwrap();
+            file.set_modified(before.modified().unwrap()).unwrap();
+        }
+    }
+
     pub fn remove(&self, path: &str) {
         fs::remove_file(self.at(path)).unwrap();
     }
@@ -243,7 +273,10 @@ impl Project {
 
     /// Another folder with the same files.
     pub fn copy(&self) -> Self {
-        let copy = Self::empty();
+        let copy = Self {
+            is_old: self.is_old,
+            ..Self::empty()
+        };
         for entry in walkdir::WalkDir::new(self.path()).min_depth(1) {
             let entry = entry.unwrap();
             let to = copy
@@ -269,6 +302,7 @@ impl Project {
             .env_clear()
             .env("PATH", std::env::var_os("PATH").unwrap_or_default())
             .env("MILEPOST_STOP_AT", setting)
+            .envs(self.is_old.then_some(("MILEPOST_AHEAD", "3600")))
             .stdin(Stdio::null());
         command
     }
@@ -471,7 +505,7 @@ impl Project {
     pub fn assert_at_rest(&self, words: &[&str]) {
         let all = || {
             let mut files = self.files(&[""]);
-            files.remove(".milepost/stat-cache");
+            files.retain(|path, _| !CACHES.contains(&path.as_str()));
             files
         };
         let before = all();

@@ -37,6 +37,20 @@ fn stopped(make: impl Fn() -> Project, words: &[&str], matches: impl Fn(&str) ->
     panic!("never stopped where it was to");
 }
 
+/// Run to its end, and one input changed.
+fn changed() -> Project {
+    let project = done();
+    project.input(2, "IfcDoor");
+    project
+}
+
+/// The same, its second run stopped where what it made of the input was to be put in place.
+fn changed_and_stopped() -> Project {
+    stopped(changed, RUN, |operation| {
+        renames(operation, "out/batch_2.json")
+    })
+}
+
 fn renames(operation: &str, end: &str) -> bool {
     operation.starts_with("rename") && operation.ends_with(end)
 }
@@ -165,8 +179,7 @@ fn a_marker_never_stands_for_a_lost_output() {
 
 #[test]
 fn a_marker_goes_before_its_output_and_comes_after() {
-    let project = done();
-    project.input(2, "IfcDoor");
+    let project = changed();
     let all = operations(&project, RUN);
     let of = |start: &str, end: &str| {
         let found = all
@@ -303,14 +316,7 @@ fn an_import_is_whole_or_not_there() {
 
 #[test]
 fn a_change_that_keeps_size_and_time_is_noticed_after_a_crash() {
-    let make = || {
-        let project = done();
-        project.input(2, "IfcDoor");
-        project
-    };
-    let project = stopped(make, RUN, |operation| {
-        renames(operation, "out/batch_2.json")
-    });
+    let project = changed_and_stopped();
     let path = project.at("workspace/inputs/batch_2.json");
     let time = fs::metadata(&path).unwrap().modified().unwrap();
     project.input(2, "IfcWall");
@@ -354,8 +360,7 @@ fn a_run_with_nothing_to_do_touches_only_the_lock_and_the_cache() {
 #[test]
 fn an_altered_output_is_never_written_over() {
     // By a person, after the run, while its input changed as well.
-    let project = done();
-    project.input(2, "IfcDoor");
+    let project = changed();
     project.write("workspace/intermediate/out/batch_2.json", "mine");
     let before = project.files(&["intermediate", "outputs", "manifests"]);
     let ended = project.run(RUN, "unflushed");
@@ -369,14 +374,7 @@ fn an_altered_output_is_never_written_over() {
     assert!(kept.values().any(|bytes| bytes == b"mine"));
 
     // By a person, between a crash and the next run, where the run before had not put its file yet.
-    let make = || {
-        let project = done();
-        project.input(2, "IfcDoor");
-        project
-    };
-    let project = stopped(make, RUN, |operation| {
-        renames(operation, "out/batch_2.json")
-    });
+    let project = changed_and_stopped();
     project.write("workspace/intermediate/out/batch_2.json", "mine");
     let ended = project.run(RUN, "unflushed");
     assert_eq!(ended.code, Some(5), "{}", ended.text);
@@ -385,21 +383,14 @@ fn an_altered_output_is_never_written_over() {
     project.complete(&["run", "-B"]);
     let kept = project.files(&[".milepost/quarantine"]);
     assert!(kept.values().any(|bytes| bytes == b"mine"));
-    let expected = make();
+    let expected = changed();
     expected.complete(RUN);
     assert_same(&project.made(), &expected.made());
 }
 
 #[test]
 fn what_a_killed_run_left_is_flushed_before_anything_is_built_on_it() {
-    let make = || {
-        let project = done();
-        project.input(2, "IfcDoor");
-        project
-    };
-    let project = stopped(make, RUN, |operation| {
-        renames(operation, "out/batch_2.json")
-    });
+    let project = changed_and_stopped();
     let all = operations(&project, RUN);
     let flush = all
         .iter()

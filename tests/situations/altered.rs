@@ -22,39 +22,6 @@ fn stops_and_names(house: &House, path: &str) {
 }
 
 #[test]
-fn an_output_altered_with_its_time_kept_is_noticed() {
-    let house = settled();
-    let path = "workspace/intermediate/clean/person_2.json";
-    house.write_with_mtime_kept(path, &house.read(path).replace("BO", "BA"));
-    stops_and_names(&house, "intermediate/clean/person_2.json");
-}
-
-#[test]
-fn an_output_altered_is_made_again_by_force_and_kept_in_quarantine() {
-    let house = settled();
-    let path = "workspace/intermediate/letters/person_2.txt";
-    house.write(path, "Dear me");
-    stops_and_names(&house, "intermediate/letters/person_2.txt");
-    let ran = house.run(&["--force", "greet/person_2"]);
-    ran.expect(0, &["greet/person_2"]);
-    assert_eq!(house.read(path), "Dear, BO (plain)\n");
-    let kept = house.list(".milepost/quarantine");
-    assert_eq!(kept.len(), 1, "{kept:?}");
-    assert_eq!(
-        house.read(&format!("workspace/.milepost/quarantine/{}", kept[0])),
-        "Dear me"
-    );
-    house.run(&[]).expect(0, &[]);
-}
-
-#[test]
-fn an_output_cut_to_nothing_is_noticed() {
-    let house = settled();
-    house.write_with_mtime_kept("workspace/intermediate/clean/person_1.json", "");
-    stops_and_names(&house, "intermediate/clean/person_1.json");
-}
-
-#[test]
 fn stages_before_the_altered_output_still_run() {
     let house = settled();
     house.write("workspace/intermediate/letters/person_2.txt", "Dear me");
@@ -69,30 +36,6 @@ fn stages_before_the_altered_output_still_run() {
 }
 
 #[test]
-fn an_output_altered_may_be_declared_to_be_made_again() {
-    let house = settled();
-    house.write(
-        "stages/2_greet.toml",
-        format!(
-            "{}\n[policy]\naltered = \"redo\"\n",
-            house.read("stages/2_greet.toml")
-        ),
-    );
-    house.write("workspace/intermediate/letters/person_2.txt", "Dear me");
-    house.run(&[]).expect(0, &["greet/person_2"]);
-    assert_eq!(house.read("workspace/outputs/page.md"), PAGE);
-    assert_eq!(house.quarantine().len(), 1);
-}
-
-#[test]
-fn an_output_deleted_is_made_again_and_what_reads_it_stays() {
-    let house = settled();
-    house.remove("workspace/intermediate/clean/person_2.json");
-    house.run(&[]).expect(0, &["clean/person_2"]);
-    house.run(&[]).expect(0, &[]);
-}
-
-#[test]
 fn all_outputs_deleted_are_made_again() {
     let house = settled();
     std::fs::remove_dir_all(house.at("workspace/intermediate")).unwrap();
@@ -100,18 +43,6 @@ fn all_outputs_deleted_are_made_again() {
     let ran = house.run(&[]);
     assert_eq!((ran.code, ran.tried().len()), (0, 7), "{}", ran.said);
     assert_eq!(house.read("workspace/outputs/page.md"), PAGE);
-}
-
-#[test]
-fn the_aggregate_altered_or_deleted_is_treated_alike() {
-    let house = settled();
-    house.write_with_mtime_kept("workspace/outputs/page.md", "all is well");
-    stops_and_names(&house, "outputs/page.md");
-    house.remove("workspace/outputs/page.md");
-    house.run(&[]).expect(0, &["join"]);
-    assert_eq!(house.read("workspace/outputs/page.md"), PAGE);
-    house.remove("workspace/outputs/book.json");
-    house.run(&[]).expect(0, &["join"]);
 }
 
 #[test]

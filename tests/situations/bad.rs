@@ -2,7 +2,8 @@
 
 use super::house::House;
 use super::letters::{PAGE, letters, settled};
-use std::path::{Path, PathBuf};
+use super::mounted::Mounted;
+use std::path::Path;
 use std::process::Command;
 
 /// The first stage of the main project.
@@ -183,43 +184,13 @@ fn an_output_folder_that_is_a_link_out_of_the_workspace_is_refused() {
     assert_eq!(house.run(&[]).code, 0);
 }
 
-/// A file system of its own at a folder, where that is allowed; gone with this value.
-struct Mounted(PathBuf);
-
-impl Mounted {
-    fn at(folder: &Path, options: &str) -> Option<Mounted> {
-        std::fs::create_dir_all(folder).unwrap();
-        let mounted = Command::new("mount")
-            .args(["-t", "tmpfs", "-o", options, "tmpfs"])
-            .arg(folder)
-            .output();
-        let done = mounted.is_ok_and(|output| output.status.success());
-        if !done {
-            eprintln!("skipped: a file system cannot be mounted here");
-        }
-        done.then(|| Mounted(folder.to_owned()))
-    }
-
-    fn again(&self, options: &str) {
-        let done = Command::new("mount")
-            .args(["-o", &format!("remount,{options}")])
-            .arg(&self.0)
-            .status()
-            .unwrap();
-        assert!(done.success());
-    }
-}
-
-impl Drop for Mounted {
-    fn drop(&mut self) {
-        let _ = Command::new("umount").args(["-l"]).arg(&self.0).status();
-    }
-}
-
 #[test]
 fn a_workspace_that_cannot_be_written() {
     let house = House::new(&[]);
-    let Some(mounted) = Mounted::at(&house.at("workspace"), "size=4m") else {
+    let Some(mounted) = Mounted::at(
+        &house.at("workspace"),
+        &["-t", "tmpfs", "-o", "size=4m", "tmpfs"],
+    ) else {
         return;
     };
     for entry in [

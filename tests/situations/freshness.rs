@@ -1,8 +1,6 @@
 //! Inputs: what is run again is what depends on their content, and nothing else.
 
-use super::house::long_ago;
 use super::letters::{PAGE, letters, settled};
-use std::time::SystemTime;
 
 #[test]
 fn a_first_run_makes_everything_and_a_second_touches_nothing() {
@@ -44,35 +42,6 @@ fn a_first_run_makes_everything_and_a_second_touches_nothing() {
 }
 
 #[test]
-fn an_input_changed_runs_what_depends_on_it_whatever_its_time() {
-    let house = settled();
-    house.write_with_mtime_kept(
-        "workspace/inputs/person_2.json",
-        r#"{"id": 2, "name": "Bi"}"#,
-    );
-    house
-        .run(&[])
-        .expect(0, &["clean/person_2", "greet/person_2", "join"]);
-    assert_eq!(
-        house.read("workspace/outputs/page.md"),
-        PAGE.replace("BO", "BI")
-    );
-
-    house.write(
-        "workspace/inputs/person_1.json",
-        r#"{"id": 1, "name": "Adi"}"#,
-    );
-    house.set_mtime("workspace/inputs/person_1.json", long_ago());
-    house
-        .run(&[])
-        .expect(0, &["clean/person_1", "greet/person_1", "join"]);
-    assert_eq!(
-        house.read("workspace/outputs/page.md"),
-        PAGE.replace("BO", "BI").replace("ADA", "ADI")
-    );
-}
-
-#[test]
 fn a_change_that_makes_no_difference_stops_there() {
     let house = settled();
     house.write(
@@ -81,78 +50,6 @@ fn a_change_that_makes_no_difference_stops_there() {
     );
     house.run(&[]).expect(0, &["clean/person_2"]);
     house.run(&[]).expect(0, &[]);
-}
-
-#[test]
-fn inputs_touched_run_nothing() {
-    let house = settled();
-    for person in ["1", "2", "10"] {
-        house.set_mtime(
-            &format!("workspace/inputs/person_{person}.json"),
-            SystemTime::now(),
-        );
-    }
-    house.run(&[]).expect(0, &[]);
-}
-
-#[test]
-fn an_input_deleted_retires_its_outputs_and_the_aggregate_is_made_without_it() {
-    let house = settled();
-    house.remove("workspace/inputs/person_2.json");
-    let ran = house.run(&[]);
-    ran.expect(0, &["join"]);
-    assert_eq!(
-        ran.retired(),
-        [
-            "intermediate/clean/person_2.json",
-            "intermediate/letters/person_2.txt"
-        ]
-    );
-    assert_eq!(house.quarantine().len(), 2, "{:?}", house.quarantine());
-    assert_eq!(
-        house.list("intermediate"),
-        [
-            "clean/person_1.json",
-            "clean/person_10.json",
-            "letters/person_1.txt",
-            "letters/person_10.txt"
-        ]
-    );
-    assert_eq!(
-        house.read("workspace/outputs/page.md"),
-        PAGE.replace("* Dear, BO (plain)\n", "")
-    );
-    assert_eq!(house.json("workspace/stage_2_complete.json")["batches"], 2);
-    house.run(&[]).expect(0, &[]);
-
-    house.write(
-        "workspace/inputs/person_2.json",
-        r#"{"id": 2, "name": "Bo"}"#,
-    );
-    house
-        .run(&[])
-        .expect(0, &["clean/person_2", "greet/person_2", "join"]);
-    assert_eq!(house.read("workspace/outputs/page.md"), PAGE);
-}
-
-#[test]
-fn an_input_added_is_one_batch_more() {
-    let house = settled();
-    house.write(
-        "workspace/inputs/person_3.json",
-        r#"{"id": 3, "name": "Di"}"#,
-    );
-    house
-        .run(&[])
-        .expect(0, &["clean/person_3", "greet/person_3", "join"]);
-    assert_eq!(
-        house.json("workspace/outputs/book.json")["ids"],
-        serde_json::json!([1, 2, 3, 10])
-    );
-    assert_eq!(
-        house.json("workspace/clean_progress.json")["completed_batches"],
-        serde_json::json!([1, 2, 3, 10])
-    );
 }
 
 #[test]

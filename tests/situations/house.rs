@@ -15,7 +15,7 @@ pub struct House {
     folder: tempfile::TempDir,
     environment: BTreeMap<String, String>,
     /// What lay there after the last run that was not refused.
-    made: RefCell<BTreeMap<String, Digest>>,
+    left: RefCell<BTreeMap<String, Digest>>,
 }
 
 /// What a run left: its exit code, what it said, and what the journal says of it.
@@ -34,7 +34,7 @@ impl House {
         let house = House {
             folder: tempfile::tempdir().unwrap(),
             environment: BTreeMap::new(),
-            made: RefCell::default(),
+            left: RefCell::default(),
         };
         for (path, text) in files {
             house.write(path, text);
@@ -67,11 +67,52 @@ impl House {
         self.folder.path().join(path)
     }
 
-    /// Writes a file, and the folders that it needs.
+    /// Writes a file, and the folders that it needs; until the file system, whose clock may have steps of milliseconds, gives a
+    /// file that was there another time.
     pub fn write(&self, path: &str, text: impl AsRef<[u8]>) {
         let path = self.at(path);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-        std::fs::write(path, text).unwrap();
+        let changed = || {
+            let found = path.metadata().ok()?;
+            Some((found.ctime(), found.ctime_nsec()))
+        };
+        let before = changed();
+        std::fs::write(&path, &text).unwrap();
+        let end = std::time::Instant::now() + Duration::from_millis(50);
+        while changed() == before && std::time::Instant::now() < end {
+            std::fs::write(&path, &text).unwrap();
+        }
+    }
+
+    /// Another project of the same files, with the same inputs, that was never run.
+    pub fn anew(&self) -> House {
+        let mut anew = House::new(&[]);
+        anew.environment.clone_from(&self.environment);
+        let workspace = self.at("workspace");
+        let is_given = |path: &Path| {
+            !path.starts_with(&workspace)
+                || path == workspace
+                || path.starts_with(workspace.join("inputs"))
+        };
+        let all = walkdir::WalkDir::new(self.at("")).into_iter();
+        for entry in all.filter_entry(|entry| is_given(entry.path())) {
+            let entry = entry.unwrap();
+            if entry.file_type().is_file() {
+                let place = entry.path().strip_prefix(self.at("")).unwrap();
+                anew.write(
+                    place.to_str().unwrap(),
+                    std::fs::read(entry.path()).unwrap(),
+                );
+            }
+        }
+        anew
+    }
+
+    /// The digests of what stages made.
+    pub fn made(&self) -> BTreeMap<String, Digest> {
+        let mut files = self.contents();
+        files.retain(|path, _| path.starts_with("intermediate/") || path.starts_with("outputs/"));
+        files
     }
 
     /// Writes a file and gives it the time of change that it had.
@@ -145,7 +186,7 @@ impl House {
     /// Runs, and checks that the run does what a plan made just before says, and that nothing is vouched for that is not so.
     pub fn run(&self, arguments: &[&str]) -> Ran {
         let plan = self.plan(arguments);
-        let before = self.made.borrow().clone();
+        let before = self.left.borrow().clone();
         let ran = self.run_unplanned(arguments);
         if let Some(plan) = plan {
             Agreement {
@@ -159,7 +200,7 @@ impl House {
         // What somebody altered is left as it is.
         if ran.code != 5 {
             self.check_vouched();
-            self.made.replace(self.contents());
+            self.left.replace(self.contents());
         }
         ran
     }
@@ -543,7 +584,7 @@ pub fn said(output: &Output) -> String {
     )
 }
 
-/// An hour ago.
+/// A day in 2001.
 pub fn long_ago() -> SystemTime {
     SystemTime::UNIX_EPOCH + Duration::from_secs(1_000_000_000)
 }

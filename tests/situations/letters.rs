@@ -1,6 +1,7 @@
 //! A small project with a step of each common kind: people are cleaned (`jq`), greeted (`command`), and joined (`jq`, `render`).
 
 use super::house::House;
+use std::os::unix::fs::MetadataExt as _;
 
 pub const PROJECT: &str = r#"
 name = "letters"
@@ -111,6 +112,23 @@ pub fn settled() -> House {
     house.run(&[]).expect(0, &all);
     house
 }
+
+/// The project, run until the next run has nothing to do but glance. Its files count as an hour old.
+pub fn glanced() -> House {
+    let mut house = letters();
+    house.env("MILEPOST_AHEAD", "3600");
+    assert_eq!(house.run(&[]).code, 0);
+    assert!(!house.exists(NOTES), "the first run had something to do");
+    house.run(&[]).expect(0, &[]);
+    let inode = || house.at(NOTES).metadata().unwrap().ino();
+    let noted = inode();
+    house.run(&[]).expect(0, &[]);
+    assert_eq!(inode(), noted, "the third run looked at everything");
+    house
+}
+
+/// What a glance goes by.
+pub const NOTES: &str = "workspace/.milepost/glance";
 
 /// What the page says when nothing is changed.
 pub const PAGE: &str = "* Dear, ADA (plain)\n* Dear, BO (plain)\n* Dear, CY (plain)\n";

@@ -6,6 +6,7 @@ use crate::base::digest::Digest;
 use crate::base::glob::Glob;
 use crate::base::path::{FilePath, RelPath, Root};
 use crate::store::files::Files;
+use crate::store::stamp::Stamp;
 use std::fs::File;
 use std::io::BufReader;
 use std::path::Path;
@@ -17,9 +18,13 @@ use std::sync::{Mutex, PoisonError};
 const THREADS: usize = 4;
 
 /// Asks again what the notes in this file say was asked under this key. When every answer is the same, what was kept with the notes;
-/// none when one is another, or there are no such notes.
-pub fn again(path: &Path, key: Digest, files: &Files) -> Option<Vec<u8>> {
+/// none when one is another, or there are no such notes. `now` is the time in nanoseconds since 1970: a clock that was set back comes
+/// by the same times again, so notes of the future are none.
+pub fn again(path: &Path, key: Digest, files: &Files, now: i64) -> Option<Vec<u8>> {
     let file = File::open(path).ok()?;
+    if Stamp::of(&file.metadata().ok()?).mtime > now {
+        return None;
+    }
     let (mut reader, told) = Reader::begin(BufReader::with_capacity(1 << 16, file), key).ok()??;
     let differs = AtomicBool::new(false);
     let (sender, receiver) = sync_channel::<Block>(16);

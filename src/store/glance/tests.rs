@@ -76,7 +76,12 @@ impl Place {
     }
 
     fn again(&self) -> Option<Vec<u8>> {
-        again(&self.at("glance"), Digest::of(KEY), &self.files())
+        self.again_at(Digest::of(KEY), Timestamp::now())
+    }
+
+    fn again_at(&self, key: Digest, now: Timestamp) -> Option<Vec<u8>> {
+        let now = i64::try_from(now.as_nanosecond()).unwrap();
+        again(&self.at("glance"), key, &self.files(), now)
     }
 }
 
@@ -85,10 +90,16 @@ fn the_same_again_tells_what_was_kept() {
     let place = Place::new();
     place.note(10);
     assert_eq!(place.again(), Some(b"told".to_vec()));
-    assert_eq!(
-        again(&place.at("glance"), Digest::of("other"), &place.files()),
-        None
-    );
+    assert_eq!(place.again_at(Digest::of("other"), Timestamp::now()), None);
+}
+
+#[test]
+fn notes_that_were_kept_before_the_clock_was_set_back_are_none() {
+    let place = Place::new();
+    place.note(10);
+    let earlier = Timestamp::now() - SignedDuration::from_secs(60);
+    assert_eq!(place.again_at(Digest::of(KEY), earlier), None);
+    assert!(place.again().is_some());
 }
 
 #[test]

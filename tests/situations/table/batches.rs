@@ -1,0 +1,74 @@
+//! A batch's input deleted, fewer batches than before: its output is retired, and the aggregate made again without it.
+
+use super::super::letters::PAGE;
+use super::super::packed::{ELEMENTS, model, packed};
+use super::{as_made_anew, both};
+use serde_json::json;
+
+#[test]
+fn the_input_of_a_batch_deleted() {
+    both(|house| {
+        house.remove("workspace/inputs/person_2.json");
+        let ran = house.run(&[]);
+        ran.expect(0, &["join"]);
+        let retired = [
+            "intermediate/clean/person_2.json",
+            "intermediate/letters/person_2.txt",
+        ];
+        assert_eq!(ran.retired(), retired);
+        assert_eq!(house.quarantine(), retired);
+        let page = PAGE.replace("* Dear, BO (plain)\n", "");
+        assert_eq!(house.read("workspace/outputs/page.md"), page);
+        assert_eq!(house.json("workspace/stage_2_complete.json")["batches"], 2);
+        as_made_anew(house);
+        // It comes back.
+        house.write(
+            "workspace/inputs/person_2.json",
+            r#"{"id": 2, "name": "Bo"}"#,
+        );
+        house
+            .run(&[])
+            .expect(0, &["clean/person_2", "greet/person_2", "join"]);
+        as_made_anew(house);
+    });
+}
+
+#[test]
+fn all_but_one_deleted() {
+    both(|house| {
+        house.remove("workspace/inputs/person_1.json");
+        house.remove("workspace/inputs/person_10.json");
+        house.run(&[]).expect(0, &["join"]);
+        assert_eq!(
+            house.list("intermediate"),
+            ["clean/person_2.json", "letters/person_2.txt"]
+        );
+        assert_eq!(house.json("workspace/outputs/book.json")["ids"], json!([2]));
+        as_made_anew(house);
+    });
+}
+
+#[test]
+fn fewer_batches_of_a_split() {
+    let house = packed(&ELEMENTS);
+    let all = [
+        "batch",
+        "classify/batch_1",
+        "classify/batch_2",
+        "classify/batch_3",
+        "generate",
+        "parse",
+    ];
+    house.run(&[]).expect(0, &all);
+    house.write("workspace/inputs/model.json", model(&ELEMENTS[..7]));
+    let ran = house.run(&[]);
+    ran.expect(0, &["batch", "generate", "parse"]);
+    assert_eq!(
+        ran.retired(),
+        [
+            "intermediate/classified/batch_3_classified.json",
+            "intermediate/classified/batch_3_complete.txt"
+        ]
+    );
+    as_made_anew(&house);
+}

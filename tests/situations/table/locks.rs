@@ -1,0 +1,102 @@
+//! Locks: a holder that died is followed at once, a live one is named, and who only reads is never refused and never writes.
+
+use super::super::house::{House, code};
+use super::super::meeting::{go, here, lives, meeting, start};
+use crate::command::until;
+
+#[test]
+fn a_live_holder_is_named_with_since_when_and_reading_beside_it_writes_nothing() {
+    let house = meeting();
+    let run = start(&house, &["run", "meet/1"]);
+    here(&house, 1);
+    until("the program is recorded", || {
+        let records = house.records();
+        records
+            .iter()
+            .any(|record| record["kind"] == "child_started")
+    });
+    let before = house.tree();
+    let holder = house.json("workspace/.milepost/lock");
+    let (refused, said) = house.milepost(&["run"]);
+    let text = |key: &str| holder[key].as_str().unwrap();
+    let (id, host, since) = (text("run_id"), text("host"), text("since"));
+    let pid = run.id();
+    let expected = format!(
+        "error: another run is at work in this workspace: `milepost run meet/1` (run {id}, process {pid} on {host}) since {since}: \
+         wait for it, or end it by `kill {pid}`\n"
+    );
+    assert_eq!((refused, said), (1, expected));
+    for reading in ["status", "plan", "log", "why meet/1", "graph", "verify"] {
+        let words: Vec<&str> = reading.split(' ').collect();
+        let (code, said) = house.milepost(&words);
+        assert_eq!(code, 0, "{reading}: {said}");
+    }
+    assert_eq!(
+        house.tree(),
+        before,
+        "who reads beside a run writes nothing"
+    );
+    let plan = house.plan(&[]).unwrap();
+    assert_eq!(plan["stages"][0]["stage"], "meet");
+    go(&house, 1);
+    assert_eq!(code(&run.wait_with_output().unwrap()), 3);
+}
+
+#[test]
+fn a_holder_that_was_killed_is_followed_at_once_and_its_children_are_ended() {
+    let house = meeting();
+    let mut run = start(&house, &["run", "meet/1"]);
+    let child = here(&house, 1);
+    run.kill().unwrap();
+    run.wait().unwrap();
+    assert!(lives(child), "it was the runner alone that was killed");
+    let again = start(&house, &["run", "meet/1"]);
+    here(&house, 1);
+    assert!(
+        !lives(child),
+        "the next run ends survivors before it starts"
+    );
+    go(&house, 1);
+    assert_eq!(code(&again.wait_with_output().unwrap()), 3);
+    assert_eq!(house.read("workspace/outputs/1.txt"), "on\n");
+}
+
+/// A run takes a lock whose holder was this process, as it were: it lives, and was started at another time, or before the machine
+/// was, or on another machine.
+fn is_taken_at_once(boot: &str, host: &str) {
+    let house = House::new(&[
+        ("milepost.toml", "name = \"x\"\n"),
+        (
+            "stages/1_x.toml",
+            "[step]\njq = '1'\n[outputs]\nx = { path = \"outputs/x.json\", schema = false }\n",
+        ),
+    ]);
+    let pid = std::process::id();
+    let lock = format!(
+        r#"{{"pid":{pid},"start_time":1,"boot_id":"{boot}","run_id":"R","since":"2026-03-01T12:00:00Z","host":"{host}","command":"run"}}"#
+    );
+    house.write("workspace/.milepost/lock", lock);
+    house.run(&[]).expect(0, &["x"]);
+    assert_eq!(house.read("workspace/.milepost/lock"), "");
+}
+
+fn this_host() -> String {
+    let name = rustix::system::uname();
+    name.nodename().to_string_lossy().into_owned()
+}
+
+#[test]
+fn a_dead_holder_whose_process_id_another_has_is_followed_at_once() {
+    let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap();
+    is_taken_at_once(boot.trim(), &this_host());
+}
+
+#[test]
+fn a_holder_of_another_boot_is_followed_at_once() {
+    is_taken_at_once("another", &this_host());
+}
+
+#[test]
+fn a_holder_of_another_machine_is_followed_at_once() {
+    is_taken_at_once("another", "elsewhere");
+}

@@ -1,0 +1,45 @@
+//! The table of situations: each row a group of tests, each variant of a row a test.
+//!
+//! | situation | tests |
+//! |---|---|
+//! | SIGKILL of all, of the runner alone, Ctrl-C, in mid-batch | `killed` |
+//! | output altered, mtime kept; with a new mtime; cut to 0 bytes; deleted | `outputs` |
+//! | the aggregate altered or deleted | `aggregate` |
+//! | a batch's input deleted, fewer batches than before | `batches` |
+//! | input changed, mtime kept; with an older mtime; all inputs touched; one deleted; one added | `inputs` |
+//! | command, prompt, rule, schema changed | `declared` |
+//! | clocks and times that mislead, an input edited while its batch runs | `times` |
+//! | who may run, and who may look beside a run | `locks` |
+//!
+//! Where it can make a difference, a row is gone through twice: after a run that made everything, and where the next run would
+//! only glance. Afterwards everything must be as a first run of the same inputs makes it, and the next run has nothing to do.
+
+mod aggregate;
+mod batches;
+mod declared;
+mod inputs;
+mod killed;
+mod locks;
+mod outputs;
+mod times;
+
+use super::house::House;
+use super::letters::{glanced, settled};
+
+/// A row, in a workspace that was run once, and in one in which the next run would only glance.
+fn both(row: impl Fn(&House)) {
+    for house in [settled(), glanced()] {
+        row(&house);
+    }
+}
+
+/// What stages made is what a first run makes of the same inputs, and the next run has nothing to do.
+#[track_caller]
+fn as_made_anew(house: &House) {
+    let anew = house.anew();
+    assert_eq!(anew.run_unplanned(&[]).code, 0);
+    assert_eq!(house.made(), anew.made());
+    let again = house.run(&[]);
+    again.expect(0, &[]);
+    assert!(again.records.is_empty(), "{:#?}", again.records);
+}
