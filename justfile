@@ -16,8 +16,16 @@ test *ARGS:
 ci:
     bash .ci/run
 
+# Sets Milepost beside Ninja, Make and others on the same work: `just bench --batches 100000`, `just bench --help`.
+bench *ARGS:
+    cargo bench --bench beside -- {{ARGS}}
+
+# Times the inner loops, each with the bytes or records that it gets through in a second.
+bench-inner *ARGS:
+    cargo bench --bench inner -- {{ARGS}}
+
 # Times the main pipeline on a model of 100,000 elements, cold and again.
-bench ELEMENTS="100000":
+bench-model ELEMENTS="100000":
     #!/usr/bin/env bash
     set -euo pipefail
     cargo build --release --example model --bin milepost

@@ -23,12 +23,16 @@ impl Digest {
 
     /// The 64 hexadecimal digits, as `sha256sum` prints them.
     pub fn hex(&self) -> String {
-        let mut text = String::with_capacity(64);
-        for byte in self.0 {
-            text.push(char::from(HEX[usize::from(byte >> 4)]));
-            text.push(char::from(HEX[usize::from(byte & 15)]));
+        self.digits().as_str().to_owned()
+    }
+
+    fn digits(&self) -> Digits {
+        let mut digits = [0; 64];
+        for (pair, byte) in digits.chunks_exact_mut(2).zip(self.0) {
+            pair[0] = HEX[usize::from(byte >> 4)];
+            pair[1] = HEX[usize::from(byte & 15)];
         }
-        text
+        Digits(digits)
     }
 
     /// The first twelve hexadecimal digits: enough for people to tell two digests apart.
@@ -58,19 +62,44 @@ impl Digest {
         }
         let mut bytes = [0; 32];
         for (byte, pair) in bytes.iter_mut().zip(digits.chunks_exact(2)) {
-            let high = char::from(pair[0]).to_digit(16).ok_or_else(wrong)?;
-            let low = char::from(pair[1]).to_digit(16).ok_or_else(wrong)?;
-            *byte = (high * 16 + low) as u8;
+            let (high, low) = (DIGIT[usize::from(pair[0])], DIGIT[usize::from(pair[1])]);
+            if high > 15 || low > 15 {
+                return Err(wrong());
+            }
+            *byte = high << 4 | low;
         }
         Ok(Self(bytes))
     }
 }
 
+/// 64 hexadecimal digits.
+struct Digits([u8; 64]);
+
+impl Digits {
+    fn as_str(&self) -> &str {
+        // They are ASCII.
+        std::str::from_utf8(&self.0).unwrap_or_default()
+    }
+}
+
 const HEX: &[u8; 16] = b"0123456789abcdef";
+
+/// What each byte is worth as a hexadecimal digit; 255: it is none.
+const DIGIT: [u8; 256] = {
+    let mut worth = [255; 256];
+    let mut digit = 0;
+    while digit < 16 {
+        worth[HEX[digit] as usize] = digit as u8;
+        worth[HEX[digit].to_ascii_uppercase() as usize] = digit as u8;
+        digit += 1;
+    }
+    worth
+};
 
 impl fmt::Display for Digest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "sha256:{}", self.hex())
+        f.write_str("sha256:")?;
+        f.write_str(self.digits().as_str())
     }
 }
 
@@ -99,8 +128,7 @@ impl Serialize for Digest {
 
 impl<'de> Deserialize<'de> for Digest {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let text = <std::borrow::Cow<'de, str>>::deserialize(deserializer)?;
-        text.parse().map_err(serde::de::Error::custom)
+        crate::base::parsed::parsed(deserializer)
     }
 }
 

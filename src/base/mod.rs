@@ -5,5 +5,6 @@ pub mod digest;
 pub mod duration;
 pub mod glob;
 pub mod natural;
+pub mod parsed;
 pub mod path;
 pub mod source;

@@ -37,17 +37,25 @@ impl RelPath {
         if text.starts_with('/') || text.get(1..3) == Some(":/") {
             return Err(PathError::Absolute(text.to_owned()));
         }
-        if text.chars().any(|c| c.is_control() || c == '\\') {
+        let is_odd = |byte: u8| !(b' '..0x7f).contains(&byte) || byte == b'\\';
+        if text.bytes().any(is_odd) && text.chars().any(|c| c.is_control() || c == '\\') {
             return Err(PathError::Odd(text.escape_default().to_string()));
         }
-        let mut parts = Vec::new();
+        let mut is_folded = true;
         for part in text.split('/') {
             match part {
-                "" | "." => {}
+                "" | "." => is_folded = false,
                 ".." => return Err(PathError::Climbs(text.to_owned())),
-                part => parts.push(part),
+                _ => {}
             }
         }
+        if is_folded {
+            return Ok(Self(text.into()));
+        }
+        let parts: Vec<&str> = text
+            .split('/')
+            .filter(|part| !matches!(*part, "" | "."))
+            .collect();
         if parts.is_empty() {
             return Err(PathError::Empty);
         }
@@ -66,6 +74,11 @@ impl RelPath {
     /// The text.
     pub fn as_str(&self) -> &str {
         &self.0
+    }
+
+    /// The text, shared.
+    pub fn text(&self) -> Arc<str> {
+        Arc::clone(&self.0)
     }
 
     /// The last part: `batch_1.json`.
@@ -97,6 +110,12 @@ impl RelPath {
     #[must_use]
     pub fn with(&self, inside: &RelPath) -> RelPath {
         Self(format!("{}/{}", self.0, inside.0).into())
+    }
+
+    /// The path with more letters at its end: `a/b` and `.c` give `a/b.c`. They are letters, digits and dots.
+    #[must_use]
+    pub fn ending_with(&self, ending: &str) -> RelPath {
+        Self(format!("{}{}", self.0, component(ending)).into())
     }
 
     /// The number in the file's own name: the last run of digits of its stem, if there is one.
@@ -191,6 +210,14 @@ impl FilePath {
         }
     }
 
+    /// The text, as it is written.
+    pub fn text(&self) -> Arc<str> {
+        match self.root {
+            Root::Workspace => self.path.text(),
+            Root::Project => self.to_string().into(),
+        }
+    }
+
     /// A path in the project.
     pub fn project(path: RelPath) -> Self {
         Self {
@@ -229,8 +256,7 @@ macro_rules! as_text {
 
         impl<'de> Deserialize<'de> for $name {
             fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-                let text = <std::borrow::Cow<'de, str>>::deserialize(deserializer)?;
-                text.parse().map_err(serde::de::Error::custom)
+                crate::base::parsed::parsed(deserializer)
             }
         }
     };

@@ -4,10 +4,13 @@
 //! digest or a short value. Facts of the *made* part change what is made; facts of the *judged* part only whether it is valid.
 //! Never a fact: modification times, absolute paths, host, time, run, stage number, concurrency, retries, budgets.
 
+pub use super::facts::{FactValue, Facts};
+use crate::base::parsed::parsed;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
+use std::sync::Arc;
 
 /// What a fact is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -80,7 +83,7 @@ pub struct FactKey {
     /// The kind.
     pub kind: FactKind,
     /// Which of the kind.
-    pub name: String,
+    pub name: Arc<str>,
 }
 
 impl fmt::Display for FactKey {
@@ -97,7 +100,7 @@ impl FromStr for FactKey {
         let kind = kind.ok_or_else(|| format!("`{word}` is no kind of fact"))?;
         Ok(Self {
             kind,
-            name: name.to_owned(),
+            name: name.into(),
         })
     }
 }
@@ -110,8 +113,7 @@ impl Serialize for FactKey {
 
 impl<'de> Deserialize<'de> for FactKey {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let text = <std::borrow::Cow<'de, str>>::deserialize(deserializer)?;
-        text.parse().map_err(serde::de::Error::custom)
+        parsed(deserializer)
     }
 }
 
@@ -127,51 +129,6 @@ impl schemars::JsonSchema for FactKey {
     }
 }
 
-impl schemars::JsonSchema for Facts {
-    fn schema_name() -> std::borrow::Cow<'static, str> {
-        "Facts".into()
-    }
-
-    fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
-        let names = generator.subschema_for::<FactKey>();
-        schemars::json_schema!({
-            "type": "object",
-            "propertyNames": names,
-            "additionalProperties": { "type": "string" }
-        })
-    }
-}
-
-/// Facts by key.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(transparent)]
-pub struct Facts(pub BTreeMap<FactKey, String>);
-
-impl Facts {
-    /// Adds a fact.
-    pub fn add(&mut self, kind: FactKind, name: impl Into<String>, value: impl fmt::Display) {
-        self.0.insert(
-            FactKey {
-                kind,
-                name: name.into(),
-            },
-            value.to_string(),
-        );
-    }
-
-    /// The digest of all facts, in short: it names a set of facts that many batches share.
-    pub fn id(&self) -> String {
-        let mut text = String::new();
-        for (key, value) in &self.0 {
-            text.push_str(&key.to_string());
-            text.push('\n');
-            text.push_str(value);
-            text.push('\n');
-        }
-        crate::base::digest::Digest::of(text).hex()[..16].to_owned()
-    }
-}
-
 /// How one fact differs between what is recorded and what is.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Change {
@@ -184,33 +141,31 @@ pub struct Change {
     pub new: Option<String>,
 }
 
-/// The differences between two fingerprints, each given as a chain of facts that have no key twice.
-pub fn changes<'a>(
-    old: impl Iterator<Item = (&'a FactKey, &'a String)>,
-    new: impl Iterator<Item = (&'a FactKey, &'a String)>,
-) -> Vec<Change> {
-    let old: BTreeMap<_, _> = old.collect();
-    let new: BTreeMap<_, _> = new.collect();
+/// The differences between two fingerprints: of each, facts that many batches share and those of one, with no key twice.
+pub fn changes(old: [&Facts; 2], new: [&Facts; 2]) -> Vec<Change> {
+    if old == new {
+        return Vec::new();
+    }
+    let all = |facts: [&'_ Facts; 2]| -> BTreeMap<FactKey, FactValue> {
+        let both = facts.into_iter().flat_map(Facts::iter);
+        both.map(|(key, value)| (key.clone(), value.clone()))
+            .collect()
+    };
+    let (mut old, new) = (all(old), all(new));
+    let text = |value: FactValue| value.to_string();
     let mut found = Vec::new();
-    for (key, value) in &old {
-        let now = new.get(key);
-        if now != Some(value) {
-            found.push(Change {
-                fact: (*key).clone(),
-                old: Some((*value).clone()),
-                new: now.map(|text| (*text).clone()),
-            });
+    for (fact, value) in new {
+        let before = old.remove(&fact);
+        if before.as_ref() != Some(&value) {
+            let (old, new) = (before.map(text), Some(text(value)));
+            found.push(Change { fact, old, new });
         }
     }
-    for (key, value) in &new {
-        if !old.contains_key(key) {
-            found.push(Change {
-                fact: (*key).clone(),
-                old: None,
-                new: Some((*value).clone()),
-            });
-        }
-    }
+    found.extend(old.into_iter().map(|(fact, value)| Change {
+        fact,
+        old: Some(text(value)),
+        new: None,
+    }));
     found.sort_by(|a, b| a.fact.cmp(&b.fact));
     found
 }

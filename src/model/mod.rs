@@ -2,6 +2,7 @@
 
 pub mod checkpoint;
 pub mod event;
+pub mod facts;
 pub mod fingerprint;
 pub mod outcome;
 pub mod pipeline;

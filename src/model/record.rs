@@ -1,12 +1,11 @@
 //! What is known of a batch that was made: its fingerprint, its outputs and how it went.
 
-use super::fingerprint::{FactKey, Facts};
+use super::fingerprint::Facts;
 use super::outcome::Outcome;
 use crate::base::digest::Digest;
 use crate::base::path::RelPath;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use std::sync::Arc;
 
 /// A file that a batch made.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
@@ -35,18 +34,19 @@ pub struct Pin {
 pub struct Opinion {
     /// What the stage's `summary` gave; where it has none, what its steps said.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub summary: Option<Value>,
+    pub summary: Option<Box<Value>>,
     /// What its steps said, where the stage's `summary` stands in its place.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub said: Option<Value>,
+    pub said: Option<Box<Value>>,
     /// What the stage's `verdict` gave.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verdict: Option<bool>,
 }
 
-/// A batch that was made.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, schemars::JsonSchema)]
-pub struct BatchRecord {
+/// A batch that was made. `Output` is what is said of each file that it made.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[schemars(rename = "BatchRecord")]
+pub struct BatchRecord<Output = Made> {
     /// What the batch is known by; empty for the only batch of a stage.
     pub key: String,
     /// The id of the facts that it shares with other batches of the stage.
@@ -54,25 +54,25 @@ pub struct BatchRecord {
     /// The facts that are its own.
     pub facts: Facts,
     /// What it made.
-    pub outputs: Vec<Made>,
+    pub outputs: Vec<Output>,
     /// Elements that came out, where the stage says how to count them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub elements: Option<u64>,
     /// What the stage's `summary` gave; where it has none, what its steps said.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub summary: Option<Value>,
+    pub summary: Option<Box<Value>>,
     /// What its steps said, where the stage's `summary` stands in its place.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub said: Option<Value>,
+    pub said: Option<Box<Value>>,
     /// What the stage's `verdict` gave.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verdict: Option<bool>,
     /// Set when the outputs are a placeholder for a batch that failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub placeholder: Option<Outcome>,
+    pub placeholder: Option<Box<Outcome>>,
     /// Set when a person pinned the outputs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub pin: Option<Pin>,
+    pub pin: Option<Box<Pin>>,
     /// An input that changed while the batch ran.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stale: Option<String>,
@@ -84,7 +84,48 @@ pub struct BatchRecord {
     pub run: String,
 }
 
-impl BatchRecord {
+impl<Output> Default for BatchRecord<Output> {
+    fn default() -> Self {
+        Self {
+            key: String::new(),
+            shared: String::new(),
+            facts: Facts::default(),
+            outputs: Vec::new(),
+            elements: None,
+            summary: None,
+            said: None,
+            verdict: None,
+            placeholder: None,
+            pin: None,
+            stale: None,
+            attempts: 0,
+            duration_ms: 0,
+            run: String::new(),
+        }
+    }
+}
+
+impl<Output> BatchRecord<Output> {
+    /// The same with other outputs.
+    pub fn with_outputs<Other>(self, outputs: Vec<Other>) -> BatchRecord<Other> {
+        BatchRecord {
+            key: self.key,
+            shared: self.shared,
+            facts: self.facts,
+            outputs,
+            elements: self.elements,
+            summary: self.summary,
+            said: self.said,
+            verdict: self.verdict,
+            placeholder: self.placeholder,
+            pin: self.pin,
+            stale: self.stale,
+            attempts: self.attempts,
+            duration_ms: self.duration_ms,
+            run: self.run,
+        }
+    }
+
     /// What the stage says of it.
     pub fn opinion(&self) -> Opinion {
         Opinion {
@@ -92,13 +133,5 @@ impl BatchRecord {
             said: self.said.clone(),
             verdict: self.verdict,
         }
-    }
-
-    /// All facts, shared and own.
-    pub fn all_facts<'a>(
-        &'a self,
-        shared: &'a Arc<Facts>,
-    ) -> impl Iterator<Item = (&'a FactKey, &'a String)> {
-        shared.0.iter().chain(self.facts.0.iter())
     }
 }

@@ -83,7 +83,7 @@ pub enum Phase {
     /// Failed for good in the last run.
     Failed {
         /// How.
-        outcome: Outcome,
+        outcome: Box<Outcome>,
     },
 }
 

@@ -18,7 +18,7 @@ use crate::run::attempt::batch_name;
 use crate::run::commit::agent;
 use crate::run::keeper::Keeper;
 use crate::run::rejudge::holds;
-use crate::run::survey::{Survey, Surveyed, survey};
+use crate::run::survey::{Keep, Survey, Surveyed, survey};
 use crate::run::{finish, recover, retire};
 use crate::store::files::digest_of;
 use crate::store::layout;
@@ -232,7 +232,15 @@ fn kinds(names: &[String]) -> Result<Kinds, OpsError> {
 
 fn look(keeper: &Keeper<'_>, stage: &Stage, wish: Wish) -> Result<Survey, OpsError> {
     let pending = Pending::default();
-    survey(&keeper.ctx, stage, &keeper.state, &pending, &|_| wish).map_err(OpsError::World)
+    survey(
+        &keeper.ctx,
+        stage,
+        &keeper.state,
+        &pending,
+        &|_| wish,
+        Keep::All,
+    )
+    .map_err(OpsError::World)
 }
 
 /// The outputs of a batch as they would be recorded; none when there is nothing to accept.

@@ -11,17 +11,20 @@ use crate::store::{glance, layout};
 use serde_json::json;
 
 /// Whether a glance can tell: everything is wanted that there is, and nothing in particular.
-pub fn can_tell(opened: &Opened, wanted: &Wanted) -> bool {
+pub fn can_tell(wanted: &Wanted) -> bool {
     let particular = !wanted.targets.is_empty()
         || wanted.until.is_some()
         || wanted.limit.is_some()
         || wanted.failed
         || wanted.force;
-    !particular && opened.imports.is_empty()
+    !particular
 }
 
 /// How the stages stand, when nothing is otherwise than when a run had nothing to do.
 pub fn again(opened: &Opened) -> Option<Vec<StageReport>> {
+    if !opened.imports.is_empty() {
+        return None;
+    }
     let path = opened.workspace.layout.glance();
     let told = glance::again(&path, key(opened), &opened.files, opened.cache.now())?;
     serde_json::from_slice(&told).ok()

@@ -229,12 +229,11 @@ fn origins(
     record: &BatchRecord,
     told: &mut BTreeSet<String>,
 ) -> (Vec<Origin>, u64) {
-    let mut inputs: Vec<(&str, &str)> = record
+    let mut inputs: Vec<(&str, String)> = record
         .facts
-        .0
         .iter()
-        .filter(|(key, value)| key.kind == FactKind::Input && *value != "absent")
-        .map(|(key, value)| (key.name.as_str(), value.as_str()))
+        .filter(|(key, value)| key.kind == FactKind::Input && !value.is("absent"))
+        .map(|(key, value)| (&*key.name, value.to_string()))
         .collect();
     inputs.sort_by(|a, b| crate::base::natural::natural(a.0, b.0));
     let more = inputs.len().saturating_sub(LISTED) as u64;
@@ -248,7 +247,7 @@ fn origins(
             };
             Origin {
                 path: path.to_owned(),
-                digest: digest.to_owned(),
+                digest,
                 made_by: makers.name(path),
                 from,
                 more,
@@ -283,7 +282,7 @@ fn readers(opened: &Opened, state: &State, file: &FilePath) -> Vec<String> {
         };
         let mut by_all = BTreeSet::new();
         for (id, facts) in &known.facts {
-            if facts.0.keys().any(|key| names(key.kind, &key.name)) {
+            if facts.iter().any(|(key, _)| names(key.kind, &key.name)) {
                 by_all.insert(id.as_str());
             }
         }
@@ -295,8 +294,8 @@ fn readers(opened: &Opened, state: &State, file: &FilePath) -> Vec<String> {
             .batches
             .iter()
             .filter(|(_, batch)| {
-                let mut facts = batch.record.iter().flat_map(|record| record.facts.0.keys());
-                facts.any(|key| names(key.kind, &key.name))
+                let mut facts = batch.record.iter().flat_map(|record| record.facts.iter());
+                facts.any(|(key, _)| names(key.kind, &key.name))
             })
             .map(|(key, _)| key.as_str())
             .collect();

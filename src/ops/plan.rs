@@ -1,5 +1,6 @@
 //! What a run would do, and why. Nothing is written.
 
+use super::glance;
 use super::open::{Opened, OpsError, Request, open, state};
 use super::run::{Wanted, selection};
 use crate::base::digest::Digest;
@@ -13,8 +14,8 @@ use crate::plan::pending::{Expected, Pending};
 use crate::plan::selection::Selection;
 use crate::run::engine::wish;
 use crate::run::gate;
-use crate::run::report::StageStatus;
-use crate::run::survey::{Survey, Surveyed, survey};
+use crate::run::report::{StageReport, StageStatus};
+use crate::run::survey::{Keep, Survey, Surveyed, survey};
 use crate::store::layout;
 use serde::Serialize;
 use std::borrow::Cow;
@@ -195,6 +196,11 @@ impl Plan {
 pub fn plan(request: &Request, wanted: &Wanted) -> Result<Plan, OpsError> {
     let opened = open(request)?;
     let selection = selection(&opened, wanted)?;
+    if glance::can_tell(wanted)
+        && let Some(stages) = glance::again(&opened)
+    {
+        return Ok(unchanged(&opened, &stages));
+    }
     let layout = &opened.workspace.layout;
     let mut known = state(layout)?;
     let mut stages = of(&opened, &known, &selection);
@@ -228,6 +234,28 @@ pub fn plan(request: &Request, wanted: &Wanted) -> Result<Plan, OpsError> {
     })
 }
 
+/// The plan when nothing is otherwise than when a run had nothing to do.
+fn unchanged(opened: &Opened, stages: &[StageReport]) -> Plan {
+    let line = |stage: &Stage| {
+        let reports = stages.iter().filter(|report| report.stage == stage.name);
+        StagePlan {
+            stage: stage.name.clone(),
+            number: stage.number,
+            description: stage.description.clone(),
+            certain: true,
+            reused: reports.map(|report| report.batches).sum(),
+            ..StagePlan::default()
+        }
+    };
+    Plan {
+        project: opened.pipeline.name.clone(),
+        workspace: opened.workspace.layout.root().display().to_string(),
+        forgotten: Vec::new(),
+        stages: opened.pipeline.stages.iter().map(line).collect(),
+        warnings: opened.warnings.iter().map(ToString::to_string).collect(),
+    }
+}
+
 /// Whether a file of a stage that looked altered was made by what is known later.
 fn was_made(stage: &StagePlan, later: &State) -> bool {
     let known = later.stages.get(&stage.stage);
@@ -259,7 +287,7 @@ pub fn look(opened: &Opened, known: &State, stage: &Stage) -> Result<Survey, Str
     for earlier in stages.take_while(|earlier| earlier.number < stage.number) {
         outlook.pass(earlier);
     }
-    outlook.look(stage)
+    outlook.look(stage, Keep::All)
 }
 
 /// Goes through the stages as a run would, and keeps what is to be expected for those after.
@@ -307,7 +335,7 @@ impl<'a> Outlook<'a> {
         }
     }
 
-    fn look(&self, stage: &Stage) -> Result<Survey, String> {
+    fn look(&self, stage: &Stage, keep: Keep) -> Result<Survey, String> {
         let wish = |batch: &str| wish(self.selection, stage, batch);
         survey(
             &self.opened.context(),
@@ -315,6 +343,7 @@ impl<'a> Outlook<'a> {
             &self.state,
             &self.pending,
             &wish,
+            keep,
         )
     }
 
@@ -344,7 +373,7 @@ impl<'a> Outlook<'a> {
                 line.blocked = Some(obstacle.to_string());
                 line.blocked_by = Some(obstacle);
             }
-            Ok(None) => match self.look(stage) {
+            Ok(None) => match self.look(stage, Keep::Undone) {
                 Err(why) => line.problem = Some(why),
                 Ok(found) => self.fill(stage, found, &mut line),
             },

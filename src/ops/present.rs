@@ -77,25 +77,22 @@ impl Present {
             }
         }
     }
+}
 
-    /// The run that began last, if the workspace has seen one.
-    pub fn last_run(&self) -> Option<LastRun> {
-        let last = self.records.last()?;
-        let at_work = self
-            .runner
-            .as_ref()
-            .is_some_and(|runner| runner.run_id == last.run_id);
-        let status = match &last.event {
-            Event::RunFinished { status, .. } => status.as_str(),
-            _ if at_work => "running",
-            _ => "broken off",
-        };
-        Some(LastRun {
-            run_id: last.run_id.clone(),
-            status: status.to_owned(),
-            when: last.timestamp,
-        })
-    }
+/// How the last run ended, or that it goes on; none when the last segment of the journal has no record.
+pub fn last_run(records: &[Record], runner: Option<&Runner>) -> Option<LastRun> {
+    let last = records.last()?;
+    let at_work = runner.is_some_and(|runner| runner.run_id == last.run_id);
+    let status = match &last.event {
+        Event::RunFinished { status, .. } => status.as_str(),
+        _ if at_work => "running",
+        _ => "broken off",
+    };
+    Some(LastRun {
+        run_id: last.run_id.clone(),
+        status: status.to_owned(),
+        when: last.timestamp,
+    })
 }
 
 /// An error that another reading cannot mend.

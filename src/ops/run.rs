@@ -83,7 +83,7 @@ pub fn run(
     import(&opened)?;
     let set = opened.set.clone();
     opened.workspace.update(&opened.disk, &set, Some(today))?;
-    let can_tell = glance::can_tell(&opened, wanted);
+    let can_tell = glance::can_tell(wanted);
     if can_tell {
         if let Some(stages) = glance::again(&opened) {
             for stage in &stages {

@@ -1,15 +1,18 @@
 //! How far each stage of a workspace is. Nothing is written; a run at work is not disturbed.
 
-use super::open::{OpsError, Request, open};
+use super::glance;
+use super::open::{Opened, OpsError, Request, open};
 use super::plan::{StagePlan, of};
-use super::present::{LastRun, Present, Runner};
+use super::present::{LastRun, Present, Runner, last_run, runner};
 use crate::model::checkpoint::{self, Checkpoint};
 use crate::model::event::{Event, Record};
 use crate::model::stage::Stage;
 use crate::model::state::{Phase, StageState};
 use crate::plan::selection::Selection;
+use crate::run::report::StageReport;
 use crate::store::checkpoint as stored;
-use crate::store::layout;
+use crate::store::journal;
+use crate::store::layout::{self, Layout};
 use jiff::Timestamp;
 use serde::Serialize;
 
@@ -132,6 +135,18 @@ pub struct Due {
 pub fn status(request: &Request) -> Result<Status, OpsError> {
     let opened = open(request)?;
     let layout = &opened.workspace.layout;
+    if runner(layout).is_none()
+        && let Some(stages) = glance::again(&opened)
+        && let Some(stages) = untouched(&opened, &stages)
+    {
+        let (records, _) = journal::read_last_segment(layout)?;
+        return Ok(of_workspace(
+            &opened,
+            last_run(&records, None),
+            None,
+            stages,
+        ));
+    }
     let present = Present::read(layout)?;
     let plans = if present.runner.is_none() {
         of(&opened, &present.state, &Selection::default())
@@ -140,21 +155,57 @@ pub fn status(request: &Request) -> Result<Status, OpsError> {
     };
     let stages = opened.pipeline.stages.iter().map(|stage| {
         let plan = plans.iter().find(|plan| plan.stage == stage.name);
-        let found = stored::read(layout, stage.number).ok().flatten();
-        let checkpoint = found.map(|found| found.checkpoint);
-        let checkpoint = checkpoint.filter(|checkpoint| checkpoint.stage == stage.name);
-        line(stage, &present, plan, checkpoint)
+        line(stage, &present, plan, checkpoint_of(layout, stage))
     });
     let stages = stages.collect();
+    let last_run = last_run(&present.records, present.runner.as_ref());
+    Ok(of_workspace(&opened, last_run, present.runner, stages))
+}
+
+fn of_workspace(
+    opened: &Opened,
+    last_run: Option<LastRun>,
+    runner: Option<Runner>,
+    stages: Vec<StageLine>,
+) -> Status {
     let identity = &opened.workspace.identity;
-    Ok(Status {
+    Status {
         project: opened.pipeline.name.clone(),
-        workspace: layout.root().display().to_string(),
+        workspace: opened.workspace.layout.root().display().to_string(),
         session_id: (!identity.session_id.is_empty()).then(|| identity.session_id.clone()),
-        last_run: present.last_run(),
-        runner: present.runner,
+        last_run,
+        runner,
         stages,
-    })
+    }
+}
+
+fn checkpoint_of(layout: &Layout, stage: &Stage) -> Option<Checkpoint> {
+    let found = stored::read(layout, stage.number).ok().flatten()?;
+    (found.checkpoint.stage == stage.name).then_some(found.checkpoint)
+}
+
+/// The lines when nothing is otherwise than when a run had nothing to do: the checkpoints say the rest.
+fn untouched(opened: &Opened, reports: &[StageReport]) -> Option<Vec<StageLine>> {
+    let line = |stage: &Stage| {
+        let report = reports.iter().find(|report| report.stage == stage.name)?;
+        let checkpoint = checkpoint_of(&opened.workspace.layout, stage)?;
+        Some(StageLine {
+            number: stage.number,
+            stage: stage.name.clone(),
+            description: stage.description.clone(),
+            status: Word::Complete,
+            due: None,
+            batches: Some(report.batches),
+            done: report.batches,
+            failed: Vec::new(),
+            running: Vec::new(),
+            elements: checkpoint.element_count,
+            verdict: checkpoint.verdict,
+            when: Some(checkpoint.timestamp),
+            checkpoint: Some(layout::checkpoint(stage.number).to_string()),
+        })
+    };
+    opened.pipeline.stages.iter().map(line).collect()
 }
 
 fn line(

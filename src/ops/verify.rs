@@ -15,7 +15,7 @@ use crate::plan::pending::Pending;
 use crate::run::attempt::batch_name;
 use crate::run::finish;
 use crate::run::rejudge::holds;
-use crate::run::survey::survey;
+use crate::run::survey::{Keep, survey};
 use crate::store::files::digest_of;
 use crate::store::{checkpoint, journal, layout, manifest};
 use serde::Serialize;
@@ -369,7 +369,14 @@ impl Audit<'_> {
                 continue;
             };
             let needed = |_: &str| Wish::Needed;
-            let found = match survey(&ctx, stage, state, &Pending::default(), &needed) {
+            let found = match survey(
+                &ctx,
+                stage,
+                state,
+                &Pending::default(),
+                &needed,
+                Keep::Undone,
+            ) {
                 Ok(found) => found,
                 Err(why) => {
                     self.note(Some(&stage.name), None, why);

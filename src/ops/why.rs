@@ -1,5 +1,6 @@
 //! Why a stage, a batch or a file is as it is: the decision that a plan makes, with its facts.
 
+use super::glance;
 use super::open::{Opened, OpsError, Request, open};
 use super::origin::{self, FileWhy, Makers};
 use super::plan::{Altered, look};
@@ -194,6 +195,20 @@ pub enum FileState {
 /// When there is no project, its declarations are wrong, the workspace cannot be read, or nothing of that name is known.
 pub fn why(request: &Request, what: &str) -> Result<Why, OpsError> {
     let opened = open(request)?;
+    if let Some(stage) = opened
+        .pipeline
+        .stage(what)
+        .filter(|stage| !stage.each.is_empty())
+        && let Some(stages) = glance::again(&opened)
+        && let Some(report) = stages.iter().find(|report| report.stage == stage.name)
+    {
+        let batches = report.batches;
+        return Ok(Why::Stage(StageWhy {
+            batches,
+            reused: batches,
+            ..StageWhy::of(stage)
+        }));
+    }
     let present = Present::read(&opened.workspace.layout)?;
     let state = &present.state;
     if let Ok(target) = Target::parse(&opened.pipeline, what)
@@ -222,17 +237,24 @@ pub fn why(request: &Request, what: &str) -> Result<Why, OpsError> {
     Err(unknown(&opened, state, what))
 }
 
+impl StageWhy {
+    /// Of a stage without batches.
+    fn of(stage: &Stage) -> Self {
+        Self {
+            stage: stage.name.clone(),
+            number: stage.number,
+            description: stage.description.clone(),
+            problem: None,
+            batches: 0,
+            reused: 0,
+            others: Vec::new(),
+            gone: Vec::new(),
+        }
+    }
+}
+
 fn stage_why(stage: &Stage, found: Result<Survey, String>) -> StageWhy {
-    let mut why = StageWhy {
-        stage: stage.name.clone(),
-        number: stage.number,
-        description: stage.description.clone(),
-        problem: None,
-        batches: 0,
-        reused: 0,
-        others: Vec::new(),
-        gone: Vec::new(),
-    };
+    let mut why = StageWhy::of(stage);
     match found {
         Err(problem) => why.problem = Some(problem),
         Ok(found) => {
@@ -287,10 +309,10 @@ fn batch_why(
         .get(&stage.name)
         .and_then(|known| known.batches.get(key)?.record.as_ref());
     let of_kind = |judged: bool| -> BTreeMap<String, String> {
-        let facts = found.shared.0.iter().chain(&batch.own.0);
+        let facts = found.shared.iter().chain(batch.own.iter());
         facts
             .filter(|(key, _)| key.kind.is_judged() == judged && key.kind != FactKind::Input)
-            .map(|(key, value)| (key.to_string(), value.clone()))
+            .map(|(key, value)| (key.to_string(), value.to_string()))
             .collect()
     };
     let made = match record {
@@ -316,9 +338,9 @@ fn made_by(opened: &Opened, stage: &Stage, record: &BatchRecord) -> Result<MadeB
         attempts: record.attempts,
         seconds: record.duration_ms as f64 / 1000.0,
         elements: record.elements,
-        summary: record.summary.clone(),
-        placeholder: record.placeholder.clone(),
-        pin: record.pin.clone(),
+        summary: record.summary.as_deref().cloned(),
+        placeholder: record.placeholder.as_deref().cloned(),
+        pin: record.pin.as_deref().cloned(),
     })
 }
 
@@ -346,12 +368,9 @@ pub(super) fn when(
 
 fn inputs(state: &State, recorded: Option<&Facts>, present: &Facts) -> Vec<InputFile> {
     let of = |facts: &Facts| -> BTreeMap<String, String> {
-        let inputs = facts
-            .0
-            .iter()
-            .filter(|(key, _)| key.kind == FactKind::Input);
+        let inputs = facts.iter().filter(|(key, _)| key.kind == FactKind::Input);
         inputs
-            .map(|(key, value)| (key.name.clone(), value.clone()))
+            .map(|(key, value)| (key.name.to_string(), value.to_string()))
             .collect()
     };
     let makers = Makers::of(state);

@@ -86,7 +86,7 @@ pub fn decide(found: &Found<'_>) -> Decision {
     }
     if let Some(Phase::Failed { outcome }) = found.known.map(|known| &known.phase) {
         reasons.push(Reason::Failed {
-            outcome: outcome.clone(),
+            outcome: (**outcome).clone(),
         });
     }
     let Some(record) = record else {
@@ -105,7 +105,7 @@ pub fn decide(found: &Found<'_>) -> Decision {
     }
     if let Some(outcome) = &record.placeholder {
         reasons.push(Reason::Failed {
-            outcome: outcome.clone(),
+            outcome: (**outcome).clone(),
         });
     }
     for made in &record.outputs {
@@ -116,8 +116,8 @@ pub fn decide(found: &Found<'_>) -> Decision {
         }
     }
     let differing = changes(
-        record.all_facts(&found.recorded_shared),
-        found.shared.0.iter().chain(found.own.0.iter()),
+        [&found.recorded_shared, &record.facts],
+        [found.shared, found.own],
     );
     let (judged, made): (Vec<_>, Vec<_>) = differing
         .into_iter()

@@ -30,10 +30,14 @@ pub fn shared(stage: &Stage, pipeline: &Pipeline, settings: &Settings) -> Facts 
             "checks" | "summary" | "verdict" => FactKind::Check,
             _ => FactKind::Step,
         };
-        facts.add(kind, part.clone(), shown(value));
+        facts.add(kind, part.as_str(), shown(value));
     }
     for step in &stage.steps {
-        facts.add(FactKind::Version, step.kind.name(), step.kind.version());
+        facts.add(
+            FactKind::Version,
+            step.kind.name(),
+            step.kind.version().to_string(),
+        );
         if let StepKind::Command { env, .. } = &step.kind {
             for name in env {
                 add_env(&mut facts, name, settings);
@@ -69,9 +73,9 @@ pub fn shared(stage: &Stage, pipeline: &Pipeline, settings: &Settings) -> Facts 
         }
     }
     // What only these look at changes no output.
-    for (key, value) in judged.0 {
-        if !facts.0.contains_key(&key) {
-            facts.add(FactKind::Check, key.to_string(), value);
+    for (key, value) in judged.iter() {
+        if facts.get(key.kind, &key.name).is_none() {
+            facts.add(FactKind::Check, key.to_string(), value.clone());
         }
     }
     facts
@@ -104,7 +108,7 @@ pub fn own(
     for (name, item) in &batch.items {
         match item {
             Item::File(file) => add_file(&mut facts, file, false, world)?,
-            Item::Value(value) => facts.add(FactKind::Item, name.clone(), shown(value)),
+            Item::Value(value) => facts.add(FactKind::Item, name.as_str(), shown(value)),
         }
     }
     for input in inputs {
@@ -148,8 +152,8 @@ fn add_file(
     world: &dyn World,
 ) -> Result<(), String> {
     match world.digest(file)? {
-        Some(digest) => facts.add(FactKind::Input, file.to_string(), digest),
-        None if optional => facts.add(FactKind::Input, file.to_string(), "absent"),
+        Some(digest) => facts.add(FactKind::Input, file.text(), digest),
+        None if optional => facts.add(FactKind::Input, file.text(), "absent"),
         None => return Err(format!("`{file}` is not there")),
     }
     Ok(())
@@ -202,7 +206,7 @@ fn add_mention(facts: &mut Facts, name: &str, pipeline: &Pipeline, settings: &Se
         }
         ("params", None) => {
             for (param, value) in &settings.params {
-                facts.add(FactKind::Param, param.clone(), shown(value));
+                facts.add(FactKind::Param, param.as_str(), shown(value));
             }
         }
         ("env", Some(variable)) => add_env(facts, variable, settings),
@@ -234,7 +238,7 @@ fn add_mention(facts: &mut Facts, name: &str, pipeline: &Pipeline, settings: &Se
                 add_named_agent(facts, agent, pipeline, settings);
             }
         }
-        ("milepost", _) => facts.add(FactKind::Version, "milepost", &settings.version),
+        ("milepost", _) => facts.add(FactKind::Version, "milepost", settings.version.as_str()),
         _ => {}
     }
 }

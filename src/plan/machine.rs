@@ -101,7 +101,7 @@ pub fn apply(state: &mut State, run_id: &str, event: &Event) -> Result<(), Illeg
             // One that never began can fail, too: for want of an input.
             let entry = legal(state, "batch_failed", stage, batch, |_| true)?;
             entry.phase = Phase::Failed {
-                outcome: outcome.clone(),
+                outcome: Box::new(outcome.clone()),
             };
             end_children(state, stage, batch);
         }
@@ -202,7 +202,7 @@ pub fn apply(state: &mut State, run_id: &str, event: &Event) -> Result<(), Illeg
             let entry = entry.and_then(|stage| stage.batches.get_mut(batch));
             if let Some(record) = entry.and_then(|entry| entry.record.as_mut()) {
                 record.outputs.clone_from(outputs);
-                record.pin = Some(pin.clone());
+                record.pin = Some(Box::new(pin.clone()));
             }
         }
         Event::ChangeAccepted {

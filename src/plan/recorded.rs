@@ -3,14 +3,14 @@
 use crate::base::glob::Glob;
 use crate::base::path::{FilePath, RelPath};
 use crate::model::state::State;
-use std::cell::{OnceCell, RefCell};
 use std::collections::BTreeMap;
+use std::sync::{Mutex, OnceLock, PoisonError};
 
 /// The recorded files of all stages.
 pub struct Recorded<'a> {
     state: &'a State,
-    sorted: OnceCell<Vec<&'a RelPath>>,
-    lists: RefCell<BTreeMap<String, Vec<FilePath>>>,
+    sorted: OnceLock<Vec<&'a RelPath>>,
+    lists: Mutex<BTreeMap<String, Vec<FilePath>>>,
 }
 
 impl<'a> Recorded<'a> {
@@ -18,8 +18,8 @@ impl<'a> Recorded<'a> {
     pub fn of(state: &'a State) -> Self {
         Self {
             state,
-            sorted: OnceCell::new(),
-            lists: RefCell::default(),
+            sorted: OnceLock::new(),
+            lists: Mutex::default(),
         }
     }
 
@@ -39,7 +39,8 @@ impl<'a> Recorded<'a> {
     /// # Errors
     /// When it is no pattern.
     pub fn matching(&self, pattern: &str) -> Result<Vec<FilePath>, String> {
-        if let Some(known) = self.lists.borrow().get(pattern) {
+        let mut lists = self.lists.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = lists.get(pattern) {
             return Ok(known.clone());
         }
         let glob = Glob::parse(pattern).map_err(|error| error.to_string())?;
@@ -53,7 +54,6 @@ impl<'a> Recorded<'a> {
             .filter(|path| glob.matches(path))
             .map(|path| FilePath::workspace((*path).clone()))
             .collect();
-        let mut lists = self.lists.borrow_mut();
         lists.insert(pattern.to_owned(), found.clone());
         Ok(found)
     }

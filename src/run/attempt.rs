@@ -24,7 +24,7 @@ use crate::steps::attempt::{attempt, stage_is_over};
 use crate::steps::command::Stop;
 use crate::steps::work::{Limits, Watcher, Work};
 use crate::store::clock::Stopwatch;
-use crate::store::scratch::Scratch;
+use crate::store::scratch::{self, Scratch, Spares};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -71,6 +71,8 @@ pub struct Bench<'a> {
     pub time: Option<Duration>,
     /// The run's id.
     pub run_id: &'a str,
+    /// Folders of attempts that are over.
+    pub spares: Spares,
 }
 
 /// One try at one batch.
@@ -102,11 +104,16 @@ pub fn run(
     let name = batch_name(&bench.stage.name, &found.batch.key);
     let scratch = Scratch::create(
         bench.ctx.disk,
+        bench.ctx.files,
         bench.ctx.layout,
-        bench.run_id,
-        &bench.stage.name,
-        &found.batch.key,
-        serial as u32,
+        &scratch::Name {
+            run: bench.run_id,
+            stage: &bench.stage.name,
+            batch: &found.batch.key,
+            number: serial,
+        },
+        wants_folder(bench.stage).then_some(&bench.spares),
+        &mut found.targets.iter().map(|(_, path)| path),
     );
     let scratch = match scratch {
         Ok(scratch) => scratch,
@@ -144,6 +151,12 @@ pub fn run(
         log: log.kept(),
         scratch: Some(scratch),
     }
+}
+
+/// Whether a step writes files by their paths: programs do, and workbooks are put together from parts.
+fn wants_folder(stage: &Stage) -> bool {
+    let writes = |kind: &StepKind| matches!(kind, StepKind::Command { .. } | StepKind::Xlsx { .. });
+    stage.steps.iter().any(|step| writes(&step.kind))
 }
 
 /// What names an attempt in the environment of its programs, so that a later run finds those that outlived this one.
@@ -340,20 +353,24 @@ pub fn add_marker(
 
 /// An input that is not what it was when the batch was decided.
 fn stale(bench: &Bench<'_>, found: &Surveyed) -> Result<Option<String>, Outcome> {
-    for (key, value) in &found.own.0 {
-        if key.kind != FactKind::Input || value == "absent" {
+    for (key, value) in found.own.iter() {
+        if key.kind != FactKind::Input || value.is("absent") {
             continue;
         }
         let file: FilePath = key
             .name
             .parse()
             .map_err(|error| Outcome::new(OutcomeKind::Path, format!("{error}")))?;
+        let is_same = |digest: Option<Digest>| digest.is_some() && digest == value.digest();
+        if is_same(bench.ctx.glimpse(&file)) {
+            continue;
+        }
         let digest = bench
             .ctx
             .digest(&file)
             .map_err(|why| Outcome::new(OutcomeKind::Input, why))?;
-        if digest.is_none_or(|digest| digest.to_string() != *value) {
-            return Ok(Some(key.name.clone()));
+        if !is_same(digest) {
+            return Ok(Some(key.name.to_string()));
         }
     }
     Ok(None)

@@ -56,7 +56,7 @@ pub fn handoff(keeper: &mut Keeper<'_>, stage: &Stage) -> Result<(), RunError> {
         let summary = known
             .batches
             .values()
-            .filter_map(|batch| batch.record.as_ref()?.summary.clone())
+            .filter_map(|batch| batch.record.as_ref()?.summary.as_deref().cloned())
             .reduce(finish::merged);
         if let Some(summary) = summary {
             summaries.insert(up.clone(), summary);

@@ -6,14 +6,16 @@ use super::keeper::Keeper;
 use super::retire;
 use super::survey::{MARKER, Survey, Surveyed};
 use crate::base::digest::Digest;
-use crate::base::path::{FilePath, RelPath};
+use crate::base::path::{FilePath, RelPath, Root};
 use crate::model::event::{Event, EventType, Publish};
 use crate::model::record::BatchRecord;
 use crate::model::stage::Stage;
 use crate::plan::world::World;
+use crate::steps::command::nothing_strayed;
+use crate::store::folder::Folder;
 use crate::store::publish;
-use crate::store::scratch::Scratch;
-use std::collections::{BTreeMap, BTreeSet};
+use crate::store::scratch::{Scratch, Spares};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::time::Duration;
 
 /// A batch that is made and waits to be committed.
@@ -39,6 +41,7 @@ pub fn commit(
     stage: &Stage,
     survey: &Survey,
     group: Vec<Finished>,
+    spares: &Spares,
 ) -> Result<(), RunError> {
     if group.is_empty() {
         return Ok(());
@@ -62,12 +65,14 @@ pub fn commit(
     {
         retire::remove_readers(keeper, &stage.name)?;
     }
+    keeper.gather();
     let mut renames = Vec::new();
     let mut asides = BTreeMap::new();
     let mut scratches = Vec::new();
+    let mut places = Places::default();
     for finished in group {
         let found = &survey.batches[finished.index];
-        let files = publishes(keeper, stage, found, &finished.produced)?;
+        let files = publishes(keeper, stage, found, &finished.produced, &mut places)?;
         let record = record(keeper, survey, found, &finished);
         let retired = retire::dropped(keeper, &stage.name, &record.key, &record.outputs);
         let name = batch_name(&stage.name, &found.batch.key);
@@ -97,6 +102,10 @@ pub fn commit(
         for file in &files {
             asides.remove(&file.path);
         }
+        // By the time that the rest is removed.
+        for file in &files {
+            finished.scratch.published(&file.path);
+        }
         renames.extend(files);
         scratches.push(finished.scratch);
     }
@@ -111,8 +120,14 @@ pub fn commit(
         "everything published is in place",
         Vec::new(),
     )?;
+    // A program that got away from its attempt must not find the next one in its folder.
+    let may_be_spared = nothing_strayed();
     for scratch in scratches {
-        scratch.remove()?;
+        if may_be_spared {
+            scratch.spare(spares)?;
+        } else {
+            scratch.remove()?;
+        }
     }
     Ok(())
 }
@@ -150,6 +165,7 @@ fn publishes(
     stage: &Stage,
     found: &Surveyed,
     produced: &Produced,
+    places: &mut Places,
 ) -> Result<Vec<Publish>, RunError> {
     let known = keeper
         .state
@@ -167,10 +183,7 @@ fn publishes(
     };
     let mut files = Vec::with_capacity(produced.files.len());
     for (made, scratch) in &produced.files {
-        let old = keeper
-            .ctx
-            .digest(&FilePath::workspace(made.path.clone()))
-            .map_err(RunError::World)?;
+        let old = places.digest(keeper, &made.path)?;
         let foreign = old.is_some_and(|old| !ours(&made.path, old));
         let quarantine = foreign.then(|| keeper.aside("altered", &made.path));
         files.push(Publish {
@@ -183,6 +196,30 @@ fn publishes(
         });
     }
     Ok(files)
+}
+
+/// The folders that a group publishes into, held open: most of what is published is new, and one look at its name tells so.
+#[derive(Default)]
+struct Places(HashMap<RelPath, Option<Folder>>);
+
+impl Places {
+    /// The digest of what lies at a path of the workspace; none: nothing.
+    fn digest(&mut self, keeper: &Keeper<'_>, path: &RelPath) -> Result<Option<Digest>, RunError> {
+        let ctx = &keeper.ctx;
+        if let Some(parent) = path.parent() {
+            let open = |parent: &RelPath| ctx.files.open_folder(Root::Workspace, parent.as_str());
+            let folder = self
+                .0
+                .entry(parent)
+                .or_insert_with_key(|parent| open(parent).ok().flatten());
+            let there = folder.as_ref().map(|folder| folder.stamp(path.file_name()));
+            if matches!(there, Some(Ok(None))) {
+                return Ok(None);
+            }
+        }
+        let file = FilePath::workspace(path.clone());
+        ctx.digest(&file).map_err(RunError::World)
+    }
 }
 
 fn record(
@@ -205,7 +242,7 @@ fn record(
         summary: produced.opinion.summary.clone(),
         said: produced.opinion.said.clone(),
         verdict: produced.opinion.verdict,
-        placeholder: produced.placeholder.clone(),
+        placeholder: produced.placeholder.clone().map(Box::new),
         pin: None,
         stale: produced.stale.clone(),
         attempts: finished.attempts,

@@ -1,7 +1,8 @@
 //! What every part of a run needs: the declarations, the settings, the disk, the clock.
 
 use crate::base::clock::Clock;
-use crate::base::path::RelPath;
+use crate::base::digest::Digest;
+use crate::base::path::{FilePath, RelPath, Root};
 use crate::model::pipeline::Pipeline;
 use crate::plan::settings::Settings;
 use crate::store::disk::Disk;
@@ -33,4 +34,15 @@ pub struct Context<'a> {
     pub asked: &'a Asked,
     /// Files from outside that are to be copied into the workspace, by where they go: a plan takes them as if they were there.
     pub imports: &'a BTreeMap<RelPath, PathBuf>,
+}
+
+impl Context<'_> {
+    /// The digest of a file where its stamp alone tells it: nothing is read, and no link is looked for.
+    pub fn glimpse(&self, file: &FilePath) -> Option<Digest> {
+        if file.root == Root::Workspace && self.imports.contains_key(&file.path) {
+            return None;
+        }
+        let path = self.files.folder(file.root).join(file.path.as_str());
+        self.cache.glimpse(&path).map(|seen| seen.digest)
+    }
 }

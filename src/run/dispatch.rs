@@ -14,7 +14,7 @@ use crate::model::stage::Stage;
 use crate::steps::command::{Started, Stop};
 use crate::store::clock::Stopwatch;
 use crate::store::quarantine;
-use crate::store::scratch::Scratch;
+use crate::store::scratch::{Scratch, Spares};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::sync::{Condvar, Mutex, PoisonError};
@@ -93,6 +93,7 @@ pub fn dispatch(
             observer,
             ready: &ready,
             stop: bench.stop,
+            spares: &bench.spares,
             group: Vec::new(),
             tries: BTreeMap::new(),
             running: BTreeSet::new(),
@@ -119,6 +120,7 @@ struct Hearing<'a, 'k> {
     observer: &'a mut dyn Observer,
     ready: &'a Condvar,
     stop: &'a dyn Stop,
+    spares: &'a Spares,
     group: Vec<Finished>,
     tries: BTreeMap<usize, u32>,
     running: BTreeSet<u64>,
@@ -373,7 +375,7 @@ impl Hearing<'_, '_> {
         }
         let name = batch_name(&self.stage.name, batch).replace('/', "-");
         let folder = quarantine::folder(self.keeper.run_id(), self.keeper.counted(), &name);
-        quarantine::keep(ctx.disk, ctx.layout, scratch.folder(), &folder)?;
+        scratch.keep(ctx.layout, &folder)?;
         let mut why = format!("{outcome}\n");
         for line in &outcome.details {
             why.push_str(line);
@@ -394,6 +396,7 @@ impl Hearing<'_, '_> {
             self.stage,
             self.survey,
             std::mem::take(&mut self.group),
+            self.spares,
         )
     }
 }

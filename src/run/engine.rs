@@ -8,7 +8,7 @@ use super::keeper::Keeper;
 use super::notice::{Notice, Observer};
 use super::report::{Options, Report, StageReport, StageStatus, worst};
 use super::stop::StopFlag;
-use super::survey::{Survey, survey};
+use super::survey::{Keep, Survey, survey};
 use super::workers::at_once;
 use super::{begin, finish, gate, recover, rejudge, retire};
 use crate::base::path::RelPath;
@@ -29,6 +29,7 @@ use crate::steps::work::Limits;
 use crate::store::clock::Stopwatch;
 use crate::store::journal::Journal;
 use crate::store::progress::ProgressFile;
+use crate::store::scratch::Spares;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Our own inability to go on. A failed step is an outcome, not an error.
@@ -191,6 +192,7 @@ impl Engine<'_, '_> {
             &self.keeper.state,
             &Pending::default(),
             &wish,
+            Keep::Undone,
         ) {
             Ok(found) => found,
             Err(why) => {
@@ -357,6 +359,7 @@ impl Engine<'_, '_> {
                 log_cap: 1 << 20,
             },
             run_id: &run_id,
+            spares: Spares::default(),
         };
         let previous = previous_files(&self.keeper.state, &stage.name);
         let order = Order {

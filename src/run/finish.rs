@@ -8,7 +8,7 @@ use crate::base::digest::{Digest, Hasher};
 use crate::base::path::RelPath;
 use crate::model::checkpoint::{Checkpoint, Checksums, FORMAT, Progress, ProgressStatus, Status};
 use crate::model::event::{Event, EventType};
-use crate::model::fingerprint::FactKind;
+use crate::model::fingerprint::{FactKind, FactValue};
 use crate::model::record::BatchRecord;
 use crate::model::stage::Stage;
 use crate::model::state::Phase;
@@ -94,9 +94,9 @@ pub fn checkpoint(
     };
     let inputs = inputs(&records);
     let of_kind = |wanted: &dyn Fn(FactKind) -> bool| -> BTreeMap<String, String> {
-        let facts = survey.shared.0.iter().filter(|(key, _)| wanted(key.kind));
+        let facts = survey.shared.iter().filter(|(key, _)| wanted(key.kind));
         facts
-            .map(|(key, value)| (key.to_string(), value.clone()))
+            .map(|(key, value)| (key.to_string(), value.to_string()))
             .collect()
     };
     let milliseconds: u64 = records.iter().map(|record| record.duration_ms).sum();
@@ -118,7 +118,7 @@ pub fn checkpoint(
         },
         summary: records
             .iter()
-            .filter_map(|record| record.summary.clone())
+            .filter_map(|record| record.summary.as_deref().cloned())
             .reduce(merged),
         failed,
         verdict: records
@@ -130,7 +130,7 @@ pub fn checkpoint(
         inputs: inputs
             .iter()
             .take(LISTED)
-            .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
+            .map(|(name, value)| ((*name).to_owned(), value.to_string()))
             .collect(),
         schemas: of_kind(&|kind| kind == FactKind::Schema),
         manifest: layout::manifest(&stage.name),
@@ -175,24 +175,25 @@ fn sum(counts: impl Iterator<Item = Option<u64>>) -> Option<u64> {
 }
 
 /// The input files of batches with their digests.
-pub fn inputs<'a>(records: &[&'a BatchRecord]) -> BTreeMap<&'a str, &'a str> {
-    let facts = records.iter().flat_map(|record| &record.facts.0);
+pub fn inputs<'a>(records: &[&'a BatchRecord]) -> BTreeMap<&'a str, &'a FactValue> {
+    let facts = records.iter().flat_map(|record| record.facts.iter());
     facts
         .filter(|(key, _)| key.kind == FactKind::Input)
-        .map(|(key, value)| (key.name.as_str(), value.as_str()))
+        .map(|(key, value)| (&*key.name, value))
         .collect()
 }
 
 /// Of one input file its digest, of several that of their list: `digest  path` lines in order, as `sha256sum` prints them.
-pub fn inputs_digest(inputs: &BTreeMap<&str, &str>) -> Digest {
-    if let [(_, only)] = inputs.iter().collect::<Vec<_>>().as_slice()
-        && let Ok(digest) = only.parse()
+pub fn inputs_digest(inputs: &BTreeMap<&str, &FactValue>) -> Digest {
+    if inputs.len() == 1
+        && let Some(digest) = inputs.values().find_map(|value| value.digest())
     {
         return digest;
     }
     let mut hasher = Hasher::new();
     for (name, value) in inputs {
-        let hex = value.strip_prefix("sha256:").unwrap_or(value);
+        let value = value.to_string();
+        let hex = value.strip_prefix("sha256:").unwrap_or(&value);
         hasher.update(format!("{hex}  {name}\n"));
     }
     hasher.finish()

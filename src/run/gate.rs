@@ -3,7 +3,7 @@
 use super::attempt::batch_name;
 use super::context::Context;
 use super::report::StageStatus;
-use super::survey::{Survey, survey};
+use super::survey::{Keep, Survey, survey};
 use crate::base::path::FilePath;
 use crate::model::checkpoint::Status;
 use crate::model::reason::Reason;
@@ -113,7 +113,14 @@ fn outdated(
     state: &State,
     stage: &Stage,
 ) -> Result<Option<(Hindrance, Vec<String>)>, String> {
-    let found = survey(ctx, stage, state, &Pending::default(), &|_| Wish::Needed)?;
+    let found = survey(
+        ctx,
+        stage,
+        state,
+        &Pending::default(),
+        &|_| Wish::Needed,
+        Keep::Undone,
+    )?;
     let mut altered = Vec::new();
     let mut unjudged = false;
     let mut stale = !found.gone.is_empty();

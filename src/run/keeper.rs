@@ -101,6 +101,11 @@ impl<'a> Keeper<'a> {
         crate::store::quarantine::folder(self.run_id(), self.counted, reason).with(path)
     }
 
+    /// From here on records are gathered, up to the next flush: none of them counts before all are durable.
+    pub fn gather(&mut self) {
+        self.journal.gather();
+    }
+
     /// Makes durable what was recorded.
     ///
     /// # Errors

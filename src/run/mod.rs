@@ -10,6 +10,7 @@ pub mod engine;
 pub mod finish;
 pub mod gate;
 pub mod keeper;
+mod later;
 pub mod notice;
 pub mod outs;
 pub mod placeholder;

@@ -33,7 +33,7 @@ impl ScratchFile {
     pub fn new(scratch: &Scratch, path: &RelPath) -> Self {
         Self {
             shown: FilePath::workspace(path.clone()).to_string(),
-            place: scratch.path().join(path.as_str()),
+            place: scratch.at(path),
         }
     }
 }
@@ -88,6 +88,12 @@ impl<'a> ScratchOuts<'a> {
             });
         }
         let glob = Glob::parse(target.as_str()).map_err(io::Error::other)?;
+        if !self.scratch.is_folder() {
+            let mut found = self.scratch.files();
+            found.retain(|file| glob.matches(file));
+            found.sort_by(|a, b| crate::base::natural::natural(a.as_str(), b.as_str()));
+            return Ok(found);
+        }
         let folder = glob.folder();
         let at = folder.as_ref().map_or_else(
             || self.scratch.path().to_owned(),
@@ -119,6 +125,9 @@ impl<'a> ScratchOuts<'a> {
     }
 
     fn is_file(&self, path: &RelPath) -> io::Result<bool> {
+        if !self.scratch.is_folder() {
+            return Ok(self.scratch.made(path).is_some());
+        }
         match std::fs::symlink_metadata(self.scratch.path().join(path.as_str())) {
             Ok(found) if found.is_file() => Ok(true),
             Ok(_) => Err(io::Error::other(format!(

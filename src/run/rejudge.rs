@@ -10,7 +10,7 @@ use crate::base::path::FilePath;
 use crate::check::schemas::Schemas;
 use crate::expr::scope::Scope;
 use crate::model::event::{Event, EventType};
-use crate::model::fingerprint::{FactKey, FactKind};
+use crate::model::fingerprint::FactKind;
 use crate::model::outcome::Outcome;
 use crate::model::record::{BatchRecord, Made};
 use crate::model::stage::Stage;
@@ -112,14 +112,11 @@ fn recorded<'a>(
 /// What the steps of a batch said when it was made.
 fn said(keeper: &Keeper<'_>, stage: &Stage, record: &BatchRecord) -> Option<Value> {
     let known = keeper.state.stages.get(&stage.name)?;
-    let key = FactKey {
-        kind: FactKind::Check,
-        name: "summary".to_owned(),
-    };
-    if known.shared(record).0.contains_key(&key) {
-        record.said.clone()
+    let facts = known.shared(record);
+    if facts.get(FactKind::Check, "summary").is_some() {
+        record.said.as_deref().cloned()
     } else {
-        record.summary.clone()
+        record.summary.as_deref().cloned()
     }
 }
 

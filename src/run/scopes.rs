@@ -28,17 +28,26 @@ pub fn of_inputs(
     for (name, value) in found.base(ctx) {
         scope.insert_value(&name, value);
     }
+    // An item is an input, too, as a rule.
+    let mut items = Vec::new();
     for (name, item) in &found.batch.items {
         if let Item::File(file) = item {
             let format = Format::of_path(file.path.as_str());
-            scope.insert_file(&format!("{name}.data"), source(ctx, file, alarm)?, format);
+            let source = source(ctx, file, alarm)?;
+            items.push((file, Arc::clone(&source)));
+            scope.insert_file(&format!("{name}.data"), source, format);
         }
     }
     for resolved in &found.inputs {
         let Some(declared) = stage.input(&resolved.name) else {
             continue;
         };
-        let there = files(ctx, declared, &resolved.files, alarm)?;
+        let there = match (items.as_slice(), resolved.files.as_slice()) {
+            ([(item, source)], [file]) if *item == file => {
+                vec![(Arc::clone(source), format_of(declared, file))]
+            }
+            (_, inputs) => files(ctx, declared, inputs, alarm)?,
+        };
         insert(&mut scope, &resolved.name, resolved.many, there);
     }
     Ok(scope)
@@ -56,16 +65,17 @@ pub fn files(
 ) -> Result<Vec<Readable>, Outcome> {
     let mut there = Vec::with_capacity(files.len());
     for file in files {
-        let exists = ctx.files.exists(file);
-        if declared.optional && matches!(exists, Ok(false)) {
+        if declared.optional && matches!(ctx.files.exists(file), Ok(false)) {
             continue;
         }
-        let format = declared
-            .format
-            .unwrap_or_else(|| Format::of_path(file.path.as_str()));
-        there.push((source(ctx, file, alarm)?, format));
+        there.push((source(ctx, file, alarm)?, format_of(declared, file)));
     }
     Ok(there)
+}
+
+fn format_of(declared: &Input, file: &FilePath) -> Format {
+    let by_name = || Format::of_path(file.path.as_str());
+    declared.format.unwrap_or_else(by_name)
 }
 
 /// Puts the files of a name into a scope: a list, the only one, or none.

@@ -1,16 +1,14 @@
 //! Looks at a stage: its batches, their inputs, what is recorded and what lies on the disk; and has each decided.
 
 use super::context::Context;
+use super::later::{Asked, Later};
 use crate::base::digest::Digest;
-use crate::base::glob::{Glob, is_pattern};
-use crate::base::path::{FilePath, RelPath, Root};
-use crate::expr::scope::Format;
-use crate::model::fingerprint::{FactKey, FactKind, Facts};
-use crate::model::pipeline::Pipeline;
-use crate::model::reason::{Condition, Reason};
+use crate::base::path::{FilePath, RelPath};
+use crate::model::fingerprint::{FactKind, Facts};
+use crate::model::reason::Reason;
 use crate::model::record::BatchRecord;
-use crate::model::stage::{EachSource, Stage};
-use crate::model::state::{BatchState, State};
+use crate::model::stage::Stage;
+use crate::model::state::{BatchState, StageState, State};
 use crate::plan::decide::{Decision, Found, Wish, decide};
 use crate::plan::expand::{Batch, expand};
 use crate::plan::inputs::{Resolved, resolve};
@@ -19,7 +17,6 @@ use crate::plan::recorded::Recorded;
 use crate::plan::world::World;
 use crate::plan::{facts, lineage, paths};
 use serde_json::{Map, Value, json};
-use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::Arc;
 
@@ -43,11 +40,11 @@ pub struct Survey {
 pub struct Surveyed {
     /// The batch.
     pub batch: Batch,
-    /// The files of its inputs.
+    /// The files of its inputs; see [`Keep`].
     pub inputs: Vec<Resolved>,
-    /// Its own facts.
+    /// Its own facts; see [`Keep`].
     pub own: Facts,
-    /// The path, or pattern, of each output and of the marker.
+    /// The path, or pattern, of each output and of the marker; see [`Keep`].
     pub targets: BTreeMap<String, RelPath>,
     /// What becomes of it; when an input cannot be had, why.
     pub decision: Result<Decision, String>,
@@ -65,6 +62,15 @@ impl Surveyed {
     }
 }
 
+/// Of which batches the inputs, the facts and the targets are kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Keep {
+    /// Of those that are not reused: of a million that are, it is much for nothing.
+    Undone,
+    /// Of all.
+    All,
+}
+
 /// Looks at a stage.
 ///
 /// # Errors
@@ -74,19 +80,14 @@ pub fn survey(
     stage: &Stage,
     state: &State,
     pending: &Pending,
-    wish: &dyn Fn(&str) -> Wish,
+    wish: &(dyn Fn(&str) -> Wish + Sync),
+    keep: Keep,
 ) -> Result<Survey, String> {
     let scope = ctx.settings.scope(ctx.pipeline);
     let written = |pattern: &str| !lineage::writers(ctx.pipeline, stage, pattern).is_empty();
     let shared = Arc::new(facts::shared(stage, ctx.pipeline, ctx.settings));
     let shared_id = shared.id();
-    let world = Later {
-        inner: ctx,
-        pipeline: ctx.pipeline,
-        stage,
-        pending,
-        lists: RefCell::default(),
-    };
+    let world = Later::new(ctx, stage, pending);
     let certain = !world.batches_may_differ();
     let recorded = Recorded::of(state);
     let batches = match expand(stage, &scope, &recorded, ctx, &written) {
@@ -110,37 +111,22 @@ pub fn survey(
         .flat_map(|known| gone.iter().filter_map(|key| known.batches.get(key)))
         .flat_map(BatchState::files)
         .collect();
-    let mut surveyed = Vec::with_capacity(batches.len());
-    // One scope for all batches: each puts its items in the place of those before.
-    let mut names = Value::Object(scope);
-    for batch in batches {
-        let found = known.and_then(|known| known.batches.get(&batch.key));
-        let record = found.and_then(|found| found.record.as_ref());
-        let recorded_shared = known
-            .zip(record)
-            .map(|(known, record)| known.shared(record))
-            .unwrap_or_default();
-        let wish = wish(&batch.key);
-        let one = One {
-            ctx,
-            stage,
-            recorded: &recorded,
-            written: &written,
-            world: &world,
-            shared: &shared,
-            leaving: &leaving,
-        };
-        if let Value::Object(names) = &mut names {
-            for (name, item) in &batch.items {
-                names.insert(name.clone(), item.scope_value());
-            }
-        }
-        surveyed.push(one.look(batch, &names, found, record, recorded_shared, wish)?);
-    }
+    let one = One {
+        ctx,
+        stage,
+        recorded: &recorded,
+        written: &written,
+        world: &world,
+        shared: &shared,
+        leaving: &leaving,
+        known,
+        wish,
+        keep,
+    };
     Ok(Survey {
+        batches: one.look_at_all(batches, &scope)?,
         shared,
         shared_id,
-        batches: surveyed,
         certain,
         gone,
     })
@@ -150,31 +136,86 @@ struct One<'a, 'c> {
     ctx: &'a Context<'c>,
     stage: &'a Stage,
     recorded: &'a Recorded<'a>,
-    written: &'a dyn Fn(&str) -> bool,
+    written: &'a (dyn Fn(&str) -> bool + Sync),
     world: &'a Later<'a, 'c>,
     shared: &'a Facts,
     /// Files of batches that there are no more.
     leaving: &'a HashSet<&'a RelPath>,
+    known: Option<&'a StageState>,
+    wish: &'a (dyn Fn(&str) -> Wish + Sync),
+    keep: Keep,
 }
 
+/// So many batches are worth a thread: what takes time is files that must be read.
+const WORTH_A_THREAD: usize = 64;
+
 impl One<'_, '_> {
-    fn look(
+    fn look_at_all(
         &self,
-        batch: Batch,
-        scope: &Value,
-        known: Option<&BatchState>,
-        record: Option<&BatchRecord>,
-        recorded_shared: Arc<Facts>,
-        wish: Wish,
-    ) -> Result<Surveyed, String> {
+        batches: Vec<Batch>,
+        scope: &Map<String, Value>,
+    ) -> Result<Vec<Surveyed>, String> {
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        let threads = cores.min(batches.len() / WORTH_A_THREAD).max(1);
+        let share = batches.len().div_ceil(threads).max(1);
+        let mut batches = batches.into_iter();
+        let shares: Vec<Vec<Batch>> = (0..threads)
+            .map(|_| batches.by_ref().take(share).collect())
+            .collect();
+        if threads == 1 {
+            return shares
+                .into_iter()
+                .map(|share| self.look_at(share, scope))
+                .next()
+                .unwrap_or_else(|| Ok(Vec::new()));
+        }
+        std::thread::scope(|scoped| {
+            let mut threads = Vec::with_capacity(shares.len());
+            for share in shares {
+                threads.push(scoped.spawn(|| self.look_at(share, scope)));
+            }
+            let mut all = Vec::new();
+            for thread in threads {
+                match thread.join() {
+                    Ok(found) => all.append(&mut found?),
+                    Err(panic) => std::panic::resume_unwind(panic),
+                }
+            }
+            Ok(all)
+        })
+    }
+
+    fn look_at(
+        &self,
+        batches: Vec<Batch>,
+        scope: &Map<String, Value>,
+    ) -> Result<Vec<Surveyed>, String> {
+        // One scope for all batches: each puts its items in the place of those before.
+        let mut names = Value::Object(scope.clone());
+        let mut surveyed = Vec::with_capacity(batches.len());
+        for batch in batches {
+            if let Value::Object(names) = &mut names {
+                for (name, item) in &batch.items {
+                    names.insert(name.clone(), item.scope_value());
+                }
+            }
+            surveyed.push(self.look(batch, &names)?);
+        }
+        Ok(surveyed)
+    }
+
+    fn look(&self, batch: Batch, scope: &Value) -> Result<Surveyed, String> {
+        let known = self.known.and_then(|known| known.batches.get(&batch.key));
+        let record = known.and_then(|found| found.record.as_ref());
+        let recorded_shared = self
+            .known
+            .zip(record)
+            .map(|(known, record)| known.shared(record))
+            .unwrap_or_default();
+        let wish = (self.wish)(&batch.key);
         let targets = self.targets(scope)?;
         let recorded = record.map(|record| &record.facts);
-        let asked = Asked {
-            world: self.world,
-            recorded,
-            waits: RefCell::default(),
-            unread: Cell::new(false),
-        };
+        let asked = Asked::new(self.world, recorded);
         let written = |pattern: &str| {
             asked.lists(pattern);
             (self.written)(pattern)
@@ -184,7 +225,7 @@ impl One<'_, '_> {
             let own = facts::own(self.stage, &batch, &inputs, scope, &asked)?;
             Ok((inputs, own))
         });
-        let unread = asked.unread.get();
+        let unread = asked.is_unread();
         let waits = asked.conditions();
         let (inputs, own) = match own {
             Ok(found) => found,
@@ -221,6 +262,15 @@ impl One<'_, '_> {
             wish,
         };
         let decision = Ok(decide(&found));
+        if self.keep == Keep::Undone && decision == Ok(Decision::Reused) {
+            return Ok(Surveyed {
+                batch,
+                inputs: Vec::new(),
+                own: Facts::default(),
+                targets: BTreeMap::new(),
+                decision,
+            });
+        }
         Ok(Surveyed {
             batch,
             inputs,
@@ -261,7 +311,7 @@ impl One<'_, '_> {
             .flat_map(|record| record.outputs.iter().map(|made| &made.path));
         let all: BTreeSet<&RelPath> = targets.iter().chain(recorded).collect();
         let mut found = BTreeMap::new();
-        let goes = |path: &RelPath| self.leaving.contains(path) || self.world.pending.goes(path);
+        let goes = |path: &RelPath| self.leaving.contains(path) || self.world.goes(path);
         for path in all.into_iter().filter(|path| !goes(path)) {
             if let Some(digest) = self.ctx.digest(&FilePath::workspace(path.clone()))? {
                 found.insert(path.clone(), digest);
@@ -285,14 +335,9 @@ fn insert_files(
         let sums: Vec<Value> = names
             .iter()
             .map(|name| {
-                let key = crate::model::fingerprint::FactKey {
-                    kind: FactKind::Input,
-                    name: name.clone(),
-                };
-                own.0
-                    .get(&key)
-                    .filter(|value| *value != "absent")
-                    .map_or(Value::Null, |value| json!(value))
+                let known = own.get(FactKind::Input, name);
+                let known = known.filter(|value| !value.is("absent"));
+                known.map_or(Value::Null, |value| json!(value))
             })
             .collect();
         let one = |list: Vec<Value>| {
@@ -317,124 +362,3 @@ fn insert_files(
 
 /// The marker's name among outputs.
 pub const MARKER: &str = "marker";
-
-/// The disk, with the stages that are still to run kept in mind.
-struct Later<'a, 'c> {
-    inner: &'a Context<'c>,
-    pipeline: &'a Pipeline,
-    stage: &'a Stage,
-    pending: &'a Pending,
-    /// Lists that batches asked for: many ask for the same, and a folder is walked for each.
-    lists: RefCell<BTreeMap<(Root, String), Result<Vec<RelPath>, String>>>,
-}
-
-impl Later<'_, '_> {
-    /// The earlier stage that may still change a file.
-    fn changer(&self, file: &FilePath) -> Option<String> {
-        if file.root != Root::Workspace {
-            return None;
-        }
-        self.pending
-            .may_change(self.pipeline, self.stage, &file.path)
-    }
-
-    /// Whether an `each` depends on what an earlier stage may still make or change.
-    fn batches_may_differ(&self) -> bool {
-        let mut sources = self
-            .stage
-            .each
-            .iter()
-            .filter_map(|each| match &each.source {
-                EachSource::Path(path) => Some((path, false)),
-                EachSource::From { file, .. } => Some((file, true)),
-                EachSource::Values(_) | EachSource::Count(_) => None,
-            });
-        sources.any(|(path, by_content)| {
-            let pattern = path.pattern();
-            let made = self.pending.may_make(self.pipeline, self.stage, &pattern);
-            made.is_some() || by_content && self.pending.may_change_at(&pattern)
-        })
-    }
-}
-
-/// The disk for one batch: a file that an earlier stage may still change is taken as it was recorded, and the wait is noted.
-struct Asked<'a, 'b, 'c> {
-    world: &'a Later<'b, 'c>,
-    recorded: Option<&'a Facts>,
-    /// Files and patterns, with the stages that they wait for.
-    waits: RefCell<BTreeMap<String, String>>,
-    /// Whether the content of a file was wanted that may still change, and is not there.
-    unread: Cell<bool>,
-}
-
-impl Asked<'_, '_, '_> {
-    /// A list of files is asked for.
-    fn lists(&self, pattern: &str) {
-        let world = self.world;
-        if let Some(stage) = world.pending.may_make(world.pipeline, world.stage, pattern) {
-            self.waits.borrow_mut().insert(pattern.to_owned(), stage);
-        }
-    }
-
-    /// What must come true. Of files that a pattern covers, the pattern says enough.
-    fn conditions(self) -> Vec<Condition> {
-        let waits = self.waits.into_inner();
-        let patterns: Vec<Glob> = waits
-            .keys()
-            .filter(|path| is_pattern(path))
-            .filter_map(|path| Glob::parse(path).ok())
-            .collect();
-        let covered = |path: &str| {
-            let parsed = RelPath::parse(path);
-            parsed.is_ok_and(|path| patterns.iter().any(|pattern| pattern.matches(&path)))
-        };
-        waits
-            .into_iter()
-            .filter(|(path, _)| is_pattern(path) || !covered(path))
-            .map(|(path, stage)| Condition::OutputChanges { stage, path })
-            .collect()
-    }
-}
-
-impl World for Asked<'_, '_, '_> {
-    fn content(&self, file: &FilePath, format: Format) -> Result<Value, String> {
-        let content = self.world.inner.content(file, format);
-        if let Some(stage) = self.world.changer(file) {
-            self.waits.borrow_mut().insert(file.to_string(), stage);
-            if content.is_err() {
-                self.unread.set(true);
-            }
-        }
-        content
-    }
-
-    fn matches(&self, root: Root, pattern: &str) -> Result<Vec<RelPath>, String> {
-        let mut lists = self.world.lists.borrow_mut();
-        let list = lists.entry((root, pattern.to_owned()));
-        let list = list.or_insert_with(|| self.world.inner.matches(root, pattern));
-        list.clone()
-    }
-
-    fn is_folder(&self, file: &FilePath) -> bool {
-        self.world.inner.is_folder(file)
-    }
-
-    fn digest(&self, file: &FilePath) -> Result<Option<Digest>, String> {
-        let Some(stage) = self.world.changer(file) else {
-            if file.root == Root::Workspace && self.world.pending.goes(&file.path) {
-                return Ok(None);
-            }
-            return self.world.inner.digest(file);
-        };
-        self.waits.borrow_mut().insert(file.to_string(), stage);
-        let key = FactKey {
-            kind: FactKind::Input,
-            name: file.to_string(),
-        };
-        let recorded = self
-            .recorded
-            .and_then(|facts| facts.0.get(&key))
-            .and_then(|text| text.parse().ok());
-        Ok(Some(recorded.unwrap_or_else(|| Digest::of(""))))
-    }
-}

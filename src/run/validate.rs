@@ -281,8 +281,8 @@ pub fn opinion(stage: &Stage, scope: &Scope, said: Option<Value>) -> Result<Opin
         None => (said, None),
     };
     Ok(Opinion {
-        summary,
-        said,
+        summary: summary.map(Box::new),
+        said: said.map(Box::new),
         verdict: verdict.map(|verdict| verdict == Value::Bool(true)),
     })
 }

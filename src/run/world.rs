@@ -6,6 +6,7 @@ use crate::base::glob::Glob;
 use crate::base::path::{FilePath, RelPath, Root};
 use crate::expr::scope::{self, Format};
 use crate::plan::world::World;
+use crate::store::folder::Opened;
 use serde_json::Value;
 
 impl World for Context<'_> {
@@ -43,6 +44,25 @@ impl World for Context<'_> {
         let import = (file.root == Root::Workspace)
             .then(|| self.imports.get(&file.path))
             .flatten();
+        if import.is_none() {
+            match self.files.open_plain(file) {
+                Opened::Absent => {
+                    self.asked.file(file, None);
+                    return Ok(None);
+                }
+                Opened::There(open) => {
+                    let seen = self.cache.look_at(open).map_err(|error| {
+                        self.asked.spoil();
+                        format!("`{file}`: {error}")
+                    })?;
+                    if let Some(seen) = seen {
+                        self.asked.file(file, Some(seen));
+                        return Ok(Some(seen.digest));
+                    }
+                }
+                Opened::Unclear => {}
+            }
+        }
         let path = match import {
             Some(import) => {
                 self.asked.spoil();

@@ -4,6 +4,7 @@ use super::command::Deadline;
 use crate::base::source::{Sink, Source};
 use crate::model::outcome::{Outcome, OutcomeKind};
 use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, channel};
@@ -81,7 +82,7 @@ impl Alarm {
         Box::new(Guarded::new(self, inner))
     }
 
-    /// Does work on a thread of its own and waits for it, or until the alarm rings: then the thread is left alone, and what
+    /// Does work on another thread and waits for it, or until the alarm rings: then the thread is left alone, and what
     /// it gives is dropped. So it may own memory only: no file, no lock.
     ///
     /// # Errors
@@ -91,28 +92,78 @@ impl Alarm {
         work: impl FnOnce() -> T + Send + 'static,
     ) -> Result<T, Outcome> {
         let (sender, receiver) = channel();
-        let thread = thread::Builder::new().stack_size(STACK).spawn(move || {
+        let job = Box::new(move |free: &dyn Fn()| {
+            let done = catch_unwind(AssertUnwindSafe(work));
+            // Whoever hears of the end may have more work at once.
+            free();
             // Nobody listens any more when the alarm rang.
-            let _ = sender.send(work());
+            let _ = sender.send(done);
         });
-        let thread = thread.map_err(|error| {
+        helpers::give(job).map_err(|error| {
             Outcome::new(OutcomeKind::Parse, format!("no thread for it: {error}"))
         })?;
         loop {
             match receiver.recv_timeout(TICK) {
-                Ok(done) => return Ok(done),
+                Ok(Ok(done)) => return Ok(done),
+                Ok(Err(panic)) => resume_unwind(panic),
                 Err(RecvTimeoutError::Timeout) => self
                     .look()
                     .map_err(|error| Outcome::new(OutcomeKind::Timeout, error.to_string()))?,
-                Err(RecvTimeoutError::Disconnected) => match thread.join() {
-                    Err(panic) => std::panic::resume_unwind(panic),
-                    Ok(()) => {
-                        let message = "a step broke down: this is a defect of Milepost";
-                        return Err(Outcome::new(OutcomeKind::Parse, message));
-                    }
-                },
+                Err(RecvTimeoutError::Disconnected) => {
+                    let message = "a step broke down: this is a defect of Milepost";
+                    return Err(Outcome::new(OutcomeKind::Parse, message));
+                }
             }
         }
+    }
+}
+
+/// Threads that work apart. One that is done waits for the next job: starting one for each batch would cost more than most jobs.
+mod helpers {
+    use super::{Mutex, PoisonError, STACK, thread};
+    use std::cell::Cell;
+    use std::io;
+    use std::sync::mpsc::{Sender, channel};
+
+    /// Work; it calls what it is given once the thread may get more.
+    pub(super) type Job = Box<dyn FnOnce(&dyn Fn()) + Send>;
+
+    /// Those that wait.
+    static FREE: Mutex<Vec<Sender<Job>>> = Mutex::new(Vec::new());
+
+    /// At most so many wait; further ones end.
+    const KEPT: usize = 16;
+
+    /// Hands a job to a thread that waits, or to a new one.
+    pub(super) fn give(mut job: Job) -> io::Result<()> {
+        loop {
+            let free = FREE.lock().unwrap_or_else(PoisonError::into_inner).pop();
+            let Some(free) = free else { break };
+            match free.send(job) {
+                Ok(()) => return Ok(()),
+                Err(back) => job = back.0,
+            }
+        }
+        let (sender, jobs) = channel::<Job>();
+        let own = sender.clone();
+        thread::Builder::new().stack_size(STACK).spawn(move || {
+            for job in jobs {
+                let stays = Cell::new(false);
+                job(&|| {
+                    let mut free = FREE.lock().unwrap_or_else(PoisonError::into_inner);
+                    if free.len() < KEPT {
+                        free.push(own.clone());
+                        stays.set(true);
+                    }
+                });
+                if !stays.get() {
+                    return;
+                }
+            }
+        })?;
+        sender
+            .send(job)
+            .map_err(|_| io::ErrorKind::BrokenPipe.into())
     }
 }
 
@@ -267,7 +318,15 @@ mod tests {
         assert!(apart.is_err());
         drop(word);
         alarm.set(None);
-        assert_eq!(alarm.apart(|| 7).unwrap(), 7);
+        // One thread after the other, and one beside the other.
+        for n in 0..3 {
+            let inner = Arc::clone(&alarm);
+            let both = alarm.apart(move || (n, inner.apart(move || n + 1)));
+            let (first, second) = both.unwrap();
+            assert_eq!((first, second.unwrap()), (n, n + 1));
+        }
+        let panics = || alarm.apart(|| panic!("on purpose"));
+        assert!(std::panic::catch_unwind(std::panic::AssertUnwindSafe(panics)).is_err());
         wished.store(true, Ordering::Relaxed);
         assert_eq!(endless(), "the run was stopped");
     }

@@ -11,6 +11,9 @@ use crate::model::step::TemplateFile;
 use std::io::{self, Read, Write};
 use std::sync::Arc;
 
+/// Bytes that are read first: most files are no longer, and memory is cleared before it is read into.
+const SMALL: usize = 1 << 13;
+
 fn source(work: &Work<'_>, name: &str) -> Result<Arc<dyn Source>, Outcome> {
     work.scope.source(name).ok_or_else(|| {
         input_failure(
@@ -31,7 +34,7 @@ pub fn copy(work: &mut Work<'_>, out: &str, input: &str) -> StepResult {
         .map_err(|error| input_failure(&source.name(), error))?;
     let failed = |error: io::Error| output_failure(out, error);
     let mut sink = work.outs.create(out, None).map_err(failed)?;
-    let mut buffer = vec![0; 1 << 16];
+    let mut buffer = vec![0; SMALL];
     loop {
         let n = reader
             .read(&mut buffer)
@@ -40,6 +43,9 @@ pub fn copy(work: &mut Work<'_>, out: &str, input: &str) -> StepResult {
             break;
         }
         sink.write_all(&buffer[..n]).map_err(failed)?;
+        if n == SMALL {
+            buffer.resize(1 << 17, 0);
+        }
     }
     sink.finish().map_err(failed)?;
     Ok(Said::default())

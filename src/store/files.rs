@@ -1,6 +1,6 @@
 //! Reading and listing files, confined to the project and the workspace.
 
-use super::folder::{Folder, Start};
+use super::folder::{Folder, Opened, Start};
 use super::layout::OWN;
 use super::stamp::Stamp;
 use crate::base::digest::{Digest, Hasher};
@@ -12,13 +12,18 @@ use std::collections::HashMap;
 use std::fs::File;
 use std::io::{self, ErrorKind, Read};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Files that are held open at once.
+const HELD: usize = 64;
 
 /// The two folders that stages read from.
 #[derive(Debug, Clone)]
 pub struct Files {
     project: Start,
     workspace: Start,
+    held: Holding,
 }
 
 /// A file that cannot be read, or must not be.
@@ -90,7 +95,12 @@ impl Files {
         Self {
             project: Start::new(real_path(project)),
             workspace: Start::new(real_path(workspace)),
+            held: Holding::default(),
         }
+    }
+
+    pub(super) fn workspace(&self) -> &Start {
+        &self.workspace
     }
 
     fn start(&self, root: Root) -> &Start {
@@ -137,17 +147,37 @@ impl Files {
 
     /// A file to read. That it is there is checked, and that it is a regular file.
     pub fn source(&self, file: &FilePath) -> Result<Arc<dyn Source>, FileError> {
+        let start = self.start(file.root);
+        let mut held = None;
+        let path = match start.open_file(file.path.as_str()) {
+            Opened::Absent => return Err(FileError::Missing { file: file.clone() }),
+            Opened::There(open) if open.metadata().is_ok_and(|found| found.is_file()) => {
+                held = self.held.hold(open);
+                start.path().join(file.path.as_str())
+            }
+            Opened::There(_) | Opened::Unclear => self.look_for(file)?,
+        };
+        Ok(Arc::new(FileSource {
+            name: file.to_string(),
+            path,
+            held: Mutex::new(held),
+        }))
+    }
+
+    /// Where a regular file lies, over links inside the root.
+    fn look_for(&self, file: &FilePath) -> Result<PathBuf, FileError> {
         let path = self.resolve(file)?;
         match std::fs::metadata(&path) {
-            Ok(found) if found.is_file() => {}
-            Ok(_) => return Err(FileError::NoFile { file: file.clone() }),
-            Err(cause) if is_absent(&cause) => {
-                return Err(FileError::Missing { file: file.clone() });
-            }
-            Err(source) => return Err(read_error(file, source)),
+            Ok(found) if found.is_file() => Ok(path),
+            Ok(_) => Err(FileError::NoFile { file: file.clone() }),
+            Err(cause) if is_absent(&cause) => Err(FileError::Missing { file: file.clone() }),
+            Err(source) => Err(read_error(file, source)),
         }
-        let name = file.to_string();
-        Ok(Arc::new(FileSource { name, path }))
+    }
+
+    /// Opens a file to be read, where it is reached over no link.
+    pub fn open_plain(&self, file: &FilePath) -> Opened {
+        self.start(file.root).open_file(file.path.as_str())
     }
 
     /// Whether something lies there.
@@ -357,16 +387,26 @@ pub fn digest_of(path: &Path) -> io::Result<Option<(Digest, u64)>> {
         Err(cause) if is_absent(&cause) => return Ok(None),
         Err(cause) => return Err(cause),
     };
+    let size = file.metadata()?.len();
+    digest_from(&mut file, size).map(Some)
+}
+
+/// The digest and size of what is read of a file, of which `size` bytes are expected.
+pub fn digest_from(file: &mut File, size: u64) -> io::Result<(Digest, u64)> {
     let mut hasher = Hasher::new();
-    let mut buffer = vec![0; 1 << 17];
+    // One byte more than there should be: then the end is seen by the second read.
+    let mut buffer = vec![0; size.saturating_add(1).min(1 << 17) as usize];
     let mut size = 0;
     loop {
-        let read = file.read(&mut buffer)?;
-        if read == 0 {
-            return Ok(Some((hasher.finish(), size)));
+        match file.read(&mut buffer) {
+            Ok(0) => return Ok((hasher.finish(), size)),
+            Ok(read) => {
+                hasher.update(&buffer[..read]);
+                size += read as u64;
+            }
+            Err(cause) if cause.kind() == ErrorKind::Interrupted => {}
+            Err(cause) => return Err(cause),
         }
-        hasher.update(&buffer[..read]);
-        size += read as u64;
     }
 }
 
@@ -386,10 +426,41 @@ fn root_word(file: &FilePath) -> &'static str {
     }
 }
 
+/// How many files are held open between the look at them and their reading.
+#[derive(Debug, Clone, Default)]
+struct Holding(Arc<AtomicUsize>);
+
+/// A file that is held open.
+struct Held {
+    open: Option<File>,
+    count: Arc<AtomicUsize>,
+}
+
+impl Holding {
+    /// Holds a file while few are held: a list of inputs may be longer than the system lets a process open.
+    fn hold(&self, open: File) -> Option<Held> {
+        let count = Arc::clone(&self.0);
+        let before = count.fetch_add(1, Ordering::Relaxed);
+        let held = Held {
+            open: Some(open),
+            count,
+        };
+        (before < HELD).then_some(held)
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        self.count.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
 /// A file on the disk.
 struct FileSource {
     name: String,
     path: PathBuf,
+    /// For the first reader.
+    held: Mutex<Option<Held>>,
 }
 
 impl Source for FileSource {
@@ -402,6 +473,14 @@ impl Source for FileSource {
     }
 
     fn open(&self) -> io::Result<Box<dyn Read + Send>> {
-        Ok(Box::new(File::open(&self.path)?))
+        let held = self
+            .held
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take();
+        match held.and_then(|mut held| held.open.take()) {
+            Some(open) => Ok(Box::new(open)),
+            None => Ok(Box::new(File::open(&self.path)?)),
+        }
     }
 }

@@ -4,6 +4,7 @@ use super::stamp::{Stamp, nanoseconds};
 use rustix::fd::OwnedFd;
 use rustix::fs::{AtFlags, FileType, OFlags, statat};
 use rustix::io::Errno;
+use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
@@ -19,6 +20,17 @@ pub(super) struct Start {
 #[derive(Debug)]
 pub struct Folder(OwnedFd);
 
+/// What a path leads to when no link is followed.
+#[derive(Debug)]
+pub enum Opened {
+    /// It is there, open to be read.
+    There(File),
+    /// Nothing is there, and no link stands on the way.
+    Absent,
+    /// A link stands on the way, it may not be read, or the system cannot tell.
+    Unclear,
+}
+
 impl Start {
     pub(super) fn new(path: PathBuf) -> Self {
         Self {
@@ -33,16 +45,20 @@ impl Start {
 
     /// Whether a path, as far as it is there, leads over no link. It may lead out otherwise only by `..`, which no path has.
     pub(super) fn is_plain(&self, path: &str) -> bool {
-        let mut at = path;
-        loop {
-            match self.open_plain(at, OFlags::PATH) {
-                Ok(_) => return true,
-                Err(Errno::NOENT) => match at.rsplit_once('/') {
-                    Some((above, _)) => at = above,
-                    None => return true,
-                },
-                Err(_) => return false,
-            }
+        // The kernel goes from part to part: what is missing was reached over no link.
+        matches!(
+            self.open_plain(path, OFlags::PATH),
+            Ok(_) | Err(Errno::NOENT)
+        )
+    }
+
+    /// Opens what lies at a path to be read, in one step with the check that no link stands on the way.
+    pub(super) fn open_file(&self, path: &str) -> Opened {
+        // A pipe is not waited for; to a regular file the flag means nothing.
+        match self.open_plain(path, OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY) {
+            Ok(open) => Opened::There(open.into()),
+            Err(Errno::NOENT) => Opened::Absent,
+            Err(_) => Opened::Unclear,
         }
     }
 

@@ -94,8 +94,35 @@ impl StatCache {
         {
             return Ok(seen);
         }
-        let mut file = File::open(path)?;
+        self.hash(File::open(path)?)
+    }
+
+    /// An open regular file as it is; none when it is something else. It is read only if the cache does not know it.
+    ///
+    /// # Errors
+    /// As reading the file.
+    pub fn look_at(&self, open: File) -> io::Result<Option<Seen>> {
+        let data = open.metadata()?;
+        if !data.is_file() {
+            return Ok(None);
+        }
+        match self.known(Stamp::of(&data)) {
+            Some(seen) => Ok(Some(seen)),
+            None => self.hash_from(open, Stamp::of(&data)).map(Some),
+        }
+    }
+
+    /// What is known of the file at a path by its stamp alone: nothing is read.
+    pub fn glimpse(&self, path: &Path) -> Option<Seen> {
+        self.known(Stamp::of(&std::fs::metadata(path).ok()?))
+    }
+
+    fn hash(&self, file: File) -> io::Result<Seen> {
         let before = Stamp::of(&file.metadata()?);
+        self.hash_from(file, before)
+    }
+
+    fn hash_from(&self, mut file: File, before: Stamp) -> io::Result<Seen> {
         let recorded = self.now();
         let (digest, size) = hash(&mut file, before.size)?;
         let unchanged = before == Stamp::of(&file.metadata()?) && size == before.size;

@@ -91,3 +91,29 @@ fn torn_notes_are_nothing_to_go_by() {
     house.run(&[]).expect(0, &[]);
     assert_eq!(std::fs::read(house.at(NOTES)).unwrap(), notes);
 }
+
+#[test]
+fn readers_say_the_same_by_a_glance() {
+    let house = glanced();
+    for command in [
+        &["plan", "--json"][..],
+        &["status", "--json"],
+        &["why", "clean", "--json"],
+        &["plan"],
+        &["status"],
+    ] {
+        let by_glance = house.milepost(command);
+        let notes = std::fs::read(house.at(NOTES)).unwrap();
+        house.remove(NOTES);
+        let by_look = house.milepost(command);
+        house.write(NOTES, notes);
+        assert_eq!(by_glance, by_look, "{command:?}");
+        assert_eq!(by_glance.0, 0, "{command:?}: {}", by_glance.1);
+    }
+    // An altered output is seen all the same.
+    write(&house, "workspace/outputs/page.md", "another\n");
+    let (_, status) = house.milepost(&["status"]);
+    assert!(status.contains("altered"), "{status}");
+    let (_, plan) = house.milepost(&["plan"]);
+    assert!(plan.contains("outputs/page.md"), "{plan}");
+}

@@ -194,7 +194,7 @@ fn says_where_a_page_is_damaged() {
     let text = fs::read_to_string(&page).unwrap();
     for (damaged, line, problem) in [
         (text.replace("# end\n", ""), 7, "the page is cut off"),
-        (text.replace("\"key\"", "\"kay\""), 3, "a batch has no key"),
+        (text.replace("\"key\"", "\"kay\""), 3, "missing field `key`"),
         (text.replacen("intermediate/", "/", 1), 4, "is absolute"),
         (
             text.lines()

@@ -36,7 +36,9 @@ pub fn record(key: &str, outputs: Vec<Made>) -> BatchRecord {
         facts: facts("item", key),
         outputs,
         elements: Some(50),
-        summary: Some(serde_json::json!({"by_type": {"IfcWall": 2, "IfcBeam": 1}})),
+        summary: Some(Box::new(
+            serde_json::json!({"by_type": {"IfcWall": 2, "IfcBeam": 1}}),
+        )),
         said: None,
         verdict: None,
         placeholder: None,
@@ -104,7 +106,9 @@ fn phase() -> impl Strategy<Value = Phase> {
         Just(Phase::Running { attempt: 2 }),
         Just(Phase::Backoff { attempt: 1 }),
         Just(Phase::Complete),
-        outcome().prop_map(|outcome| Phase::Failed { outcome }),
+        outcome().prop_map(|outcome| Phase::Failed {
+            outcome: Box::new(outcome),
+        }),
     ]
 }
 
@@ -120,11 +124,13 @@ fn batch() -> impl Strategy<Value = BatchState> {
         |(outputs, shared, placeholder, stale, elements)| BatchRecord {
             shared: facts("rules", &shared.to_string()).id(),
             elements,
-            pin: stale.clone().map(|why| Pin {
-                who: "me".into(),
-                why,
+            pin: stale.clone().map(|why| {
+                Box::new(Pin {
+                    who: "me".into(),
+                    why,
+                })
             }),
-            placeholder,
+            placeholder: placeholder.map(Box::new),
             stale,
             ..record("", outputs)
         },

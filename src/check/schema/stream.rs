@@ -253,7 +253,8 @@ fn mentions(schema: &Value, name: &str) -> bool {
 
 /// Reads a whole document.
 pub fn whole(mut reader: impl Read) -> Result<Value, Violation> {
-    let mut bytes = Vec::new();
+    // Most files are no longer, and are read at once.
+    let mut bytes = Vec::with_capacity(1 << 13);
     reader
         .read_to_end(&mut bytes)
         .map_err(|error| unreadable(Fault::Io(error)))?;

@@ -135,7 +135,10 @@ pub fn parse(name: &str, source: &dyn Source, format: Format) -> Result<Value, S
             name: name.to_owned(),
             file: source.name(),
         }),
-        Format::Text => text(source).map(Value::String),
+        Format::Text => text(source).map(|mut text| {
+            text.shrink_to_fit();
+            Value::String(text)
+        }),
         // From memory: serde_json reads bytes several times faster than a reader.
         Format::Json => serde_json::from_str(&text(source)?)
             .map_err(|error| wrong(source, json_message(&error))),
@@ -164,7 +167,8 @@ pub fn parse(name: &str, source: &dyn Source, format: Format) -> Result<Value, S
 }
 
 fn text(source: &dyn Source) -> Result<String, ScopeError> {
-    let mut bytes = Vec::new();
+    // Most files are no longer, and are read at once.
+    let mut bytes = Vec::with_capacity(1 << 13);
     open(source)?
         .read_to_end(&mut bytes)
         .map_err(|error| read_error(source, &error))?;

@@ -105,7 +105,8 @@ impl<'a> Family<'a> {
                 match processes::attempt_of(pid) {
                     Some(token) if token == self.token => ours.push(pid),
                     None if process.start_time >= self.started.start_time => nameless.push(pid),
-                    _ => {}
+                    None => spawn::strayed(),
+                    Some(_) => {}
                 }
             }
         }
@@ -116,8 +117,11 @@ impl<'a> Family<'a> {
                         .map(|pid| waitpid(Some(pid), WaitOptions::NOHANG));
                 }
                 // One that shed its environment can only come from the command that runs alone.
+                let mut nameless = nameless.into_iter().filter(|pid| !leaders.contains(pid));
                 if leaders.iter().all(|leader| *leader == self.started.pid) {
-                    ours.extend(nameless.into_iter().filter(|pid| !leaders.contains(pid)));
+                    ours.extend(nameless);
+                } else if nameless.next().is_some() {
+                    spawn::strayed();
                 }
             });
         }

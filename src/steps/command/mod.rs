@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-pub use spawn::{SpawnError, adopt_orphans};
+pub use spawn::{SpawnError, adopt_orphans, nothing_strayed};
 pub use stop::{Deadline, Stop};
 pub use survivors::end_survivors;
 

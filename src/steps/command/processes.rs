@@ -100,6 +100,7 @@ pub(super) fn with_descendants(roots: impl IntoIterator<Item = u32>) -> Vec<Proc
 #[cfg(target_os = "linux")]
 mod linux {
     use std::fs;
+    use std::io::Read as _;
     use std::path::Path;
     use std::sync::OnceLock;
 
@@ -108,7 +109,11 @@ mod linux {
 
     /// Reads `/proc/PID/stat` (proc_pid_stat(5)); the name in parentheses may hold anything, so fields count from its end.
     pub(in super::super) fn look(pid: u32) -> Option<Process> {
-        let stat = fs::read(format!("/proc/{pid}/stat")).ok()?;
+        // Longer than the line gets, but for its last fields: a file of no told size would be read in small pieces.
+        let mut stat = [0; 1024];
+        let mut file = fs::File::open(format!("/proc/{pid}/stat")).ok()?;
+        let length = file.read(&mut stat).ok()?;
+        let stat = &stat[..length];
         let name_end = stat.iter().rposition(|byte| *byte == b')')?;
         let text = std::str::from_utf8(&stat[name_end + 1..]).ok()?;
         let fields: Vec<&str> = text.split_ascii_whitespace().collect();

@@ -138,6 +138,7 @@ static LEADERS: Mutex<BTreeSet<u32>> = Mutex::new(BTreeSet::new());
 /// of ours that is not in the register is not just being started.
 static STARTS: RwLock<()> = RwLock::new(());
 static ADOPTING: AtomicBool = AtomicBool::new(false);
+static STRAYED: AtomicBool = AtomicBool::new(false);
 
 /// Makes this process the parent of what its commands leave behind (`PR_SET_CHILD_SUBREAPER`), so that none can get away by a
 /// session of its own. To be called once at the start of a program that runs commands; without it they are looked for in all of
@@ -153,6 +154,16 @@ pub fn adopt_orphans() {
 /// Whether orphans of our commands become our children.
 pub(super) fn adopting() -> bool {
     ADOPTING.load(Ordering::Relaxed)
+}
+
+/// Whether of all commands that have ended nothing is known to run, and it would be known: orphans become our children.
+pub fn nothing_strayed() -> bool {
+    adopting() && !STRAYED.load(Ordering::Relaxed)
+}
+
+/// A child of ours was seen that belongs to no command.
+pub(super) fn strayed() {
+    STRAYED.store(true, Ordering::Relaxed);
 }
 
 fn register() -> MutexGuard<'static, BTreeSet<u32>> {

@@ -10,6 +10,9 @@ use crate::store::layout::Layout;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+/// Bytes of lines that are handed to the system at once.
+const GATHERED: usize = 1 << 18;
+
 /// The journal of a workspace, open for one run. Whoever holds it holds the workspace's lock.
 pub struct Journal {
     disk: Disk,
@@ -24,6 +27,11 @@ pub struct Journal {
     last: Option<Digest>,
     dirty: bool,
     stopped: bool,
+    /// Lines that are not with the system yet.
+    waiting: Vec<u8>,
+    gathers: bool,
+    /// The last line that is with the system, and how many are.
+    written: (Option<Digest>, u64),
     unsealed: BTreeSet<String>,
 }
 
@@ -97,6 +105,9 @@ impl Journal {
             last,
             dirty: false,
             stopped: false,
+            waiting: Vec::new(),
+            gathers: false,
+            written: (last, lines),
             unsealed: records
                 .iter()
                 .filter_map(|record| record.event.stage().map(str::to_owned))
@@ -134,7 +145,8 @@ impl Journal {
         self.size
     }
 
-    /// Appends a record and gives its digest. It is with the system at once, and durable after [`Journal::flush`].
+    /// Appends a record and gives its digest. It is with the system at once, but while lines are gathered, and durable after
+    /// [`Journal::flush`].
     pub fn append(
         &mut self,
         event_type: EventType,
@@ -144,25 +156,49 @@ impl Journal {
         artifact_refs: Vec<String>,
     ) -> Result<Digest, JournalError> {
         let record = self.record(event_type, agent_name, event, summary.into(), artifact_refs);
-        let (line, digest) = line(&record)?;
         if self.stopped {
             let path = self.file.path().to_owned();
             return Err(JournalError::Stopped { path });
         }
-        if let Err(cause) = self.file.write_bytes(&line) {
-            // Half a line may be there. Were it to stay, the next record would break the chain.
-            self.stopped = self.file.truncate(self.size).is_err();
+        let digest = add_line(&mut self.waiting, &record)?;
+        self.lines += 1;
+        self.last = Some(digest);
+        if !self.gathers || self.waiting.len() >= GATHERED {
+            self.write()?;
+        }
+        Ok(digest)
+    }
+
+    /// From here on lines are gathered, up to the next flush: for records of which none counts before all are durable.
+    pub fn gather(&mut self) {
+        self.gathers = true;
+    }
+
+    /// Hands to the system what waits.
+    fn write(&mut self) -> Result<(), JournalError> {
+        if self.waiting.is_empty() {
+            return Ok(());
+        }
+        let waiting = std::mem::take(&mut self.waiting);
+        if let Err(cause) = self.file.write_bytes(&waiting) {
+            // Half a line may be there. Were it to stay, the next record would break the chain; and none may follow some that
+            // were taken for appended.
+            self.stopped = self.file.truncate(self.size).is_err() || self.gathers;
+            (self.last, self.lines) = self.written;
             return Err(cause.into());
         }
-        self.lines += 1;
-        self.size += line.len() as u64;
-        self.last = Some(digest);
+        self.size += waiting.len() as u64;
+        self.written = (self.last, self.lines);
+        self.waiting = waiting;
+        self.waiting.clear();
         self.dirty = true;
-        Ok(digest)
+        Ok(())
     }
 
     /// Makes durable what was appended.
     pub fn flush(&mut self) -> Result<(), JournalError> {
+        self.write()?;
+        self.gathers = false;
         if self.dirty {
             self.file.flush_data()?;
             self.dirty = false;
@@ -179,7 +215,8 @@ impl Journal {
         };
         let summary = format!("segment {} is sealed", self.segment);
         let record = self.record(EventType::Complete, "milepost", event, summary, Vec::new());
-        let (line, digest) = line(&record)?;
+        let mut line = Vec::new();
+        let digest = add_line(&mut line, &record)?;
         let path = self.layout.segment(self.segment + 1);
         // Should the segment be there and this fail after, a record in the old segment would stand before a seal.
         self.stopped = true;
@@ -190,6 +227,7 @@ impl Journal {
         self.lines = 1;
         self.size = line.len() as u64;
         self.last = Some(digest);
+        self.written = (self.last, self.lines);
         Ok(())
     }
 
@@ -215,10 +253,14 @@ impl Journal {
     }
 }
 
-/// A record as a line, and the digest of the line without its end.
-fn line(record: &Record) -> Result<(Vec<u8>, Digest), JournalError> {
-    let mut line = serde_json::to_vec(record)?;
-    let digest = Digest::of(&line);
-    line.push(b'\n');
-    Ok((line, digest))
+/// Appends a record as a line, and gives the digest of the line without its end.
+fn add_line(lines: &mut Vec<u8>, record: &Record) -> Result<Digest, JournalError> {
+    let start = lines.len();
+    if let Err(error) = serde_json::to_writer(&mut *lines, record) {
+        lines.truncate(start);
+        return Err(error.into());
+    }
+    let digest = Digest::of(&lines[start..]);
+    lines.push(b'\n');
+    Ok(digest)
 }

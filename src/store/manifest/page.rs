@@ -1,11 +1,12 @@
 //! The pieces that a manifest's pages are made of, and how a stage is put together from them again.
 
 use super::ManifestError;
-use super::text::{self, Line};
+use super::text::{self, Line, Named};
+use crate::base::digest::Digest;
 use crate::base::natural::natural;
-use crate::model::record::Made;
+use crate::base::path::RelPath;
+use crate::model::record::{BatchRecord, Made};
 use crate::model::state::{BatchState, Phase, StageState};
-use serde_json::Value;
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -128,7 +129,7 @@ impl<'a> Piece<'a> {
 pub(super) fn first_piece(path: &Path, bytes: &[u8]) -> Result<Option<Found>, ManifestError> {
     for line in text::lines(path, bytes)? {
         let (key, part) = match text::line(path, line)? {
-            Line::Batch(record) => (text::key_of(path, line.0, &record)?, 0),
+            Line::Batch(record, _) => (record.key, 0),
             Line::More(more) => (more.key, more.part),
             Line::Failed(failed) => (failed.key, 0),
             Line::Remains(remains) => (remains.key, 0),
@@ -145,10 +146,10 @@ pub(super) fn first_piece(path: &Path, bytes: &[u8]) -> Result<Option<Found>, Ma
 pub(super) struct Reading {
     stage: Option<String>,
     state: StageState,
-    /// Records without their outputs by key, with the page and the line that they stand on.
-    records: BTreeMap<String, (Value, PathBuf, usize)>,
-    /// Outputs by key and part. A crash between two pages may leave a piece on both: one stands for both.
-    outputs: BTreeMap<(String, usize), Vec<Value>>,
+    /// Batches whose outputs stand in several pieces, with the page and the line that each record stands on.
+    records: BTreeMap<String, (BatchRecord<Named>, usize, PathBuf, usize)>,
+    /// Their outputs by key and part. A crash between two pages may leave a piece on both: one stands for both.
+    outputs: BTreeMap<(String, usize), Vec<Made>>,
 }
 
 impl Reading {
@@ -167,18 +168,18 @@ impl Reading {
             if line.0 == 1 && !matches!(read, Line::Header(_)) {
                 return Err(damaged("a page begins with `# milepost manifest`"));
             }
-            if let Line::Output(digest, out) = read {
-                let Some(open) = open.as_mut().filter(|open| open.missing() > 0) else {
+            if let Line::Output(digest, file) = read {
+                let whole = open.as_mut().map(|open| open.fill(digest, file));
+                if whole != Some(true) {
                     return Err(damaged("a file stands with no batch"));
-                };
-                open.fill(digest, out);
+                }
                 continue;
             }
             if let Some(open) = open.take() {
-                if open.missing() > 0 {
+                if open.is_missing() {
                     return Err(damaged("a file of the batch before is missing"));
                 }
-                self.outputs.insert((open.key, open.part), open.outputs);
+                self.close(open);
             }
             match read {
                 Line::Header(header) => {
@@ -191,23 +192,31 @@ impl Reading {
                 Line::Facts(id, facts) => {
                     self.state.facts.insert(id, Arc::new(facts));
                 }
-                Line::Batch(mut record) => {
-                    let key = text::key_of(path, line.0, &record)?;
-                    open = Some(Open::new(key.clone(), 0, text::take_outputs(&mut record)));
-                    self.state.batches.entry(key.clone()).or_default();
-                    self.records.insert(key, (record, path.to_owned(), line.0));
+                Line::Batch(mut record, parts) => {
+                    let named = std::mem::take(&mut record.outputs);
+                    if parts > 1 {
+                        let key = record.key.clone();
+                        self.batch(&key).record = None;
+                        let place = (record, parts, path.to_owned(), line.0);
+                        self.records.insert(key.clone(), place);
+                        open = Some(Open::new(Owner::Piece(key, 0), named));
+                    } else {
+                        self.records.remove(&record.key);
+                        open = Some(Open::new(Owner::Whole(Box::new(record)), named));
+                    }
                 }
-                Line::More(more) => open = Some(Open::new(more.key, more.part, more.outputs)),
+                Line::More(more) => {
+                    let owner = Owner::Piece(more.key, more.part);
+                    open = Some(Open::new(owner, more.outputs));
+                }
                 Line::Failed(failed) => {
-                    self.state.batches.entry(failed.key).or_default().phase = Phase::Failed {
-                        outcome: failed.outcome,
+                    self.batch(&failed.key).phase = Phase::Failed {
+                        outcome: Box::new(failed.outcome),
                     };
                 }
-                Line::Remains(remains) => {
-                    self.state.batches.entry(remains.key).or_default().remains = remains.files;
-                }
+                Line::Remains(remains) => self.batch(&remains.key).remains = remains.files,
                 Line::Waiting(waiting) => {
-                    self.state.batches.entry(waiting.key).or_default();
+                    self.batch(&waiting.key);
                 }
                 Line::End => ended = true,
                 Line::Output(..) => {}
@@ -220,13 +229,33 @@ impl Reading {
         }
     }
 
+    fn batch(&mut self, key: &str) -> &mut BatchState {
+        self.state.batches.entry(key.to_owned()).or_default()
+    }
+
+    fn close(&mut self, open: Open) {
+        match open.owner {
+            Owner::Whole(record) => self.keep(record.with_outputs(open.outputs)),
+            Owner::Piece(key, part) => {
+                self.outputs.insert((key, part), open.outputs);
+            }
+        }
+    }
+
+    fn keep(&mut self, record: BatchRecord) {
+        let batch = self.state.batches.entry(record.key.clone()).or_default();
+        if !matches!(batch.phase, Phase::Failed { .. }) {
+            batch.phase = Phase::Complete;
+        }
+        batch.record = Some(record);
+    }
+
     /// The stage's name and what is known of it; none when there was no page.
     pub(super) fn finish(mut self) -> Result<Option<(String, StageState)>, ManifestError> {
-        let Some(stage) = self.stage else {
+        let Some(stage) = self.stage.take() else {
             return Ok(None);
         };
-        for (key, (mut record, path, line)) in self.records {
-            let parts = text::take_parts(&mut record);
+        for (key, (record, parts, path, line)) in std::mem::take(&mut self.records) {
             let mut outputs = Vec::new();
             for part in 0..parts {
                 let Some(more) = self.outputs.get_mut(&(key.clone(), part)) else {
@@ -235,44 +264,50 @@ impl Reading {
                 };
                 outputs.append(more);
             }
-            let record = text::whole_record(&path, line, record, outputs)?;
-            let batch = self.state.batches.entry(key).or_default();
-            if !matches!(batch.phase, Phase::Failed { .. }) {
-                batch.phase = Phase::Complete;
-            }
-            batch.record = Some(record);
+            self.keep(record.with_outputs(outputs));
         }
         Ok(Some((stage, self.state)))
     }
 }
 
+/// What outputs that are being read belong to.
+enum Owner {
+    Whole(Box<BatchRecord<Named>>),
+    /// A piece of the batch with this key.
+    Piece(String, usize),
+}
+
 /// A batch whose files are being read.
 struct Open {
-    key: String,
-    part: usize,
-    filled: usize,
-    outputs: Vec<Value>,
+    owner: Owner,
+    named: std::vec::IntoIter<Named>,
+    outputs: Vec<Made>,
 }
 
 impl Open {
-    fn new(key: String, part: usize, outputs: Vec<Value>) -> Self {
+    fn new(owner: Owner, named: Vec<Named>) -> Self {
         Self {
-            key,
-            part,
-            filled: 0,
-            outputs,
+            owner,
+            outputs: Vec::with_capacity(named.len()),
+            named: named.into_iter(),
         }
     }
 
-    fn missing(&self) -> usize {
-        self.outputs.len() - self.filled
+    fn is_missing(&self) -> bool {
+        self.named.len() > 0
     }
 
-    fn fill(&mut self, digest: String, path: String) {
-        if let Some(Value::Object(output)) = self.outputs.get_mut(self.filled) {
-            output.insert("path".to_owned(), Value::String(path));
-            output.insert("digest".to_owned(), Value::String(digest));
-        }
-        self.filled += 1;
+    /// Takes the next file; false when there is none more to come.
+    fn fill(&mut self, digest: Digest, path: RelPath) -> bool {
+        let Some(Named { name, size }) = self.named.next() else {
+            return false;
+        };
+        self.outputs.push(Made {
+            name,
+            path,
+            digest,
+            size,
+        });
+        true
     }
 }

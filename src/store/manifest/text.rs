@@ -7,7 +7,6 @@ use crate::model::fingerprint::Facts;
 use crate::model::outcome::Outcome;
 use crate::model::record::{BatchRecord, Made};
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::Path;
@@ -22,15 +21,27 @@ pub(super) const END: &str = "# end\n";
 pub(super) enum Line {
     Header(Header),
     Facts(String, Facts),
-    /// A record, whose outputs have no paths and digests yet.
-    Batch(Value),
+    /// A record, whose outputs have no paths and digests yet, and how many pieces they stand in.
+    Batch(BatchRecord<Named>, usize),
     More(More),
     Failed(Failed),
     Remains(Remains),
     Waiting(Waiting),
-    /// A digest, as JSON has it, and a path.
-    Output(String, String),
+    Output(Digest, RelPath),
     End,
+}
+
+/// An output in a record: its path and its digest stand on a line of their own.
+#[derive(Serialize, Deserialize)]
+pub(super) struct Named {
+    pub name: String,
+    pub size: u64,
+}
+
+/// How many pieces the outputs of a record stand in, said where there are several.
+#[derive(Deserialize)]
+struct Parts {
+    parts: usize,
 }
 
 pub(super) struct Header {
@@ -42,7 +53,7 @@ pub(super) struct Header {
 pub(super) struct More {
     pub key: String,
     pub part: usize,
-    pub outputs: Vec<Value>,
+    pub outputs: Vec<Named>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -75,22 +86,27 @@ pub(super) fn facts(page: &mut String, id: &str, facts: &Facts) -> Written {
 /// A record, its outputs by name and size; then `outputs`, the first of them, as lines.
 pub(super) fn batch(page: &mut String, record: &BatchRecord, outputs: &[Made]) -> Written {
     let parts = record.outputs.len().div_ceil(super::PAGE_LINES);
-    let mut value = serde_json::to_value(record)?;
-    if let Some(fields) = value.as_object_mut() {
-        fields.insert("outputs".to_owned(), named(outputs));
-        if parts > 1 {
-            fields.insert("parts".to_owned(), json!(parts));
-        }
+    let kept = record.clone().with_outputs(named(outputs));
+    if parts > 1 {
+        let mut value = serde_json::to_value(kept)?;
+        value["parts"] = parts.into();
+        comment(page, "batch", &value)?;
+    } else {
+        comment(page, "batch", &kept)?;
     }
-    comment(page, "batch", &value)?;
     files(page, outputs);
     Ok(())
 }
 
 /// More outputs of a batch.
 pub(super) fn more(page: &mut String, key: &str, part: usize, outputs: &[Made]) -> Written {
-    let value = json!({"key": key, "part": part, "outputs": named(outputs)});
-    comment(page, "more", &value)?;
+    let (key, outputs_of) = (key.to_owned(), named(outputs));
+    let more = More {
+        key,
+        part,
+        outputs: outputs_of,
+    };
+    comment(page, "more", &more)?;
     files(page, outputs);
     Ok(())
 }
@@ -119,8 +135,11 @@ fn comment(page: &mut String, word: &str, data: &impl Serialize) -> Written {
     Ok(())
 }
 
-fn named(outputs: &[Made]) -> Value {
-    let named = |made: &Made| json!({"name": made.name, "size": made.size});
+fn named(outputs: &[Made]) -> Vec<Named> {
+    let named = |made: &Made| Named {
+        name: made.name.clone(),
+        size: made.size,
+    };
     outputs.iter().map(named).collect()
 }
 
@@ -152,8 +171,8 @@ pub(super) fn line(path: &Path, (number, text): (usize, &str)) -> Result<Line, M
             .split_once("  ")
             .ok_or_else(|| wrong(&"neither a file nor a comment"))?;
         let digest = Digest::from_hex(hex).map_err(|error| wrong(&error))?;
-        RelPath::parse(file).map_err(|error| wrong(&error))?;
-        return Ok(Line::Output(digest.to_string(), file.to_owned()));
+        let file = RelPath::parse(file).map_err(|error| wrong(&error))?;
+        return Ok(Line::Output(digest, file));
     };
     let (word, data) = comment.split_once(' ').unwrap_or((comment, ""));
     let json = |error: serde_json::Error| wrong(&error);
@@ -163,7 +182,15 @@ pub(super) fn line(path: &Path, (number, text): (usize, &str)) -> Result<Line, M
             let (id, data) = data.split_once(' ').unwrap_or((data, ""));
             Line::Facts(id.to_owned(), serde_json::from_str(data).map_err(json)?)
         }
-        "batch" => Line::Batch(serde_json::from_str(data).map_err(json)?),
+        "batch" => {
+            let record: BatchRecord<Named> = serde_json::from_str(data).map_err(json)?;
+            let parts = if record.outputs.len() < super::PAGE_LINES {
+                1
+            } else {
+                serde_json::from_str(data).map_or(1, |parts: Parts| parts.parts)
+            };
+            Line::Batch(record, parts)
+        }
         "more" => Line::More(serde_json::from_str(data).map_err(json)?),
         "failed" => Line::Failed(serde_json::from_str(data).map_err(json)?),
         "remains" => Line::Remains(serde_json::from_str(data).map_err(json)?),
@@ -190,44 +217,6 @@ fn header_of(path: &Path, line: usize, data: &str) -> Result<Header, ManifestErr
         stage: stage.to_owned(),
         number: number.parse().map_err(|_| wrong())?,
     })
-}
-
-/// The key of a record.
-pub(super) fn key_of(path: &Path, line: usize, record: &Value) -> Result<String, ManifestError> {
-    let key = record["key"].as_str();
-    key.map(str::to_owned)
-        .ok_or_else(|| damaged(path, line, "a batch has no key"))
-}
-
-/// The outputs by name and size, taken out of a record.
-pub(super) fn take_outputs(record: &mut Value) -> Vec<Value> {
-    match record.get_mut("outputs").map(Value::take) {
-        Some(Value::Array(outputs)) => outputs,
-        _ => Vec::new(),
-    }
-}
-
-/// How many pieces a record's outputs stand in, taken out of the record.
-pub(super) fn take_parts(record: &mut Value) -> usize {
-    let parts = record
-        .as_object_mut()
-        .and_then(|fields| fields.shift_remove("parts"));
-    parts
-        .and_then(|parts| parts.as_u64())
-        .map_or(1, |parts| parts as usize)
-}
-
-/// A record with its outputs.
-pub(super) fn whole_record(
-    path: &Path,
-    line: usize,
-    mut record: Value,
-    outputs: Vec<Value>,
-) -> Result<BatchRecord, ManifestError> {
-    record["outputs"] = Value::Array(outputs);
-    let key = record["key"].clone();
-    serde_json::from_value(record)
-        .map_err(|error| damaged(path, line, &format!("the record of batch {key}: {error}")))
 }
 
 pub(super) fn damaged(path: &Path, line: usize, problem: &str) -> ManifestError {

@@ -1,0 +1,171 @@
+//! The disk as a plan sees it: with what earlier stages may still change kept in mind.
+
+use super::context::Context;
+use crate::base::digest::Digest;
+use crate::base::glob::{Glob, is_pattern};
+use crate::base::path::{FilePath, RelPath, Root};
+use crate::expr::scope::Format;
+use crate::model::fingerprint::{FactKind, FactValue, Facts};
+use crate::model::reason::Condition;
+use crate::model::stage::{EachSource, Stage};
+use crate::plan::pending::Pending;
+use crate::plan::world::World;
+use serde_json::Value;
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
+use std::sync::{Mutex, PoisonError};
+
+/// The disk, with the stages that are still to run kept in mind.
+pub(super) struct Later<'a, 'c> {
+    inner: &'a Context<'c>,
+    stage: &'a Stage,
+    pending: &'a Pending,
+    /// Lists that batches asked for: many ask for the same, and a folder is walked for each.
+    lists: Mutex<Lists>,
+}
+
+type Lists = BTreeMap<(Root, String), Result<Vec<RelPath>, String>>;
+
+impl<'a, 'c> Later<'a, 'c> {
+    pub(super) fn new(inner: &'a Context<'c>, stage: &'a Stage, pending: &'a Pending) -> Self {
+        Self {
+            inner,
+            stage,
+            pending,
+            lists: Mutex::default(),
+        }
+    }
+
+    /// Whether a file will not be there any more.
+    pub(super) fn goes(&self, path: &RelPath) -> bool {
+        self.pending.goes(path)
+    }
+
+    /// The earlier stage that may still change a file.
+    fn changer(&self, file: &FilePath) -> Option<String> {
+        if file.root != Root::Workspace {
+            return None;
+        }
+        self.pending
+            .may_change(self.inner.pipeline, self.stage, &file.path)
+    }
+
+    /// Whether an `each` depends on what an earlier stage may still make or change.
+    pub(super) fn batches_may_differ(&self) -> bool {
+        let mut sources = self
+            .stage
+            .each
+            .iter()
+            .filter_map(|each| match &each.source {
+                EachSource::Path(path) => Some((path, false)),
+                EachSource::From { file, .. } => Some((file, true)),
+                EachSource::Values(_) | EachSource::Count(_) => None,
+            });
+        sources.any(|(path, by_content)| {
+            let pattern = path.pattern();
+            let made = self
+                .pending
+                .may_make(self.inner.pipeline, self.stage, &pattern);
+            made.is_some() || by_content && self.pending.may_change_at(&pattern)
+        })
+    }
+}
+
+/// The disk for one batch: a file that an earlier stage may still change is taken as it was recorded, and the wait is noted.
+pub(super) struct Asked<'a, 'b, 'c> {
+    world: &'a Later<'b, 'c>,
+    recorded: Option<&'a Facts>,
+    /// Files and patterns, with the stages that they wait for.
+    waits: RefCell<BTreeMap<String, String>>,
+    /// Whether the content of a file was wanted that may still change, and is not there.
+    unread: Cell<bool>,
+}
+
+impl<'a, 'b, 'c> Asked<'a, 'b, 'c> {
+    pub(super) fn new(world: &'a Later<'b, 'c>, recorded: Option<&'a Facts>) -> Self {
+        Self {
+            world,
+            recorded,
+            waits: RefCell::default(),
+            unread: Cell::new(false),
+        }
+    }
+
+    /// Whether the content of a file was wanted that may still change, and is not there.
+    pub(super) fn is_unread(&self) -> bool {
+        self.unread.get()
+    }
+
+    /// A list of files is asked for.
+    pub(super) fn lists(&self, pattern: &str) {
+        let world = self.world;
+        if let Some(stage) = world
+            .pending
+            .may_make(world.inner.pipeline, world.stage, pattern)
+        {
+            self.waits.borrow_mut().insert(pattern.to_owned(), stage);
+        }
+    }
+
+    /// What must come true. Of files that a pattern covers, the pattern says enough.
+    pub(super) fn conditions(self) -> Vec<Condition> {
+        let waits = self.waits.into_inner();
+        let patterns: Vec<Glob> = waits
+            .keys()
+            .filter(|path| is_pattern(path))
+            .filter_map(|path| Glob::parse(path).ok())
+            .collect();
+        let covered = |path: &str| {
+            let parsed = RelPath::parse(path);
+            parsed.is_ok_and(|path| patterns.iter().any(|pattern| pattern.matches(&path)))
+        };
+        waits
+            .into_iter()
+            .filter(|(path, _)| is_pattern(path) || !covered(path))
+            .map(|(path, stage)| Condition::OutputChanges { stage, path })
+            .collect()
+    }
+}
+
+impl World for Asked<'_, '_, '_> {
+    fn content(&self, file: &FilePath, format: Format) -> Result<Value, String> {
+        let content = self.world.inner.content(file, format);
+        if let Some(stage) = self.world.changer(file) {
+            self.waits.borrow_mut().insert(file.to_string(), stage);
+            if content.is_err() {
+                self.unread.set(true);
+            }
+        }
+        content
+    }
+
+    fn matches(&self, root: Root, pattern: &str) -> Result<Vec<RelPath>, String> {
+        let mut lists = self
+            .world
+            .lists
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        let list = lists.entry((root, pattern.to_owned()));
+        let list = list.or_insert_with(|| self.world.inner.matches(root, pattern));
+        list.clone()
+    }
+
+    fn is_folder(&self, file: &FilePath) -> bool {
+        self.world.inner.is_folder(file)
+    }
+
+    fn digest(&self, file: &FilePath) -> Result<Option<Digest>, String> {
+        let Some(stage) = self.world.changer(file) else {
+            if file.root == Root::Workspace && self.world.pending.goes(&file.path) {
+                return Ok(None);
+            }
+            return self.world.inner.digest(file);
+        };
+        self.waits.borrow_mut().insert(file.to_string(), stage);
+        let recorded = self
+            .recorded
+            .and_then(|facts| facts.get(FactKind::Input, &file.text()))
+            .and_then(FactValue::digest);
+        Ok(Some(recorded.unwrap_or_else(|| Digest::of(""))))
+    }
+}
