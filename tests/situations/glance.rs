@@ -111,7 +111,7 @@ fn readers_say_the_same_by_a_glance() {
         assert_eq!(by_glance.0, 0, "{command:?}: {}", by_glance.1);
     }
     // An altered output is seen all the same.
-    write(&house, "workspace/outputs/page.md", "another\n");
+    house.write("workspace/outputs/page.md", "another\n");
     let (_, status) = house.milepost(&["status"]);
     assert!(status.contains("altered"), "{status}");
     let (_, plan) = house.milepost(&["plan"]);
