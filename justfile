@@ -37,6 +37,10 @@ bench-model ELEMENTS="100000":
         time target/release/milepost run --quiet --workspace "$folder/workspace" --set model="$folder/model.ifc"
     done
 
+# Every row of the table of situations, by name.
+table:
+    cargo test --test all situations::table
+
 # Ends the program at every operation on the disk, and lets the power fail thousands of times.
 crash SEEDS="5000":
     cargo build --profile crash
@@ -49,4 +53,6 @@ kill KILLS="1000":
 
 # Fuzzes a reader: journal, checkpoint, manifest, stage, project or ifc. Needs cargo-fuzz and a nightly compiler.
 fuzz TARGET SECONDS="600":
+    cargo build
+    bash fuzz/seeds.sh {{TARGET}}
     cargo +nightly fuzz run {{TARGET}} -- -max_total_time={{SECONDS}}

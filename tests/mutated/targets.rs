@@ -1,6 +1,7 @@
 //! What reads bytes that anything may have happened to: each gives an answer, and never stops the program.
 
 use milepost::base::clock::StillClock;
+use milepost::base::digest::Digest;
 use milepost::base::path::RelPath;
 use milepost::decl::{self, ProjectFiles};
 use milepost::model::event::{Event, EventType};
@@ -26,8 +27,32 @@ pub const TARGETS: &[Target] = &[
     ("ifc", ifc),
 ];
 
-/// The first segment of a journal is read, or said to be broken; one that is read is cut where it ends and goes on.
+/// The first segment of a journal is read, or said to be broken; one that is read is cut where it ends and goes on. So is one whose
+/// lines name the digest of the line before, whatever else is wrong with them.
 pub fn journal(folder: &Path, bytes: &[u8]) {
+    segment(folder, bytes);
+    segment(folder, &chained(bytes));
+}
+
+fn chained(bytes: &[u8]) -> Vec<u8> {
+    const PREV: &[u8] = b"\"prev\":";
+    let mut before: Option<Digest> = None;
+    let lines = bytes.split_inclusive(|byte| *byte == b'\n').map(|line| {
+        let at = line.windows(PREV.len()).rposition(|part| part == PREV);
+        let mut line = line.to_vec();
+        if let (Some(at), true) = (at, line.ends_with(b"}\n")) {
+            line.truncate(at + PREV.len());
+            let prev = before.map_or("null".to_owned(), |digest| format!("\"{digest}\""));
+            line.extend_from_slice(prev.as_bytes());
+            line.extend_from_slice(b"}\n");
+        }
+        before = Some(Digest::of(line.strip_suffix(b"\n").unwrap_or(&line)));
+        line
+    });
+    lines.collect::<Vec<_>>().concat()
+}
+
+fn segment(folder: &Path, bytes: &[u8]) {
     let layout = Layout::new(folder);
     fs::create_dir_all(layout.journal()).unwrap();
     fs::write(layout.segment(1), bytes).unwrap();

@@ -24,6 +24,8 @@ pub fn is_noticed_and_refused(output: &Output, alter: fn(&House, &str)) {
         alter(house, &path);
         let (altered, before) = (house.read(&path), house.contents());
         assert_ne!(altered, made);
+        let (_, status) = house.milepost(&["status"]);
+        assert!(status.contains("altered"), "{status}");
         for _ in 0..2 {
             let ran = house.run(&[]);
             ran.expect(5, &[])
