@@ -41,10 +41,11 @@ bench-model ELEMENTS="100000":
 table:
     cargo test --test all situations::table
 
-# Ends the program at every operation on the disk, and lets the power fail thousands of times.
-crash SEEDS="5000":
+# Ends the program at every operation on the disk, and the run after it at every seventh, and lets the power fail thousands of times.
+crash SEEDS="5000" PAIRS="7":
     cargo build --profile crash
-    MILEPOST_TEST_BINARY=$PWD/target/crash/milepost MILEPOST_TEST_SEEDS={{SEEDS}} cargo test --test all crash
+    MILEPOST_TEST_BINARY=$PWD/target/crash/milepost MILEPOST_TEST_READS=1 MILEPOST_TEST_SEEDS={{SEEDS}} MILEPOST_TEST_PAIRS={{PAIRS}} \
+        cargo test --test all crash
 
 # Kills runs of the release build from outside.
 kill KILLS="1000":
