@@ -113,7 +113,7 @@ pub fn run(
             number: serial,
         },
         wants_folder(bench.stage).then_some(&bench.spares),
-        &mut found.targets.iter().map(|(_, path)| path),
+        &mut found.targets.values(),
     );
     let scratch = match scratch {
         Ok(scratch) => scratch,
