@@ -15,7 +15,6 @@ use crate::plan::expand::{Batch, expand};
 use crate::plan::inputs::{Resolved, resolve};
 use crate::plan::pending::Pending;
 use crate::plan::recorded::Recorded;
-use crate::plan::world::World;
 use crate::plan::{facts, lineage, paths};
 use serde_json::{Map, Value, json};
 use std::collections::{BTreeMap, BTreeSet, HashSet};
@@ -324,7 +323,7 @@ impl One<'_, '_> {
             if found.contains_key(path) || self.leaving.contains(path) || self.world.goes(path) {
                 continue;
             }
-            let digest = self.ctx.digest(&FilePath::workspace(path.clone()));
+            let digest = self.world.digest(&FilePath::workspace(path.clone()));
             if let Some(digest) = digest.map_err(|why| format!("output `{name}`: {why}"))? {
                 found.insert(path.clone(), digest);
             }
