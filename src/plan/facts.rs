@@ -151,9 +151,15 @@ fn add_file(
     optional: bool,
     world: &dyn World,
 ) -> Result<(), String> {
+    let name = file.text();
+    // What a batch is for is often its input as well.
+    let known = facts.get(FactKind::Input, &name);
+    if known.is_some_and(|known| known.digest().is_some()) {
+        return Ok(());
+    }
     match world.digest(file)? {
-        Some(digest) => facts.add(FactKind::Input, file.text(), digest),
-        None if optional => facts.add(FactKind::Input, file.text(), "absent"),
+        Some(digest) => facts.add(FactKind::Input, name, digest),
+        None if optional => facts.add(FactKind::Input, name, "absent"),
         None => return Err(format!("`{file}` is not there")),
     }
     Ok(())

@@ -10,6 +10,7 @@ use crate::model::reason::Condition;
 use crate::model::stage::{EachSource, Stage};
 use crate::plan::pending::Pending;
 use crate::plan::world::World;
+use crate::store::folders::{Folders, There};
 use serde_json::Value;
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -22,6 +23,7 @@ pub(super) struct Later<'a, 'c> {
     pending: &'a Pending,
     /// Lists that batches asked for: many ask for the same, and a folder is walked for each.
     lists: Mutex<Lists>,
+    folders: Folders<'a>,
 }
 
 type Lists = BTreeMap<(Root, String), Result<Vec<RelPath>, String>>;
@@ -33,7 +35,26 @@ impl<'a, 'c> Later<'a, 'c> {
             stage,
             pending,
             lists: Mutex::default(),
+            folders: Folders::new(inner.files),
         }
+    }
+
+    /// The digest of a file at present; none when nothing lies there.
+    pub(super) fn digest(&self, file: &FilePath) -> Result<Option<Digest>, String> {
+        let ctx = self.inner;
+        if file.root == Root::Workspace && ctx.imports.contains_key(&file.path) {
+            return ctx.digest(file);
+        }
+        let seen = match self.folders.look(file) {
+            There::File(stamp) => match ctx.cache.known(stamp) {
+                Some(seen) => Some(seen),
+                None => return ctx.digest(file),
+            },
+            There::Nothing => None,
+            There::Unclear => return ctx.digest(file),
+        };
+        ctx.asked.file(file, seen);
+        Ok(seen.map(|seen| seen.digest))
     }
 
     /// Whether a file will not be there any more.
@@ -159,7 +180,7 @@ impl World for Asked<'_, '_, '_> {
             if file.root == Root::Workspace && self.world.pending.goes(&file.path) {
                 return Ok(None);
             }
-            return self.world.inner.digest(file);
+            return self.world.digest(file);
         };
         self.waits.borrow_mut().insert(file.to_string(), stage);
         let recorded = self

@@ -3,6 +3,7 @@
 use super::context::Context;
 use super::later::{Asked, Later};
 use crate::base::digest::Digest;
+use crate::base::glob::is_pattern;
 use crate::base::path::{FilePath, RelPath};
 use crate::model::fingerprint::{FactKind, Facts};
 use crate::model::reason::Reason;
@@ -14,7 +15,6 @@ use crate::plan::expand::{Batch, expand};
 use crate::plan::inputs::{Resolved, resolve};
 use crate::plan::pending::Pending;
 use crate::plan::recorded::Recorded;
-use crate::plan::world::World;
 use crate::plan::{facts, lineage, paths};
 use serde_json::{Map, Value, json};
 use std::collections::{BTreeMap, BTreeSet, HashSet};
@@ -250,7 +250,7 @@ impl One<'_, '_> {
             .filter(|path| !path.as_str().contains('*'))
             .cloned()
             .collect();
-        let on_disk = self.on_disk(&plain, record)?;
+        let on_disk = self.on_disk(&targets, record)?;
         let found = Found {
             known,
             recorded_shared,
@@ -292,28 +292,39 @@ impl One<'_, '_> {
         for (name, path) in outputs.chain(marker) {
             let place =
                 paths::render(path, scope).map_err(|why| format!("output `{name}`: {why}"))?;
-            self.ctx
-                .files
-                .resolve(&place)
-                .map_err(|error| format!("output `{name}`: {error}"))?;
+            // Of a pattern only its folder can be looked at; a plain path is looked at as what lies there is.
+            if is_pattern(place.path.as_str()) {
+                self.ctx
+                    .files
+                    .resolve(&place)
+                    .map_err(|error| format!("output `{name}`: {error}"))?;
+            }
             targets.insert(name.to_owned(), place.path);
         }
         Ok(targets)
     }
 
+    /// What lies at the paths that the batch writes, and at those that it is recorded to have written.
     fn on_disk(
         &self,
-        targets: &[RelPath],
+        targets: &BTreeMap<String, RelPath>,
         record: Option<&BatchRecord>,
     ) -> Result<BTreeMap<RelPath, Digest>, String> {
+        let plain = targets
+            .iter()
+            .filter(|(_, path)| !path.as_str().contains('*'));
+        let plain = plain.map(|(name, path)| (name.as_str(), path));
         let recorded = record
             .iter()
-            .flat_map(|record| record.outputs.iter().map(|made| &made.path));
-        let all: BTreeSet<&RelPath> = targets.iter().chain(recorded).collect();
+            .flat_map(|record| record.outputs.iter())
+            .map(|made| (made.name.as_str(), &made.path));
         let mut found = BTreeMap::new();
-        let goes = |path: &RelPath| self.leaving.contains(path) || self.world.goes(path);
-        for path in all.into_iter().filter(|path| !goes(path)) {
-            if let Some(digest) = self.ctx.digest(&FilePath::workspace(path.clone()))? {
+        for (name, path) in plain.chain(recorded) {
+            if found.contains_key(path) || self.leaving.contains(path) || self.world.goes(path) {
+                continue;
+            }
+            let digest = self.world.digest(&FilePath::workspace(path.clone()));
+            if let Some(digest) = digest.map_err(|why| format!("output `{name}`: {why}"))? {
                 found.insert(path.clone(), digest);
             }
         }

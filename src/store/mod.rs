@@ -5,6 +5,7 @@ pub mod clock;
 pub mod disk;
 pub mod files;
 pub mod folder;
+pub mod folders;
 pub mod gc;
 pub mod glance;
 pub mod id;

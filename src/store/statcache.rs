@@ -149,7 +149,8 @@ impl StatCache {
         i64::try_from(self.clock.now().as_nanosecond()).unwrap_or(i64::MAX)
     }
 
-    fn known(&self, stamp: Stamp) -> Option<Seen> {
+    /// What is known of the file with this stamp.
+    pub fn known(&self, stamp: Stamp) -> Option<Seen> {
         let mut state = self.state();
         let entry = state.entries.get_mut(&(stamp.device, stamp.inode))?;
         if entry.stamp != stamp || !stamp.was_settled(entry.recorded) {

@@ -55,15 +55,21 @@ fn renames(operation: &str, end: &str) -> bool {
     operation.starts_with("rename") && operation.ends_with(end)
 }
 
-/// The only file below scratch whose path ends so.
+/// Where a file lies in scratch that was published to a path that ends so, by the journal: the only one, and it is there.
 fn in_scratch(project: &Project, end: &str) -> String {
-    let found = project.files(&[".milepost/scratch"]);
-    let mut found = found.into_keys().filter(|path| path.ends_with(end));
-    let path = found
+    let journal = project.journal();
+    let files = journal.iter().flat_map(|record| match &record.event {
+        Event::Published { files, .. } => files.as_slice(),
+        _ => &[],
+    });
+    let mut found = files.filter(|file| file.path.as_str().ends_with(end));
+    let file = found
         .next()
-        .unwrap_or_else(|| panic!("no {end} in scratch"));
+        .unwrap_or_else(|| panic!("no {end} was published"));
     assert_eq!(found.next(), None);
-    format!("workspace/{path}")
+    let there = project.files(&[".milepost/scratch"]);
+    assert!(there.contains_key(file.scratch.as_str()), "{file:?}");
+    format!("workspace/{}", file.scratch)
 }
 
 /// Events of the last run that match.

@@ -18,8 +18,8 @@ pub struct Asked(Mutex<Option<Questions>>);
 /// Questions with their answers.
 #[derive(Debug, Default)]
 pub(super) struct Questions {
-    /// Files by root, folder (empty: the root) and name; none when there was no file.
-    pub files: BTreeMap<(Root, String, String), Option<Seen>>,
+    /// Files as they were asked for; none when there was no file.
+    pub files: Vec<(FilePath, Option<Seen>)>,
     /// Patterns, with the digest of the matching names.
     pub lists: BTreeMap<(Root, String), Listed>,
     /// Whether a folder lies there.
@@ -35,6 +35,55 @@ pub(super) struct Listed {
     pub digest: Digest,
     /// The stamp of the one folder that they lie in, if the same stamp means the same names.
     pub folder: Option<Stamp>,
+}
+
+impl Questions {
+    /// The files by root, folder (empty: the root) and name, each once as it was seen last; none when the content of one was
+    /// another at another time.
+    pub(super) fn sorted(&self) -> Option<Vec<Found<'_>>> {
+        let mut all: Vec<Found<'_>> = self.files.iter().map(Found::of).collect();
+        all.sort_by_key(Found::place);
+        let digest = |found: &Found<'_>| found.seen.map(|seen| seen.digest);
+        let mut sorted: Vec<Found<'_>> = Vec::with_capacity(all.len());
+        for found in all {
+            match sorted.last_mut() {
+                Some(last) if last.place() == found.place() => {
+                    if digest(last) != digest(&found) {
+                        return None;
+                    }
+                    *last = found;
+                }
+                _ => sorted.push(found),
+            }
+        }
+        Some(sorted)
+    }
+}
+
+/// A file as it was seen.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Found<'a> {
+    pub root: Root,
+    pub folder: &'a str,
+    pub name: &'a str,
+    pub seen: Option<Seen>,
+}
+
+impl<'a> Found<'a> {
+    fn of((file, seen): &'a (FilePath, Option<Seen>)) -> Self {
+        let path = file.path.as_str();
+        let (folder, name) = path.rsplit_once('/').unwrap_or(("", path));
+        Self {
+            root: file.root,
+            folder,
+            name,
+            seen: *seen,
+        }
+    }
+
+    fn place(&self) -> (Root, &'a str, &'a str) {
+        (self.root, self.folder, self.name)
+    }
 }
 
 impl Asked {
@@ -60,15 +109,9 @@ impl Asked {
 
     /// A file was looked at; `seen` is none when it was not there.
     pub fn file(&self, file: &FilePath, seen: Option<Seen>) {
-        let path = file.path.as_str();
-        let (folder, name) = path.rsplit_once('/').unwrap_or(("", path));
-        let key = (file.root, folder.to_owned(), name.to_owned());
-        self.note(|questions| match questions.files.insert(key, seen) {
-            None => true,
-            Some(before) => {
-                let content = |seen: Option<Seen>| seen.map(|seen| seen.digest);
-                content(before) == content(seen)
-            }
+        self.note(|questions| {
+            questions.files.push((file.clone(), seen));
+            true
         });
     }
 

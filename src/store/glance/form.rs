@@ -8,7 +8,7 @@
 //! `E` the end, and the SHA-256 of all bytes before it.
 //! An entry: 0 absent or 1 there, name, and of what is there inode, size, mtime, ctime.
 
-use super::asked::{Listed, Questions};
+use super::asked::{Found, Listed, Questions};
 use crate::base::digest::Digest;
 use crate::base::path::Root;
 use crate::store::stamp::Stamp;
@@ -78,17 +78,23 @@ pub(super) fn write(questions: &Questions, key: Digest, told: &[u8]) -> Option<V
     }
     let mut open: Option<(Root, &str, u64)> = None;
     let mut entries = Vec::new();
-    for ((root, folder, name), seen) in &questions.files {
+    for found in questions.sorted()? {
+        let Found {
+            root,
+            folder,
+            name,
+            seen,
+        } = found;
         let device = seen.map_or(0, |seen| seen.stamp.device);
         // Of what is absent no device is known: it goes with its folder's other files.
         let fits = open.is_some_and(|(its_root, its_folder, its_device)| {
-            (its_root, its_folder) == (*root, folder) && (seen.is_none() || its_device == device)
+            (its_root, its_folder) == (root, folder) && (seen.is_none() || its_device == device)
         });
         if !fits || entries.len() >= BLOCK {
             close(&mut out, open, &mut entries)?;
-            open = Some((*root, folder, device));
+            open = Some((root, folder, device));
         }
-        entry(&mut entries, name, *seen)?;
+        entry(&mut entries, name, seen)?;
     }
     close(&mut out, open, &mut entries)?;
     out.push(b'E');
