@@ -53,6 +53,8 @@ pub fn apply(state: &mut State, run_id: &str, event: &Event) -> Result<(), Illeg
             let stage = state.stages.entry(stage.clone()).or_default();
             stage.number = *number;
             remember(stage, shared, facts);
+            // The run began in an earlier segment of the journal, perhaps: this one says which it is.
+            state.open_run = Some(run_id.to_owned());
         }
         Event::Handoff { .. } => {}
         Event::AttemptStarted {
@@ -67,7 +69,6 @@ pub fn apply(state: &mut State, run_id: &str, event: &Event) -> Result<(), Illeg
             };
             let entry = legal(state, "attempt_started", stage, batch, follows)?;
             entry.phase = Phase::Running { attempt: *attempt };
-            // The run began in an earlier segment of the journal, perhaps: this one says which it is.
             state.open_run = Some(run_id.to_owned());
         }
         Event::ChildStarted(child) => {

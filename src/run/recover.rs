@@ -1,11 +1,9 @@
 //! Puts in order what an earlier run left: its programs, its half-published batches, its scratch.
 
-use super::attempt::token;
 use super::engine::RunError;
 use super::keeper::Keeper;
 use super::retire;
 use crate::model::event::{Event, EventType};
-use crate::model::state::Phase;
 use crate::steps::command::{Started, end_survivors};
 use crate::store::publish::{Settled, settle};
 use std::collections::BTreeMap;
@@ -18,8 +16,8 @@ use std::time::Duration;
 pub fn recover(keeper: &mut Keeper<'_>, grace: Duration) -> Result<Vec<String>, RunError> {
     let mut done = Vec::new();
     let children = keeper.state.children.clone();
-    let running = running(keeper);
-    if !children.is_empty() || !running.is_empty() {
+    let broken_off = keeper.state.open_run.clone();
+    if !children.is_empty() || broken_off.is_some() {
         let started: Vec<Started> = children
             .iter()
             .map(|child| Started {
@@ -30,7 +28,8 @@ pub fn recover(keeper: &mut Keeper<'_>, grace: Duration) -> Result<Vec<String>, 
             })
             .collect();
         let mut tokens: Vec<String> = children.iter().map(|child| child.token.clone()).collect();
-        tokens.extend(running);
+        // A command may have started before the record that its attempt begins was written.
+        tokens.extend(broken_off.map(|run| format!("{run}/")));
         let ended = end_survivors(&started, &tokens, grace);
         if !ended.is_empty() {
             let list: Vec<String> = ended.iter().map(ToString::to_string).collect();
@@ -107,20 +106,4 @@ pub fn recover(keeper: &mut Keeper<'_>, grace: Duration) -> Result<Vec<String>, 
             .remove_dir_all(&keeper.ctx.layout.scratch())?;
     }
     Ok(done)
-}
-
-/// What names the attempts that were being made: a program may have been started and not be recorded yet.
-fn running(keeper: &Keeper<'_>) -> Vec<String> {
-    let Some(run) = &keeper.state.open_run else {
-        return Vec::new();
-    };
-    let mut tokens = Vec::new();
-    for (stage, known) in &keeper.state.stages {
-        for (batch, found) in &known.batches {
-            if matches!(found.phase, Phase::Running { .. } | Phase::Backoff { .. }) {
-                tokens.push(token(run, stage, batch));
-            }
-        }
-    }
-    tokens
 }

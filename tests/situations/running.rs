@@ -51,30 +51,32 @@ fn ctrl_c_ends_what_runs_and_the_next_run_goes_on() {
 }
 
 #[test]
-fn a_program_that_no_record_names_is_ended_by_the_attempt_that_it_belongs_to() {
-    let house = meeting();
-    let mut run = start(&house, &["run", "meet/1"]);
-    let child = here(&house, 1);
-    run.kill().unwrap();
-    run.wait().unwrap();
-    assert!(lives(child), "it was the runner alone that was killed");
-    // As if the runner was killed before the record of the program was written.
-    let segment = house.list(".milepost/journal").pop().unwrap();
-    let segment = format!("workspace/.milepost/journal/{segment}");
-    let kept: String = house
-        .read(&segment)
-        .split_inclusive('\n')
-        .take_while(|line| !line.contains("\"child_started\""))
-        .map(str::to_owned)
-        .collect();
-    assert!(kept.contains("\"attempt_started\""), "{kept}");
-    house.write(&segment, kept);
-    let again = start(&house, &["run", "meet/1"]);
-    here(&house, 1);
-    assert!(
-        !lives(child),
-        "the next run ends survivors before it starts"
-    );
-    go(&house, 1);
-    assert_eq!(code(&again.wait_with_output().unwrap()), 3);
+fn a_program_that_no_record_names_is_ended_by_the_run_that_it_belongs_to() {
+    // As if the runner was killed before the record of the program was written, or before that of its attempt.
+    for cut in ["\"child_started\"", "\"attempt_started\""] {
+        let house = meeting();
+        let mut run = start(&house, &["run", "meet/1"]);
+        let child = here(&house, 1);
+        run.kill().unwrap();
+        run.wait().unwrap();
+        assert!(lives(child), "it was the runner alone that was killed");
+        let segment = house.list(".milepost/journal").pop().unwrap();
+        let segment = format!("workspace/.milepost/journal/{segment}");
+        let kept: String = house
+            .read(&segment)
+            .split_inclusive('\n')
+            .take_while(|line| !line.contains(cut))
+            .map(str::to_owned)
+            .collect();
+        assert!(kept.contains("\"stage_started\""), "{kept}");
+        house.write(&segment, kept);
+        let again = start(&house, &["run", "meet/1"]);
+        here(&house, 1);
+        assert!(
+            !lives(child),
+            "the next run ends survivors before it starts: {cut}"
+        );
+        go(&house, 1);
+        assert_eq!(code(&again.wait_with_output().unwrap()), 3, "{cut}");
+    }
 }

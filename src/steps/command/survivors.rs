@@ -14,8 +14,8 @@ use super::stop::{Ending, climb};
 ///
 /// A group is ended only if its leader is the process that was recorded (id, start time and boot), or if the leader is gone and a
 /// member names one of `tokens`: ids are given again. Besides, every process of this machine that may be looked into and names one
-/// of `tokens` in its environment is ended, and whatever descends from it. Where the system tells no identities (not Linux),
-/// nothing is ended.
+/// of `tokens` in its environment is ended, and whatever descends from it. A token that ends in `/` stands for all that begin
+/// with it: for a whole run. Where the system tells no identities (not Linux), nothing is ended.
 pub fn end_survivors(children: &[Started], tokens: &[String], grace: Duration) -> Vec<u32> {
     if processes::all().is_none() || (children.is_empty() && tokens.is_empty()) {
         return Vec::new();
@@ -43,6 +43,12 @@ struct Survivors<'a> {
 }
 
 impl Survivors<'_> {
+    /// Whether an attempt's token is one of those, or of a run that is.
+    fn names(&self, token: &str) -> bool {
+        let run = token.split_inclusive('/').next().unwrap_or(token);
+        self.tokens.contains(token) || self.tokens.contains(run)
+    }
+
     /// Those that run, and the groups that are wholly theirs.
     fn find(&mut self) -> (Vec<Process>, BTreeSet<u32>) {
         let spared = ourselves();
@@ -59,8 +65,7 @@ impl Survivors<'_> {
                 .filter(|process| !process.ended && !spared.contains(&process.pid));
             named
                 .filter(|process| {
-                    processes::attempt_of(process.pid)
-                        .is_some_and(|token| self.tokens.contains(token.as_str()))
+                    processes::attempt_of(process.pid).is_some_and(|token| self.names(&token))
                 })
                 .map(|process| process.pid)
                 .collect()

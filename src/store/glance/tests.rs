@@ -177,15 +177,22 @@ fn torn_notes_are_none() {
 
 #[test]
 fn an_answer_in_two_ways_ends_the_notes() {
-    let place = Place::new();
-    let (files, asked) = (place.files(), Asked::noting());
-    let file: FilePath = "inputs/a.txt".parse().unwrap();
-    let cache = StatCache::open(&place.at("cache"));
-    let path = files.resolve(&file).unwrap();
-    asked.file(&file, cache.look(&path).ok());
-    asked.file(&file, cache.look(&path).ok());
-    assert!(asked.is_on());
-    place.write("work/inputs/a.txt", "other");
-    asked.file(&file, cache.look(&path).ok());
-    assert!(!asked.is_on());
+    for (text, kept) in [("a", true), ("b", false)] {
+        let place = Place::new();
+        let (files, asked) = (place.files(), Asked::noting());
+        let file: FilePath = "inputs/a.txt".parse().unwrap();
+        let now = Timestamp::now() + SignedDuration::from_secs(10);
+        let cache = StatCache::with_clock(&place.at("cache"), Box::new(StillClock(now)));
+        let path = files.resolve(&file).unwrap();
+        asked.file(&file, cache.look(&path).ok());
+        // Another inode, so that what is known of the first is not taken for it.
+        place.write("work/inputs/other", text);
+        fs::rename(place.at("work/inputs/other"), &path).unwrap();
+        asked.file(&file, cache.look(&path).ok());
+        let key = Digest::of(KEY);
+        asked
+            .keep(&Disk::real(), &place.at("glance"), key, b"told")
+            .unwrap();
+        assert_eq!(place.again().is_some(), kept, "{text}");
+    }
 }
