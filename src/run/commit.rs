@@ -6,16 +6,16 @@ use super::keeper::Keeper;
 use super::retire;
 use super::survey::{MARKER, Survey, Surveyed};
 use crate::base::digest::Digest;
-use crate::base::path::{FilePath, RelPath, Root};
+use crate::base::path::{FilePath, RelPath};
 use crate::model::event::{Event, EventType, Publish};
 use crate::model::record::BatchRecord;
 use crate::model::stage::Stage;
 use crate::plan::world::World;
 use crate::steps::command::nothing_strayed;
-use crate::store::folder::Folder;
+use crate::store::folders::{Folders, There};
 use crate::store::publish;
 use crate::store::scratch::{Scratch, Spares};
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 /// A batch that is made and waits to be committed.
@@ -69,10 +69,10 @@ pub fn commit(
     let mut renames = Vec::new();
     let mut asides = BTreeMap::new();
     let mut scratches = Vec::new();
-    let mut places = Places::default();
+    let folders = Folders::new(ctx.files);
     for finished in group {
         let found = &survey.batches[finished.index];
-        let files = publishes(keeper, stage, found, &finished.produced, &mut places)?;
+        let files = publishes(keeper, stage, found, &finished.produced, &folders)?;
         let record = record(keeper, survey, found, &finished);
         let retired = retire::dropped(keeper, &stage.name, &record.key, &record.outputs);
         let name = batch_name(&stage.name, &found.batch.key);
@@ -165,7 +165,7 @@ fn publishes(
     stage: &Stage,
     found: &Surveyed,
     produced: &Produced,
-    places: &mut Places,
+    folders: &Folders<'_>,
 ) -> Result<Vec<Publish>, RunError> {
     let known = keeper
         .state
@@ -183,7 +183,7 @@ fn publishes(
     };
     let mut files = Vec::with_capacity(produced.files.len());
     for (made, scratch) in &produced.files {
-        let old = places.digest(keeper, &made.path)?;
+        let old = old(keeper, folders, &made.path)?;
         let foreign = old.is_some_and(|old| !ours(&made.path, old));
         let quarantine = foreign.then(|| keeper.aside("altered", &made.path));
         files.push(Publish {
@@ -198,28 +198,18 @@ fn publishes(
     Ok(files)
 }
 
-/// The folders that a group publishes into, held open: most of what is published is new, and one look at its name tells so.
-#[derive(Default)]
-struct Places(HashMap<RelPath, Option<Folder>>);
-
-impl Places {
-    /// The digest of what lies at a path of the workspace; none: nothing.
-    fn digest(&mut self, keeper: &Keeper<'_>, path: &RelPath) -> Result<Option<Digest>, RunError> {
-        let ctx = &keeper.ctx;
-        if let Some(parent) = path.parent() {
-            let open = |parent: &RelPath| ctx.files.open_folder(Root::Workspace, parent.as_str());
-            let folder = self
-                .0
-                .entry(parent)
-                .or_insert_with_key(|parent| open(parent).ok().flatten());
-            let there = folder.as_ref().map(|folder| folder.stamp(path.file_name()));
-            if matches!(there, Some(Ok(None))) {
-                return Ok(None);
-            }
-        }
-        let file = FilePath::workspace(path.clone());
-        ctx.digest(&file).map_err(RunError::World)
+/// The digest of what lies at a path of the workspace; none: nothing. Most of what is published is new, and one look at its name
+/// tells so.
+fn old(
+    keeper: &Keeper<'_>,
+    folders: &Folders<'_>,
+    path: &RelPath,
+) -> Result<Option<Digest>, RunError> {
+    let file = FilePath::workspace(path.clone());
+    if folders.look(&file) == There::Nothing {
+        return Ok(None);
     }
+    keeper.ctx.digest(&file).map_err(RunError::World)
 }
 
 fn record(

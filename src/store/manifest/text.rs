@@ -100,11 +100,10 @@ pub(super) fn batch(page: &mut String, record: &BatchRecord, outputs: &[Made]) -
 
 /// More outputs of a batch.
 pub(super) fn more(page: &mut String, key: &str, part: usize, outputs: &[Made]) -> Written {
-    let (key, outputs_of) = (key.to_owned(), named(outputs));
     let more = More {
-        key,
+        key: key.to_owned(),
         part,
-        outputs: outputs_of,
+        outputs: named(outputs),
     };
     comment(page, "more", &more)?;
     files(page, outputs);
