@@ -7,6 +7,12 @@ use std::os::unix::fs::MetadataExt;
 /// wide on some file systems), so what was recorded of it is not believed. In nanoseconds.
 const TOO_YOUNG: i64 = 2_000_000_000;
 
+/// The same where the file system's times show that their steps are the kernel's: 10 ms at most.
+const TOO_YOUNG_BY_FINE_TIMES: i64 = 100_000_000;
+
+/// Steps of a file system that are as wide as this, or wider, leave nothing below it. In nanoseconds.
+const COARSE: i64 = 1_000_000;
+
 /// Device, inode, size in bytes, and the times of the last change of content and of anything, in nanoseconds since 1970.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Stamp {
@@ -37,7 +43,18 @@ impl Stamp {
     /// Whether the file had been left alone for long enough at a time in nanoseconds since 1970, so that another stamp and
     /// another content are the same thing. A time in the future is never that.
     pub fn was_settled(&self, at: i64) -> bool {
-        self.mtime.max(self.ctime).saturating_add(TOO_YOUNG) < at
+        let too_young = if self.has_fine_times() {
+            TOO_YOUNG_BY_FINE_TIMES
+        } else {
+            TOO_YOUNG
+        };
+        self.mtime.max(self.ctime).saturating_add(too_young) < at
+    }
+
+    /// Whether its times come from this machine's clock in the kernel's steps: the file system is on a device of its own, not on
+    /// another machine, and the last change has a time of parts of a millisecond. Only the kernel sets the `ctime`.
+    fn has_fine_times(&self) -> bool {
+        rustix::fs::major(self.device) != 0 && self.ctime % COARSE != 0
     }
 }
 
@@ -73,6 +90,29 @@ mod tests {
                 settled,
                 "{mtime} {ctime} {at}"
             );
+        }
+    }
+
+    #[test]
+    fn where_times_are_fine_less_is_enough() {
+        let (disk, elsewhere) = (rustix::fs::makedev(8, 1), rustix::fs::makedev(0, 40));
+        let (fine, coarse) = (5_123_456_789, 5_123_000_000);
+        for (device, ctime, settled) in [
+            (disk, fine, true),
+            (disk, coarse, false),
+            (elsewhere, fine, false),
+        ] {
+            let stamp = Stamp {
+                device,
+                inode: 2,
+                size: 3,
+                mtime: 4,
+                ctime,
+            };
+            let later = ctime + TOO_YOUNG_BY_FINE_TIMES + 1;
+            assert_eq!(stamp.was_settled(later), settled, "{device} {ctime}");
+            assert!(!stamp.was_settled(later - 1), "{device} {ctime}");
+            assert!(stamp.was_settled(ctime + TOO_YOUNG + 1), "{device} {ctime}");
         }
     }
 }
