@@ -197,6 +197,10 @@ pub(super) fn kind_of(status: Option<u16>, types: &[String], message: &str) -> F
     if status == Some(429) || is(&["rate_limit_error", "rate_limit_exceeded", "slow_down"]) {
         return FaultKind::RateLimited;
     }
+    // What the body calls a wrong request does not become right, whatever passing trouble the status tells.
+    if status.is_some_and(|it| it >= 500) && is(&["invalid_request_error"]) {
+        return FaultKind::BadRequest;
+    }
     if matches!(status, Some(503 | 529)) || is(&["overloaded_error", "server_is_overloaded"]) {
         return FaultKind::Overloaded;
     }

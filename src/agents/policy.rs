@@ -24,7 +24,7 @@ const FIRST: Duration = Duration::from_secs(1);
 /// The first wait where the service itself has too much to do.
 const FIRST_WHEN_BUSY: Duration = Duration::from_secs(2);
 /// The longest wait that nobody asked for.
-const LONGEST: Duration = Duration::from_secs(60);
+const LONGEST: Duration = Duration::from_mins(1);
 
 /// What follows from a fault of that attempt (from 1 on). `jitter` from 0 to 1 spreads waits, so that many callers do not
 /// come back at once; the server's own wait is never undercut. How often to try is the caller's to know.

@@ -23,9 +23,9 @@ pub(super) fn read(values: &[Value], output: Output<'_>) -> Result<Reply, CallFa
         .map(|turn| usage_of(&turn["usage"]))
         .sum();
     let request_id = of("thread.started").find_map(|thread| text(&thread["thread_id"]));
-    let failure = of("turn.failed").last();
+    let failure = of("turn.failed").next_back();
     if failure.is_some() || of("turn.completed").next().is_none() {
-        let error = failure.or_else(|| of("error").last());
+        let error = failure.or_else(|| of("error").next_back());
         let fault = match error {
             Some(error) => failed(output, &Told::of(error), None),
             None => CallFault::new(FaultKind::Cut, "its output ends before the turn does"),
@@ -37,7 +37,9 @@ pub(super) fn read(values: &[Value], output: Output<'_>) -> Result<Reply, CallFa
         });
     }
     let items = of("item.completed").map(|event| &event["item"]);
-    let message = items.filter(|item| item["type"] == "agent_message").last();
+    let message = items
+        .filter(|item| item["type"] == "agent_message")
+        .next_back();
     match message.and_then(|message| text(&message["text"])) {
         Some(answer) => Ok(Reply {
             usage,

@@ -24,7 +24,7 @@ pub(super) fn read(values: &[Value], output: Output<'_>) -> Result<Reply, CallFa
         .collect();
     let told_cost = (!costs.is_empty()).then(|| costs.into_iter().sum());
     let request_id = values.iter().find_map(|value| text(&value["sessionID"]));
-    let fault = if let Some(error) = of("error").last() {
+    let fault = if let Some(error) = of("error").next_back() {
         let error = &error["error"];
         let told = Told {
             message: text(&error["data"]["message"]).or_else(|| text(&error["message"])),
@@ -57,7 +57,7 @@ pub(super) fn read(values: &[Value], output: Output<'_>) -> Result<Reply, CallFa
     let texts = after
         .filter(|value| value["type"] == "text")
         .filter_map(|value| value["part"]["text"].as_str());
-    let stop = match steps().last().and_then(|part| part["reason"].as_str()) {
+    let stop = match steps().next_back().and_then(|part| part["reason"].as_str()) {
         Some("stop") | None => Stop::End,
         Some("length") => Stop::Length,
         Some("content-filter") => Stop::Refused,

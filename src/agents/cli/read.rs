@@ -186,7 +186,7 @@ fn error_in(stderr: &[u8]) -> Option<Value> {
             .ok()
             .filter(|value| !value["error"].is_null())
     };
-    starts.filter_map(read).last()
+    starts.filter_map(read).next_back()
 }
 
 /// A status among numbers and texts.
