@@ -16,5 +16,6 @@ pub mod salvage;
 mod schema_fit;
 pub mod secret;
 mod sse;
+pub mod tap_yaml;
 mod versions;
 mod wire;
