@@ -7,6 +7,7 @@
     reason = "tests write files, start the program, say what they skip, and stop at what is wrong"
 )]
 
+mod agents;
 mod architecture;
 mod classification;
 mod cli;

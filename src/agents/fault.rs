@@ -1,0 +1,274 @@
+//! How a call of a model fails: the kind, told from status, type, code and message.
+
+use crate::model::money::NanoUsd;
+use crate::model::usage::Usage;
+use serde_json::Value;
+use std::time::Duration;
+
+/// Kinds of failure, each with its own consequence ([`super::policy::after`]).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FaultKind {
+    /// The key is wrong, or may not do this.
+    Auth,
+    /// There is no money, or a limit of spending is reached.
+    Money,
+    /// Too many requests or tokens a minute.
+    RateLimited,
+    /// The service has too much to do.
+    Overloaded,
+    /// The request does not fit the model's window, or the service's limit of bytes.
+    TooLong,
+    /// The request is wrong, or the model does not exist.
+    BadRequest,
+    /// No connection was made: nothing was asked.
+    Connect,
+    /// No answer in time.
+    Timeout,
+    /// The answer broke off.
+    Cut,
+    /// Another HTTP status than 2xx.
+    Status(u16),
+    /// What came back is no answer.
+    Unreadable,
+    /// The run was stopped.
+    Cancelled,
+    /// A command line failed for a reason of its own.
+    ToolFailed,
+}
+
+/// A call that failed.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
+pub struct CallFault {
+    /// The kind.
+    pub kind: FaultKind,
+    /// One line for people, without the key.
+    pub message: String,
+    /// The provider's own code or type.
+    pub code: Option<String>,
+    /// The provider's id of the request.
+    pub request_id: Option<String>,
+    /// How long the server wants to be left alone.
+    pub retry_after: Option<Duration>,
+    /// What was used all the same, as far as it was told: a cut answer is paid for.
+    pub usage: Usage,
+    /// What a tool says that the failure cost.
+    pub told_cost: Option<NanoUsd>,
+    /// What arrived, the key taken out.
+    pub raw: Vec<u8>,
+}
+
+impl CallFault {
+    /// A fault of this kind, without details.
+    pub fn new(kind: FaultKind, message: impl Into<String>) -> Self {
+        Self {
+            kind,
+            message: message.into(),
+            code: None,
+            request_id: None,
+            retry_after: None,
+            usage: Usage::default(),
+            told_cost: None,
+            raw: Vec::new(),
+        }
+    }
+
+    /// The same with what arrived.
+    #[must_use]
+    pub fn with_raw(mut self, raw: Vec<u8>) -> Self {
+        self.raw = raw;
+        self
+    }
+
+    /// The fault that an answer of another status than 2xx tells. `raw` is its body.
+    pub fn of_status(status: u16, raw: Vec<u8>) -> Self {
+        let body = serde_json::from_slice::<Value>(&raw).ok();
+        let told = Told::of(body.as_ref().unwrap_or(&Value::Null));
+        let message = match &told.message {
+            Some(message) => format!("HTTP {status}: {message}"),
+            None => format!("HTTP {status}: {}", beginning(&raw)),
+        };
+        told.fault(Some(status), message).with_raw(raw)
+    }
+}
+
+/// What an error says of itself, in any of the forms that providers and tools use.
+#[derive(Debug, Default)]
+pub(super) struct Told {
+    pub(super) message: Option<String>,
+    pub(super) types: Vec<String>,
+    pub(super) request_id: Option<String>,
+}
+
+impl Told {
+    /// Reads `{"error": {"type", "code", "message", "details": {"error_code"}}, "request_id"}` and its relatives: a bare
+    /// string as error (Ollama), or a message at the top (vLLM).
+    pub(super) fn of(body: &Value) -> Self {
+        let error = match &body["error"] {
+            Value::Null => body,
+            error => error,
+        };
+        if let Value::String(message) = error {
+            return Self {
+                message: Some(message.clone()),
+                ..Self::default()
+            };
+        }
+        let text = |value: &Value| value.as_str().map(str::to_owned);
+        let types = [
+            &error["details"]["error_code"],
+            &error["code"],
+            &error["type"],
+            &error["status"],
+        ];
+        Self {
+            message: text(&error["message"]),
+            types: types.into_iter().filter_map(text).collect(),
+            request_id: text(&body["request_id"]),
+        }
+    }
+
+    /// The fault that follows, with the status if there was one.
+    pub(super) fn fault(self, status: Option<u16>, message: String) -> CallFault {
+        let said = self.message.as_deref().unwrap_or_default();
+        CallFault {
+            kind: kind_of(status, &self.types, said),
+            code: self.types.into_iter().next(),
+            request_id: self.request_id,
+            ..CallFault::new(FaultKind::Unreadable, message)
+        }
+    }
+}
+
+/// Codes and types that mean that there is no money, whatever the status. Sources: the providers' pages of errors.
+const NO_MONEY: [&str; 9] = [
+    "enforced_spend_limit_reached",
+    "credit_balance_exhausted",
+    "organization_spend_limit_exceeded",
+    "project_spend_limit_exceeded",
+    "organization_usage_limit_exceeded",
+    "insufficient_quota",
+    "billing_hard_limit_reached",
+    "billing_not_active",
+    "billing_error",
+];
+
+/// Codes and types that mean that the request is too long.
+const TOO_LONG: [&str; 4] = [
+    "context_length_exceeded",
+    "request_too_large",
+    "exceed_context_size_error",
+    "string_above_max_length",
+];
+
+/// What messages say when a request is too long and no code does.
+const TOO_LONG_WORDS: [&str; 4] = [
+    "prompt is too long",
+    "maximum context length",
+    "exceed context limit",
+    "exceeds the available context size",
+];
+
+/// The kind of failure that a status, codes and a message tell.
+pub(super) fn kind_of(status: Option<u16>, types: &[String], message: &str) -> FaultKind {
+    let is = |names: &[&str]| types.iter().any(|told| names.contains(&told.as_str()));
+    let says = |words: &[&str]| {
+        let message = message.to_lowercase();
+        words.iter().any(|word| message.contains(word))
+    };
+    if status == Some(402) || is(&NO_MONEY) || says(&["credit balance is too low"]) {
+        return FaultKind::Money;
+    }
+    if matches!(status, Some(401 | 403))
+        || is(&[
+            "authentication_error",
+            "permission_error",
+            "invalid_api_key",
+        ])
+    {
+        return FaultKind::Auth;
+    }
+    if status == Some(413)
+        || is(&TOO_LONG)
+        || (status.is_none_or(|it| it == 400) && says(&TOO_LONG_WORDS))
+    {
+        return FaultKind::TooLong;
+    }
+    if status == Some(429) || is(&["rate_limit_error", "rate_limit_exceeded", "slow_down"]) {
+        return FaultKind::RateLimited;
+    }
+    // What the body calls a wrong request does not become right, whatever passing trouble the status tells.
+    if status.is_some_and(|it| it >= 500) && is(&["invalid_request_error"]) {
+        return FaultKind::BadRequest;
+    }
+    if matches!(status, Some(503 | 529)) || is(&["overloaded_error", "server_is_overloaded"]) {
+        return FaultKind::Overloaded;
+    }
+    match status {
+        Some(408) => FaultKind::Timeout,
+        Some(400 | 404 | 405 | 422) => FaultKind::BadRequest,
+        Some(status) => FaultKind::Status(status),
+        None if is(&["invalid_request_error", "not_found_error"]) => FaultKind::BadRequest,
+        None if is(&["timeout_error"]) => FaultKind::Timeout,
+        None => FaultKind::Status(500),
+    }
+}
+
+/// The beginning of what arrived, as one line.
+pub(super) fn beginning(raw: &[u8]) -> String {
+    const MOST: usize = 300;
+    let text = String::from_utf8_lossy(&raw[..raw.len().min(4 * MOST)]).into_owned();
+    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    match line.char_indices().nth(MOST) {
+        Some((end, _)) => format!("{}…", &line[..end]),
+        None if line.is_empty() => "nothing".to_owned(),
+        None => line,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn kind(status: u16, body: &str) -> FaultKind {
+        CallFault::of_status(status, body.into()).kind
+    }
+
+    #[test]
+    fn a_body_tells_more_than_its_status() {
+        let spend = r#"{"type":"error","error":{"type":"rate_limit_error","message":"limit",
+            "details":{"error_code":"enforced_spend_limit_reached"}},"request_id":"req_1"}"#;
+        let fault = CallFault::of_status(429, spend.into());
+        let expected = CallFault {
+            code: Some("enforced_spend_limit_reached".to_owned()),
+            request_id: Some("req_1".to_owned()),
+            raw: spend.into(),
+            ..CallFault::new(FaultKind::Money, "HTTP 429: limit")
+        };
+        assert_eq!(fault, expected);
+        let low = r#"{"error":{"type":"invalid_request_error","message":"Your credit balance is too low to use the API"}}"#;
+        assert_eq!(kind(400, low), FaultKind::Money);
+        let long = r#"{"error":{"message":"This model's maximum context length is 8192 tokens","type":"BadRequestError"}}"#;
+        assert_eq!(kind(400, long), FaultKind::TooLong);
+        let ollama = r#"{"error":"model 'x' not found"}"#;
+        let fault = CallFault::of_status(404, ollama.into());
+        assert_eq!(
+            (fault.kind, fault.message.as_str()),
+            (FaultKind::BadRequest, "HTTP 404: model 'x' not found")
+        );
+        assert_eq!(
+            kind(502, "<html>Bad gateway</html>"),
+            FaultKind::Status(502)
+        );
+        assert_eq!(
+            CallFault::of_status(500, Vec::new()).message,
+            "HTTP 500: nothing"
+        );
+    }
+
+    #[test]
+    fn long_bodies_are_shortened() {
+        let line = beginning("ä \n".repeat(500).as_bytes());
+        assert_eq!(line.chars().count(), 301);
+    }
+}

@@ -1,0 +1,360 @@
+//! The HTTP client: exact bytes out, exact bytes in, ended by a deadline or a cancellation.
+
+use super::fault::{CallFault, FaultKind, beginning};
+use reqwest::header::{HeaderName, HeaderValue};
+use std::future::Future;
+use std::pin::pin;
+use std::time::Duration;
+use tokio::runtime::Runtime;
+
+/// Asked at least every [`TICK`] whether the call is to end.
+pub type Cancelled<'a> = &'a (dyn Fn() -> bool + Sync);
+
+/// How often a call looks whether it was cancelled.
+const TICK: Duration = Duration::from_millis(25);
+
+/// How long a connection may take to be made, if the deadline is not nearer.
+const CONNECT: Duration = Duration::from_secs(30);
+
+/// The largest answer that is read.
+pub const LARGEST: usize = 64 << 20;
+
+/// A client that plain threads share. It has a thread of its own, which drives the connections.
+#[derive(Debug)]
+pub struct Http {
+    client: reqwest::Client,
+    // None only while it is dropped.
+    runtime: Option<Runtime>,
+}
+
+/// Why no client could be made.
+#[derive(Debug, thiserror::Error)]
+pub enum HttpError {
+    /// The proxy's address is wrong.
+    #[error("the proxy `{proxy}` is no URL that can be used: {why}")]
+    Proxy {
+        /// As declared.
+        proxy: String,
+        /// What is wrong.
+        why: String,
+    },
+    /// The system refused a thread, or its trusted authorities could not be read.
+    #[error("no HTTP client could be made: {0}")]
+    Client(String),
+}
+
+/// One request.
+#[derive(Debug)]
+pub struct Send<'a> {
+    /// The whole address.
+    pub url: &'a str,
+    /// Headers; those whose name is in [`SENSITIVE`] are never shown.
+    pub headers: &'a [(&'a str, &'a str)],
+    /// What is posted; None for a GET.
+    pub body: Option<Vec<u8>>,
+    /// The time for all of it.
+    pub within: Duration,
+    /// The largest answer that is read, in bytes.
+    pub largest: usize,
+}
+
+/// Headers that carry keys.
+const SENSITIVE: [&str; 2] = ["authorization", "x-api-key"];
+
+/// What a server answered.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Answer {
+    /// The status.
+    pub status: u16,
+    /// Headers, their names in small letters.
+    pub headers: Vec<(String, String)>,
+    /// The body, as far as it arrived.
+    pub body: Vec<u8>,
+    /// Why the body is not whole, if it is not.
+    pub cut: Option<CallFault>,
+}
+
+impl Answer {
+    /// A header by its name in small letters.
+    pub fn header(&self, name: &str) -> Option<&str> {
+        let found = self.headers.iter().find(|header| header.0 == name);
+        found.map(|header| header.1.as_str())
+    }
+
+    /// The server's own wait: `retry-after-ms`, or `retry-after` in seconds or as a date, which is held against the server's
+    /// own `date`: the clock here may go wrong.
+    pub fn retry_after(&self) -> Option<Duration> {
+        let seconds = |text: &str| {
+            let seconds: f64 = text.trim().parse().ok()?;
+            Duration::try_from_secs_f64(seconds).ok()
+        };
+        if let Some(wait) = self.header("retry-after-ms").and_then(seconds) {
+            return Some(wait / 1_000);
+        }
+        let told = self.header("retry-after")?;
+        seconds(told).or_else(|| {
+            let moment = |text: &str| jiff::fmt::rfc2822::parse(text).ok();
+            let wait = moment(told)?.timestamp().as_second()
+                - moment(self.header("date")?)?.timestamp().as_second();
+            u64::try_from(wait).ok().map(Duration::from_secs)
+        })
+    }
+
+    /// The provider's id of the request.
+    pub fn request_id(&self) -> Option<String> {
+        let id = self
+            .header("request-id")
+            .or_else(|| self.header("x-request-id"));
+        id.map(str::to_owned)
+    }
+}
+
+impl Http {
+    /// A client. Without a proxy none is used: the environment is not asked.
+    ///
+    /// # Errors
+    /// When the proxy's address is wrong, or the system refuses a thread.
+    pub fn new(proxy: Option<&str>) -> Result<Self, HttpError> {
+        // An error says that a provider is there already, which serves as well.
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        let proxy = match proxy {
+            None => None,
+            Some(url) => Some(reqwest::Proxy::all(url).map_err(|error| HttpError::Proxy {
+                proxy: url.to_owned(),
+                why: causes(&error),
+            })?),
+        };
+        let build = |trusted: bool| {
+            let mut builder = reqwest::Client::builder()
+                .user_agent(concat!("milepost/", env!("CARGO_PKG_VERSION")))
+                // A redirect would take the key elsewhere.
+                .redirect(reqwest::redirect::Policy::none())
+                .no_proxy()
+                .connect_timeout(CONNECT);
+            if let Some(proxy) = &proxy {
+                builder = builder.proxy(proxy.clone());
+            }
+            if !trusted {
+                builder = builder.tls_certs_only([]);
+            }
+            builder.build()
+        };
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(1)
+            .thread_name("milepost-http")
+            .enable_io()
+            .enable_time()
+            .build()
+            .map_err(|error| HttpError::Client(error.to_string()))?;
+        // On a machine without trusted authorities a server of one's own can still be asked without TLS; with TLS the
+        // connection fails, and says why.
+        let client = build(true).or_else(|_| build(false));
+        let client = client.map_err(|error| HttpError::Client(causes(&error)))?;
+        Ok(Self {
+            client,
+            runtime: Some(runtime),
+        })
+    }
+
+    /// Sends a request and reads the whole answer, whatever its status. What breaks off in the answer's body is in
+    /// [`Answer::cut`].
+    ///
+    /// # Errors
+    /// When there was no answer: `Connect`, `Timeout`, `Cut`, `Cancelled`, `BadRequest` for an address or header that cannot be.
+    pub fn send(&self, send: Send<'_>, cancelled: Cancelled<'_>) -> Result<Answer, CallFault> {
+        let request = self.request(&send)?;
+        let Some(runtime) = &self.runtime else {
+            return Err(CallFault::new(FaultKind::Connect, "the client is closed"));
+        };
+        if cancelled() {
+            return Err(CallFault::new(
+                FaultKind::Cancelled,
+                "cancelled before it was sent",
+            ));
+        }
+        let mut answer = None;
+        let ended = runtime.block_on(bounded(
+            exchange(&self.client, request, send.largest, &mut answer),
+            send.within,
+            cancelled,
+        ));
+        match (ended, answer) {
+            (Ok(()), Some(answer)) => Ok(answer),
+            // The body broke off.
+            (Err(fault), Some(mut answer)) => {
+                answer.cut = Some(fault);
+                Ok(answer)
+            }
+            (Err(fault), None) => Err(fault),
+            (Ok(()), None) => Err(CallFault::new(FaultKind::Unreadable, "there was no answer")),
+        }
+    }
+
+    fn request(&self, send: &Send<'_>) -> Result<reqwest::Request, CallFault> {
+        let bad = |message: String| CallFault::new(FaultKind::BadRequest, message);
+        let mut request = match &send.body {
+            Some(body) => self.client.post(send.url).body(body.clone()),
+            None => self.client.get(send.url),
+        };
+        for (name, text) in send.headers {
+            let sensitive = SENSITIVE.contains(name);
+            let mut value = HeaderValue::from_str(text).map_err(|_| {
+                let what = if sensitive { "the key" } else { name };
+                let message = format!("{what} holds a character that no header may hold");
+                CallFault::new(
+                    if sensitive {
+                        FaultKind::Auth
+                    } else {
+                        FaultKind::BadRequest
+                    },
+                    message,
+                )
+            })?;
+            value.set_sensitive(sensitive);
+            let name = HeaderName::try_from(*name).map_err(|error| bad(error.to_string()))?;
+            request = request.header(name, value);
+        }
+        request
+            .build()
+            .map_err(|error| bad(format!("{}: {}", send.url, causes(&error))))
+    }
+}
+
+impl Drop for Http {
+    fn drop(&mut self) {
+        // A name that is still being looked up would hold up the end of the program.
+        if let Some(runtime) = self.runtime.take() {
+            runtime.shutdown_background();
+        }
+    }
+}
+
+/// Sends, and keeps what has arrived where it outlives the future that is dropped at a deadline.
+async fn exchange(
+    client: &reqwest::Client,
+    request: reqwest::Request,
+    largest: usize,
+    kept: &mut Option<Answer>,
+) -> Result<(), CallFault> {
+    let mut response = client
+        .execute(request)
+        .await
+        .map_err(|error| fault_of(&error))?;
+    let headers = response.headers().iter().map(|(name, value)| {
+        let value = String::from_utf8_lossy(value.as_bytes()).into_owned();
+        (name.as_str().to_owned(), value)
+    });
+    let answer = kept.insert(Answer {
+        status: response.status().as_u16(),
+        headers: headers.collect(),
+        ..Answer::default()
+    });
+    while let Some(chunk) = response.chunk().await.map_err(|error| fault_of(&error))? {
+        if answer.body.len() + chunk.len() > largest {
+            let message = format!("the answer is larger than {largest} bytes");
+            return Err(CallFault::new(FaultKind::Unreadable, message));
+        }
+        answer.body.extend_from_slice(&chunk);
+    }
+    Ok(())
+}
+
+/// Drives a future to its end, to the deadline, or until the call is cancelled.
+async fn bounded(
+    work: impl Future<Output = Result<(), CallFault>>,
+    within: Duration,
+    cancelled: Cancelled<'_>,
+) -> Result<(), CallFault> {
+    let mut work = pin!(work);
+    let watched = async {
+        loop {
+            if let Ok(ended) = tokio::time::timeout(TICK, &mut work).await {
+                return ended;
+            }
+            if cancelled() {
+                return Err(CallFault::new(
+                    FaultKind::Cancelled,
+                    "cancelled while it was under way",
+                ));
+            }
+        }
+    };
+    tokio::time::timeout(within, watched)
+        .await
+        .unwrap_or_else(|_| {
+            let message = format!("no whole answer within {within:?}");
+            Err(CallFault::new(FaultKind::Timeout, message))
+        })
+}
+
+fn fault_of(error: &reqwest::Error) -> CallFault {
+    let kind = if error.is_connect() {
+        FaultKind::Connect
+    } else if error.is_timeout() {
+        FaultKind::Timeout
+    } else if error.is_builder() {
+        FaultKind::BadRequest
+    } else {
+        FaultKind::Cut
+    };
+    let what = match kind {
+        FaultKind::Connect => "could not connect",
+        FaultKind::Timeout => "took too long",
+        FaultKind::BadRequest => "cannot be sent",
+        _ => "the connection broke",
+    };
+    CallFault::new(kind, format!("{what}: {}", causes(error)))
+}
+
+/// An error with its causes: reqwest says the reason last.
+fn causes(error: &dyn std::error::Error) -> String {
+    let mut parts: Vec<String> = Vec::new();
+    let mut next = Some(error);
+    while let Some(error) = next {
+        let part = error.to_string();
+        if !parts.iter().any(|said| said.contains(&part)) {
+            parts.push(part);
+        }
+        next = error.source();
+    }
+    beginning(parts.join(": ").as_bytes())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_servers_wait_is_read_in_all_its_forms() {
+        let wait = |headers: &[(&str, &str)]| {
+            let headers = headers
+                .iter()
+                .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+            Answer {
+                headers: headers.collect(),
+                ..Answer::default()
+            }
+            .retry_after()
+        };
+        let date = ("date", "Sun, 22 Nov 2026 09:00:00 GMT");
+        assert_eq!(wait(&[("retry-after", "2")]), Some(Duration::from_secs(2)));
+        assert_eq!(
+            wait(&[("retry-after", "0.5")]),
+            Some(Duration::from_millis(500))
+        );
+        assert_eq!(
+            wait(&[("retry-after", "9"), ("retry-after-ms", "250")]),
+            Some(Duration::from_millis(250))
+        );
+        assert_eq!(
+            wait(&[date, ("retry-after", "Sun, 22 Nov 2026 09:00:30 GMT")]),
+            Some(Duration::from_secs(30))
+        );
+        assert_eq!(
+            wait(&[("retry-after", "Sun, 22 Nov 2026 09:00:30 GMT")]),
+            None
+        );
+        assert_eq!(wait(&[("retry-after", "-3")]), None);
+        assert_eq!(wait(&[]), None);
+    }
+}

@@ -1,0 +1,243 @@
+//! JSON out of an answer's text: out of fences and prose, and what is wrong where there is none.
+
+use serde_json::Value;
+
+/// What an answer's text holds.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Salvaged {
+    /// One value.
+    One {
+        /// The value.
+        value: Value,
+        /// Whether the text was nothing else.
+        exact: bool,
+    },
+    /// Several values: the first one, and how many.
+    Several {
+        /// The first one.
+        first: Value,
+        /// All of them.
+        count: usize,
+    },
+    /// A value begins and does not end: the answer is cut.
+    Cut,
+    /// A value begins, and is wrong before its end.
+    Broken(
+        /// What is wrong, with its place.
+        String,
+    ),
+    /// There is no JSON.
+    Nothing,
+}
+
+/// What of a text's beginnings became of it.
+#[derive(Default)]
+struct Found {
+    values: Vec<Value>,
+    cut: bool,
+    broken: Option<String>,
+}
+
+/// The JSON in a text. A text that is one value is that value; else what stands in Markdown fences counts before what
+/// stands in prose, and objects before the lists of mere numbers and words that prose has (`[1]`).
+pub fn salvage(text: &str) -> Salvaged {
+    let text = text.trim().trim_start_matches('\u{feff}');
+    if let Ok(value) = serde_json::from_str(text) {
+        return Salvaged::One { value, exact: true };
+    }
+    let fenced = fences(text);
+    let mut found = Found::default();
+    for inside in &fenced {
+        found.read(inside);
+    }
+    if found.values.is_empty() && !found.cut && found.broken.is_none() {
+        found.read(text);
+    }
+    if found.values.iter().any(holds_object) {
+        found.values.retain(holds_object);
+    } else if found.cut || found.broken.is_some() {
+        found.values.clear();
+    }
+    let count = found.values.len();
+    match (found.values.into_iter().next(), found.broken) {
+        (Some(value), _) if count == 1 => Salvaged::One {
+            value,
+            exact: false,
+        },
+        (Some(first), _) => Salvaged::Several { first, count },
+        (None, _) if found.cut => Salvaged::Cut,
+        (None, Some(why)) => Salvaged::Broken(why),
+        (None, None) => Salvaged::Nothing,
+    }
+}
+
+impl Found {
+    /// Reads every object and list that stands in the text, one after another.
+    fn read(&mut self, text: &str) {
+        let mut at = 0;
+        while let Some(start) = text[at..].find(['{', '[']).map(|found| at + found) {
+            let rest = &text[start..];
+            let mut values = serde_json::Deserializer::from_str(rest).into_iter::<Value>();
+            match values.next() {
+                Some(Ok(value)) => {
+                    self.values.push(value);
+                    at = start + values.byte_offset();
+                }
+                Some(Err(error)) if error.is_eof() => {
+                    self.cut = true;
+                    return;
+                }
+                // Brackets of prose are stepped into, what began as JSON is stepped over: its parts are not the answer.
+                Some(Err(error)) if begins_json(rest) => {
+                    self.broken.get_or_insert_with(|| error.to_string());
+                    at = start + end_of(rest);
+                }
+                _ => at = start + 1,
+            }
+        }
+    }
+}
+
+/// Whether what begins with a bracket goes on as JSON does.
+fn begins_json(text: &str) -> bool {
+    let mut chars = text.chars().filter(|c| !c.is_whitespace());
+    match (chars.next(), chars.next()) {
+        (Some('{'), next) => matches!(next, Some('"' | '}')),
+        (_, next) => matches!(next, Some('{' | '[' | '"')),
+    }
+}
+
+/// Where what begins with a bracket ends, by counting brackets outside of strings; all of it, if it does not.
+fn end_of(text: &str) -> usize {
+    let (mut depth, mut quoted, mut escaped) = (0_usize, false, false);
+    for (at, c) in text.char_indices() {
+        match c {
+            _ if escaped => escaped = false,
+            '\\' if quoted => escaped = true,
+            '"' => quoted = !quoted,
+            '{' | '[' if !quoted => depth += 1,
+            '}' | ']' if !quoted => {
+                depth -= 1;
+                if depth == 0 {
+                    return at + 1;
+                }
+            }
+            _ => {}
+        }
+    }
+    text.len()
+}
+
+/// What stands in Markdown fences; the last one may be open. Fences of other languages than JSON are left out.
+fn fences(text: &str) -> Vec<&str> {
+    let mut found = Vec::new();
+    let mut open: Option<usize> = None;
+    let mut at = 0;
+    for line in text.split_inclusive('\n') {
+        let end = at + line.len();
+        let fence = line.trim().strip_prefix("```");
+        match (open, fence) {
+            (None, Some(language)) => {
+                let language = language.trim().to_lowercase();
+                let is_json = matches!(
+                    language.as_str(),
+                    "" | "json" | "jsonc" | "json5" | "javascript" | "js"
+                );
+                open = Some(if is_json { end } else { usize::MAX });
+            }
+            (Some(start), Some("")) => {
+                found.extend(text.get(start..at));
+                open = None;
+            }
+            _ => {}
+        }
+        at = end;
+    }
+    found.extend(open.and_then(|start| text.get(start..)));
+    found
+}
+
+fn holds_object(value: &Value) -> bool {
+    match value {
+        Value::Object(_) => true,
+        Value::Array(list) => {
+            list.is_empty()
+                || list
+                    .iter()
+                    .any(|value| value.is_object() || value.is_array())
+        }
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn one(value: Value, exact: bool) -> Salvaged {
+        Salvaged::One { value, exact }
+    }
+
+    #[test]
+    fn values_are_found_wherever_they_stand() {
+        let a = json!({"a": [1, {"b": "}]"}]});
+        let cases = [
+            (r#" {"a":[1,{"b":"}]"}]} "#, one(a.clone(), true)),
+            ("\u{feff}[]", one(json!([]), true)),
+            ("42", one(json!(42), true)),
+            (
+                "Here it is:\n```json\n{\"a\":[1,{\"b\":\"}]\"}]}\n```\nAs [1] says.",
+                one(a.clone(), false),
+            ),
+            ("```\n[{\"x\":1}]\n```", one(json!([{"x": 1}]), false)),
+            (
+                "As [1] and {said} show, {\"a\":[1,{\"b\":\"}]\"}]} is it.",
+                one(a.clone(), false),
+            ),
+            (
+                "```sh\necho {}\n```\n```json\n{\"x\":2}\n```",
+                one(json!({"x": 2}), false),
+            ),
+            ("The numbers are [1, 2].", one(json!([1, 2]), false)),
+        ];
+        for (text, expected) in cases {
+            assert_eq!(salvage(text), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_wrong_is_told_apart() {
+        let broken = |text: &str| matches!(salvage(text), Salvaged::Broken(_));
+        assert_eq!(salvage(""), Salvaged::Nothing);
+        assert_eq!(
+            salvage("I cannot classify these elements (see {note})."),
+            Salvaged::Nothing
+        );
+        assert_eq!(
+            salvage(r#"{"answers":[{"id":"q1","code":"Ss_25"},{"id":"q2","#),
+            Salvaged::Cut
+        );
+        assert_eq!(
+            salvage("```json\n{\"answers\":[{\"id\":\"q1\"},"),
+            Salvaged::Cut
+        );
+        assert_eq!(
+            salvage(r#"As [1] says: {"answers":[{"id":"q1"},"#),
+            Salvaged::Cut
+        );
+        // Nothing inside of a broken value is the answer.
+        assert!(broken("{\"a\": \"line\nbreak\", \"b\": {\"c\": 1}}"));
+        assert!(broken(r#"{"n": 1e999, "b": {"c": 1}}"#));
+        assert!(broken(r#"{"n": NaN}"#));
+        assert!(broken(&"[".repeat(200_000)));
+        let twice = r#"{"a":1} or rather {"a":2}"#;
+        assert_eq!(
+            salvage(twice),
+            Salvaged::Several {
+                first: json!({"a": 1}),
+                count: 2
+            }
+        );
+    }
+}

@@ -1,0 +1,252 @@
+//! A TAP YAML block in an answer's text: keys and values between `---` lines, as models write them.
+//!
+//! What models write is often not quite YAML (`actual: The answer: 5`), so lines are read for what they plainly mean: one key
+//! a line, its value a scalar, a quoted text, a block (`|`, `>`), indented lines that go on, or a list of scalars.
+
+use serde_json::{Map, Value};
+
+/// What a block says.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Block {
+    /// Keys and values, in the block's order, those of defaults after them.
+    pub values: Map<String, Value>,
+    /// Keys that were missing or empty, and have their default.
+    pub defaulted: Vec<String>,
+}
+
+/// Why there is no block.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum TapYamlError {
+    /// No line is `---`.
+    #[error("there is no block between `---` lines")]
+    Nothing,
+    /// It begins and does not end: the answer is cut.
+    #[error("the block does not end with a `---` line")]
+    Cut,
+    /// A line that is no `key: value`, or a key that was there before.
+    #[error("line {line} of the block: {what}")]
+    Line {
+        /// From 1 on.
+        line: usize,
+        /// What is wrong.
+        what: String,
+    },
+}
+
+/// Reads the first block. A key of the defaults that is missing or empty gets its default; where the default is a text, a
+/// value that looks like a number or `true` is a text too.
+///
+/// # Errors
+/// When there is none, or it is cut or wrong.
+pub fn tap_yaml(text: &str, defaults: &Map<String, Value>) -> Result<Block, TapYamlError> {
+    let mut lines = text
+        .lines()
+        .map(str::trim_end)
+        .skip_while(|line| line.trim() != "---");
+    let opening = lines.next().ok_or(TapYamlError::Nothing)?;
+    // A block of TAP is indented as a whole.
+    let margin = opening.len() - opening.trim_start().len();
+    let mut block: Vec<&str> = Vec::new();
+    let ended = lines.any(|line| {
+        let end = matches!(line.trim(), "---" | "...") && indent(line) <= margin;
+        if !end {
+            block.push(line.get(margin.min(indent(line))..).unwrap_or_default());
+        }
+        end
+    });
+    if !ended {
+        return Err(TapYamlError::Cut);
+    }
+    let mut values = read(&block, defaults)?;
+    let mut defaulted = Vec::new();
+    for (key, default) in defaults {
+        if values.get(key).is_none_or(Value::is_null) {
+            values.insert(key.clone(), default.clone());
+            defaulted.push(key.clone());
+        }
+    }
+    Ok(Block { values, defaulted })
+}
+
+fn read(block: &[&str], defaults: &Map<String, Value>) -> Result<Map<String, Value>, TapYamlError> {
+    let mut values = Map::new();
+    let mut at = 0;
+    while let Some(line) = block.get(at) {
+        let first = at;
+        at += 1;
+        if line.trim().is_empty() || line.starts_with('#') {
+            continue;
+        }
+        let Some((key, rest)) = line.split_once(':').filter(|(key, _)| is_key(key)) else {
+            let what = format!("`{line}` is no `key: value`");
+            return Err(TapYamlError::Line { line: at, what });
+        };
+        // What is indented, and empty lines in it, go on with the value; so do items of a list, indented or not.
+        let rest = rest.trim();
+        let goes_on = |line: &str| {
+            indent(line) > 0 || line.is_empty() || (rest.is_empty() && line.starts_with("- "))
+        };
+        let more = block[at..].iter().take_while(|line| goes_on(line)).count();
+        at += more;
+        let key = key.trim().trim_matches(['"', '\'']);
+        let as_text = defaults.get(key).is_some_and(Value::is_string);
+        let value = value(rest, &block[first + 1..first + 1 + more], as_text);
+        if values.insert(key.to_owned(), value).is_some() {
+            return Err(TapYamlError::Line {
+                line: first + 1,
+                what: format!("`{key}` was there before"),
+            });
+        }
+    }
+    Ok(values)
+}
+
+fn is_key(key: &str) -> bool {
+    let key = key.trim_end().trim_matches(['"', '\'']);
+    !key.is_empty()
+        && key
+            .chars()
+            .all(|c| c.is_alphanumeric() || "_- ".contains(c))
+        && !key.starts_with([' ', '-'])
+}
+
+fn indent(line: &str) -> usize {
+    line.len() - line.trim_start_matches(' ').len()
+}
+
+/// A value from what stands after its key, and the lines that go on.
+fn value(rest: &str, more: &[&str], as_text: bool) -> Value {
+    if rest.starts_with(['|', '>']) && rest.len() <= 3 {
+        return Value::String(blocked(rest, more));
+    }
+    let items: Vec<&str> = more
+        .iter()
+        .map(|line| line.trim())
+        .filter(|line| !line.is_empty())
+        .collect();
+    if rest.is_empty() && !items.is_empty() && items.iter().all(|item| item.starts_with("- ")) {
+        return items
+            .iter()
+            .map(|item| scalar(item[2..].trim(), false))
+            .collect();
+    }
+    let folded: Vec<&str> = std::iter::once(rest)
+        .chain(items)
+        .filter(|part| !part.is_empty())
+        .collect();
+    scalar(&folded.join(" "), as_text)
+}
+
+/// A block scalar: `|` keeps line ends, `>` folds them; `-` takes the last one off, and so does what reads answers.
+fn blocked(header: &str, more: &[&str]) -> String {
+    let margin = more
+        .iter()
+        .filter(|line| !line.is_empty())
+        .map(|line| indent(line))
+        .min();
+    let lines = more
+        .iter()
+        .map(|line| line.get(margin.unwrap_or(0)..).unwrap_or_default());
+    let folds = header.starts_with('>');
+    let mut text = String::new();
+    for line in lines {
+        if folds && !text.is_empty() && !text.ends_with('\n') && !line.is_empty() {
+            text.push(' ');
+        } else if !text.is_empty() && (!folds || line.is_empty()) {
+            text.push('\n');
+        }
+        text.push_str(line);
+    }
+    text.trim_end().to_owned()
+}
+
+/// A scalar: quoted, a number, `true`, `false`, `null`, JSON in brackets, else the text as it stands.
+fn scalar(text: &str, as_text: bool) -> Value {
+    if text.starts_with('"')
+        && let Ok(value @ Value::String(_)) = serde_json::from_str(text)
+    {
+        return value;
+    }
+    let quoted = |quote: char| text.len() >= 2 && text.starts_with(quote) && text.ends_with(quote);
+    if quoted('\'') {
+        return Value::String(text[1..text.len() - 1].replace("''", "'"));
+    }
+    // A quote within, unescaped, as models forget.
+    if quoted('"') {
+        return Value::String(text[1..text.len() - 1].replace("\\\"", "\""));
+    }
+    match text {
+        "" | "~" | "null" => return Value::Null,
+        _ if as_text => {}
+        "true" | "True" => return Value::Bool(true),
+        "false" | "False" => return Value::Bool(false),
+        _ => {
+            if let Ok(value) = serde_json::from_str::<Value>(text) {
+                return value;
+            }
+        }
+    }
+    Value::String(text.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn defaults() -> Map<String, Value> {
+        let defaults = json!({"passed": false, "actual": "", "expected": "", "score": 0});
+        defaults.as_object().cloned().unwrap()
+    }
+
+    fn read(text: &str) -> (Value, Vec<String>) {
+        let block = tap_yaml(text, &defaults()).unwrap();
+        (Value::Object(block.values), block.defaulted)
+    }
+
+    #[test]
+    fn what_models_write_is_read() {
+        let answer = "Here is my judgment:\n---\npassed: true\nactual: \"He said \\\"5\\\"\"\nexpected: The answer: 5 # or so\nscore: 85\n---\nDone.";
+        let expected = json!({"passed": true, "actual": "He said \"5\"", "expected": "The answer: 5 # or so", "score": 85});
+        assert_eq!(read(answer), (expected, Vec::new()));
+        let answer = "```yaml\n---\npassed: False\nactual: |\n  line 1\n    line 2\n\n  line 3\nexpected: >-\n  one\n  two\n\n  three\nscore: 0.5\n...\n```";
+        let expected = json!({"passed": false, "actual": "line 1\n  line 2\n\nline 3", "expected": "one two\nthree", "score": 0.5});
+        assert_eq!(read(answer), (expected, Vec::new()));
+        // As a diagnostic of TAP, indented; text that looks like a number where a text is wanted; more keys than asked for.
+        let answer = "not ok 1\n  ---\n  passed: false\n  actual: 42\n  expected: 'it''s\n    more'\n  notes:\n  - one\n  - 2\n  range: [1, 2]\n  score: 10\n  ---\n";
+        let expected = json!({"passed": false, "actual": "42", "expected": "it's more", "notes": ["one", 2], "range": [1, 2], "score": 10});
+        assert_eq!(read(answer), (expected, Vec::new()));
+    }
+
+    #[test]
+    fn defaults_are_told() {
+        let (value, defaulted) = read("---\npassed: true\nactual:\n---\npassed: false\n---");
+        assert_eq!(
+            value,
+            json!({"passed": true, "actual": "", "expected": "", "score": 0})
+        );
+        assert_eq!(defaulted, ["actual", "expected", "score"]);
+    }
+
+    #[test]
+    fn what_is_wrong_is_told_apart() {
+        let wrong = |text: &str| tap_yaml(text, &Map::new()).unwrap_err();
+        assert_eq!(wrong("passed: true"), TapYamlError::Nothing);
+        assert_eq!(
+            wrong("---\npassed: true\nactual: cut he"),
+            TapYamlError::Cut
+        );
+        let line = |line, what: &str| TapYamlError::Line {
+            line,
+            what: what.to_owned(),
+        };
+        assert_eq!(
+            wrong("---\na: 1\nno key\n---"),
+            line(2, "`no key` is no `key: value`")
+        );
+        assert_eq!(
+            wrong("---\na: 1\na: 2\n---"),
+            line(2, "`a` was there before")
+        );
+    }
+}

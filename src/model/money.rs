@@ -1,0 +1,151 @@
+//! Money, in whole billionths of a dollar: sums of many small prices stay exact.
+
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::iter::Sum;
+use std::ops::Add;
+use std::str::FromStr;
+
+/// An amount in billionths of a US dollar. Adding stops at the largest amount instead of wrapping.
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    Default,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Serialize,
+    Deserialize,
+    schemars::JsonSchema,
+)]
+#[serde(transparent)]
+pub struct NanoUsd(pub u64);
+
+/// A dollar.
+const DOLLAR: u64 = 1_000_000_000;
+
+/// A text that is no amount.
+#[derive(Debug, thiserror::Error, PartialEq, Eq)]
+#[error("`{0}` is no amount: write dollars, such as \"5\", \"0.25\" or \"$12.50\"")]
+pub struct NotAnAmount(pub String);
+
+impl NanoUsd {
+    /// Nothing.
+    pub const ZERO: Self = Self(0);
+
+    /// From dollars as a number, rounded to the nearest billionth. None if it is negative or not finite.
+    pub fn from_dollars(dollars: f64) -> Option<Self> {
+        (dollars.is_finite() && dollars >= 0.0)
+            .then(|| Self((dollars * DOLLAR as f64).round() as u64))
+    }
+
+    /// What is left when that much is taken, nothing if it is more.
+    #[must_use]
+    pub fn less(self, other: Self) -> Self {
+        Self(self.0.saturating_sub(other.0))
+    }
+
+    /// In dollars, for charts and exports; sums are made of the integers.
+    pub fn dollars(self) -> f64 {
+        self.0 as f64 / DOLLAR as f64
+    }
+}
+
+impl Add for NanoUsd {
+    type Output = Self;
+
+    fn add(self, other: Self) -> Self {
+        Self(self.0.saturating_add(other.0))
+    }
+}
+
+impl Sum for NanoUsd {
+    fn sum<I: Iterator<Item = Self>>(amounts: I) -> Self {
+        amounts.fold(Self::ZERO, Add::add)
+    }
+}
+
+impl FromStr for NanoUsd {
+    type Err = NotAnAmount;
+
+    fn from_str(text: &str) -> Result<Self, NotAnAmount> {
+        let wrong = || NotAnAmount(text.to_owned());
+        let number = text.trim().trim_start_matches('$');
+        let (whole, part) = number.split_once('.').unwrap_or((number, ""));
+        let digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+        if (whole.is_empty() && part.is_empty())
+            || !digits(whole)
+            || !digits(part)
+            || part.len() > 9
+        {
+            return Err(wrong());
+        }
+        let whole: u64 = if whole.is_empty() { "0" } else { whole }
+            .parse()
+            .map_err(|_| wrong())?;
+        let part: u64 = format!("{part:0<9}").parse().map_err(|_| wrong())?;
+        let whole = whole.checked_mul(DOLLAR).ok_or_else(wrong)?;
+        whole.checked_add(part).map(Self).ok_or_else(wrong)
+    }
+}
+
+impl fmt::Display for NanoUsd {
+    /// Dollars with four decimals; an amount that would be read as nothing has as many as it needs.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let tenth_of_mill = DOLLAR / 10_000;
+        if self.0 != 0 && self.0 < tenth_of_mill / 2 {
+            let digits = format!("{:09}", self.0);
+            return write!(f, "$0.{}", digits.trim_end_matches('0'));
+        }
+        let rounded = self.0.saturating_add(tenth_of_mill / 2) / tenth_of_mill;
+        write!(f, "${}.{:04}", rounded / 10_000, rounded % 10_000)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn is_shown_in_dollars() {
+        let shown = |nano: u64| NanoUsd(nano).to_string();
+        assert_eq!(shown(0), "$0.0000");
+        assert_eq!(shown(12_300_000), "$0.0123");
+        assert_eq!(shown(12_349_999), "$0.0123");
+        assert_eq!(shown(12_350_000), "$0.0124");
+        assert_eq!(shown(49_999), "$0.000049999");
+        assert_eq!(shown(250), "$0.00000025");
+        assert_eq!(shown(1_234_567_890_123), "$1234.5679");
+    }
+
+    #[test]
+    fn is_read_exactly() {
+        let read = |text: &str| text.parse::<NanoUsd>();
+        assert_eq!(read("5"), Ok(NanoUsd(5 * DOLLAR)));
+        assert_eq!(read("$12.50"), Ok(NanoUsd(12_500_000_000)));
+        assert_eq!(read(".000000001"), Ok(NanoUsd(1)));
+        for wrong in [
+            "",
+            ".",
+            "-1",
+            "1e3",
+            "0.0000000001",
+            "five",
+            "99999999999999",
+        ] {
+            assert_eq!(read(wrong), Err(NotAnAmount(wrong.to_owned())));
+        }
+        assert_eq!(NanoUsd::from_dollars(0.00411), Some(NanoUsd(4_110_000)));
+        assert_eq!(NanoUsd::from_dollars(f64::NAN), None);
+    }
+
+    #[test]
+    fn sums_do_not_wrap() {
+        let sum: NanoUsd = [NanoUsd(u64::MAX), NanoUsd(1)].into_iter().sum();
+        assert_eq!(sum, NanoUsd(u64::MAX));
+        assert_eq!(NanoUsd(1).less(NanoUsd(2)), NanoUsd::ZERO);
+    }
+}

@@ -1,0 +1,89 @@
+//! Tokens that a call used, counted in one way whatever a provider counts.
+
+use serde::{Deserialize, Serialize};
+use std::iter::Sum;
+use std::ops::Add;
+
+/// Tokens of one call, or of many. The three kinds of input do not overlap: their sum is all of the input.
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, schemars::JsonSchema,
+)]
+#[serde(default, deny_unknown_fields)]
+pub struct Usage {
+    /// Input that was neither read from nor written to a cache.
+    pub input: u64,
+    /// Input read from a cache.
+    pub cache_read: u64,
+    /// Input written to a cache.
+    pub cache_write: u64,
+    /// All of the output, reasoning included.
+    pub output: u64,
+    /// How much of the output was reasoning that the answer does not show.
+    pub reasoning: u64,
+}
+
+impl Usage {
+    /// All of the input.
+    pub fn total_input(&self) -> u64 {
+        self.input
+            .saturating_add(self.cache_read)
+            .saturating_add(self.cache_write)
+    }
+
+    /// Input and output.
+    pub fn total(&self) -> u64 {
+        self.total_input().saturating_add(self.output)
+    }
+
+    /// From counts whose input includes what a cache held, as OpenAI's and Gemini's do.
+    pub fn of_whole_input(input: u64, cache_read: u64, cache_write: u64, output: u64) -> Self {
+        Self {
+            input: input.saturating_sub(cache_read).saturating_sub(cache_write),
+            cache_read,
+            cache_write,
+            output,
+            reasoning: 0,
+        }
+    }
+}
+
+impl Add for Usage {
+    type Output = Self;
+
+    fn add(self, other: Self) -> Self {
+        Self {
+            input: self.input.saturating_add(other.input),
+            cache_read: self.cache_read.saturating_add(other.cache_read),
+            cache_write: self.cache_write.saturating_add(other.cache_write),
+            output: self.output.saturating_add(other.output),
+            reasoning: self.reasoning.saturating_add(other.reasoning),
+        }
+    }
+}
+
+impl Sum for Usage {
+    fn sum<I: Iterator<Item = Self>>(all: I) -> Self {
+        all.fold(Self::default(), Add::add)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_input_is_the_sum_of_its_kinds() {
+        let usage = Usage::of_whole_input(1000, 600, 100, 50);
+        let expected = Usage {
+            input: 300,
+            cache_read: 600,
+            cache_write: 100,
+            output: 50,
+            reasoning: 0,
+        };
+        assert_eq!(usage, expected);
+        assert_eq!((usage.total_input(), usage.total()), (1000, 1050));
+        let twice: Usage = [usage, usage].into_iter().sum();
+        assert_eq!(twice.total(), 2100);
+    }
+}

@@ -1,0 +1,45 @@
+//! What talks to models, held against a server of scripts, recorded outputs of command lines, and a mock that is not ours.
+
+mod aimock;
+mod anthropic;
+mod batches;
+mod http;
+mod openai;
+mod server;
+mod tools;
+
+use milepost::agents::client::{Client, Settings};
+use milepost::agents::http::Http;
+use milepost::agents::secret::Secret;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Longer than anything here takes.
+const LONG: Duration = Duration::from_mins(1);
+
+/// A key that must not be found anywhere.
+const KEY: &str = "sk-test-0123456789abcdef";
+
+fn settings(url: &str, model: &str) -> Settings {
+    Settings {
+        model: model.to_owned(),
+        base_url: Some(url.to_owned()),
+        key: Secret::new(KEY),
+        batch: false,
+    }
+}
+
+fn anthropic(url: &str, model: &str) -> Client {
+    Client::anthropic(Arc::new(Http::new(None).unwrap()), settings(url, model))
+}
+
+fn openai(url: &str, model: &str) -> Client {
+    Client::openai(
+        Arc::new(Http::new(None).unwrap()),
+        settings(&format!("{url}/v1"), model),
+    )
+}
+
+fn never() -> bool {
+    false
+}
