@@ -41,6 +41,8 @@ pub enum Kind {
     Count,
     /// An integer from 1 on.
     Integer,
+    /// A number from 0 on.
+    Number,
     /// An integer from 0 on, or a share with a point, 0.0 to 1.0.
     CountOrShare,
     /// True or false.

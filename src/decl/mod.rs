@@ -1,5 +1,6 @@
 //! Declarations: TOML text to `model::pipeline::Pipeline`, and everything that is wrong with it, with its place.
 
+mod agent;
 mod expression;
 mod flow;
 mod hints;

@@ -1,5 +1,6 @@
 //! Reads `milepost.toml`: name, parameters, environment, agents, names for outcomes.
 
+use super::agent::agent;
 use super::keys::{self, PARAM_FILE, PROJECT};
 use super::names::{Names, ProjectNames, Sees};
 use super::problem::{File, Report};
@@ -8,7 +9,8 @@ use super::shape::{self, Fields};
 use super::tree::{self, Key, Node, Val};
 use crate::base::path::RelPath;
 use crate::expr::place::nearest;
-use crate::model::pipeline::{Agent, Param, ParamFile, Provider};
+use crate::model::agent::Agent;
+use crate::model::pipeline::{Param, ParamFile};
 use std::collections::BTreeMap;
 use std::ops::Range;
 
@@ -70,7 +72,7 @@ pub fn read(reader: &mut Reader<'_>, file: &File) -> Project {
         for (key, node) in &agents.entries {
             project.names.agents.push(key.name.clone());
             if check_name(file, &mut reader.report, key)
-                && let Some(agent) = agent(reader, file, key, node)
+                && let Some(agent) = agent(reader, file, &project.names, key, node)
             {
                 project.agents.insert(key.name.clone(), agent);
             }
@@ -133,40 +135,6 @@ fn param(reader: &mut Reader<'_>, file: &File, key: &Key, node: &Node) -> Option
         name,
         default: path.as_str().into(),
         file: Some(ParamFile { path, base }),
-    })
-}
-
-fn agent(reader: &mut Reader<'_>, file: &File, key: &Key, node: &Node) -> Option<Agent> {
-    let header = format!("[agents.{}]", key.name);
-    let Some(table) = node.table() else {
-        let problem = file.problem(
-            node.span.clone(),
-            format!("the agent `{}` is a table", key.name),
-        );
-        let problem = problem.label(format!("this is {}", node.value.described()));
-        reader.report.add(problem.help(format!(
-            "write `{header}` and below it, for example, rules = \"rules/elements.toml\""
-        )));
-        return None;
-    };
-    let fields = shape::check(
-        file,
-        &mut reader.report,
-        &keys::AGENT,
-        &header,
-        key.span.clone(),
-        table,
-    );
-    let (text, span) = fields.text("rules")?;
-    let rules = reader.asset(&Spot {
-        file,
-        key: "rules",
-        text,
-        span,
-    })?;
-    Some(Agent {
-        name: key.name.clone(),
-        provider: Provider::Rules(rules),
     })
 }
 
@@ -246,7 +214,8 @@ pub fn check_name(file: &File, report: &mut Report, key: &Key) -> bool {
     right
 }
 
-fn rel_path(file: &File, report: &mut Report, text: &str, span: Range<usize>) -> Option<RelPath> {
+/// A path, as a key that takes no prefix has it.
+pub fn rel_path(file: &File, report: &mut Report, text: &str, span: Range<usize>) -> Option<RelPath> {
     match RelPath::parse(text) {
         Ok(path) => Some(path),
         Err(error) => {

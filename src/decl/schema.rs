@@ -128,6 +128,7 @@ fn of_kind(kind: Kind) -> Value {
         }
         Kind::Count => json!({ "anyOf": [count, template] }),
         Kind::Integer => count,
+        Kind::Number => json!({ "type": "number", "minimum": 0 }),
         Kind::CountOrShare => {
             json!({ "anyOf": [{ "type": "integer", "minimum": 0 }, { "type": "number", "minimum": 0, "maximum": 1 }] })
         }

@@ -64,7 +64,8 @@ fn fits(kind: Kind, value: &Val) -> bool {
         (Kind::Count | Kind::Concurrency, Val::Text(text)) => text.contains("{{"),
         (kind, Val::Text(text)) => is_string(kind) && !text.trim().is_empty(),
         (Kind::Count | Kind::Integer | Kind::Concurrency, Val::Int(number)) => *number >= 1,
-        (Kind::CountOrShare, Val::Int(number)) => *number >= 0,
+        (Kind::CountOrShare | Kind::Number, Val::Int(number)) => *number >= 0,
+        (Kind::Number, Val::Float(number)) => number.is_finite() && *number >= 0.0,
         (Kind::CountOrShare, Val::Float(share)) => (0.0..=1.0).contains(share),
         (Kind::Command | Kind::Names, Val::List(items)) => {
             !items.is_empty() && items.iter().all(|item| item.text().is_some())
@@ -130,12 +131,23 @@ pub fn wrong_type(key: &'static Key, node: &Node) -> Option<WrongType> {
         (Kind::Duration, Val::Int(number)) => {
             wrong.help(format!("write the unit too: {name} = \"{number}s\""))
         }
-        (Kind::Count | Kind::Integer | Kind::Concurrency | Kind::CountOrShare, Val::Int(_)) => {
-            wrong.label("this is too small")
-        }
+        (
+            Kind::Count
+            | Kind::Integer
+            | Kind::Concurrency
+            | Kind::CountOrShare
+            | Kind::Number,
+            Val::Int(_),
+        ) => wrong.label("this is too small"),
         (Kind::CountOrShare, Val::Float(_)) => wrong.label("this is no share"),
-        (Kind::Count | Kind::Integer | Kind::Concurrency | Kind::CountOrShare, Val::Text(text))
-            if text.trim().parse::<f64>().is_ok() =>
+        (
+            Kind::Count
+            | Kind::Integer
+            | Kind::Concurrency
+            | Kind::CountOrShare
+            | Kind::Number,
+            Val::Text(text),
+        ) if text.trim().parse::<f64>().is_ok() =>
         {
             wrong.help(format!("write it without quotes: {name} = {}", text.trim()))
         }
@@ -184,6 +196,7 @@ fn expected(kind: Kind) -> &'static str {
         Kind::Duration => "a duration with a unit, such as \"60s\" or \"10m\"",
         Kind::Count => "an integer from 1 on, or a template",
         Kind::Integer => "an integer from 1 on",
+        Kind::Number => "a number from 0 on",
         Kind::CountOrShare => "an integer from 0 on, or a share from 0.0 to 1.0",
         Kind::Bool => "true or false",
         Kind::Concurrency => {

@@ -1,5 +1,7 @@
 //! What Milepost talks about: declarations, events, reasons, outcomes, records. Pure data.
 
+pub mod agent;
+pub mod call;
 pub mod checkpoint;
 pub mod event;
 pub mod facts;

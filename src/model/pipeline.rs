@@ -1,5 +1,6 @@
 //! A project as declared: parameters, environment, agents, limits and stages.
 
+use super::agent::Agent;
 use super::stage::Stage;
 use crate::base::digest::Digest;
 use crate::base::path::RelPath;
@@ -90,34 +91,3 @@ impl std::fmt::Debug for Asset {
     }
 }
 
-/// Something that answers a request.
-#[derive(Debug, Clone)]
-pub struct Agent {
-    /// Its name in `[agents.NAME]`.
-    pub name: String,
-    /// Who answers.
-    pub provider: Provider,
-}
-
-/// Who answers for an agent.
-#[derive(Debug, Clone)]
-pub enum Provider {
-    /// A table of rules.
-    Rules(Asset),
-}
-
-impl Agent {
-    /// One line for reports: the provider, its file and its digest.
-    pub fn describe(&self) -> String {
-        match &self.provider {
-            Provider::Rules(asset) => format!("rules {} ({})", asset.path, asset.digest),
-        }
-    }
-
-    /// Everything of the agent that an answer may depend on.
-    pub fn digest(&self) -> Digest {
-        match &self.provider {
-            Provider::Rules(asset) => Digest::of(format!("rules {}", asset.digest)),
-        }
-    }
-}

@@ -6,7 +6,7 @@ use super::why::{FileState, when};
 use crate::base::digest::Digest;
 use crate::base::path::{FilePath, RelPath, Root};
 use crate::model::fingerprint::FactKind;
-use crate::model::pipeline::Provider;
+use crate::model::agent::{Cli, CliCommand, Provider};
 use crate::model::record::BatchRecord;
 use crate::model::state::State;
 use crate::plan::lineage;
@@ -269,8 +269,16 @@ fn readers(opened: &Opened, state: &State, file: &FilePath) -> Vec<String> {
         FactKind::Agent => {
             file.root == Root::Project
                 && opened.pipeline.agents.get(name).is_some_and(|agent| {
-                    let Provider::Rules(asset) = &agent.provider;
-                    asset.path == file.path
+                    let asset = match &agent.provider {
+                        Provider::Rules(asset) => Some(asset),
+                        Provider::Jq(program) => program.asset.as_ref(),
+                        Provider::Cli(Cli {
+                            command: CliCommand::Registry { file, .. },
+                            ..
+                        }) => Some(file),
+                        _ => None,
+                    };
+                    asset.is_some_and(|asset| asset.path == file.path)
                 })
         }
         _ => false,

@@ -1,6 +1,7 @@
 //! The values that a run goes by: parameters, environment, workspace, and which agent answers for which.
 
-use crate::model::pipeline::{Agent, Pipeline};
+use crate::model::agent::Agent;
+use crate::model::pipeline::Pipeline;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 

@@ -66,6 +66,16 @@ impl Layout {
         self.journal().join(format!("{number:06}.jsonl"))
     }
 
+    /// `.milepost/answers`: answers that batches of this workspace were made from.
+    pub fn answers(&self) -> PathBuf {
+        self.own().join("answers")
+    }
+
+    /// `.milepost/calls`: every call of an agent, a file for each run.
+    pub fn calls(&self) -> PathBuf {
+        self.own().join("calls")
+    }
+
     /// `.milepost/scratch`: private folders of attempts, by run.
     pub fn scratch(&self) -> PathBuf {
         self.at(&scratch())

@@ -1,5 +1,7 @@
 //! Every path under the workspace, and the one writer of the disk.
 
+pub mod answers;
+pub mod calls;
 pub mod checkpoint;
 pub mod clock;
 pub mod disk;
@@ -17,6 +19,7 @@ pub mod progress;
 pub mod publish;
 pub mod quarantine;
 pub mod scratch;
+pub mod sealed;
 pub mod stamp;
 pub mod statcache;
 pub mod workspace;

@@ -1,7 +1,9 @@
 //! Keys of `milepost.toml`.
 
-use super::Kind::{File, Folder, Named, Outcomes, Params, Place, Plain, Strings};
-use super::Need::{Optional, Required, What};
+use super::Kind::{
+    Choice, Command, File, Folder, Integer, Jq, Named, Number, Outcomes, Params, Place, Plain, Strings,
+};
+use super::Need::{Beside, Optional, Required, What};
 use super::{Table, key};
 
 /// `milepost.toml`.
@@ -72,29 +74,113 @@ pub static AGENT: Table = Table {
     what: "agent",
     header: "[agents.NAME]",
     short: None,
-    later: &[
-        "jq",
-        "replay",
-        "anthropic",
-        "openai",
-        "cli",
-        "external",
-        "base_url",
-        "api_key_env",
-        "max_tokens",
-        "temperature",
-        "mode",
-        "envelope",
-        "concurrency",
-        "requests_per_minute",
-        "tokens_per_minute",
-        "max_usd_per_call",
+    later: &["external", "mode"],
+    keys: &[
+        key(
+            "rules",
+            File,
+            What,
+            "",
+            "A table of rules, as TOML: free, offline, the same answer every time.",
+        ),
+        key(
+            "jq",
+            Jq,
+            What,
+            "",
+            "A jq program that computes the answer: `.` is the question; without `questions` it is the scope of the stage. Free and offline.",
+        ),
+        key(
+            "replay",
+            Folder,
+            What,
+            "",
+            "A folder of the project with calls that an earlier run recorded (a copy of a workspace's `.milepost/calls`): the same request gets the same answer.",
+        ),
+        key("anthropic", Plain, What, "", "A model of Anthropic's Messages API."),
+        key(
+            "openai",
+            Plain,
+            What,
+            "",
+            "A model of OpenAI's Chat Completions API, or of a server that speaks it.",
+        ),
+        key(
+            "cli",
+            Command,
+            What,
+            "",
+            "A command line that answers: `claude`, `opencode`, `cursor`, `codex`, `gemini`, or a list of a program and its arguments. The prompt is its standard input, or stands where `{{ prompt }}` does.",
+        ),
+        key(
+            "base_url",
+            Plain,
+            Beside(&["anthropic", "openai"]),
+            "the provider's",
+            "Where the API is.",
+        ),
+        key(
+            "api_key_env",
+            Plain,
+            Beside(&["anthropic", "openai"]),
+            "ANTHROPIC_API_KEY or OPENAI_API_KEY",
+            "The environment variable that holds the key.",
+        ),
+        key(
+            "max_tokens",
+            Integer,
+            Beside(&["anthropic", "openai"]),
+            "4096",
+            "The most tokens of an answer.",
+        ),
+        key(
+            "temperature",
+            Number,
+            Beside(&["anthropic", "openai"]),
+            "0",
+            "How much chance there is in an answer.",
+        ),
+        key(
+            "envelope",
+            Choice(&["text", "json", "ndjson"]),
+            Beside(&["cli"]),
+            "text",
+            "What a command line that is a list prints: the answer, one JSON value that holds it, or events, one a line.",
+        ),
+        key(
+            "registry",
+            File,
+            Beside(&["cli"]),
+            "none",
+            "A file such as `riteway.agent-config.json`, in which `cli` is the name of an agent.",
+        ),
+        key(
+            "concurrency",
+            Integer,
+            Optional,
+            "none",
+            "Calls at once, over all stages of a run.",
+        ),
+        key(
+            "requests_per_minute",
+            Integer,
+            Optional,
+            "none",
+            "Requests a minute, over all stages of a run.",
+        ),
+        key(
+            "tokens_per_minute",
+            Integer,
+            Optional,
+            "none",
+            "Tokens a minute, over all stages of a run.",
+        ),
+        key(
+            "max_usd_per_call",
+            Number,
+            Optional,
+            "none",
+            "What a call costs at most, in dollars, where no price tells: needed for `cli` under a budget.",
+        ),
     ],
-    keys: &[key(
-        "rules",
-        File,
-        What,
-        "",
-        "A table of rules, as TOML: free, offline, the same answer every time.",
-    )],
 };

@@ -1,0 +1,150 @@
+//! Reads `[agents.NAME]`: who answers what agent steps ask.
+
+use super::keys;
+use super::names::{Names, ProjectNames, Sees};
+use super::problem::File;
+use super::project::rel_path;
+use super::reader::{Reader, Spot};
+use super::shape::{self, Fields};
+use super::tree::{Key, Node, Val};
+use crate::model::agent::{
+    Agent, AgentLimits, Api, ApiKind, Cli, CliCommand, KNOWN_TOOLS, Provider,
+};
+use crate::model::money::NanoUsd;
+
+/// The most tokens of an answer where nothing is declared.
+const MAX_TOKENS: u64 = 4096;
+
+/// Reads an agent; none when it is wrong.
+pub fn agent(
+    reader: &mut Reader<'_>,
+    file: &File,
+    names: &ProjectNames,
+    key: &Key,
+    node: &Node,
+) -> Option<Agent> {
+    let header = format!("[agents.{}]", key.name);
+    let Some(table) = node.table() else {
+        let problem = file.problem(
+            node.span.clone(),
+            format!("the agent `{}` is a table", key.name),
+        );
+        let problem = problem.label(format!("this is {}", node.value.described()));
+        reader.report.add(problem.help(format!(
+            "write `{header}` and below it, for example, rules = \"rules/elements.toml\""
+        )));
+        return None;
+    };
+    let fields = shape::check(
+        file,
+        &mut reader.report,
+        &keys::AGENT,
+        &header,
+        key.span.clone(),
+        table,
+    );
+    Some(Agent {
+        name: key.name.clone(),
+        provider: provider(reader, file, names, &fields)?,
+        limits: AgentLimits {
+            concurrency: whole(&fields, "concurrency"),
+            requests_per_minute: whole(&fields, "requests_per_minute"),
+            tokens_per_minute: whole(&fields, "tokens_per_minute"),
+            max_usd_per_call: number(&fields, "max_usd_per_call").and_then(NanoUsd::from_dollars),
+        },
+    })
+}
+
+fn provider(
+    reader: &mut Reader<'_>,
+    file: &File,
+    names: &ProjectNames,
+    fields: &Fields<'_>,
+) -> Option<Provider> {
+    if let Some((text, span)) = fields.text("rules") {
+        let key = "rules";
+        let spot = Spot { file, key, text, span };
+        return reader.asset(&spot).map(Provider::Rules);
+    }
+    if let Some((text, span)) = fields.text("jq") {
+        let key = "jq";
+        let spot = Spot { file, key, text, span };
+        let program = reader.jq(&spot, &Names::of_project(names), Sees::Start);
+        return program.map(Provider::Jq);
+    }
+    if let Some((text, span)) = fields.text("replay") {
+        let inner = text.strip_prefix("project:").unwrap_or(text);
+        return rel_path(file, &mut reader.report, inner, span).map(Provider::Replay);
+    }
+    for kind in [ApiKind::Anthropic, ApiKind::OpenAi] {
+        if let Some((model, _)) = fields.text(kind.name()) {
+            let text = |key: &str| fields.text(key).map(|(text, _)| text.to_owned());
+            return Some(Provider::Api(Api {
+                kind,
+                model: model.to_owned(),
+                base_url: text("base_url"),
+                key_env: text("api_key_env").unwrap_or_else(|| kind.key_env().to_owned()),
+                max_tokens: whole(fields, "max_tokens").unwrap_or(MAX_TOKENS),
+                temperature: number(fields, "temperature").unwrap_or(0.0),
+            }));
+        }
+    }
+    cli(reader, file, fields).map(Provider::Cli)
+}
+
+fn cli(
+    reader: &mut Reader<'_>,
+    file: &File,
+    fields: &Fields<'_>,
+) -> Option<Cli> {
+    let node = fields.get("cli")?;
+    let envelope = fields.text("envelope").map_or("text", |(text, _)| text);
+    let command = match &node.value {
+        Val::List(list) => {
+            let list = list.iter().map(|item| item.text().map(str::to_owned));
+            CliCommand::List(list.collect::<Option<_>>()?)
+        }
+        _ => {
+            let name = node.text()?;
+            match fields.text("registry") {
+                Some((text, span)) => {
+                    let key = "registry";
+                    let spot = Spot { file, key, text, span };
+                    let agent = name.to_owned();
+                    CliCommand::Registry { file: reader.asset(&spot)?, agent }
+                }
+                None if KNOWN_TOOLS.contains(&name) => CliCommand::Known(name.to_owned()),
+                None => {
+                    let problem = file.problem(
+                        node.span.clone(),
+                        format!("`{name}` is no command line that is known"),
+                    );
+                    let known = super::hints::or(KNOWN_TOOLS.iter().copied());
+                    reader.report.add(problem.label("unknown").help(format!(
+                        "known are {known}; any other is a list: cli = [\"{name}\"]"
+                    )));
+                    return None;
+                }
+            }
+        }
+    };
+    Some(Cli {
+        command,
+        envelope: envelope.to_owned(),
+    })
+}
+
+fn whole(fields: &Fields<'_>, key: &str) -> Option<u64> {
+    match fields.get(key)?.value {
+        Val::Int(number) => u64::try_from(number).ok(),
+        _ => None,
+    }
+}
+
+fn number(fields: &Fields<'_>, key: &str) -> Option<f64> {
+    match fields.get(key)?.value {
+        Val::Int(number) => Some(number as f64),
+        Val::Float(number) => Some(number),
+        _ => None,
+    }
+}

@@ -1,0 +1,118 @@
+//! A call of an agent: what is recorded before it is sent, and what was heard.
+
+use super::money::NanoUsd;
+use super::usage::Usage;
+use crate::base::digest::Digest;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use std::ops::AddAssign;
+
+/// A call that is about to be sent.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct Sent {
+    /// The stage.
+    pub stage: String,
+    /// The batch.
+    pub batch: String,
+    /// Which call of its batch, from 1 on.
+    pub attempt: u32,
+    /// The agent that is asked, after replacements.
+    pub agent: String,
+    /// Who that is, in one line.
+    pub provider: String,
+    /// The model, where one is named.
+    pub model: String,
+    /// What is asked, whoever is asked: the digest of prompt, attachments and schema.
+    pub asked: Digest,
+    /// The digest of the exact bytes of the request.
+    pub request: Digest,
+    /// Questions in it.
+    pub questions: u64,
+    /// Tokens that it is likely to have as input.
+    pub likely_input: u64,
+    /// The most tokens of the answer.
+    pub most_output: u64,
+    /// What it may cost at most; none when no price is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reserved: Option<NanoUsd>,
+}
+
+/// What was heard of a call.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct Heard {
+    /// `answered`, or how it failed.
+    pub outcome: String,
+    /// What was wrong, in words.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub message: Option<String>,
+    /// Tokens used.
+    pub usage: Usage,
+    /// What it cost; none when no price is known and the tool does not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost: Option<NanoUsd>,
+    /// The model that answered, as the provider names it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub served: Option<String>,
+    /// The provider's id of the request.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub request_id: Option<String>,
+    /// The answer's text.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub text: Option<String>,
+    /// The answer as a value, where the provider gives it apart from the text.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub structured: Option<Value>,
+    /// Why the answer ended: `end`, `length`, `refused`, or as the provider calls it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stop: Option<String>,
+    /// The digest of the exact bytes that arrived.
+    pub raw: Digest,
+    /// How long it took, in milliseconds.
+    pub took_ms: u64,
+}
+
+/// What calls cost, of a batch, a stage, a run or a workspace.
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema,
+)]
+pub struct Spent {
+    /// Calls that were sent.
+    pub calls: u64,
+    /// Tokens used.
+    pub usage: Usage,
+    /// What they cost. Of a call of which nothing was heard, what it may have cost at most.
+    pub cost: NanoUsd,
+    /// Calls whose cost nobody knows.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub unpriced: u64,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "as serde calls it")]
+fn is_zero(number: &u64) -> bool {
+    *number == 0
+}
+
+impl Spent {
+    /// Of one call.
+    pub fn of(sent: &Sent, heard: Option<&Heard>) -> Self {
+        let cost = match heard {
+            Some(heard) => heard.cost,
+            None => sent.reserved,
+        };
+        Self {
+            calls: 1,
+            usage: heard.map_or_else(Usage::default, |heard| heard.usage),
+            cost: cost.unwrap_or_default(),
+            unpriced: u64::from(cost.is_none()),
+        }
+    }
+}
+
+impl AddAssign for Spent {
+    fn add_assign(&mut self, other: Self) {
+        self.calls += other.calls;
+        self.usage = self.usage + other.usage;
+        self.cost = self.cost + other.cost;
+        self.unpriced += other.unpriced;
+    }
+}

@@ -1,0 +1,168 @@
+//! Every call of an agent: recorded before it is sent, with the exact bytes of request and answer beside the record.
+//!
+//! `.milepost/calls/RUN.jsonl` has two lines a call (see [`super::sealed`]): what is sent, durable before it is, and what was heard.
+//! `.milepost/calls/RUN/N.request` and `N.answer` hold the bytes. Keys are in neither.
+
+use super::disk::{Disk, DiskError};
+use super::layout::Layout;
+use super::sealed::{Sealed, files, whole_lines};
+use crate::model::call::{Heard, Sent, Spent};
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+/// A line of the file.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Line {
+    Sent(u64, Timestamp, Box<Sent>),
+    Heard(u64, Timestamp, Box<Heard>),
+}
+
+/// A call, as it is recorded.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Call {
+    /// The run that sent it.
+    pub run: String,
+    /// Which of the run's calls it is, from 1 on.
+    pub number: u64,
+    /// When it was sent, in UTC.
+    pub when: Timestamp,
+    /// What was sent.
+    pub sent: Sent,
+    /// What was heard; none when the run ended before.
+    pub heard: Option<Heard>,
+}
+
+/// The calls of one run.
+pub struct CallLog {
+    disk: Disk,
+    folder: PathBuf,
+    lines: Sealed,
+    count: u64,
+}
+
+/// A call that could not be recorded.
+#[derive(Debug, thiserror::Error)]
+pub enum CallLogError {
+    /// The disk.
+    #[error("a call of an agent cannot be recorded: {0}")]
+    Disk(#[from] DiskError),
+    /// It is no JSON.
+    #[error("a call of an agent cannot be written as JSON: {0}")]
+    Json(#[from] serde_json::Error),
+}
+
+impl CallLog {
+    /// The calls of a run, of which there is none yet.
+    pub fn new(disk: &Disk, layout: &Layout, run: &str) -> Self {
+        let folder = layout.calls();
+        Self {
+            disk: disk.clone(),
+            lines: Sealed::new(disk, folder.join(format!("{run}.jsonl"))),
+            folder: folder.join(run),
+            count: 0,
+        }
+    }
+
+    /// Records a call that is about to be sent, durably, and gives its number.
+    ///
+    /// # Errors
+    /// When it could not be recorded: then it must not be sent.
+    pub fn sent(&mut self, now: Timestamp, sent: &Sent, body: &[u8]) -> Result<u64, CallLogError> {
+        let number = self.count + 1;
+        self.keep(number, "request", body)?;
+        let line = Line::Sent(number, now, Box::new(sent.clone()));
+        self.lines.append(&serde_json::to_string(&line)?)?;
+        self.count = number;
+        Ok(number)
+    }
+
+    /// Records what was heard of a call, durably.
+    ///
+    /// # Errors
+    /// When it could not be recorded.
+    pub fn heard(
+        &mut self,
+        now: Timestamp,
+        number: u64,
+        heard: &Heard,
+        raw: &[u8],
+    ) -> Result<(), CallLogError> {
+        self.keep(number, "answer", raw)?;
+        let line = Line::Heard(number, now, Box::new(heard.clone()));
+        self.lines.append(&serde_json::to_string(&line)?)?;
+        Ok(())
+    }
+
+    fn keep(&self, number: u64, what: &str, bytes: &[u8]) -> Result<(), DiskError> {
+        self.disk.create_dir_all(&self.folder)?;
+        let path = file(&self.folder, number, what);
+        let mut file = self.disk.create(&path)?;
+        file.write_bytes(bytes)?;
+        file.flush_data()
+    }
+}
+
+fn file(folder: &Path, number: u64, what: &str) -> PathBuf {
+    folder.join(format!("{number:06}.{what}"))
+}
+
+/// The exact bytes that were heard of a call, in a folder of such records.
+///
+/// # Errors
+/// When they cannot be read.
+pub fn raw(folder: &Path, run: &str, number: u64) -> std::io::Result<Vec<u8>> {
+    std::fs::read(file(&folder.join(run), number, "answer"))
+}
+
+/// All calls that are recorded in a folder, in the order of their runs and numbers.
+///
+/// # Errors
+/// When a file cannot be read.
+pub fn read(folder: &Path) -> std::io::Result<Vec<Call>> {
+    let mut all = Vec::new();
+    for path in files(folder)? {
+        let run = path.file_stem().unwrap_or_default();
+        let run = run.to_string_lossy().into_owned();
+        let bytes = std::fs::read(&path)?;
+        let mut calls: BTreeMap<u64, Call> = BTreeMap::new();
+        for line in whole_lines(&bytes) {
+            match serde_json::from_str::<Line>(line) {
+                Ok(Line::Sent(number, when, sent)) => {
+                    let run = run.clone();
+                    let call = Call {
+                        run,
+                        number,
+                        when,
+                        sent: *sent,
+                        heard: None,
+                    };
+                    calls.insert(number, call);
+                }
+                Ok(Line::Heard(number, _, heard)) => {
+                    if let Some(call) = calls.get_mut(&number) {
+                        call.heard = Some(*heard);
+                    }
+                }
+                // What a later version writes is no call of this one.
+                Err(_) => {}
+            }
+        }
+        all.extend(calls.into_values());
+    }
+    Ok(all)
+}
+
+/// What the calls of a workspace cost so far. A call of which nothing was heard counts with what was reserved.
+///
+/// # Errors
+/// When a file cannot be read.
+pub fn spent(layout: &Layout) -> std::io::Result<Spent> {
+    let mut spent = Spent::default();
+    for call in read(&layout.calls())? {
+        spent += Spent::of(&call.sent, call.heard.as_ref());
+    }
+    Ok(spent)
+}
