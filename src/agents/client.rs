@@ -3,7 +3,7 @@
 use super::anthropic::Anthropic;
 use super::batches::{BatchResult, Limit, Progress};
 use super::fault::CallFault;
-use super::http::{Cancelled, Http};
+use super::http::{Answer, Cancelled, Http};
 use super::openai::OpenAi;
 use super::request::{Reply, Request};
 use super::secret::Secret;
@@ -72,6 +72,22 @@ impl Client {
         match self {
             Self::Anthropic(client) => client.call(body, within, cancelled),
             Self::OpenAi(client) => client.call(body, within, cancelled),
+        }
+    }
+
+    /// Reads the kept bytes of an answer again ([`Reply::raw`]), as if it had come now.
+    ///
+    /// # Errors
+    /// As [`Client::call`] had them for an answer of a good status.
+    pub fn read(&self, raw: Vec<u8>) -> Result<Reply, CallFault> {
+        let answer = Answer {
+            status: 200,
+            body: raw,
+            ..Answer::default()
+        };
+        match self {
+            Self::Anthropic(client) => client.read(answer),
+            Self::OpenAi(client) => client.read(answer),
         }
     }
 
