@@ -147,10 +147,11 @@ fn once(work: &mut Work<'_>, step: &Step) -> Result<Said, Outcome> {
     };
     let left = (work.left)();
     let least = time.map_or(left, |time| Some(left.map_or(time, |left| left.min(time))));
-    // A program is ended by whoever watches it, and gets the time to end itself.
-    work.alarm.set(if is_program { left } else { least });
+    // A program is ended by whoever watches it, and gets the time to end itself; an agent's time is that of each call.
+    let is_timed_itself = is_program || matches!(step.kind, StepKind::Agent { .. });
+    work.alarm.set(if is_timed_itself { left } else { least });
     let done = doing(work, step, least.unwrap_or(COMMAND_TIMEOUT));
-    let named = time.filter(|_| !is_program);
+    let named = time.filter(|_| !is_timed_itself);
     let named = named.map(|time| (step.kind.name(), time));
     let done = done.map_err(|outcome| ended(work, named, outcome));
     work.alarm.set((work.left)());
@@ -167,10 +168,22 @@ fn doing(work: &mut Work<'_>, step: &Step, timeout: Duration) -> Result<Said, Ou
         } => process::command(work, arguments, *shell, env, stdin.as_deref(), timeout),
         StepKind::Agent {
             agent,
+            prompt,
             schema,
             result,
             ..
-        } => agent::ask(work, &step.out, agent, schema.as_ref(), result.as_ref()),
+        } => agent::ask(
+            work,
+            &agent::Asking {
+                out: &step.out,
+                agent,
+                prompt,
+                schema: schema.as_ref(),
+                result: result.as_ref(),
+                attempts: step.attempts,
+                timeout,
+            },
+        ),
         StepKind::Jq { program, stream } => jq::jq(work, &step.out, program, stream.as_ref()),
         StepKind::Render { template } => files::render(work, &step.out, template),
         StepKind::Xlsx { workbook } => files::workbook(work, &step.out, workbook),

@@ -3,9 +3,11 @@
 use super::agent::Answerers;
 use super::alarm::Alarm;
 use super::command::{Started, Stop};
+use crate::base::digest::Digest;
 use crate::base::source::{Sink, Source};
 use crate::check::schemas::Schemas;
 use crate::expr::scope::Scope;
+use crate::model::call::{Heard, Sent};
 use crate::model::outcome::{Outcome, OutcomeKind};
 use crate::model::stage::Stage;
 use serde_json::{Map, Value};
@@ -29,6 +31,12 @@ pub trait Outs {
     /// What the file system says.
     fn place(&self, out: &str) -> io::Result<PathBuf>;
 
+    /// Writes a file for a program, beside the outputs and none of them, and gives where it lies, absolute.
+    ///
+    /// # Errors
+    /// What the file system says; a name that is no plain name is an error.
+    fn beside(&self, name: &str, bytes: &[u8]) -> io::Result<PathBuf>;
+
     /// Takes away what a failed try wrote, so that the next begins with nothing.
     ///
     /// # Errors
@@ -46,8 +54,53 @@ pub trait Outs {
 pub trait Watcher {
     /// A program was started.
     fn started(&self, child: &Started);
+    /// An agent was called.
+    fn called(&self, number: u64, sent: &Sent, heard: &Heard);
     /// A try failed and another follows after the wait.
     fn trying_again(&self, failed: u32, outcome: &Outcome, wait: Duration);
+}
+
+/// What stands behind a step that asks an agent: answers that are known, money, and the record of every call.
+pub trait Calls: Sync {
+    /// The answer that is kept at an address.
+    ///
+    /// # Errors
+    /// When what is kept cannot be read.
+    fn known(&self, address: Digest) -> Result<Option<Value>, Outcome>;
+
+    /// Keeps an answer that is valid, durably.
+    ///
+    /// # Errors
+    /// When the disk fails.
+    fn keep(&self, answer: Valid) -> Result<(), Outcome>;
+
+    /// Records a call that is about to be sent, and gives its number.
+    ///
+    /// # Errors
+    /// When it would cost more than may be spent, or could not be recorded: it is then not sent.
+    fn sending(&self, sent: &Sent, body: &[u8]) -> Result<u64, Outcome>;
+
+    /// Records what was heard of a call.
+    ///
+    /// # Errors
+    /// When the disk fails.
+    fn heard(&self, number: u64, sent: &Sent, heard: &Heard, raw: &[u8]) -> Result<(), Outcome>;
+}
+
+/// An answer that is valid.
+pub struct Valid {
+    /// What it is to.
+    pub address: Digest,
+    /// The answer.
+    pub answer: Value,
+    /// The digest of the schema that it is valid by.
+    pub schema: Option<Digest>,
+    /// The agent, in one line.
+    pub agent: String,
+    /// The call that it came with.
+    pub call: u64,
+    /// Whether all workspaces may use it, or its batch only.
+    pub is_shared: bool,
 }
 
 /// What one attempt of one batch works with.
@@ -76,6 +129,8 @@ pub struct Work<'a> {
     pub schemas: &'a Schemas,
     /// The agents that the stage asks.
     pub agents: &'a Answerers,
+    /// What stands behind those that cost something.
+    pub calls: &'a dyn Calls,
     /// The environment of programs: the usual, without what a step declares.
     pub environment: &'a BTreeMap<String, String>,
     /// Declared environment variables with their values.

@@ -1,40 +1,27 @@
 //! The step `agent`: asks about the questions of a batch, and joins each answer with its elements to records.
 
+mod call;
+mod exchange;
+mod ready;
+mod sort;
+
+pub use ready::{Agents, Answerers, Replays, Who};
+
 use super::values;
-use super::work::{Said, StepResult, Work, input_failure, output_failure, parse_failure};
-use crate::agents::rules::Rules;
+use super::work::{StepResult, Said, Work, input_failure, output_failure, parse_failure};
 use crate::base::source::Source;
 use crate::check::schema::Schema;
 use crate::expr::select::Select;
 use crate::model::outcome::{Outcome, OutcomeKind};
-use crate::model::agent::{Agent, Provider};
 use crate::model::pipeline::Asset;
 use crate::model::stage::Program;
+use crate::model::step::TemplateFile;
+use exchange::{Asked, Terms};
 use serde::Deserialize;
 use serde_json::Value;
-use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::sync::Arc;
-
-/// The agents that a stage asks, ready to answer: by the name that the step uses, after replacements.
-#[derive(Default)]
-pub struct Answerers(BTreeMap<String, Rules>);
-
-impl Answerers {
-    /// Makes the agents of these names ready.
-    ///
-    /// # Errors
-    /// When a table of rules is wrong.
-    pub fn of<'a>(agents: impl IntoIterator<Item = (&'a str, &'a Agent)>) -> Result<Self, String> {
-        let mut ready = BTreeMap::new();
-        for (name, agent) in agents {
-            let Provider::Rules(asset) = &agent.provider;
-            let rules = Rules::parse(asset.path.as_str(), &asset.text);
-            ready.insert(name.to_owned(), rules.map_err(|error| error.to_string())?);
-        }
-        Ok(Self(ready))
-    }
-}
+use std::time::Duration;
 
 /// A question of a batch, as `split` wrote it.
 #[derive(Deserialize)]
@@ -46,37 +33,36 @@ struct Question {
     elements: Vec<usize>,
 }
 
+/// An agent step, as it is declared.
+pub struct Asking<'a> {
+    /// The output that it makes.
+    pub out: &'a str,
+    /// The agent's name.
+    pub agent: &'a str,
+    /// What it is asked.
+    pub prompt: &'a TemplateFile,
+    /// Of one answer.
+    pub schema: Option<&'a Asset>,
+    /// Makes the record of answer and element.
+    pub result: Option<&'a Program>,
+    /// Requests for one question, at most.
+    pub attempts: u32,
+    /// One call.
+    pub timeout: Duration,
+}
+
 /// Asks the questions of a batch; writes an array with a record for each of its elements, in their order.
 ///
 /// # Errors
 /// When the batch has another form, an answer does not match the schema, or the join fails.
-pub fn ask(
-    work: &mut Work<'_>,
-    out: &str,
-    agent: &str,
-    schema: Option<&Asset>,
-    result: Option<&Program>,
-) -> StepResult {
+pub fn ask(work: &mut Work<'_>, asking: &Asking<'_>) -> StepResult {
+    let Asking { out, result, .. } = *asking;
     let source = batch_file(work)?;
     let failed = |error: &dyn std::fmt::Display| input_failure(&source.name(), error);
     let questions = read_questions(&*source)?;
-    let rules = work
-        .agents
-        .0
-        .get(agent)
-        .ok_or_else(|| input_failure(agent, "this agent has no table of rules"))?;
-    let schema = schema.map(|asset| work.schemas.get(asset));
-    let schema = schema
-        .transpose()
-        .map_err(|error| Outcome::new(OutcomeKind::Schema, error.to_string()))?;
-    let mut answers: Vec<Value> = Vec::with_capacity(questions.len());
+    let answers = answers(work, asking, &questions)?;
     let mut asked: Vec<usize> = Vec::new();
     for (index, question) in questions.iter().enumerate() {
-        let answer = rules.answer(&question.asked);
-        if let Some(schema) = &schema {
-            refuse_wrong(schema, &answer, &question.id)?;
-        }
-        answers.push(answer);
         for &element in &question.elements {
             if asked.len() <= element {
                 asked.resize(element + 1, usize::MAX);
@@ -160,6 +146,69 @@ fn read_questions(source: &dyn Source) -> Result<Vec<Question>, Outcome> {
         })
         .map_err(|error| failed(&error))?;
     Ok(questions)
+}
+
+/// The answer to each question.
+fn answers(
+    work: &mut Work<'_>,
+    asking: &Asking<'_>,
+    questions: &[Question],
+) -> Result<Vec<Value>, Outcome> {
+    let ready = work
+        .agents
+        .get(asking.agent)
+        .ok_or_else(|| input_failure(asking.agent, "this agent is not declared"))?;
+    let schema = asking.schema.map(|asset| work.schemas.get(asset));
+    let schema = schema
+        .transpose()
+        .map_err(|error| Outcome::new(OutcomeKind::Schema, error.to_string()))?;
+    let one_by_one = |answer: &dyn Fn(&Value) -> Result<Value, Outcome>| {
+        let mut answers = Vec::with_capacity(questions.len());
+        for question in questions {
+            let answer = answer(&question.asked)?;
+            if let Some(schema) = &schema {
+                refuse_wrong(schema, &answer, &question.id)?;
+            }
+            answers.push(answer);
+        }
+        Ok(answers)
+    };
+    match &ready.who {
+        Who::Rules(rules) => one_by_one(&|question| Ok(rules.answer(question))),
+        Who::Jq(program) => {
+            let base = work.base.clone();
+            one_by_one(&|question| {
+                let answer = program.one(question.clone(), &base);
+                answer.map_err(|error| parse_failure(error).for_good())
+            })
+        }
+        Who::Replay(_) | Who::Api(_) | Who::Tool(_) => {
+            let ready = Arc::clone(ready);
+            let text: Option<Value> = match asking.schema {
+                Some(asset) => Some(serde_json::from_str(&asset.text).map_err(parse_failure)?),
+                None => None,
+            };
+            let schema = match (&schema, &text, asking.schema) {
+                (Some(schema), Some(text), Some(asset)) => Some((&**schema, text, asset.digest)),
+                _ => None,
+            };
+            let terms = Terms {
+                ready: &ready,
+                prompt: asking.prompt,
+                schema,
+                attempts: asking.attempts,
+                timeout: asking.timeout,
+            };
+            let asked: Vec<Asked<'_>> = questions
+                .iter()
+                .map(|question| Asked {
+                    id: &question.id,
+                    question: &question.asked,
+                })
+                .collect();
+            exchange::answers(work, &terms, &asked)
+        }
+    }
 }
 
 fn refuse_wrong(schema: &Schema, answer: &Value, id: &str) -> Result<(), Outcome> {

@@ -1,0 +1,191 @@
+//! What stands behind the steps of a run that ask agents: answers that are kept, what may be spent, and the record of every call.
+
+use super::context::Context;
+use crate::base::digest::Digest;
+use crate::model::call::{Heard, Sent, Spent};
+use crate::model::money::NanoUsd;
+use crate::model::outcome::{Outcome, OutcomeKind};
+use crate::steps::work::{Calls, Valid};
+use crate::store::answers::{Answer, Answers, Sharing};
+use crate::store::calls::CallLog;
+use serde_json::Value;
+use std::path::Path;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// What may be spent.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Purse {
+    /// Money, by this run.
+    pub run: Option<NanoUsd>,
+    /// Money, by the workspace in all its runs.
+    pub workspace: Option<NanoUsd>,
+    /// Calls, by the workspace.
+    pub calls: Option<u64>,
+    /// Tokens, by the workspace.
+    pub tokens: Option<u64>,
+}
+
+/// What stands behind the steps of one run.
+pub struct RunCalls<'a> {
+    ctx: Context<'a>,
+    run: String,
+    answers: Answers,
+    /// Whether answers that are kept are asked for once more.
+    fresh: bool,
+    purse: Purse,
+    book: Mutex<Book>,
+}
+
+struct Book {
+    log: CallLog,
+    /// By this run.
+    run: Spent,
+    /// By the workspace before this run; read when it is first needed.
+    before: Option<Spent>,
+    /// Reserved for calls in flight.
+    reserved: NanoUsd,
+    reserved_tokens: u64,
+}
+
+impl<'a> RunCalls<'a> {
+    /// For a run.
+    pub fn new(ctx: Context<'a>, project: &Path, run: &str, purse: Purse, fresh: bool) -> Self {
+        Self {
+            ctx,
+            run: run.to_owned(),
+            answers: Answers::open(ctx.disk, project, ctx.layout, run),
+            fresh,
+            purse,
+            book: Mutex::new(Book {
+                log: CallLog::new(ctx.disk, ctx.layout, run),
+                run: Spent::default(),
+                before: None,
+                reserved: NanoUsd::ZERO,
+                reserved_tokens: 0,
+            }),
+        }
+    }
+
+    /// What this run spent so far.
+    pub fn spent(&self) -> Spent {
+        self.book().run
+    }
+
+    fn book(&self) -> MutexGuard<'_, Book> {
+        self.book.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether a call may be paid; it is reserved.
+    fn reserve(&self, book: &mut Book, sent: &Sent) -> Result<(), Outcome> {
+        let purse = &self.purse;
+        let refused = |why: String| Err(Outcome::new(OutcomeKind::Budget, why).for_good());
+        if purse.run.is_some() || purse.workspace.is_some() {
+            let Some(most) = sent.reserved else {
+                return refused(format!(
+                    "nobody knows what a call of agent `{}` ({}) costs, and there is a limit: set `max_usd_per_call` under [agents.{}]",
+                    sent.agent, sent.provider, sent.agent
+                ));
+            };
+            let spent = book.run.cost + book.reserved + most;
+            if let Some(limit) = purse.run
+                && spent > limit
+            {
+                return refused(format!(
+                    "this call may cost {most}, and of the {limit} of this run {} are left: raise --budget-usd",
+                    limit.less(book.run.cost + book.reserved)
+                ));
+            }
+            if let Some(limit) = purse.workspace {
+                let before = self.before(book)?.cost;
+                if before + spent > limit {
+                    return refused(format!(
+                        "this call may cost {most}, and of the {limit} of this workspace {} are left: raise `usd` under [limits]",
+                        limit.less(before + book.run.cost + book.reserved)
+                    ));
+                }
+            }
+        }
+        if let Some(limit) = purse.calls
+            && self.before(book)?.calls + book.run.calls >= limit
+        {
+            return refused(format!(
+                "this workspace may make {limit} calls, and made them: raise `calls` under [limits]"
+            ));
+        }
+        let tokens = sent.likely_input + sent.most_output;
+        if let Some(limit) = purse.tokens {
+            let used = self.before(book)?.usage.total() + book.run.usage.total();
+            if used + book.reserved_tokens + tokens > limit {
+                return refused(format!(
+                    "this call may use {tokens} tokens, and of the {limit} of this workspace {} are left: raise `tokens` under [limits]",
+                    limit.saturating_sub(used + book.reserved_tokens)
+                ));
+            }
+        }
+        book.reserved = book.reserved + sent.reserved.unwrap_or_default();
+        book.reserved_tokens += tokens;
+        Ok(())
+    }
+
+    fn before(&self, book: &mut Book) -> Result<Spent, Outcome> {
+        if let Some(before) = book.before {
+            return Ok(before);
+        }
+        let folder = self.ctx.layout.calls();
+        let all = crate::store::calls::read(&folder)
+            .map_err(|error| kept(format!("{}: {error}", folder.display())))?;
+        let mut before = Spent::default();
+        for call in all.iter().filter(|call| call.run != self.run) {
+            before += Spent::of(&call.sent, call.heard.as_ref());
+        }
+        book.before = Some(before);
+        Ok(before)
+    }
+}
+
+fn kept(error: impl std::fmt::Display) -> Outcome {
+    Outcome::new(OutcomeKind::Output, error.to_string()).for_good()
+}
+
+impl Calls for RunCalls<'_> {
+    fn known(&self, address: Digest) -> Result<Option<Value>, Outcome> {
+        if self.fresh {
+            return Ok(None);
+        }
+        let found = self.answers.get(address).map_err(kept)?;
+        Ok(found.map(|found| found.answer))
+    }
+
+    fn keep(&self, answer: Valid) -> Result<(), Outcome> {
+        let sharing = if answer.is_shared {
+            Sharing::Project
+        } else {
+            Sharing::Workspace
+        };
+        let answer = Answer {
+            address: answer.address,
+            answer: answer.answer,
+            schema: answer.schema,
+            agent: answer.agent,
+            call: (self.run.clone(), answer.call),
+        };
+        self.answers.put(&answer, sharing).map_err(kept)
+    }
+
+    fn sending(&self, sent: &Sent, body: &[u8]) -> Result<u64, Outcome> {
+        let mut book = self.book();
+        self.reserve(&mut book, sent)?;
+        let now = self.ctx.clock.now();
+        book.log.sent(now, sent, body).map_err(kept)
+    }
+
+    fn heard(&self, number: u64, sent: &Sent, heard: &Heard, raw: &[u8]) -> Result<(), Outcome> {
+        let mut book = self.book();
+        book.reserved = book.reserved.less(sent.reserved.unwrap_or_default());
+        let tokens = sent.likely_input + sent.most_output;
+        book.reserved_tokens = book.reserved_tokens.saturating_sub(tokens);
+        book.run += Spent::of(sent, Some(heard));
+        let now = self.ctx.clock.now();
+        book.log.heard(now, number, heard, raw).map_err(kept)
+    }
+}

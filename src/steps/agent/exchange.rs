@@ -1,0 +1,307 @@
+//! Answers to the questions of a batch: those that are kept, and one request for the others, again for what was not valid.
+
+use super::call::{Caller, Unanswered};
+use super::ready::Ready;
+use super::sort::{Sorted, sort};
+use crate::agents::request::{Request, Stop};
+use crate::base::digest::Digest;
+use crate::check::schema::Schema;
+use crate::model::outcome::{Outcome, OutcomeKind};
+use crate::model::step::TemplateFile;
+use crate::steps::values;
+use crate::steps::work::{Valid, Work, parse_failure};
+use serde_json::{Map, Value, json};
+use std::time::Duration;
+
+/// The version of this step, as far as it concerns what an answer is to.
+const VERSION: u32 = 1;
+
+/// Violations that are told.
+const TOLD: usize = 40;
+
+/// What is asked, and by which terms.
+pub struct Terms<'a> {
+    /// The agent.
+    pub ready: &'a Ready,
+    /// The template of what it is asked.
+    pub prompt: &'a TemplateFile,
+    /// What an answer must be, with the digest of its text.
+    pub schema: Option<(&'a Schema, &'a Value, Digest)>,
+    /// Requests for one question, at most.
+    pub attempts: u32,
+    /// One call.
+    pub timeout: Duration,
+}
+
+/// A question: its id in the batch, and what is asked.
+pub struct Asked<'a> {
+    /// The id.
+    pub id: &'a str,
+    /// What is asked.
+    pub question: &'a Value,
+}
+
+/// Answers to all questions, in their order.
+///
+/// # Errors
+/// When some are not answered, or not validly, after all attempts. What was answered validly is kept all the same.
+pub fn answers(
+    work: &mut Work<'_>,
+    terms: &Terms<'_>,
+    questions: &[Asked<'_>],
+) -> Result<Vec<Value>, Outcome> {
+    let frame = render(work, terms, &[])?;
+    let addresses: Vec<Digest> = questions
+        .iter()
+        .map(|asked| address(terms, &frame, asked.question))
+        .collect();
+    let mut answers: Vec<Option<Value>> = Vec::with_capacity(questions.len());
+    for &address in &addresses {
+        // Under another schema, what was valid may not be.
+        let known = work.calls.known(address)?;
+        answers.push(known.filter(|answer| violations(terms, answer).is_empty()));
+    }
+    let mut caller = Caller {
+        ready: terms.ready,
+        timeout: terms.timeout,
+        count: 0,
+    };
+    let mut told: Vec<String> = Vec::new();
+    let mut tried = 0;
+    loop {
+        let open: Vec<usize> = (0..questions.len())
+            .filter(|&index| answers[index].is_none())
+            .collect();
+        if open.is_empty() {
+            return Ok(answers.into_iter().flatten().collect());
+        }
+        if tried == terms.attempts.max(1) {
+            let message = format!(
+                "{} of {} questions have no valid answer after {tried} requests",
+                open.len(),
+                questions.len()
+            );
+            return Err(Outcome::new(OutcomeKind::Schema, message)
+                .with_details(told)
+                .for_good());
+        }
+        tried += 1;
+        let wrong = std::mem::take(&mut told);
+        let mut parts = vec![open];
+        while let Some(part) = parts.pop() {
+            let asked: Vec<&Asked<'_>> = part.iter().map(|&index| &questions[index]).collect();
+            let round = round(work, terms, &mut caller, &frame, &asked, &wrong);
+            match round {
+                Ok((call, sorted)) => {
+                    for (place, answer) in sorted.answers {
+                        let index = part[place];
+                        work.calls.keep(Valid {
+                            address: addresses[index],
+                            answer: answer.clone(),
+                            schema: terms.schema.map(|(_, _, digest)| digest),
+                            agent: terms.ready.agent.describe(),
+                            call,
+                            is_shared: true,
+                        })?;
+                        answers[index] = Some(answer);
+                    }
+                    told.extend(sorted.violations);
+                }
+                Err(Unanswered::TooLong(_)) if part.len() > 1 => {
+                    let rest = part.len() / 2;
+                    parts.push(part[rest..].to_vec());
+                    parts.push(part[..rest].to_vec());
+                }
+                Err(Unanswered::TooLong(outcome) | Unanswered::Failed(outcome)) => {
+                    return Err(outcome);
+                }
+            }
+        }
+        told.truncate(TOLD);
+    }
+}
+
+/// What an answer is to.
+fn address(terms: &Terms<'_>, frame: &str, question: &Value) -> Digest {
+    let all = json!([
+        VERSION,
+        terms.ready.agent.digest().to_string(),
+        Digest::of(frame).to_string(),
+        question,
+    ]);
+    Digest::of(all.to_string())
+}
+
+fn violations(terms: &Terms<'_>, answer: &Value) -> Vec<String> {
+    let Some((schema, ..)) = terms.schema else {
+        return Vec::new();
+    };
+    let found = schema.violations(answer, "", 5);
+    let found = found.iter();
+    found
+        .map(|violation| format!("{}: {}", violation.pointer, violation.message))
+        .collect()
+}
+
+/// One request with these questions.
+fn round(
+    work: &mut Work<'_>,
+    terms: &Terms<'_>,
+    caller: &mut Caller<'_>,
+    frame: &str,
+    asked: &[&Asked<'_>],
+    wrong: &[String],
+) -> Result<(u64, Sorted), Unanswered> {
+    let mut prompt = render(work, terms, asked).map_err(Unanswered::Failed)?;
+    if !wrong.is_empty() {
+        prompt.push_str("\n\nYour last answer was not valid:\n");
+        for line in wrong {
+            prompt.push_str("- ");
+            prompt.push_str(line);
+            prompt.push('\n');
+        }
+        prompt.push_str("Answer the questions above once more, each exactly once.\n");
+    }
+    let (system, prompt) = divided(frame, prompt);
+    let request = Request {
+        system,
+        prompt,
+        attachments: Vec::new(),
+        schema: terms.schema.and_then(|(_, text, _)| listed(text)),
+        max_tokens: terms.ready.max_tokens(),
+        temperature: terms.ready.temperature(),
+    };
+    let (call, reply) = caller.call(work, &request, asked.len() as u64)?;
+    let broken = |kind, what: &str| {
+        let message = format!("agent `{}`: {what}", terms.ready.agent.name);
+        Outcome::new(kind, message).for_good()
+    };
+    match reply.stop {
+        // So many answers do not fit: fewer may.
+        Stop::Length if asked.len() > 1 => {
+            return Err(Unanswered::TooLong(broken(
+                OutcomeKind::Cut,
+                "the answer was cut at its most tokens",
+            )));
+        }
+        Stop::Length => {
+            return Err(Unanswered::Failed(broken(
+                OutcomeKind::Cut,
+                "the answer to one question was cut: raise `max_tokens`",
+            )));
+        }
+        Stop::Refused => {
+            return Err(Unanswered::Failed(
+                broken(OutcomeKind::Refused, "it would not answer")
+                    .with_details(vec![reply.text]),
+            ));
+        }
+        Stop::End | Stop::Other(_) => {}
+    }
+    let ids: Vec<&str> = asked.iter().map(|asked| asked.id).collect();
+    let sorted = sort(&reply, &ids, &|answer| violations(terms, answer), keeps_id(terms));
+    Ok((call, sorted))
+}
+
+/// Whether `id` is part of what an answer must be, and not only its sign.
+fn keeps_id(terms: &Terms<'_>) -> bool {
+    terms
+        .schema
+        .is_some_and(|(_, text, _)| text["properties"].get("id").is_some())
+}
+
+/// The prompt with these questions.
+fn render(
+    work: &Work<'_>,
+    terms: &Terms<'_>,
+    asked: &[&Asked<'_>],
+) -> Result<String, Outcome> {
+    let template = &terms.prompt.template;
+    let mut scope = scope(work, template.mentions().dotted())?;
+    let questions = asked
+        .iter()
+        .map(|asked| json!({ "id": asked.id, "question": asked.question }));
+    scope.insert("questions".to_owned(), questions.collect());
+    template
+        .render(&Value::Object(scope))
+        .map_err(|error| parse_failure(error).for_good())
+}
+
+/// What a template mentions, without the questions.
+pub fn scope(
+    work: &Work<'_>,
+    names: &std::collections::BTreeSet<String>,
+) -> Result<Map<String, Value>, Outcome> {
+    let is_ours = |name: &String| name == "questions" || name.starts_with("questions.");
+    let names = names.iter().filter(|name| !is_ours(name)).cloned();
+    values::named(work, &names.collect())
+}
+
+/// What all requests begin with, apart from the rest, so that a provider can cache it.
+fn divided(frame: &str, prompt: String) -> (Option<String>, String) {
+    let common = frame
+        .bytes()
+        .zip(prompt.bytes())
+        .take_while(|(a, b)| a == b)
+        .count();
+    match prompt.as_bytes()[..common]
+        .iter()
+        .rposition(|&byte| byte == b'\n')
+    {
+        Some(end) if end + 1 < prompt.len() && end > 0 => {
+            let rest = prompt[end + 1..].to_owned();
+            let mut system = prompt;
+            system.truncate(end + 1);
+            (Some(system), rest)
+        }
+        _ => (None, prompt),
+    }
+}
+
+/// The schema of a whole reply: answers with the ids of their questions. None where the schema of one refers to other files.
+fn listed(one: &Value) -> Option<Value> {
+    if one.to_string().replace("\"$ref\":\"#", "").contains("\"$ref\"") {
+        return None;
+    }
+    let mut one = one.clone();
+    let id = json!({ "type": "string", "description": "the id of the question" });
+    let mut top = Map::new();
+    let object = one.as_object_mut()?;
+    for key in ["$schema", "$id"] {
+        object.remove(key);
+    }
+    for key in ["$defs", "definitions"] {
+        if let Some(definitions) = object.remove(key) {
+            top.insert(key.to_owned(), definitions);
+        }
+    }
+    let is_flat = object.get("type") == Some(&json!("object"))
+        && object.get("properties").is_some_and(Value::is_object);
+    let item = if is_flat {
+        if let Some(Value::Object(properties)) = object.get_mut("properties") {
+            properties.insert("id".to_owned(), id);
+        }
+        let required = object.entry("required").or_insert_with(|| json!([]));
+        if let Some(names) = required.as_array_mut()
+            && !names.contains(&json!("id"))
+        {
+            names.insert(0, json!("id"));
+        }
+        one
+    } else {
+        json!({
+            "type": "object",
+            "additionalProperties": false,
+            "required": ["id", "answer"],
+            "properties": { "id": id, "answer": one },
+        })
+    };
+    top.insert("type".to_owned(), json!("object"));
+    top.insert("additionalProperties".to_owned(), json!(false));
+    top.insert("required".to_owned(), json!(["answers"]));
+    top.insert(
+        "properties".to_owned(),
+        json!({ "answers": { "type": "array", "items": item } }),
+    );
+    Some(Value::Object(top))
+}

@@ -1,0 +1,231 @@
+//! Agents made ready to answer, once for a run: tables compiled, clients and limits shared by all stages.
+
+use crate::agents::cli::{Envelope, Preset, Tool};
+use crate::agents::client::{Client, Settings};
+use crate::agents::http::Http;
+use crate::agents::limits::{Allowed, Limits};
+use crate::agents::prices::{Mode, Prices};
+use crate::agents::rules::Rules;
+use crate::agents::secret::Secret;
+use crate::model::agent::{Agent, ApiKind, CliCommand, Provider};
+use crate::model::call::{Heard, Sent};
+use crate::model::money::NanoUsd;
+use crate::model::stage::Program;
+use crate::model::usage::Usage;
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+/// The agents that a run asks. Each is made ready when a stage first asks it.
+pub struct Agents {
+    /// Values of the environment variables that hold keys.
+    keys: BTreeMap<String, String>,
+    prices: Prices,
+    replays: Replays,
+    http: OnceLock<Result<Arc<Http>, String>>,
+    ready: Mutex<BTreeMap<String, Arc<Ready>>>,
+}
+
+/// Reads the recorded calls of a folder of the project: what was sent, and what was heard.
+pub type Replays = Box<dyn Fn(&str) -> Result<Vec<(Sent, Heard)>, String> + Send + Sync>;
+
+/// The agents that a stage asks, ready to answer: by the name that the step uses, after replacements.
+#[derive(Default)]
+pub struct Answerers(BTreeMap<String, Arc<Ready>>);
+
+/// An agent that is ready.
+pub struct Ready {
+    /// Its declaration.
+    pub agent: Agent,
+    /// Who answers.
+    pub who: Who,
+    /// Calls at once, requests and tokens a minute.
+    pub limits: Limits,
+    prices: Prices,
+    /// What the first call's check said.
+    pub checked: OnceLock<Result<(), crate::agents::fault::CallFault>>,
+}
+
+/// Who answers.
+pub enum Who {
+    /// A table of rules.
+    Rules(Rules),
+    /// A jq program.
+    Jq(Program),
+    /// What was heard before, by what was asked.
+    Replay(BTreeMap<String, Heard>),
+    /// A model API.
+    Api(Client),
+    /// A command line.
+    Tool(Tool),
+}
+
+impl Agents {
+    /// The agents of a run. `keys` are values of environment variables.
+    pub fn new(keys: BTreeMap<String, String>, prices: Prices, replays: Replays) -> Self {
+        Self {
+            keys,
+            prices,
+            replays,
+            http: OnceLock::new(),
+            ready: Mutex::default(),
+        }
+    }
+
+    /// Those that a stage asks, by the names that it uses.
+    ///
+    /// # Errors
+    /// When one cannot be made ready: a table of rules is wrong, a key is not set, recorded answers cannot be read.
+    pub fn of<'a>(
+        &self,
+        asked: impl IntoIterator<Item = (&'a str, &'a Agent)>,
+    ) -> Result<Answerers, String> {
+        let mut answerers = BTreeMap::new();
+        for (name, agent) in asked {
+            let mut ready = self.ready.lock().unwrap_or_else(PoisonError::into_inner);
+            let found = match ready.get(&agent.name) {
+                Some(found) => Arc::clone(found),
+                None => {
+                    let made = Arc::new(self.make(agent)?);
+                    ready.insert(agent.name.clone(), Arc::clone(&made));
+                    made
+                }
+            };
+            answerers.insert(name.to_owned(), found);
+        }
+        Ok(Answerers(answerers))
+    }
+
+    fn make(&self, agent: &Agent) -> Result<Ready, String> {
+        let who = match &agent.provider {
+            Provider::Rules(asset) => {
+                let rules = Rules::parse(asset.path.as_str(), &asset.text);
+                Who::Rules(rules.map_err(|error| error.to_string())?)
+            }
+            Provider::Jq(program) => Who::Jq(program.clone()),
+            Provider::Replay(folder) => {
+                let calls = (self.replays)(folder.as_str())?;
+                let answered = calls
+                    .into_iter()
+                    .filter(|(_, heard)| heard.outcome == ANSWERED)
+                    .map(|(sent, heard)| (sent.asked.to_string(), heard));
+                Who::Replay(answered.collect())
+            }
+            Provider::Api(api) => {
+                let key = self.keys.get(&api.key_env).map_or("", String::as_str);
+                if key.is_empty() && api.base_url.is_none() {
+                    return Err(format!(
+                        "agent `{}` needs a key: set the environment variable {}",
+                        agent.name, api.key_env
+                    ));
+                }
+                let settings = Settings {
+                    model: api.model.clone(),
+                    base_url: api.base_url.clone(),
+                    key: Secret::new(key),
+                    batch: false,
+                };
+                let http = self.http()?;
+                Who::Api(match api.kind {
+                    ApiKind::Anthropic => Client::anthropic(http, settings),
+                    ApiKind::OpenAi => Client::openai(http, settings),
+                })
+            }
+            Provider::Cli(cli) => Who::Tool(match &cli.command {
+                CliCommand::Known(name) => Tool::preset(
+                    Preset::named(name).ok_or_else(|| format!("`{name}` is not known"))?,
+                ),
+                CliCommand::Registry { file, agent } => {
+                    Tool::of_registry(file.path.as_str(), &file.text, agent)
+                        .map_err(|error| error.to_string())?
+                }
+                CliCommand::List(list) => Tool::generic(
+                    list.clone(),
+                    Envelope::named(&cli.envelope).unwrap_or(Envelope::Text),
+                ),
+            }),
+        };
+        Ok(Ready {
+            who,
+            limits: Limits::new(Allowed {
+                concurrent: agent.limits.concurrency.map(few),
+                requests_per_minute: agent.limits.requests_per_minute.map(few),
+                tokens_per_minute: agent.limits.tokens_per_minute,
+            }),
+            prices: self.prices.clone(),
+            checked: OnceLock::new(),
+            agent: agent.clone(),
+        })
+    }
+
+    fn http(&self) -> Result<Arc<Http>, String> {
+        let http = self
+            .http
+            .get_or_init(|| Http::new(None).map(Arc::new).map_err(|error| error.to_string()));
+        http.clone()
+    }
+}
+
+fn few(number: u64) -> u32 {
+    u32::try_from(number).unwrap_or(u32::MAX)
+}
+
+/// The outcome of a call that was answered.
+pub const ANSWERED: &str = "answered";
+
+impl Answerers {
+    /// The agent that a step calls by this name.
+    pub fn get(&self, name: &str) -> Option<&Arc<Ready>> {
+        self.0.get(name)
+    }
+}
+
+impl Ready {
+    /// The model that is asked, where one is named.
+    pub fn model(&self) -> &str {
+        match &self.who {
+            Who::Api(client) => client.model(),
+            _ => "",
+        }
+    }
+
+    /// The most tokens of an answer.
+    pub fn max_tokens(&self) -> u64 {
+        match &self.agent.provider {
+            Provider::Api(api) => api.max_tokens,
+            _ => 0,
+        }
+    }
+
+    /// How much chance there is in an answer, where that can be said.
+    pub fn temperature(&self) -> Option<f64> {
+        match &self.agent.provider {
+            Provider::Api(api) => Some(api.temperature),
+            _ => None,
+        }
+    }
+
+    /// What a call with so much input may cost at most; none when nobody knows.
+    pub fn most(&self, input: u64) -> Option<NanoUsd> {
+        match &self.who {
+            Who::Rules(_) | Who::Jq(_) | Who::Replay(_) => Some(NanoUsd::ZERO),
+            Who::Api(client) => self
+                .prices
+                .most(client.model(), input, self.max_tokens(), Mode::Direct)
+                .or(self.agent.limits.max_usd_per_call),
+            Who::Tool(_) => self.agent.limits.max_usd_per_call,
+        }
+    }
+
+    /// What a call cost; none when nobody knows. A model that runs elsewhere than at its provider has no price unless one is
+    /// declared.
+    pub fn cost(&self, usage: &Usage, told: Option<NanoUsd>) -> Option<NanoUsd> {
+        if told.is_some() {
+            return told;
+        }
+        match &self.who {
+            Who::Rules(_) | Who::Jq(_) | Who::Replay(_) => Some(NanoUsd::ZERO),
+            Who::Api(client) => self.prices.cost(client.model(), usage, Mode::Direct),
+            Who::Tool(_) => None,
+        }
+    }
+}
