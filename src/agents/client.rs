@@ -1,7 +1,7 @@
 //! A model API, whichever it is: what a step holds.
 
 use super::anthropic::Anthropic;
-use super::batches::{BatchResult, Limit, Progress};
+use super::batches::{BatchResult, Known, Limit, Progress};
 use super::fault::CallFault;
 use super::http::{Answer, Cancelled, Http};
 use super::openai::OpenAi;
@@ -156,6 +156,22 @@ impl Client {
         match self {
             Self::Anthropic(client) => client.harvest(id, within, cancelled),
             Self::OpenAi(client) => client.harvest(id, within, cancelled),
+        }
+    }
+
+    /// The latest batches that the provider has, at most 100. A run that was killed after a batch was sent and before its id
+    /// was kept finds it here: by when it was made, how many requests it has, and the ids in its results.
+    ///
+    /// # Errors
+    /// When they could not be listed.
+    pub fn recent(
+        &self,
+        within: Duration,
+        cancelled: Cancelled<'_>,
+    ) -> Result<Vec<Known>, CallFault> {
+        match self {
+            Self::Anthropic(client) => client.recent(within, cancelled),
+            Self::OpenAi(client) => client.recent(within, cancelled),
         }
     }
 
