@@ -1,6 +1,7 @@
 //! The command line: what can be asked for, and its help.
 
 use crate::base::duration::parse_duration;
+use crate::model::money::NanoUsd;
 use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
 
@@ -118,6 +119,12 @@ pub struct RunFlags {
     /// Go on after a batch that failed
     #[arg(short, long)]
     pub keep_going: bool,
+    /// Ask agents once more for answers that are kept
+    #[arg(long)]
+    pub fresh: bool,
+    /// Make no call of an agent that this run could not pay, such as 2.50
+    #[arg(long, value_name = "DOLLARS")]
+    pub budget_usd: Option<NanoUsd>,
     #[command(flatten)]
     pub select: Select,
     #[command(flatten)]
@@ -325,6 +332,8 @@ impl RunFlags {
     #[must_use]
     pub fn joined(self, later: RunFlags) -> RunFlags {
         RunFlags {
+            fresh: self.fresh || later.fresh,
+            budget_usd: later.budget_usd.or(self.budget_usd),
             dry_run: self.dry_run || later.dry_run,
             jobs: later.jobs.or(self.jobs),
             keep_going: self.keep_going || later.keep_going,
@@ -339,6 +348,8 @@ impl RunFlags {
             (self.dry_run, "-n"),
             (self.jobs.is_some(), "--jobs"),
             (self.keep_going, "--keep-going"),
+            (self.fresh, "--fresh"),
+            (self.budget_usd.is_some(), "--budget-usd"),
         ]
         .into_iter()
         .find_map(|(given, name)| given.then_some(name))

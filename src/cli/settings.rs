@@ -40,6 +40,8 @@ pub fn wanted(targets: Vec<String>, flags: &RunFlags, environment: &Environment)
         failed: flags.select.failed,
         force: flags.select.force,
         keep_going: flags.keep_going,
+        fresh: flags.fresh,
+        budget: flags.budget_usd,
         jobs: flags.jobs.map(usize::from),
         command: command_line(environment),
         ..Wanted::default()

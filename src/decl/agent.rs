@@ -63,12 +63,22 @@ fn provider(
 ) -> Option<Provider> {
     if let Some((text, span)) = fields.text("rules") {
         let key = "rules";
-        let spot = Spot { file, key, text, span };
+        let spot = Spot {
+            file,
+            key,
+            text,
+            span,
+        };
         return reader.asset(&spot).map(Provider::Rules);
     }
     if let Some((text, span)) = fields.text("jq") {
         let key = "jq";
-        let spot = Spot { file, key, text, span };
+        let spot = Spot {
+            file,
+            key,
+            text,
+            span,
+        };
         let program = reader.jq(&spot, &Names::of_project(names), Sees::Start);
         return program.map(Provider::Jq);
     }
@@ -92,11 +102,7 @@ fn provider(
     cli(reader, file, fields).map(Provider::Cli)
 }
 
-fn cli(
-    reader: &mut Reader<'_>,
-    file: &File,
-    fields: &Fields<'_>,
-) -> Option<Cli> {
+fn cli(reader: &mut Reader<'_>, file: &File, fields: &Fields<'_>) -> Option<Cli> {
     let node = fields.get("cli")?;
     let envelope = fields.text("envelope").map_or("text", |(text, _)| text);
     let command = match &node.value {
@@ -109,9 +115,17 @@ fn cli(
             match fields.text("registry") {
                 Some((text, span)) => {
                     let key = "registry";
-                    let spot = Spot { file, key, text, span };
+                    let spot = Spot {
+                        file,
+                        key,
+                        text,
+                        span,
+                    };
                     let agent = name.to_owned();
-                    CliCommand::Registry { file: reader.asset(&spot)?, agent }
+                    CliCommand::Registry {
+                        file: reader.asset(&spot)?,
+                        agent,
+                    }
                 }
                 None if KNOWN_TOOLS.contains(&name) => CliCommand::Known(name.to_owned()),
                 None => {
@@ -134,14 +148,16 @@ fn cli(
     })
 }
 
-fn whole(fields: &Fields<'_>, key: &str) -> Option<u64> {
+/// The whole number of a key.
+pub fn whole(fields: &Fields<'_>, key: &str) -> Option<u64> {
     match fields.get(key)?.value {
         Val::Int(number) => u64::try_from(number).ok(),
         _ => None,
     }
 }
 
-fn number(fields: &Fields<'_>, key: &str) -> Option<f64> {
+/// The number of a key.
+pub fn number(fields: &Fields<'_>, key: &str) -> Option<f64> {
     match fields.get(key)?.value {
         Val::Int(number) => Some(number as f64),
         Val::Float(number) => Some(number),

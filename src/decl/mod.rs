@@ -107,6 +107,7 @@ pub fn load(files: &dyn ProjectFiles) -> Result<(Pipeline, Vec<Warning>), Proble
         params: project.params,
         env: project.env,
         agents: project.agents,
+        limits: project.limits,
         errors: project.errors,
         stages: drafts.into_iter().filter_map(|draft| draft.stage).collect(),
     };

@@ -1,7 +1,7 @@
 //! Reads `milepost.toml`: name, parameters, environment, agents, names for outcomes.
 
-use super::agent::agent;
-use super::keys::{self, PARAM_FILE, PROJECT};
+use super::agent::{agent, number, whole};
+use super::keys::{self, LIMITS, PARAM_FILE, PROJECT};
 use super::names::{Names, ProjectNames, Sees};
 use super::problem::{File, Report};
 use super::reader::{Reader, Spot};
@@ -10,7 +10,8 @@ use super::tree::{self, Key, Node, Val};
 use crate::base::path::RelPath;
 use crate::expr::place::nearest;
 use crate::model::agent::Agent;
-use crate::model::pipeline::{Param, ParamFile};
+use crate::model::money::NanoUsd;
+use crate::model::pipeline::{Limits, Param, ParamFile};
 use std::collections::BTreeMap;
 use std::ops::Range;
 
@@ -25,6 +26,8 @@ pub struct Project {
     pub env: BTreeMap<String, String>,
     /// Agents.
     pub agents: BTreeMap<String, Agent>,
+    /// What a workspace may spend.
+    pub limits: Limits,
     /// Names for outcomes.
     pub errors: BTreeMap<String, String>,
     /// All names that are declared, also those whose values are wrong.
@@ -78,6 +81,7 @@ pub fn read(reader: &mut Reader<'_>, file: &File) -> Project {
             }
         }
     }
+    project.limits = limits(file, &mut reader.report, &top);
     project.errors = errors(file, &mut reader.report, &top);
     project
 }
@@ -136,6 +140,21 @@ fn param(reader: &mut Reader<'_>, file: &File, key: &Key, node: &Node) -> Option
         default: path.as_str().into(),
         file: Some(ParamFile { path, base }),
     })
+}
+
+fn limits(file: &File, report: &mut Report, top: &Fields<'_>) -> Limits {
+    let Some(node) = top.get("limits") else {
+        return Limits::default();
+    };
+    let Some(table) = node.table() else {
+        return Limits::default();
+    };
+    let fields = shape::check(file, report, &LIMITS, "[limits]", node.span.clone(), table);
+    Limits {
+        usd: number(&fields, "usd").and_then(NanoUsd::from_dollars),
+        tokens: whole(&fields, "tokens"),
+        calls: whole(&fields, "calls"),
+    }
 }
 
 /// Names for outcomes, of `[errors]`.
@@ -215,7 +234,12 @@ pub fn check_name(file: &File, report: &mut Report, key: &Key) -> bool {
 }
 
 /// A path, as a key that takes no prefix has it.
-pub fn rel_path(file: &File, report: &mut Report, text: &str, span: Range<usize>) -> Option<RelPath> {
+pub fn rel_path(
+    file: &File,
+    report: &mut Report,
+    text: &str,
+    span: Range<usize>,
+) -> Option<RelPath> {
     match RelPath::parse(text) {
         Ok(path) => Some(path),
         Err(error) => {

@@ -132,23 +132,14 @@ pub fn wrong_type(key: &'static Key, node: &Node) -> Option<WrongType> {
             wrong.help(format!("write the unit too: {name} = \"{number}s\""))
         }
         (
-            Kind::Count
-            | Kind::Integer
-            | Kind::Concurrency
-            | Kind::CountOrShare
-            | Kind::Number,
+            Kind::Count | Kind::Integer | Kind::Concurrency | Kind::CountOrShare | Kind::Number,
             Val::Int(_),
         ) => wrong.label("this is too small"),
         (Kind::CountOrShare, Val::Float(_)) => wrong.label("this is no share"),
         (
-            Kind::Count
-            | Kind::Integer
-            | Kind::Concurrency
-            | Kind::CountOrShare
-            | Kind::Number,
+            Kind::Count | Kind::Integer | Kind::Concurrency | Kind::CountOrShare | Kind::Number,
             Val::Text(text),
-        ) if text.trim().parse::<f64>().is_ok() =>
-        {
+        ) if text.trim().parse::<f64>().is_ok() => {
             wrong.help(format!("write it without quotes: {name} = {}", text.trim()))
         }
         (Kind::Bool, Val::Text(text)) if text == "true" || text == "false" => {

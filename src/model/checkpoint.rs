@@ -1,5 +1,6 @@
 //! The checkpoint `stage_N_complete.json` and the progress file of a stage.
 
+use super::call::Spent;
 use crate::base::digest::Digest;
 use crate::base::path::RelPath;
 use jiff::Timestamp;
@@ -78,6 +79,9 @@ pub struct Checkpoint {
     pub run_id: String,
     /// Sum of the batches' durations, in seconds.
     pub duration_s: f64,
+    /// What the calls of agents cost from which its outputs were made; none: there was none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub spent: Option<Spent>,
     /// The version of Milepost.
     pub milepost: String,
     /// The version of this file's form.

@@ -1,8 +1,10 @@
 //! What happens in a workspace, as the journal records it.
 
 use super::fingerprint::Facts;
+use super::money::NanoUsd;
 use super::outcome::Outcome;
 use super::record::{BatchRecord, Made, Opinion, Pin};
+use super::usage::Usage;
 use crate::base::digest::Digest;
 use crate::base::path::RelPath;
 use jiff::Timestamp;
@@ -109,6 +111,38 @@ pub enum Event {
     },
     /// A program was started for a batch.
     ChildStarted(Child),
+    /// An agent was called. Request and answer are kept in `.milepost/calls/RUN`, under its number.
+    Called {
+        /// The stage.
+        stage: String,
+        /// The batch.
+        batch: String,
+        /// Which of the run's calls it was.
+        number: u64,
+        /// The agent that was asked, and who that is.
+        agent: String,
+        /// The model that was asked; empty where none is named.
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        model: String,
+        /// The model that answered.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        served: Option<String>,
+        /// Questions in it.
+        questions: u64,
+        /// The digest of the request.
+        request: Digest,
+        /// The digest of what was heard.
+        answer: Digest,
+        /// `answered`, or how it failed.
+        outcome: String,
+        /// Tokens used.
+        usage: Usage,
+        /// What it cost, in billionths of a dollar; none when nobody knows.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        cost: Option<NanoUsd>,
+        /// How long it took, in milliseconds.
+        took_ms: u64,
+    },
     /// A try failed, and another follows.
     AttemptFailed {
         /// The stage.
@@ -255,6 +289,7 @@ impl Event {
             | Self::Handoff { stage, .. }
             | Self::AttemptStarted { stage, .. }
             | Self::ChildStarted(Child { stage, .. })
+            | Self::Called { stage, .. }
             | Self::AttemptFailed { stage, .. }
             | Self::BatchFailed { stage, .. }
             | Self::BatchCancelled { stage, .. }
@@ -279,6 +314,7 @@ impl Event {
         match self {
             Self::AttemptStarted { batch, .. }
             | Self::ChildStarted(Child { batch, .. })
+            | Self::Called { batch, .. }
             | Self::AttemptFailed { batch, .. }
             | Self::BatchFailed { batch, .. }
             | Self::BatchCancelled { batch, .. }

@@ -1,6 +1,7 @@
 //! A project as declared: parameters, environment, agents, limits and stages.
 
 use super::agent::Agent;
+use super::money::NanoUsd;
 use super::stage::Stage;
 use crate::base::digest::Digest;
 use crate::base::path::RelPath;
@@ -19,10 +20,23 @@ pub struct Pipeline {
     pub env: BTreeMap<String, String>,
     /// Agents by name.
     pub agents: BTreeMap<String, Agent>,
+    /// What a workspace may spend, in all its runs.
+    pub limits: Limits,
     /// Names for outcomes, for all stages.
     pub errors: BTreeMap<String, String>,
     /// The stages, by number.
     pub stages: Vec<Stage>,
+}
+
+/// What a workspace may spend on agents, in all its runs.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Limits {
+    /// Money.
+    pub usd: Option<NanoUsd>,
+    /// Tokens, input and output.
+    pub tokens: Option<u64>,
+    /// Calls.
+    pub calls: Option<u64>,
 }
 
 impl Pipeline {
@@ -90,4 +104,3 @@ impl std::fmt::Debug for Asset {
         write!(f, "{} {:?}", self.path, self.digest)
     }
 }
-

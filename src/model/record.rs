@@ -1,5 +1,6 @@
 //! What is known of a batch that was made: its fingerprint, its outputs and how it went.
 
+use super::call::Spent;
 use super::fingerprint::Facts;
 use super::outcome::Outcome;
 use crate::base::digest::Digest;
@@ -78,6 +79,9 @@ pub struct BatchRecord<Output = Made> {
     pub stale: Option<String>,
     /// Tries that it took.
     pub attempts: u32,
+    /// What its calls of agents cost; none: there was none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub spent: Option<Box<Spent>>,
     /// How long the last try took, in milliseconds.
     pub duration_ms: u64,
     /// The run that made it.
@@ -99,6 +103,7 @@ impl<Output> Default for BatchRecord<Output> {
             pin: None,
             stale: None,
             attempts: 0,
+            spent: None,
             duration_ms: 0,
             run: String::new(),
         }
@@ -121,6 +126,7 @@ impl<Output> BatchRecord<Output> {
             pin: self.pin,
             stale: self.stale,
             attempts: self.attempts,
+            spent: self.spent,
             duration_ms: self.duration_ms,
             run: self.run,
         }

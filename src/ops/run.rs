@@ -3,7 +3,10 @@
 use super::glance;
 use super::hold::take;
 use super::open::{Opened, OpsError, Request, open};
+use crate::model::money::NanoUsd;
 use crate::plan::selection::{Selection, Target};
+use crate::run::agents::agents;
+use crate::run::calls::Purse;
 use crate::run::engine;
 use crate::run::report::Options;
 use crate::store::disk::parent;
@@ -30,6 +33,10 @@ pub struct Wanted {
     pub force: bool,
     /// Go on after a failed batch.
     pub keep_going: bool,
+    /// Ask for answers that are kept once more.
+    pub fresh: bool,
+    /// What the run may spend.
+    pub budget: Option<NanoUsd>,
     /// Batches at once, for stages that declare nothing.
     pub jobs: Option<usize>,
     /// How long a program gets to end after SIGTERM.
@@ -112,7 +119,16 @@ pub fn run(
         environment: usual_environment(&request.environment),
         grace: wanted.grace.unwrap_or(Duration::from_secs(5)),
         backoff: wanted.backoff.unwrap_or(Duration::from_secs(1)),
+        purse: Purse {
+            run: wanted.budget,
+            workspace: opened.pipeline.limits.usd,
+            calls: opened.pipeline.limits.calls,
+            tokens: opened.pipeline.limits.tokens,
+        },
+        fresh: wanted.fresh,
     };
+    let agents = agents(&opened.pipeline, &opened.project, &request.environment);
+    let agents = agents.map_err(OpsError::World)?;
     let report = engine::run(
         opened.context(),
         held.state,
@@ -120,6 +136,7 @@ pub fn run(
         &selection,
         &options,
         &wanted.command,
+        &agents,
         observer,
         stop,
     );

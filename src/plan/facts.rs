@@ -6,11 +6,11 @@ use super::settings::Settings;
 use super::world::World;
 use crate::base::digest::Digest;
 use crate::base::path::FilePath;
+use crate::model::agent::{Agent, Provider};
 use crate::model::fingerprint::{FactKind, Facts};
-use crate::model::agent::Agent;
 use crate::model::pipeline::{Asset, Pipeline};
 use crate::model::stage::{InputSource, PathTemplate, Program, Stage, Templated};
-use crate::model::step::{StepKind, Text};
+use crate::model::step::{StepKind, TemplateFile, Text};
 use serde_json::Value;
 use std::collections::BTreeSet;
 
@@ -44,8 +44,18 @@ pub fn shared(stage: &Stage, pipeline: &Pipeline, settings: &Settings) -> Facts 
                 add_env(&mut facts, name, settings);
             }
         }
-        if let StepKind::Agent { agent, .. } = &step.kind {
+        if let StepKind::Agent { agent, prompt, .. } = &step.kind {
             add_agent(&mut facts, agent, pipeline, settings);
+            match settings.agent(pipeline, agent).map(|agent| &agent.provider) {
+                // A table and a program are asked the questions alone.
+                Some(Provider::Rules(_)) => {}
+                Some(Provider::Jq(program)) => {
+                    for name in program.jq.mentions().dotted() {
+                        add_mention(&mut facts, name, pipeline, settings);
+                    }
+                }
+                _ => add_prompt(&mut facts, prompt, pipeline, settings),
+            }
         }
     }
     for asset in made_by(stage) {
@@ -189,6 +199,16 @@ fn add_agent(facts: &mut Facts, name: &str, pipeline: &Pipeline, settings: &Sett
         .agent(pipeline, name)
         .map_or("unknown".to_owned(), |agent| agent.digest().to_string());
     facts.add(FactKind::Agent, name, value);
+}
+
+/// What an agent reads that is asked by a prompt: its text, and the names in it.
+fn add_prompt(facts: &mut Facts, prompt: &TemplateFile, pipeline: &Pipeline, settings: &Settings) {
+    for asset in std::iter::once(&prompt.asset).chain(&prompt.included) {
+        facts.add(FactKind::File, asset.path.as_str(), asset.digest);
+    }
+    for name in prompt.template.names() {
+        add_mention(facts, name, pipeline, settings);
+    }
 }
 
 /// An agent that is mentioned: what scopes show of it, its digest among that.

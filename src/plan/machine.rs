@@ -81,6 +81,9 @@ pub fn apply(state: &mut State, run_id: &str, event: &Event) -> Result<(), Illeg
             )?;
             state.children.push(child.clone());
         }
+        Event::Called { stage, batch, .. } => {
+            legal(state, "called", stage, batch, is_running)?;
+        }
         Event::AttemptFailed {
             stage,
             batch,

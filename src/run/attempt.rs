@@ -22,7 +22,7 @@ use crate::steps::agent::Answerers;
 use crate::steps::alarm::{Alarm, Rang};
 use crate::steps::attempt::{attempt, stage_is_over};
 use crate::steps::command::Stop;
-use crate::steps::work::{Limits, Watcher, Work};
+use crate::steps::work::{Calls, Limits, Watcher, Work};
 use crate::store::clock::Stopwatch;
 use crate::store::scratch::{self, Scratch, Spares};
 use std::collections::BTreeMap;
@@ -57,6 +57,8 @@ pub struct Bench<'a> {
     pub schemas: &'a Schemas,
     /// The agents that the stage asks.
     pub agents: &'a Answerers,
+    /// What stands behind those that cost something.
+    pub calls: &'a dyn Calls,
     /// The environment of programs.
     pub environment: &'a BTreeMap<String, String>,
     /// The wish to stop.
@@ -112,7 +114,7 @@ pub fn run(
             batch: &found.batch.key,
             number: serial,
         },
-        wants_folder(bench.stage).then_some(&bench.spares),
+        (wants_folder(bench.stage) || bench.agents.start_programs()).then_some(&bench.spares),
         &mut found.targets.values(),
     );
     let scratch = match scratch {
@@ -214,6 +216,7 @@ fn within(
         watcher,
         schemas: bench.schemas,
         agents: bench.agents,
+        calls: bench.calls,
         environment: bench.environment,
         declared_env: &bench.ctx.settings.env,
         folder: scratch.path(),

@@ -7,6 +7,7 @@ use super::retire;
 use super::survey::{MARKER, Survey, Surveyed};
 use crate::base::digest::Digest;
 use crate::base::path::{FilePath, RelPath};
+use crate::model::call::Spent;
 use crate::model::event::{Event, EventType, Publish};
 use crate::model::record::BatchRecord;
 use crate::model::stage::Stage;
@@ -28,6 +29,8 @@ pub struct Finished {
     pub scratch: Scratch,
     /// Tries that it took.
     pub attempts: u32,
+    /// What calls of agents cost.
+    pub spent: Option<Spent>,
     /// How long the last try took.
     pub took: Duration,
 }
@@ -236,6 +239,7 @@ fn record(
         pin: None,
         stale: produced.stale.clone(),
         attempts: finished.attempts,
+        spent: finished.spent.map(Box::new),
         duration_ms: u64::try_from(finished.took.as_millis()).unwrap_or(u64::MAX),
         run: keeper.run_id().to_owned(),
     }

@@ -8,6 +8,7 @@ use super::notice::{Notice, Observer};
 use super::survey::Survey;
 use super::workers::{AtOnce, Message, Queue, close, work};
 use crate::base::path::RelPath;
+use crate::model::call::{Heard, Sent, Spent};
 use crate::model::event::{Child, Event, EventType};
 use crate::model::outcome::{Outcome, OutcomeKind};
 use crate::model::stage::Stage;
@@ -52,6 +53,10 @@ pub struct Dispatched {
     pub left: u64,
     /// Whether the run was stopped.
     pub stopped: bool,
+    /// What calls of agents cost.
+    pub spent: Spent,
+    /// Why batches were held: they would cost more than may be spent.
+    pub held: Option<String>,
 }
 
 /// Runs batches of a stage.
@@ -96,6 +101,7 @@ pub fn dispatch(
             spares: &bench.spares,
             group: Vec::new(),
             tries: BTreeMap::new(),
+            spent: BTreeMap::new(),
             running: BTreeSet::new(),
             done: Dispatched::default(),
         };
@@ -123,6 +129,8 @@ struct Hearing<'a, 'k> {
     spares: &'a Spares,
     group: Vec<Finished>,
     tries: BTreeMap<usize, u32>,
+    /// What the calls of a batch cost.
+    spent: BTreeMap<usize, Spent>,
     running: BTreeSet<u64>,
     done: Dispatched,
 }
@@ -173,6 +181,12 @@ impl Hearing<'_, '_> {
                 child,
                 token,
             } => self.started(index, &child, token),
+            Message::Called {
+                index,
+                number,
+                sent,
+                heard,
+            } => self.called(index, number, &sent, &heard),
             Message::Again {
                 index,
                 failed,
@@ -241,6 +255,45 @@ impl Hearing<'_, '_> {
             summary,
             Vec::new(),
         )
+    }
+
+    fn called(
+        &mut self,
+        index: usize,
+        number: u64,
+        sent: &Sent,
+        heard: &Heard,
+    ) -> Result<(), RunError> {
+        let spent = Spent::of(sent, Some(heard));
+        self.done.spent += spent;
+        *self.spent.entry(index).or_default() += spent;
+        let batch = self.key(index);
+        let name = batch_name(&self.stage.name, &batch);
+        let summary = match &heard.message {
+            None => format!("{name} asked {}: {}", sent.agent, heard.outcome),
+            Some(message) => format!("{name} asked {}: {message}", sent.agent),
+        };
+        let event = Event::Called {
+            stage: self.stage.name.clone(),
+            batch,
+            number,
+            agent: format!("{} ({})", sent.agent, sent.provider),
+            model: sent.model.clone(),
+            served: heard.served.clone(),
+            questions: sent.questions,
+            request: sent.request,
+            answer: heard.raw,
+            outcome: heard.outcome.clone(),
+            usage: heard.usage,
+            cost: heard.cost,
+            took_ms: heard.took_ms,
+        };
+        let kind = match heard.message {
+            None => EventType::Review,
+            Some(_) => EventType::Error,
+        };
+        self.keeper
+            .record(kind, agent(self.stage), event, summary, Vec::new())
     }
 
     fn again(
@@ -314,13 +367,24 @@ impl Hearing<'_, '_> {
                     produced,
                     scratch,
                     attempts,
+                    spent: self.spent.remove(&index),
                     took,
                 });
             }
             (Ok(_), None) => {}
-            (Err(outcome), scratch) if outcome.kind == OutcomeKind::Cancelled => {
+            (Err(outcome), scratch)
+                if matches!(outcome.kind, OutcomeKind::Cancelled | OutcomeKind::Budget) =>
+            {
                 self.done.left += 1;
-                let summary = format!("{} was stopped", batch_name(&stage, &batch));
+                let name = batch_name(&stage, &batch);
+                let summary = if outcome.kind == OutcomeKind::Budget {
+                    self.done
+                        .held
+                        .get_or_insert_with(|| outcome.message.clone());
+                    format!("{name} is held: {}", outcome.message)
+                } else {
+                    format!("{name} was stopped")
+                };
                 let event = Event::BatchCancelled { stage, batch };
                 self.keeper.record(
                     EventType::Error,

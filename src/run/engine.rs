@@ -1,6 +1,7 @@
 //! The loop over stages: look, retire, judge, run, end; or stop and say why.
 
 use super::attempt::{Bench, batch_name};
+use super::calls::RunCalls;
 use super::context::Context;
 use super::dispatch::{Order, dispatch};
 use super::ending::Ending;
@@ -11,7 +12,7 @@ use super::stop::StopFlag;
 use super::survey::{Keep, Survey, survey};
 use super::workers::at_once;
 use super::{begin, finish, gate, recover, rejudge, retire};
-use crate::base::path::RelPath;
+use crate::base::path::{RelPath, Root};
 use crate::check::schemas::Schemas;
 use crate::model::checkpoint::ProgressStatus;
 use crate::model::event::{Event, EventType};
@@ -22,7 +23,7 @@ use crate::model::step::StepKind;
 use crate::plan::decide::{Decision, Wish};
 use crate::plan::pending::Pending;
 use crate::plan::selection::Selection;
-use crate::steps::agent::Answerers;
+use crate::steps::agent::{Agents, Answerers};
 use crate::steps::alarm::Alarm;
 use crate::steps::command::Stop;
 use crate::steps::work::Limits;
@@ -78,6 +79,7 @@ pub fn run(
     selection: &Selection,
     options: &Options,
     command: &str,
+    agents: &Agents,
     observer: &mut dyn Observer,
     stop: &StopFlag,
 ) -> Result<Report, RunError> {
@@ -89,6 +91,8 @@ pub fn run(
     }
     let forgotten = retire::stages(&mut keeper, observer)?;
     let schemas = Schemas::default();
+    let project = ctx.files.folder(Root::Project);
+    let calls = RunCalls::new(ctx, project, keeper.run_id(), options.purse, options.fresh);
     let mut engine = Engine {
         keeper,
         selection,
@@ -96,6 +100,8 @@ pub fn run(
         observer,
         stop,
         schemas: &schemas,
+        agents,
+        calls: &calls,
         budget: selection.limit,
         reports: Vec::new(),
     };
@@ -149,6 +155,8 @@ struct Engine<'a, 'k> {
     observer: &'a mut dyn Observer,
     stop: &'a StopFlag,
     schemas: &'a Schemas,
+    agents: &'a Agents,
+    calls: &'a RunCalls<'k>,
     budget: Option<u64>,
     reports: Vec<StageReport>,
 }
@@ -339,13 +347,22 @@ impl Engine<'_, '_> {
             Some(timeout) => Some(timeout.duration(&base).map_err(RunError::World)?),
             None => None,
         };
-        let agents = agents(&ctx, stage).map_err(RunError::World)?;
+        let agents = match agents(&ctx, stage, self.agents) {
+            Ok(agents) => agents,
+            Err(why) => {
+                report.status = StageStatus::Failed;
+                report.why = Some(why);
+                report.left += will.len() as u64;
+                return Ok(());
+            }
+        };
         let run_id = self.keeper.run_id().to_owned();
         let bench = Bench {
             ctx,
             stage,
             schemas: self.schemas,
             agents: &agents,
+            calls: self.calls,
             environment: &self.options.environment,
             stop: self.stop,
             wished: self.stop.seen(),
@@ -393,6 +410,8 @@ impl Engine<'_, '_> {
         report.ran = done.ran;
         report.failed.extend(done.failed);
         report.left += done.left;
+        report.held = done.held;
+        report.spent = done.spent;
         Ok(())
     }
 }
@@ -409,7 +428,7 @@ pub fn wish(selection: &Selection, stage: &Stage, batch: &str) -> Wish {
 }
 
 /// The agents that a stage asks, made ready once.
-fn agents(ctx: &Context<'_>, stage: &Stage) -> Result<Answerers, String> {
+fn agents(ctx: &Context<'_>, stage: &Stage, all: &Agents) -> Result<Answerers, String> {
     let mut asked = Vec::new();
     for step in &stage.steps {
         if let StepKind::Agent { agent, .. } = &step.kind {
@@ -420,7 +439,7 @@ fn agents(ctx: &Context<'_>, stage: &Stage) -> Result<Answerers, String> {
             ));
         }
     }
-    Answerers::of(asked)
+    all.of(asked)
 }
 
 /// The files of each made batch of a stage, by output; of several files of one output the first.

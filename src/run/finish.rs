@@ -6,6 +6,7 @@ use super::keeper::Keeper;
 use super::survey::Survey;
 use crate::base::digest::{Digest, Hasher};
 use crate::base::path::RelPath;
+use crate::model::call::Spent;
 use crate::model::checkpoint::{Checkpoint, Checksums, FORMAT, Progress, ProgressStatus, Status};
 use crate::model::event::{Event, EventType};
 use crate::model::fingerprint::{FactKind, FactValue};
@@ -98,6 +99,10 @@ pub fn checkpoint(
             .map(|(key, value)| (key.to_string(), value.to_string()))
             .collect()
     };
+    let mut spent: Option<Spent> = None;
+    for one in records.iter().filter_map(|record| record.spent.as_deref()) {
+        *spent.get_or_insert_default() += *one;
+    }
     let milliseconds: u64 = records.iter().map(|record| record.duration_ms).sum();
     let written = Checkpoint {
         stage: stage.name.clone(),
@@ -135,6 +140,7 @@ pub fn checkpoint(
         manifest: layout::manifest(&stage.name),
         run_id: keeper.run_id().to_owned(),
         duration_s: milliseconds as f64 / 1000.0,
+        spent,
         milepost: ctx.settings.version.clone(),
         format: FORMAT,
     };

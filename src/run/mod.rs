@@ -1,7 +1,9 @@
 //! Runs: looks at what there is, dispatches what must be done, and commits what was made.
 
+pub mod agents;
 pub mod attempt;
 pub mod begin;
+pub mod calls;
 pub mod commit;
 pub mod context;
 pub mod dispatch;

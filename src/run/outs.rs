@@ -160,6 +160,14 @@ impl Outs for ScratchOuts<'_> {
         Ok(self.scratch.at(&target))
     }
 
+    fn beside(&self, name: &str, bytes: &[u8]) -> io::Result<PathBuf> {
+        let path = RelPath::parse(name).map_err(io::Error::other)?;
+        let mut sink = self.scratch.sink(&path).map_err(io::Error::other)?;
+        sink.write_all(bytes)?;
+        sink.finish()?;
+        Ok(self.scratch.at(&path))
+    }
+
     fn clear(&self, out: &str) -> io::Result<()> {
         for file in self.files(out)? {
             self.scratch.forget(&file).map_err(io::Error::other)?;

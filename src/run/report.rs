@@ -1,6 +1,8 @@
 //! What is asked of a run, and what became of it.
 
+use super::calls::Purse;
 use super::gate::Obstacle;
+use crate::model::call::Spent;
 use crate::model::outcome::Outcome;
 use crate::model::stage::Stage;
 use crate::plan::decide::Alteration;
@@ -19,6 +21,10 @@ pub struct Options {
     pub grace: Duration,
     /// The wait after a first failed try.
     pub backoff: Duration,
+    /// What may be spent.
+    pub purse: Purse,
+    /// Whether answers that are kept are asked for once more.
+    pub fresh: bool,
 }
 
 /// How a stage ended.
@@ -60,6 +66,12 @@ pub struct StageReport {
     pub failed: Vec<(String, Outcome)>,
     /// Batches that were not tried.
     pub left: u64,
+    /// What its calls of agents cost.
+    #[serde(default)]
+    pub spent: Spent,
+    /// Why batches were held: they would cost more than may be spent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub held: Option<String>,
     /// Batches that there are no more, whose outputs went to quarantine.
     pub retired: u64,
     /// How long it took, in seconds.
@@ -139,6 +151,8 @@ impl StageReport {
             judged: 0,
             failed: Vec::new(),
             left: 0,
+            spent: Spent::default(),
+            held: None,
             retired: 0,
             seconds: 0.0,
             why: None,
@@ -159,6 +173,7 @@ impl StageReport {
             judged: 0,
             retired: 0,
             seconds: 0.0,
+            spent: Spent::default(),
             checkpoint_rewritten: false,
             ..self.clone()
         }

@@ -3,6 +3,7 @@
 use super::attempt::{Bench, Try, run, token};
 use super::dispatch::Order;
 use super::survey::Survey;
+use crate::model::call::{Heard, Sent};
 use crate::model::outcome::{Outcome, OutcomeKind};
 use crate::model::policy::{Concurrency, MaxFailures, OnFailure};
 use crate::model::stage::Stage;
@@ -41,6 +42,17 @@ pub enum Message {
         /// What `MILEPOST_ATTEMPT` is in its environment.
         token: String,
     },
+    /// An agent was called.
+    Called {
+        /// The batch's place in the survey.
+        index: usize,
+        /// Which of the run's calls it was.
+        number: u64,
+        /// What was sent.
+        sent: Box<Sent>,
+        /// What was heard.
+        heard: Box<Heard>,
+    },
     /// A try failed, and another follows.
     Again {
         /// The batch's place in the survey.
@@ -78,6 +90,16 @@ impl Watcher for Telling<'_> {
             token: self.token.clone(),
         };
         // The dispatcher outlives its workers; should it be gone, there is nobody to tell.
+        let _ = self.sender.send(message);
+    }
+
+    fn called(&self, number: u64, sent: &Sent, heard: &Heard) {
+        let message = Message::Called {
+            index: self.index,
+            number,
+            sent: Box::new(sent.clone()),
+            heard: Box::new(heard.clone()),
+        };
         let _ = self.sender.send(message);
     }
 

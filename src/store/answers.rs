@@ -119,10 +119,7 @@ pub enum Sharing {
 impl Shelf {
     fn known(&self) -> Result<&Mutex<Known>, String> {
         let known = self.known.get_or_init(|| {
-            let writer = Sealed::new(
-                &self.disk,
-                self.folder.join(format!("{}.jsonl", self.run)),
-            );
+            let writer = Sealed::new(&self.disk, self.folder.join(format!("{}.jsonl", self.run)));
             let mut known = Known {
                 files: Vec::new(),
                 spots: HashMap::new(),

@@ -5,6 +5,7 @@ mod anthropic;
 mod batches;
 mod http;
 mod openai;
+mod pipeline;
 mod server;
 mod tools;
 

@@ -107,6 +107,7 @@ pub fn event((kind, stage, batch, attempt, content): Seed) -> Event {
                 placeholder: None,
                 pin: None,
                 stale: None,
+                spent: None,
                 attempts: attempt,
                 duration_ms: 1,
                 run: "R".into(),

@@ -7,7 +7,7 @@ mod declared;
 mod doubled;
 mod freshness;
 mod glance;
-mod house;
+pub mod house;
 mod language;
 mod letters;
 mod limits;

@@ -204,6 +204,7 @@ fn sample() -> Checkpoint {
         schemas: BTreeMap::new(),
         manifest: path("manifests/parse"),
         run_id: "R".into(),
+        spent: None,
         duration_s: 0.5,
         milepost: "0.1.0".into(),
         format: FORMAT,

@@ -44,6 +44,7 @@ pub fn record(key: &str, outputs: Vec<Made>) -> BatchRecord {
         placeholder: None,
         pin: None,
         stale: None,
+        spent: None,
         attempts: 1,
         duration_ms: 12,
         run: "RUN".to_owned(),

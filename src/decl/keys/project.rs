@@ -1,7 +1,8 @@
 //! Keys of `milepost.toml`.
 
 use super::Kind::{
-    Choice, Command, File, Folder, Integer, Jq, Named, Number, Outcomes, Params, Place, Plain, Strings,
+    Choice, Command, File, Folder, Integer, Jq, Named, Number, Outcomes, Params, Place, Plain,
+    Strings, Table as Of,
 };
 use super::Need::{Beside, Optional, Required, What};
 use super::{Table, key};
@@ -11,7 +12,7 @@ pub static PROJECT: Table = Table {
     what: "project",
     header: "",
     short: None,
-    later: &["services", "limits", "manifest"],
+    later: &["services", "manifest"],
     keys: &[
         key("name", Plain, Required, "", "Name of the project."),
         key(
@@ -36,12 +37,38 @@ pub static PROJECT: Table = Table {
             "Who answers what agent steps ask.",
         ),
         key(
+            "limits",
+            Of(&LIMITS),
+            Optional,
+            "",
+            "What a workspace may spend on agents, in all its runs.",
+        ),
+        key(
             "errors",
             Outcomes,
             Optional,
             "",
             "Names for outcomes, for all stages.",
         ),
+    ],
+};
+
+/// `[limits]`.
+pub static LIMITS: Table = Table {
+    what: "limits",
+    header: "[limits]",
+    short: None,
+    later: &["time"],
+    keys: &[
+        key("usd", Number, Optional, "none", "Money, in dollars."),
+        key(
+            "tokens",
+            Integer,
+            Optional,
+            "none",
+            "Tokens, input and output.",
+        ),
+        key("calls", Integer, Optional, "none", "Calls."),
     ],
 };
 
@@ -97,7 +124,13 @@ pub static AGENT: Table = Table {
             "",
             "A folder of the project with calls that an earlier run recorded (a copy of a workspace's `.milepost/calls`): the same request gets the same answer.",
         ),
-        key("anthropic", Plain, What, "", "A model of Anthropic's Messages API."),
+        key(
+            "anthropic",
+            Plain,
+            What,
+            "",
+            "A model of Anthropic's Messages API.",
+        ),
         key(
             "openai",
             Plain,

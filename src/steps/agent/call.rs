@@ -170,7 +170,13 @@ fn described(request: &Request) -> String {
     let attachments: Vec<_> = request
         .attachments
         .iter()
-        .map(|file| json!([file.name, file.media_type, Digest::of(&file.bytes).to_string()]))
+        .map(|file| {
+            json!([
+                file.name,
+                file.media_type,
+                Digest::of(&file.bytes).to_string()
+            ])
+        })
         .collect();
     let all = json!({
         "system": request.system,
@@ -271,7 +277,9 @@ const MOST: u64 = 64 << 20;
 fn read_capped(path: &Path) -> std::io::Result<Vec<u8>> {
     use std::io::Read as _;
     let mut bytes = Vec::new();
-    std::fs::File::open(path)?.take(MOST).read_to_end(&mut bytes)?;
+    std::fs::File::open(path)?
+        .take(MOST)
+        .read_to_end(&mut bytes)?;
     Ok(bytes)
 }
 

@@ -192,14 +192,18 @@ fn round(
         }
         Stop::Refused => {
             return Err(Unanswered::Failed(
-                broken(OutcomeKind::Refused, "it would not answer")
-                    .with_details(vec![reply.text]),
+                broken(OutcomeKind::Refused, "it would not answer").with_details(vec![reply.text]),
             ));
         }
         Stop::End | Stop::Other(_) => {}
     }
     let ids: Vec<&str> = asked.iter().map(|asked| asked.id).collect();
-    let sorted = sort(&reply, &ids, &|answer| violations(terms, answer), keeps_id(terms));
+    let sorted = sort(
+        &reply,
+        &ids,
+        &|answer| violations(terms, answer),
+        keeps_id(terms),
+    );
     Ok((call, sorted))
 }
 
@@ -211,11 +215,7 @@ fn keeps_id(terms: &Terms<'_>) -> bool {
 }
 
 /// The prompt with these questions.
-fn render(
-    work: &Work<'_>,
-    terms: &Terms<'_>,
-    asked: &[&Asked<'_>],
-) -> Result<String, Outcome> {
+fn render(work: &Work<'_>, terms: &Terms<'_>, asked: &[&Asked<'_>]) -> Result<String, Outcome> {
     let template = &terms.prompt.template;
     let mut scope = scope(work, template.mentions().dotted())?;
     let questions = asked
@@ -260,7 +260,11 @@ fn divided(frame: &str, prompt: String) -> (Option<String>, String) {
 
 /// The schema of a whole reply: answers with the ids of their questions. None where the schema of one refers to other files.
 fn listed(one: &Value) -> Option<Value> {
-    if one.to_string().replace("\"$ref\":\"#", "").contains("\"$ref\"") {
+    if one
+        .to_string()
+        .replace("\"$ref\":\"#", "")
+        .contains("\"$ref\"")
+    {
         return None;
     }
     let mut one = one.clone();

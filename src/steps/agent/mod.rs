@@ -8,7 +8,7 @@ mod sort;
 pub use ready::{Agents, Answerers, Replays, Who};
 
 use super::values;
-use super::work::{StepResult, Said, Work, input_failure, output_failure, parse_failure};
+use super::work::{Said, StepResult, Work, input_failure, output_failure, parse_failure};
 use crate::base::source::Source;
 use crate::check::schema::Schema;
 use crate::expr::select::Select;

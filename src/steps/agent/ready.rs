@@ -61,14 +61,17 @@ pub enum Who {
 
 impl Agents {
     /// The agents of a run. `keys` are values of environment variables.
-    pub fn new(keys: BTreeMap<String, String>, prices: Prices, replays: Replays) -> Self {
-        Self {
+    ///
+    /// # Errors
+    /// When the table of prices is wrong: a defect of Milepost.
+    pub fn new(keys: BTreeMap<String, String>, replays: Replays) -> Result<Self, String> {
+        Ok(Self {
             keys,
-            prices,
+            prices: Prices::embedded().map_err(|error| error.to_string())?,
             replays,
             http: OnceLock::new(),
             ready: Mutex::default(),
-        }
+        })
     }
 
     /// Those that a stage asks, by the names that it uses.
@@ -158,9 +161,11 @@ impl Agents {
     }
 
     fn http(&self) -> Result<Arc<Http>, String> {
-        let http = self
-            .http
-            .get_or_init(|| Http::new(None).map(Arc::new).map_err(|error| error.to_string()));
+        let http = self.http.get_or_init(|| {
+            Http::new(None)
+                .map(Arc::new)
+                .map_err(|error| error.to_string())
+        });
         http.clone()
     }
 }
@@ -173,6 +178,13 @@ fn few(number: u64) -> u32 {
 pub const ANSWERED: &str = "answered";
 
 impl Answerers {
+    /// Whether one of them is a program.
+    pub fn start_programs(&self) -> bool {
+        self.0
+            .values()
+            .any(|ready| matches!(ready.who, Who::Tool(_)))
+    }
+
     /// The agent that a step calls by this name.
     pub fn get(&self, name: &str) -> Option<&Arc<Ready>> {
         self.0.get(name)

@@ -27,9 +27,9 @@ pub fn sort(
         (Some(value), _) => value.clone(),
         (None, Salvaged::One { value, .. }) => value,
         (None, Salvaged::Several { first, count }) => {
-            sorted
-                .violations
-                .push(format!("{count} JSON values: one was expected, the first was read"));
+            sorted.violations.push(format!(
+                "{count} JSON values: one was expected, the first was read"
+            ));
             first
         }
         (None, wrong) => {
@@ -101,7 +101,11 @@ fn entries<'a>(value: &'a Value, ids: &[&str]) -> Option<Vec<(Option<String>, &'
         Value::Object(object) => {
             if object.keys().any(|key| ids.contains(&key.as_str())) {
                 let entries = object.iter();
-                return Some(entries.map(|(id, entry)| (Some(id.clone()), entry)).collect());
+                return Some(
+                    entries
+                        .map(|(id, entry)| (Some(id.clone()), entry))
+                        .collect(),
+                );
             }
             let mut lists = object.values().filter_map(Value::as_array);
             match (lists.next(), lists.next()) {
@@ -190,7 +194,11 @@ mod tests {
         let first = || vec![(0, json!({"n": 1}))];
         let lines = |lines: &[&str]| lines.iter().map(ToString::to_string).collect::<Vec<_>>();
         for (text, answers, told) in [
-            (r#"[{"id": "q1", "n": 1}]"#, first(), lines(&["q2: no answer"])),
+            (
+                r#"[{"id": "q1", "n": 1}]"#,
+                first(),
+                lines(&["q2: no answer"]),
+            ),
             (
                 r#"[{"id": "q1", "n": 1}, {"id": "q9", "n": 2}]"#,
                 first(),
@@ -211,12 +219,22 @@ mod tests {
                 first(),
                 lines(&["an answer without `id`", "q2: no answer"]),
             ),
-            (r#"[{"id": "q1", "n": 1}, {"id": "q"#, vec![], lines(&["the JSON does not end"])),
-            ("I cannot do that.", vec![], lines(&["there is no JSON in it"])),
+            (
+                r#"[{"id": "q1", "n": 1}, {"id": "q"#,
+                vec![],
+                lines(&["the JSON does not end"]),
+            ),
+            (
+                "I cannot do that.",
+                vec![],
+                lines(&["there is no JSON in it"]),
+            ),
             (
                 "7",
                 vec![],
-                lines(&["a JSON array was expected, with an object for each question that has its `id`"]),
+                lines(&[
+                    "a JSON array was expected, with an object for each question that has its `id`",
+                ]),
             ),
         ] {
             assert_eq!(sorted(text), (answers, told), "{text}");

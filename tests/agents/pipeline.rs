@@ -1,0 +1,353 @@
+//! A stage that asks a model: each question once, none that is known, none that cannot be paid, no answer that is not valid.
+//!
+//! The model is `model.py`: a server that speaks both providers' languages, or a command line.
+
+use crate::situations::house::House;
+use serde_json::{Value, json};
+use std::io::{BufRead, BufReader};
+use std::process::{Child, Command, Stdio};
+
+const MODEL: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/agents/model.py");
+
+/// A server that ends when it is dropped.
+struct Served {
+    child: Child,
+    port: u16,
+}
+
+impl Served {
+    fn new(answering: &str) -> Self {
+        let mut child = Command::new("python3")
+            .args([MODEL, answering, "serve"])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut line = String::new();
+        let out = child.stdout.as_mut().unwrap();
+        BufReader::new(out).read_line(&mut line).unwrap();
+        let port = line.trim().parse().unwrap();
+        Self { child, port }
+    }
+}
+
+impl Drop for Served {
+    fn drop(&mut self) {
+        drop(self.child.stdin.take());
+        let _ = self.child.wait();
+    }
+}
+
+const SPLIT: &str = r#"
+[inputs]
+things = "inputs/things.json"
+
+[step]
+split = ".things"
+question = "{name}"
+size = "{{ params.size }}"
+
+[outputs]
+batches = "intermediate/batches/batch_*.json"
+"#;
+
+const ASK: &str = r#"
+[each.batch]
+path = "intermediate/batches/batch_*.json"
+
+[step]
+agent = "speller"
+prompt = "prompts/spell.md"
+questions = true
+schema = "schemas/word.schema.json"
+result = '{id: $element.id, word}'
+
+[outputs]
+words = { path = "intermediate/words/{{ batch.stem }}.json", schema = false }
+
+[conserve]
+in = ".batch.data.elements[].id"
+out = ".words[].id"
+"#;
+
+const JOIN: &str = r#"
+[inputs]
+things = "inputs/things.json"
+words = "intermediate/words/*.json"
+
+[step]
+merge = ".words[][]"
+key = ".id"
+order = ".things[].id"
+
+[outputs]
+all = { path = "outputs/all.json", schema = false }
+"#;
+
+/// A project whose agents `api`, `chat` and `tool` are this model.
+fn project(port: u16, answering: &str) -> House {
+    let agents = format!(
+        r#"
+name = "words"
+
+[params]
+size = 4
+
+[agents.speller]
+jq = '{{word: (.name | ascii_upcase)}}'
+
+[agents.api]
+anthropic = "claude-sonnet-4-5"
+base_url = "http://127.0.0.1:{port}"
+api_key_env = "KEY"
+max_tokens = 1000
+
+[agents.chat]
+openai = "gpt-5.1"
+base_url = "http://127.0.0.1:{port}/v1"
+api_key_env = "KEY"
+max_tokens = 1000
+
+[agents.tool]
+cli = ["python3", "{MODEL}", "{answering}"]
+
+[agents.recorded]
+replay = "recorded"
+"#
+    );
+    let mut house = House::new(&[
+        ("milepost.toml", &agents),
+        ("stages/1_split.toml", SPLIT),
+        ("stages/2_ask.toml", ASK),
+        ("stages/3_join.toml", JOIN),
+        (
+            "schemas/word.schema.json",
+            r#"{"type": "object", "required": ["word"], "additionalProperties": false, "properties": {"word": {"type": "string"}}}"#,
+        ),
+        (
+            "prompts/spell.md",
+            "Write each name in capitals.\n\nQuestions: {{ questions | tojson }}\n",
+        ),
+    ]);
+    house.env("KEY", "right");
+    house.write("workspace/inputs/things.json", things(10).to_string());
+    house
+}
+
+/// So many things; every second has the name of the one before.
+fn things(count: usize) -> Value {
+    let one = |n: usize| json!({"id": n, "name": format!("name {}", n / 2), "more": n});
+    (0..count).map(one).collect()
+}
+
+fn words(count: usize) -> Value {
+    let one = |n: usize| json!({"id": n, "word": format!("NAME {}", n / 2)});
+    (0..count).map(one).collect()
+}
+
+fn made(house: &House) -> Value {
+    house.json("workspace/outputs/all.json")["elements"].clone()
+}
+
+/// What the journal says of calls: questions and outcome of each.
+fn calls(house: &House) -> Vec<(u64, String)> {
+    let records = house.records();
+    let called = records.iter().filter(|record| record["kind"] == "called");
+    called
+        .map(|record| {
+            let data = &record["data"];
+            let outcome = data["outcome"].as_str().unwrap().to_owned();
+            (data["questions"].as_u64().unwrap(), outcome)
+        })
+        .collect()
+}
+
+fn answered(questions: &[u64]) -> Vec<(u64, String)> {
+    let one = |&count: &u64| (count, "answered".to_owned());
+    questions.iter().map(one).collect()
+}
+
+#[test]
+fn each_provider_is_asked_each_question_once() {
+    let served = Served::new("well");
+    for agent in ["api", "chat", "tool"] {
+        let house = project(served.port, "well");
+        let with = ["--agent", &format!("speller={agent}")].map(str::to_owned);
+        let run = |more: &[&str]| {
+            let arguments: Vec<&str> = more
+                .iter()
+                .copied()
+                .chain(with.iter().map(String::as_str))
+                .collect();
+            house.run(&arguments)
+        };
+        let ran = run(&[]);
+        assert_eq!(ran.code, 0, "{}", ran.said);
+        assert_eq!(made(&house), words(10), "{agent}");
+        // Five names, four a request.
+        assert_eq!(calls(&house), answered(&[4, 1]), "{agent}");
+
+        // Another packing, another field, an element of a known name: nothing is asked.
+        assert_eq!(run(&["--set", "size=2"]).code, 0);
+        let mut more = things(11);
+        more[0]["more"] = json!("other");
+        more[10]["name"] = json!("name 3");
+        house.write("workspace/inputs/things.json", more.to_string());
+        assert_eq!(run(&[]).code, 0);
+        assert_eq!(calls(&house).len(), 2, "{agent}");
+
+        // Two new names: two questions.
+        house.write("workspace/inputs/things.json", things(13).to_string());
+        assert_eq!(run(&[]).code, 0);
+        let asked: u64 = calls(&house)[2..].iter().map(|call| call.0).sum();
+        assert_eq!(asked, 2, "{agent}");
+        let before = calls(&house).len();
+
+        // Another schema that what is known fits: nothing. One that it does not: what does not fit.
+        house.edit(
+            "schemas/word.schema.json",
+            r#""string""#,
+            r#""string", "maxLength": 40"#,
+        );
+        assert_eq!(run(&[]).code, 0);
+        assert_eq!(calls(&house).len(), before, "{agent}");
+
+        // Another prompt: all.
+        house.edit("prompts/spell.md", "Write", "Do write");
+        assert_eq!(run(&[]).code, 0);
+        let asked: u64 = calls(&house)[before..].iter().map(|call| call.0).sum();
+        assert_eq!(asked, 7, "{agent}");
+        house.check_vouched();
+    }
+}
+
+#[test]
+fn what_was_recorded_is_replayed_and_nothing_else() {
+    let served = Served::new("well");
+    let house = project(served.port, "well");
+    assert_eq!(house.run(&["--agent", "speller=api"]).code, 0);
+    let other = house.anew();
+    let from = house.at("workspace/.milepost/calls");
+    for entry in std::fs::read_dir(&from).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_file() {
+            let name = path.file_name().unwrap().to_str().unwrap().to_owned();
+            other.write(&format!("recorded/{name}"), std::fs::read(path).unwrap());
+        }
+    }
+    let ran = other.run(&["--agent", "speller=recorded"]);
+    assert_eq!(ran.code, 0, "{}", ran.said);
+    assert_eq!(
+        other.read("workspace/outputs/all.json"),
+        house.read("workspace/outputs/all.json")
+    );
+    other.edit("prompts/spell.md", "Write", "Do write");
+    let ran = other.run(&["--agent", "speller=recorded"]);
+    assert_eq!(ran.code, 1);
+    ran.says("no recorded answer to this request");
+}
+
+#[test]
+fn a_wrong_key_is_told_with_nothing_spent() {
+    let served = Served::new("well");
+    for agent in ["api", "chat"] {
+        let mut house = project(served.port, "well");
+        house.env("KEY", "wrong");
+        let ran = house.run(&["--agent", &format!("speller={agent}")]);
+        assert_eq!(ran.code, 1);
+        ran.says("AuthenticationError");
+        assert_eq!(calls(&house), []);
+        assert!(!ran.said.contains("wrong"), "{}", ran.said);
+    }
+}
+
+#[test]
+fn no_call_is_made_that_the_budget_cannot_pay() {
+    let served = Served::new("well");
+    let house = project(served.port, "well");
+    let ran = house.run_unplanned(&["--agent", "speller=api", "--budget-usd", "0.001"]);
+    assert_eq!(ran.code, 3, "{}", ran.said);
+    ran.says("raise --budget-usd");
+    assert_eq!(calls(&house), []);
+    // One call may cost a little more than one cent and a half; it costs less.
+    let ran = house.run_unplanned(&["--agent", "speller=api", "--budget-usd", "0.02"]);
+    assert_eq!(
+        (ran.code, calls(&house)),
+        (0, answered(&[4, 1])),
+        "{}",
+        ran.said
+    );
+    ran.says("2 calls for $0.0");
+    let spent = &house.json("workspace/stage_2_complete.json")["spent"];
+    assert_eq!(
+        (&spent["calls"], &spent["usage"]["output"]),
+        (&json!(2), &json!(40))
+    );
+
+    // What has no price may not run under a budget.
+    let house = project(served.port, "well");
+    let ran = house.run_unplanned(&["--agent", "speller=tool", "--budget-usd", "5"]);
+    assert_eq!(ran.code, 3, "{}", ran.said);
+    ran.says("max_usd_per_call");
+    house.edit(
+        "milepost.toml",
+        "[agents.tool]",
+        "[agents.tool]\nmax_usd_per_call = 0.5",
+    );
+    let ran = house.run_unplanned(&["--agent", "speller=tool", "--budget-usd", "5"]);
+    assert_eq!(ran.code, 0, "{}", ran.said);
+
+    // A limit of the workspace holds over its runs.
+    let house = project(served.port, "well");
+    house.write(
+        "milepost.toml",
+        format!("{}\n[limits]\ncalls = 1\n", house.read("milepost.toml")),
+    );
+    for _ in 0..2 {
+        let ran = house.run_unplanned(&["--agent", "speller=api"]);
+        assert_eq!(ran.code, 3, "{}", ran.said);
+        ran.says("under [limits]");
+        assert_eq!(calls(&house), answered(&[4]));
+    }
+    house.edit("milepost.toml", "calls = 1", "calls = 2");
+    assert_eq!(house.run_unplanned(&["--agent", "speller=api"]).code, 0);
+    assert_eq!(calls(&house), answered(&[4, 1]));
+}
+
+/// An agent that does everything wrong at random: the pipeline ends right, or partial and says so.
+#[test]
+fn whatever_an_agent_does_the_end_is_right_or_said_to_be_partial() {
+    for seed in 1..=3 {
+        let badly = format!("badly:{seed}");
+        let served = Served::new(&badly);
+        let house = project(served.port, &badly);
+        house.write("workspace/inputs/things.json", things(40).to_string());
+        let agent = ["api", "chat"][seed % 2];
+        let agent = format!("speller={agent}");
+        let mut codes = Vec::new();
+        for _ in 0..20 {
+            let ran = house.run_unplanned(&["-k", "--agent", &agent]);
+            codes.push(ran.code);
+            if ran.code == 0 {
+                break;
+            }
+            assert_eq!(ran.code, 3, "{}", ran.said);
+            ran.says("have no valid answer after 3 requests");
+            house.check_vouched();
+        }
+        assert_eq!(codes.last(), Some(&0), "seed {seed}: {codes:?}");
+        assert_eq!(made(&house), words(40), "seed {seed}");
+        // What was valid was not asked again: each of the 20 names was answered validly once.
+        let answers = house.list(".milepost/answers");
+        let lines: usize = answers
+            .iter()
+            .map(|name| {
+                house
+                    .read(&format!("workspace/.milepost/answers/{name}"))
+                    .lines()
+                    .count()
+            })
+            .sum();
+        assert_eq!(lines, 20, "seed {seed}");
+    }
+}
