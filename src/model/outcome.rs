@@ -3,6 +3,7 @@
 use crate::expr::scope::ScopeError;
 use serde::{Deserialize, Serialize};
 use std::fmt;
+use std::time::Duration;
 
 /// The kinds of failure that `[errors]` can name.
 #[derive(
@@ -20,10 +21,18 @@ use std::fmt;
 )]
 #[serde(rename_all = "snake_case")]
 pub enum OutcomeKind {
+    /// A key is wrong, or may not do what was asked.
+    Auth,
+    /// It would cost more than may be spent.
+    Budget,
     /// A `[[check]]` was not true.
     Check,
+    /// No connection was made: nothing was asked.
+    Connect,
     /// Keys were lost, doubled or invented.
     Conserve,
+    /// An answer broke off.
+    Cut,
     /// A program ended with another exit code than 0, or by a signal.
     Exit,
     /// An input is missing or could not be read.
@@ -34,8 +43,14 @@ pub enum OutcomeKind {
     Path,
     /// A step did not write an output that is declared.
     Output,
+    /// The last round of `[refine]` was not what it shall be.
+    Refine,
+    /// An agent would not answer.
+    Refused,
     /// Something does not match its schema.
     Schema,
+    /// A service answered with an HTTP status that is no success.
+    Status,
     /// It took too long.
     Timeout,
     /// The run was stopped.
@@ -46,23 +61,39 @@ impl OutcomeKind {
     /// The name in `[errors]` and in JSON.
     pub fn name(self) -> &'static str {
         match self {
+            Self::Auth => "auth",
+            Self::Budget => "budget",
             Self::Check => "check",
+            Self::Connect => "connect",
             Self::Conserve => "conserve",
+            Self::Cut => "cut",
             Self::Exit => "exit",
             Self::Input => "input",
             Self::Parse => "parse",
             Self::Path => "path",
             Self::Output => "output",
+            Self::Refine => "refine",
+            Self::Refused => "refused",
             Self::Schema => "schema",
+            Self::Status => "status",
             Self::Timeout => "timeout",
             Self::Cancelled => "cancelled",
         }
     }
 
-    /// Whether another try of the same step could end otherwise.
-    pub fn is_worth_another_try(self) -> bool {
-        !matches!(self, Self::Cancelled | Self::Path | Self::Input)
+    /// Whether another try of the same step could end otherwise, as far as the kind alone tells.
+    fn is_worth_another_try(self) -> bool {
+        !matches!(
+            self,
+            Self::Auth | Self::Budget | Self::Cancelled | Self::Input | Self::Path | Self::Refine
+        )
     }
+}
+
+/// Whether the same request could meet another answer than this HTTP status: the server's own trouble, and what asks for
+/// another try. Source: RFC 9110 (408, 5xx), RFC 6585 (429), RFC 8470 (425).
+pub fn is_passing_status(status: u16) -> bool {
+    matches!(status, 408 | 425 | 429) || status >= 500
 }
 
 /// How an attempt failed.
@@ -77,6 +108,12 @@ pub struct Outcome {
     /// More lines: violations with their pointers, the end of a program's output.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub details: Vec<String>,
+    /// Whether another try could end otherwise, where that is not for the kind to tell: a status says it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub passing: Option<bool>,
+    /// How long whoever was asked wants to be left alone.
+    #[serde(skip)]
+    pub wait: Option<Duration>,
 }
 
 impl Outcome {
@@ -87,7 +124,30 @@ impl Outcome {
             code: kind.name().to_uppercase(),
             message: message.into(),
             details: Vec::new(),
+            passing: None,
+            wait: None,
         }
+    }
+
+    /// The outcome of an HTTP status, which says whether another try could end otherwise.
+    pub fn of_status(status: u16, message: impl Into<String>) -> Self {
+        Self {
+            passing: Some(is_passing_status(status)),
+            ..Self::new(OutcomeKind::Status, message)
+        }
+    }
+
+    /// Whether another try of the same step could end otherwise.
+    pub fn is_worth_another_try(&self) -> bool {
+        self.passing
+            .unwrap_or_else(|| self.kind.is_worth_another_try())
+    }
+
+    /// The same, where no other try would end otherwise.
+    #[must_use]
+    pub fn for_good(mut self) -> Self {
+        self.passing = Some(false);
+        self
     }
 
     /// The same with details.
@@ -107,5 +167,28 @@ impl From<ScopeError> for Outcome {
 impl fmt::Display for Outcome {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: {}", self.code, self.message)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_status_says_whether_to_try_again() {
+        let again = |status| Outcome::of_status(status, "").is_worth_another_try();
+        for status in [408, 425, 429, 500, 502, 503, 529] {
+            assert!(again(status), "{status}");
+        }
+        for status in [301, 400, 401, 403, 404, 409, 422] {
+            assert!(!again(status), "{status}");
+        }
+        assert!(Outcome::new(OutcomeKind::Connect, "").is_worth_another_try());
+        assert!(
+            !Outcome::new(OutcomeKind::Connect, "")
+                .for_good()
+                .is_worth_another_try()
+        );
+        assert!(!Outcome::new(OutcomeKind::Budget, "").is_worth_another_try());
     }
 }

@@ -67,9 +67,10 @@ fn tries(work: &mut Work<'_>, step: &Step, index: usize) -> Result<Said, Outcome
             Err(outcome) => outcome,
         };
         failed += 1;
-        let wait = wait(work, failed, index);
+        // Whoever asks to be left alone knows better than we do how long.
+        let wait = wait(work, failed, index).max(outcome.wait.unwrap_or_default());
         let has_time = (work.left)().is_none_or(|left| left > wait);
-        if failed >= step.attempts || !outcome.kind.is_worth_another_try() || !has_time {
+        if failed >= step.attempts || !outcome.is_worth_another_try() || !has_time {
             return Err(outcome);
         }
         let written = if made_by_program(step) {
