@@ -6,6 +6,7 @@ mod hints;
 mod keys;
 mod made;
 mod names;
+mod outside;
 mod parts;
 mod problem;
 mod project;

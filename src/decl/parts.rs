@@ -4,6 +4,7 @@ use super::step::{MAX_ELEMENTS, SIZE};
 use super::tree::Table;
 use crate::expr::scope::Format;
 use crate::model::stage::{EachSource, InputSource, Program, Stage, Templated};
+use crate::model::step::StepKind;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 
@@ -34,6 +35,9 @@ pub fn of(stage: &Stage, steps: &[&Table]) -> BTreeMap<String, Value> {
         if map.contains_key("split") {
             map.entry("size").or_insert(SIZE.into());
             map.entry("max_elements").or_insert(MAX_ELEMENTS.into());
+        }
+        if let StepKind::Http(call) = &step.kind {
+            map.insert("method".to_owned(), call.method.as_str().into());
         }
         if map.get("questions") == Some(&Value::Bool(false)) {
             map.remove("questions");

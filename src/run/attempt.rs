@@ -22,6 +22,7 @@ use crate::steps::agent::Answerers;
 use crate::steps::alarm::{Alarm, Rang};
 use crate::steps::attempt::{attempt, stage_is_over};
 use crate::steps::command::Stop;
+use crate::steps::http::Caller;
 use crate::steps::work::{Limits, Watcher, Work};
 use crate::store::clock::Stopwatch;
 use crate::store::scratch::{self, Scratch, Spares};
@@ -57,6 +58,8 @@ pub struct Bench<'a> {
     pub schemas: &'a Schemas,
     /// The agents that the stage asks.
     pub agents: &'a Answerers,
+    /// By whom services are called.
+    pub caller: &'a Caller,
     /// The environment of programs.
     pub environment: &'a BTreeMap<String, String>,
     /// The wish to stop.
@@ -214,6 +217,7 @@ fn within(
         watcher,
         schemas: bench.schemas,
         agents: bench.agents,
+        caller: bench.caller,
         environment: bench.environment,
         declared_env: &bench.ctx.settings.env,
         folder: scratch.path(),

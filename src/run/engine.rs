@@ -25,6 +25,7 @@ use crate::plan::selection::Selection;
 use crate::steps::agent::Answerers;
 use crate::steps::alarm::Alarm;
 use crate::steps::command::Stop;
+use crate::steps::http::Caller;
 use crate::steps::work::Limits;
 use crate::store::clock::Stopwatch;
 use crate::store::journal::Journal;
@@ -97,6 +98,7 @@ pub fn run(
         stop,
         schemas: &schemas,
         budget: selection.limit,
+        caller: Caller::default(),
         reports: Vec::new(),
     };
     let result = engine.stages();
@@ -150,6 +152,7 @@ struct Engine<'a, 'k> {
     stop: &'a StopFlag,
     schemas: &'a Schemas,
     budget: Option<u64>,
+    caller: Caller,
     reports: Vec<StageReport>,
 }
 
@@ -348,6 +351,7 @@ impl Engine<'_, '_> {
             stage,
             schemas: self.schemas,
             agents: &agents,
+            caller: &self.caller,
             environment: &self.options.environment,
             stop: self.stop,
             wished: self.stop.seen(),

@@ -2,7 +2,7 @@
 
 use super::alarm::Rang;
 use super::work::{Said, Work, output_failure, parse_failure};
-use super::{agent, files, jq, merge, process, split, values};
+use super::{agent, files, http, jq, merge, process, split, values};
 use crate::expr::scope::Format;
 use crate::model::outcome::{Outcome, OutcomeKind};
 use crate::model::stage::Stage;
@@ -141,16 +141,17 @@ fn wait(work: &Work<'_>, failed: u32, index: usize) -> Duration {
 
 fn once(work: &mut Work<'_>, step: &Step) -> Result<Said, Outcome> {
     let is_program = made_by_program(step);
+    let ends_itself = is_program || matches!(step.kind, StepKind::Http(_));
     let time = match &step.timeout {
         Some(timeout) => Some(timeout.duration(&work.base).map_err(parse_failure)?),
         None => is_program.then_some(COMMAND_TIMEOUT),
     };
     let left = (work.left)();
     let least = time.map_or(left, |time| Some(left.map_or(time, |left| left.min(time))));
-    // A program is ended by whoever watches it, and gets the time to end itself.
-    work.alarm.set(if is_program { left } else { least });
+    // A program is ended by whoever watches it, and gets the time to end itself; a call says itself what it waited for.
+    work.alarm.set(if ends_itself { left } else { least });
     let done = doing(work, step, least.unwrap_or(COMMAND_TIMEOUT));
-    let named = time.filter(|_| !is_program);
+    let named = time.filter(|_| !ends_itself);
     let named = named.map(|time| (step.kind.name(), time));
     let done = done.map_err(|outcome| ended(work, named, outcome));
     work.alarm.set((work.left)());
@@ -171,6 +172,7 @@ fn doing(work: &mut Work<'_>, step: &Step, timeout: Duration) -> Result<Said, Ou
             result,
             ..
         } => agent::ask(work, &step.out, agent, schema.as_ref(), result.as_ref()),
+        StepKind::Http(call) => http::call(work, &step.out, call, timeout),
         StepKind::Jq { program, stream } => jq::jq(work, &step.out, program, stream.as_ref()),
         StepKind::Render { template } => files::render(work, &step.out, template),
         StepKind::Xlsx { workbook } => files::workbook(work, &step.out, workbook),

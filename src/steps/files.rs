@@ -175,7 +175,11 @@ fn today(work: &Work<'_>) -> Option<jiff::civil::Date> {
         .ok()
 }
 
-fn put(work: &Work<'_>, out: &str, bytes: &[u8]) -> Result<(), Outcome> {
+/// Writes an output or `out`.
+///
+/// # Errors
+/// When it cannot be written.
+pub fn put(work: &Work<'_>, out: &str, bytes: &[u8]) -> Result<(), Outcome> {
     let failed = |error: io::Error| output_failure(out, error);
     let mut sink = work.outs.create(out, None).map_err(failed)?;
     sink.write_all(bytes).map_err(failed)?;

@@ -6,6 +6,7 @@ pub mod attempt;
 pub mod command;
 pub mod files;
 pub mod forms;
+pub mod http;
 pub mod ifc;
 pub mod jq;
 pub mod merge;

@@ -3,6 +3,7 @@
 use super::agent::Answerers;
 use super::alarm::Alarm;
 use super::command::{Started, Stop};
+use super::http::Caller;
 use crate::base::source::{Sink, Source};
 use crate::check::schemas::Schemas;
 use crate::expr::scope::Scope;
@@ -76,6 +77,8 @@ pub struct Work<'a> {
     pub schemas: &'a Schemas,
     /// The agents that the stage asks.
     pub agents: &'a Answerers,
+    /// By whom services are called.
+    pub caller: &'a Caller,
     /// The environment of programs: the usual, without what a step declares.
     pub environment: &'a BTreeMap<String, String>,
     /// Declared environment variables with their values.

@@ -5,7 +5,7 @@ mod anthropic;
 mod batches;
 mod http;
 mod openai;
-mod server;
+pub mod server;
 mod tools;
 
 use milepost::agents::client::{Client, Settings};

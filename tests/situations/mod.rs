@@ -8,6 +8,7 @@ mod doubled;
 mod freshness;
 mod glance;
 mod house;
+mod http;
 mod language;
 mod letters;
 mod limits;

@@ -1,10 +1,14 @@
 //! Keys of a step.
 
 use super::Kind::{
-    Bool, Choice, Command, Count, Duration, File, Integer, Jq, Name, Names, Plain, Select,
+    Bool, Choice, Command, Count, Duration, File, Integer, Jq, Name, Names, Plain, Select, Strings,
+    Text,
 };
 use super::Need::{Beside, Optional, RequiredBeside, What};
 use super::{Table, key};
+
+/// The words of `method`.
+const METHODS: &[&str] = &["GET", "POST", "PUT", "PATCH", "DELETE"];
 
 /// `[step]` and `[[step]]`.
 pub static STEP: Table = Table {
@@ -12,8 +16,7 @@ pub static STEP: Table = Table {
     header: "[step]",
     short: None,
     later: &[
-        "http", "pdf_text", "wait", "answer", "attach", "defaults", "method", "headers", "body",
-        "engines",
+        "pdf_text", "wait", "answer", "attach", "defaults", "engines",
     ],
     keys: &[
         key(
@@ -24,6 +27,13 @@ pub static STEP: Table = Table {
             "Starts a program: a list is the program and its arguments, a string goes through `sh -c`.",
         ),
         key("agent", Name, What, "", "Asks this agent."),
+        key(
+            "http",
+            Text,
+            What,
+            "",
+            "Calls the service at this URL: its reply is what the step makes.",
+        ),
         key(
             "jq",
             Jq,
@@ -93,14 +103,14 @@ pub static STEP: Table = Table {
             "timeout",
             Duration,
             Optional,
-            "10m for agent and command",
+            "10m for agent, command and http",
             "One try of the step.",
         ),
         key(
             "attempts",
             Integer,
             Optional,
-            "3 for agent, else 1",
+            "3 for agent and http, else 1",
             "Tries of the step, with pauses that grow.",
         ),
         key(
@@ -113,9 +123,9 @@ pub static STEP: Table = Table {
         key(
             "schema",
             File,
-            Beside(&["agent"]),
-            "the output's, without `result`",
-            "JSON Schema of one answer.",
+            Beside(&["agent", "http"]),
+            "of agent: the output's, without `result`",
+            "JSON Schema of one answer; of http: of the reply, which is JSON then.",
         ),
         key(
             "result",
@@ -137,6 +147,27 @@ pub static STEP: Table = Table {
             Beside(&["agent"]),
             "false",
             "Asks the questions that `split` wrote, each once.",
+        ),
+        key(
+            "method",
+            Choice(METHODS),
+            Beside(&["http"]),
+            "POST with `body`, else GET",
+            "How the service is called.",
+        ),
+        key(
+            "headers",
+            Strings,
+            Beside(&["http"]),
+            "none",
+            "Headers of the call, each a template. What they take from `env` is not shown anywhere.",
+        ),
+        key(
+            "body",
+            Jq,
+            Beside(&["http"]),
+            "none",
+            "What is sent, as JSON; binary files that it names are base64. A file alone, such as `.scan`, is sent as it is.",
         ),
         key(
             "env",
