@@ -32,6 +32,7 @@ impl Part<'_, '_, '_> {
             path: path.clone(),
             span,
             is_optional,
+            is_awaited: false,
         });
         Some(path)
     }

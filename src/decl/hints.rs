@@ -21,6 +21,8 @@ const OTHER_WORDS: &[(&str, &str)] = &[
     ("url", "http"),
     ("curl", "http"),
     ("request", "http"),
+    ("wait_for", "wait"),
+    ("watch", "wait"),
 ];
 
 /// The key of the table that is meant by a name that it has not, if that can be told.

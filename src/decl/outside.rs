@@ -1,9 +1,10 @@
-//! Reads the steps that reach outside: `http`.
+//! Reads the steps that reach outside: `http`, `wait`.
 
 use super::names::Sees;
 use super::reader::Spot;
 use super::step::One;
 use super::tree::Node;
+use crate::model::stage::PathTemplate;
 use crate::model::step::{HttpCall, StepKind, Text};
 
 impl One<'_, '_> {
@@ -47,6 +48,39 @@ impl One<'_, '_> {
             schema: schema?,
         };
         Some(StepKind::Http(Box::new(call)))
+    }
+
+    /// A file that someone else writes.
+    pub(super) fn wait(&mut self) -> Option<StepKind> {
+        let path = self.one_file("wait");
+        let marker = match self.spot("marker") {
+            Some(_) => self.one_file("marker").map(Some),
+            None => Some(None),
+        };
+        Some(StepKind::Wait {
+            path: path?,
+            marker: marker?,
+        })
+    }
+
+    /// The path of one file.
+    fn one_file(&mut self, key: &'static str) -> Option<PathTemplate> {
+        let (text, span) = self.fields.text(key)?;
+        let spot = Spot {
+            file: self.file,
+            key,
+            text,
+            span,
+        };
+        let path = self.reader.path(&spot, self.names, Sees::All)?;
+        if path.is_pattern() {
+            let problem = spot
+                .problem(format!("`{key}` names one file"))
+                .label("a pattern can match any number");
+            self.reader.report.add(problem);
+            return None;
+        }
+        Some(path)
     }
 
     /// The headers with their names in small letters.

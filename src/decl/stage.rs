@@ -9,7 +9,7 @@ use super::reader::{Reader, Spot};
 use super::shape::{self, Fields};
 use super::step;
 use super::tree::{self, Key, Node, Table, Val};
-use super::whole::{Draft, Written};
+use super::whole::{Draft, Read, Written};
 use super::{hints, keys};
 use crate::base::path::RelPath;
 use crate::expr::scope::Format;
@@ -96,11 +96,32 @@ pub fn read(
         errors: all_errors,
         parts: std::collections::BTreeMap::new(),
     };
+    draft.reads.extend(awaited(&stage, &steps));
     let step_nodes: Vec<&Table> = steps.iter().map(|(table, _)| *table).collect();
     stage.parts = parts::of(&stage, &step_nodes);
     stage.outputs.extend(assignment(&stage));
     draft.stage = Some(stage);
     draft
+}
+
+/// The files that steps wait for.
+fn awaited(stage: &Stage, steps: &[(&Table, Range<usize>)]) -> Vec<Read> {
+    let mut reads = Vec::new();
+    for (step, (table, _)) in stage.steps.iter().zip(steps) {
+        let StepKind::Wait { path, marker } = &step.kind else {
+            continue;
+        };
+        let paths = std::iter::once(("wait", path)).chain(marker.iter().map(|it| ("marker", it)));
+        for (key, path) in paths {
+            reads.extend(table.get(key).map(|node| Read {
+                path: path.clone(),
+                span: node.span.clone(),
+                is_optional: false,
+                is_awaited: true,
+            }));
+        }
+    }
+    reads
 }
 
 /// The name and path of the output that stands first.

@@ -18,6 +18,8 @@ use std::time::Duration;
 
 /// Time for one try of a step that starts a program, asks an agent or calls a service.
 const TIMEOUT: Duration = Duration::from_mins(10);
+/// Time for a file that someone else writes.
+const WAIT: Duration = Duration::from_mins(2);
 /// Tries of a step that asks an agent or calls a service.
 const ASKING_ATTEMPTS: u32 = 3;
 /// Questions of a batch.
@@ -134,6 +136,7 @@ impl One<'_, '_> {
             }
             "agent" => self.agent()?,
             "http" => self.http()?,
+            "wait" => self.wait()?,
             "jq" => {
                 let program = self.jq("jq", Sees::All);
                 let stream = self.select("stream");
@@ -388,6 +391,7 @@ impl One<'_, '_> {
                 };
                 self.reader.duration(&spot, self.names, Sees::Batch)
             }
+            None if self.fields.what == Some("wait") => Some(Templated::Fixed(WAIT)),
             None => matches!(self.fields.what, Some("agent" | "command" | "http"))
                 .then_some(Templated::Fixed(TIMEOUT)),
         }

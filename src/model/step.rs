@@ -1,7 +1,7 @@
 //! A step as declared: what it does, what it makes, how often and how long it may try.
 
 use super::pipeline::Asset;
-use super::stage::{Program, Templated};
+use super::stage::{PathTemplate, Program, Templated};
 use crate::expr::select::Select;
 use crate::expr::template::Template;
 use std::fmt;
@@ -150,6 +150,13 @@ pub enum StepKind {
         /// The input or `out` that is copied.
         input: String,
     },
+    /// Waits for a file that someone else writes, and copies it.
+    Wait {
+        /// The file.
+        path: PathTemplate,
+        /// A file that says that all is written.
+        marker: Option<PathTemplate>,
+    },
     /// Packs records into batches by what must be asked of them.
     Split {
         /// The records.
@@ -187,6 +194,7 @@ impl StepKind {
             Self::Ifc { .. } => "ifc",
             Self::Pdf { .. } => "pdf",
             Self::Copy { .. } => "copy",
+            Self::Wait { .. } => "wait",
             Self::Split { .. } => "split",
             Self::Merge { .. } => "merge",
         }

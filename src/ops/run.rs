@@ -37,6 +37,10 @@ pub struct Wanted {
     pub grace: Option<Duration>,
     /// The wait after a first failed try.
     pub backoff: Option<Duration>,
+    /// How often a file that someone else writes is looked for.
+    pub poll: Option<Duration>,
+    /// How long such a file must have been left alone.
+    pub stable: Option<Duration>,
     /// The command line, for the journal and the lock.
     pub command: String,
 }
@@ -114,6 +118,8 @@ pub fn run(
         environment: usual_environment(&request.environment),
         grace: wanted.grace.unwrap_or(Duration::from_secs(5)),
         backoff: wanted.backoff.unwrap_or(Duration::from_secs(1)),
+        poll: wanted.poll.unwrap_or(Duration::from_secs(5)),
+        stable: wanted.stable.unwrap_or(Duration::from_secs(1)),
     };
     let report = engine::run(
         opened.context(),

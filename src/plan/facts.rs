@@ -359,6 +359,10 @@ fn mentions(stage: &Stage) -> BTreeSet<String> {
             StepKind::Render { template } => {
                 names.extend(template.template.names().iter().cloned());
             }
+            StepKind::Wait { path, marker } => {
+                add_path(&mut names, path);
+                marker.iter().for_each(|path| add_path(&mut names, path));
+            }
             StepKind::Http(call) => {
                 names.extend(call.url.template.names().iter().cloned());
                 let headers = call.headers.iter();

@@ -224,6 +224,7 @@ fn within(
         project: files.folder(Root::Project),
         token: &token,
         previous: &earlier,
+        find: &|file: &FilePath| scopes::awaited(&bench.ctx, file, alarm),
         limits: bench.limits,
     };
     let said = attempt(&mut work)?;

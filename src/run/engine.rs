@@ -361,6 +361,8 @@ impl Engine<'_, '_> {
                 grace: self.options.grace,
                 backoff: self.options.backoff,
                 log_cap: 1 << 20,
+                poll: self.options.poll,
+                stable: self.options.stable,
             },
             run_id: &run_id,
             spares: Spares::default(),

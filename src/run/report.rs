@@ -19,6 +19,10 @@ pub struct Options {
     pub grace: Duration,
     /// The wait after a first failed try.
     pub backoff: Duration,
+    /// How often a file that someone else writes is looked for.
+    pub poll: Duration,
+    /// How long such a file must have been left alone.
+    pub stable: Duration,
 }
 
 /// How a stage ended.

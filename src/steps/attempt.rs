@@ -2,7 +2,7 @@
 
 use super::alarm::Rang;
 use super::work::{Said, Work, output_failure, parse_failure};
-use super::{agent, files, http, jq, merge, process, split, values};
+use super::{agent, files, http, jq, merge, process, split, values, wait};
 use crate::expr::scope::Format;
 use crate::model::outcome::{Outcome, OutcomeKind};
 use crate::model::stage::Stage;
@@ -68,7 +68,7 @@ fn tries(work: &mut Work<'_>, step: &Step, index: usize) -> Result<Said, Outcome
         };
         failed += 1;
         // Whoever asks to be left alone knows better than we do how long.
-        let wait = wait(work, failed, index).max(outcome.wait.unwrap_or_default());
+        let wait = pause(work, failed, index).max(outcome.wait.unwrap_or_default());
         let has_time = (work.left)().is_none_or(|left| left > wait);
         if failed >= step.attempts || !outcome.is_worth_another_try() || !has_time {
             return Err(outcome);
@@ -131,7 +131,7 @@ fn ended(work: &Work<'_>, time: Option<(&str, Duration)>, outcome: Outcome) -> O
     }
 }
 
-fn wait(work: &Work<'_>, failed: u32, index: usize) -> Duration {
+fn pause(work: &Work<'_>, failed: u32, index: usize) -> Duration {
     crate::base::duration::backoff(
         work.limits.backoff,
         failed,
@@ -141,14 +141,14 @@ fn wait(work: &Work<'_>, failed: u32, index: usize) -> Duration {
 
 fn once(work: &mut Work<'_>, step: &Step) -> Result<Said, Outcome> {
     let is_program = made_by_program(step);
-    let ends_itself = is_program || matches!(step.kind, StepKind::Http(_));
+    let ends_itself = is_program || matches!(step.kind, StepKind::Http(_) | StepKind::Wait { .. });
     let time = match &step.timeout {
         Some(timeout) => Some(timeout.duration(&work.base).map_err(parse_failure)?),
         None => is_program.then_some(COMMAND_TIMEOUT),
     };
     let left = (work.left)();
     let least = time.map_or(left, |time| Some(left.map_or(time, |left| left.min(time))));
-    // A program is ended by whoever watches it, and gets the time to end itself; a call says itself what it waited for.
+    // A program is ended by whoever watches it, and gets the time to end itself; what waits for others says itself for what.
     work.alarm.set(if ends_itself { left } else { least });
     let done = doing(work, step, least.unwrap_or(COMMAND_TIMEOUT));
     let named = time.filter(|_| !ends_itself);
@@ -179,6 +179,9 @@ fn doing(work: &mut Work<'_>, step: &Step, timeout: Duration) -> Result<Said, Ou
         StepKind::Ifc { input } => files::model(work, &step.out, input),
         StepKind::Pdf { input } => files::document(work, &step.out, input),
         StepKind::Copy { input } => files::copy(work, &step.out, input),
+        StepKind::Wait { path, marker } => {
+            wait::wait(work, &step.out, path, marker.as_ref(), timeout)
+        }
         StepKind::Split {
             records,
             question,
@@ -239,7 +242,8 @@ fn take(work: &mut Work<'_>, name: &str) -> Result<(), Outcome> {
     Ok(())
 }
 
-/// How the content of an `out` that is no output is read back: `render` and `copy` give text, the others JSON.
+/// How the content of an `out` that is no output is read back: `render` and `copy` give text, a file
+/// that was waited for is what its name says, the others JSON.
 fn intermediate(work: &Work<'_>, name: &str) -> Format {
     let step = work.stage.steps.iter().find(|step| step.out == name);
     match step.map(|step| &step.kind) {
@@ -247,6 +251,7 @@ fn intermediate(work: &Work<'_>, name: &str) -> Format {
             Format::Text
         }
         Some(StepKind::Pdf { .. } | StepKind::Xlsx { .. }) => Format::Binary,
+        Some(StepKind::Wait { path, .. }) => Format::of_path(&path.text),
         _ => Format::Json,
     }
 }

@@ -14,5 +14,6 @@ pub mod pdf;
 pub mod process;
 pub mod split;
 pub mod values;
+pub mod wait;
 pub mod work;
 pub mod xlsx;

@@ -4,6 +4,7 @@ use super::agent::Answerers;
 use super::alarm::Alarm;
 use super::command::{Started, Stop};
 use super::http::Caller;
+use crate::base::path::FilePath;
 use crate::base::source::{Sink, Source};
 use crate::check::schemas::Schemas;
 use crate::expr::scope::Scope;
@@ -91,9 +92,14 @@ pub struct Work<'a> {
     pub token: &'a str,
     /// What the batch made last time, by the output's name.
     pub previous: &'a dyn Fn(&str) -> Option<Arc<dyn Source>>,
+    /// A file that someone else writes; none: it is not there.
+    pub find: &'a Find<'a>,
     /// Limits.
     pub limits: Limits,
 }
+
+/// Looks for a file that someone else writes.
+pub type Find<'a> = dyn Fn(&FilePath) -> Result<Option<Arc<dyn Source>>, Outcome> + 'a;
 
 /// Limits of an attempt.
 #[derive(Debug, Clone, Copy)]
@@ -104,6 +110,10 @@ pub struct Limits {
     pub backoff: Duration,
     /// Output of programs that is kept, in bytes.
     pub log_cap: u64,
+    /// How often a file that someone else writes is looked for.
+    pub poll: Duration,
+    /// How long such a file must have been left alone.
+    pub stable: Duration,
 }
 
 /// What a step has to say of what it made.

@@ -1,8 +1,8 @@
 //! Keys of a step.
 
 use super::Kind::{
-    Bool, Choice, Command, Count, Duration, File, Integer, Jq, Name, Names, Plain, Select, Strings,
-    Text,
+    Bool, Choice, Command, Count, Duration, File, Integer, Jq, Name, Names, Path, Plain, Select,
+    Strings, Text,
 };
 use super::Need::{Beside, Optional, RequiredBeside, What};
 use super::{Table, key};
@@ -15,9 +15,7 @@ pub static STEP: Table = Table {
     what: "step",
     header: "[step]",
     short: None,
-    later: &[
-        "pdf_text", "wait", "answer", "attach", "defaults", "engines",
-    ],
+    later: &["pdf_text", "answer", "attach", "defaults", "engines"],
     keys: &[
         key(
             "command",
@@ -65,6 +63,13 @@ pub static STEP: Table = Table {
             "Copies this input or earlier `out`.",
         ),
         key(
+            "wait",
+            Path,
+            What,
+            "",
+            "Waits for this file, which someone else writes, and copies it once it is there, left alone for a second and valid by the output's schema.",
+        ),
+        key(
             "split",
             Select,
             What,
@@ -103,7 +108,7 @@ pub static STEP: Table = Table {
             "timeout",
             Duration,
             Optional,
-            "10m for agent, command and http",
+            "10m for agent, command and http, 2m for wait",
             "One try of the step.",
         ),
         key(
@@ -189,6 +194,13 @@ pub static STEP: Table = Table {
             Beside(&["jq"]),
             "none",
             "Records that the program reads one at a time by `inputs`.",
+        ),
+        key(
+            "marker",
+            Path,
+            Beside(&["wait"]),
+            "none",
+            "A file that must be there as well: whoever writes says by it that all is written.",
         ),
         key(
             "question",
