@@ -4,7 +4,7 @@ mod project;
 mod stage;
 mod step;
 
-pub use project::{AGENT, PARAM_FILE, PROJECT};
+pub use project::{AGENT, PARAM_FILE, PROJECT, SERVICE};
 pub use stage::{CHECK, CONSERVE, EACH, INPUT, OUTPUT, POLICY, STAGE};
 pub use step::STEP;
 

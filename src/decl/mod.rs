@@ -14,6 +14,7 @@ mod reader;
 mod refers;
 mod render;
 mod schema;
+mod services;
 mod shape;
 mod stage;
 mod step;
@@ -107,6 +108,7 @@ pub fn load(files: &dyn ProjectFiles) -> Result<(Pipeline, Vec<Warning>), Proble
         params: project.params,
         env: project.env,
         agents: project.agents,
+        services: project.services,
         errors: project.errors,
         stages: drafts.into_iter().filter_map(|draft| draft.stage).collect(),
     };

@@ -26,6 +26,8 @@ pub struct ProjectNames {
     pub env: Vec<String>,
     /// Of `[agents]`.
     pub agents: Vec<String>,
+    /// Of `[services]`.
+    pub services: Vec<String>,
     /// Whether `milepost.toml` could not be read, so that nothing can be said about names of the project.
     pub is_unknown: bool,
 }

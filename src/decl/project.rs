@@ -1,14 +1,15 @@
-//! Reads `milepost.toml`: name, parameters, environment, agents, names for outcomes.
+//! Reads `milepost.toml`: name, parameters, environment, agents, services, names for outcomes.
 
 use super::keys::{self, PARAM_FILE, PROJECT};
 use super::names::{Names, ProjectNames, Sees};
 use super::problem::{File, Report};
 use super::reader::{Reader, Spot};
+use super::services;
 use super::shape::{self, Fields};
 use super::tree::{self, Key, Node, Val};
 use crate::base::path::RelPath;
 use crate::expr::place::nearest;
-use crate::model::pipeline::{Agent, Param, ParamFile, Provider};
+use crate::model::pipeline::{Agent, Param, ParamFile, Provider, Service};
 use std::collections::BTreeMap;
 use std::ops::Range;
 
@@ -23,6 +24,8 @@ pub struct Project {
     pub env: BTreeMap<String, String>,
     /// Agents.
     pub agents: BTreeMap<String, Agent>,
+    /// Services.
+    pub services: BTreeMap<String, Service>,
     /// Names for outcomes.
     pub errors: BTreeMap<String, String>,
     /// All names that are declared, also those whose values are wrong.
@@ -76,6 +79,7 @@ pub fn read(reader: &mut Reader<'_>, file: &File) -> Project {
             }
         }
     }
+    services::read(reader, file, &top, &mut project);
     project.errors = errors(file, &mut reader.report, &top);
     project
 }

@@ -10,7 +10,7 @@ use super::shape::{self, Fields};
 use super::step;
 use super::tree::{self, Key, Node, Table, Val};
 use super::whole::{Draft, Read, Written};
-use super::{hints, keys};
+use super::{hints, keys, services};
 use crate::base::path::RelPath;
 use crate::expr::scope::Format;
 use crate::expr::template::Template;
@@ -60,6 +60,7 @@ pub fn read(
         });
     }
     let progress = part.progress(&top, name);
+    let needed = services::needed(part.reader, file, &project.names, &top);
     let built = step::read(part.reader, project, file, &names, &steps, &outputs);
     let mut all_errors = project.errors.clone();
     all_errors.extend(errors(file, &mut part.reader.report, &top));
@@ -83,6 +84,7 @@ pub fn read(
         description: top.text("description").map(|(text, _)| text.to_owned()),
         progress,
         marker,
+        services: needed,
         allow_partial: top.is_true("allow_partial"),
         summary,
         verdict,

@@ -1,6 +1,7 @@
 //! A project as declared: parameters, environment, agents, limits and stages.
 
 use super::stage::Stage;
+use super::step::Text;
 use crate::base::digest::Digest;
 use crate::base::path::RelPath;
 use serde_json::Value;
@@ -18,6 +19,8 @@ pub struct Pipeline {
     pub env: BTreeMap<String, String>,
     /// Agents by name.
     pub agents: BTreeMap<String, Agent>,
+    /// Services by name.
+    pub services: BTreeMap<String, Service>,
     /// Names for outcomes, for all stages.
     pub errors: BTreeMap<String, String>,
     /// The stages, by number.
@@ -56,6 +59,21 @@ pub struct ParamFile {
     pub path: RelPath,
     /// The folder that `--set` is relative to and confined by, as written (`project:` or a path).
     pub base: Option<String>,
+}
+
+/// A process that stages need, and that ends with the run.
+#[derive(Debug, Clone)]
+pub struct Service {
+    /// Its name in `[services.NAME]`.
+    pub name: String,
+    /// The program and its arguments.
+    pub command: Vec<Text>,
+    /// Whether the declaration was one string, which goes through `sh -c`.
+    pub shell: bool,
+    /// The URL that answers once it is ready.
+    pub ready: Text,
+    /// Names of environment variables that it sees besides the usual.
+    pub env: Vec<String>,
 }
 
 /// A file of the project that a declaration refers to, with its text.

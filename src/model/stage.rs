@@ -33,6 +33,8 @@ pub struct Stage {
     pub progress: RelPath,
     /// Empty file written after a batch's outputs.
     pub marker: Option<PathTemplate>,
+    /// The project's services that must answer while its batches run.
+    pub services: Vec<String>,
     /// Runs after a partial stage.
     pub allow_partial: bool,
     /// Of a batch: to its journal records and the checkpoint.

@@ -41,6 +41,8 @@ pub struct Wanted {
     pub poll: Option<Duration>,
     /// How long such a file must have been left alone.
     pub stable: Option<Duration>,
+    /// How long a service may take until it answers.
+    pub ready: Option<Duration>,
     /// The command line, for the journal and the lock.
     pub command: String,
 }
@@ -120,6 +122,7 @@ pub fn run(
         backoff: wanted.backoff.unwrap_or(Duration::from_secs(1)),
         poll: wanted.poll.unwrap_or(Duration::from_secs(5)),
         stable: wanted.stable.unwrap_or(Duration::from_secs(1)),
+        ready: wanted.ready.unwrap_or(Duration::from_mins(1)),
     };
     let report = engine::run(
         opened.context(),

@@ -81,6 +81,14 @@ pub fn apply(state: &mut State, run_id: &str, event: &Event) -> Result<(), Illeg
             )?;
             state.children.push(child.clone());
         }
+        Event::ServiceStarted { child, .. } => {
+            state.children.retain(|known| known.token != child.token);
+            state.children.push(child.clone());
+            state.open_run = Some(run_id.to_owned());
+        }
+        Event::ServiceEnded { token, .. } => {
+            state.children.retain(|known| known.token != *token);
+        }
         Event::AttemptFailed {
             stage,
             batch,

@@ -7,6 +7,7 @@ use super::ending::Ending;
 use super::keeper::Keeper;
 use super::notice::{Notice, Observer};
 use super::report::{Options, Report, StageReport, StageStatus, worst};
+use super::services::Services;
 use super::stop::StopFlag;
 use super::survey::{Keep, Survey, survey};
 use super::workers::at_once;
@@ -99,13 +100,16 @@ pub fn run(
         schemas: &schemas,
         budget: selection.limit,
         caller: Caller::default(),
+        services: Services::new(options, stop),
         reports: Vec::new(),
     };
     let result = engine.stages();
+    let ended = engine.services.end(&mut engine.keeper);
     let interrupted = stop.stopping();
     let reports = std::mem::take(&mut engine.reports);
     let mut keeper = engine.keeper;
     result?;
+    ended?;
     if keeper.has_begun() {
         let sum = |count: &dyn Fn(&StageReport) -> u64| reports.iter().map(count).sum::<u64>();
         let word = if interrupted {
@@ -153,6 +157,7 @@ struct Engine<'a, 'k> {
     schemas: &'a Schemas,
     budget: Option<u64>,
     caller: Caller,
+    services: Services<'a>,
     reports: Vec<StageReport>,
 }
 
@@ -169,6 +174,7 @@ impl Engine<'_, '_> {
             let watch = Stopwatch::start();
             let mut report = self.stage(stage)?;
             report.seconds = watch.elapsed().as_secs_f64();
+            self.services.note(&mut self.keeper)?;
             let status = report.status;
             self.observer.notice(Notice::StageEnded(report.clone()));
             self.reports.push(report);
@@ -260,8 +266,9 @@ impl Engine<'_, '_> {
         }
         report.left += rejudged.left.len() as u64;
         self.choose(stage, &found, &mut will, &mut report);
+        let mut lacks = None;
         if !will.is_empty() {
-            self.work(stage, &found, &will, &mut report)?;
+            lacks = self.work(stage, &found, &will, &mut report)?;
         }
         let ending = Ending {
             selection: self.selection,
@@ -271,6 +278,10 @@ impl Engine<'_, '_> {
             before,
         };
         ending.end(&mut self.keeper, &mut report, self.observer)?;
+        if lacks.is_some() {
+            report.status = StageStatus::Failed;
+            report.why = lacks;
+        }
         Ok(report)
     }
 
@@ -321,13 +332,14 @@ impl Engine<'_, '_> {
         report.left += (all - will.len()) as u64;
     }
 
+    /// Runs batches. Gives which service is not there that they need: none of them was tried then.
     fn work(
         &mut self,
         stage: &Stage,
         found: &Survey,
         will: &[usize],
         report: &mut StageReport,
-    ) -> Result<(), RunError> {
+    ) -> Result<Option<String>, RunError> {
         // From here on the disk changes.
         self.keeper.ctx.asked.spoil();
         begin::begin(&mut self.keeper, stage, found, will.len() as u64)?;
@@ -338,6 +350,12 @@ impl Engine<'_, '_> {
             batches: found.batches.len() as u64,
             will: will.len() as u64,
         });
+        let services = &mut self.services;
+        let lacks = services.need(&mut self.keeper, stage, &self.caller, self.observer)?;
+        if lacks.is_some() {
+            report.left += will.len() as u64;
+            return Ok(lacks);
+        }
         let ctx = self.keeper.ctx;
         let base = ctx.settings.scope(ctx.pipeline);
         let time = match &stage.policy.timeout {
@@ -401,7 +419,7 @@ impl Engine<'_, '_> {
         report.ran = done.ran;
         report.failed.extend(done.failed);
         report.left += done.left;
-        Ok(())
+        Ok(None)
     }
 }
 

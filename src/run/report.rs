@@ -23,6 +23,8 @@ pub struct Options {
     pub poll: Duration,
     /// How long such a file must have been left alone.
     pub stable: Duration,
+    /// How long a service may take until it answers.
+    pub ready: Duration,
 }
 
 /// How a stage ended.

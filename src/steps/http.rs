@@ -60,6 +60,11 @@ impl Caller {
     }
 }
 
+/// An address as it may be shown: what stands before `@` or behind `?` may be a key.
+pub fn shown_url(url: &str) -> String {
+    shown(url)
+}
+
 /// Does the step.
 ///
 /// # Errors

@@ -171,3 +171,27 @@ fn a_link_that_leads_out_is_refused() {
     let report = project.run_with(&wanted(&project));
     assert_eq!(outcome(&report).kind, OutcomeKind::Path);
 }
+
+#[test]
+fn a_service_that_never_answers_is_given_up() {
+    let project = project("");
+    project.put(
+        "milepost.toml",
+        "name = \"waiting\"\n[params]\nwho = \"ann\"\n[services.mute]\ncommand = \"echo starting; exec sleep 1000\"\nready = \"http://127.0.0.1:1/?key=1\"\n",
+    );
+    project.change(
+        "stages/1_take.toml",
+        "[step]",
+        "services = [\"mute\"]\n[step]",
+    );
+    let report = project.run_with(&Wanted {
+        ready: Some(Duration::from_millis(100)),
+        ..wanted(&project)
+    });
+    assert_eq!(report.stages[0].status, StageStatus::Failed);
+    assert_eq!((report.stages[0].left, report.stages[0].ran), (1, 0));
+    let why = report.stages[0].why.clone().unwrap();
+    let expected =
+        "the service `mute`: http://127.0.0.1:1/ did not answer within 0.1 s: could not connect";
+    assert!(why.starts_with(expected), "{why}");
+}

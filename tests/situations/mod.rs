@@ -18,4 +18,5 @@ mod packed;
 mod policies;
 mod promises;
 mod running;
+mod services;
 mod table;

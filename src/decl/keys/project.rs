@@ -1,6 +1,8 @@
 //! Keys of `milepost.toml`.
 
-use super::Kind::{File, Folder, Named, Outcomes, Params, Place, Plain, Strings};
+use super::Kind::{
+    Command, File, Folder, Named, Names, Outcomes, Params, Place, Plain, Strings, Text,
+};
 use super::Need::{Optional, Required, What};
 use super::{Table, key};
 
@@ -9,7 +11,7 @@ pub static PROJECT: Table = Table {
     what: "project",
     header: "",
     short: None,
-    later: &["services", "limits", "manifest"],
+    later: &["limits", "manifest"],
     keys: &[
         key("name", Plain, Required, "", "Name of the project."),
         key(
@@ -34,11 +36,49 @@ pub static PROJECT: Table = Table {
             "Who answers what agent steps ask.",
         ),
         key(
+            "services",
+            Named(&SERVICE),
+            Optional,
+            "",
+            "Processes that stages need: started when one needs them, unless they answer already, and ended with the run.",
+        ),
+        key(
             "errors",
             Outcomes,
             Optional,
             "",
             "Names for outcomes, for all stages.",
+        ),
+    ],
+};
+
+/// `[services.NAME]`.
+pub static SERVICE: Table = Table {
+    what: "service",
+    header: "[services.NAME]",
+    short: None,
+    later: &[],
+    keys: &[
+        key(
+            "command",
+            Command,
+            Required,
+            "",
+            "Starts it: a list is the program and its arguments, a string goes through `sh -c`. It stays in the foreground.",
+        ),
+        key(
+            "ready",
+            Text,
+            Required,
+            "",
+            "A URL: once anything but a status of 500 and above comes back, the service is ready.",
+        ),
+        key(
+            "env",
+            Names,
+            Optional,
+            "none",
+            "Environment variables that it sees besides PATH, HOME and LANG.",
         ),
     ],
 };

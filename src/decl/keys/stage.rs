@@ -2,7 +2,7 @@
 
 use super::Kind::{
     Bool, Choice, Concurrency, Count, CountOrShare, Duration, File, FileName, FileOrFalse, Folder,
-    Jq, Many, Named, OneOrMany, Outcomes, Path, Place, Plain, Select, Text, Values,
+    Jq, Many, Named, Names, OneOrMany, Outcomes, Path, Place, Plain, Select, Text, Values,
 };
 use super::Need::{Optional, Required, RequiredBeside, What};
 use super::{FORMATS, Kind, STEP, Table, key};
@@ -12,7 +12,7 @@ pub static STAGE: Table = Table {
     what: "stage",
     header: "",
     short: None,
-    later: &["services", "refine", "estimate"],
+    later: &["refine", "estimate"],
     keys: &[
         key(
             "description",
@@ -34,6 +34,13 @@ pub static STAGE: Table = Table {
             Optional,
             "none",
             "Empty file that is written after a batch's outputs.",
+        ),
+        key(
+            "services",
+            Names,
+            Optional,
+            "none",
+            "The project's services that must answer while its batches run.",
         ),
         key(
             "allow_partial",
