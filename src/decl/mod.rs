@@ -12,6 +12,7 @@ mod problem;
 mod project;
 mod reader;
 mod refers;
+mod refine;
 mod render;
 mod schema;
 mod services;

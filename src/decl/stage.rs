@@ -48,6 +48,7 @@ pub fn read(
     let outputs: Vec<Output> = part.named(&top, "outputs", &OUTPUT, Part::output);
     let checks = part.checks(&top);
     let conserve = part.conserve(&top);
+    let refine = part.refine(&top);
     let policy = part.policy(&top);
     let summary = part.jq(&top, "summary", Sees::All);
     let verdict = part.jq(&top, "verdict", Sees::All);
@@ -92,6 +93,7 @@ pub fn read(
         inputs,
         steps: built,
         outputs,
+        refine,
         conserve,
         checks,
         policy,
@@ -152,6 +154,7 @@ fn assignment(stage: &Stage) -> Option<Output> {
         schema: None,
         stream: None,
         format: Format::Json,
+        per_round: false,
     })
 }
 
@@ -179,6 +182,7 @@ fn declared<'p>(
     steps: &[(&Table, Range<usize>)],
 ) -> Names<'p> {
     let mut names = Names::of_project(&project.names);
+    names.is_refined = top.get("refine").is_some();
     let entries = |key: &str| {
         top.get(key)
             .and_then(Node::table)

@@ -298,6 +298,10 @@ fn programs(stage: &Stage) -> Vec<&Program> {
             found.push(select);
         }
     }
+    if let Some(refine) = &stage.refine {
+        found.push(&refine.until);
+        found.extend(&refine.score);
+    }
     for step in &stage.steps {
         found.extend(&step.when);
         match &step.kind {
@@ -319,20 +323,26 @@ fn mentions(stage: &Stage) -> BTreeSet<String> {
         names.extend(program.jq.mentions().dotted().iter().cloned());
     }
     // A program that takes `.` whole sees every name there is.
-    let whole = stage.steps.iter().any(|step| {
-        let made_by = match &step.kind {
-            StepKind::Jq {
-                program,
-                stream: None,
-            } => Some(program),
-            StepKind::Http(call) => call.body.as_ref(),
-            _ => None,
-        };
-        let mut programs = made_by.into_iter().chain(&step.when);
-        programs.any(|program| program.jq.takes_whole())
-    });
+    let refine = stage.refine.iter();
+    let mut refine = refine.flat_map(|it| std::iter::once(&it.until).chain(&it.score));
+    let whole = refine.any(|program| program.jq.takes_whole())
+        || stage.steps.iter().any(|step| {
+            let made_by = match &step.kind {
+                StepKind::Jq {
+                    program,
+                    stream: None,
+                } => Some(program),
+                StepKind::Http(call) => call.body.as_ref(),
+                _ => None,
+            };
+            let mut programs = made_by.into_iter().chain(&step.when);
+            programs.any(|program| program.jq.takes_whole())
+        });
     if whole {
         names.extend(EVERYWHERE.map(str::to_owned));
+    }
+    if let Some(refine) = &stage.refine {
+        add_templated(&mut names, &refine.max_iterations);
     }
     for input in &stage.inputs {
         match &input.source {
@@ -361,7 +371,9 @@ fn mentions(stage: &Stage) -> BTreeSet<String> {
             }
             StepKind::Wait { path, marker } => {
                 add_path(&mut names, path);
-                marker.iter().for_each(|path| add_path(&mut names, path));
+                if let Some(path) = marker {
+                    add_path(&mut names, path);
+                }
             }
             StepKind::Http(call) => {
                 names.extend(call.url.template.names().iter().cloned());

@@ -131,7 +131,7 @@ pub fn run(
     let alarm = Alarm::new(Arc::clone(&bench.wished));
     alarm.set(bench.left());
     let mut log = Printed::new(bench, &name, serial);
-    let outs = ScratchOuts::new(&scratch, &found.targets, &alarm);
+    let outs = ScratchOuts::new(&scratch, bench.stage, &found.targets, &alarm);
     let result = within(
         bench, found, &name, &scratch, &outs, &mut log, watcher, previous, &alarm,
     );

@@ -12,6 +12,7 @@ pub mod jq;
 pub mod merge;
 pub mod pdf;
 pub mod process;
+pub mod refine;
 pub mod service;
 pub mod split;
 pub mod values;

@@ -31,6 +31,9 @@ pub trait Outs {
     /// What the file system says.
     fn place(&self, out: &str) -> io::Result<PathBuf>;
 
+    /// From here on outputs that there are of each round are those of this one.
+    fn round(&self, number: u32);
+
     /// Takes away what a failed try wrote, so that the next begins with nothing.
     ///
     /// # Errors
@@ -123,6 +126,14 @@ pub struct Said {
     pub summary: Option<Value>,
     /// Warnings for people.
     pub warnings: Vec<String>,
+}
+
+impl Said {
+    /// Takes in what was said after it.
+    pub fn add(&mut self, more: Said) {
+        self.summary = more.summary.or(self.summary.take());
+        self.warnings.extend(more.warnings);
+    }
 }
 
 /// A failed step is an outcome.

@@ -17,6 +17,7 @@ mod mounted;
 mod packed;
 mod policies;
 mod promises;
+mod refine;
 mod running;
 mod services;
 mod table;
