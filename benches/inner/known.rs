@@ -70,16 +70,16 @@ pub fn benches(criterion: &mut Criterion) {
     });
 
     let files = Files::new(&work.folder, &workspace);
-    let (asked, now) = (Asked::noting(), cache.now());
+    let asked = Asked::noting();
     for (item, path) in paths.iter().enumerate() {
         let file: FilePath = format!("inputs/items/item_{item:07}.json").parse().unwrap();
         asked.file(&file, cache.look(path).ok());
     }
     let (notes, key) = (folder.path().join("glance"), Digest::of("key"));
     asked.keep(&Disk::real(), &notes, key, b"told").unwrap();
-    assert!(glance::again(&notes, key, &files, now).is_some());
+    assert!(glance::again(&notes, key, &files, &cache).is_some());
     group.bench_function("a glance", |bencher| {
-        bencher.iter(|| glance::again(&notes, key, &files, now));
+        bencher.iter(|| glance::again(&notes, key, &files, &cache));
     });
     group.finish();
 }

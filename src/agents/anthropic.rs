@@ -112,11 +112,17 @@ impl Anthropic {
             within,
             largest: LARGEST,
         };
-        let answer = self.wire.ask(ask, cancelled)?;
-        let streamed = answer
-            .header("content-type")
-            .is_some_and(|kind| kind.starts_with("text/event-stream"));
-        if streamed {
+        self.read(self.wire.ask(ask, cancelled)?)
+    }
+
+    /// Reads an answer of a good status, whole or streamed.
+    pub(super) fn read(&self, answer: Answer) -> Result<Reply, CallFault> {
+        // A server that does not say what it sends begins with an event or with a message.
+        let streamed = answer.header("content-type").map_or_else(
+            || !answer.body.trim_ascii_start().starts_with(b"{"),
+            |kind| kind.starts_with("text/event-stream"),
+        );
+        if streamed && !sse::events(&answer.body).is_empty() {
             return self.of_stream(answer);
         }
         let answer = whole(answer)?;

@@ -1,9 +1,9 @@
 //! A model API, whichever it is: what a step holds.
 
 use super::anthropic::Anthropic;
-use super::batches::{BatchResult, Limit, Progress};
+use super::batches::{BatchResult, Known, Limit, Progress};
 use super::fault::CallFault;
-use super::http::{Cancelled, Http};
+use super::http::{Answer, Cancelled, Http};
 use super::openai::OpenAi;
 use super::request::{Reply, Request};
 use super::secret::Secret;
@@ -75,6 +75,22 @@ impl Client {
         }
     }
 
+    /// Reads the kept bytes of an answer again ([`Reply::raw`]), as if it had come now.
+    ///
+    /// # Errors
+    /// As [`Client::call`] had them for an answer of a good status.
+    pub fn read(&self, raw: Vec<u8>) -> Result<Reply, CallFault> {
+        let answer = Answer {
+            status: 200,
+            body: raw,
+            ..Answer::default()
+        };
+        match self {
+            Self::Anthropic(client) => client.read(answer),
+            Self::OpenAi(client) => client.read(answer),
+        }
+    }
+
     /// Whether key and address are good. Costs nothing.
     ///
     /// # Errors
@@ -140,6 +156,22 @@ impl Client {
         match self {
             Self::Anthropic(client) => client.harvest(id, within, cancelled),
             Self::OpenAi(client) => client.harvest(id, within, cancelled),
+        }
+    }
+
+    /// The latest batches that the provider has, at most 100. A run that was killed after a batch was sent and before its id
+    /// was kept finds it here: by when it was made, how many requests it has, and the ids in its results.
+    ///
+    /// # Errors
+    /// When they could not be listed.
+    pub fn recent(
+        &self,
+        within: Duration,
+        cancelled: Cancelled<'_>,
+    ) -> Result<Vec<Known>, CallFault> {
+        match self {
+            Self::Anthropic(client) => client.recent(within, cancelled),
+            Self::OpenAi(client) => client.recent(within, cancelled),
         }
     }
 

@@ -2,7 +2,7 @@
 
 use super::client::Settings;
 use super::fault::{CallFault, FaultKind, Told};
-use super::http::{Cancelled, Http, LARGEST};
+use super::http::{Answer, Cancelled, Http, LARGEST};
 use super::request::{Attachment, Reply, Request, Stop};
 use super::schema_fit::{Rules, fit, told};
 use super::versions::takes_temperature;
@@ -128,7 +128,12 @@ impl OpenAi {
             within,
             largest: LARGEST,
         };
-        let answer = whole(self.wire.ask(ask, cancelled)?)?;
+        self.read(self.wire.ask(ask, cancelled)?)
+    }
+
+    /// Reads an answer of a good status.
+    pub(super) fn read(&self, answer: Answer) -> Result<Reply, CallFault> {
+        let answer = whole(answer)?;
         let id = answer.request_id();
         let completion = parsed(&answer.body)?;
         let reply = self.of_completion(&completion, answer.body)?;

@@ -3,6 +3,7 @@
 use crate::model::money::NanoUsd;
 use crate::model::usage::Usage;
 use schemars::JsonSchema;
+use schemars::transform::{RecursiveTransform, Transform as _};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 
@@ -255,6 +256,11 @@ fn undated(name: &str) -> &str {
 /// The JSON Schema of a file of prices.
 pub fn prices_schema() -> serde_json::Value {
     let mut schema = schemars::schema_for!(Table);
+    // `uint64` is no format of JSON Schema.
+    let mut without = RecursiveTransform(|schema: &mut schemars::Schema| {
+        schema.remove("format");
+    });
+    without.transform(&mut schema);
     schema.insert("$id".to_owned(), "prices.schema.json".into());
     schema.to_value()
 }

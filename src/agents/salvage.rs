@@ -240,4 +240,23 @@ mod tests {
             }
         );
     }
+
+    proptest::proptest! {
+        /// A cut answer is never taken for a smaller whole one, and prose around a whole one does not hide it.
+        #[test]
+        fn no_part_of_an_object_is_the_answer(
+            names in proptest::collection::vec("[a-zß\"\\\\{}\\[\\] ]{0,6}", 1..5),
+            numbers in proptest::collection::vec(-1e9..1e9_f64, 1..5),
+            share in 0.0..1.0_f64,
+        ) {
+            let inner: serde_json::Map<_, _> = names.iter().cloned().zip(numbers.iter().map(|n| json!([n, names]))).collect();
+            let value = json!({"answers": [inner, {"code": "Ss_25"}], "none": null});
+            let text = value.to_string();
+            let cut = 1 + (share * (text.len() - 2) as f64) as usize;
+            let end = (cut..text.len()).find(|at| text.is_char_boundary(*at)).unwrap();
+            proptest::prop_assert_eq!(salvage(&text[..end]), Salvaged::Cut);
+            let around = format!("Sure! As [1] says:\n\n{text}\n\nI hope (that) helps.");
+            proptest::prop_assert_eq!(salvage(&around), one(value, false));
+        }
+    }
 }

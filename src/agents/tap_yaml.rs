@@ -249,4 +249,11 @@ mod tests {
             line(2, "`a` was there before")
         );
     }
+
+    proptest::proptest! {
+        #[test]
+        fn nothing_that_is_written_breaks_it(lines in proptest::collection::vec("[ -]{0,3}[-a:|>\"'\\[ \\\\{ß1.]{0,8}", 0..12)) {
+            let _ = tap_yaml(&format!("---\n{}\n---", lines.join("\n")), &defaults());
+        }
+    }
 }

@@ -83,22 +83,33 @@ fn is_wild(c: char) -> bool {
 pub fn may_meet(a: &str, b: &str) -> bool {
     let a: Vec<&str> = a.split('/').collect();
     let b: Vec<&str> = b.split('/').collect();
-    parts_meet(&a, &b)
+    let part_meets =
+        |x: &&str, y: &&str| meet(&starred(x), &starred(y), |c| *c == '*', |x, y| x == y);
+    meet(&a, &b, |part| *part == "**", part_meets)
 }
 
-fn parts_meet(a: &[&str], b: &[&str]) -> bool {
-    match (a.split_first(), b.split_first()) {
-        (None, None) => true,
-        (Some((&"**", rest)), _) => {
-            parts_meet(rest, b) || b.split_first().is_some_and(|(_, b)| parts_meet(a, b))
+/// Whether two rows can stand for the same, when a wild piece stands for any number of pieces. Each pair of rests is looked at once:
+/// to try all ways would take twice as long for each wild piece more.
+fn meet<T>(a: &[T], b: &[T], is_wild: impl Fn(&T) -> bool, same: impl Fn(&T, &T) -> bool) -> bool {
+    // Whether the rest of `a` meets each rest of `b`, from the ends on.
+    let mut after = vec![false; b.len() + 1];
+    for i in (0..=a.len()).rev() {
+        let mut meets = vec![false; b.len() + 1];
+        for j in (0..=b.len()).rev() {
+            let (x, y) = (a.get(i), b.get(j));
+            let without_x = x.is_some() && after[j];
+            let without_y = y.is_some() && meets[j + 1];
+            meets[j] = match (x, y) {
+                (None, None) => true,
+                (Some(x), _) if is_wild(x) => without_x || without_y,
+                (_, Some(y)) if is_wild(y) => without_x || without_y,
+                (Some(x), Some(y)) => after[j + 1] && same(x, y),
+                _ => false,
+            };
         }
-        (_, Some((&"**", _))) => parts_meet(b, a),
-        (Some((x, a)), Some((y, b))) => {
-            let (x, y): (Vec<char>, Vec<char>) = (starred(x), starred(y));
-            part_meets(&x, &y) && parts_meet(a, b)
-        }
-        _ => false,
+        after = meets;
     }
+    after[0]
 }
 
 /// A part with brackets, braces and `?` taken as `*`.
@@ -120,21 +131,18 @@ fn starred(part: &str) -> Vec<char> {
     chars
 }
 
-fn part_meets(a: &[char], b: &[char]) -> bool {
-    match (a.split_first(), b.split_first()) {
-        (None, None) => true,
-        (Some(('*', rest)), _) => {
-            part_meets(rest, b) || b.split_first().is_some_and(|(_, b)| part_meets(a, b))
-        }
-        (_, Some(('*', _))) => part_meets(b, a),
-        (Some((x, a)), Some((y, b))) => x == y && part_meets(a, b),
-        _ => false,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn many_wild_pieces_do_not_take_for_ever() {
+        let wild = format!("out/{}.xlsx", "?".repeat(80));
+        assert!(may_meet(&wild, "out/*.xlsx"));
+        assert!(!may_meet(&wild, &format!("out/{}.json", "*a".repeat(80))));
+        let deep = "**/a/".repeat(40);
+        assert!(!may_meet(&format!("{deep}b"), &format!("{deep}c")));
+    }
 
     #[test]
     fn a_star_stays_in_its_part() {

@@ -7,4 +7,5 @@ pub mod glob;
 pub mod natural;
 pub mod parsed;
 pub mod path;
+pub mod redact;
 pub mod source;

@@ -10,7 +10,9 @@ use std::cmp::Ordering;
 /// Compares two texts, runs of digits by their value, everything else by character.
 /// Texts that differ only in leading zeros are told apart by plain order, so that the order is total.
 pub fn natural(a: &str, b: &str) -> Ordering {
-    let (mut x, mut y) = (a, b);
+    // Names of one folder begin alike, and what begins alike stands alike.
+    let begin = differ_at(a, b);
+    let (mut x, mut y) = (&a[begin..], &b[begin..]);
     loop {
         let (Some(c), Some(d)) = (x.chars().next(), y.chars().next()) else {
             return x.len().cmp(&y.len()).then_with(|| a.cmp(b));
@@ -27,6 +29,21 @@ pub fn natural(a: &str, b: &str) -> Ordering {
             return order;
         }
     }
+}
+
+/// Where two texts first differ; of a run of digits or a character that they differ in, its begin.
+fn differ_at(a: &str, b: &str) -> usize {
+    let (a_bytes, b_bytes) = (a.as_bytes(), b.as_bytes());
+    let mut pairs = a_bytes.iter().zip(b_bytes);
+    let shorter = a.len().min(b.len());
+    let mut at = pairs.position(|(x, y)| x != y).unwrap_or(shorter);
+    while !(a.is_char_boundary(at) && b.is_char_boundary(at)) {
+        at -= 1;
+    }
+    while at > 0 && a_bytes[at - 1].is_ascii_digit() {
+        at -= 1;
+    }
+    at
 }
 
 /// Takes the leading run of digits off `text`, without its leading zeros.
@@ -51,5 +68,44 @@ mod tests {
             names,
             ["a", "batch_", "batch_1", "batch_02", "batch_2", "batch_10"]
         );
+    }
+
+    #[test]
+    fn a_common_begin_changes_nothing() {
+        let names = [
+            "",
+            "1",
+            "01",
+            "10",
+            "1a",
+            "a1",
+            "a01b",
+            "a1b",
+            "a1c",
+            "a10b",
+            "a9b",
+            "é1",
+            "é10",
+            "è2",
+            "x\u{10ffff}9",
+            "x\u{ffff}10",
+        ];
+        for a in names {
+            for b in names {
+                let order = natural(a, b);
+                assert_eq!(order, natural(b, a).reverse(), "{a} {b}");
+                for begin in ["7", "n", "nö", "n7"] {
+                    // A digit before makes another number of it.
+                    if begin.ends_with('7')
+                        && (a.starts_with(|c: char| c.is_ascii_digit())
+                            || b.starts_with(|c: char| c.is_ascii_digit()))
+                    {
+                        continue;
+                    }
+                    let both = natural(&format!("{begin}{a}"), &format!("{begin}{b}"));
+                    assert_eq!(both, order, "{begin} before {a} and {b}");
+                }
+            }
+        }
     }
 }

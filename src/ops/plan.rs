@@ -194,10 +194,10 @@ impl Plan {
 /// # Errors
 /// When there is no project, its declarations are wrong, or the workspace cannot be read.
 pub fn plan(request: &Request, wanted: &Wanted) -> Result<Plan, OpsError> {
-    let opened = open(request)?;
+    let mut opened = open(request)?;
     let selection = selection(&opened, wanted)?;
     if glance::can_tell(wanted)
-        && let Some(stages) = glance::again(&opened)
+        && let Some(stages) = glance::again(&mut opened)
     {
         return Ok(unchanged(&opened, &stages));
     }
@@ -280,14 +280,19 @@ pub fn of(opened: &Opened, known: &State, selection: &Selection) -> Vec<StagePla
 ///
 /// # Errors
 /// When its batches cannot be told.
-pub fn look(opened: &Opened, known: &State, stage: &Stage) -> Result<Survey, String> {
+pub fn look(
+    opened: &Opened,
+    known: &State,
+    stage: &Stage,
+    keep: Keep<'_>,
+) -> Result<Survey, String> {
     let all = Selection::default();
     let mut outlook = Outlook::new(opened, known, &all);
     let stages = opened.pipeline.stages.iter();
     for earlier in stages.take_while(|earlier| earlier.number < stage.number) {
         outlook.pass(earlier);
     }
-    outlook.look(stage, Keep::All)
+    outlook.look(stage, keep)
 }
 
 /// Goes through the stages as a run would, and keeps what is to be expected for those after.
@@ -335,7 +340,7 @@ impl<'a> Outlook<'a> {
         }
     }
 
-    fn look(&self, stage: &Stage, keep: Keep) -> Result<Survey, String> {
+    fn look(&self, stage: &Stage, keep: Keep<'_>) -> Result<Survey, String> {
         let wish = |batch: &str| wish(self.selection, stage, batch);
         survey(
             &self.opened.context(),

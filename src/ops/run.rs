@@ -7,7 +7,6 @@ use crate::plan::selection::{Selection, Target};
 use crate::run::engine;
 use crate::run::report::Options;
 use crate::store::disk::parent;
-use crate::store::glance::Asked;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -91,7 +90,7 @@ pub fn run(
     opened.workspace.update(&opened.disk, &set, Some(today))?;
     let can_tell = glance::can_tell(wanted);
     if can_tell {
-        if let Some(stages) = glance::again(&opened) {
+        if let Some(stages) = glance::before_a_run(&mut opened) {
             for stage in &stages {
                 observer.notice(Notice::StageEnded(stage.clone()));
             }
@@ -104,7 +103,6 @@ pub fn run(
                 seconds: watch.elapsed().as_secs_f64(),
             });
         }
-        opened.asked = Asked::noting();
         glance::note_state(&opened);
     }
     let held = taken.read(&opened)?;

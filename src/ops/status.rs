@@ -133,13 +133,12 @@ pub struct Due {
 /// # Errors
 /// When there is no project, its declarations are wrong, or the workspace cannot be read.
 pub fn status(request: &Request) -> Result<Status, OpsError> {
-    let opened = open(request)?;
-    let layout = &opened.workspace.layout;
-    if runner(layout).is_none()
-        && let Some(stages) = glance::again(&opened)
+    let mut opened = open(request)?;
+    if runner(&opened.workspace.layout).is_none()
+        && let Some(stages) = glance::again(&mut opened)
         && let Some(stages) = untouched(&opened, &stages)
     {
-        let (records, _) = journal::read_last_segment(layout)?;
+        let (records, _) = journal::read_last_segment(&opened.workspace.layout)?;
         return Ok(of_workspace(
             &opened,
             last_run(&records, None),
@@ -147,6 +146,7 @@ pub fn status(request: &Request) -> Result<Status, OpsError> {
             stages,
         ));
     }
+    let layout = &opened.workspace.layout;
     let present = Present::read(layout)?;
     let plans = if present.runner.is_none() {
         of(&opened, &present.state, &Selection::default())

@@ -19,7 +19,7 @@ use crate::plan::lineage;
 use crate::plan::selection::Target;
 use crate::plan::world::World;
 use crate::run::attempt::batch_name;
-use crate::run::survey::{Survey, Surveyed};
+use crate::run::survey::{Keep, Survey, Surveyed};
 use crate::store::journal;
 use jiff::Timestamp;
 use serde::Serialize;
@@ -194,12 +194,13 @@ pub enum FileState {
 /// # Errors
 /// When there is no project, its declarations are wrong, the workspace cannot be read, or nothing of that name is known.
 pub fn why(request: &Request, what: &str) -> Result<Why, OpsError> {
-    let opened = open(request)?;
+    let mut opened = open(request)?;
+    let stages = glance::again(&mut opened);
     if let Some(stage) = opened
         .pipeline
         .stage(what)
         .filter(|stage| !stage.each.is_empty())
-        && let Some(stages) = glance::again(&opened)
+        && let Some(stages) = stages
         && let Some(report) = stages.iter().find(|report| report.stage == stage.name)
     {
         let batches = report.batches;
@@ -214,7 +215,9 @@ pub fn why(request: &Request, what: &str) -> Result<Why, OpsError> {
     if let Ok(target) = Target::parse(&opened.pipeline, what)
         && let Some(stage) = opened.pipeline.stage(&target.stage)
     {
-        let found = look(&opened, state, stage);
+        // The only batch of a stage without `each` has the empty key.
+        let key = target.batch.as_deref().unwrap_or_default();
+        let found = look(&opened, state, stage, Keep::And(key));
         match (target.batch, found) {
             (None, Ok(found)) if stage.each.is_empty() => {
                 if let Some(batch) = found.batches.first() {

@@ -55,6 +55,11 @@ impl Pending {
         names.find(|name| self.open.contains(name))
     }
 
+    /// Whether nothing is to be expected.
+    pub fn is_empty(&self) -> bool {
+        self.files.is_empty() && self.open.is_empty() && self.going.is_empty()
+    }
+
     /// Whether a file will not be there any more.
     pub fn goes(&self, path: &RelPath) -> bool {
         self.going.contains(path)

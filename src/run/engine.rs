@@ -340,8 +340,6 @@ impl Engine<'_, '_> {
         will: &[usize],
         report: &mut StageReport,
     ) -> Result<Option<String>, RunError> {
-        // From here on the disk changes.
-        self.keeper.ctx.asked.spoil();
         begin::begin(&mut self.keeper, stage, found, will.len() as u64)?;
         begin::handoff(&mut self.keeper, stage)?;
         self.observer.notice(Notice::StageStarted {

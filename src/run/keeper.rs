@@ -94,10 +94,32 @@ impl<'a> Keeper<'a> {
         if let Some(stage) = stage_of(&event) {
             self.dirty.insert(stage.to_owned());
         }
+        self.note_replaced(&event);
         self.counted += 1;
         tracing::debug!(agent, "{summary}");
         self.journal.append(kind, agent, event, summary, files)?;
         Ok(())
+    }
+
+    /// Notes the files that an event stands for: what was seen of them before does not hold.
+    fn note_replaced(&self, event: &Event) {
+        let asked = self.ctx.asked;
+        match event {
+            Event::Published { files, retired, .. } => {
+                for path in retired.keys() {
+                    asked.replaced(path, None);
+                }
+                for file in files {
+                    asked.replaced(&file.path, Some(file.new));
+                }
+            }
+            Event::Retired { files, .. } => {
+                for path in files.keys() {
+                    asked.replaced(path, None);
+                }
+            }
+            _ => {}
+        }
     }
 
     /// Where a file goes that is set aside.

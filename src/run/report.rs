@@ -156,4 +156,17 @@ impl StageReport {
             outputs: Vec::new(),
         }
     }
+    /// The same stage, complete, when it is run once more and there is nothing to do.
+    #[must_use]
+    pub fn again(&self) -> Self {
+        Self {
+            ran: 0,
+            reused: self.batches,
+            judged: 0,
+            retired: 0,
+            seconds: 0.0,
+            checkpoint_rewritten: false,
+            ..self.clone()
+        }
+    }
 }

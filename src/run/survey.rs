@@ -8,7 +8,7 @@ use crate::base::path::{FilePath, RelPath};
 use crate::model::fingerprint::{FactKind, Facts};
 use crate::model::reason::Reason;
 use crate::model::record::BatchRecord;
-use crate::model::stage::Stage;
+use crate::model::stage::{Each, EachSource, Input, InputSource, Stage};
 use crate::model::state::{BatchState, StageState, State};
 use crate::plan::decide::{Decision, Found, Wish, decide};
 use crate::plan::expand::{Batch, expand};
@@ -16,6 +16,7 @@ use crate::plan::inputs::{Resolved, resolve};
 use crate::plan::pending::Pending;
 use crate::plan::recorded::Recorded;
 use crate::plan::{facts, lineage, paths};
+use crate::store::glance::Differing;
 use serde_json::{Map, Value, json};
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::Arc;
@@ -51,6 +52,17 @@ pub struct Surveyed {
 }
 
 impl Surveyed {
+    /// A batch of which nothing but its name is kept.
+    fn reused(batch: Batch) -> Self {
+        Self {
+            batch,
+            inputs: Vec::new(),
+            own: Facts::default(),
+            targets: BTreeMap::new(),
+            decision: Ok(Decision::Reused),
+        }
+    }
+
     /// The names that every scope has, and the batch's items, paths and digests: plain values.
     pub fn base(&self, ctx: &Context<'_>) -> Map<String, Value> {
         let mut base = ctx.settings.scope(ctx.pipeline);
@@ -64,9 +76,11 @@ impl Surveyed {
 
 /// Of which batches the inputs, the facts and the targets are kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Keep {
+pub enum Keep<'a> {
     /// Of those that are not reused: of a million that are, it is much for nothing.
     Undone,
+    /// Of those, and of the batch with this key.
+    And(&'a str),
     /// Of all.
     All,
 }
@@ -81,13 +95,18 @@ pub fn survey(
     state: &State,
     pending: &Pending,
     wish: &(dyn Fn(&str) -> Wish + Sync),
-    keep: Keep,
+    keep: Keep<'_>,
 ) -> Result<Survey, String> {
     let scope = ctx.settings.scope(ctx.pipeline);
     let written = |pattern: &str| !lineage::writers(ctx.pipeline, stage, pattern).is_empty();
     let shared = Arc::new(facts::shared(stage, ctx.pipeline, ctx.settings));
     let shared_id = shared.id();
     let world = Later::new(ctx, stage, pending);
+    let differing = match keep {
+        Keep::Undone | Keep::And(_) if pending.is_empty() => ctx.asked.differing(),
+        _ => None,
+    };
+    let differing = differing.filter(|differing| tells_all(stage, differing));
     let certain = !world.batches_may_differ();
     let recorded = Recorded::of(state);
     let batches = match expand(stage, &scope, &recorded, ctx, &written) {
@@ -122,6 +141,8 @@ pub fn survey(
         known,
         wish,
         keep,
+        differing: differing.as_ref(),
+        shared_id: &shared_id,
     };
     Ok(Survey {
         batches: one.look_at_all(batches, &scope)?,
@@ -130,6 +151,17 @@ pub fn survey(
         certain,
         gone,
     })
+}
+
+/// Whether what differs tells all that a batch of the stage may be made again for: the files that its record names. A list of
+/// recorded files is another when a batch was made, and files that a file names are others when it is.
+fn tells_all(stage: &Stage, differing: &Differing) -> bool {
+    let from_a_file = |each: &Each| matches!(each.source, EachSource::From { .. });
+    let is_plain = |input: &Input| match &input.source {
+        InputSource::Path(path) => !differing.wrote() || !path.is_pattern(),
+        InputSource::From { .. } => false,
+    };
+    !stage.each.iter().any(from_a_file) && stage.inputs.iter().all(is_plain)
 }
 
 struct One<'a, 'c> {
@@ -143,7 +175,10 @@ struct One<'a, 'c> {
     leaving: &'a HashSet<&'a RelPath>,
     known: Option<&'a StageState>,
     wish: &'a (dyn Fn(&str) -> Wish + Sync),
-    keep: Keep,
+    keep: Keep<'a>,
+    /// The files that differ from when all batches were reused, where that is known.
+    differing: Option<&'a Differing>,
+    shared_id: &'a str,
 }
 
 /// So many batches are worth a thread: what takes time is files that must be read.
@@ -213,6 +248,15 @@ impl One<'_, '_> {
             .map(|(known, record)| known.shared(record))
             .unwrap_or_default();
         let wish = (self.wish)(&batch.key);
+        let is_kept = match self.keep {
+            Keep::All => true,
+            Keep::And(key) => key == batch.key,
+            Keep::Undone => false,
+        };
+        let as_before = record.is_some_and(|record| self.is_as_before(record));
+        if as_before && !is_kept && wish != Wish::Forced {
+            return Ok(Surveyed::reused(batch));
+        }
         let targets = self.targets(scope)?;
         let recorded = record.map(|record| &record.facts);
         let asked = Asked::new(self.world, recorded);
@@ -262,14 +306,8 @@ impl One<'_, '_> {
             wish,
         };
         let decision = Ok(decide(&found));
-        if self.keep == Keep::Undone && decision == Ok(Decision::Reused) {
-            return Ok(Surveyed {
-                batch,
-                inputs: Vec::new(),
-                own: Facts::default(),
-                targets: BTreeMap::new(),
-                decision,
-            });
+        if !is_kept && decision == Ok(Decision::Reused) {
+            return Ok(Surveyed::reused(batch));
         }
         Ok(Surveyed {
             batch,
@@ -277,6 +315,20 @@ impl One<'_, '_> {
             own,
             targets,
             decision,
+        })
+    }
+
+    /// Whether nothing differs that a batch was made from or made, since it was reused.
+    fn is_as_before(&self, record: &BatchRecord) -> bool {
+        self.differing.is_some_and(|differing| {
+            // A name that is a pattern may stand for what was written meanwhile.
+            let differs = |name: &str| differing.has(name) || differing.wrote() && is_pattern(name);
+            let mut facts = record.facts.iter();
+            let mut outputs = record.outputs.iter();
+            record.stale.is_none()
+                && record.shared == self.shared_id
+                && !facts.any(|(key, _)| differs(&key.name))
+                && !outputs.any(|made| differing.has(made.path.as_str()))
         })
     }
 

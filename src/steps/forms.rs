@@ -1,10 +1,15 @@
 //! The forms of the files that steps read, as JSON Schemas for editors.
 
+use crate::agents::prices::prices_schema;
 use crate::agents::rules::rules_schema;
 use crate::steps::xlsx::workbook_schema;
 use serde_json::Value;
 
 /// Name and schema of each form.
 pub fn forms() -> Vec<(&'static str, Value)> {
-    vec![("rules", rules_schema()), ("workbook", workbook_schema())]
+    vec![
+        ("prices", prices_schema()),
+        ("rules", rules_schema()),
+        ("workbook", workbook_schema()),
+    ]
 }

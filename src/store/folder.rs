@@ -2,7 +2,7 @@
 
 use super::stamp::{Stamp, nanoseconds};
 use rustix::fd::OwnedFd;
-use rustix::fs::{AtFlags, FileType, OFlags, statat};
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, openat, statat};
 use rustix::io::Errno;
 use std::fs::File;
 use std::io;
@@ -78,7 +78,7 @@ impl Start {
 
     #[cfg(target_os = "linux")]
     fn open_plain(&self, path: &str, flags: OFlags) -> Result<OwnedFd, Errno> {
-        use rustix::fs::{Mode, ResolveFlags, openat2};
+        use rustix::fs::{ResolveFlags, openat2};
         let start = match self.open.get() {
             Some(start) => start,
             None => {
@@ -106,6 +106,17 @@ impl Folder {
             Err(Errno::NOENT) => Ok(None),
             Err(error) => Err(error.into()),
         }
+    }
+
+    /// Opens a file in it to be read; a link is not followed.
+    ///
+    /// # Errors
+    /// As opening a file.
+    pub fn file(&self, name: &str) -> io::Result<File> {
+        // A pipe is not waited for; to a regular file the flag means nothing.
+        let flags =
+            OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+        Ok(openat(&self.0, name, flags, Mode::empty())?.into())
     }
 
     /// The stamp of the folder itself: another one when a name in it was added, taken away or changed.

@@ -273,7 +273,9 @@ fn a_stream_that_breaks_off_is_no_answer() {
             "the stream broke off with an error: Overloaded",
         )
     };
-    assert_eq!(client.call(b"{}", LONG, &never), Err(expected));
+    assert_eq!(client.call(b"{}", LONG, &never), Err(expected.clone()));
+    // Kept bytes are read as they were.
+    assert_eq!(client.read(expected.raw.clone()), Err(expected));
     let expected = CallFault {
         usage,
         raw: cut.into_bytes(),

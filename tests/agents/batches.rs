@@ -2,7 +2,7 @@
 
 use super::server::{Play, Server};
 use super::{LONG, never, settings};
-use milepost::agents::batches::{BatchFault, BatchResult, Progress};
+use milepost::agents::batches::{BatchFault, BatchResult, Known, Progress};
 use milepost::agents::client::{Client, Settings};
 use milepost::agents::fault::{CallFault, FaultKind};
 use milepost::agents::http::Http;
@@ -195,4 +195,34 @@ fn a_batch_that_is_refused_says_why() {
         )
     };
     assert_eq!(client.harvest("b", LONG, &never), Err(expected));
+}
+
+#[test]
+fn a_batch_whose_id_was_lost_is_found() {
+    let counts =
+        json!({"processing": 2, "succeeded": 3, "errored": 0, "canceled": 0, "expired": 0});
+    let anthropic = json!({"data": [{"id": "msgbatch_1", "created_at": "2026-11-22T09:00:00Z", "request_counts": counts}], "has_more": false});
+    let openai = json!({"data": [{"id": "batch_1", "created_at": 1_795_338_000, "request_counts": {"total": 5}}]});
+    let server = Server::new(vec![says(&anthropic), says(&openai)]);
+    let known = |id: &str| Known {
+        id: id.to_owned(),
+        created: "2026-11-22T09:00:00Z".parse().unwrap(),
+        requests: 5,
+    };
+    assert_eq!(
+        super::anthropic(&server.url, "m").recent(LONG, &never),
+        Ok(vec![known("msgbatch_1")])
+    );
+    assert_eq!(
+        super::openai(&server.url, "m").recent(LONG, &never),
+        Ok(vec![known("batch_1")])
+    );
+    let asked: Vec<String> = server.seen().into_iter().map(|seen| seen.line).collect();
+    assert_eq!(
+        asked,
+        [
+            "GET /v1/messages/batches?limit=100",
+            "GET /v1/batches?limit=100"
+        ]
+    );
 }

@@ -67,7 +67,7 @@ fn a_slow_answer_meets_the_deadline() {
         CallFault::new(FaultKind::Timeout, "no whole answer within 150ms")
     );
     // What had come by then is kept.
-    let fault = get(&server.url, short, 100).unwrap_err();
+    let fault = get(&server.url, Duration::from_millis(400), 100).unwrap_err();
     assert_eq!(
         (fault.kind, fault.raw),
         (FaultKind::Timeout, b"event: ping\n".to_vec())

@@ -5,6 +5,7 @@ use milepost::agents::fault::{CallFault, FaultKind};
 use milepost::agents::request::{Attachment, Reply, Request, Stop};
 use milepost::model::money::NanoUsd;
 use milepost::model::usage::Usage;
+use proptest::test_runner::Config as ProptestConfig;
 use serde_json::{Value, json};
 
 fn wire(name: &str) -> Vec<u8> {
@@ -561,4 +562,34 @@ fn a_registry_of_riteway() {
         wrong(r#"{"x": "claude"}"#)
             .starts_with("riteway.agent-config.json: write `{\"NAME\": {\"command\"")
     );
+}
+
+proptest::proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// Whatever part of whatever tool's output there is: it is read to a reply or a fault, and a failed exit is never a reply.
+    #[test]
+    fn no_output_breaks_it(which in 0..11_usize, share in 0.0..=1.0_f64, code in 0..2_i32, preset in 0..5_usize) {
+        let names = [
+            "claude-2.1.197.401.json",
+            "claude-2.1.197.json-schema.json",
+            "claude-2.1.197.stream.ndjson",
+            "claude-2.1.330.json-schema.json",
+            "claude-2.1.330.stream.ndjson",
+            "codex-0.169.0.ok.ndjson",
+            "codex-0.169.0.tool.ndjson",
+            "gemini-0.61.0.ok.json",
+            "gemini-0.61.0.401.stderr.txt",
+            "opencode-1.18.33.ok.ndjson",
+            "opencode-1.18.33.tool.ndjson",
+        ];
+        let raw = wire(names[which]);
+        let part = &raw[..(share * raw.len() as f64) as usize];
+        let read = read(Preset::ALL[preset], code, part, &raw);
+        proptest::prop_assert!(code == 0 || read.is_err());
+        if let Ok(reply) = read {
+            // An answer is one that the whole output has.
+            proptest::prop_assert!(["Hi there!", "done", r#"{"score":0.9,"why":"ok"}"#].contains(&reply.text.as_str()), "{}", reply.text);
+        }
+    }
 }

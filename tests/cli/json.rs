@@ -57,6 +57,7 @@ fn what_is_printed_as_json_is_of_its_schema() {
     // What else is published is of files.
     let files = [
         "checkpoint",
+        "prices",
         "progress",
         "project",
         "record",

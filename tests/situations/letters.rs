@@ -113,17 +113,17 @@ pub fn settled() -> House {
     house
 }
 
-/// The project, run until the next run has nothing to do but glance. Its files count as an hour old.
+/// The project, run until the next run only glances. Its files count as an hour old.
 pub fn glanced() -> House {
     let mut house = letters();
     house.env("MILEPOST_AHEAD", "3600");
     assert_eq!(house.run(&[]).code, 0);
-    assert!(!house.exists(NOTES), "the first run had something to do");
+    // What the run wrote is read once more: nobody looked at it since.
     house.run(&[]).expect(0, &[]);
     let inode = || house.at(NOTES).metadata().unwrap().ino();
     let noted = inode();
     house.run(&[]).expect(0, &[]);
-    assert_eq!(inode(), noted, "the third run looked at everything");
+    assert_eq!(inode(), noted, "the third run learnt something");
     house
 }
 

@@ -1,6 +1,6 @@
 //! Anthropic's Message Batches: `POST {base}/v1/messages/batches`, results as lines in any order.
 
-use super::{BatchFault, BatchResult, LARGEST, Limit, Progress, checked, lines};
+use super::{BatchFault, BatchResult, Known, LARGEST, Limit, Progress, checked, lines};
 use crate::agents::anthropic::Anthropic;
 use crate::agents::fault::{CallFault, FaultKind, Told};
 use crate::agents::http::Cancelled;
@@ -78,13 +78,8 @@ impl Anthropic {
         if batch["processing_status"] == "ended" {
             return Ok(Progress::Ended);
         }
-        let counts = batch["request_counts"].as_object();
-        let of = counts
-            .into_iter()
-            .flatten()
-            .map(|(_, number)| count(number))
-            .sum();
-        let done = of - count(&batch["request_counts"]["processing"]);
+        let of = total(&batch["request_counts"]);
+        let done = of.saturating_sub(count(&batch["request_counts"]["processing"]));
         Ok(Progress::Running { done, of })
     }
 
@@ -137,6 +132,36 @@ impl Anthropic {
         Ok(())
     }
 
+    /// See [`crate::agents::client::Client::recent`].
+    ///
+    /// # Errors
+    /// When they could not be listed.
+    pub fn recent(
+        &self,
+        within: Duration,
+        cancelled: Cancelled<'_>,
+    ) -> Result<Vec<Known>, CallFault> {
+        let path = "/messages/batches?limit=100";
+        let list = self.wire.json(
+            Ask {
+                path,
+                post: None,
+                within,
+                largest: SMALL,
+            },
+            cancelled,
+        )?;
+        let batches = list["data"].as_array().into_iter().flatten();
+        let known = batches.filter_map(|batch| {
+            Some(Known {
+                id: text(&batch["id"])?,
+                created: batch["created_at"].as_str()?.parse().ok()?,
+                requests: total(&batch["request_counts"]),
+            })
+        });
+        Ok(known.collect())
+    }
+
     fn result(&self, line: &[u8]) -> Result<(String, BatchResult), CallFault> {
         let value: Value = parsed(line)?;
         let Some(id) = text(&value["custom_id"]) else {
@@ -161,4 +186,10 @@ impl Anthropic {
         };
         Ok((id, ended))
     }
+}
+
+/// Requests in any state.
+fn total(counts: &Value) -> u64 {
+    let counts = counts.as_object().into_iter().flatten();
+    counts.map(|(_, number)| count(number)).sum()
 }

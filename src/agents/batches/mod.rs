@@ -5,6 +5,7 @@ mod openai;
 
 use super::fault::{CallFault, FaultKind};
 use super::request::Reply;
+use jiff::Timestamp;
 
 /// How far a batch is.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -18,6 +19,17 @@ pub enum Progress {
     },
     /// Its results can be harvested.
     Ended,
+}
+
+/// A batch that the provider has.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Known {
+    /// Its id.
+    pub id: String,
+    /// When it was made.
+    pub created: Timestamp,
+    /// How many requests it has; 0 while the provider has not counted them.
+    pub requests: u64,
 }
 
 /// What became of one request of a batch.

@@ -1,11 +1,12 @@
 //! OpenAI's batches: a file of lines is uploaded, a batch made of it, and results are two files.
 
-use super::{BatchFault, BatchResult, LARGEST, Limit, Progress, checked, lines};
+use super::{BatchFault, BatchResult, Known, LARGEST, Limit, Progress, checked, lines};
 use crate::agents::fault::{CallFault, FaultKind, Told};
 use crate::agents::http::Cancelled;
 use crate::agents::openai::OpenAi;
 use crate::agents::wire::{Ask, count, parsed, text, whole};
 use crate::base::digest::Digest;
+use jiff::Timestamp;
 use serde_json::{Value, json};
 use std::time::Duration;
 
@@ -153,6 +154,36 @@ impl OpenAi {
             cancelled,
         )?;
         Ok(())
+    }
+
+    /// See [`crate::agents::client::Client::recent`].
+    ///
+    /// # Errors
+    /// When they could not be listed.
+    pub fn recent(
+        &self,
+        within: Duration,
+        cancelled: Cancelled<'_>,
+    ) -> Result<Vec<Known>, CallFault> {
+        let path = "/batches?limit=100";
+        let list = self.wire.json(
+            Ask {
+                path,
+                post: None,
+                within,
+                largest: SMALL,
+            },
+            cancelled,
+        )?;
+        let batches = list["data"].as_array().into_iter().flatten();
+        let known = batches.filter_map(|batch| {
+            Some(Known {
+                id: text(&batch["id"])?,
+                created: Timestamp::from_second(batch["created_at"].as_i64()?).ok()?,
+                requests: count(&batch["request_counts"]["total"]),
+            })
+        });
+        Ok(known.collect())
     }
 
     fn batch(

@@ -1,6 +1,6 @@
 //! What Claude Code and Cursor print: an object of type `result`, alone or as the last line of a stream.
 
-use super::read::{Output, failed, plain, status_of};
+use super::read::{Ended, Output, failed, plain, status_of};
 use crate::agents::anthropic::{stop_of, usage_of};
 use crate::agents::fault::{CallFault, FaultKind, Told};
 use crate::agents::request::{Reply, Stop};
@@ -14,10 +14,21 @@ pub(super) fn is_result(value: &Value) -> bool {
     value["type"] == "result" && value["is_error"].is_boolean()
 }
 
+/// Whether a value is an event of a stream that ends with the result.
+pub(super) fn is_event(value: &Value) -> bool {
+    let kind = value["type"].as_str().unwrap_or_default();
+    let is_part = matches!(kind, "system" | "assistant" | "user" | "stream_event");
+    is_result(value) || (is_part && value["session_id"].is_string())
+}
+
 /// Reads the result. `subtype` says "success" of failures too: it only names them.
 pub(super) fn read(values: &[Value], output: Output<'_>) -> Result<Reply, CallFault> {
     let Some(result) = values.iter().rev().find(|value| is_result(value)) else {
-        return Err(CallFault::new(FaultKind::Unreadable, "there is no result"));
+        let fault = CallFault::new(FaultKind::Cut, "its output ends before the result");
+        return Err(match output.ended {
+            Ended::Code(0) => fault,
+            _ => failed(output, &Told::default(), None),
+        });
     };
     let usage = usage(result);
     let told_cost = result["total_cost_usd"]

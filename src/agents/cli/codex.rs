@@ -36,10 +36,8 @@ pub(super) fn read(values: &[Value], output: Output<'_>) -> Result<Reply, CallFa
             ..fault
         });
     }
-    let items = of("item.completed").map(|event| &event["item"]);
-    let message = items
-        .filter(|item| item["type"] == "agent_message")
-        .next_back();
+    let mut items = of("item.completed").map(|event| &event["item"]);
+    let message = items.rfind(|item| item["type"] == "agent_message");
     match message.and_then(|message| text(&message["text"])) {
         Some(answer) => Ok(Reply {
             usage,

@@ -36,7 +36,7 @@ pub(super) fn read(values: &[Value], output: Output<'_>) -> Result<Reply, CallFa
             &told,
             status_of(&error["data"]["statusCode"]),
         ))
-    } else if steps().next().is_none() {
+    } else if !is_whole(values) {
         Some(CallFault::new(
             FaultKind::Cut,
             "its output ends before a step does",
@@ -70,6 +70,16 @@ pub(super) fn read(values: &[Value], output: Output<'_>) -> Result<Reply, CallFa
         request_id,
         ..plain(texts.collect())
     })
+}
+
+/// Whether the last step has ended, and did not end to use a tool: then another one would follow.
+fn is_whole(values: &[Value]) -> bool {
+    let mut steps = values
+        .iter()
+        .filter(|value| value["type"] == "step_start" || value["type"] == "step_finish");
+    steps
+        .next_back()
+        .is_some_and(|last| last["type"] == "step_finish" && last["part"]["reason"] != "tool-calls")
 }
 
 /// Input is what no cache held. Reasoning stands beside the output where the total says so.

@@ -47,7 +47,7 @@ impl Tool {
         };
         let read = match self.envelope {
             Envelope::Text => of_text(output),
-            Envelope::Json | Envelope::Ndjson => of_values(output),
+            Envelope::Json | Envelope::Ndjson => of_values(output, self.preset.is_some()),
         };
         if let Some((kind, message)) = stopped {
             // What it says that it used by then is used.
@@ -104,11 +104,12 @@ fn of_text(output: Output<'_>) -> Result<Reply, CallFault> {
     }
 }
 
-/// The answer in JSON values, in the form of whichever tool they are of: the keys of the known ones do not overlap.
-fn of_values(output: Output<'_>) -> Result<Reply, CallFault> {
+/// The answer in JSON values, in the form of whichever tool they are of: the keys of the known ones do not overlap. Only an
+/// unknown tool may print yet another form.
+fn of_values(output: Output<'_>, is_known: bool) -> Result<Reply, CallFault> {
     let values = values(output.stdout);
     let is = |known: fn(&Value) -> bool| values.iter().any(known);
-    if is(claude::is_result) {
+    if is(claude::is_event) {
         return claude::read(&values, output);
     }
     if is(codex::is_event) {
@@ -120,21 +121,22 @@ fn of_values(output: Output<'_>) -> Result<Reply, CallFault> {
     if is(gemini::is_event) {
         return gemini::read(&values, output);
     }
-    let Some(value) = values.last() else {
+    // What a known tool prints in another form than its own is none of its answers.
+    let Some(value) = values.last().filter(|_| !is_known) else {
         // Gemini tells errors on standard error, as JSON among other lines.
         if let Some(error) = error_in(output.stderr) {
-            return Err(failed(
-                output,
-                &Told::of(&error),
-                status_of(&error["error"]["code"]),
-            ));
+            let status = status_of(&error["error"]["code"]);
+            return Err(failed(output, &Told::of(&error), status));
         }
-        let nothing = "it printed no JSON";
+        let cut = serde_json::from_slice::<Value>(output.stdout).is_err_and(|error| error.is_eof());
         return Err(match output.ended {
-            Ended::Code(0) => CallFault::new(
-                FaultKind::Unreadable,
-                format!("{nothing}: {}", beginning(output.stdout)),
-            ),
+            Ended::Code(0) if cut && !output.stdout.is_empty() => {
+                CallFault::new(FaultKind::Cut, "its output ends before its JSON does")
+            }
+            Ended::Code(0) => {
+                let message = format!("it printed no answer in JSON: {}", beginning(output.stdout));
+                CallFault::new(FaultKind::Unreadable, message)
+            }
             _ => failed(output, &Told::default(), None),
         });
     };

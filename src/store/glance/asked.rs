@@ -4,11 +4,12 @@ use super::form;
 use crate::base::digest::Digest;
 use crate::base::path::{FilePath, RelPath, Root};
 use crate::store::disk::{Disk, DiskError};
+use crate::store::layout;
 use crate::store::stamp::Stamp;
 use crate::store::statcache::Seen;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::Path;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// The notes of a run. They are of no use, and no longer taken, once something was asked that cannot be asked again cheaply, or
 /// was answered in two ways.
@@ -26,6 +27,10 @@ pub(super) struct Questions {
     pub folders: BTreeMap<(Root, String), bool>,
     /// Milepost's own folders, with the digest of all names in them.
     pub names: BTreeMap<String, Digest>,
+    /// Files of the workspace that were written, with their digest, or taken away since they were asked for, if they were.
+    pub replaced: HashMap<FilePath, Option<Digest>>,
+    /// The files that are otherwise than in the notes of an earlier run, which these go on from.
+    pub differing: Option<HashSet<FilePath>>,
 }
 
 /// What a pattern stood for.
@@ -38,6 +43,14 @@ pub(super) struct Listed {
 }
 
 impl Questions {
+    /// The files of which the notes of an earlier run do not hold any more, in order.
+    pub(super) fn gone(&self) -> Vec<Place<'_>> {
+        let differing = self.differing.iter().flatten();
+        let mut gone: Vec<Place<'_>> = differing.chain(self.replaced.keys()).map(place).collect();
+        gone.sort_unstable();
+        gone
+    }
+
     /// The files by root, folder (empty: the root) and name, each once as it was seen last; none when the content of one was
     /// another at another time.
     pub(super) fn sorted(&self) -> Option<Vec<Found<'_>>> {
@@ -60,6 +73,15 @@ impl Questions {
     }
 }
 
+/// Where a file lies: root, folder (empty: the root) and name.
+pub(super) type Place<'a> = (Root, &'a str, &'a str);
+
+fn place(file: &FilePath) -> Place<'_> {
+    let path = file.path.as_str();
+    let (folder, name) = path.rsplit_once('/').unwrap_or(("", path));
+    (file.root, folder, name)
+}
+
 /// A file as it was seen.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Found<'a> {
@@ -71,25 +93,49 @@ pub(super) struct Found<'a> {
 
 impl<'a> Found<'a> {
     fn of((file, seen): &'a (FilePath, Option<Seen>)) -> Self {
-        let path = file.path.as_str();
-        let (folder, name) = path.rsplit_once('/').unwrap_or(("", path));
+        let (root, folder, name) = place(file);
         Self {
-            root: file.root,
+            root,
             folder,
             name,
             seen: *seen,
         }
     }
 
-    fn place(&self) -> (Root, &'a str, &'a str) {
+    pub(super) fn place(&self) -> Place<'a> {
         (self.root, self.folder, self.name)
     }
+}
+
+/// The file of this name in a folder (empty: the root).
+pub(super) fn file_at(root: Root, folder: &str, name: &str) -> Option<FilePath> {
+    let path = match folder {
+        "" => RelPath::parse(name),
+        _ => RelPath::parse(&format!("{folder}/{name}")),
+    };
+    path.ok().map(|path| FilePath { root, path })
+}
+
+/// Whether a file of the workspace is Milepost's own.
+pub(super) fn is_own(folder: &str, name: &str) -> bool {
+    let first = folder.split('/').next().unwrap_or_default();
+    let first = if first.is_empty() { name } else { first };
+    first == layout::OWN || first == layout::MANIFESTS || layout::checkpoint_number(first).is_some()
 }
 
 impl Asked {
     /// Takes notes.
     pub fn noting() -> Self {
         Self(Mutex::new(Some(Questions::default())))
+    }
+
+    /// Takes notes that go on from those of an earlier run, of which only these files are otherwise.
+    pub fn since(differing: HashSet<FilePath>) -> Self {
+        let questions = Questions {
+            differing: Some(differing),
+            ..Questions::default()
+        };
+        Self(Mutex::new(Some(questions)))
     }
 
     /// Takes none.
@@ -102,9 +148,58 @@ impl Asked {
         self.questions().is_some()
     }
 
-    /// Ends the notes: what follows could not be asked again, or the disk is being changed.
+    /// Ends the notes: what follows could not be asked again.
     pub fn spoil(&self) {
         *self.questions() = None;
+    }
+
+    /// A file of the workspace is written, with this digest, or taken away: what was told of it before does not hold.
+    pub fn replaced(&self, path: &RelPath, written: Option<Digest>) {
+        self.note(|questions| {
+            let file = FilePath::workspace(path.clone());
+            questions.replaced.insert(file, written);
+            true
+        });
+    }
+
+    /// The files that are otherwise than when a run had nothing to do, all other files and lists being as they were then; none
+    /// when there was no such run, or this is not known.
+    pub fn differing(&self) -> Option<Differing> {
+        let questions = self.questions();
+        let questions = questions.as_ref()?;
+        let before = questions.differing.as_ref()?;
+        Some(Differing {
+            files: before
+                .iter()
+                .chain(questions.replaced.keys())
+                .map(FilePath::text)
+                .collect(),
+            wrote: !questions.replaced.is_empty(),
+        })
+    }
+
+    /// Forgets what was told of files that were written or taken away since, and of Milepost's own.
+    ///
+    /// Returns the former: they are to be asked for again.
+    pub fn forget_replaced(&self) -> Vec<(FilePath, Option<Digest>)> {
+        let mut again = Vec::new();
+        self.note(|questions| {
+            let Questions {
+                files, replaced, ..
+            } = questions;
+            files.retain(|noted| {
+                let found = Found::of(noted);
+                let is_own = noted.0.root == Root::Workspace && is_own(found.folder, found.name);
+                !is_own && !replaced.contains_key(&noted.0)
+            });
+            again.extend(
+                replaced
+                    .iter()
+                    .map(|(file, digest)| (file.clone(), *digest)),
+            );
+            true
+        });
+        again
     }
 
     /// A file was looked at; `seen` is none when it was not there.
@@ -164,10 +259,17 @@ impl Asked {
         told: &[u8],
     ) -> Result<(), DiskError> {
         let held = self.questions();
-        match held
-            .as_ref()
-            .and_then(|questions| form::write(questions, key, told))
-        {
+        let Some(questions) = held.as_ref() else {
+            return Ok(());
+        };
+        let before = match &questions.differing {
+            Some(_) => match form::read(path, key) {
+                Some(blocks) => Some(blocks),
+                None => return Ok(()),
+            },
+            None => None,
+        };
+        match form::write(questions, before, key, told) {
             Some(bytes) => disk.write_swap(path, &bytes),
             None => Ok(()),
         }
@@ -175,6 +277,25 @@ impl Asked {
 
     fn questions(&self) -> MutexGuard<'_, Option<Questions>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// What is otherwise than when a run had nothing to do.
+#[derive(Debug)]
+pub struct Differing {
+    files: HashSet<Arc<str>>,
+    wrote: bool,
+}
+
+impl Differing {
+    /// Whether the file of this name, as a fact has it, is among them.
+    pub fn has(&self, name: &str) -> bool {
+        self.files.contains(name)
+    }
+
+    /// Whether the run that asks wrote any of them itself: what is recorded is otherwise, too.
+    pub fn wrote(&self) -> bool {
+        self.wrote
     }
 }
 

@@ -2,7 +2,7 @@
 
 #![allow(clippy::disallowed_methods, reason = "tests prepare the disk by hand")]
 
-use super::{Asked, again};
+use super::{Asked, Glanced, again};
 use crate::base::clock::StillClock;
 use crate::base::digest::Digest;
 use crate::base::glob::Glob;
@@ -73,15 +73,42 @@ impl Place {
         asked
             .keep(&Disk::real(), &self.at("glance"), key, b"told")
             .unwrap();
+        cache.save(&Disk::real()).unwrap();
     }
 
+    /// What is told when nothing is otherwise.
     fn again(&self) -> Option<Vec<u8>> {
         self.again_at(Digest::of(KEY), Timestamp::now())
     }
 
     fn again_at(&self, key: Digest, now: Timestamp) -> Option<Vec<u8>> {
-        let now = i64::try_from(now.as_nanosecond()).unwrap();
-        again(&self.at("glance"), key, &self.files(), now)
+        let glanced = self.glance(key, now)?;
+        glanced.differing.is_empty().then_some(glanced.told)
+    }
+
+    fn glance(&self, key: Digest, now: Timestamp) -> Option<Glanced> {
+        let cache = StatCache::with_clock(&self.at("cache"), Box::new(StillClock(now)));
+        let glanced = again(&self.at("glance"), key, &self.files(), &cache);
+        cache.save(&Disk::real()).unwrap();
+        glanced
+    }
+
+    /// What a glance by a clock that is a minute ahead names: differing and touched files, and whether it can be renewed.
+    fn names(&self) -> Option<(Vec<String>, Vec<String>, bool)> {
+        let now = Timestamp::now() + SignedDuration::from_secs(60);
+        let glanced = self.glance(Digest::of(KEY), now)?;
+        let texts = |files: &[FilePath]| files.iter().map(ToString::to_string).collect();
+        let named = (texts(&glanced.differing), texts(&glanced.touched));
+        if glanced.can_renew() {
+            glanced.renew(&Disk::real(), &self.at("glance")).unwrap();
+        }
+        Some((named.0, named.1, glanced.can_renew()))
+    }
+
+    fn touch(&self, path: &str) {
+        let file = fs::File::options().write(true).open(self.at(path));
+        let before = std::time::SystemTime::now() - std::time::Duration::from_hours(1);
+        file.unwrap().set_modified(before).unwrap();
     }
 }
 
@@ -102,12 +129,80 @@ fn notes_that_were_kept_before_the_clock_was_set_back_are_none() {
     assert!(place.again().is_some());
 }
 
+fn texts(names: &[&str]) -> Vec<String> {
+    names.iter().map(ToString::to_string).collect()
+}
+
 #[test]
-fn what_is_too_young_is_not_kept() {
+fn what_is_too_young_is_read_again_and_then_believed() {
     let place = Place::new();
     place.note(0);
-    assert_eq!(place.again(), None);
-    assert!(!place.at("glance").exists());
+    let all = texts(&["inputs/a.txt", "inputs/b.txt", "project:rule.toml"]);
+    assert_eq!(place.names(), Some((vec![], all, true)));
+    assert_eq!(place.names(), Some((vec![], vec![], false)));
+    // A change that only a reader sees.
+    let place = Place::new();
+    place.note(0);
+    place.write("work/inputs/a.txt", "A");
+    let (differing, ..) = place.names().unwrap();
+    assert_eq!(differing, texts(&["inputs/a.txt"]));
+}
+
+#[test]
+fn what_was_only_touched_is_the_same_and_read_once() {
+    let place = Place::new();
+    place.note(10);
+    place.touch("work/inputs/a.txt");
+    let touched = texts(&["inputs/a.txt"]);
+    assert_eq!(place.names(), Some((vec![], touched, true)));
+    assert_eq!(place.names(), Some((vec![], vec![], false)));
+    place.touch("work/inputs/a.txt");
+    place.write("work/inputs/b.txt", "B");
+    let (differing, touched) = (texts(&["inputs/b.txt"]), texts(&["inputs/a.txt"]));
+    assert_eq!(place.names(), Some((differing, touched, true)));
+}
+
+#[test]
+fn notes_go_on_from_those_before() {
+    let place = Place::new();
+    place.note(10);
+    place.write("work/inputs/a.txt", "other");
+    place.write("work/outputs.txt", "made");
+    let (files, a) = (place.files(), "inputs/a.txt".parse::<FilePath>().unwrap());
+    assert_eq!(place.names().unwrap().0, texts(&["inputs/a.txt"]));
+
+    let asked = Asked::since([a.clone()].into());
+    let now = Timestamp::now() + SignedDuration::from_secs(60);
+    let cache = StatCache::with_clock(&place.at("cache"), Box::new(StillClock(now)));
+    asked.file(&a, cache.look(&files.resolve(&a).unwrap()).ok());
+    let made = RelPath::parse("outputs.txt").unwrap();
+    asked.file(&FilePath::workspace(made.clone()), None);
+    let before = asked.differing().unwrap();
+    assert!(before.has("inputs/a.txt") && !before.has("outputs.txt") && !before.wrote());
+    asked.replaced(&made, Some(Digest::of("made")));
+    let after = asked.differing().unwrap();
+    assert!(after.has("inputs/a.txt") && after.has("outputs.txt") && after.wrote());
+    for (file, digest) in asked.forget_replaced() {
+        assert_eq!(digest, Some(Digest::of("made")));
+        asked.file(&file, cache.look(&files.resolve(&file).unwrap()).ok());
+    }
+    let key = Digest::of(KEY);
+    asked
+        .keep(&Disk::real(), &place.at("glance"), key, b"more")
+        .unwrap();
+    assert_eq!(place.names(), Some((vec![], vec![], false)));
+    assert_eq!(place.again_at(key, now), Some(b"more".to_vec()));
+    let changes = [
+        ("work/inputs/b.txt", "inputs/b.txt"),
+        ("work/outputs.txt", "outputs.txt"),
+        ("project/rule.toml", "project:rule.toml"),
+    ];
+    for (at, name) in changes {
+        place.write(at, "changed");
+        assert!(place.names().unwrap().0.contains(&name.to_owned()), "{at}");
+    }
+    place.write("work/inputs/c.txt", "one more in the list");
+    assert_eq!(place.names(), None);
 }
 
 #[test]
