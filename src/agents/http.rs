@@ -1,6 +1,7 @@
 //! The HTTP client: exact bytes out, exact bytes in, ended by a deadline or a cancellation.
 
 use super::fault::{CallFault, FaultKind, beginning};
+pub use reqwest::Method;
 use reqwest::header::{HeaderName, HeaderValue};
 use std::future::Future;
 use std::pin::pin;
@@ -162,7 +163,24 @@ impl Http {
     /// # Errors
     /// When there was no answer: `Connect`, `Timeout`, `Cut`, `Cancelled`, `BadRequest` for an address or header that cannot be.
     pub fn send(&self, send: Send<'_>, cancelled: Cancelled<'_>) -> Result<Answer, CallFault> {
-        let request = self.request(&send)?;
+        let method = match send.body {
+            Some(_) => Method::POST,
+            None => Method::GET,
+        };
+        self.call(&method, send, cancelled)
+    }
+
+    /// The same by any method.
+    ///
+    /// # Errors
+    /// As [`Http::send`].
+    pub fn call(
+        &self,
+        method: &Method,
+        send: Send<'_>,
+        cancelled: Cancelled<'_>,
+    ) -> Result<Answer, CallFault> {
+        let request = self.request(method, &send)?;
         let Some(runtime) = &self.runtime else {
             return Err(CallFault::new(FaultKind::Connect, "the client is closed"));
         };
@@ -190,12 +208,12 @@ impl Http {
         }
     }
 
-    fn request(&self, send: &Send<'_>) -> Result<reqwest::Request, CallFault> {
+    fn request(&self, method: &Method, send: &Send<'_>) -> Result<reqwest::Request, CallFault> {
         let bad = |message: String| CallFault::new(FaultKind::BadRequest, message);
-        let mut request = match &send.body {
-            Some(body) => self.client.post(send.url).body(body.clone()),
-            None => self.client.get(send.url),
-        };
+        let mut request = self.client.request(method.clone(), send.url);
+        if let Some(body) = &send.body {
+            request = request.body(body.clone());
+        }
         for (name, text) in send.headers {
             let sensitive = SENSITIVE.contains(name);
             let mut value = HeaderValue::from_str(text).map_err(|_| {
@@ -216,7 +234,7 @@ impl Http {
         }
         request
             .build()
-            .map_err(|error| bad(format!("{}: {}", send.url, causes(&error))))
+            .map_err(|error| bad(format!("{}: {}", shown(send.url), causes(&bare(error)))))
     }
 }
 
@@ -236,10 +254,7 @@ async fn exchange(
     largest: usize,
     kept: &mut Option<Answer>,
 ) -> Result<(), CallFault> {
-    let mut response = client
-        .execute(request)
-        .await
-        .map_err(|error| fault_of(&error))?;
+    let mut response = client.execute(request).await.map_err(fault_of)?;
     let headers = response.headers().iter().map(|(name, value)| {
         let value = String::from_utf8_lossy(value.as_bytes()).into_owned();
         (name.as_str().to_owned(), value)
@@ -249,7 +264,7 @@ async fn exchange(
         headers: headers.collect(),
         ..Answer::default()
     });
-    while let Some(chunk) = response.chunk().await.map_err(|error| fault_of(&error))? {
+    while let Some(chunk) = response.chunk().await.map_err(fault_of)? {
         if answer.body.len() + chunk.len() > largest {
             let message = format!("the answer is larger than {largest} bytes");
             return Err(CallFault::new(FaultKind::Unreadable, message));
@@ -287,7 +302,31 @@ async fn bounded(
         })
 }
 
-fn fault_of(error: &reqwest::Error) -> CallFault {
+/// An address as it may be shown: what stands before `@` or behind `?` may be a key.
+pub fn shown(url: &str) -> String {
+    let url = url.split(['?', '#']).next().unwrap_or_default();
+    let Some((scheme, rest)) = url.split_once("://") else {
+        return url.to_owned();
+    };
+    let host = rest.split('/').next().unwrap_or_default();
+    let rest = host.rfind('@').map_or(rest, |at| &rest[at + 1..]);
+    format!("{scheme}://{rest}")
+}
+
+/// The error with its address as it may be shown.
+fn bare(mut error: reqwest::Error) -> reqwest::Error {
+    if let Some(url) = error.url_mut() {
+        url.set_query(None);
+        url.set_fragment(None);
+        // Only an address without a host refuses.
+        let _ = url.set_username("");
+        let _ = url.set_password(None);
+    }
+    error
+}
+
+fn fault_of(error: reqwest::Error) -> CallFault {
+    let error = &bare(error);
     let kind = if error.is_connect() {
         FaultKind::Connect
     } else if error.is_timeout() {
@@ -323,6 +362,20 @@ fn causes(error: &dyn std::error::Error) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_may_be_a_key_is_not_shown() {
+        for (url, expected) in [
+            (
+                "http://localhost:3001/a/b?key=1#x",
+                "http://localhost:3001/a/b",
+            ),
+            ("https://me:secret@host/a@b", "https://host/a@b"),
+            ("localhost", "localhost"),
+        ] {
+            assert_eq!(shown(url), expected);
+        }
+    }
 
     #[test]
     fn a_servers_wait_is_read_in_all_its_forms() {

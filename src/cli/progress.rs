@@ -152,6 +152,17 @@ impl Observer for Show {
             } => {
                 self.begin(stage, batches, will, description.as_deref());
             }
+            Notice::ServiceStarted { service } => {
+                self.line(&notice::service_started(err, &service));
+            }
+            Notice::ServiceFailed {
+                service,
+                why,
+                printed,
+            } => {
+                self.printer
+                    .say(&notice::service_failed(err, &service, &why, &printed));
+            }
             Notice::BatchStarted { batch, .. } => {
                 if let Some(stage) = &mut self.stage {
                     stage.running.push(batch);

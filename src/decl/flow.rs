@@ -10,6 +10,7 @@ use crate::base::path::{FilePath, RelPath, Root};
 use crate::expr::scope::Format;
 use crate::model::pipeline::Asset;
 use crate::model::stage::{Each, EachSource, Input, InputSource, Output, PathTemplate};
+use std::ops::Range;
 
 impl Part<'_, '_, '_> {
     /// A path that is read; noted for the checks of the whole project.
@@ -32,6 +33,7 @@ impl Part<'_, '_, '_> {
             path: path.clone(),
             span,
             is_optional,
+            is_awaited: false,
         });
         Some(path)
     }
@@ -39,6 +41,15 @@ impl Part<'_, '_, '_> {
     /// A path that is written.
     pub(super) fn place(&mut self, fields: &Fields<'_>, key: &'static str) -> Option<PathTemplate> {
         let (text, span) = fields.text(key)?;
+        self.place_of(key, text, span)
+    }
+
+    fn place_of(
+        &mut self,
+        key: &'static str,
+        text: &str,
+        span: Range<usize>,
+    ) -> Option<PathTemplate> {
         let spot = Spot {
             file: self.file,
             key,
@@ -168,7 +179,9 @@ impl Part<'_, '_, '_> {
 
     /// Reads one output.
     pub(super) fn output(&mut self, name: &Key, fields: &Fields<'_>) -> Option<Output> {
-        let path = self.place(fields, "path");
+        let (text, span) = fields.text("path")?;
+        let pattern = self.round_path(text, &span)?;
+        let path = self.place_of("path", pattern.as_deref().unwrap_or(text), span);
         if let (Some(path), Some((_, span))) = (&path, fields.text("path")) {
             let what = format!("output `{}`", name.name);
             self.draft.writes.push(Written {
@@ -198,6 +211,7 @@ impl Part<'_, '_, '_> {
             schema: schema?,
             stream: transpose(stream)?,
             format,
+            per_round: pattern.is_some(),
         })
     }
 

@@ -18,6 +18,11 @@ const OTHER_WORDS: &[(&str, &str)] = &[
     ("retry", "attempts"),
     ("template", "render"),
     ("batch_size", "size"),
+    ("url", "http"),
+    ("curl", "http"),
+    ("request", "http"),
+    ("wait_for", "wait"),
+    ("watch", "wait"),
 ];
 
 /// The key of the table that is meant by a name that it has not, if that can be told.

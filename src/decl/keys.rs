@@ -4,8 +4,8 @@ mod project;
 mod stage;
 mod step;
 
-pub use project::{AGENT, LIMITS, PARAM_FILE, PROJECT};
-pub use stage::{CHECK, CONSERVE, EACH, INPUT, OUTPUT, POLICY, STAGE};
+pub use project::{AGENT, LIMITS, PARAM_FILE, PROJECT, SERVICE};
+pub use stage::{CHECK, CONSERVE, EACH, INPUT, OUTPUT, POLICY, REFINE, STAGE};
 pub use step::STEP;
 
 /// What may stand behind a key.
@@ -156,15 +156,15 @@ pub const FORMATS: &[&str] = &[
 /// The outcomes that `[errors]` may name.
 pub const OUTCOMES: &[&str] = &[
     "auth", "budget", "check", "connect", "conserve", "cut", "exit", "input", "output", "parse",
-    "path", "refused", "schema", "status", "timeout",
+    "path", "refine", "refused", "schema", "status", "timeout",
 ];
 
 /// Outcomes of the language that this version has not.
-pub const LATER_OUTCOMES: &[&str] = &["engines", "refine"];
+pub const LATER_OUTCOMES: &[&str] = &["engines"];
 
 /// All tables of a stage file, with those of names and lists.
-pub fn stage_tables() -> [&'static Table; 8] {
+pub fn stage_tables() -> [&'static Table; 9] {
     [
-        &STAGE, &EACH, &INPUT, &OUTPUT, &STEP, &CONSERVE, &CHECK, &POLICY,
+        &STAGE, &EACH, &INPUT, &OUTPUT, &STEP, &REFINE, &CONSERVE, &CHECK, &POLICY,
     ]
 }

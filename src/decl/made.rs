@@ -117,7 +117,7 @@ impl One<'_, '_> {
         let Some(output) = self.outputs.iter().find(|output| output.name == out) else {
             return;
         };
-        if output.is_many() && !matches!(what, "split" | "command" | "") {
+        if output.is_many() && !output.per_round && !matches!(what, "split" | "command" | "") {
             let problem = self.file.problem(
                 span.clone(),
                 format!("`{what}` makes one file, and `{out}` is many"),
@@ -126,7 +126,7 @@ impl One<'_, '_> {
                 .report
                 .add(problem.help("only `split` and `command` fill a path with `*`"));
         }
-        if what == "split" && !output.is_many() {
+        if what == "split" && (!output.is_many() || output.per_round) {
             let problem = self.file.problem(
                 span.clone(),
                 format!("`split` makes many files, and `{out}` is one"),

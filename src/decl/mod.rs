@@ -7,13 +7,16 @@ mod hints;
 mod keys;
 mod made;
 mod names;
+mod outside;
 mod parts;
 mod problem;
 mod project;
 mod reader;
 mod refers;
+mod refine;
 mod render;
 mod schema;
+mod services;
 mod shape;
 mod stage;
 mod step;
@@ -108,6 +111,7 @@ pub fn load(files: &dyn ProjectFiles) -> Result<(Pipeline, Vec<Warning>), Proble
         env: project.env,
         agents: project.agents,
         limits: project.limits,
+        services: project.services,
         errors: project.errors,
         stages: drafts.into_iter().filter_map(|draft| draft.stage).collect(),
     };

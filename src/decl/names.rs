@@ -1,7 +1,7 @@
 //! The names that expressions of a stage may use, and what to say about others.
 
 use crate::expr::place::{listed, nearest};
-use crate::model::stage::FIXED_NAMES;
+use crate::model::stage::{FIXED_NAMES, ROUND_NAMES};
 use std::ops::Range;
 
 /// What an expression sees.
@@ -26,6 +26,8 @@ pub struct ProjectNames {
     pub env: Vec<String>,
     /// Of `[agents]`.
     pub agents: Vec<String>,
+    /// Of `[services]`.
+    pub services: Vec<String>,
     /// Whether `milepost.toml` could not be read, so that nothing can be said about names of the project.
     pub is_unknown: bool,
 }
@@ -43,6 +45,8 @@ pub struct Names<'a> {
     pub outputs: Vec<String>,
     /// What steps hand on that is no output.
     pub outs: Vec<String>,
+    /// Whether the steps are repeated.
+    pub is_refined: bool,
 }
 
 /// What is wrong with a name.
@@ -62,11 +66,11 @@ const START: [&str; 5] = ["params", "env", "workspace", "agents", "milepost"];
 /// Names known of a workspace.
 const WORKSPACE: [&str; 4] = ["name", "today", "slug", "session_id"];
 
+/// What to write for the steps to be repeated.
+const REPEATED: &str = "it belongs to `[refine]`, with `until` below it";
+
 /// Names known of a file that an `each` is at.
 const FILE_ITEM: [&str; 4] = ["path", "stem", "number", "data"];
-
-/// Names of the language that this version has not.
-const LATER: [&str; 2] = ["iteration", "previous"];
 
 impl<'a> Names<'a> {
     /// Of a project, outside of any stage.
@@ -77,6 +81,7 @@ impl<'a> Names<'a> {
             inputs: Vec::new(),
             outputs: Vec::new(),
             outs: Vec::new(),
+            is_refined: false,
         }
     }
 
@@ -98,6 +103,9 @@ impl<'a> Names<'a> {
                 for more in [&self.inputs, &self.outputs, &self.outs] {
                     names.extend(more.iter().cloned());
                 }
+                if self.is_refined {
+                    names.extend(owned(&ROUND_NAMES));
+                }
                 if let Sees::AllAnd(more) = sees {
                     names.extend(owned(more));
                 }
@@ -108,7 +116,7 @@ impl<'a> Names<'a> {
 
     /// Whether a name of the stage's own is declared already, and as what.
     pub fn taken(&self, name: &str) -> Option<&'static str> {
-        if FIXED_NAMES.contains(&name) || LATER.contains(&name) {
+        if FIXED_NAMES.contains(&name) || ROUND_NAMES.contains(&name) {
             return Some("a name that every stage has");
         }
         let has = |names: &[String]| names.iter().any(|known| known == name);
@@ -151,14 +159,12 @@ impl<'a> Names<'a> {
                 help: Some(help),
             };
         }
-        if LATER.contains(&first) {
-            let message = format!(
-                "`{first}` belongs to `[refine]`, which is not in this version of Milepost"
-            );
+        if ROUND_NAMES.contains(&first) && !self.is_refined {
+            let message = format!("`{first}` is there only in a stage whose steps are repeated");
             return Wrong {
                 message,
-                label: "not yet".to_owned(),
-                help: None,
+                label: "not known here".to_owned(),
+                help: Some(REPEATED.to_owned()),
             };
         }
         if self.vars(Sees::All).iter().any(|name| name == first) {
@@ -267,9 +273,7 @@ impl<'a> Names<'a> {
         let name = message.strip_prefix("`$")?.split('`').next()?;
         let has = |names: &[String]| names.iter().any(|known| known == name);
         match () {
-            () if LATER.contains(&name) => Some(
-                "it belongs to `[refine]`, which is not in this version of Milepost".to_owned(),
-            ),
+            () if ROUND_NAMES.contains(&name) && !self.is_refined => Some(REPEATED.to_owned()),
             () if has(&self.project.params) => {
                 Some(format!("it is a parameter: write `$params.{name}`"))
             }

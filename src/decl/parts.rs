@@ -4,13 +4,14 @@ use super::step::{MAX_ELEMENTS, SIZE};
 use super::tree::Table;
 use crate::expr::scope::Format;
 use crate::model::stage::{EachSource, InputSource, Program, Stage, Templated};
+use crate::model::step::StepKind;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 
 /// Keys of a step that change how it is run, not what it makes.
 const NOT_MADE: [&str; 3] = ["timeout", "attempts", "role"];
 
-/// The parts of a stage: `step`, `each`, `inputs`, `outputs`, `conserve`, `checks`, `summary`,
+/// The parts of a stage: `step`, `each`, `inputs`, `outputs`, `refine`, `conserve`, `checks`, `summary`,
 /// `verdict`; those that it has.
 pub fn of(stage: &Stage, steps: &[&Table]) -> BTreeMap<String, Value> {
     let mut parts = BTreeMap::new();
@@ -34,6 +35,9 @@ pub fn of(stage: &Stage, steps: &[&Table]) -> BTreeMap<String, Value> {
         if map.contains_key("split") {
             map.entry("size").or_insert(SIZE.into());
             map.entry("max_elements").or_insert(MAX_ELEMENTS.into());
+        }
+        if let StepKind::Http(call) = &step.kind {
+            map.insert("method".to_owned(), call.method.as_str().into());
         }
         if map.get("questions") == Some(&Value::Bool(false)) {
             map.remove("questions");
@@ -76,6 +80,17 @@ pub fn of(stage: &Stage, steps: &[&Table]) -> BTreeMap<String, Value> {
     );
     if let Some(marker) = &stage.marker {
         add("marker", marker.shown().into());
+    }
+    if let Some(refine) = &stage.refine {
+        let most = match &refine.max_iterations {
+            Templated::Fixed(most) => Value::from(*most),
+            Templated::Template(_) => "template".into(),
+        };
+        let score = refine.score.as_ref().map(source);
+        add(
+            "refine",
+            json!({ "until": source(&refine.until), "max_iterations": most, "best": refine.best, "score": score }),
+        );
     }
     if let Some(conserve) = &stage.conserve {
         add(

@@ -1,17 +1,18 @@
-//! Reads `milepost.toml`: name, parameters, environment, agents, names for outcomes.
+//! Reads `milepost.toml`: name, parameters, environment, agents, services, names for outcomes.
 
 use super::agent::{agent, number, whole};
 use super::keys::{self, LIMITS, PARAM_FILE, PROJECT};
 use super::names::{Names, ProjectNames, Sees};
 use super::problem::{File, Report};
 use super::reader::{Reader, Spot};
+use super::services;
 use super::shape::{self, Fields};
 use super::tree::{self, Key, Node, Val};
 use crate::base::path::RelPath;
 use crate::expr::place::nearest;
 use crate::model::agent::Agent;
 use crate::model::money::NanoUsd;
-use crate::model::pipeline::{Limits, Param, ParamFile};
+use crate::model::pipeline::{Limits, Param, ParamFile, Service};
 use std::collections::BTreeMap;
 use std::ops::Range;
 
@@ -28,6 +29,8 @@ pub struct Project {
     pub agents: BTreeMap<String, Agent>,
     /// What a workspace may spend.
     pub limits: Limits,
+    /// Services.
+    pub services: BTreeMap<String, Service>,
     /// Names for outcomes.
     pub errors: BTreeMap<String, String>,
     /// All names that are declared, also those whose values are wrong.
@@ -82,6 +85,7 @@ pub fn read(reader: &mut Reader<'_>, file: &File) -> Project {
         }
     }
     project.limits = limits(file, &mut reader.report, &top);
+    services::read(reader, file, &top, &mut project);
     project.errors = errors(file, &mut reader.report, &top);
     project
 }

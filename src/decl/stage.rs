@@ -9,8 +9,8 @@ use super::reader::{Reader, Spot};
 use super::shape::{self, Fields};
 use super::step;
 use super::tree::{self, Key, Node, Table, Val};
-use super::whole::{Draft, Written};
-use super::{hints, keys};
+use super::whole::{Draft, Read, Written};
+use super::{hints, keys, services};
 use crate::base::path::RelPath;
 use crate::expr::scope::Format;
 use crate::expr::template::Template;
@@ -48,6 +48,7 @@ pub fn read(
     let outputs: Vec<Output> = part.named(&top, "outputs", &OUTPUT, Part::output);
     let checks = part.checks(&top);
     let conserve = part.conserve(&top);
+    let refine = part.refine(&top);
     let policy = part.policy(&top);
     let summary = part.jq(&top, "summary", Sees::All);
     let verdict = part.jq(&top, "verdict", Sees::All);
@@ -60,6 +61,7 @@ pub fn read(
         });
     }
     let progress = part.progress(&top, name);
+    let needed = services::needed(part.reader, file, &project.names, &top);
     let built = step::read(part.reader, project, file, &names, &steps, &outputs);
     let mut all_errors = project.errors.clone();
     all_errors.extend(errors(file, &mut part.reader.report, &top));
@@ -83,6 +85,7 @@ pub fn read(
         description: top.text("description").map(|(text, _)| text.to_owned()),
         progress,
         marker,
+        services: needed,
         allow_partial: top.is_true("allow_partial"),
         summary,
         verdict,
@@ -90,17 +93,39 @@ pub fn read(
         inputs,
         steps: built,
         outputs,
+        refine,
         conserve,
         checks,
         policy,
         errors: all_errors,
         parts: std::collections::BTreeMap::new(),
     };
+    draft.reads.extend(awaited(&stage, &steps));
     let step_nodes: Vec<&Table> = steps.iter().map(|(table, _)| *table).collect();
     stage.parts = parts::of(&stage, &step_nodes);
     stage.outputs.extend(assignment(&stage));
     draft.stage = Some(stage);
     draft
+}
+
+/// The files that steps wait for.
+fn awaited(stage: &Stage, steps: &[(&Table, Range<usize>)]) -> Vec<Read> {
+    let mut reads = Vec::new();
+    for (step, (table, _)) in stage.steps.iter().zip(steps) {
+        let StepKind::Wait { path, marker } = &step.kind else {
+            continue;
+        };
+        let paths = std::iter::once(("wait", path)).chain(marker.iter().map(|it| ("marker", it)));
+        for (key, path) in paths {
+            reads.extend(table.get(key).map(|node| Read {
+                path: path.clone(),
+                span: node.span.clone(),
+                is_optional: false,
+                is_awaited: true,
+            }));
+        }
+    }
+    reads
 }
 
 /// The name and path of the output that stands first.
@@ -129,6 +154,7 @@ fn assignment(stage: &Stage) -> Option<Output> {
         schema: None,
         stream: None,
         format: Format::Json,
+        per_round: false,
     })
 }
 
@@ -156,6 +182,7 @@ fn declared<'p>(
     steps: &[(&Table, Range<usize>)],
 ) -> Names<'p> {
     let mut names = Names::of_project(&project.names);
+    names.is_refined = top.get("refine").is_some();
     let entries = |key: &str| {
         top.get(key)
             .and_then(Node::table)

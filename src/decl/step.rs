@@ -16,10 +16,12 @@ use crate::model::step::{Step, StepKind, Text};
 use std::ops::Range;
 use std::time::Duration;
 
-/// Time for one try of a step that starts a program or asks an agent.
+/// Time for one try of a step that starts a program, asks an agent or calls a service.
 const TIMEOUT: Duration = Duration::from_mins(10);
-/// Tries of a step that asks an agent.
-const AGENT_ATTEMPTS: u32 = 3;
+/// Time for a file that someone else writes.
+const WAIT: Duration = Duration::from_mins(2);
+/// Tries of a step that asks an agent or calls a service.
+const ASKING_ATTEMPTS: u32 = 3;
 /// Questions of a batch.
 pub const SIZE: u64 = 50;
 /// Elements of a batch.
@@ -58,7 +60,7 @@ pub fn read(
         let timeout = one.timeout();
         let attempts = match fields.get("attempts").map(|node| &node.value) {
             Some(Val::Int(number)) => u32::try_from(*number).unwrap_or(u32::MAX),
-            _ if fields.what == Some("agent") => AGENT_ATTEMPTS,
+            _ if matches!(fields.what, Some("agent" | "http")) => ASKING_ATTEMPTS,
             _ => 1,
         };
         let role = fields.text("role").map(|(text, _)| text.to_owned());
@@ -133,6 +135,8 @@ impl One<'_, '_> {
                 }
             }
             "agent" => self.agent()?,
+            "http" => self.http()?,
+            "wait" => self.wait()?,
             "jq" => {
                 let program = self.jq("jq", Sees::All);
                 let stream = self.select("stream");
@@ -271,19 +275,22 @@ impl One<'_, '_> {
         self.reader.report.add(problem.help(help));
     }
 
+    /// The schema that a key names.
+    pub(super) fn schema_of(&mut self, key: &'static str) -> Option<Asset> {
+        let (text, span) = self.fields.text(key)?;
+        self.reader.schema(&Spot {
+            file: self.file,
+            key,
+            text,
+            span,
+        })
+    }
+
     /// Of one answer: as declared, else the output's when the answer is the record. The outer none: wrong.
     #[expect(clippy::option_option, reason = "absent and wrong are different")]
     fn answer_schema(&mut self, has_result: bool) -> Option<Option<Asset>> {
-        if let Some((text, span)) = self.fields.text("schema") {
-            return self
-                .reader
-                .schema(&Spot {
-                    file: self.file,
-                    key: "schema",
-                    text,
-                    span,
-                })
-                .map(Some);
+        if self.fields.text("schema").is_some() {
+            return self.schema_of("schema").map(Some);
         }
         if has_result || self.fields.is_true("questions") {
             return Some(None);
@@ -321,7 +328,7 @@ impl One<'_, '_> {
         Some((arguments.into_iter().collect::<Option<_>>()?, shell))
     }
 
-    fn jq(&mut self, key: &'static str, sees: Sees) -> Option<Program> {
+    pub(super) fn jq(&mut self, key: &'static str, sees: Sees) -> Option<Program> {
         let (text, span) = self.fields.text(key)?;
         self.reader.jq(
             &Spot {
@@ -337,7 +344,7 @@ impl One<'_, '_> {
 
     /// A program that may be absent. The outer none: wrong.
     #[expect(clippy::option_option, reason = "absent and wrong are different")]
-    fn wanted_jq(&mut self, key: &'static str, sees: Sees) -> Option<Option<Program>> {
+    pub(super) fn wanted_jq(&mut self, key: &'static str, sees: Sees) -> Option<Option<Program>> {
         if self.fields.get(key).is_none() {
             Some(None)
         } else {
@@ -384,7 +391,8 @@ impl One<'_, '_> {
                 };
                 self.reader.duration(&spot, self.names, Sees::Batch)
             }
-            None => matches!(self.fields.what, Some("agent" | "command"))
+            None if self.fields.what == Some("wait") => Some(Templated::Fixed(WAIT)),
+            None => matches!(self.fields.what, Some("agent" | "command" | "http"))
                 .then_some(Templated::Fixed(TIMEOUT)),
         }
     }

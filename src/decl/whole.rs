@@ -50,6 +50,8 @@ pub struct Read {
     pub span: Range<usize>,
     /// Absent is allowed.
     pub is_optional: bool,
+    /// Someone else writes it while the stage runs.
+    pub is_awaited: bool,
 }
 
 impl Draft {
@@ -310,7 +312,7 @@ impl All<'_> {
                     .help(help),
             );
         }
-        if !writers.is_empty() || self.is_put_there(&pattern) {
+        if !writers.is_empty() || read.is_awaited || self.is_put_there(&pattern) {
             return None;
         }
         if !is_pattern(&pattern) && (self.exists)(&pattern) {
@@ -351,7 +353,7 @@ impl All<'_> {
     }
 
     fn wrong_project_read(&self, draft: &Draft, read: &Read, pattern: &str) -> Option<Problem> {
-        if is_pattern(pattern) || read.is_optional || (self.exists)(pattern) {
+        if is_pattern(pattern) || read.is_optional || read.is_awaited || (self.exists)(pattern) {
             return None;
         }
         let problem = draft.file.problem(

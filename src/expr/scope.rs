@@ -232,6 +232,17 @@ impl Scope {
         matches!(self.entry(name), Some(Entry::Files(_)))
     }
 
+    /// The names, and members such as `photo.data`, whose content is neither text nor data.
+    pub fn binary(&self) -> Vec<&str> {
+        let is_binary = |file: &File| file.format == Format::Binary;
+        let named = self.entries.iter().filter(|(_, entry)| match entry {
+            Entry::File(file) => is_binary(file),
+            Entry::Files(files) => !files.is_empty() && files.iter().all(is_binary),
+            Entry::Value(_) | Entry::Absent => false,
+        });
+        named.map(|(name, _)| name.as_str()).collect()
+    }
+
     fn object(&self, mentions: &Mentions, strict: bool) -> Result<Value, ScopeError> {
         let mut map = Map::new();
         for name in self.names() {

@@ -2,7 +2,8 @@
 //!
 //! A name that is not there is an error. Nothing is escaped. In a text a string is written as it is, null as nothing, and
 //! everything else as JSON. Besides Jinja's own filters there are `stem` (a file's name without folder and ending),
-//! `tojson` (not escaped for HTML; `tojson(2)` indents) and `fixed(n)` (a number with n decimals).
+//! `tojson` (not escaped for HTML; `tojson(2)` indents), `fixed(n)` (a number with n decimals) and `urlencode` (one part of
+//! an address).
 
 mod engine;
 mod fault;

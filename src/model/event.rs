@@ -143,6 +143,21 @@ pub enum Event {
         /// How long it took, in milliseconds.
         took_ms: u64,
     },
+    /// A service was started, or still runs where a new segment of the journal begins.
+    ServiceStarted {
+        /// Its process, in the place of the batch its name.
+        child: Child,
+        /// Whether it was recorded before.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        again: bool,
+    },
+    /// A service was ended.
+    ServiceEnded {
+        /// Its name.
+        service: String,
+        /// What `MILEPOST_ATTEMPT` was in its environment.
+        token: String,
+    },
     /// A try failed, and another follows.
     AttemptFailed {
         /// The stage.
@@ -304,6 +319,8 @@ impl Event {
             | Self::StageForgotten { stage } => Some(stage),
             Self::RunStarted { .. }
             | Self::Sealed { .. }
+            | Self::ServiceStarted { .. }
+            | Self::ServiceEnded { .. }
             | Self::Barrier
             | Self::RunFinished { .. } => None,
         }
@@ -329,7 +346,7 @@ impl Event {
     }
 }
 
-/// A program that was started for a batch.
+/// A program that was started for a batch, or as a service, which is of no stage.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Child {
     /// The stage.

@@ -3,6 +3,7 @@
 use super::agent::Agent;
 use super::money::NanoUsd;
 use super::stage::Stage;
+use super::step::Text;
 use crate::base::digest::Digest;
 use crate::base::path::RelPath;
 use serde_json::Value;
@@ -22,6 +23,8 @@ pub struct Pipeline {
     pub agents: BTreeMap<String, Agent>,
     /// What a workspace may spend, in all its runs.
     pub limits: Limits,
+    /// Services by name.
+    pub services: BTreeMap<String, Service>,
     /// Names for outcomes, for all stages.
     pub errors: BTreeMap<String, String>,
     /// The stages, by number.
@@ -71,6 +74,21 @@ pub struct ParamFile {
     pub path: RelPath,
     /// The folder that `--set` is relative to and confined by, as written (`project:` or a path).
     pub base: Option<String>,
+}
+
+/// A process that stages need, and that ends with the run.
+#[derive(Debug, Clone)]
+pub struct Service {
+    /// Its name in `[services.NAME]`.
+    pub name: String,
+    /// The program and its arguments.
+    pub command: Vec<Text>,
+    /// Whether the declaration was one string, which goes through `sh -c`.
+    pub shell: bool,
+    /// The URL that answers once it is ready.
+    pub ready: Text,
+    /// Names of environment variables that it sees besides the usual.
+    pub env: Vec<String>,
 }
 
 /// A file of the project that a declaration refers to, with its text.

@@ -33,6 +33,8 @@ pub struct Stage {
     pub progress: RelPath,
     /// Empty file written after a batch's outputs.
     pub marker: Option<PathTemplate>,
+    /// The project's services that must answer while its batches run.
+    pub services: Vec<String>,
     /// Runs after a partial stage.
     pub allow_partial: bool,
     /// Of a batch: to its journal records and the checkpoint.
@@ -47,6 +49,8 @@ pub struct Stage {
     pub steps: Vec<Step>,
     /// Named outputs.
     pub outputs: Vec<Output>,
+    /// Repeats the steps until the result is what it shall be.
+    pub refine: Option<Refine>,
     /// Keys that must be equal as multisets.
     pub conserve: Option<Conserve>,
     /// Tests of the outputs.
@@ -97,6 +101,9 @@ impl Stage {
                 names.push(step.out.clone());
             }
         }
+        if self.refine.is_some() {
+            names.extend(ROUND_NAMES.map(str::to_owned));
+        }
         names
     }
 }
@@ -111,6 +118,22 @@ pub const FIXED_NAMES: [&str; 7] = [
     "agents",
     "milepost",
 ];
+
+/// Names that the scope of a stage has whose steps are repeated.
+pub const ROUND_NAMES: [&str; 2] = ["iteration", "previous"];
+
+/// `[refine]`: the steps in turn, again and again.
+#[derive(Debug, Clone)]
+pub struct Refine {
+    /// True after a round ends the loop.
+    pub until: Program,
+    /// At most so many rounds.
+    pub max_iterations: Templated<u64>,
+    /// When no round was right, the one with the highest score stands; else the batch fails.
+    pub best: bool,
+    /// How good a round is.
+    pub score: Option<Program>,
+}
 
 /// A jq program, inline or in a file of its own.
 #[derive(Clone)]
@@ -371,6 +394,8 @@ pub struct Output {
     pub stream: Option<Select>,
     /// How its content is read back and written.
     pub format: Format,
+    /// Whether there is one of each round of `[refine]`: its path holds a `*` where the round stands.
+    pub per_round: bool,
 }
 
 impl Output {

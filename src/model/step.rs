@@ -1,7 +1,7 @@
 //! A step as declared: what it does, what it makes, how often and how long it may try.
 
 use super::pipeline::Asset;
-use super::stage::{Program, Templated};
+use super::stage::{PathTemplate, Program, Templated};
 use crate::expr::select::Select;
 use crate::expr::template::Template;
 use std::fmt;
@@ -57,6 +57,35 @@ impl fmt::Debug for Text {
     }
 }
 
+/// A call of a service.
+#[derive(Debug, Clone)]
+pub struct HttpCall {
+    /// Where it is.
+    pub url: Text,
+    /// `GET`, `POST` and so on.
+    pub method: String,
+    /// Headers, their names in small letters.
+    pub headers: Vec<(String, Text)>,
+    /// What is sent.
+    pub body: Option<Program>,
+    /// What the reply must be; with one it is JSON.
+    pub schema: Option<Asset>,
+}
+
+impl HttpCall {
+    /// The file that is sent as it is, if the body is one name and nothing else: `.scan`, `$scan` or `.page.data`.
+    pub fn sent_file(&self) -> Option<&str> {
+        let source = self.body.as_ref()?.source.trim();
+        let name = source.strip_prefix(['.', '$'])?;
+        let is_name = |part: &str| {
+            part.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+                && part.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+        };
+        let own = name.strip_suffix(".data").unwrap_or(name);
+        is_name(own).then_some(name)
+    }
+}
+
 /// The output that `split` writes beside its batches: which questions stand in which batch.
 pub const ASSIGNMENT: &str = "assignment";
 
@@ -87,6 +116,8 @@ pub enum StepKind {
         /// Asks the questions that `split` wrote.
         questions: bool,
     },
+    /// Calls a service.
+    Http(Box<HttpCall>),
     /// Computes one value.
     Jq {
         /// The program.
@@ -119,6 +150,13 @@ pub enum StepKind {
         /// The input or `out` that is copied.
         input: String,
     },
+    /// Waits for a file that someone else writes, and copies it.
+    Wait {
+        /// The file.
+        path: PathTemplate,
+        /// A file that says that all is written.
+        marker: Option<PathTemplate>,
+    },
     /// Packs records into batches by what must be asked of them.
     Split {
         /// The records.
@@ -149,12 +187,14 @@ impl StepKind {
         match self {
             Self::Command { .. } => "command",
             Self::Agent { .. } => "agent",
+            Self::Http(_) => "http",
             Self::Jq { .. } => "jq",
             Self::Render { .. } => "render",
             Self::Xlsx { .. } => "xlsx",
             Self::Ifc { .. } => "ifc",
             Self::Pdf { .. } => "pdf",
             Self::Copy { .. } => "copy",
+            Self::Wait { .. } => "wait",
             Self::Split { .. } => "split",
             Self::Merge { .. } => "merge",
         }

@@ -43,6 +43,12 @@ pub struct Wanted {
     pub grace: Option<Duration>,
     /// The wait after a first failed try.
     pub backoff: Option<Duration>,
+    /// How often a file that someone else writes is looked for.
+    pub poll: Option<Duration>,
+    /// How long such a file must have been left alone.
+    pub stable: Option<Duration>,
+    /// How long a service may take until it answers.
+    pub ready: Option<Duration>,
     /// The command line, for the journal and the lock.
     pub command: String,
 }
@@ -126,6 +132,9 @@ pub fn run(
             tokens: opened.pipeline.limits.tokens,
         },
         fresh: wanted.fresh,
+        poll: wanted.poll.unwrap_or(Duration::from_secs(5)),
+        stable: wanted.stable.unwrap_or(Duration::from_secs(1)),
+        ready: wanted.ready.unwrap_or(Duration::from_mins(1)),
     };
     let agents = agents(&opened.pipeline, &opened.project, &request.environment);
     let agents = agents.map_err(OpsError::World)?;

@@ -283,6 +283,11 @@ fn made_by(stage: &Stage) -> Vec<&Asset> {
                 found.extend(&template.included);
             }
             StepKind::Xlsx { workbook } => found.push(workbook),
+            // The reply is not kept: it cannot be judged again.
+            StepKind::Http(call) => {
+                let schema = call.schema.iter();
+                found.extend(schema.flat_map(|asset| std::iter::once(asset).chain(&*asset.refers)));
+            }
             _ => {}
         }
     }
@@ -314,10 +319,15 @@ fn programs(stage: &Stage) -> Vec<&Program> {
             found.push(select);
         }
     }
+    if let Some(refine) = &stage.refine {
+        found.push(&refine.until);
+        found.extend(&refine.score);
+    }
     for step in &stage.steps {
         found.extend(&step.when);
         match &step.kind {
             StepKind::Agent { result, .. } => found.extend(result),
+            StepKind::Http(call) => found.extend(&call.body),
             StepKind::Jq { program, .. } => found.push(program),
             StepKind::Split { question, .. } => found.extend(question),
             StepKind::Merge { key, .. } => found.push(key),
@@ -334,15 +344,26 @@ fn mentions(stage: &Stage) -> BTreeSet<String> {
         names.extend(program.jq.mentions().dotted().iter().cloned());
     }
     // A program that takes `.` whole sees every name there is.
-    let whole = stage.steps.iter().any(|step| match &step.kind {
-        StepKind::Jq {
-            program,
-            stream: None,
-        } => program.jq.takes_whole(),
-        _ => step.when.as_ref().is_some_and(|when| when.jq.takes_whole()),
-    });
+    let refine = stage.refine.iter();
+    let mut refine = refine.flat_map(|it| std::iter::once(&it.until).chain(&it.score));
+    let whole = refine.any(|program| program.jq.takes_whole())
+        || stage.steps.iter().any(|step| {
+            let made_by = match &step.kind {
+                StepKind::Jq {
+                    program,
+                    stream: None,
+                } => Some(program),
+                StepKind::Http(call) => call.body.as_ref(),
+                _ => None,
+            };
+            let mut programs = made_by.into_iter().chain(&step.when);
+            programs.any(|program| program.jq.takes_whole())
+        });
     if whole {
         names.extend(EVERYWHERE.map(str::to_owned));
+    }
+    if let Some(refine) = &stage.refine {
+        add_templated(&mut names, &refine.max_iterations);
     }
     for input in &stage.inputs {
         match &input.source {
@@ -368,6 +389,20 @@ fn mentions(stage: &Stage) -> BTreeSet<String> {
             }
             StepKind::Render { template } => {
                 names.extend(template.template.names().iter().cloned());
+            }
+            StepKind::Wait { path, marker } => {
+                add_path(&mut names, path);
+                if let Some(path) = marker {
+                    add_path(&mut names, path);
+                }
+            }
+            StepKind::Http(call) => {
+                names.extend(call.url.template.names().iter().cloned());
+                let headers = call.headers.iter();
+                let named = headers.flat_map(|(_, value)| value.template.names());
+                // A new key changes no reply, and is nothing to keep, not even as a digest.
+                let is_secret = |name: &str| name.split('.').next() == Some("env");
+                names.extend(named.filter(|name| !is_secret(name)).cloned());
             }
             StepKind::Split {
                 size, max_elements, ..

@@ -84,6 +84,14 @@ pub fn apply(state: &mut State, run_id: &str, event: &Event) -> Result<(), Illeg
         Event::Called { stage, batch, .. } => {
             legal(state, "called", stage, batch, is_running)?;
         }
+        Event::ServiceStarted { child, .. } => {
+            state.children.retain(|known| known.token != child.token);
+            state.children.push(child.clone());
+            state.open_run = Some(run_id.to_owned());
+        }
+        Event::ServiceEnded { token, .. } => {
+            state.children.retain(|known| known.token != *token);
+        }
         Event::AttemptFailed {
             stage,
             batch,

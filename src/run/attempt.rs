@@ -22,6 +22,7 @@ use crate::steps::agent::Answerers;
 use crate::steps::alarm::{Alarm, Rang};
 use crate::steps::attempt::{attempt, stage_is_over};
 use crate::steps::command::Stop;
+use crate::steps::http::Caller;
 use crate::steps::work::{Calls, Limits, Watcher, Work};
 use crate::store::clock::Stopwatch;
 use crate::store::scratch::{self, Scratch, Spares};
@@ -59,6 +60,8 @@ pub struct Bench<'a> {
     pub agents: &'a Answerers,
     /// What stands behind those that cost something.
     pub calls: &'a dyn Calls,
+    /// By whom services are called.
+    pub caller: &'a Caller,
     /// The environment of programs.
     pub environment: &'a BTreeMap<String, String>,
     /// The wish to stop.
@@ -130,7 +133,7 @@ pub fn run(
     let alarm = Alarm::new(Arc::clone(&bench.wished));
     alarm.set(bench.left());
     let mut log = Printed::new(bench, &name, serial);
-    let outs = ScratchOuts::new(&scratch, &found.targets, &alarm);
+    let outs = ScratchOuts::new(&scratch, bench.stage, &found.targets, &alarm);
     let result = within(
         bench, found, &name, &scratch, &outs, &mut log, watcher, previous, &alarm,
     );
@@ -217,12 +220,14 @@ fn within(
         schemas: bench.schemas,
         agents: bench.agents,
         calls: bench.calls,
+        caller: bench.caller,
         environment: bench.environment,
         declared_env: &bench.ctx.settings.env,
         folder: scratch.path(),
         project: files.folder(Root::Project),
         token: &token,
         previous: &earlier,
+        find: &|file: &FilePath| scopes::awaited(&bench.ctx, file, alarm),
         limits: bench.limits,
     };
     let said = attempt(&mut work)?;

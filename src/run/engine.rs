@@ -8,6 +8,7 @@ use super::ending::Ending;
 use super::keeper::Keeper;
 use super::notice::{Notice, Observer};
 use super::report::{Options, Report, StageReport, StageStatus, worst};
+use super::services::Services;
 use super::stop::StopFlag;
 use super::survey::{Keep, Survey, survey};
 use super::workers::at_once;
@@ -26,6 +27,7 @@ use crate::plan::selection::Selection;
 use crate::steps::agent::{Agents, Answerers};
 use crate::steps::alarm::Alarm;
 use crate::steps::command::Stop;
+use crate::steps::http::Caller;
 use crate::steps::work::Limits;
 use crate::store::clock::Stopwatch;
 use crate::store::journal::Journal;
@@ -103,13 +105,17 @@ pub fn run(
         agents,
         calls: &calls,
         budget: selection.limit,
+        caller: Caller::default(),
+        services: Services::new(options, stop),
         reports: Vec::new(),
     };
     let result = engine.stages();
+    let ended = engine.services.end(&mut engine.keeper);
     let interrupted = stop.stopping();
     let reports = std::mem::take(&mut engine.reports);
     let mut keeper = engine.keeper;
     result?;
+    ended?;
     if keeper.has_begun() {
         let sum = |count: &dyn Fn(&StageReport) -> u64| reports.iter().map(count).sum::<u64>();
         let word = if interrupted {
@@ -158,6 +164,8 @@ struct Engine<'a, 'k> {
     agents: &'a Agents,
     calls: &'a RunCalls<'k>,
     budget: Option<u64>,
+    caller: Caller,
+    services: Services<'a>,
     reports: Vec<StageReport>,
 }
 
@@ -174,6 +182,7 @@ impl Engine<'_, '_> {
             let watch = Stopwatch::start();
             let mut report = self.stage(stage)?;
             report.seconds = watch.elapsed().as_secs_f64();
+            self.services.note(&mut self.keeper)?;
             let status = report.status;
             self.observer.notice(Notice::StageEnded(report.clone()));
             self.reports.push(report);
@@ -265,8 +274,9 @@ impl Engine<'_, '_> {
         }
         report.left += rejudged.left.len() as u64;
         self.choose(stage, &found, &mut will, &mut report);
+        let mut lacks = None;
         if !will.is_empty() {
-            self.work(stage, &found, &will, &mut report)?;
+            lacks = self.work(stage, &found, &will, &mut report)?;
         }
         let ending = Ending {
             selection: self.selection,
@@ -276,6 +286,10 @@ impl Engine<'_, '_> {
             before,
         };
         ending.end(&mut self.keeper, &mut report, self.observer)?;
+        if lacks.is_some() {
+            report.status = StageStatus::Failed;
+            report.why = lacks;
+        }
         Ok(report)
     }
 
@@ -326,13 +340,14 @@ impl Engine<'_, '_> {
         report.left += (all - will.len()) as u64;
     }
 
+    /// Runs batches. Gives which service is not there that they need: none of them was tried then.
     fn work(
         &mut self,
         stage: &Stage,
         found: &Survey,
         will: &[usize],
         report: &mut StageReport,
-    ) -> Result<(), RunError> {
+    ) -> Result<Option<String>, RunError> {
         begin::begin(&mut self.keeper, stage, found, will.len() as u64)?;
         begin::handoff(&mut self.keeper, stage)?;
         self.observer.notice(Notice::StageStarted {
@@ -341,6 +356,12 @@ impl Engine<'_, '_> {
             batches: found.batches.len() as u64,
             will: will.len() as u64,
         });
+        let services = &mut self.services;
+        let lacks = services.need(&mut self.keeper, stage, &self.caller, self.observer)?;
+        if lacks.is_some() {
+            report.left += will.len() as u64;
+            return Ok(lacks);
+        }
         let ctx = self.keeper.ctx;
         let base = ctx.settings.scope(ctx.pipeline);
         let time = match &stage.policy.timeout {
@@ -349,12 +370,7 @@ impl Engine<'_, '_> {
         };
         let agents = match agents(&ctx, stage, self.agents) {
             Ok(agents) => agents,
-            Err(why) => {
-                report.status = StageStatus::Failed;
-                report.why = Some(why);
-                report.left += will.len() as u64;
-                return Ok(());
-            }
+            Err(why) => return Ok(Some(why)),
         };
         let run_id = self.keeper.run_id().to_owned();
         let bench = Bench {
@@ -363,6 +379,7 @@ impl Engine<'_, '_> {
             schemas: self.schemas,
             agents: &agents,
             calls: self.calls,
+            caller: &self.caller,
             environment: &self.options.environment,
             stop: self.stop,
             wished: self.stop.seen(),
@@ -372,6 +389,8 @@ impl Engine<'_, '_> {
                 grace: self.options.grace,
                 backoff: self.options.backoff,
                 log_cap: 1 << 20,
+                poll: self.options.poll,
+                stable: self.options.stable,
             },
             run_id: &run_id,
             spares: Spares::default(),
@@ -412,7 +431,7 @@ impl Engine<'_, '_> {
         report.left += done.left;
         report.held = done.held;
         report.spent = done.spent;
-        Ok(())
+        Ok(None)
     }
 }
 

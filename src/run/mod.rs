@@ -22,6 +22,7 @@ pub mod rejudge;
 pub mod report;
 pub mod retire;
 pub mod scopes;
+pub mod services;
 pub mod stop;
 pub mod survey;
 pub mod validate;

@@ -27,6 +27,20 @@ pub enum Notice {
         /// Batches that will run.
         will: u64,
     },
+    /// A service was started, and is waited for.
+    ServiceStarted {
+        /// Its name.
+        service: String,
+    },
+    /// A service that was started does not answer.
+    ServiceFailed {
+        /// Its name.
+        service: String,
+        /// Why.
+        why: String,
+        /// The last lines that it printed.
+        printed: Vec<String>,
+    },
     /// A batch begins.
     BatchStarted {
         /// The stage.

@@ -3,10 +3,12 @@
 use crate::base::glob::Glob;
 use crate::base::path::{FilePath, RelPath};
 use crate::base::source::{Sink, Source};
+use crate::model::stage::Stage;
 use crate::steps::alarm::Alarm;
 use crate::steps::work::Outs;
 use crate::store::scratch::Scratch;
-use std::collections::BTreeMap;
+use std::cell::Cell;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
@@ -20,6 +22,9 @@ pub struct ScratchOuts<'a> {
     scratch: &'a Scratch,
     targets: &'a BTreeMap<String, RelPath>,
     alarm: &'a Arc<Alarm>,
+    /// Outputs that there are of each round.
+    per_round: BTreeSet<&'a str>,
+    round: Cell<u32>,
 }
 
 /// A file in scratch, known by the path that it will have.
@@ -56,18 +61,33 @@ impl<'a> ScratchOuts<'a> {
     /// Over a scratch folder; `targets` gives the paths and patterns of the outputs. Reading and writing end when the alarm rings.
     pub fn new(
         scratch: &'a Scratch,
+        stage: &'a Stage,
         targets: &'a BTreeMap<String, RelPath>,
         alarm: &'a Arc<Alarm>,
     ) -> Self {
+        let outputs = stage.outputs.iter().filter(|output| output.per_round);
         Self {
             scratch,
             targets,
             alarm,
+            per_round: outputs.map(|output| output.name.as_str()).collect(),
+            round: Cell::new(1),
         }
     }
 
-    /// The path, or pattern, of an output or `out`, below the scratch folder.
+    /// The path, or pattern, of an output or `out`, below the scratch folder; of one that there is of each round the path in
+    /// this round.
     fn target(&self, out: &str) -> io::Result<RelPath> {
+        let pattern = self.pattern(out)?;
+        if !self.per_round.contains(out) {
+            return Ok(pattern);
+        }
+        let number = self.round.get().to_string();
+        RelPath::parse(&pattern.as_str().replace('*', &number)).map_err(io::Error::other)
+    }
+
+    /// The path, or pattern, of an output or `out`, below the scratch folder.
+    fn pattern(&self, out: &str) -> io::Result<RelPath> {
         if let Some(path) = self.targets.get(out) {
             return Ok(path.clone());
         }
@@ -79,7 +99,10 @@ impl<'a> ScratchOuts<'a> {
     /// # Errors
     /// When a folder cannot be read, or a link or another thing that is no file lies there.
     pub fn files(&self, out: &str) -> io::Result<Vec<RelPath>> {
-        let target = self.target(out)?;
+        self.files_at(self.pattern(out)?)
+    }
+
+    fn files_at(&self, target: RelPath) -> io::Result<Vec<RelPath>> {
         if !target.as_str().contains('*') {
             return Ok(if self.is_file(&target)? {
                 vec![target]
@@ -168,15 +191,19 @@ impl Outs for ScratchOuts<'_> {
         Ok(self.scratch.at(&path))
     }
 
+    fn round(&self, number: u32) {
+        self.round.set(number);
+    }
+
     fn clear(&self, out: &str) -> io::Result<()> {
-        for file in self.files(out)? {
+        for file in self.files_at(self.target(out)?)? {
             self.scratch.forget(&file).map_err(io::Error::other)?;
         }
         Ok(())
     }
 
     fn made(&self, out: &str) -> io::Result<Vec<Arc<dyn Source>>> {
-        let files = self.files(out)?;
+        let files = self.files_at(self.target(out)?)?;
         Ok(files
             .into_iter()
             .map(|path| {

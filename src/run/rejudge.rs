@@ -6,6 +6,7 @@ use super::keeper::Keeper;
 use super::scopes;
 use super::survey::{Survey, Surveyed};
 use super::validate;
+use crate::base::natural::natural;
 use crate::base::path::FilePath;
 use crate::check::schemas::Schemas;
 use crate::expr::scope::Scope;
@@ -143,7 +144,13 @@ pub fn holds(
             }
             there.push((file, output.format));
         }
-        scopes::insert(&mut scope, &output.name, output.is_many(), there);
+        if output.per_round {
+            // Of the rounds' files, a stage's programs see the last.
+            there.sort_by(|a, b| natural(&a.0.name(), &b.0.name()));
+            there.drain(..there.len().saturating_sub(1));
+        }
+        let is_list = output.is_many() && !output.per_round;
+        scopes::insert(&mut scope, &output.name, is_list, there);
     }
     validate::conservation(stage, &scope)?;
     validate::checks(stage, &scope)?;

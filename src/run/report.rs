@@ -25,6 +25,12 @@ pub struct Options {
     pub purse: Purse,
     /// Whether answers that are kept are asked for once more.
     pub fresh: bool,
+    /// How often a file that someone else writes is looked for.
+    pub poll: Duration,
+    /// How long such a file must have been left alone.
+    pub stable: Duration,
+    /// How long a service may take until it answers.
+    pub ready: Duration,
 }
 
 /// How a stage ended.

@@ -9,6 +9,7 @@ use crate::model::outcome::{Outcome, OutcomeKind};
 use crate::model::stage::{Input, Stage};
 use crate::plan::expand::Item;
 use crate::steps::alarm::Alarm;
+use crate::store::files::FileError;
 use std::sync::Arc;
 
 /// A file and how its content is read.
@@ -87,6 +88,22 @@ pub fn insert(scope: &mut Scope, name: &str, many: bool, files: Vec<Readable>) {
     match files.into_iter().next() {
         Some((source, format)) => scope.insert_file(name, source, format),
         None => scope.absent(name),
+    }
+}
+
+/// A file that someone else writes; none: it is not there.
+///
+/// # Errors
+/// When it leaves its folder or is no file.
+pub fn awaited(
+    ctx: &Context<'_>,
+    file: &FilePath,
+    alarm: &Arc<Alarm>,
+) -> Result<Option<Arc<dyn Source>>, Outcome> {
+    match ctx.files.source(file) {
+        Ok(found) => Ok(Some(alarm.source(found))),
+        Err(FileError::Missing { .. }) => Ok(None),
+        Err(error) => Err(Outcome::new(OutcomeKind::Path, error.to_string())),
     }
 }
 

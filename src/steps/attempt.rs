@@ -2,7 +2,7 @@
 
 use super::alarm::Rang;
 use super::work::{Said, Work, output_failure, parse_failure};
-use super::{agent, files, jq, merge, process, split, values};
+use super::{agent, files, http, jq, merge, process, refine, split, values, wait};
 use crate::expr::scope::Format;
 use crate::model::outcome::{Outcome, OutcomeKind};
 use crate::model::stage::Stage;
@@ -13,11 +13,22 @@ use std::time::Duration;
 /// How long a program may take when its step does not say.
 const COMMAND_TIMEOUT: Duration = Duration::from_mins(10);
 
-/// Does the steps in turn. What a step makes is a name for those after it.
+/// Does the steps in turn, once or in rounds. What a step makes is a name for those after it.
+///
+/// # Errors
+/// The outcome of the step that failed for good, or of rounds of which none was right.
+pub fn attempt(work: &mut Work<'_>) -> Result<Said, Outcome> {
+    match &work.stage.refine {
+        None => round(work, 1),
+        Some(refine) => refine::rounds(work, refine),
+    }
+}
+
+/// Does the steps in turn, in the round of this number, from 1 on. In a later round what a step made that is skipped stands.
 ///
 /// # Errors
 /// The outcome of the step that failed for good.
-pub fn attempt(work: &mut Work<'_>) -> Result<Said, Outcome> {
+pub fn round(work: &mut Work<'_>, number: u32) -> Result<Said, Outcome> {
     let stage = work.stage;
     let mut said = Said::default();
     for (index, step) in stage.steps.iter().enumerate() {
@@ -29,12 +40,18 @@ pub fn attempt(work: &mut Work<'_>) -> Result<Said, Outcome> {
         }
         work.alarm.set((work.left)());
         if !wanted(work, step).map_err(|outcome| ended(work, None, outcome))? {
-            work.scope.absent(&step.out);
+            if number == 1 {
+                work.scope.absent(&step.out);
+            }
             continue;
         }
-        let more = tries(work, step, index)?;
-        said.summary = more.summary.or(said.summary);
-        said.warnings.extend(more.warnings);
+        if number > 1 {
+            for name in written_by(work.stage, step) {
+                clear(work, name)?;
+                work.scope.absent(name);
+            }
+        }
+        said.add(tries(work, step, index)?);
         if made_by_program(step) {
             for output in &stage.outputs {
                 take(work, &output.name)?;
@@ -44,6 +61,25 @@ pub fn attempt(work: &mut Work<'_>) -> Result<Said, Outcome> {
         }
     }
     Ok(said)
+}
+
+/// The outputs, or the `out`, that a step writes: the one that it names, and a program those too that no other step names.
+fn written_by<'a>(stage: &'a Stage, step: &'a Step) -> Vec<&'a str> {
+    let mut written = vec![step.out.as_str()];
+    if made_by_program(step) {
+        let steps = &stage.steps;
+        let outputs = stage.outputs.iter();
+        let free = outputs.filter(|output| steps.iter().all(|step| step.out != output.name));
+        written.extend(free.map(|output| output.name.as_str()));
+    }
+    written
+}
+
+/// Takes away what was written of an output or `out`.
+fn clear(work: &Work<'_>, name: &str) -> Result<(), Outcome> {
+    work.outs
+        .clear(name)
+        .map_err(|error| output_failure(name, error))
 }
 
 fn wanted(work: &mut Work<'_>, step: &Step) -> Result<bool, Outcome> {
@@ -68,24 +104,13 @@ fn tries(work: &mut Work<'_>, step: &Step, index: usize) -> Result<Said, Outcome
         };
         failed += 1;
         // Whoever asks to be left alone knows better than we do how long.
-        let wait = wait(work, failed, index).max(outcome.wait.unwrap_or_default());
+        let wait = pause(work, failed, index).max(outcome.wait.unwrap_or_default());
         let has_time = (work.left)().is_none_or(|left| left > wait);
         if failed >= step.attempts || !outcome.is_worth_another_try() || !has_time {
             return Err(outcome);
         }
-        let written = if made_by_program(step) {
-            work.stage
-                .outputs
-                .iter()
-                .map(|output| &output.name)
-                .collect()
-        } else {
-            vec![&step.out]
-        };
-        for name in written {
-            work.outs
-                .clear(name)
-                .map_err(|error| output_failure(name, error))?;
+        for name in written_by(work.stage, step) {
+            clear(work, name)?;
         }
         work.watcher.trying_again(failed, &outcome, wait);
         work.stop.wait(wait);
@@ -131,7 +156,7 @@ fn ended(work: &Work<'_>, time: Option<(&str, Duration)>, outcome: Outcome) -> O
     }
 }
 
-fn wait(work: &Work<'_>, failed: u32, index: usize) -> Duration {
+fn pause(work: &Work<'_>, failed: u32, index: usize) -> Duration {
     crate::base::duration::backoff(
         work.limits.backoff,
         failed,
@@ -141,17 +166,21 @@ fn wait(work: &Work<'_>, failed: u32, index: usize) -> Duration {
 
 fn once(work: &mut Work<'_>, step: &Step) -> Result<Said, Outcome> {
     let is_program = made_by_program(step);
+    let ends_itself = is_program
+        || matches!(
+            step.kind,
+            StepKind::Agent { .. } | StepKind::Http(_) | StepKind::Wait { .. }
+        );
     let time = match &step.timeout {
         Some(timeout) => Some(timeout.duration(&work.base).map_err(parse_failure)?),
         None => is_program.then_some(COMMAND_TIMEOUT),
     };
     let left = (work.left)();
     let least = time.map_or(left, |time| Some(left.map_or(time, |left| left.min(time))));
-    // A program is ended by whoever watches it, and gets the time to end itself; an agent's time is that of each call.
-    let is_timed_itself = is_program || matches!(step.kind, StepKind::Agent { .. });
-    work.alarm.set(if is_timed_itself { left } else { least });
+    // A program is ended by whoever watches it, and gets the time to end itself; what waits for others says itself for what.
+    work.alarm.set(if ends_itself { left } else { least });
     let done = doing(work, step, least.unwrap_or(COMMAND_TIMEOUT));
-    let named = time.filter(|_| !is_timed_itself);
+    let named = time.filter(|_| !ends_itself);
     let named = named.map(|time| (step.kind.name(), time));
     let done = done.map_err(|outcome| ended(work, named, outcome));
     work.alarm.set((work.left)());
@@ -184,12 +213,16 @@ fn doing(work: &mut Work<'_>, step: &Step, timeout: Duration) -> Result<Said, Ou
                 timeout,
             },
         ),
+        StepKind::Http(call) => http::call(work, &step.out, call, timeout),
         StepKind::Jq { program, stream } => jq::jq(work, &step.out, program, stream.as_ref()),
         StepKind::Render { template } => files::render(work, &step.out, template),
         StepKind::Xlsx { workbook } => files::workbook(work, &step.out, workbook),
         StepKind::Ifc { input } => files::model(work, &step.out, input),
         StepKind::Pdf { input } => files::document(work, &step.out, input),
         StepKind::Copy { input } => files::copy(work, &step.out, input),
+        StepKind::Wait { path, marker } => {
+            wait::wait(work, &step.out, path, marker.as_ref(), timeout)
+        }
         StepKind::Split {
             records,
             question,
@@ -219,20 +252,22 @@ fn doing(work: &mut Work<'_>, step: &Step, timeout: Duration) -> Result<Said, Ou
     }
 }
 
-/// A program writes whichever outputs it likes; every other step writes the one that it names.
 fn made_by_program(step: &Step) -> bool {
     matches!(step.kind, StepKind::Command { .. })
 }
 
 /// Takes what was written into the scope.
-fn take(work: &mut Work<'_>, name: &str) -> Result<(), Outcome> {
+///
+/// # Errors
+/// When what was written cannot be looked at.
+pub fn take(work: &mut Work<'_>, name: &str) -> Result<(), Outcome> {
     let made = work
         .outs
         .made(name)
         .map_err(|error| output_failure(name, error))?;
     let output = work.stage.output(name);
     let format = output.map(|output| output.format);
-    if output.is_some_and(crate::model::stage::Output::is_many) {
+    if output.is_some_and(|output| output.is_many() && !output.per_round) {
         let files = made.into_iter().map(|file| {
             let format = format.unwrap_or_else(|| Format::of_path(&file.name()));
             (file, format)
@@ -250,7 +285,8 @@ fn take(work: &mut Work<'_>, name: &str) -> Result<(), Outcome> {
     Ok(())
 }
 
-/// How the content of an `out` that is no output is read back: `render` and `copy` give text, the others JSON.
+/// How the content of an `out` that is no output is read back: `render` and `copy` give text, a file
+/// that was waited for is what its name says, the others JSON.
 fn intermediate(work: &Work<'_>, name: &str) -> Format {
     let step = work.stage.steps.iter().find(|step| step.out == name);
     match step.map(|step| &step.kind) {
@@ -258,6 +294,7 @@ fn intermediate(work: &Work<'_>, name: &str) -> Format {
             Format::Text
         }
         Some(StepKind::Pdf { .. } | StepKind::Xlsx { .. }) => Format::Binary,
+        Some(StepKind::Wait { path, .. }) => Format::of_path(&path.text),
         _ => Format::Json,
     }
 }

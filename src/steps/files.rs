@@ -29,6 +29,15 @@ fn source(work: &Work<'_>, name: &str) -> Result<Arc<dyn Source>, Outcome> {
 /// When it cannot be read or written.
 pub fn copy(work: &mut Work<'_>, out: &str, input: &str) -> StepResult {
     let source = source(work, input)?;
+    copy_of(work, out, &*source)?;
+    Ok(Said::default())
+}
+
+/// Writes what a file holds.
+///
+/// # Errors
+/// When it cannot be read or written.
+pub fn copy_of(work: &Work<'_>, out: &str, source: &dyn Source) -> Result<(), Outcome> {
     let mut reader = source
         .open()
         .map_err(|error| input_failure(&source.name(), error))?;
@@ -47,8 +56,7 @@ pub fn copy(work: &mut Work<'_>, out: &str, input: &str) -> StepResult {
             buffer.resize(1 << 17, 0);
         }
     }
-    sink.finish().map_err(failed)?;
-    Ok(Said::default())
+    sink.finish().map_err(failed)
 }
 
 /// Writes text by a template.
@@ -175,7 +183,11 @@ fn today(work: &Work<'_>) -> Option<jiff::civil::Date> {
         .ok()
 }
 
-fn put(work: &Work<'_>, out: &str, bytes: &[u8]) -> Result<(), Outcome> {
+/// Writes an output or `out`.
+///
+/// # Errors
+/// When it cannot be written.
+pub fn put(work: &Work<'_>, out: &str, bytes: &[u8]) -> Result<(), Outcome> {
     let failed = |error: io::Error| output_failure(out, error);
     let mut sink = work.outs.create(out, None).map_err(failed)?;
     sink.write_all(bytes).map_err(failed)?;

@@ -100,7 +100,11 @@ fn streamed(work: &mut Work<'_>, program: &Program, select: &Select) -> Result<V
     }
 }
 
-fn write(work: &Work<'_>, out: &str, value: &Value) -> Result<(), Outcome> {
+/// Writes a value as an output or `out`: one value to JSON, strings to text, base64 to binary.
+///
+/// # Errors
+/// When the value does not suit the output's format, or cannot be written.
+pub fn write(work: &Work<'_>, out: &str, value: &Value) -> Result<(), Outcome> {
     let format = work
         .stage
         .output(out)
@@ -116,14 +120,13 @@ fn write(work: &Work<'_>, out: &str, value: &Value) -> Result<(), Outcome> {
             .iter()
             .flat_map(|value| format!("{value}\n").into_bytes())
             .collect(),
-        (Format::Binary, Value::String(text)) => values::from_base64(text).ok_or_else(|| {
-            parse_failure(format!("`{out}` is binary: the program must give base64"))
-        })?,
+        (Format::Binary, Value::String(text)) => values::from_base64(text)
+            .ok_or_else(|| parse_failure(format!("`{out}` is binary: base64 was expected")))?,
         (_, Value::String(text)) => text.clone().into_bytes(),
         (_, other) => {
             let shown: String = other.to_string().chars().take(80).collect();
             return Err(parse_failure(format!(
-                "`{out}` is text: the program must give a string, it gave {shown}"
+                "`{out}` is text: a string was expected, and not {shown}"
             )));
         }
     };

@@ -9,6 +9,7 @@ use crate::model::outcome::{Outcome, OutcomeKind};
 use crate::model::step::Text;
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::time::Duration;
 
 /// Bytes of a program's output that are shown with its failure.
@@ -27,27 +28,7 @@ pub fn command(
     timeout: Duration,
 ) -> StepResult {
     let scope = scope(work, arguments)?;
-    let mut program = if shell {
-        vec!["sh".to_owned(), "-c".to_owned()]
-    } else {
-        Vec::new()
-    };
-    for argument in arguments {
-        let rendered = argument.template.render_value(&scope);
-        for rendered in words(rendered.map_err(parse_failure)?, shell) {
-            // `project:` names a file of the project: programs get it absolute, as they get all others.
-            program.push(match rendered.strip_prefix("project:") {
-                Some("") if !shell => work.project.display().to_string(),
-                Some(path) if !shell => {
-                    let path = RelPath::parse(path).map_err(|error| {
-                        Outcome::new(OutcomeKind::Path, format!("`{rendered}`: {error}"))
-                    })?;
-                    work.project.join(path.as_str()).display().to_string()
-                }
-                _ => rendered,
-            });
-        }
-    }
+    let program = program(arguments, shell, &scope, work.project)?;
     let mut environment: BTreeMap<String, String> = work.environment.clone();
     for name in env {
         if let Some(value) = work.declared_env.get(name) {
@@ -109,6 +90,40 @@ pub fn command(
         Err(error) => Outcome::new(OutcomeKind::Exit, error.to_string()),
     };
     Err(failure.with_details(details))
+}
+
+/// The program and its arguments, rendered. `project:` names a file of the project: programs get it absolute, as they get all
+/// others.
+///
+/// # Errors
+/// When a name is missing, or a path leaves the project.
+pub fn program(
+    arguments: &[Text],
+    shell: bool,
+    scope: &Value,
+    project: &Path,
+) -> Result<Vec<String>, Outcome> {
+    let mut program = if shell {
+        vec!["sh".to_owned(), "-c".to_owned()]
+    } else {
+        Vec::new()
+    };
+    for argument in arguments {
+        let rendered = argument.template.render_value(scope);
+        for rendered in words(rendered.map_err(parse_failure)?, shell) {
+            program.push(match rendered.strip_prefix("project:") {
+                Some("") if !shell => project.display().to_string(),
+                Some(path) if !shell => {
+                    let path = RelPath::parse(path).map_err(|error| {
+                        Outcome::new(OutcomeKind::Path, format!("`{rendered}`: {error}"))
+                    })?;
+                    project.join(path.as_str()).display().to_string()
+                }
+                _ => rendered,
+            });
+        }
+    }
+    Ok(program)
 }
 
 /// What one argument stands for: a list for its values (the files of a glob), null for none, all else for one.

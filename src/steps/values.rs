@@ -59,14 +59,20 @@ pub fn from_base64(text: &str) -> Option<Vec<u8>> {
     GeneralPurpose::new(&STANDARD, config).decode(text).ok()
 }
 
+/// Encodes as base64 (RFC 4648, with padding).
+pub fn to_base64(bytes: &[u8]) -> String {
+    base64::engine::general_purpose::STANDARD.encode(bytes)
+}
+
 #[cfg(test)]
 mod tests {
-    use super::from_base64;
+    use super::{from_base64, to_base64};
 
     #[test]
     fn reads_base64() {
         assert_eq!(from_base64("aGVsbG8="), Some(b"hello".to_vec()));
         assert_eq!(from_base64("aGVsbG8"), Some(b"hello".to_vec()));
+        assert_eq!(to_base64(b"hello"), "aGVsbG8=");
         assert_eq!(from_base64("aGVs\nbG8=\n"), Some(b"hello".to_vec()));
         for wrong in ["not base64!", "a", "aGVsbG9=", "aGVsbG8=aGVsbG8="] {
             assert_eq!(from_base64(wrong), None, "{wrong}");

@@ -3,7 +3,9 @@
 use super::agent::Answerers;
 use super::alarm::Alarm;
 use super::command::{Started, Stop};
+use super::http::Caller;
 use crate::base::digest::Digest;
+use crate::base::path::FilePath;
 use crate::base::source::{Sink, Source};
 use crate::check::schemas::Schemas;
 use crate::expr::scope::Scope;
@@ -36,6 +38,9 @@ pub trait Outs {
     /// # Errors
     /// What the file system says; a name that is no plain name is an error.
     fn beside(&self, name: &str, bytes: &[u8]) -> io::Result<PathBuf>;
+
+    /// From here on outputs that there are of each round are those of this one.
+    fn round(&self, number: u32);
 
     /// Takes away what a failed try wrote, so that the next begins with nothing.
     ///
@@ -131,6 +136,8 @@ pub struct Work<'a> {
     pub agents: &'a Answerers,
     /// What stands behind those that cost something.
     pub calls: &'a dyn Calls,
+    /// By whom services are called.
+    pub caller: &'a Caller,
     /// The environment of programs: the usual, without what a step declares.
     pub environment: &'a BTreeMap<String, String>,
     /// Declared environment variables with their values.
@@ -143,9 +150,14 @@ pub struct Work<'a> {
     pub token: &'a str,
     /// What the batch made last time, by the output's name.
     pub previous: &'a dyn Fn(&str) -> Option<Arc<dyn Source>>,
+    /// A file that someone else writes; none: it is not there.
+    pub find: &'a Find<'a>,
     /// Limits.
     pub limits: Limits,
 }
+
+/// Looks for a file that someone else writes.
+pub type Find<'a> = dyn Fn(&FilePath) -> Result<Option<Arc<dyn Source>>, Outcome> + 'a;
 
 /// Limits of an attempt.
 #[derive(Debug, Clone, Copy)]
@@ -156,6 +168,10 @@ pub struct Limits {
     pub backoff: Duration,
     /// Output of programs that is kept, in bytes.
     pub log_cap: u64,
+    /// How often a file that someone else writes is looked for.
+    pub poll: Duration,
+    /// How long such a file must have been left alone.
+    pub stable: Duration,
 }
 
 /// What a step has to say of what it made.
@@ -165,6 +181,14 @@ pub struct Said {
     pub summary: Option<Value>,
     /// Warnings for people.
     pub warnings: Vec<String>,
+}
+
+impl Said {
+    /// Takes in what was said after it.
+    pub fn add(&mut self, more: Said) {
+        self.summary = more.summary.or(self.summary.take());
+        self.warnings.extend(more.warnings);
+    }
 }
 
 /// A failed step is an outcome.

@@ -59,7 +59,10 @@ pub fn log(data: &Log) -> String {
 fn is_shown(record: &Record) -> bool {
     !matches!(
         record.event,
-        Event::Barrier | Event::Sealed { .. } | Event::ChildStarted(_)
+        Event::Barrier
+            | Event::Sealed { .. }
+            | Event::ChildStarted(_)
+            | Event::ServiceStarted { again: true, .. }
     )
 }
 

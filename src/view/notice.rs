@@ -22,6 +22,21 @@ pub fn started(paint: Paint, stage: &str, all: u64, will: u64, about: Option<&st
     format!("{} {size}{about}", paint.strong(stage))
 }
 
+/// A service was started.
+pub fn service_started(paint: Paint, service: &str) -> String {
+    format!("{} starts, a service", paint.strong(service))
+}
+
+/// A service that was started does not answer.
+pub fn service_failed(paint: Paint, service: &str, why: &str, printed: &[String]) -> String {
+    let mut text = format!("{} {}: {why}", paint.strong(service), paint.bad("failed"));
+    for line in printed {
+        text.push_str("\n    ");
+        text.push_str(line);
+    }
+    text
+}
+
 /// How far a stage is.
 pub fn halfway(
     paint: Paint,

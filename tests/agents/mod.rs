@@ -6,7 +6,7 @@ mod batches;
 mod http;
 mod openai;
 mod pipeline;
-mod server;
+pub mod server;
 mod tools;
 
 use milepost::agents::client::{Client, Settings};

@@ -264,3 +264,40 @@ fn problems_are_data_too() {
         "{problems}"
     );
 }
+
+#[test]
+fn a_call_has_its_method_written_down() {
+    let text = |more: &str| {
+        format!(
+            "[step]\nhttp = \"http://a/\"\n{more}\n[outputs]\nparsed = {{ path = \"intermediate/parsed.json\", schema = false }}\n"
+        )
+    };
+    let call = |more: &str| {
+        let stage = stage(&project().with("stages/1_parse.toml", &text(more)), "1");
+        let StepKind::Http(call) = stage.steps[0].kind.clone() else {
+            panic!("{stage:?}")
+        };
+        let sent = call.sent_file().map(str::to_owned);
+        let step = stage.parts["step"].clone();
+        (call.method.clone(), sent, step)
+    };
+    let step = |more: Value| {
+        let mut step = json!({"http": "http://a/", "out": "parsed"});
+        step.as_object_mut()
+            .unwrap()
+            .extend(more.as_object().unwrap().clone());
+        json!([step])
+    };
+    assert_eq!(
+        call(""),
+        ("GET".to_owned(), None, step(json!({"method": "GET"})))
+    );
+    assert_eq!(call("method = \"GET\""), call(""));
+    let (method, sent, _) = call("body = '.params | .model'");
+    assert_eq!((method.as_str(), sent), ("POST", None));
+    let (method, sent, _) = call("body = ' $params '\nmethod = \"PATCH\"");
+    assert_eq!(
+        (method.as_str(), sent.as_deref()),
+        ("PATCH", Some("params"))
+    );
+}

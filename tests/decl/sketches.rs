@@ -75,6 +75,7 @@ fn the_other_systems_are_told_only_what_is_missing() {
         "`prompt` names one file, not a template",
         "`agent` makes JSON",
         "`all_engines` is no outcome",
+        "there is no `service/server.js` in the project",
     ];
     for name in ["grading", "prompt-tests", "study-plan", "diagrams"] {
         let Some(files) = sketch(name) else { return };

@@ -11,4 +11,5 @@ mod project;
 mod schema;
 mod status;
 mod verify;
+mod wait;
 mod why;

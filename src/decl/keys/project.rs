@@ -1,8 +1,8 @@
 //! Keys of `milepost.toml`.
 
 use super::Kind::{
-    Choice, Command, File, Folder, Integer, Jq, Named, Number, Outcomes, Params, Place, Plain,
-    Strings, Table as Of,
+    Choice, Command, File, Folder, Integer, Jq, Named, Names, Number, Outcomes, Params, Place,
+    Plain, Strings, Table as Of, Text,
 };
 use super::Need::{Beside, Optional, Required, What};
 use super::{Table, key};
@@ -12,7 +12,7 @@ pub static PROJECT: Table = Table {
     what: "project",
     header: "",
     short: None,
-    later: &["services", "manifest"],
+    later: &["manifest"],
     keys: &[
         key("name", Plain, Required, "", "Name of the project."),
         key(
@@ -44,6 +44,13 @@ pub static PROJECT: Table = Table {
             "What a workspace may spend on agents, in all its runs.",
         ),
         key(
+            "services",
+            Named(&SERVICE),
+            Optional,
+            "",
+            "Processes that stages need: started when one needs them, unless they answer already, and ended with the run.",
+        ),
+        key(
             "errors",
             Outcomes,
             Optional,
@@ -69,6 +76,37 @@ pub static LIMITS: Table = Table {
             "Tokens, input and output.",
         ),
         key("calls", Integer, Optional, "none", "Calls."),
+    ],
+};
+
+/// `[services.NAME]`.
+pub static SERVICE: Table = Table {
+    what: "service",
+    header: "[services.NAME]",
+    short: None,
+    later: &[],
+    keys: &[
+        key(
+            "command",
+            Command,
+            Required,
+            "",
+            "Starts it: a list is the program and its arguments, a string goes through `sh -c`. It stays in the foreground.",
+        ),
+        key(
+            "ready",
+            Text,
+            Required,
+            "",
+            "A URL: once anything but a status of 500 and above comes back, the service is ready.",
+        ),
+        key(
+            "env",
+            Names,
+            Optional,
+            "none",
+            "Environment variables that it sees besides PATH, HOME and LANG.",
+        ),
     ],
 };
 

@@ -2,7 +2,7 @@
 
 use super::Kind::{
     Bool, Choice, Concurrency, Count, CountOrShare, Duration, File, FileName, FileOrFalse, Folder,
-    Jq, Many, Named, OneOrMany, Outcomes, Path, Place, Plain, Select, Text, Values,
+    Jq, Many, Named, Names, OneOrMany, Outcomes, Path, Place, Plain, Select, Text, Values,
 };
 use super::Need::{Optional, Required, RequiredBeside, What};
 use super::{FORMATS, Kind, STEP, Table, key};
@@ -12,7 +12,7 @@ pub static STAGE: Table = Table {
     what: "stage",
     header: "",
     short: None,
-    later: &["services", "refine", "estimate"],
+    later: &["estimate"],
     keys: &[
         key(
             "description",
@@ -34,6 +34,13 @@ pub static STAGE: Table = Table {
             Optional,
             "none",
             "Empty file that is written after a batch's outputs.",
+        ),
+        key(
+            "services",
+            Names,
+            Optional,
+            "none",
+            "The project's services that must answer while its batches run.",
         ),
         key(
             "allow_partial",
@@ -76,6 +83,13 @@ pub static STAGE: Table = Table {
             Required,
             "",
             "What the stage does: one `[step]`, or several `[[step]]` done in turn.",
+        ),
+        key(
+            "refine",
+            Kind::Table(&REFINE),
+            Optional,
+            "none",
+            "Repeats the steps until the result is what it shall be.",
         ),
         key(
             "outputs",
@@ -226,7 +240,7 @@ pub static OUTPUT: Table = Table {
             Place,
             Required,
             "",
-            "Where it is written; with `*`: any number of files.",
+            "Where it is written; with `*`: any number of files; with `{{ iteration }}`: one per round of `[refine]`.",
         ),
         key(
             "schema",
@@ -248,6 +262,44 @@ pub static OUTPUT: Table = Table {
             Optional,
             "by ending",
             "What it is.",
+        ),
+    ],
+};
+
+/// `[refine]`.
+pub static REFINE: Table = Table {
+    what: "refine",
+    header: "[refine]",
+    short: None,
+    later: &[],
+    keys: &[
+        key(
+            "until",
+            Jq,
+            Required,
+            "",
+            "After each round: true ends the loop. It sees what the steps made, and `iteration`.",
+        ),
+        key(
+            "max_iterations",
+            Count,
+            Optional,
+            "3",
+            "At most so many rounds.",
+        ),
+        key(
+            "otherwise",
+            Choice(&["fail", "best"]),
+            Optional,
+            "fail",
+            "When no round was right: the batch fails, or the round with the highest `score` stands.",
+        ),
+        key(
+            "score",
+            Jq,
+            Optional,
+            "none",
+            "A number: how good a round is.",
         ),
     ],
 };

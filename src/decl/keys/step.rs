@@ -1,20 +1,21 @@
 //! Keys of a step.
 
 use super::Kind::{
-    Bool, Choice, Command, Count, Duration, File, Integer, Jq, Name, Names, Plain, Select,
+    Bool, Choice, Command, Count, Duration, File, Integer, Jq, Name, Names, Path, Plain, Select,
+    Strings, Text,
 };
 use super::Need::{Beside, Optional, RequiredBeside, What};
 use super::{Table, key};
+
+/// The words of `method`.
+const METHODS: &[&str] = &["GET", "POST", "PUT", "PATCH", "DELETE"];
 
 /// `[step]` and `[[step]]`.
 pub static STEP: Table = Table {
     what: "step",
     header: "[step]",
     short: None,
-    later: &[
-        "http", "pdf_text", "wait", "answer", "attach", "defaults", "method", "headers", "body",
-        "engines",
-    ],
+    later: &["pdf_text", "answer", "attach", "defaults", "engines"],
     keys: &[
         key(
             "command",
@@ -24,6 +25,13 @@ pub static STEP: Table = Table {
             "Starts a program: a list is the program and its arguments, a string goes through `sh -c`.",
         ),
         key("agent", Name, What, "", "Asks this agent."),
+        key(
+            "http",
+            Text,
+            What,
+            "",
+            "Calls the service at this URL: its reply is what the step makes.",
+        ),
         key(
             "jq",
             Jq,
@@ -53,6 +61,13 @@ pub static STEP: Table = Table {
             What,
             "",
             "Copies this input or earlier `out`.",
+        ),
+        key(
+            "wait",
+            Path,
+            What,
+            "",
+            "Waits for this file, which someone else writes, and copies it once it is there, left alone for a second and valid by the output's schema.",
         ),
         key(
             "split",
@@ -93,14 +108,14 @@ pub static STEP: Table = Table {
             "timeout",
             Duration,
             Optional,
-            "10m for agent and command",
+            "10m for agent, command and http, 2m for wait",
             "One try of the step.",
         ),
         key(
             "attempts",
             Integer,
             Optional,
-            "3 for agent, else 1",
+            "3 for agent and http, else 1",
             "Tries of the step, with pauses that grow.",
         ),
         key(
@@ -113,9 +128,9 @@ pub static STEP: Table = Table {
         key(
             "schema",
             File,
-            Beside(&["agent"]),
-            "the output's, without `result`",
-            "JSON Schema of one answer.",
+            Beside(&["agent", "http"]),
+            "of agent: the output's, without `result`",
+            "JSON Schema of one answer; of http: of the reply, which is JSON then.",
         ),
         key(
             "result",
@@ -139,6 +154,27 @@ pub static STEP: Table = Table {
             "Asks the questions that `split` wrote, each once.",
         ),
         key(
+            "method",
+            Choice(METHODS),
+            Beside(&["http"]),
+            "POST with `body`, else GET",
+            "How the service is called.",
+        ),
+        key(
+            "headers",
+            Strings,
+            Beside(&["http"]),
+            "none",
+            "Headers of the call, each a template. What they take from `env` is not shown anywhere.",
+        ),
+        key(
+            "body",
+            Jq,
+            Beside(&["http"]),
+            "none",
+            "What is sent, as JSON; binary files that it names are base64. A file alone, such as `.scan`, is sent as it is.",
+        ),
+        key(
             "env",
             Names,
             Beside(&["command"]),
@@ -158,6 +194,13 @@ pub static STEP: Table = Table {
             Beside(&["jq"]),
             "none",
             "Records that the program reads one at a time by `inputs`.",
+        ),
+        key(
+            "marker",
+            Path,
+            Beside(&["wait"]),
+            "none",
+            "A file that must be there as well: whoever writes says by it that all is written.",
         ),
         key(
             "question",

@@ -24,6 +24,7 @@ pub fn texts() -> Environment<'static> {
         env.add_filter("stem", stem);
         env.add_filter("tojson", tojson);
         env.add_filter("fixed", fixed);
+        env.add_filter("urlencode", urlencode);
         env
     })
     .clone()
@@ -108,6 +109,23 @@ fn tojson(value: &Value, indent: Option<usize>, named: Kwargs) -> Result<String,
 /// A number with so many decimals, without separators of thousands.
 fn fixed(value: f64, decimals: usize) -> String {
     format!("{value:.*}", decimals.min(17))
+}
+
+/// One part of an address: all but letters, digits and `-._~` as `%` and two digits (RFC 3986, section 2.3).
+fn urlencode(value: &Value) -> Result<String, Error> {
+    let text = plain(value).ok_or_else(|| {
+        let message = "only text, numbers and booleans can be a part of an address";
+        Error::new(ErrorKind::InvalidOperation, message)
+    })?;
+    let mut encoded = String::with_capacity(text.len());
+    for byte in text.bytes() {
+        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
+            encoded.push(byte.into());
+        } else {
+            encoded.push_str(&format!("%{byte:02X}"));
+        }
+    }
+    Ok(encoded)
 }
 
 fn json(value: &Value, indent: Option<usize>) -> Result<String, Error> {

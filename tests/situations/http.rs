@@ -1,0 +1,359 @@
+//! Calls of services: what is sent, what becomes of the reply, and how each failure is told.
+
+use super::house::{House, code, said};
+use crate::agents::server::{Play, Server};
+use serde_json::{Value, json};
+use std::net::TcpListener;
+use std::process::{Command, Stdio};
+
+const SECRET: &str = "tok-0123456789abcdef";
+
+/// A project with a stage of this text, and the service's address in its environment.
+fn house(url: &str, stage: &str) -> House {
+    let mut house = House::new(&[
+        (
+            "milepost.toml",
+            "name = \"calls\"\n[params]\nscale = 2\n[env]\nSERVICE = \"http://localhost:1\"\nTOKEN = \"\"\n",
+        ),
+        ("stages/1_call.toml", stage),
+    ]);
+    house.env("SERVICE", url);
+    house.env("TOKEN", SECRET);
+    house
+}
+
+/// A stage that posts and makes JSON, with more keys of its step.
+fn posting(more: &str) -> String {
+    format!(
+        "[step]\nhttp = \"{{{{ env.SERVICE }}}}/render\"\nbody = \"{{scale: $params.scale}}\"\nattempts = 1\n{more}\n\
+         [outputs]\nmade = {{ path = \"outputs/made.json\", schema = false }}\n"
+    )
+}
+
+fn says(body: &str) -> Play {
+    Play::Says(200, &["content-type: application/json"], body.to_owned())
+}
+
+/// The outcomes of all batches that failed.
+fn failures(records: &[Value]) -> Vec<Value> {
+    let failed = records
+        .iter()
+        .filter(|record| record["kind"] == "batch_failed");
+    failed
+        .map(|record| record["data"]["outcome"].clone())
+        .collect()
+}
+
+/// Whether any file of the workspace holds the secret.
+fn holds_secret(house: &House) -> Vec<String> {
+    let files = walkdir::WalkDir::new(house.at("workspace")).into_iter();
+    let files = files
+        .filter_map(Result::ok)
+        .filter(|entry| entry.file_type().is_file());
+    files
+        .filter(|entry| {
+            let bytes = std::fs::read(entry.path()).unwrap();
+            String::from_utf8_lossy(&bytes).contains(SECRET)
+        })
+        .map(|entry| entry.path().display().to_string())
+        .collect()
+}
+
+#[test]
+fn a_reply_is_made_once_and_the_key_is_nowhere() {
+    let server = Server::new(vec![says("{\"url\": 1.50, \"ok\": true}"), says("[3]")]);
+    let mut house = house(
+        &server.url,
+        &posting(
+            "schema = \"schemas/reply.json\"\n[step.headers]\nAuthorization = \"Bearer {{ env.TOKEN }}\"\nX-Scale = \"{{ params.scale }}\"",
+        ),
+    );
+    house.write("schemas/reply.json", "{\"required\": [\"ok\"]}");
+    house.run(&[]).expect(0, &["call"]);
+    house.run(&[]).expect(0, &[]);
+    let seen = server.seen();
+    assert_eq!(seen.len(), 1);
+    assert_eq!(seen[0].line, "POST /render");
+    assert_eq!(seen[0].json(), json!({"scale": 2}));
+    let bearer = format!("Bearer {SECRET}");
+    for (name, value) in [
+        ("authorization", bearer.as_str()),
+        ("x-scale", "2"),
+        ("content-type", "application/json"),
+    ] {
+        assert_eq!(seen[0].header(name), Some(value), "{name}");
+    }
+    assert_eq!(
+        house.read("workspace/outputs/made.json"),
+        "{\n  \"url\": 1.5,\n  \"ok\": true\n}\n"
+    );
+    // Another key calls nobody again; another schema of the reply does.
+    house.env("TOKEN", "tok-another");
+    house.run(&[]).expect(0, &[]);
+    house.write("schemas/reply.json", "{\"type\": \"array\"}");
+    house.run(&[]).expect(0, &["call"]);
+    assert_eq!(house.json("workspace/outputs/made.json"), json!([3]));
+    assert_eq!(holds_secret(&house), Vec::<String>::new());
+}
+
+#[test]
+fn what_a_service_repeats_of_a_key_is_not_kept() {
+    let told = format!("{{\"error\": \"unknown token {SECRET}\"}}");
+    let server = Server::new(vec![Play::Says(401, &[], told.clone()), says(&told)]);
+    let house = house(
+        &server.url,
+        &posting("headers = { x-api-key = \"{{ env.TOKEN }}\" }"),
+    );
+    let ran = house.run(&[]);
+    assert_eq!(
+        failures(&ran.records),
+        [json!({
+            "kind": "status", "code": "STATUS", "passing": false,
+            "message": format!("POST {}/render: HTTP 401", server.url),
+            "details": ["{\"error\": \"unknown token [key]\"}"],
+        })]
+    );
+    house.run(&[]).expect(0, &["call"]);
+    assert_eq!(
+        house.json("workspace/outputs/made.json"),
+        json!({"error": "unknown token [key]"})
+    );
+    assert_eq!(holds_secret(&house), Vec::<String>::new());
+    assert!(!ran.said.contains(SECRET), "{}", ran.said);
+}
+
+#[test]
+fn a_key_in_the_address_is_not_told() {
+    let closed = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}", closed.local_addr().unwrap());
+    drop(closed);
+    let house = house(
+        &url,
+        "[step]\nhttp = \"{{ env.SERVICE }}/a?key={{ env.TOKEN }}\"\nattempts = 1\n[outputs]\nmade = { path = \"outputs/made.json\", schema = false }\n",
+    );
+    let ran = house.run(&[]);
+    let failed = failures(&ran.records);
+    assert_eq!(failed[0]["kind"], "connect");
+    let message = failed[0]["message"].as_str().unwrap();
+    assert!(
+        message.starts_with(&format!("GET {url}/a: could not connect")),
+        "{message}"
+    );
+    assert_eq!(holds_secret(&house), Vec::<String>::new());
+    assert!(!ran.said.contains(SECRET), "{}", ran.said);
+}
+
+/// How the stage's only batch fails when the service plays this; the outcome without the service's address.
+fn failure(play: Play, more: &str) -> (Value, usize) {
+    let server = Server::new(vec![play]);
+    let house = house(&server.url, &posting(more));
+    house.write("schemas/reply.json", "{\"required\": [\"ok\"]}");
+    let ran = house.run(&[]);
+    assert_eq!(ran.code, 1, "{}", ran.said);
+    assert_eq!(house.list("outputs"), Vec::<String>::new());
+    let failed = failures(&ran.records).remove(0).to_string();
+    let failed = failed.replace(&server.url, "http://service");
+    (serde_json::from_str(&failed).unwrap(), server.seen().len())
+}
+
+#[test]
+fn failures_are_told_apart() {
+    let cases = [
+        (
+            Play::Says(404, &[], "no such\nthing".to_owned()),
+            "attempts = 3",
+            json!({"kind": "status", "code": "HTTP_ERROR", "passing": false,
+                "message": "POST http://service/render: HTTP 404", "details": ["no such", "thing"]}),
+        ),
+        (
+            Play::Says(302, &["location: https://other/x?key=1"], String::new()),
+            "",
+            json!({"kind": "status", "code": "HTTP_ERROR", "passing": false,
+                "message": "POST http://service/render: HTTP 302, and points to https://other/x: redirects are not followed"}),
+        ),
+        (
+            Play::Says(503, &["retry-after: 7200"], String::new()),
+            "attempts = 3",
+            json!({"kind": "status", "code": "HTTP_ERROR", "passing": false,
+                "message": "POST http://service/render: HTTP 503, to be called again in 2 h 0 min"}),
+        ),
+        (
+            Play::Stalls,
+            "timeout = \"200ms\"",
+            json!({"kind": "timeout", "code": "SLOW",
+                "message": "POST http://service/render: no answer within 0.2 s"}),
+        ),
+        (
+            Play::StallsAfter("{\"half\":".to_owned()),
+            "timeout = \"200ms\"",
+            json!({"kind": "timeout", "code": "SLOW",
+                "message": "POST http://service/render: no answer within 0.2 s", "details": ["{\"half\":"]}),
+        ),
+        (
+            Play::Says(200, &[], "<html>".to_owned()),
+            "",
+            json!({"kind": "parse", "code": "PARSE",
+                "message": "POST http://service/render: the reply is no JSON: expected value at line 1 column 1",
+                "details": ["<html>"]}),
+        ),
+        (
+            says("{\"size\": 1}"),
+            "schema = \"schemas/reply.json\"",
+            json!({"kind": "schema", "code": "INVALID_STRUCTURE",
+                "message": "POST http://service/render: the reply does not match schemas/reply.json: Missing ok in object",
+                "details": ["Missing ok in object"]}),
+        ),
+    ];
+    let names =
+        "[errors]\nstatus = \"HTTP_ERROR\"\ntimeout = \"SLOW\"\nschema = \"INVALID_STRUCTURE\"";
+    for (play, more, expected) in cases {
+        let more = format!("{more}\n{names}");
+        let more = more.replacen("attempts = 3\n", "", 1);
+        assert_eq!(failure(play, &more), (expected, 1));
+    }
+    let (failed, _) = failure(Play::Cuts(100, "{\"half\"".to_owned()), "");
+    assert_eq!(
+        (&failed["kind"], &failed["details"]),
+        (&json!("cut"), &json!(["{\"half\""]))
+    );
+}
+
+#[test]
+fn passing_trouble_is_tried_again() {
+    let server = Server::new(vec![
+        Play::Says(503, &[], "busy".to_owned()),
+        says("{\"ok\": 1}"),
+    ]);
+    let house = house(&server.url, &posting("").replace("attempts = 1\n", ""));
+    house.run(&[]).expect(0, &["call"]);
+    let records = house.records();
+    let again = records
+        .iter()
+        .find(|record| record["kind"] == "attempt_failed");
+    assert_eq!(
+        again.unwrap()["data"]["outcome"],
+        json!({"kind": "status", "code": "STATUS", "passing": true, "details": ["busy"],
+            "message": format!("POST {}/render: HTTP 503", server.url)})
+    );
+}
+
+#[test]
+fn files_go_and_come_as_they_are_or_as_base64() {
+    let png = "\u{1}\u{2}\u{3}P";
+    let server = Server::new(vec![
+        Play::Says(200, &["content-type: image/png"], png.to_owned()),
+        says("\"AQIDUA==\""),
+        says("{\"image\": \"AQIDUA==\"}"),
+        Play::Says(200, &["content-type: text/plain"], "plain\n".to_owned()),
+    ]);
+    let house = house(
+        &server.url,
+        r#"[inputs]
+scan = "inputs/scan.png"
+all = "inputs/*.png"
+note = "inputs/note.txt"
+
+[[step]]
+http = "{{ env.SERVICE }}/bytes"
+body = ".scan"
+out = "bytes"
+
+[[step]]
+http = "{{ env.SERVICE }}/base64"
+method = "PUT"
+body = "{scan: .scan, all: $all, note: .note}"
+out = "decoded"
+
+[[step]]
+http = "{{ env.SERVICE }}/inside/{{ note | urlencode }}"
+out = "reply"
+
+[[step]]
+jq = ".reply.image"
+out = "image"
+
+[[step]]
+http = "{{ env.SERVICE }}/text"
+body = ".bytes"
+headers = { content-type = "image/x-own" }
+out = "text"
+
+[outputs]
+bytes = "outputs/bytes.png"
+decoded = "outputs/decoded.png"
+image = "outputs/image.png"
+text = "outputs/text.txt"
+"#,
+    );
+    house.write("workspace/inputs/scan.png", b"\x89PNG");
+    house.write("workspace/inputs/two.png", b"\x00");
+    house.write("workspace/inputs/note.txt", "a b");
+    house.run(&[]).expect(0, &["call"]);
+    let seen = server.seen();
+    let calls: Vec<_> = seen
+        .iter()
+        .map(|seen| (seen.line.as_str(), seen.header("content-type")))
+        .collect();
+    assert_eq!(
+        calls,
+        [
+            ("POST /bytes", Some("image/png")),
+            ("PUT /base64", Some("application/json")),
+            ("GET /inside/a%20b", None),
+            ("POST /text", Some("image/x-own")),
+        ]
+    );
+    assert_eq!(seen[0].body, b"\x89PNG");
+    assert_eq!(
+        seen[1].json(),
+        json!({"scan": "iVBORw==", "all": ["iVBORw==", "AA=="], "note": "a b"})
+    );
+    assert_eq!(seen[3].body, png.as_bytes());
+    for name in ["bytes", "decoded", "image"] {
+        assert_eq!(
+            house.read(&format!("workspace/outputs/{name}.png")),
+            png,
+            "{name}"
+        );
+    }
+    assert_eq!(house.read("workspace/outputs/text.txt"), "plain\n");
+    house.run(&[]).expect(0, &[]);
+}
+
+#[test]
+fn a_reply_that_does_not_suit_its_output_is_a_failure() {
+    let stage = posting("").replace("made.json", "made.png");
+    let server = Server::new(vec![says("{\"image\": 1}")]);
+    let ran = house(&server.url, &stage).run(&[]);
+    assert_eq!(
+        failures(&ran.records)[0]["message"],
+        "`made` is text: a string was expected, and not {\"image\":1}"
+    );
+}
+
+#[test]
+fn ctrl_c_ends_a_call_and_so_does_the_time_of_the_stage() {
+    let server = Server::new(vec![Play::Stalls, Play::Stalls, says("[]")]);
+    let house = house(&server.url, &posting("[policy]\ntimeout = \"300ms\""));
+    house
+        .run(&[])
+        .expect(1, &["call"])
+        .says("the time of stage `call` is over");
+    house.edit("stages/1_call.toml", "300ms", "10m");
+    let run = house
+        .command(&["run"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    while server.seen().len() < 2 {
+        std::thread::yield_now();
+    }
+    let sent = Command::new("kill")
+        .args(["-INT", &run.id().to_string()])
+        .status();
+    assert!(sent.unwrap().success());
+    let output = run.wait_with_output().unwrap();
+    assert_eq!(code(&output), 130, "{}", said(&output));
+    house.run(&[]).expect(0, &["call"]);
+}

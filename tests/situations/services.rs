@@ -1,0 +1,255 @@
+//! Services: started when they are needed, told when they do not come, and gone after the run.
+
+use super::house::{House, code, said};
+use crate::agents::server::{Play, Server};
+use serde_json::{Value, json};
+use std::io::Read as _;
+use std::net::TcpListener;
+use std::process::{Command, Stdio};
+
+/// A service that answers with its process id and counts its answers; health is asked at `/health`.
+const SERVER: &str = r#"
+import http.server, json, os, sys
+class Handler(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        body = json.dumps({"pid": os.getpid(), "path": self.path}).encode()
+        self.send_response(200)
+        self.send_header("content-type", "application/json")
+        self.send_header("content-length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+    def log_message(self, *arguments):
+        pass
+http.server.ThreadingHTTPServer(("127.0.0.1", int(os.environ["PORT"])), Handler).serve_forever()
+"#;
+
+const PYTHON: &str = "[\"python3\", \"project:server.py\"]";
+
+/// A project with this service and a stage of these steps, twice.
+fn house(command: &str, first: &str) -> House {
+    let free = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = free.local_addr().unwrap().port();
+    drop(free);
+    let project = format!(
+        "name = \"served\"\n[env]\nPORT = \"{port}\"\n[services.answers]\ncommand = {command}\nready = \"http://127.0.0.1:{{{{ env.PORT }}}}/health\"\nenv = [\"PORT\"]\n"
+    );
+    let stage = |step: &str, out: &str| {
+        format!(
+            "services = [\"answers\"]\n{step}\n[outputs]\n{out} = {{ path = \"outputs/{out}.json\", schema = false }}\n"
+        )
+    };
+    House::new(&[
+        ("milepost.toml", &project),
+        ("server.py", SERVER),
+        ("stages/1_first.toml", &stage(first, "first")),
+        (
+            "stages/2_second.toml",
+            &stage(
+                "[step]\nhttp = \"http://127.0.0.1:{{ env.PORT }}/second\"",
+                "second",
+            ),
+        ),
+    ])
+}
+
+const CALL: &str = "[step]\nhttp = \"http://127.0.0.1:{{ env.PORT }}/first\"";
+
+fn has_python() -> bool {
+    let found = Command::new("python3")
+        .arg("-c")
+        .arg("import http.server")
+        .status();
+    let has = found.is_ok_and(|status| status.success());
+    if !has {
+        eprintln!("skipped: there is no python3");
+    }
+    has
+}
+
+/// Whether a process runs.
+fn runs(pid: u64) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat"));
+    stat.is_ok_and(|stat| !stat.rsplit(')').next().unwrap().starts_with(" Z"))
+}
+
+fn of_services(records: &[Value]) -> Vec<(String, u64)> {
+    let of = records.iter().filter(|record| {
+        let kind = record["kind"].as_str().unwrap();
+        kind.starts_with("service_") && record["data"]["again"] != true
+    });
+    of.map(|record| {
+        let pid = record["data"]["child"]["pid"].as_u64().unwrap_or(0);
+        (record["kind"].as_str().unwrap().to_owned(), pid)
+    })
+    .collect()
+}
+
+#[test]
+fn a_service_is_started_once_and_is_gone_after_the_run() {
+    if !has_python() {
+        return;
+    }
+    let house = house(PYTHON, CALL);
+    let ran = house.run(&[]);
+    ran.expect(0, &["first", "second"])
+        .says("answers starts, a service");
+    let pid = house.json("workspace/outputs/first.json")["pid"]
+        .as_u64()
+        .unwrap();
+    assert_eq!(
+        house.json("workspace/outputs/second.json"),
+        json!({"pid": pid, "path": "/second"})
+    );
+    let expected = [
+        ("service_started".to_owned(), pid),
+        ("service_ended".to_owned(), 0),
+    ];
+    assert_eq!(of_services(&ran.records), expected);
+    assert!(!runs(pid));
+    assert_eq!(of_services(&house.run(&[]).records), []);
+}
+
+#[test]
+fn a_service_that_answers_is_left_alone() {
+    let server = Server::new(vec![
+        Play::Says(404, &[], "no such place".to_owned()),
+        Play::Says(200, &[], "1".to_owned()),
+        Play::Says(200, &[], String::new()),
+        Play::Says(200, &[], "2".to_owned()),
+    ]);
+    let mut house = house("[\"touch\", \"project:started\"]", CALL);
+    let port = server.url.rsplit(':').next().unwrap().to_owned();
+    house.write("started", "");
+    house.env("PORT", &port);
+    let ran = house.run(&[]);
+    ran.expect(0, &["first", "second"]);
+    assert_eq!(of_services(&ran.records), []);
+    let lines: Vec<_> = server.seen().into_iter().map(|seen| seen.line).collect();
+    assert_eq!(
+        lines,
+        ["GET /health", "GET /first", "GET /health", "GET /second"]
+    );
+}
+
+#[test]
+fn a_service_that_does_not_come_fails_its_stage() {
+    let house = house("\"echo no port left >&2; exit 3\"", CALL);
+    // A plan cannot know that.
+    let ran = house.run_unplanned(&[]);
+    ran.expect(1, &[])
+        .says("answers failed: it ended with exit code 3 before http://127.0.0.1:")
+        .says("    no port left")
+        .says("first   failed    the service `answers`: it ended with exit code 3")
+        .says("second  failed    the service `answers`: it ended with exit code 3");
+    assert_eq!(of_services(&ran.records).len(), 1);
+    assert!(!house.exists("workspace/stage_1_complete.json"));
+    house.edit("milepost.toml", "echo no", "no_such_program; echo no");
+    house
+        .run_unplanned(&[])
+        .expect(1, &[])
+        .says("no_such_program");
+    house.edit(
+        "milepost.toml",
+        "\"no_such_program; echo no port left >&2; exit 3\"",
+        "[\"no_such_program\"]",
+    );
+    house
+        .run_unplanned(&[])
+        .expect(1, &[])
+        .says("the service `answers`: program `no_such_program` was not found");
+}
+
+#[test]
+fn a_service_is_gone_after_a_run_that_failed() {
+    if !has_python() {
+        return;
+    }
+    let house = house(PYTHON, "[step]\ncommand = \"exit 1\"");
+    let ran = house.run(&[]);
+    ran.expect(1, &["first", "second"]);
+    let services = of_services(&ran.records);
+    assert_eq!(services[1].0, "service_ended");
+    assert!(!runs(services[0].1));
+}
+
+/// A run that was killed leaves its service; the next run ends it and starts its own.
+#[test]
+fn a_service_that_outlived_its_run_is_ended_by_the_next() {
+    if !has_python() {
+        return;
+    }
+    let house = house(PYTHON, "[step]\ncommand = \"echo here > HERE; sleep 1000\"");
+    let pipe = house.at("here");
+    assert!(
+        Command::new("mkfifo")
+            .arg(&pipe)
+            .status()
+            .unwrap()
+            .success()
+    );
+    house.edit("stages/1_first.toml", "HERE", pipe.to_str().unwrap());
+    let mut run = house
+        .command(&["run"])
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let mut word = String::new();
+    std::fs::File::open(&pipe)
+        .unwrap()
+        .read_to_string(&mut word)
+        .unwrap();
+    run.kill().unwrap();
+    run.wait().unwrap();
+    let left = of_services(&house.records())[0].1;
+    assert!(runs(left));
+    house.write(
+        "stages/1_first.toml",
+        house
+            .read("stages/2_second.toml")
+            .replace("second", "first"),
+    );
+    house
+        .run(&[])
+        .expect(0, &["first", "second"])
+        .says("ended processes that the last run left");
+    assert!(!runs(left));
+    let pid = house.json("workspace/outputs/first.json")["pid"]
+        .as_u64()
+        .unwrap();
+    assert!(pid != left && !runs(pid));
+}
+
+#[test]
+fn ctrl_c_while_a_service_is_waited_for() {
+    let house = house("\"echo here > HERE; sleep 1000\"", CALL);
+    let pipe = house.at("here");
+    assert!(
+        Command::new("mkfifo")
+            .arg(&pipe)
+            .status()
+            .unwrap()
+            .success()
+    );
+    house.edit("milepost.toml", "HERE", pipe.to_str().unwrap());
+    let run = house
+        .command(&["run"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut word = String::new();
+    std::fs::File::open(&pipe)
+        .unwrap()
+        .read_to_string(&mut word)
+        .unwrap();
+    let sent = Command::new("kill")
+        .args(["-INT", &run.id().to_string()])
+        .status();
+    assert!(sent.unwrap().success());
+    let output = run.wait_with_output().unwrap();
+    assert_eq!(code(&output), 130, "{}", said(&output));
+    let services = of_services(&house.records());
+    assert_eq!(services[1].0, "service_ended");
+    assert!(!runs(services[0].1));
+}
