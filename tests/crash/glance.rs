@@ -5,7 +5,7 @@ use super::{in_parallel, setting};
 
 const RUN: &[&str] = &["run"];
 
-/// The small pipeline, run to its end. The next run has nothing to do, and keeps notes.
+/// The small pipeline, run to its end. The next run has nothing to do, and keeps notes of what was written.
 fn done() -> Project {
     let project = Project::small().old();
     project.complete(RUN);
@@ -79,6 +79,7 @@ const CHANGES: &[Change] = &[
 fn expected(base: &Project) -> Vec<Files> {
     let after = |change: &Change| {
         let whole = base.copy();
+        whole.complete(RUN);
         (change.make)(&whole);
         if change.stops_at.is_none() {
             whole.complete(RUN);
@@ -108,7 +109,8 @@ fn is_noticed(project: &Project, change: &Change, expected: &Files) {
 #[test]
 fn a_run_that_glances_reads_nothing_and_writes_nothing() {
     let project = done();
-    assert_eq!(notes(&project), None, "the first run had something to do");
+    assert!(notes(&project).is_some(), "a run leaves notes");
+    // What it wrote is read once more.
     project.complete(RUN);
     let before = project.files(&[""]);
     assert!(notes(&project).is_some());
@@ -132,6 +134,26 @@ fn notes_that_a_crash_cut_short_hide_nothing() {
         let project = base.copy();
         project.run(RUN, stop);
         is_noticed(&project, &CHANGES[*change], &expected[*change]);
+    });
+    eprintln!("{} operations, {} crashes", all.len(), cases.len());
+}
+
+/// A run that has something to do goes by the notes of the one before, and leaves its own.
+#[test]
+fn notes_of_a_run_that_worked_hide_nothing_after_a_crash() {
+    let base = done();
+    base.complete(RUN);
+    base.input(5, "IfcSlab");
+    let expected = expected(&base);
+    let all = operations(&base.copy(), RUN);
+    let stops = stops(&all, 1, 0);
+    let cases: Vec<(usize, &String)> = stops.iter().enumerate().collect();
+    in_parallel(&cases, |(case, stop)| {
+        let project = base.copy();
+        project.run(RUN, stop);
+        project.complete(RUN);
+        let change = case % CHANGES.len();
+        is_noticed(&project, &CHANGES[change], &expected[change]);
     });
     eprintln!("{} operations, {} crashes", all.len(), cases.len());
 }
