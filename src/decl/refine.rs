@@ -51,7 +51,8 @@ impl Part<'_, '_, '_> {
         })
     }
 
-    /// The path of an output with a `*` in the place of `{{ iteration }}`, if it has that; none when that cannot be.
+    /// The path of an output with a `*` in the place of `{{ iteration }}`, if it has that. The outer none: wrong.
+    #[expect(clippy::option_option, reason = "absent and wrong are different")]
     pub(super) fn round_path(&mut self, text: &str, span: &Range<usize>) -> Option<Option<String>> {
         let pattern = self.names.is_refined.then(|| starred(text)).flatten();
         let Some(pattern) = pattern else {
