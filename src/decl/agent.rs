@@ -11,6 +11,7 @@ use crate::model::agent::{
     Agent, AgentLimits, Api, ApiKind, Cli, CliCommand, KNOWN_TOOLS, Provider,
 };
 use crate::model::money::NanoUsd;
+use crate::model::stage::FIXED_NAMES;
 
 /// The most tokens of an answer where nothing is declared.
 const MAX_TOKENS: u64 = 4096;
@@ -79,8 +80,14 @@ fn provider(
             text,
             span,
         };
-        let program = reader.jq(&spot, &Names::of_project(names), Sees::Start);
-        return program.map(Provider::Jq);
+        let source = match text.strip_suffix(".jq") {
+            Some(_) => reader.asset(&spot)?.text,
+            None => text.into(),
+        };
+        // Which stage asks is not known here: what its scope lacks is null.
+        let mut scope = Names::of_project(names);
+        scope.outs = variables(&source);
+        return reader.jq(&spot, &scope, Sees::All).map(Provider::Jq);
     }
     if let Some((text, span)) = fields.text("replay") {
         let inner = text.strip_prefix("project:").unwrap_or(text);
@@ -146,6 +153,20 @@ fn cli(reader: &mut Reader<'_>, file: &File, fields: &Fields<'_>) -> Option<Cli>
         command,
         envelope: envelope.to_owned(),
     })
+}
+
+/// The names behind `$` in a program.
+fn variables(source: &str) -> Vec<String> {
+    let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    let mut names: Vec<String> = source
+        .split('$')
+        .skip(1)
+        .map(|rest| rest.chars().take_while(|&c| is_part(c)).collect())
+        .filter(|name: &String| !name.is_empty() && !FIXED_NAMES.contains(&name.as_str()))
+        .collect();
+    names.sort();
+    names.dedup();
+    names
 }
 
 /// The whole number of a key.
