@@ -78,7 +78,14 @@ impl ApiKind {
 }
 
 /// The command lines that are known by a name: how they are asked, and what they print.
-pub const KNOWN_TOOLS: [&str; 5] = ["claude", "opencode", "cursor", "codex", "gemini"];
+pub const KNOWN_TOOLS: [&str; 6] = [
+    "claude",
+    "claude-code",
+    "opencode",
+    "cursor",
+    "codex",
+    "gemini",
+];
 
 /// A command line that answers.
 #[derive(Debug, Clone)]

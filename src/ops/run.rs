@@ -19,6 +19,10 @@ pub use crate::run::stop::{StopFlag, adopt_orphans};
 pub use crate::store::clock::Stopwatch;
 
 /// What to run, as on the command line.
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a flag of the command line, by its name"
+)]
 #[derive(Debug, Clone, Default)]
 pub struct Wanted {
     /// `STAGE` or `STAGE/BATCH`.

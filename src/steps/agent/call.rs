@@ -391,7 +391,7 @@ fn outcome_of(ready: &Ready, fault: &CallFault) -> Outcome {
     let message = format!("agent `{}`: {}", ready.agent.name, fault.message);
     let mut outcome = Outcome::new(kind_of(fault.kind), message);
     if fault.kind == FaultKind::Auth {
-        outcome.code = "AuthenticationError".to_owned();
+        "AuthenticationError".clone_into(&mut outcome.code);
     }
     outcome
 }

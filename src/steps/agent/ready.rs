@@ -48,7 +48,7 @@ pub struct Ready {
 /// Who answers.
 pub enum Who {
     /// A table of rules.
-    Rules(Rules),
+    Rules(Box<Rules>),
     /// A jq program.
     Jq(Program),
     /// What was heard before, by what was asked.
@@ -102,7 +102,7 @@ impl Agents {
         let who = match &agent.provider {
             Provider::Rules(asset) => {
                 let rules = Rules::parse(asset.path.as_str(), &asset.text);
-                Who::Rules(rules.map_err(|error| error.to_string())?)
+                Who::Rules(Box::new(rules.map_err(|error| error.to_string())?))
             }
             Provider::Jq(program) => Who::Jq(program.clone()),
             Provider::Replay(folder) => {
