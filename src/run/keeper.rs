@@ -90,8 +90,11 @@ impl<'a> Keeper<'a> {
         summary: String,
         files: Vec<String>,
     ) -> Result<(), RunError> {
+        let renumbers = self.renumbers(&event);
         apply(&mut self.state, self.journal.run_id(), &event)?;
         if let Some(stage) = stage_of(&event) {
+            self.dirty.insert(stage.to_owned());
+        } else if let Some(stage) = event.stage().filter(|_| renumbers) {
             self.dirty.insert(stage.to_owned());
         }
         self.note_replaced(&event);
@@ -99,6 +102,17 @@ impl<'a> Keeper<'a> {
         tracing::debug!(agent, "{summary}");
         self.journal.append(kind, agent, event, summary, files)?;
         Ok(())
+    }
+
+    /// Whether a checkpoint gives its stage another number than its manifest may have.
+    fn renumbers(&self, event: &Event) -> bool {
+        match event {
+            Event::CheckpointWritten { stage, number, .. } => {
+                let known = self.state.stages.get(stage);
+                known.is_none_or(|known| known.number != *number)
+            }
+            _ => false,
+        }
     }
 
     /// Notes the files that an event stands for: what was seen of them before does not hold.
@@ -182,6 +196,9 @@ impl<'a> Keeper<'a> {
 fn stage_of(event: &Event) -> Option<&str> {
     match event {
         Event::StageStarted { stage, .. }
+        | Event::AttemptStarted { stage, .. }
+        | Event::AttemptFailed { stage, .. }
+        | Event::BatchCancelled { stage, .. }
         | Event::BatchFailed { stage, .. }
         | Event::Published { stage, .. }
         | Event::Lost { stage, .. }

@@ -3,7 +3,11 @@
 use super::in_parallel;
 use super::machine::{Seed, event, seeds};
 use super::project::{Files, Project, assert_same, operations};
+use milepost::base::digest::Digest;
+use milepost::model::checkpoint::Status;
 use milepost::model::event::{Event, EventType};
+use milepost::model::facts::Facts;
+use milepost::model::record::BatchRecord;
 use milepost::model::state::{Phase, StageState, State};
 use milepost::ops::hold::hold;
 use milepost::ops::open::{self, Request};
@@ -39,7 +43,8 @@ fn lived(project: &Project, seeds: &[Seed]) -> Result<State, TestCaseError> {
                 .flat_map(|stage| stage.batches.values());
             let is_tried =
                 |phase: &Phase| matches!(phase, Phase::Running { .. } | Phase::Backoff { .. });
-            if !batches.map(|batch| &batch.phase).any(is_tried) {
+            let is_tried = batches.map(|batch| &batch.phase).any(is_tried);
+            if !is_tried && keeper.state.children.is_empty() {
                 record(&mut keeper, Event::Barrier).unwrap();
                 recorded.push(Event::Barrier);
                 keeper.seal().unwrap();
@@ -97,6 +102,70 @@ proptest! {
             prop_assert_eq!(&read.checkpoints, &live.checkpoints);
         }
     }
+}
+
+/// A stage that stands under another number than when its manifest was written keeps it.
+#[test]
+fn the_number_that_a_checkpoint_gives_is_sealed() {
+    let project = Project::empty();
+    project.write("milepost.toml", "name = \"x\"\n");
+    project.write(
+        "stages/1_x.toml",
+        "[step]\njq = '1'\n[outputs]\nx = { path = \"outputs/x.json\", schema = false }\n",
+    );
+    let disk = Disk::from_setting(Some("unflushed"));
+    let request = Request {
+        disk,
+        ..Request::new(project.path().to_owned(), BTreeMap::new())
+    };
+    let mut opened = open::open(&request).unwrap();
+    let held = hold(&mut opened, "test").unwrap();
+    let mut keeper = Keeper::new(opened.context(), held.state, held.journal, "test");
+    let stage = "x".to_owned();
+    let started = |number| Event::StageStarted {
+        stage: stage.clone(),
+        number,
+        shared: String::new(),
+        facts: Facts::default(),
+        batches: 1,
+        will: 1,
+    };
+    let record = BatchRecord {
+        key: "a".to_owned(),
+        ..BatchRecord::default()
+    };
+    let events = [
+        started(1),
+        Event::AttemptStarted {
+            stage: stage.clone(),
+            batch: "a".to_owned(),
+            attempt: 1,
+        },
+        Event::Published {
+            stage: stage.clone(),
+            record: Box::new(record),
+            files: Vec::new(),
+            retired: BTreeMap::new(),
+        },
+        Event::Barrier,
+    ];
+    for event in events {
+        keeper
+            .record(EventType::Invoke, "test", event, "", Vec::new())
+            .unwrap();
+    }
+    keeper.seal().unwrap();
+    let written = Event::CheckpointWritten {
+        stage: stage.clone(),
+        number: 2,
+        status: Status::Complete,
+        digest: Digest::of("checkpoint"),
+    };
+    keeper
+        .record(EventType::Complete, "test", written, "", Vec::new())
+        .unwrap();
+    keeper.seal().unwrap();
+    assert_eq!(project.state().stages["x"].number, 2);
 }
 
 /// The small pipeline, its first run stopped before anything but the journal's first segment tells what was made.
