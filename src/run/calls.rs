@@ -7,7 +7,7 @@ use crate::model::money::NanoUsd;
 use crate::model::outcome::{Outcome, OutcomeKind};
 use crate::steps::work::{Calls, Valid};
 use crate::store::answers::{Answer, Answers, Sharing};
-use crate::store::calls::CallLog;
+use crate::store::calls::{self, CallLog};
 use serde_json::Value;
 use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -64,11 +64,6 @@ impl<'a> RunCalls<'a> {
                 reserved_tokens: 0,
             }),
         }
-    }
-
-    /// What this run spent so far.
-    pub fn spent(&self) -> Spent {
-        self.book().run
     }
 
     fn book(&self) -> MutexGuard<'_, Book> {
@@ -131,13 +126,9 @@ impl<'a> RunCalls<'a> {
         if let Some(before) = book.before {
             return Ok(before);
         }
-        let folder = self.ctx.layout.calls();
-        let all = crate::store::calls::read(&folder)
-            .map_err(|error| kept(format!("{}: {error}", folder.display())))?;
-        let mut before = Spent::default();
-        for call in all.iter().filter(|call| call.run != self.run) {
-            before += Spent::of(&call.sent, call.heard.as_ref());
-        }
+        let layout = self.ctx.layout;
+        let before = calls::spent(layout, &self.run)
+            .map_err(|error| kept(format!("{}: {error}", layout.calls().display())))?;
         book.before = Some(before);
         Ok(before)
     }

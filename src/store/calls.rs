@@ -109,14 +109,6 @@ fn file(folder: &Path, number: u64, what: &str) -> PathBuf {
     folder.join(format!("{number:06}.{what}"))
 }
 
-/// The exact bytes that were heard of a call, in a folder of such records.
-///
-/// # Errors
-/// When they cannot be read.
-pub fn raw(folder: &Path, run: &str, number: u64) -> std::io::Result<Vec<u8>> {
-    std::fs::read(file(&folder.join(run), number, "answer"))
-}
-
 /// All calls that are recorded in a folder, in the order of their runs and numbers.
 ///
 /// # Errors
@@ -155,14 +147,93 @@ pub fn read(folder: &Path) -> std::io::Result<Vec<Call>> {
     Ok(all)
 }
 
-/// What the calls of a workspace cost so far. A call of which nothing was heard counts with what was reserved.
+/// What the calls of a workspace cost, but for those of one run. A call of which nothing was heard counts with what was reserved.
 ///
 /// # Errors
 /// When a file cannot be read.
-pub fn spent(layout: &Layout) -> std::io::Result<Spent> {
+pub fn spent(layout: &Layout, but: &str) -> std::io::Result<Spent> {
     let mut spent = Spent::default();
-    for call in read(&layout.calls())? {
+    for call in read(&layout.calls())?.iter().filter(|call| call.run != but) {
         spent += Spent::of(&call.sent, call.heard.as_ref());
     }
     Ok(spent)
+}
+
+#[cfg(test)]
+#[allow(clippy::disallowed_methods, reason = "tests read what was kept")]
+mod tests {
+    use super::*;
+    use crate::base::digest::Digest;
+    use crate::model::money::NanoUsd;
+    use crate::model::usage::Usage;
+
+    fn sent(reserved: u64) -> Sent {
+        Sent {
+            stage: "ask".to_owned(),
+            batch: "batch_1".to_owned(),
+            attempt: 1,
+            agent: "api".to_owned(),
+            provider: "openai gpt".to_owned(),
+            model: "gpt".to_owned(),
+            asked: Digest::of("asked"),
+            request: Digest::of("{}"),
+            questions: 1,
+            likely_input: 10,
+            most_output: 20,
+            reserved: Some(NanoUsd(reserved)),
+        }
+    }
+
+    fn heard(cost: u64) -> Heard {
+        Heard {
+            outcome: "answered".to_owned(),
+            message: None,
+            usage: Usage {
+                input: 7,
+                output: 3,
+                ..Usage::default()
+            },
+            cost: Some(NanoUsd(cost)),
+            served: None,
+            request_id: None,
+            text: Some("[]".to_owned()),
+            structured: None,
+            stop: Some("end".to_owned()),
+            raw: Digest::of("raw"),
+            took_ms: 1,
+        }
+    }
+
+    #[test]
+    fn what_was_sent_counts_whatever_was_heard() {
+        let folder = tempfile::tempdir().unwrap();
+        let layout = Layout::new(folder.path());
+        assert_eq!(spent(&layout, "").unwrap(), Spent::default());
+        let now = Timestamp::from_second(1).unwrap();
+        let mut log = CallLog::new(&Disk::real(), &layout, "01A");
+        assert_eq!(log.sent(now, &sent(100), b"first").unwrap(), 1);
+        assert_eq!(log.sent(now, &sent(100), b"second").unwrap(), 2);
+        log.heard(now, 1, &heard(30), b"raw").unwrap();
+        let call = |number, heard| Call {
+            run: "01A".to_owned(),
+            number,
+            when: now,
+            sent: sent(100),
+            heard,
+        };
+        let all = [call(1, Some(heard(30))), call(2, None)];
+        assert_eq!(read(&layout.calls()).unwrap(), all);
+        // The run was killed while the second was under way: it may have cost all that was reserved.
+        let whole = Spent {
+            calls: 2,
+            usage: heard(30).usage,
+            cost: NanoUsd(130),
+            unpriced: 0,
+        };
+        assert_eq!(spent(&layout, "01B").unwrap(), whole);
+        assert_eq!(spent(&layout, "01A").unwrap(), Spent::default());
+        let kept = |name: &str| std::fs::read(layout.calls().join("01A").join(name)).unwrap();
+        assert_eq!(kept("000002.request"), b"second");
+        assert_eq!(kept("000001.answer"), b"raw");
+    }
 }
