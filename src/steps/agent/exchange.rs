@@ -7,6 +7,7 @@ use crate::agents::request::{Request, Stop};
 use crate::base::digest::Digest;
 use crate::check::schema::Schema;
 use crate::model::outcome::{Outcome, OutcomeKind};
+use crate::model::pipeline::Asset;
 use crate::model::step::TemplateFile;
 use crate::steps::values;
 use crate::steps::work::{Valid, Work, parse_failure};
@@ -25,12 +26,23 @@ pub struct Terms<'a> {
     pub ready: &'a Ready,
     /// The template of what it is asked.
     pub prompt: &'a TemplateFile,
-    /// What an answer must be, with the digest of its text.
-    pub schema: Option<(&'a Schema, &'a Value, Digest)>,
+    /// What an answer must be.
+    pub schema: Option<Form<'a>>,
     /// Requests for one question, at most.
     pub attempts: u32,
     /// One call.
     pub timeout: Duration,
+}
+
+/// What an answer must be.
+#[derive(Clone, Copy)]
+pub struct Form<'a> {
+    /// Compiled.
+    pub schema: &'a Schema,
+    /// Its file.
+    pub asset: &'a Asset,
+    /// What the file holds.
+    pub text: &'a Value,
 }
 
 /// A question: its id in the batch, and what is asked.
@@ -98,7 +110,7 @@ pub fn answers(
                         work.calls.keep(Valid {
                             address: addresses[index],
                             answer: answer.clone(),
-                            schema: terms.schema.map(|(_, _, digest)| digest),
+                            schema: terms.schema.map(|form| form.asset.digest),
                             agent: terms.ready.agent.describe(),
                             call,
                             is_shared: true,
@@ -133,10 +145,10 @@ fn address(terms: &Terms<'_>, frame: &str, question: &Value) -> Digest {
 }
 
 fn violations(terms: &Terms<'_>, answer: &Value) -> Vec<String> {
-    let Some((schema, ..)) = terms.schema else {
+    let Some(form) = terms.schema else {
         return Vec::new();
     };
-    let found = schema.violations(answer, "", 5);
+    let found = form.schema.violations(answer, "", 5);
     let found = found.iter();
     found
         .map(|violation| format!("{}: {}", violation.pointer, violation.message))
@@ -167,7 +179,7 @@ fn round(
         system,
         prompt,
         attachments: Vec::new(),
-        schema: terms.schema.and_then(|(_, text, _)| listed(text)),
+        schema: terms.schema.and_then(listed),
         max_tokens: terms.ready.max_tokens(),
         temperature: terms.ready.temperature(),
     };
@@ -211,7 +223,7 @@ fn round(
 fn keeps_id(terms: &Terms<'_>) -> bool {
     terms
         .schema
-        .is_some_and(|(_, text, _)| text["properties"].get("id").is_some())
+        .is_some_and(|form| form.text["properties"].get("id").is_some())
 }
 
 /// The prompt with these questions.
@@ -259,15 +271,11 @@ fn divided(frame: &str, prompt: String) -> (Option<String>, String) {
 }
 
 /// The schema of a whole reply: answers with the ids of their questions. None where the schema of one refers to other files.
-fn listed(one: &Value) -> Option<Value> {
-    if one
-        .to_string()
-        .replace("\"$ref\":\"#", "")
-        .contains("\"$ref\"")
-    {
+fn listed(form: Form<'_>) -> Option<Value> {
+    if !form.asset.refers.is_empty() {
         return None;
     }
-    let mut one = one.clone();
+    let mut one = form.text.clone();
     let id = json!({ "type": "string", "description": "the id of the question" });
     let mut top = Map::new();
     let object = one.as_object_mut()?;

@@ -16,7 +16,7 @@ use crate::model::outcome::{Outcome, OutcomeKind};
 use crate::model::pipeline::Asset;
 use crate::model::stage::Program;
 use crate::model::step::TemplateFile;
-use exchange::{Asked, Terms};
+use exchange::{Asked, Form, Terms};
 use serde::Deserialize;
 use serde_json::Value;
 use std::io::{self, Write};
@@ -189,7 +189,11 @@ fn answers(
                 None => None,
             };
             let schema = match (&schema, &text, asking.schema) {
-                (Some(schema), Some(text), Some(asset)) => Some((&**schema, text, asset.digest)),
+                (Some(schema), Some(text), Some(asset)) => Some(Form {
+                    schema,
+                    asset,
+                    text,
+                }),
                 _ => None,
             };
             let terms = Terms {
