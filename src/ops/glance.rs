@@ -29,9 +29,14 @@ pub fn again(opened: &mut Opened) -> Option<Vec<StageReport>> {
     let glanced = ask(opened)?;
     let is_same = glanced.differing.is_empty();
     let told = is_same.then(|| serde_json::from_slice(&glanced.told).ok());
-    let differing = glanced.differing.into_iter().chain(glanced.touched);
-    opened.asked = Asked::since(differing.collect());
+    opened.asked = since(glanced);
     told.flatten()
+}
+
+/// Notes that go on from a glance: what was only touched is looked at, too.
+fn since(glanced: Glanced) -> Asked {
+    let differing = glanced.differing.into_iter().chain(glanced.touched);
+    Asked::since(differing.collect())
 }
 
 /// The same for a run, which notes what it asks and keeps what it learnt of files that were only touched.
@@ -39,8 +44,7 @@ pub fn before_a_run(opened: &mut Opened) -> Option<Vec<StageReport>> {
     opened.asked = Asked::noting();
     let glanced = ask(opened)?;
     if !glanced.differing.is_empty() {
-        let differing = glanced.differing.into_iter().chain(glanced.touched);
-        opened.asked = Asked::since(differing.collect());
+        opened.asked = since(glanced);
         return None;
     }
     let stages = serde_json::from_slice(&glanced.told).ok()?;
