@@ -3,6 +3,7 @@
 //! The model is `model.py`: a server that speaks both providers' languages, or a command line.
 
 use crate::situations::house::House;
+use milepost::base::digest::Digest;
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
@@ -312,6 +313,59 @@ fn no_call_is_made_that_the_budget_cannot_pay() {
     house.edit("milepost.toml", "calls = 1", "calls = 2");
     assert_eq!(house.run_unplanned(&["--agent", "speller=api"]).code, 0);
     assert_eq!(calls(&house), answered(&[4, 1]));
+}
+
+#[test]
+fn every_call_is_kept_with_its_bytes_and_without_the_key() {
+    let served = Served::new("well");
+    let mut house = project(served.port, "well");
+    house.env("KEY", "right");
+    assert_eq!(house.run(&["--agent", "speller=api"]).code, 0);
+    let records = house.records();
+    let called: Vec<&Value> = records
+        .iter()
+        .filter(|record| record["kind"] == "called")
+        .collect();
+    for record in &called {
+        let data = &record["data"];
+        let run = record["run_id"].as_str().unwrap();
+        let kept = |what: &str| {
+            let number = data["number"].as_u64().unwrap();
+            let path = format!("workspace/.milepost/calls/{run}/{number:06}.{what}");
+            std::fs::read(house.at(&path)).unwrap()
+        };
+        assert_eq!(data["request"], Digest::of(kept("request")).to_string());
+        assert_eq!(data["answer"], Digest::of(kept("answer")).to_string());
+        let request: Value = serde_json::from_slice(&kept("request")).unwrap();
+        assert_eq!(request["model"], "claude-sonnet-4-5");
+        assert_eq!(data["served"], "claude-sonnet-4-5-served");
+    }
+    assert_eq!(called.len(), 2);
+    for entry in walkdir::WalkDir::new(house.at("")) {
+        let entry = entry.unwrap();
+        if entry.file_type().is_file() {
+            let bytes = std::fs::read(entry.path()).unwrap();
+            let text = String::from_utf8_lossy(&bytes);
+            let tells = text.contains("\"right\"") || text.contains("Bearer");
+            assert!(!tells, "{}", entry.path().display());
+        }
+    }
+}
+
+#[test]
+fn money_and_tokens_of_a_workspace_are_limits_too() {
+    let served = Served::new("well");
+    for (limit, said) in [
+        ("usd = 0.001", "raise `usd` under [limits]"),
+        ("tokens = 10", "raise `tokens` under [limits]"),
+    ] {
+        let house = project(served.port, "well");
+        let declared = house.read("milepost.toml");
+        house.write("milepost.toml", format!("{declared}\n[limits]\n{limit}\n"));
+        let ran = house.run_unplanned(&["--agent", "speller=chat"]);
+        assert_eq!((ran.code, calls(&house)), (3, vec![]), "{}", ran.said);
+        ran.says(said);
+    }
 }
 
 /// An agent that does everything wrong at random: the pipeline ends right, or partial and says so.
