@@ -15,7 +15,7 @@ pub static STEP: Table = Table {
     what: "step",
     header: "[step]",
     short: None,
-    later: &["pdf_text", "answer", "engines"],
+    later: &["pdf_text", "engines"],
     keys: &[
         key(
             "command",
