@@ -38,11 +38,6 @@ pub fn meant(name: &str, spec: &'static Table) -> Option<&'static str> {
         .or_else(|| nearest(name, keys()))
 }
 
-/// Values of the language that this version has not.
-pub fn is_later_word(key: &str, word: &str) -> bool {
-    key == "answer" && matches!(word, "text" | "tap-yaml")
-}
-
 /// `a`, `b` or `c`.
 pub fn or<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
     let names: Vec<String> = names.into_iter().map(|name| format!("`{name}`")).collect();

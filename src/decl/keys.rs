@@ -61,6 +61,8 @@ pub enum Kind {
     Named(&'static Table),
     /// A table of names, each a string.
     Strings,
+    /// A table of names, each anything.
+    Free,
     /// A table of outcomes, each a string.
     Outcomes,
     /// A table of names, each a parameter.

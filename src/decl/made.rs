@@ -137,7 +137,8 @@ impl One<'_, '_> {
         }
         let ending = match what {
             "xlsx" | "pdf" => what,
-            "ifc" | "split" | "merge" | "agent" => "json",
+            "ifc" | "split" | "merge" => "json",
+            "agent" if self.fields.is_true("questions") => "json",
             _ => return,
         };
         let fits = match ending {

@@ -153,6 +153,7 @@ fn of_kind(kind: Kind) -> Value {
             };
             json!({ "type": "object", "propertyNames": { "pattern": NAME }, "additionalProperties": item })
         }
+        Kind::Free => json!({ "type": "object" }),
         Kind::Strings => json!({ "type": "object", "additionalProperties": { "type": "string" } }),
         Kind::Outcomes => {
             let names: Map<String, Value> = keys::OUTCOMES

@@ -113,13 +113,6 @@ enum Wrong {
 
 fn wrong_of(spec: &'static Table, key: &tree::Key, node: &Node) -> Option<Wrong> {
     match spec.key(&key.name) {
-        Some(_)
-            if node
-                .text()
-                .is_some_and(|word| hints::is_later_word(&key.name, word)) =>
-        {
-            Some(Wrong::Later)
-        }
         Some(known) => wrong_type(known, node).map(Wrong::Type),
         None => spec
             .later

@@ -12,7 +12,8 @@ use crate::expr::place::{listed, nearest};
 use crate::expr::select::Select;
 use crate::model::pipeline::Asset;
 use crate::model::stage::{Output, Program, Templated};
-use crate::model::step::{Step, StepKind, Text};
+use crate::model::step::{AnswerForm, Step, StepKind, Text};
+use serde_json::{Map, Value};
 use std::ops::Range;
 use std::time::Duration;
 
@@ -254,20 +255,39 @@ impl One<'_, '_> {
             schema: schema?,
             result: result?,
             questions,
+            answer: match self.fields.text("answer").map(|(text, _)| text) {
+                Some("text") => AnswerForm::Text,
+                Some("tap-yaml") => AnswerForm::TapYaml,
+                _ => AnswerForm::Json,
+            },
+            attach: self.names_of("attach"),
+            defaults: match self.fields.get("defaults").map(Node::to_json) {
+                Some(Value::Object(defaults)) => defaults,
+                _ => Map::new(),
+            },
         })
+    }
+
+    /// The strings of a list.
+    fn names_of(&self, key: &str) -> Vec<String> {
+        let list = self
+            .fields
+            .get(key)
+            .and_then(Node::list)
+            .unwrap_or_default();
+        list.iter()
+            .filter_map(|item| item.text().map(str::to_owned))
+            .collect()
     }
 
     /// An agent of rules answers questions, and finds them in a file that `split` wrote.
     fn check_questions(&mut self, questions: bool) {
         let reads_batch =
             self.names.each.iter().any(|(_, is_file)| *is_file) || !self.names.inputs.is_empty();
-        let help = if !questions {
-            "agents of this version answer what `split` wrote: write questions = true"
-        } else if !reads_batch {
-            "give the stage the batches: [each.batch] and below it path = \"intermediate/batches/batch_*.json\""
-        } else {
+        if !questions || reads_batch {
             return;
-        };
+        }
+        let help = "give the stage the batches: [each.batch] and below it path = \"intermediate/batches/batch_*.json\"";
         let span = self.fields.key_span("agent");
         let problem = self
             .file

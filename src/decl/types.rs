@@ -83,6 +83,7 @@ fn is_table(kind: Kind) -> bool {
         Kind::Table(_)
             | Kind::Named(_)
             | Kind::Strings
+            | Kind::Free
             | Kind::Outcomes
             | Kind::Params
             | Kind::OneOrMany(_)
@@ -197,7 +198,9 @@ fn expected(kind: Kind) -> &'static str {
         Kind::Names => "a list of strings",
         Kind::Values => "a list",
         Kind::Table(_) => "a table",
-        Kind::Named(_) | Kind::Strings | Kind::Outcomes | Kind::Params => "a table of names",
+        Kind::Named(_) | Kind::Strings | Kind::Free | Kind::Outcomes | Kind::Params => {
+            "a table of names"
+        }
         Kind::OneOrMany(_) => "a table, or a list of tables",
         Kind::Many(_) => "a list of tables",
     }

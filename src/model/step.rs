@@ -4,6 +4,7 @@ use super::pipeline::Asset;
 use super::stage::{PathTemplate, Program, Templated};
 use crate::expr::select::Select;
 use crate::expr::template::Template;
+use serde_json::{Map, Value};
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -89,6 +90,17 @@ impl HttpCall {
 /// The output that `split` writes beside its batches: which questions stand in which batch.
 pub const ASSIGNMENT: &str = "assignment";
 
+/// The form of an agent's answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AnswerForm {
+    /// JSON, by its schema.
+    Json,
+    /// The whole text.
+    Text,
+    /// The block of YAML that TAP has.
+    TapYaml,
+}
+
 /// What a step does.
 #[derive(Debug, Clone)]
 pub enum StepKind {
@@ -115,6 +127,12 @@ pub enum StepKind {
         result: Option<Program>,
         /// Asks the questions that `split` wrote.
         questions: bool,
+        /// The form of an answer.
+        answer: AnswerForm,
+        /// Inputs and earlier `out` whose files are sent along.
+        attach: Vec<String>,
+        /// Values for keys that an answer of `tap-yaml` lacks.
+        defaults: Map<String, Value>,
     },
     /// Calls a service.
     Http(Box<HttpCall>),

@@ -200,11 +200,18 @@ fn doing(work: &mut Work<'_>, step: &Step, timeout: Duration) -> Result<Said, Ou
             prompt,
             schema,
             result,
-            ..
+            questions,
+            answer,
+            attach,
+            defaults,
         } => agent::ask(
             work,
             &agent::Asking {
                 out: &step.out,
+                questions: *questions,
+                answer: *answer,
+                attach,
+                defaults,
                 agent,
                 prompt,
                 schema: schema.as_ref(),

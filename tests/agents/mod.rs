@@ -7,6 +7,7 @@ mod http;
 mod openai;
 mod pipeline;
 pub mod server;
+mod single;
 mod tools;
 
 use milepost::agents::client::{Client, Settings};

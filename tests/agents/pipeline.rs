@@ -11,13 +11,14 @@ use std::process::{Child, Command, Stdio};
 const MODEL: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/agents/model.py");
 
 /// A server that ends when it is dropped.
-struct Served {
+pub struct Served {
     child: Child,
-    port: u16,
+    /// Where it listens.
+    pub port: u16,
 }
 
 impl Served {
-    fn new(answering: &str) -> Self {
+    pub fn new(answering: &str) -> Self {
         let mut child = Command::new("python3")
             .args([MODEL, answering, "serve"])
             .stdin(Stdio::piped())
@@ -86,7 +87,7 @@ all = { path = "outputs/all.json", schema = false }
 "#;
 
 /// A project whose agents `api`, `chat` and `tool` are this model.
-fn project(port: u16, answering: &str) -> House {
+pub fn project(port: u16, answering: &str) -> House {
     let agents = format!(
         r#"
 name = "words"
@@ -151,7 +152,7 @@ fn made(house: &House) -> Value {
 }
 
 /// What the journal says of calls: questions and outcome of each.
-fn calls(house: &House) -> Vec<(u64, String)> {
+pub fn calls(house: &House) -> Vec<(u64, String)> {
     let records = house.records();
     let called = records.iter().filter(|record| record["kind"] == "called");
     called
@@ -163,7 +164,7 @@ fn calls(house: &House) -> Vec<(u64, String)> {
         .collect()
 }
 
-fn answered(questions: &[u64]) -> Vec<(u64, String)> {
+pub fn answered(questions: &[u64]) -> Vec<(u64, String)> {
     let one = |&count: &u64| (count, "answered".to_owned());
     questions.iter().map(one).collect()
 }

@@ -71,16 +71,14 @@ fn the_main_pipeline_loads() {
 fn the_other_systems_are_told_only_what_is_missing() {
     let known = [
         "not in this version",
-        "the agent has no questions to answer",
         "`prompt` names one file, not a template",
-        "`agent` makes JSON",
         "`all_engines` is no outcome",
         "there is no `service/server.js` in the project",
     ];
     for name in ["grading", "prompt-tests", "study-plan", "diagrams"] {
         let Some(files) = sketch(name) else { return };
-        let problems = files.load().unwrap_err();
-        let others: Vec<_> = problems.0.iter().map(ToString::to_string).collect();
+        let problems = files.load().err().map_or(Vec::new(), |problems| problems.0);
+        let others: Vec<_> = problems.iter().map(ToString::to_string).collect();
         let others: Vec<_> = others
             .iter()
             .filter(|text| !known.iter().any(|known| text.contains(known)))

@@ -1,8 +1,8 @@
 //! Keys of a step.
 
 use super::Kind::{
-    Bool, Choice, Command, Count, Duration, File, Integer, Jq, Name, Names, Path, Plain, Select,
-    Strings, Text,
+    Bool, Choice, Command, Count, Duration, File, Free, Integer, Jq, Name, Names, Path, Plain,
+    Select, Strings, Text,
 };
 use super::Need::{Beside, Optional, RequiredBeside, What};
 use super::{Table, key};
@@ -15,7 +15,7 @@ pub static STEP: Table = Table {
     what: "step",
     header: "[step]",
     short: None,
-    later: &["pdf_text", "answer", "attach", "defaults", "engines"],
+    later: &["pdf_text", "engines"],
     keys: &[
         key(
             "command",
@@ -141,10 +141,24 @@ pub static STEP: Table = Table {
         ),
         key(
             "answer",
-            Choice(&["json"]),
+            Choice(&["json", "text", "tap-yaml"]),
             Beside(&["agent"]),
             "json",
-            "The form of an answer.",
+            "The form of an answer: JSON by its schema, the whole text, or the block of YAML that TAP has.",
+        ),
+        key(
+            "attach",
+            Names,
+            Beside(&["agent"]),
+            "none",
+            "Inputs and earlier `out` whose files are sent along.",
+        ),
+        key(
+            "defaults",
+            Free,
+            Beside(&["agent"]),
+            "none",
+            "Of tap-yaml: values for keys that an answer lacks; each that is taken is a warning.",
         ),
         key(
             "questions",

@@ -2,23 +2,24 @@
 
 mod call;
 mod exchange;
+mod one;
 mod ready;
 mod sort;
 
 pub use ready::{Agents, Answerers, Replays, Who};
 
-use super::values;
 use super::work::{Said, StepResult, Work, input_failure, output_failure, parse_failure};
+use super::{jq, values};
 use crate::base::source::Source;
 use crate::check::schema::Schema;
 use crate::expr::select::Select;
 use crate::model::outcome::{Outcome, OutcomeKind};
 use crate::model::pipeline::Asset;
 use crate::model::stage::Program;
-use crate::model::step::TemplateFile;
+use crate::model::step::{AnswerForm, TemplateFile};
 use exchange::{Asked, Form, Terms};
 use serde::Deserialize;
-use serde_json::Value;
+use serde_json::{Map, Value};
 use std::io::{self, Write};
 use std::sync::Arc;
 use std::time::Duration;
@@ -37,6 +38,14 @@ struct Question {
 pub struct Asking<'a> {
     /// The output that it makes.
     pub out: &'a str,
+    /// Whether it asks what `split` wrote.
+    pub questions: bool,
+    /// The form of an answer.
+    pub answer: AnswerForm,
+    /// Names whose files are sent along.
+    pub attach: &'a [String],
+    /// Values for keys that an answer lacks.
+    pub defaults: &'a Map<String, Value>,
     /// The agent's name.
     pub agent: &'a str,
     /// What it is asked.
@@ -56,6 +65,9 @@ pub struct Asking<'a> {
 /// # Errors
 /// When the batch has another form, an answer does not match the schema, or the join fails.
 pub fn ask(work: &mut Work<'_>, asking: &Asking<'_>) -> StepResult {
+    if !asking.questions {
+        return ask_once(work, asking);
+    }
     let Asking { out, result, .. } = *asking;
     let source = batch_file(work)?;
     let failed = |error: &dyn std::fmt::Display| input_failure(&source.name(), error);
@@ -146,6 +158,31 @@ fn read_questions(source: &dyn Source) -> Result<Vec<Question>, Outcome> {
         })
         .map_err(|error| failed(&error))?;
     Ok(questions)
+}
+
+/// Asks once for the batch; what it answers, or `result` makes of that, is the output.
+fn ask_once(work: &mut Work<'_>, asking: &Asking<'_>) -> StepResult {
+    let ready = work.agents.get(asking.agent);
+    let ready = ready.ok_or_else(|| input_failure(asking.agent, "this agent is not declared"))?;
+    let ready = Arc::clone(ready);
+    let schema = asking.schema.map(|asset| work.schemas.get(asset));
+    let schema = schema
+        .transpose()
+        .map_err(|error| Outcome::new(OutcomeKind::Schema, error.to_string()))?;
+    let schema = schema.filter(|_| asking.answer != AnswerForm::Text);
+    let (answer, warnings) = one::answer(work, asking, &ready, schema.as_deref())?;
+    let made = match asking.result {
+        Some(program) => {
+            let scope = values::named(work, program.jq.names())?;
+            program.one(answer, &scope).map_err(parse_failure)?
+        }
+        None => answer,
+    };
+    jq::write(work, asking.out, &made)?;
+    Ok(Said {
+        summary: None,
+        warnings,
+    })
 }
 
 /// The answer to each question.

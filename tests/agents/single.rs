@@ -1,0 +1,99 @@
+//! Agents that are asked once for a batch, without questions.
+
+use super::pipeline::{Served, answered, calls, project};
+use crate::situations::house::House;
+use serde_json::json;
+
+const TELL: &str = r#"
+[each.run]
+values = [1, 2, 3]
+
+[inputs]
+topic = "inputs/topic.txt"
+
+[step]
+agent = "speller"
+prompt = "prompts/tell.md"
+result = '{said, run: $run}'
+
+[outputs]
+told = { path = "intermediate/told/run_{{ run }}.json", schema = false }
+"#;
+
+/// Three runs of one prompt, whose answer is JSON, text or YAML.
+fn tells(port: u16, more: &str) -> House {
+    let house = project(port, "well");
+    for stage in [
+        "stages/1_split.toml",
+        "stages/2_ask.toml",
+        "stages/3_join.toml",
+    ] {
+        house.remove(stage);
+    }
+    house.write("prompts/tell.md", "Tell of {{ topic }}\n");
+    house.write("workspace/inputs/topic.txt", "walls");
+    house.write(
+        "stages/1_tell.toml",
+        TELL.replace("result = '{said, run: $run}'", more),
+    );
+    house
+}
+
+#[test]
+fn runs_of_one_prompt_are_calls_of_their_own_and_none_is_sent_twice() {
+    let served = Served::new("well");
+    let house = tells(served.port, "result = '{said, run: $run}'");
+    let ran = house.run(&["--agent", "speller=api"]);
+    assert_eq!(ran.code, 0, "{}", ran.said);
+    assert_eq!(calls(&house), answered(&[1, 1, 1]));
+    let told = house.json("workspace/intermediate/told/run_2.json");
+    assert_eq!(told, json!({"said": "Tell of walls", "run": 2}));
+
+    // Another result of the same answers: nothing is sent; nor when all is made again.
+    house.edit("stages/1_tell.toml", "{said, run: $run}", "{said}");
+    assert_eq!(house.run(&["--agent", "speller=api"]).code, 0);
+    assert_eq!(house.run(&["--agent", "speller=api", "-B"]).code, 0);
+    assert_eq!(calls(&house).len(), 3);
+    assert_eq!(
+        house.json("workspace/intermediate/told/run_2.json"),
+        json!({"said": "Tell of walls"})
+    );
+    assert_eq!(
+        house.run(&["--agent", "speller=api", "-B", "--fresh"]).code,
+        0
+    );
+    assert_eq!(calls(&house).len(), 6);
+    house.write("workspace/inputs/topic.txt", "doors");
+    assert_eq!(house.run(&["--agent", "speller=api"]).code, 0);
+    assert_eq!(calls(&house).len(), 9);
+}
+
+#[test]
+fn an_answer_is_text_or_yaml_where_the_step_says_so() {
+    let served = Served::new("well");
+    let house = tells(served.port, "answer = \"text\"");
+    house.edit(
+        "stages/1_tell.toml",
+        "run_{{ run }}.json",
+        "run_{{ run }}.txt",
+    );
+    let ran = house.run(&["--agent", "speller=chat"]);
+    assert_eq!(ran.code, 0, "{}", ran.said);
+    assert_eq!(
+        house.read("workspace/intermediate/told/run_1.txt"),
+        r#"{"said": "Tell of walls", "length": 13}"#
+    );
+
+    let house = tells(
+        served.port,
+        "answer = \"tap-yaml\"\ndefaults = { passed = false }",
+    );
+    house.write("prompts/tell.md", "Judge {{ topic }}\n");
+    let ran = house.run(&["--agent", "speller=chat"]);
+    assert_eq!(ran.code, 0, "{}", ran.said);
+    assert_eq!(
+        house.json("workspace/intermediate/told/run_1.json"),
+        json!({"score": 90, "actual": "walls", "passed": false})
+    );
+    ran.says("the answer lacks `passed`: its default is taken");
+}
