@@ -146,7 +146,7 @@ impl Client {
     /// The results of a batch that ended, in any order. A request without a result is to be sent again, as an expired one.
     ///
     /// # Errors
-    /// When they could not be fetched, or the whole batch failed.
+    /// When they could not be fetched.
     pub fn harvest(
         &self,
         id: &str,

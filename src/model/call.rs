@@ -1,6 +1,7 @@
 //! A call of an agent: what is recorded before it is sent, and what was heard.
 
 use super::money::NanoUsd;
+use super::outcome::OutcomeKind;
 use super::usage::Usage;
 use crate::base::digest::Digest;
 use serde::{Deserialize, Serialize};
@@ -35,7 +36,13 @@ pub struct Sent {
     /// What it may cost at most; none when no price is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reserved: Option<NanoUsd>,
+    /// Whether it goes in a batch of the provider's.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub batched: bool,
 }
+
+/// The outcome of a call that was answered.
+pub const ANSWERED: &str = "answered";
 
 /// What was heard of a call.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
@@ -69,6 +76,25 @@ pub struct Heard {
     pub raw: Digest,
     /// How long it took, in milliseconds.
     pub took_ms: u64,
+}
+
+impl Heard {
+    /// Of a call that was recorded and not sent after all.
+    pub fn never_sent() -> Self {
+        Self {
+            outcome: OutcomeKind::Cancelled.name().to_owned(),
+            message: Some("the run ended before it was sent".to_owned()),
+            usage: Usage::default(),
+            cost: Some(NanoUsd::ZERO),
+            served: None,
+            request_id: None,
+            text: None,
+            structured: None,
+            stop: None,
+            raw: Digest::of(""),
+            took_ms: 0,
+        }
+    }
 }
 
 /// What calls cost, of a batch, a stage, a run or a workspace.

@@ -1,5 +1,7 @@
 //! What stands behind the steps of a run that ask agents: answers that are kept, what may be spent, and the record of every call.
 
+mod batches;
+
 use super::context::Context;
 use crate::base::digest::Digest;
 use crate::model::call::{Heard, Sent, Spent};
@@ -7,6 +9,7 @@ use crate::model::money::NanoUsd;
 use crate::model::outcome::{Outcome, OutcomeKind};
 use crate::steps::work::{Calls, Valid};
 use crate::store::answers::{Answer, Answers, Sharing};
+use crate::store::batches::BatchLog;
 use crate::store::calls::{self, CallLog};
 use serde_json::Value;
 use std::path::Path;
@@ -38,6 +41,7 @@ pub struct RunCalls<'a> {
 
 struct Book {
     log: CallLog,
+    batches: BatchLog,
     /// By this run.
     run: Spent,
     /// By the workspace before this run; read when it is first needed.
@@ -58,6 +62,7 @@ impl<'a> RunCalls<'a> {
             purse,
             book: Mutex::new(Book {
                 log: CallLog::new(ctx.disk, ctx.layout, run),
+                batches: BatchLog::new(ctx.disk, ctx.layout, run),
                 run: Spent::default(),
                 before: None,
                 reserved: NanoUsd::ZERO,
@@ -117,8 +122,7 @@ impl<'a> RunCalls<'a> {
                 ));
             }
         }
-        book.reserved = book.reserved + sent.reserved.unwrap_or_default();
-        book.reserved_tokens += tokens;
+        book.hold(sent);
         Ok(())
     }
 
@@ -131,6 +135,14 @@ impl<'a> RunCalls<'a> {
             .map_err(|error| kept(format!("{}: {error}", layout.calls().display())))?;
         book.before = Some(before);
         Ok(before)
+    }
+}
+
+impl Book {
+    /// Reserves what a call may cost and use.
+    fn hold(&mut self, sent: &Sent) {
+        self.reserved = self.reserved + sent.reserved.unwrap_or_default();
+        self.reserved_tokens += sent.likely_input + sent.most_output;
     }
 }
 

@@ -88,7 +88,7 @@ pub fn dispatch(
         for _ in 0..workers {
             let sender = sender.clone();
             let (queue, ready) = (&queue, &ready);
-            threads.spawn(move || work(bench, survey, order, queue, ready, &sender));
+            threads.spawn(move || work(bench, survey, order, queue, ready, &sender, workers));
         }
         drop(sender);
         let mut hearing = Hearing {

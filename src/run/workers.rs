@@ -80,6 +80,8 @@ struct Telling<'a> {
     index: usize,
     token: String,
     sender: &'a Sender<Message>,
+    queue: &'a Mutex<Queue>,
+    workers: usize,
 }
 
 impl Watcher for Telling<'_> {
@@ -112,6 +114,13 @@ impl Watcher for Telling<'_> {
         };
         let _ = self.sender.send(message);
     }
+
+    fn running(&self) -> usize {
+        let queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
+        let waiting = if queue.closed { 0 } else { queue.waiting.len() };
+        let free = self.workers.saturating_sub(queue.active.len());
+        queue.active.len() + waiting.min(free)
+    }
 }
 
 /// Batches that wait for a thread.
@@ -132,7 +141,7 @@ pub fn close(queue: &Mutex<Queue>, ready: &Condvar) {
     ready.notify_all();
 }
 
-/// A worker: takes one batch after another.
+/// A worker, one of so many: takes one batch after another.
 pub fn work(
     bench: &Bench<'_>,
     survey: &Survey,
@@ -140,6 +149,7 @@ pub fn work(
     queue: &Mutex<Queue>,
     ready: &Condvar,
     sender: &Sender<Message>,
+    workers: usize,
 ) {
     while let Some(index) = next(bench, survey, order, queue, ready) {
         let found = &survey.batches[index];
@@ -153,6 +163,8 @@ pub fn work(
             index,
             token,
             sender,
+            queue,
+            workers,
         };
         let previous = (order.previous)(&found.batch.key);
         let tried = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
@@ -255,6 +267,10 @@ fn value_of(survey: &Survey, index: usize, name: &str) -> String {
     }
 }
 
+/// How many batches run at once where a stage declares nothing and its agent answers in batches: they only wait, and each is one
+/// request of the provider's batch.
+const IN_BATCHES: usize = 256;
+
 /// How many at once, from the stage's declaration and `--jobs`.
 ///
 /// # Errors
@@ -263,8 +279,10 @@ pub fn at_once(
     stage: &Stage,
     base: &Map<String, Value>,
     jobs: Option<usize>,
+    in_batches: bool,
 ) -> Result<AtOnce, String> {
     match &stage.policy.concurrency {
+        None if in_batches => Ok(AtOnce::Batches(jobs.unwrap_or(0).max(IN_BATCHES))),
         None => Ok(AtOnce::Batches(jobs.unwrap_or(1))),
         Some(Concurrency::Batches(count)) => {
             Ok(AtOnce::Batches(count.number(base)?.max(1) as usize))

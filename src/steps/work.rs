@@ -9,9 +9,11 @@ use crate::base::path::FilePath;
 use crate::base::source::{Sink, Source};
 use crate::check::schemas::Schemas;
 use crate::expr::scope::Scope;
+use crate::model::batched::{Left, LeftCall, Submitting, Which};
 use crate::model::call::{Heard, Sent};
 use crate::model::outcome::{Outcome, OutcomeKind};
 use crate::model::stage::Stage;
+use jiff::Timestamp;
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 use std::io;
@@ -63,10 +65,12 @@ pub trait Watcher {
     fn called(&self, number: u64, sent: &Sent, heard: &Heard);
     /// A try failed and another follows after the wait.
     fn trying_again(&self, failed: u32, outcome: &Outcome, wait: Duration);
+    /// How many attempts run now or are about to: no more than that can wait for one thing.
+    fn running(&self) -> usize;
 }
 
 /// What stands behind a step that asks an agent: answers that are known, money, and the record of every call.
-pub trait Calls: Sync {
+pub trait Calls: Batched + Sync {
     /// The answer that is kept at an address.
     ///
     /// # Errors
@@ -90,6 +94,52 @@ pub trait Calls: Sync {
     /// # Errors
     /// When the disk fails.
     fn heard(&self, number: u64, sent: &Sent, heard: &Heard, raw: &[u8]) -> Result<(), Outcome>;
+}
+
+/// What stands behind an agent whose requests go in batches: the record of what is under way at its provider, over runs that end in
+/// between. All of it is durable when it is returned.
+pub trait Batched {
+    /// What earlier runs left of an agent's batches at a place.
+    ///
+    /// # Errors
+    /// When the records cannot be read.
+    fn left(&self, agent: &str, place: &str) -> Result<Left, Outcome>;
+
+    /// Records that a call of an earlier run goes on as one of this run, and gives which. It is paid, or was reserved then.
+    ///
+    /// # Errors
+    /// When the disk fails.
+    fn take_over(&self, earlier: &Which, sent: &Sent, body: &[u8]) -> Result<Which, Outcome>;
+
+    /// Records a batch that is about to be submitted; gives which it is, and the time.
+    ///
+    /// # Errors
+    /// When the disk fails: it is then not submitted.
+    fn submitting(&self, batch: &Submitting) -> Result<(Which, Timestamp), Outcome>;
+
+    /// Records the provider's id of a batch, or those of which it is one.
+    ///
+    /// # Errors
+    /// When the disk fails.
+    fn submitted(&self, batch: &Which, ids: &[String]) -> Result<(), Outcome>;
+
+    /// Records that nothing more will be heard of a batch.
+    ///
+    /// # Errors
+    /// When the disk fails.
+    fn over(&self, batch: &Which) -> Result<(), Outcome>;
+
+    /// Records what was heard of a call for which nobody waits.
+    ///
+    /// # Errors
+    /// When the disk fails.
+    fn heard_late(&self, left: &LeftCall, heard: &Heard, raw: &[u8]) -> Result<(), Outcome>;
+
+    /// Records that the answer of a call was judged, and kept as far as it is valid.
+    ///
+    /// # Errors
+    /// When the disk fails.
+    fn used(&self, number: u64) -> Result<(), Outcome>;
 }
 
 /// An answer that is valid.
@@ -172,6 +222,45 @@ pub struct Limits {
     pub poll: Duration,
     /// How long such a file must have been left alone.
     pub stable: Duration,
+    /// When batches of requests are submitted and looked after.
+    pub pace: Pace,
+}
+
+/// When batches of requests are submitted and looked after.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Pace {
+    /// No further request came for so long: those that are there are submitted.
+    pub quiet: Duration,
+    /// Until the provider is first asked how far a batch is; each further wait is half as long again.
+    pub first: Duration,
+    /// The longest of these waits.
+    pub longest: Duration,
+}
+
+impl Default for Pace {
+    fn default() -> Self {
+        Self {
+            quiet: Duration::from_secs(1),
+            first: Duration::from_secs(5),
+            longest: Duration::from_mins(1),
+        }
+    }
+}
+
+impl Pace {
+    /// Waits of so many milliseconds, if a test wants it. Release builds wait as long as they do.
+    pub fn from_setting(millis: Option<&str>) -> Self {
+        let wanted = millis.filter(|_| cfg!(debug_assertions));
+        let wanted = wanted.and_then(|millis| millis.parse().ok());
+        match wanted.map(Duration::from_millis) {
+            Some(wait) => Self {
+                first: wait,
+                longest: wait,
+                ..Self::default()
+            },
+            None => Self::default(),
+        }
+    }
 }
 
 /// What a step has to say of what it made.

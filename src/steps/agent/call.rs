@@ -1,10 +1,14 @@
 //! One request to an agent that costs something: recorded, sent within its limits, tried again as the fault says.
 
-use super::ready::{ANSWERED, Ready, Who};
+use super::gather::{Came, Desk, Waited};
+use super::heard::{heard_of, heard_of_fault, outcome_of};
+use super::heard::reply_of;
+use super::ready::{Ready, Who};
 use crate::agents::cli::{Ended, Output, Tool};
 use crate::agents::fault::{CallFault, FaultKind};
 use crate::agents::policy::{Next, after};
-use crate::agents::request::{Reply, Request, Stop};
+use crate::agents::client::Client;
+use crate::agents::request::{Reply, Request};
 use crate::base::digest::Digest;
 use crate::model::call::{Heard, Sent};
 use crate::model::outcome::{Outcome, OutcomeKind};
@@ -30,6 +34,9 @@ pub struct Caller<'a> {
     /// Calls of the batch so far.
     pub count: u32,
 }
+
+/// How long a request in a batch is waited for: providers end a batch after 24 hours.
+const BATCH: Duration = Duration::from_hours(25);
 
 /// A request that was not answered.
 pub enum Unanswered {
@@ -61,7 +68,14 @@ impl Caller<'_> {
             };
             let outcome = outcome_of(self.ready, &fault);
             let jitter = jitter(work.name, self.count);
-            match after(&fault, tried, jitter) {
+            let next = match after(&fault, tried, jitter) {
+                // It waits for others in the next batch anyway.
+                Next::Retry { .. } if is_over_alone(self.ready, fault.kind) => Next::Retry {
+                    wait: Duration::ZERO,
+                },
+                next => next,
+            };
+            match next {
                 Next::Retry { wait } if tried < TRIES && has_time(work, wait) => {
                     work.watcher.trying_again(self.count, &outcome, wait);
                     work.stop.wait(wait);
@@ -122,6 +136,7 @@ impl Caller<'_> {
             likely_input,
             most_output: request.max_tokens,
             reserved: ready.most(likely_input),
+            batched: ready.agent.is_batched(),
         };
         let alarm = std::sync::Arc::clone(work.alarm);
         let stopped = move || alarm.rang().is_some();
@@ -129,6 +144,9 @@ impl Caller<'_> {
         let Some(mut pass) = ready.limits.enter(tokens, &stopped) else {
             return Err(Unanswered::Failed(cancelled()));
         };
+        if let (Who::Api(client), true) = (&ready.who, sent.batched) {
+            return self.in_batch(work, client, sent, body, &stopped);
+        }
         let number = work
             .calls
             .sending(&sent, &body)
@@ -147,7 +165,7 @@ impl Caller<'_> {
         let took_ms = u64::try_from(within.saturating_sub(until.left()).as_millis());
         let took_ms = took_ms.unwrap_or(u64::MAX);
         let (heard, raw) = match &replied {
-            Ok(reply) => (heard_of(ready, reply, took_ms), &reply.raw),
+            Ok(reply) => (heard_of(ready, ready.model(), reply, took_ms), &reply.raw),
             Err(fault) => (heard_of_fault(ready, fault, took_ms), &fault.raw),
         };
         pass.settle(heard.usage.total());
@@ -163,6 +181,87 @@ impl Caller<'_> {
         work.watcher.called(number, &sent, &heard);
         Ok(replied.map(|reply| (number, reply)))
     }
+
+    /// The same in a batch with what other attempts ask.
+    fn in_batch(
+        &self,
+        work: &mut Work<'_>,
+        client: &Client,
+        mut sent: Sent,
+        body: Vec<u8>,
+        stopped: &(dyn Fn() -> bool + Sync),
+    ) -> Result<Result<(u64, Reply), CallFault>, Unanswered> {
+        let ready = self.ready;
+        let watcher = work.watcher;
+        let desk = Desk {
+            ready,
+            client,
+            calls: work.calls,
+            stopped,
+            running: &|| watcher.running(),
+            pace: work.limits.pace,
+        };
+        let number = ready.gatherer.hand_in(&desk, &mut sent, body);
+        let number = number.map_err(Unanswered::Failed)?;
+        let until = Deadline::after(BATCH);
+        let waited = ready.gatherer.wait(&desk, number, until);
+        let took = BATCH.saturating_sub(until.left()).as_millis();
+        let took_ms = u64::try_from(took).unwrap_or(u64::MAX);
+        let mut is_final = false;
+        let replied = match waited {
+            Waited::Came(Came::Result(result)) => result,
+            Waited::Came(Came::Refused(fault)) => {
+                is_final = true;
+                Err(fault)
+            }
+            Waited::Came(Came::Lost) => {
+                let message = "its batch is not to be found at the provider";
+                return Ok(Err(CallFault::new(FaultKind::Cut, message)));
+            }
+            Waited::Came(Came::Broken(outcome)) => return Err(Unanswered::Failed(outcome)),
+            Waited::Unsent => {
+                let heard = work.calls.heard(number, &sent, &Heard::never_sent(), b"");
+                heard.map_err(Unanswered::Failed)?;
+                return Err(Unanswered::Failed(cancelled()));
+            }
+            Waited::Left if until.is_over() => {
+                let message = "its batch was not done within 25 hours: run again to wait on";
+                let outcome = Outcome::new(OutcomeKind::Timeout, message).for_good();
+                return Err(Unanswered::Failed(outcome));
+            }
+            Waited::Left => return Err(Unanswered::Failed(cancelled())),
+        };
+        let (heard, raw) = match &replied {
+            Ok(reply) => (heard_of(ready, &sent.model, reply, took_ms), &reply.raw),
+            Err(fault) => (heard_of_fault(ready, fault, took_ms), &fault.raw),
+        };
+        let recorded = work.calls.heard(number, &sent, &heard, raw);
+        recorded.map_err(Unanswered::Failed)?;
+        work.watcher.called(number, &sent, &heard);
+        match replied {
+            Err(fault) if is_final => {
+                Err(Unanswered::Failed(outcome_of(ready, &fault).for_good()))
+            }
+            replied => Ok(replied.map(|reply| (number, reply))),
+        }
+    }
+
+    /// The answer of a call was judged, and kept as far as it is valid: a later run need not take it up.
+    ///
+    /// # Errors
+    /// When it could not be recorded.
+    pub fn judged(&self, work: &Work<'_>, call: u64) -> Result<(), Outcome> {
+        if self.ready.agent.is_batched() {
+            work.calls.used(call)?;
+        }
+        Ok(())
+    }
+}
+
+/// Whether a request in a batch failed in a way that says nothing of the next batch.
+fn is_over_alone(ready: &Ready, kind: FaultKind) -> bool {
+    let is_busy = matches!(kind, FaultKind::RateLimited | FaultKind::Overloaded);
+    ready.agent.is_batched() && !is_busy
 }
 
 /// What is asked, whoever is asked, as one text: it stands for the request where there are no exact bytes.
@@ -295,105 +394,11 @@ fn replay(heard: &BTreeMap<String, Heard>, sent: &Sent) -> Result<Reply, CallFau
             ),
         ));
     };
-    let text = heard.text.clone().unwrap_or_default();
     Ok(Reply {
-        raw: text.clone().into_bytes(),
-        text,
-        structured: heard.structured.clone(),
-        stop: match heard.stop.as_deref() {
-            None | Some("end") => Stop::End,
-            Some("length") => Stop::Length,
-            Some("refused") => Stop::Refused,
-            Some(other) => Stop::Other(other.to_owned()),
-        },
-        usage: crate::model::usage::Usage::default(),
         told_cost: None,
-        asked_model: sent.model.clone(),
-        served_model: heard.served.clone(),
-        request_id: None,
+        usage: crate::model::usage::Usage::default(),
+        ..reply_of(heard, sent)
     })
-}
-
-fn heard_of(ready: &Ready, reply: &Reply, took_ms: u64) -> Heard {
-    let stop = match &reply.stop {
-        Stop::End => "end",
-        Stop::Length => "length",
-        Stop::Refused => "refused",
-        Stop::Other(other) => other,
-    };
-    Heard {
-        outcome: ANSWERED.to_owned(),
-        message: None,
-        usage: reply.usage,
-        cost: ready.cost(&reply.usage, reply.told_cost),
-        served: reply.served_model.clone(),
-        request_id: reply.request_id.clone(),
-        text: Some(reply.text.clone()),
-        structured: reply.structured.clone(),
-        stop: Some(stop.to_owned()),
-        raw: Digest::of(&reply.raw),
-        took_ms,
-    }
-}
-
-fn heard_of_fault(ready: &Ready, fault: &CallFault, took_ms: u64) -> Heard {
-    // Of what never reached anybody, or was refused at the door, nothing is charged.
-    let is_free = matches!(
-        fault.kind,
-        FaultKind::Auth
-            | FaultKind::Money
-            | FaultKind::RateLimited
-            | FaultKind::Overloaded
-            | FaultKind::BadRequest
-            | FaultKind::TooLong
-            | FaultKind::Connect
-            | FaultKind::Status(_)
-    );
-    let cost = match fault.usage.total() {
-        0 if is_free && fault.told_cost.is_none() => Some(crate::model::money::NanoUsd::ZERO),
-        0 => fault.told_cost,
-        _ => ready.cost(&fault.usage, fault.told_cost),
-    };
-    Heard {
-        outcome: kind_of(fault.kind).name().to_owned(),
-        message: Some(fault.message.clone()),
-        usage: fault.usage,
-        cost,
-        served: None,
-        request_id: fault.request_id.clone(),
-        text: None,
-        structured: None,
-        stop: None,
-        raw: Digest::of(&fault.raw),
-        took_ms,
-    }
-}
-
-fn kind_of(kind: FaultKind) -> OutcomeKind {
-    match kind {
-        FaultKind::Auth => OutcomeKind::Auth,
-        FaultKind::Money => OutcomeKind::Budget,
-        FaultKind::Connect => OutcomeKind::Connect,
-        FaultKind::Timeout => OutcomeKind::Timeout,
-        FaultKind::Cut => OutcomeKind::Cut,
-        FaultKind::Cancelled => OutcomeKind::Cancelled,
-        FaultKind::ToolFailed => OutcomeKind::Exit,
-        FaultKind::Unreadable => OutcomeKind::Parse,
-        FaultKind::RateLimited
-        | FaultKind::Overloaded
-        | FaultKind::TooLong
-        | FaultKind::BadRequest
-        | FaultKind::Status(_) => OutcomeKind::Status,
-    }
-}
-
-fn outcome_of(ready: &Ready, fault: &CallFault) -> Outcome {
-    let message = format!("agent `{}`: {}", ready.agent.name, fault.message);
-    let mut outcome = Outcome::new(kind_of(fault.kind), message);
-    if fault.kind == FaultKind::Auth {
-        "AuthenticationError".clone_into(&mut outcome.code);
-    }
-    outcome
 }
 
 fn cancelled() -> Outcome {

@@ -117,6 +117,7 @@ pub fn answers(
                         })?;
                         answers[index] = Some(answer);
                     }
+                    caller.judged(work, call)?;
                     told.extend(sorted.violations);
                 }
                 Err(Unanswered::TooLong(_)) if part.len() > 1 => {
@@ -188,6 +189,9 @@ fn round(
         let message = format!("agent `{}`: {what}", terms.ready.agent.name);
         Outcome::new(kind, message).for_good()
     };
+    if matches!(reply.stop, Stop::Length | Stop::Refused) {
+        caller.judged(work, call).map_err(Unanswered::Failed)?;
+    }
     match reply.stop {
         // So many answers do not fit: fewer may.
         Stop::Length if asked.len() > 1 => {

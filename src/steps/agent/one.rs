@@ -111,7 +111,10 @@ fn exchange(
             let (Unanswered::TooLong(outcome) | Unanswered::Failed(outcome)) = unanswered;
             outcome
         })?;
-        refuse(ready, &reply)?;
+        if let Err(outcome) = refuse(ready, &reply) {
+            caller.judged(work, call)?;
+            return Err(outcome);
+        }
         match read(&reply, asking) {
             Ok((answer, warnings)) => {
                 told = violations(schema, &answer);
@@ -124,11 +127,13 @@ fn exchange(
                         call,
                         is_shared: false,
                     })?;
+                    caller.judged(work, call)?;
                     return Ok((answer, warnings));
                 }
             }
             Err(why) => told = vec![why],
         }
+        caller.judged(work, call)?;
     }
     Err(invalid(ready, asking.attempts, told))
 }

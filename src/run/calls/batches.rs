@@ -1,0 +1,69 @@
+//! The record of batches at providers, over runs that end while one is under way.
+
+use super::{RunCalls, kept};
+use crate::model::batched::{Left, LeftCall, Submitting, Which};
+use crate::model::call::{Heard, Sent};
+use crate::model::outcome::Outcome;
+use crate::steps::work::{Batched, Calls};
+use crate::store::batches;
+use jiff::Timestamp;
+
+impl Batched for RunCalls<'_> {
+    fn left(&self, agent: &str, place: &str) -> Result<Left, Outcome> {
+        let mut book = self.book();
+        let layout = self.ctx.layout;
+        let (mut left, never) = batches::left(layout, &self.run)
+            .map_err(|error| kept(format!("{}: {error}", layout.batches().display())))?;
+        // The run was killed before it could submit them: they cost nothing.
+        for call in never.iter().filter(|call| call.sent.agent == agent) {
+            let now = self.ctx.clock.now();
+            let log = &mut book.log;
+            let heard = Heard::never_sent();
+            log.heard_late(now, &call.call, &heard, b"").map_err(kept)?;
+        }
+        book.before = None;
+        let key = (agent.to_owned(), place.to_owned());
+        Ok(left.remove(&key).unwrap_or_default())
+    }
+
+    fn take_over(&self, earlier: &Which, sent: &Sent, body: &[u8]) -> Result<Which, Outcome> {
+        let mut book = self.book();
+        let now = self.ctx.clock.now();
+        let number = book.log.taken_over(now, earlier, sent, body);
+        let number = number.map_err(kept)?;
+        // It counted among what was spent before this run.
+        book.before = None;
+        book.hold(sent);
+        let run = self.run.clone();
+        Ok(Which { run, number })
+    }
+
+    fn submitting(&self, batch: &Submitting) -> Result<(Which, Timestamp), Outcome> {
+        let now = self.ctx.clock.now();
+        let which = self.book().batches.submitting(now, batch);
+        Ok((which.map_err(kept)?, now))
+    }
+
+    fn submitted(&self, batch: &Which, ids: &[String]) -> Result<(), Outcome> {
+        self.book().batches.submitted(batch, ids).map_err(kept)
+    }
+
+    fn over(&self, batch: &Which) -> Result<(), Outcome> {
+        self.book().batches.over(batch).map_err(kept)
+    }
+
+    fn heard_late(&self, left: &LeftCall, heard: &Heard, raw: &[u8]) -> Result<(), Outcome> {
+        if left.call.run == self.run {
+            return self.heard(left.call.number, &left.sent, heard, raw);
+        }
+        let mut book = self.book();
+        book.before = None;
+        let now = self.ctx.clock.now();
+        let recorded = book.log.heard_late(now, &left.call, heard, raw);
+        recorded.map_err(kept)
+    }
+
+    fn used(&self, number: u64) -> Result<(), Outcome> {
+        self.book().log.used(number).map_err(kept)
+    }
+}
