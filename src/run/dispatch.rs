@@ -28,6 +28,9 @@ const GROUP_SIZE: usize = 1000;
 /// At most so many threads, whatever is asked for: a system refuses more at some number.
 const THREADS: usize = 512;
 
+/// The same where an agent answers in batches: each waits for one request of the provider's batch.
+const PARKED: usize = 4096;
+
 /// What to run of a stage, and how.
 pub struct Order<'a> {
     /// Positions in the survey, in order.
@@ -75,7 +78,12 @@ pub fn dispatch(
         AtOnce::Batches(count) => *count,
         AtOnce::Values(..) => 64,
     };
-    let workers = workers.clamp(1, order.indices.len().clamp(1, THREADS));
+    let most = if bench.agents.are_batched() {
+        PARKED
+    } else {
+        THREADS
+    };
+    let workers = workers.clamp(1, order.indices.len().clamp(1, most));
     let queue = Mutex::new(Queue {
         waiting: order.indices.iter().copied().collect(),
         active: Vec::new(),

@@ -419,7 +419,8 @@ impl Engine<'_, '_> {
         let previous = previous_files(&self.keeper.state, &stage.name);
         let order = Order {
             indices: will.to_vec(),
-            at_once: at_once(stage, &base, self.options.jobs, agents.are_batched()).map_err(RunError::World)?,
+            at_once: at_once(stage, &base, self.options.jobs, agents.are_batched())
+                .map_err(RunError::World)?,
             keep_going: self.selection.keep_going,
             previous: &|key: &str| previous.get(key).cloned().unwrap_or_default(),
         };

@@ -99,6 +99,9 @@ pub trait Calls: Batched + Sync {
 /// What stands behind an agent whose requests go in batches: the record of what is under way at its provider, over runs that end in
 /// between. All of it is durable when it is returned.
 pub trait Batched {
+    /// The run's id.
+    fn run(&self) -> &str;
+
     /// What earlier runs left of an agent's batches at a place.
     ///
     /// # Errors

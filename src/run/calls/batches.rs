@@ -9,6 +9,10 @@ use crate::store::batches;
 use jiff::Timestamp;
 
 impl Batched for RunCalls<'_> {
+    fn run(&self) -> &str {
+        &self.run
+    }
+
     fn left(&self, agent: &str, place: &str) -> Result<Left, Outcome> {
         let mut book = self.book();
         let layout = self.ctx.layout;

@@ -1,13 +1,13 @@
 //! One request to an agent that costs something: recorded, sent within its limits, tried again as the fault says.
 
 use super::gather::{Came, Desk, Waited};
-use super::heard::{heard_of, heard_of_fault, outcome_of};
 use super::heard::reply_of;
+use super::heard::{heard_of, heard_of_fault, outcome_of};
 use super::ready::{Ready, Who};
 use crate::agents::cli::{Ended, Output, Tool};
+use crate::agents::client::Client;
 use crate::agents::fault::{CallFault, FaultKind};
 use crate::agents::policy::{Next, after};
-use crate::agents::client::Client;
 use crate::agents::request::{Reply, Request};
 use crate::base::digest::Digest;
 use crate::model::call::{Heard, Sent};
@@ -239,9 +239,7 @@ impl Caller<'_> {
         recorded.map_err(Unanswered::Failed)?;
         work.watcher.called(number, &sent, &heard);
         match replied {
-            Err(fault) if is_final => {
-                Err(Unanswered::Failed(outcome_of(ready, &fault).for_good()))
-            }
+            Err(fault) if is_final => Err(Unanswered::Failed(outcome_of(ready, &fault).for_good())),
             replied => Ok(replied.map(|reply| (number, reply))),
         }
     }

@@ -238,9 +238,8 @@ impl Gatherer {
                     let mut results: HashMap<String, BatchResult> = results.into_iter().collect();
                     if self.is_it(batch, &results) || (results.is_empty() && ids.len() == 1) {
                         let expired = || Err(BatchFault::Expired);
-                        return self.deliver(desk, batch, |id| {
-                            results.remove(id).unwrap_or_else(expired)
-                        });
+                        return self
+                            .deliver(desk, batch, |id| results.remove(id).unwrap_or_else(expired));
                     }
                     // Somebody else's.
                 }
@@ -297,11 +296,7 @@ impl Gatherer {
     }
 
     /// Tells those who wait for a batch that they need not.
-    fn give_up_waiting(
-        &self,
-        batch: &Which,
-        came: impl Fn(&Holder) -> Came,
-    ) {
+    fn give_up_waiting(&self, batch: &Which, came: impl Fn(&Holder) -> Came) {
         let mut state = self.lock();
         let mut told = Vec::new();
         if let Some(under) = find(&mut state, batch) {
@@ -315,12 +310,7 @@ impl Gatherer {
     }
 
     /// Gives each request its result; those for which nobody waits are recorded.
-    fn deliver(
-        &self,
-        desk: &Desk<'_>,
-        batch: &Which,
-        mut result: impl FnMut(&str) -> BatchResult,
-    ) {
+    fn deliver(&self, desk: &Desk<'_>, batch: &Which, mut result: impl FnMut(&str) -> BatchResult) {
         let mut late = Vec::new();
         let mut state = self.lock();
         let Some(at) = state.under_way.iter().position(|it| it.batch == *batch) else {

@@ -161,14 +161,12 @@ impl Gatherer {
     ///
     /// # Errors
     /// When it must not be sent, or could not be recorded.
-    pub fn hand_in(
-        &self,
-        desk: &Desk<'_>,
-        sent: &mut Sent,
-        body: Vec<u8>,
-    ) -> Result<u64, Outcome> {
+    pub fn hand_in(&self, desk: &Desk<'_>, sent: &mut Sent, body: Vec<u8>) -> Result<u64, Outcome> {
         let mut state = self.opened(desk)?;
-        let at = nearest(state.answered.iter().map(|left| &left.sent).enumerate(), sent);
+        let at = nearest(
+            state.answered.iter().map(|left| &left.sent).enumerate(),
+            sent,
+        );
         if let Some(at) = at {
             let left = state.answered.swap_remove(at);
             sent.reserved = left.sent.reserved;
@@ -203,9 +201,9 @@ impl Gatherer {
         // Others need not wait for the disk.
         drop(state);
         let number = desk.calls.sending(sent, &body)?;
-        let digest = sent.request.hex();
         let item = Item {
-            id: format!("{}-{number}", &digest[..40]),
+            // Of no other call of any run or workspace: by it a batch is known whose own id was lost.
+            id: format!("{}-{number}", desk.calls.run()),
             number,
             sent: sent.clone(),
             body,
@@ -251,7 +249,9 @@ impl Gatherer {
     fn opened(&self, desk: &Desk<'_>) -> Result<MutexGuard<'_, State>, Outcome> {
         let mut state = self.lock();
         if !state.is_open {
-            let left = desk.calls.left(&desk.ready.agent.name, &place(desk.ready))?;
+            let left = desk
+                .calls
+                .left(&desk.ready.agent.name, &place(desk.ready))?;
             let first = desk.pace.first;
             let batches = left.batches.into_iter();
             state.under_way = batches.map(|left| Under::of_left(left, first)).collect();
@@ -292,8 +292,12 @@ fn leave(state: &mut State, number: u64) -> Waited {
 /// Of calls that sent the same bytes, one of the same batch if there is one.
 fn nearest<'a, At>(calls: impl Iterator<Item = (At, &'a Sent)>, sent: &Sent) -> Option<At> {
     let same = calls.filter(|(_, other)| other.request == sent.request);
-    let distance =
-        |other: &Sent| (other.stage != sent.stage || other.batch != sent.batch, other.attempt);
+    let distance = |other: &Sent| {
+        (
+            other.stage != sent.stage || other.batch != sent.batch,
+            other.attempt,
+        )
+    };
     same.min_by_key(|(_, other)| distance(other))
         .map(|(at, _)| at)
 }
