@@ -91,6 +91,14 @@ impl Client {
         }
     }
 
+    /// How long to make no further call: answers since this was last asked said that a limit is used up.
+    pub fn rest(&self) -> Option<Duration> {
+        match self {
+            Self::Anthropic(client) => client.wire.rest(),
+            Self::OpenAi(client) => client.wire.rest(),
+        }
+    }
+
     /// Whether key and address are good. Costs nothing.
     ///
     /// # Errors

@@ -49,6 +49,7 @@ struct Book {
     /// Reserved for calls in flight.
     reserved: NanoUsd,
     reserved_tokens: u64,
+    in_flight: u64,
 }
 
 impl<'a> RunCalls<'a> {
@@ -67,6 +68,7 @@ impl<'a> RunCalls<'a> {
                 before: None,
                 reserved: NanoUsd::ZERO,
                 reserved_tokens: 0,
+                in_flight: 0,
             }),
         }
     }
@@ -106,7 +108,7 @@ impl<'a> RunCalls<'a> {
             }
         }
         if let Some(limit) = purse.calls
-            && self.before(book)?.calls + book.run.calls >= limit
+            && self.before(book)?.calls + book.run.calls + book.in_flight >= limit
         {
             return refused(format!(
                 "this workspace may make {limit} calls, and made them: raise `calls` under [limits]"
@@ -143,6 +145,7 @@ impl Book {
     fn hold(&mut self, sent: &Sent) {
         self.reserved = self.reserved + sent.reserved.unwrap_or_default();
         self.reserved_tokens += sent.likely_input + sent.most_output;
+        self.in_flight += 1;
     }
 }
 
@@ -187,6 +190,7 @@ impl Calls for RunCalls<'_> {
         book.reserved = book.reserved.less(sent.reserved.unwrap_or_default());
         let tokens = sent.likely_input + sent.most_output;
         book.reserved_tokens = book.reserved_tokens.saturating_sub(tokens);
+        book.in_flight = book.in_flight.saturating_sub(1);
         book.run += Spent::of(sent, Some(heard));
         let now = self.ctx.clock.now();
         book.log.heard(now, number, heard, raw).map_err(kept)

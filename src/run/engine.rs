@@ -29,7 +29,6 @@ use crate::steps::alarm::Alarm;
 use crate::steps::command::Stop;
 use crate::steps::http::Caller;
 use crate::steps::work::Limits;
-use crate::store::batches;
 use crate::store::clock::Stopwatch;
 use crate::store::journal::Journal;
 use crate::store::progress::ProgressFile;
@@ -176,18 +175,15 @@ impl Engine<'_, '_> {
     /// Looks after the batches that are under way at providers, also of agents that nobody asked; how many are still.
     fn under_way(&self) -> Result<u64, RunError> {
         let ctx = &self.keeper.ctx;
-        let count = || {
-            let failed = |error| format!("{}: {error}", ctx.layout.batches().display());
-            batches::open(ctx.layout).map_err(|error| RunError::World(failed(error)))
-        };
-        if count()? == 0 || self.stop.stopping() {
-            return count();
+        let under_way = || self.calls.under_way().map_err(RunError::World);
+        if under_way()? == 0 || self.stop.stopping() {
+            return under_way();
         }
         let agents = ctx.pipeline.agents.values();
         let stopped = || self.stop.stopping();
         let pace = self.options.pace;
         self.agents.sweep(agents, self.calls, &stopped, pace);
-        count()
+        under_way()
     }
 
     fn stages(&mut self) -> Result<(), RunError> {

@@ -1,7 +1,7 @@
 //! Batches of calls at providers: each recorded before it is submitted, and its id before anything else is done with it.
 //!
 //! `.milepost/batches/RUN.jsonl` has a line (see [`super::sealed`]) for a batch that is about to be submitted, one for the id that the
-//! provider gave it, and one if it was not made. What became of its requests stands with the calls ([`super::calls`]).
+//! provider gave it, and one when nothing more will be heard of it. What became of its requests stands with the calls ([`super::calls`]).
 
 use super::calls::{Call, CallLogError, read_all};
 use super::disk::Disk;
@@ -21,7 +21,7 @@ enum Line {
     Submitting(u64, Timestamp, Box<Submitting>),
     /// The provider's id, or those of which it is one.
     Submitted(Which, Vec<String>),
-    /// It was not made, or cannot be found: nothing more will be heard of it.
+    /// All was heard of it, or it was not made, or cannot be found: nothing more will be heard.
     Over(Which),
 }
 
@@ -98,9 +98,6 @@ pub fn left(
     but: &str,
 ) -> std::io::Result<(BTreeMap<(String, String), Left>, Vec<LeftCall>)> {
     let batches = read(layout)?;
-    if batches.is_empty() && files(&layout.calls())?.is_empty() {
-        return Ok((BTreeMap::new(), Vec::new()));
-    }
     let calls = read_all(&layout.calls())?;
     let mut all: BTreeMap<(String, String), Left> = BTreeMap::new();
     let mut submitted: BTreeSet<Which> = BTreeSet::new();
@@ -150,13 +147,27 @@ pub fn left(
     Ok((all, never.map(left_call).collect()))
 }
 
-/// How many batches are not done.
+/// How many batches are under way, and those that are done and not yet recorded to be.
 ///
 /// # Errors
 /// When a file cannot be read.
-pub fn open(layout: &Layout) -> std::io::Result<u64> {
-    let left = left(layout, "")?.0;
-    Ok(left.values().map(|left| left.batches.len() as u64).sum())
+pub fn standing(layout: &Layout) -> std::io::Result<(u64, Vec<Which>)> {
+    let mut batches = read(layout)?;
+    batches.retain(|_, batch| !batch.is_over);
+    if batches.is_empty() {
+        return Ok((0, Vec::new()));
+    }
+    let calls = read_all(&layout.calls())?;
+    let is_heard = |run: &str, number: u64| {
+        let run = run.to_owned();
+        last(&calls, Which { run, number }).is_none_or(|call| call.heard.is_some())
+    };
+    let (done, open): (Vec<_>, Vec<_>) = batches.into_iter().partition(|(which, batch)| {
+        let mut requests = batch.submitting.requests.iter();
+        requests.all(|(_, number)| is_heard(&which.run, *number))
+    });
+    let done = done.into_iter().map(|(which, _)| which);
+    Ok((open.len() as u64, done.collect()))
 }
 
 fn read(layout: &Layout) -> std::io::Result<BTreeMap<Which, Batch>> {
@@ -222,5 +233,135 @@ fn left_call(call: &Call) -> LeftCall {
         call: which_of(call),
         sent: call.sent.clone(),
         heard: call.heard.clone(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::base::digest::Digest;
+    use crate::model::call::Heard;
+    use crate::model::money::NanoUsd;
+    use crate::store::calls::{CallLog, read, spent};
+
+    const KEY: (&str, &str) = ("api", "openai");
+
+    fn sent(prompt: &str) -> crate::model::call::Sent {
+        crate::model::call::Sent {
+            stage: "ask".to_owned(),
+            batch: prompt.to_owned(),
+            attempt: 1,
+            agent: KEY.0.to_owned(),
+            provider: "openai gpt".to_owned(),
+            model: "gpt".to_owned(),
+            asked: Digest::of(prompt),
+            request: Digest::of(prompt),
+            questions: 1,
+            likely_input: 10,
+            most_output: 20,
+            reserved: Some(NanoUsd(100)),
+            batched: true,
+        }
+    }
+
+    fn heard() -> Heard {
+        Heard {
+            outcome: ANSWERED.to_owned(),
+            message: None,
+            cost: Some(NanoUsd(30)),
+            text: Some("yes".to_owned()),
+            stop: Some("end".to_owned()),
+            ..Heard::never_sent()
+        }
+    }
+
+    fn which(run: &str, number: u64) -> Which {
+        let run = run.to_owned();
+        Which { run, number }
+    }
+
+    /// What is left of the one agent, as (batches with the runs and numbers of their calls, answered calls, never submitted ones).
+    fn left_of(layout: &Layout) -> (Vec<(Vec<String>, Vec<Which>)>, Vec<Which>, Vec<Which>) {
+        let (all, never) = left(layout, "09").unwrap();
+        let which = |calls: &[LeftCall]| calls.iter().map(|left| left.call.clone()).collect();
+        let Some(left) = all.get(&(KEY.0.to_owned(), KEY.1.to_owned())) else {
+            return (Vec::new(), Vec::new(), which(&never));
+        };
+        let batches = left.batches.iter().map(|left| {
+            let calls = left.calls.iter().map(|(_, call)| call.call.clone());
+            (left.ids.clone(), calls.collect())
+        });
+        (batches.collect(), which(&left.answered), which(&never))
+    }
+
+    #[test]
+    fn each_call_of_a_batch_is_settled_once_whichever_run_hears_of_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let layout = Layout::new(folder.path());
+        let (disk, now) = (Disk::real(), Timestamp::from_second(1).unwrap());
+        // Four calls, three of them in a batch, of which one is heard before the run is killed.
+        let mut calls = CallLog::new(&disk, &layout, "01");
+        let mut batches = BatchLog::new(&disk, &layout, "01");
+        for prompt in ["a", "b", "c", "d"] {
+            calls.sent(now, &sent(prompt), b"{}").unwrap();
+        }
+        let submitting = Submitting {
+            agent: KEY.0.to_owned(),
+            place: KEY.1.to_owned(),
+            requests: (1..=3)
+                .map(|number| (format!("01-{number}"), number))
+                .collect(),
+            digest: Digest::of(""),
+        };
+        let batch = batches.submitting(now, &submitting).unwrap();
+        let open = |ids: &[&str]| {
+            let ids = ids.iter().map(|&id| id.to_owned()).collect();
+            vec![(ids, vec![which("01", 2), which("01", 3)])]
+        };
+        calls.heard(now, 1, &heard(), b"yes").unwrap();
+        let never = vec![which("01", 4)];
+        assert_eq!(left_of(&layout), (open(&[]), vec![which("01", 1)], never));
+        batches.submitted(&batch, &["x".to_owned()]).unwrap();
+        calls.used(1).unwrap();
+        let expected = (open(&["x"]), vec![], vec![which("01", 4)]);
+        assert_eq!(left_of(&layout), expected);
+        assert_eq!(spent(&layout, "").unwrap().cost, NanoUsd(330));
+
+        // The next run takes one over, hears of another for which nobody asks, and is killed.
+        let mut calls = CallLog::new(&disk, &layout, "02");
+        let late = |calls: &mut CallLog, number, heard: &Heard| {
+            calls
+                .heard_late(now, &which("01", number), heard, b"")
+                .unwrap();
+        };
+        late(&mut calls, 4, &Heard::never_sent());
+        let number = calls.taken_over(now, &which("01", 2), &sent("b"), b"{}");
+        assert_eq!(number.unwrap(), 1);
+        late(&mut calls, 3, &heard());
+        let open = vec![(vec!["x".to_owned()], vec![which("02", 1)])];
+        let answered = vec![which("01", 3)];
+        assert_eq!(left_of(&layout), (open, answered.clone(), vec![]));
+        assert_eq!(spent(&layout, "").unwrap().cost, NanoUsd(160));
+        assert_eq!(standing(&layout).unwrap(), (1, vec![]));
+
+        // The one after it takes over what was taken over.
+        let mut calls = CallLog::new(&disk, &layout, "03");
+        let next = calls.taken_over(now, &which("02", 1), &sent("b"), b"{}");
+        calls.heard(now, next.unwrap(), &heard(), b"yes").unwrap();
+        let both = vec![which("03", 1), which("01", 3)];
+        assert_eq!(left_of(&layout), (vec![], both, vec![]));
+        assert_eq!(standing(&layout).unwrap(), (0, vec![batch.clone()]));
+        calls.used(1).unwrap();
+        BatchLog::new(&disk, &layout, "03").over(&batch).unwrap();
+        assert_eq!(left_of(&layout), (vec![], answered, vec![]));
+        assert_eq!(standing(&layout).unwrap(), (0, vec![]));
+        let all = spent(&layout, "").unwrap();
+        assert_eq!((all.calls, all.cost), (4, NanoUsd(90)));
+        let runs: Vec<String> = read(&layout.calls())
+            .unwrap()
+            .into_iter()
+            .map(|call| call.run)
+            .collect();
+        assert_eq!(runs, ["01", "01", "01", "03"]);
     }
 }

@@ -2,6 +2,7 @@
 //! request sent twice whatever happens in between.
 
 use super::pipeline::{Served, answered, calls, made, project, things, words};
+use crate::crash::{in_parallel, setting};
 use crate::situations::house::{House, code, said};
 use milepost::model::call::Spent;
 use milepost::store::layout::Layout;
@@ -83,7 +84,7 @@ fn spent(house: &House) -> Spent {
 
 fn under_way(house: &House) -> u64 {
     let layout = Layout::new(house.at("workspace"));
-    milepost::store::batches::open(&layout).unwrap()
+    milepost::store::batches::standing(&layout).unwrap().0
 }
 
 #[test]
@@ -282,13 +283,78 @@ fn a_budget_holds_for_what_is_in_a_batch() {
         "{}",
         ran.said
     );
-    let ran = run("0.024");
-    assert_eq!(ran.code, 3, "{}", ran.said);
-    ran.says("raise --budget-usd");
-    assert_eq!(sizes(&log(&served)), [3]);
+    // They cost less than what was reserved: the others follow.
     let ran = run("0.024");
     assert_eq!(ran.code, 0, "{}", ran.said);
-    assert_eq!(sizes(&log(&served)), [3, 2]);
+    let sizes = sizes(&log(&served));
+    assert_eq!((sizes[0], sizes.iter().sum()), (3, 5), "{sizes:?}");
+}
+
+#[test]
+fn a_limit_of_calls_holds_for_what_is_in_a_batch() {
+    let served = Served::new("well");
+    let house = house(&served);
+    let declared = house.read("milepost.toml");
+    house.write(
+        "milepost.toml",
+        format!("{declared}\n[limits]\ncalls = 2\n"),
+    );
+    let ran = house.run_unplanned(&["--agent", "speller=api"]);
+    assert_eq!(ran.code, 3, "{}", ran.said);
+    assert_eq!(
+        (sizes(&log(&served)), calls(&house)),
+        (vec![2], answered(&[4; 2]))
+    );
+}
+
+/// Ended at any operation on the disk, and run again, it has the same result; every request was submitted once, because a batch
+/// that is under way is found again, and what was answered is used.
+#[test]
+fn ended_anywhere_it_submits_nothing_twice() {
+    let listed = {
+        let served = Served::new("well");
+        let mut house = house(&served);
+        let list = tempfile::NamedTempFile::new().unwrap();
+        let setting = format!("unflushed,list={}", list.path().display());
+        house.env("MILEPOST_STOP_AT", &setting);
+        assert_eq!(house.run_unplanned(&["--agent", "speller=api"]).code, 0);
+        std::fs::read_to_string(list.path())
+            .unwrap()
+            .lines()
+            .count()
+    };
+    let step = setting("MILEPOST_TEST_EVERY", 17);
+    let stops: Vec<usize> = (1..=listed).step_by(step).collect();
+    in_parallel(&stops, |at| {
+        let agent = AGENTS[at % 2];
+        let served = Served::new("well");
+        let mut house = house(&served);
+        let with = with(agent);
+        let with = [with[0].as_str(), with[1].as_str()];
+        house.env("MILEPOST_STOP_AT", &format!("{at},unflushed"));
+        house.run_unplanned(&with);
+        house.env("MILEPOST_STOP_AT", "unflushed");
+        let ran = house.run_unplanned(&with);
+        assert_eq!(ran.code, 0, "{}", ran.said);
+        assert_eq!(made(&house), words(40));
+        let told = log(&served);
+        let mut asked: Vec<String> = told["batches"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .flat_map(|batch| batch["asked"].as_array().unwrap())
+            .map(Value::to_string)
+            .collect();
+        asked.sort();
+        asked.dedup();
+        assert_eq!(
+            (asked.len(), sizes(&told).iter().sum::<usize>()),
+            (5, 5),
+            "{told:#}"
+        );
+        assert!(spent(&house).calls >= 5);
+        assert_eq!(under_way(&house), 0);
+    });
 }
 
 #[test]

@@ -8,6 +8,25 @@ use crate::steps::work::{Batched, Calls};
 use crate::store::batches;
 use jiff::Timestamp;
 
+impl RunCalls<'_> {
+    /// How many batches are under way at providers. Those that are done are recorded to be, so that no later run looks for them
+    /// among all calls.
+    ///
+    /// # Errors
+    /// When the records cannot be read, or the disk fails.
+    pub fn under_way(&self) -> Result<u64, String> {
+        let layout = self.ctx.layout;
+        let failed =
+            |error: &dyn std::fmt::Display| format!("{}: {error}", layout.batches().display());
+        let (open, done) = batches::standing(layout).map_err(|error| failed(&error))?;
+        for batch in &done {
+            let over = self.book().batches.over(batch);
+            over.map_err(|error| failed(&error))?;
+        }
+        Ok(open)
+    }
+}
+
 impl Batched for RunCalls<'_> {
     fn run(&self) -> &str {
         &self.run

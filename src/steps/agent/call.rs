@@ -35,6 +35,9 @@ pub struct Caller<'a> {
     pub count: u32,
 }
 
+/// How long no call is made because a limit is used up.
+const LONGEST_REST: Duration = Duration::from_mins(1);
+
 /// How long a request in a batch is waited for: providers end a batch after 24 hours.
 const BATCH: Duration = Duration::from_hours(25);
 
@@ -175,6 +178,12 @@ impl Caller<'_> {
         {
             ready.limits.hold(wait);
         }
+        if let Who::Api(client) = &ready.who
+            && let Some(wait) = client.rest()
+        {
+            // A clock that is wrong, or a day's limit, must not hold up a run for long: the server then says it again.
+            ready.limits.hold(wait.min(LONGEST_REST));
+        }
         work.calls
             .heard(number, &sent, &heard, raw)
             .map_err(Unanswered::Failed)?;
@@ -203,24 +212,28 @@ impl Caller<'_> {
         };
         let number = ready.gatherer.hand_in(&desk, &mut sent, body);
         let number = number.map_err(Unanswered::Failed)?;
+        let replied = self.wait(work, &desk, number, &sent);
+        ready.gatherer.settled();
+        replied
+    }
+
+    /// Waits for what comes of a request in a batch, and records it.
+    fn wait(
+        &self,
+        work: &Work<'_>,
+        desk: &Desk<'_>,
+        number: u64,
+        sent: &Sent,
+    ) -> Result<Result<(u64, Reply), CallFault>, Unanswered> {
+        let ready = self.ready;
         let until = Deadline::after(BATCH);
-        let waited = ready.gatherer.wait(&desk, number, until);
+        let waited = ready.gatherer.wait(desk, number, until);
         let took = BATCH.saturating_sub(until.left()).as_millis();
         let took_ms = u64::try_from(took).unwrap_or(u64::MAX);
-        let mut is_final = false;
-        let replied = match waited {
-            Waited::Came(Came::Result(result)) => result,
-            Waited::Came(Came::Refused(fault)) => {
-                is_final = true;
-                Err(fault)
-            }
-            Waited::Came(Came::Lost) => {
-                let message = "its batch is not to be found at the provider";
-                return Ok(Err(CallFault::new(FaultKind::Cut, message)));
-            }
-            Waited::Came(Came::Broken(outcome)) => return Err(Unanswered::Failed(outcome)),
+        let came = match waited {
+            Waited::Came(came) => *came,
             Waited::Unsent => {
-                let heard = work.calls.heard(number, &sent, &Heard::never_sent(), b"");
+                let heard = work.calls.heard(number, sent, &Heard::never_sent(), b"");
                 heard.map_err(Unanswered::Failed)?;
                 return Err(Unanswered::Failed(cancelled()));
             }
@@ -231,13 +244,22 @@ impl Caller<'_> {
             }
             Waited::Left => return Err(Unanswered::Failed(cancelled())),
         };
+        let (replied, is_final) = match came {
+            Came::Result(result) => (result, false),
+            Came::Refused(fault) => (Err(fault), true),
+            Came::Lost => {
+                let message = "its batch is not to be found at the provider";
+                return Ok(Err(CallFault::new(FaultKind::Cut, message)));
+            }
+            Came::Broken(outcome) => return Err(Unanswered::Failed(outcome)),
+        };
         let (heard, raw) = match &replied {
             Ok(reply) => (heard_of(ready, &sent.model, reply, took_ms), &reply.raw),
             Err(fault) => (heard_of_fault(ready, fault, took_ms), &fault.raw),
         };
-        let recorded = work.calls.heard(number, &sent, &heard, raw);
+        let recorded = work.calls.heard(number, sent, &heard, raw);
         recorded.map_err(Unanswered::Failed)?;
-        work.watcher.called(number, &sent, &heard);
+        work.watcher.called(number, sent, &heard);
         match replied {
             Err(fault) if is_final => Err(Unanswered::Failed(outcome_of(ready, &fault).for_good())),
             replied => Ok(replied.map(|reply| (number, reply))),

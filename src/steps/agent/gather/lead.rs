@@ -351,7 +351,8 @@ fn next(state: &mut State, desk: &Desk<'_>) -> Act {
             let bytes = state.gathered.iter().map(|item| item.body.len() + AROUND);
             bytes.sum::<usize>() >= limit.bytes
         };
-        let all_wait = || state.gathered.len() + waiting >= (desk.running)();
+        let waiting = state.gathered.len() + waiting + state.broke;
+        let all_wait = || waiting >= (desk.running)();
         if is_full || is_over(&state.quiet) || is_over(&state.latest) || all_wait() {
             return take(state, desk);
         }

@@ -14,7 +14,7 @@ use crate::agents::request::Reply;
 use crate::model::agent::Provider;
 use crate::model::batched::{LeftBatch, LeftCall, Which};
 use crate::model::call::Sent;
-use crate::model::outcome::Outcome;
+use crate::model::outcome::{Outcome, OutcomeKind};
 use crate::steps::command::Deadline;
 use crate::steps::work::{Calls, Pace};
 use jiff::Timestamp;
@@ -56,7 +56,7 @@ pub enum Came {
 /// How waiting ended.
 pub enum Waited {
     /// Something came.
-    Came(Came),
+    Came(Box<Came>),
     /// It was not submitted, and will not be.
     Unsent,
     /// It is under way at the provider, or may be.
@@ -90,6 +90,11 @@ struct State {
     known: BTreeSet<String>,
     /// What came, by the number of the call, for those who wait.
     came: HashMap<u64, Came>,
+    /// Those whose request is paid or about to be, and not settled.
+    open: usize,
+    /// Those who wait until money that is reserved for others is free.
+    broke: usize,
+    settled: u64,
 }
 
 /// A request that is to be submitted.
@@ -156,7 +161,7 @@ pub fn place(ready: &Ready) -> String {
 }
 
 impl Gatherer {
-    /// Takes a request, and gives the number of its call. The same request that an earlier run sent, and nobody asked for since, is
+    /// Takes a request, and gives the number of its call, which ends with [`Gatherer::settled`]. The same request that an earlier run sent, and nobody asked for since, is
     /// not sent again: the call goes on as this one.
     ///
     /// # Errors
@@ -175,6 +180,7 @@ impl Gatherer {
                 let reply = reply_of(heard, sent);
                 state.came.insert(own.number, Came::Result(Ok(reply)));
             }
+            state.open += 1;
             return Ok(own.number);
         }
         let under_way = state.under_way.iter().enumerate();
@@ -195,12 +201,13 @@ impl Gatherer {
                 sent: sent.clone(),
                 heard: None,
             };
+            state.open += 1;
             self.changed.notify_all();
             return Ok(number);
         }
         // Others need not wait for the disk.
         drop(state);
-        let number = desk.calls.sending(sent, &body)?;
+        let number = self.paid(desk, sent, &body)?;
         let item = Item {
             // Of no other call of any run or workspace: by it a batch is known whose own id was lost.
             id: format!("{}-{number}", desk.calls.run()),
@@ -222,7 +229,7 @@ impl Gatherer {
         let mut state = self.lock();
         loop {
             if let Some(came) = state.came.remove(&number) {
-                return Waited::Came(came);
+                return Waited::Came(Box::new(came));
             }
             if (desk.stopped)() || until.is_over() {
                 return leave(&mut state, number);
@@ -239,6 +246,43 @@ impl Gatherer {
             drop(leading);
             state = self.lock();
         }
+    }
+
+    /// Records a request that is about to be sent. What it may cost at most is reserved for many at once, and few cost so much: one
+    /// that cannot be paid waits for those that are under way.
+    fn paid(&self, desk: &Desk<'_>, sent: &Sent, body: &[u8]) -> Result<u64, Outcome> {
+        loop {
+            let mut state = self.lock();
+            state.open += 1;
+            let settled = state.settled;
+            drop(state);
+            let refused = match desk.calls.sending(sent, body) {
+                Ok(number) => return Ok(number),
+                Err(refused) => refused,
+            };
+            let mut state = self.lock();
+            state.open -= 1;
+            state.broke += 1;
+            self.changed.notify_all();
+            let waits = refused.kind == OutcomeKind::Budget;
+            while waits && state.settled == settled && state.open > 0 && !(desk.stopped)() {
+                let waited = self.changed.wait_timeout(state, WAKE);
+                state = waited.unwrap_or_else(PoisonError::into_inner).0;
+            }
+            state.broke -= 1;
+            if !waits || state.settled == settled || (desk.stopped)() {
+                return Err(refused);
+            }
+        }
+    }
+
+    /// What a request cost is known, or that it will not be known in this run.
+    pub fn settled(&self) {
+        let mut state = self.lock();
+        state.open = state.open.saturating_sub(1);
+        state.settled += 1;
+        drop(state);
+        self.changed.notify_all();
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
