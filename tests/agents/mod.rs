@@ -4,6 +4,7 @@ mod aimock;
 mod anthropic;
 mod batches;
 mod http;
+mod money;
 mod openai;
 mod pipeline;
 pub mod server;
