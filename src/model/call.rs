@@ -108,6 +108,9 @@ pub struct Spent {
     pub usage: Usage,
     /// What they cost. Of a call of which nothing was heard, what it may have cost at most.
     pub cost: NanoUsd,
+    /// How long they took, added up, in milliseconds.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub took_ms: u64,
     /// Calls whose cost nobody knows.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub unpriced: u64,
@@ -129,6 +132,10 @@ impl Spent {
             calls: 1,
             usage: heard.map_or_else(Usage::default, |heard| heard.usage),
             cost: cost.unwrap_or_default(),
+            // A batch is waited for together with others, and for as long as the provider likes.
+            took_ms: heard
+                .filter(|_| !sent.batched)
+                .map_or(0, |heard| heard.took_ms),
             unpriced: u64::from(cost.is_none()),
         }
     }
@@ -139,6 +146,7 @@ impl AddAssign for Spent {
         self.calls += other.calls;
         self.usage = self.usage + other.usage;
         self.cost = self.cost + other.cost;
+        self.took_ms += other.took_ms;
         self.unpriced += other.unpriced;
     }
 }

@@ -4,16 +4,18 @@ mod batches;
 
 use super::context::Context;
 use crate::base::digest::Digest;
+use crate::base::duration::show_duration;
 use crate::model::call::{Heard, Sent, Spent};
 use crate::model::money::NanoUsd;
 use crate::model::outcome::{Outcome, OutcomeKind};
-use crate::steps::work::{Calls, Valid};
+use crate::steps::work::{Batched, Calls, Valid};
 use crate::store::answers::{Answer, Answers, Sharing};
 use crate::store::batches::BatchLog;
 use crate::store::calls::{self, CallLog};
 use serde_json::Value;
 use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 /// What may be spent.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -26,6 +28,10 @@ pub struct Purse {
     pub calls: Option<u64>,
     /// Tokens, by the workspace.
     pub tokens: Option<u64>,
+    /// How long calls take, added up, by the workspace.
+    pub time: Option<Duration>,
+    /// Nothing that costs something is asked.
+    pub only_free: bool,
 }
 
 /// What stands behind the steps of one run.
@@ -81,6 +87,12 @@ impl<'a> RunCalls<'a> {
     fn reserve(&self, book: &mut Book, sent: &Sent) -> Result<(), Outcome> {
         let purse = &self.purse;
         let refused = |why: String| Err(Outcome::new(OutcomeKind::Budget, why).for_good());
+        if purse.only_free && sent.reserved != Some(NanoUsd::ZERO) {
+            return refused(format!(
+                "agent `{}` ({}) is not asked by a run --until-paid: go on without it",
+                sent.agent, sent.provider
+            ));
+        }
         if purse.run.is_some() || purse.workspace.is_some() {
             let Some(most) = sent.reserved else {
                 return refused(format!(
@@ -124,6 +136,15 @@ impl<'a> RunCalls<'a> {
                 ));
             }
         }
+        if let Some(limit) = purse.time {
+            let used = self.before(book)?.took_ms + book.run.took_ms;
+            if u128::from(used) >= limit.as_millis() {
+                return refused(format!(
+                    "the calls of this workspace may take {}, and took it: raise `time` under [limits]",
+                    show_duration(limit)
+                ));
+            }
+        }
         book.hold(sent);
         Ok(())
     }
@@ -154,6 +175,10 @@ fn kept(error: impl std::fmt::Display) -> Outcome {
 }
 
 impl Calls for RunCalls<'_> {
+    fn batched(&self) -> Option<&dyn Batched> {
+        Some(self)
+    }
+
     fn known(&self, address: Digest) -> Result<Option<Value>, Outcome> {
         if self.fresh {
             return Ok(None);
@@ -163,19 +188,26 @@ impl Calls for RunCalls<'_> {
     }
 
     fn keep(&self, answer: Valid) -> Result<(), Outcome> {
-        let sharing = if answer.is_shared {
-            Sharing::Project
-        } else {
-            Sharing::Workspace
-        };
-        let answer = Answer {
-            address: answer.address,
-            answer: answer.answer,
-            schema: answer.schema,
-            agent: answer.agent,
-            call: (self.run.clone(), answer.call),
-        };
-        self.answers.put(&answer, sharing).map_err(kept)
+        self.keep_all(vec![answer])
+    }
+
+    fn keep_all(&self, answers: Vec<Valid>) -> Result<(), Outcome> {
+        let (shared, own): (Vec<Valid>, Vec<Valid>) =
+            answers.into_iter().partition(|answer| answer.is_shared);
+        for (answers, sharing) in [(shared, Sharing::Project), (own, Sharing::Workspace)] {
+            let answers: Vec<Answer> = answers
+                .into_iter()
+                .map(|answer| Answer {
+                    address: answer.address,
+                    answer: answer.answer,
+                    schema: answer.schema,
+                    agent: answer.agent,
+                    call: (self.run.clone(), answer.call),
+                })
+                .collect();
+            self.answers.put_all(&answers, sharing).map_err(kept)?;
+        }
+        Ok(())
     }
 
     fn sending(&self, sent: &Sent, body: &[u8]) -> Result<u64, Outcome> {

@@ -276,6 +276,11 @@ impl Hearing<'_, '_> {
         self.done.spent += spent;
         *self.spent.entry(index).or_default() += spent;
         let batch = self.key(index);
+        self.observer.notice(Notice::Called {
+            stage: self.stage.name.clone(),
+            batch: batch.clone(),
+            spent,
+        });
         let name = batch_name(&self.stage.name, &batch);
         let summary = match &heard.message {
             None => format!("{name} asked {}: {}", sent.agent, heard.outcome),

@@ -66,11 +66,18 @@ pub trait Watcher {
     /// A try failed and another follows after the wait.
     fn trying_again(&self, failed: u32, outcome: &Outcome, wait: Duration);
     /// How many attempts run now or are about to: no more than that can wait for one thing.
-    fn running(&self) -> usize;
+    fn running(&self) -> usize {
+        usize::MAX
+    }
 }
 
 /// What stands behind a step that asks an agent: answers that are known, money, and the record of every call.
-pub trait Calls: Batched + Sync {
+pub trait Calls: Sync {
+    /// What stands behind agents whose requests go in batches; none: they are treated as if each went by itself.
+    fn batched(&self) -> Option<&dyn Batched> {
+        None
+    }
+
     /// The answer that is kept at an address.
     ///
     /// # Errors
@@ -82,6 +89,14 @@ pub trait Calls: Batched + Sync {
     /// # Errors
     /// When the disk fails.
     fn keep(&self, answer: Valid) -> Result<(), Outcome>;
+
+    /// Keeps answers that came together, durably: after a kill all of them are there, or none.
+    ///
+    /// # Errors
+    /// When the disk fails.
+    fn keep_all(&self, answers: Vec<Valid>) -> Result<(), Outcome> {
+        answers.into_iter().try_for_each(|answer| self.keep(answer))
+    }
 
     /// Records a call that is about to be sent, and gives its number.
     ///
@@ -207,6 +222,8 @@ pub struct Work<'a> {
     pub find: &'a Find<'a>,
     /// Limits.
     pub limits: Limits,
+    /// Whether it is only tried out what would be asked of agents: no step may reach outside.
+    pub is_rehearsed: bool,
 }
 
 /// Looks for a file that someone else writes.

@@ -82,17 +82,20 @@ impl Answers {
         }
         let found = self.shared.get(address)?;
         if let Some(answer) = &found {
-            self.own.put(answer)?;
+            self.own.put(std::slice::from_ref(answer))?;
         }
         Ok(found)
     }
 
-    /// Whether there is an answer, for who only plans: nothing is written.
+    /// The answer at an address, if there is one, for who only plans: nothing is written.
     ///
     /// # Errors
     /// When the answers cannot be read.
-    pub fn has(&self, address: Digest) -> Result<bool, String> {
-        Ok(self.own.get(address)?.is_some() || self.shared.get(address)?.is_some())
+    pub fn peek(&self, address: Digest) -> Result<Option<Answer>, String> {
+        match self.own.get(address)? {
+            Some(answer) => Ok(Some(answer)),
+            None => self.shared.get(address),
+        }
     }
 
     /// Keeps an answer durably, for all workspaces or for this one only.
@@ -100,10 +103,21 @@ impl Answers {
     /// # Errors
     /// What the disk says.
     pub fn put(&self, answer: &Answer, sharing: Sharing) -> Result<(), String> {
-        if sharing == Sharing::Project {
-            self.shared.put(answer)?;
+        self.put_all(std::slice::from_ref(answer), sharing)
+    }
+
+    /// The same with answers that came together, by one write.
+    ///
+    /// # Errors
+    /// What the disk says.
+    pub fn put_all(&self, answers: &[Answer], sharing: Sharing) -> Result<(), String> {
+        if answers.is_empty() {
+            return Ok(());
         }
-        self.own.put(answer)
+        if sharing == Sharing::Project {
+            self.shared.put(answers)?;
+        }
+        self.own.put(answers)
     }
 }
 
@@ -146,9 +160,9 @@ impl Shelf {
         Ok(answer.filter(|answer| answer.address == address))
     }
 
-    fn put(&self, answer: &Answer) -> Result<(), String> {
+    fn put(&self, answers: &[Answer]) -> Result<(), String> {
         let mut known = self.known()?.lock().unwrap_or_else(PoisonError::into_inner);
-        known.put(answer).map_err(|error| error.to_string())
+        known.put(answers).map_err(|error| error.to_string())
     }
 }
 
@@ -174,9 +188,10 @@ impl Known {
         Ok(())
     }
 
-    fn put(&mut self, answer: &Answer) -> Result<(), PutError> {
-        let text = serde_json::to_string(answer)?;
-        let (at, length) = self.writer.append(&text)?;
+    fn put(&mut self, answers: &[Answer]) -> Result<(), PutError> {
+        let texts = answers.iter().map(serde_json::to_string);
+        let texts: Vec<String> = texts.collect::<Result<_, _>>()?;
+        let places = self.writer.append_all(&texts)?;
         let file = match self.written {
             Some(file) => file,
             None => {
@@ -186,8 +201,10 @@ impl Known {
                 file
             }
         };
-        let spot = (file, at, length as u32);
-        self.spots.insert(answer.address, spot);
+        for (answer, (at, length)) in answers.iter().zip(places) {
+            let spot = (file, at, length as u32);
+            self.spots.insert(answer.address, spot);
+        }
         Ok(())
     }
 }
@@ -244,7 +261,7 @@ mod tests {
         first.put(&two, Sharing::Workspace).unwrap();
         assert_eq!(first.get(one.address), Ok(Some(one.clone())));
         let other = place.answers("b", "01B");
-        assert_eq!(other.has(one.address), Ok(true));
+        assert_eq!(other.peek(one.address), Ok(Some(one.clone())));
         assert!(!place.0.path().join("b").exists());
         assert_eq!(other.get(one.address), Ok(Some(one.clone())));
         assert_eq!(other.get(two.address), Ok(None));

@@ -338,6 +338,7 @@ mod tests {
             calls: 2,
             usage: heard(30).usage,
             cost: NanoUsd(130),
+            took_ms: 1,
             unpriced: 0,
         };
         assert_eq!(spent(&layout, "01B").unwrap(), whole);

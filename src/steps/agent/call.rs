@@ -13,7 +13,7 @@ use crate::base::digest::Digest;
 use crate::model::call::{Heard, Sent};
 use crate::model::outcome::{Outcome, OutcomeKind};
 use crate::steps::command::{CommandSpec, Deadline, Exit, run_command};
-use crate::steps::work::{Work, output_failure};
+use crate::steps::work::{Batched, Work, output_failure};
 use serde_json::json;
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -147,8 +147,10 @@ impl Caller<'_> {
         let Some(mut pass) = ready.limits.enter(tokens, &stopped) else {
             return Err(Unanswered::Failed(cancelled()));
         };
-        if let (Who::Api(client), true) = (&ready.who, sent.batched) {
-            return self.in_batch(work, client, sent, body, &stopped);
+        if let (Who::Api(client), true, Some(book)) =
+            (&ready.who, sent.batched, work.calls.batched())
+        {
+            return self.in_batch(work, client, book, sent, body, &stopped);
         }
         let number = work
             .calls
@@ -196,6 +198,7 @@ impl Caller<'_> {
         &self,
         work: &mut Work<'_>,
         client: &Client,
+        book: &dyn Batched,
         mut sent: Sent,
         body: Vec<u8>,
         stopped: &(dyn Fn() -> bool + Sync),
@@ -206,6 +209,7 @@ impl Caller<'_> {
             ready,
             client,
             calls: work.calls,
+            book,
             stopped,
             running: &|| watcher.running(),
             pace: work.limits.pace,
@@ -271,10 +275,10 @@ impl Caller<'_> {
     /// # Errors
     /// When it could not be recorded.
     pub fn judged(&self, work: &Work<'_>, call: u64) -> Result<(), Outcome> {
-        if self.ready.agent.is_batched() {
-            work.calls.used(call)?;
+        match work.calls.batched() {
+            Some(book) if self.ready.agent.is_batched() => book.used(call),
+            _ => Ok(()),
         }
-        Ok(())
     }
 }
 

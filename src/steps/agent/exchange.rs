@@ -105,17 +105,17 @@ pub fn answers(
             let round = round(work, terms, &mut caller, &frame, &asked, &wrong);
             match round {
                 Ok((call, sorted)) => {
+                    let valid = sorted.answers.iter().map(|(place, answer)| Valid {
+                        address: addresses[part[*place]],
+                        answer: answer.clone(),
+                        schema: terms.schema.map(|form| form.asset.digest),
+                        agent: terms.ready.agent.describe(),
+                        call,
+                        is_shared: true,
+                    });
+                    work.calls.keep_all(valid.collect())?;
                     for (place, answer) in sorted.answers {
-                        let index = part[place];
-                        work.calls.keep(Valid {
-                            address: addresses[index],
-                            answer: answer.clone(),
-                            schema: terms.schema.map(|form| form.asset.digest),
-                            agent: terms.ready.agent.describe(),
-                            call,
-                            is_shared: true,
-                        })?;
-                        answers[index] = Some(answer);
+                        answers[part[place]] = Some(answer);
                     }
                     caller.judged(work, call)?;
                     told.extend(sorted.violations);

@@ -107,7 +107,7 @@ impl Gatherer {
         match desk.client.submit(&requests, SUBMIT, desk.stopped) {
             Ok(id) => {
                 // Before anything else is done with it.
-                let kept = desk.calls.submitted(batch, std::slice::from_ref(&id));
+                let kept = desk.book.submitted(batch, std::slice::from_ref(&id));
                 let mut state = self.lock();
                 state.refused = 0;
                 state.known.insert(id.clone());
@@ -138,7 +138,7 @@ impl Gatherer {
 
     /// What was not taken is submitted again when the provider may take it, or is refused.
     fn put_back(&self, desk: &Desk<'_>, batch: &Which, items: Vec<Item>, fault: &CallFault) {
-        let over = desk.calls.over(batch);
+        let over = desk.book.over(batch);
         let mut state = self.lock();
         let Some(at) = state.under_way.iter().position(|it| it.batch == *batch) else {
             return;
@@ -173,7 +173,7 @@ impl Gatherer {
         drop(state);
         for left in unsent {
             // What cannot be recorded counts as spent.
-            let _ = desk.calls.heard_late(&left, &Heard::never_sent(), b"");
+            let _ = desk.book.heard_late(&left, &Heard::never_sent(), b"");
         }
     }
 
@@ -212,7 +212,7 @@ impl Gatherer {
         drop(state);
         if ids.is_empty() {
             self.lose(desk, batch);
-        } else if let Err(outcome) = desk.calls.submitted(batch, &ids) {
+        } else if let Err(outcome) = desk.book.submitted(batch, &ids) {
             self.give_up_waiting(batch, |_| Came::Broken(outcome.clone()));
         }
     }
@@ -284,7 +284,7 @@ impl Gatherer {
 
     /// Nothing more will be heard of a batch: what it may have cost stays reserved, and who waits asks again.
     fn lose(&self, desk: &Desk<'_>, batch: &Which) {
-        let came = match desk.calls.over(batch) {
+        let came = match desk.book.over(batch) {
             Ok(()) => |_: &Holder| Came::Lost,
             Err(outcome) => {
                 return self.give_up_waiting(batch, |_| Came::Broken(outcome.clone()));
@@ -332,7 +332,7 @@ impl Gatherer {
                 Err(fault) => (heard_of_fault(desk.ready, fault, 0), &fault.raw),
             };
             // What cannot be recorded is fetched again by the next run.
-            if desk.calls.heard_late(&left, &heard, raw).is_ok() && result.is_ok() {
+            if desk.book.heard_late(&left, &heard, raw).is_ok() && result.is_ok() {
                 let heard = Some(heard);
                 self.lock().answered.push(LeftCall { heard, ..left });
             }
@@ -395,7 +395,7 @@ fn take(state: &mut State, desk: &Desk<'_>) -> Act {
             .collect(),
         digest: Digest::of(all.join("\n")),
     };
-    let (batch, when) = match desk.calls.submitting(&submitting) {
+    let (batch, when) = match desk.book.submitting(&submitting) {
         Ok(recorded) => recorded,
         Err(outcome) => {
             for item in items {

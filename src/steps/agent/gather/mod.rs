@@ -16,7 +16,7 @@ use crate::model::batched::{LeftBatch, LeftCall, Which};
 use crate::model::call::Sent;
 use crate::model::outcome::{Outcome, OutcomeKind};
 use crate::steps::command::Deadline;
-use crate::steps::work::{Calls, Pace};
+use crate::steps::work::{Batched, Calls, Pace};
 use jiff::Timestamp;
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -31,8 +31,10 @@ pub struct Desk<'a> {
     pub ready: &'a Ready,
     /// Its API.
     pub client: &'a Client,
-    /// The records.
+    /// The records of calls.
     pub calls: &'a dyn Calls,
+    /// The records of batches.
+    pub book: &'a dyn Batched,
     /// Whether nobody is to wait on.
     pub stopped: Cancelled<'a>,
     /// How many attempts run or are about to: when so many wait, no further request will come.
@@ -175,7 +177,7 @@ impl Gatherer {
         if let Some(at) = at {
             let left = state.answered.swap_remove(at);
             sent.reserved = left.sent.reserved;
-            let own = desk.calls.take_over(&left.call, sent, &body)?;
+            let own = desk.book.take_over(&left.call, sent, &body)?;
             if let Some(heard) = &left.heard {
                 let reply = reply_of(heard, sent);
                 state.came.insert(own.number, Came::Result(Ok(reply)));
@@ -193,7 +195,7 @@ impl Gatherer {
             && let Some(holder) = state.under_way[at].requests.get_mut(&id)
         {
             sent.reserved = holder.left.sent.reserved;
-            let own = desk.calls.take_over(&holder.left.call, sent, &body)?;
+            let own = desk.book.take_over(&holder.left.call, sent, &body)?;
             let number = own.number;
             holder.awaited = Some(number);
             holder.left = LeftCall {
@@ -210,7 +212,7 @@ impl Gatherer {
         let number = self.paid(desk, sent, &body)?;
         let item = Item {
             // Of no other call of any run or workspace: by it a batch is known whose own id was lost.
-            id: format!("{}-{number}", desk.calls.run()),
+            id: format!("{}-{number}", desk.book.run()),
             number,
             sent: sent.clone(),
             body,
@@ -293,9 +295,7 @@ impl Gatherer {
     fn opened(&self, desk: &Desk<'_>) -> Result<MutexGuard<'_, State>, Outcome> {
         let mut state = self.lock();
         if !state.is_open {
-            let left = desk
-                .calls
-                .left(&desk.ready.agent.name, &place(desk.ready))?;
+            let left = desk.book.left(&desk.ready.agent.name, &place(desk.ready))?;
             let first = desk.pace.first;
             let batches = left.batches.into_iter();
             state.under_way = batches.map(|left| Under::of_left(left, first)).collect();
