@@ -195,6 +195,11 @@ impl Hearing<'_, '_> {
                 sent,
                 heard,
             } => self.called(index, number, &sent, &heard),
+            Message::Said(line) => {
+                let stage = self.stage.name.clone();
+                self.observer.notice(Notice::Said { stage, line });
+                Ok(())
+            }
             Message::Again {
                 index,
                 failed,

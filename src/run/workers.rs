@@ -53,6 +53,8 @@ pub enum Message {
         /// What was heard.
         heard: Box<Heard>,
     },
+    /// Something that people may want to know.
+    Said(String),
     /// A try failed, and another follows.
     Again {
         /// The batch's place in the survey.
@@ -113,6 +115,10 @@ impl Watcher for Telling<'_> {
             wait,
         };
         let _ = self.sender.send(message);
+    }
+
+    fn said(&self, line: String) {
+        let _ = self.sender.send(Message::Said(line));
     }
 
     fn running(&self) -> usize {

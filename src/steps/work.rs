@@ -65,6 +65,8 @@ pub trait Watcher {
     fn called(&self, number: u64, sent: &Sent, heard: &Heard);
     /// A try failed and another follows after the wait.
     fn trying_again(&self, failed: u32, outcome: &Outcome, wait: Duration);
+    /// Something that people may want to know meanwhile, in one line.
+    fn said(&self, _line: String) {}
     /// How many attempts run now or are about to: no more than that can wait for one thing.
     fn running(&self) -> usize {
         usize::MAX

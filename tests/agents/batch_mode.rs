@@ -96,6 +96,8 @@ fn what_is_asked_at_once_is_one_batch_at_half_the_price() {
         let with = [with[0].as_str(), with[1].as_str()];
         let ran = house.run(&with);
         assert_eq!(ran.code, 0, "{}", ran.said);
+        ran.says("ask 5 requests submitted as batch `batch_1`");
+        ran.says("ask batch `batch_1` is done: 5 of 5 answered");
         assert_eq!(made(&house), words(40), "{agent}");
         assert_eq!(calls(&house), answered(&[4; 5]), "{agent}");
         let told = log(&served);

@@ -212,6 +212,7 @@ impl Caller<'_> {
             book,
             stopped,
             running: &|| watcher.running(),
+            tell: &|line| watcher.said(line),
             pace: work.limits.pace,
         };
         let number = ready.gatherer.hand_in(&desk, &mut sent, body);

@@ -223,6 +223,7 @@ impl Agents {
                     book,
                     stopped,
                     running: &|| 0,
+                    tell: &|_| {},
                     pace,
                 };
                 let _ = ready.gatherer.sweep(&desk);

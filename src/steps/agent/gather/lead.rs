@@ -106,8 +106,13 @@ impl Gatherer {
             .collect();
         match desk.client.submit(&requests, SUBMIT, desk.stopped) {
             Ok(id) => {
+                let many = match requests.len() {
+                    1 => "1 request".to_owned(),
+                    many => format!("{many} requests"),
+                };
                 // Before anything else is done with it.
                 let kept = desk.book.submitted(batch, std::slice::from_ref(&id));
+                (desk.tell)(format!("{many} submitted as batch `{id}`"));
                 let mut state = self.lock();
                 state.refused = 0;
                 state.known.insert(id.clone());
@@ -317,8 +322,10 @@ impl Gatherer {
             return;
         };
         let under = state.under_way.remove(at);
+        let (all, mut answered) = (under.requests.len(), 0);
         for (id, holder) in under.requests {
             let result = result(&id).map_err(fault_of);
+            answered += usize::from(result.is_ok());
             match holder.awaited {
                 Some(number) => drop(state.came.insert(number, Came::Result(result))),
                 None => late.push((holder.left, result)),
@@ -326,6 +333,10 @@ impl Gatherer {
         }
         drop(state);
         self.changed.notify_all();
+        let id = under.ids.join("` or `");
+        (desk.tell)(format!(
+            "batch `{id}` is done: {answered} of {all} answered"
+        ));
         for (left, result) in late {
             let (heard, raw) = match &result {
                 Ok(reply) => (heard_of(desk.ready, &left.sent.model, reply, 0), &reply.raw),

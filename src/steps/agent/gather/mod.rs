@@ -39,6 +39,8 @@ pub struct Desk<'a> {
     pub stopped: Cancelled<'a>,
     /// How many attempts run or are about to: when so many wait, no further request will come.
     pub running: &'a dyn Fn() -> usize,
+    /// Tells people.
+    pub tell: &'a dyn Fn(String),
     /// When to submit and to poll.
     pub pace: Pace,
 }
@@ -302,6 +304,13 @@ impl Gatherer {
             state.answered = left.answered;
             state.known = left.known;
             state.is_open = true;
+            if !state.under_way.is_empty() {
+                let many = match state.under_way.len() {
+                    1 => "a batch of requests that an earlier run submitted is".to_owned(),
+                    many => format!("{many} batches of requests that earlier runs submitted are"),
+                };
+                (desk.tell)(format!("{many} looked after"));
+            }
         }
         Ok(state)
     }
