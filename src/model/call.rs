@@ -6,7 +6,7 @@ use super::usage::Usage;
 use crate::base::digest::Digest;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use std::ops::AddAssign;
+use std::ops::{AddAssign, SubAssign};
 
 /// A call that is about to be sent.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
@@ -138,6 +138,16 @@ impl Spent {
                 .map_or(0, |heard| heard.took_ms),
             unpriced: u64::from(cost.is_none()),
         }
+    }
+}
+
+impl SubAssign for Spent {
+    fn sub_assign(&mut self, other: Self) {
+        self.calls = self.calls.saturating_sub(other.calls);
+        self.usage = self.usage - other.usage;
+        self.cost = self.cost.less(other.cost);
+        self.took_ms = self.took_ms.saturating_sub(other.took_ms);
+        self.unpriced = self.unpriced.saturating_sub(other.unpriced);
     }
 }
 

@@ -93,10 +93,22 @@ pub fn dispatch(
     let ready = Condvar::new();
     let (sender, receiver) = channel();
     std::thread::scope(|threads| {
-        for _ in 0..workers {
+        for number in 0..workers {
             let sender = sender.clone();
             let (queue, ready) = (&queue, &ready);
-            threads.spawn(move || work(bench, survey, order, queue, ready, &sender, workers));
+            let spawned = std::thread::Builder::new().spawn_scoped(threads, move || {
+                work(bench, survey, order, queue, ready, &sender, workers);
+            });
+            // Fewer than wished for do all the same.
+            match spawned {
+                Ok(_) => {}
+                Err(error) if number == 0 => {
+                    return Err(RunError::World(format!(
+                        "no thread could be started: {error}"
+                    )));
+                }
+                Err(_) => break,
+            }
         }
         drop(sender);
         let mut hearing = Hearing {

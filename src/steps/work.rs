@@ -129,7 +129,7 @@ pub trait Batched {
     ///
     /// # Errors
     /// When the disk fails.
-    fn take_over(&self, earlier: &Which, sent: &Sent, body: &[u8]) -> Result<Which, Outcome>;
+    fn take_over(&self, left: &LeftCall, sent: &Sent, body: &[u8]) -> Result<Which, Outcome>;
 
     /// Records a batch that is about to be submitted; gives which it is, and the time.
     ///

@@ -40,15 +40,20 @@ fn sizes(log: &Value) -> Vec<usize> {
         .collect()
 }
 
-/// A project of 20 names, four a request, whose model answers in batches.
-fn house(served: &Served) -> House {
-    let mut house = project(served.port, "well");
+/// The project, its models in batch mode.
+fn batched(mut house: House) -> House {
     house.edit(
         "milepost.toml",
         "max_tokens = 1000",
         "max_tokens = 1000\nmode = \"batch\"",
     );
     house.env("MILEPOST_PACE", "10");
+    house
+}
+
+/// A project of 20 names, four a request, whose model answers in batches.
+fn house(served: &Served) -> House {
+    let house = batched(project(served.port, "well"));
     house.write("workspace/inputs/things.json", things(40).to_string());
     let workspace = house.at("workspace");
     set(served, &format!("watch={}", workspace.display()));
@@ -227,6 +232,30 @@ fn only_what_expired_or_failed_goes_again() {
         ran.says("it is ill");
         assert_eq!(sizes(&log(&served)), [5, 2, 1], "{agent}");
     }
+}
+
+#[test]
+fn runs_of_one_prompt_are_requests_of_their_own() {
+    let served = Served::new("well");
+    let house = batched(super::single::tells(
+        served.port,
+        "result = '{said, run: $run}'",
+    ));
+    set(&served, "hold=1");
+    let mut run = start(&house, "chat");
+    until(&served, |log| log["batches"][0]["polls"].as_u64() > Some(1));
+    run.kill().unwrap();
+    run.wait().unwrap();
+    set(&served, "hold=0");
+    let ran = house.run_unplanned(&["--agent", "speller=chat"]);
+    assert_eq!(ran.code, 0, "{}", ran.said);
+    ran.says("tell a batch of requests that an earlier run submitted is looked after");
+    assert_eq!(sizes(&log(&served)), [3]);
+    assert_eq!(calls(&house), answered(&[1; 3]));
+    let told = house.json("workspace/intermediate/told/run_2.json");
+    assert_eq!(told, json!({"said": "Tell of walls", "run": 2}));
+    let ran = house.run(&["--agent", "speller=chat", "-B", "--fresh"]);
+    assert_eq!((ran.code, sizes(&log(&served))), (0, vec![3, 3]));
 }
 
 #[test]

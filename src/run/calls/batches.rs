@@ -1,8 +1,8 @@
 //! The record of batches at providers, over runs that end while one is under way.
 
-use super::{RunCalls, kept};
+use super::{Book, RunCalls, kept};
 use crate::model::batched::{Left, LeftCall, Submitting, Which};
-use crate::model::call::{Heard, Sent};
+use crate::model::call::{Heard, Sent, Spent};
 use crate::model::outcome::Outcome;
 use crate::steps::work::{Batched, Calls};
 use crate::store::batches;
@@ -27,6 +27,16 @@ impl RunCalls<'_> {
     }
 }
 
+impl Book {
+    /// What an earlier run spent is known now.
+    fn hear_late(&mut self, left: &LeftCall, heard: &Heard) {
+        if let Some(before) = &mut self.before {
+            *before -= Spent::of(&left.sent, left.heard.as_ref());
+            *before += Spent::of(&left.sent, Some(heard));
+        }
+    }
+}
+
 impl Batched for RunCalls<'_> {
     fn run(&self) -> &str {
         &self.run
@@ -43,19 +53,20 @@ impl Batched for RunCalls<'_> {
             let log = &mut book.log;
             let heard = Heard::never_sent();
             log.heard_late(now, &call.call, &heard, b"").map_err(kept)?;
+            book.hear_late(call, &heard);
         }
-        book.before = None;
         let key = (agent.to_owned(), place.to_owned());
         Ok(left.remove(&key).unwrap_or_default())
     }
 
-    fn take_over(&self, earlier: &Which, sent: &Sent, body: &[u8]) -> Result<Which, Outcome> {
+    fn take_over(&self, left: &LeftCall, sent: &Sent, body: &[u8]) -> Result<Which, Outcome> {
         let mut book = self.book();
         let now = self.ctx.clock.now();
-        let number = book.log.taken_over(now, earlier, sent, body);
+        let number = book.log.taken_over(now, &left.call, sent, body);
         let number = number.map_err(kept)?;
-        // It counted among what was spent before this run.
-        book.before = None;
+        if let Some(before) = &mut book.before {
+            *before -= Spent::of(&left.sent, left.heard.as_ref());
+        }
         book.hold(sent);
         let run = self.run.clone();
         Ok(Which { run, number })
@@ -80,10 +91,11 @@ impl Batched for RunCalls<'_> {
             return self.heard(left.call.number, &left.sent, heard, raw);
         }
         let mut book = self.book();
-        book.before = None;
         let now = self.ctx.clock.now();
         let recorded = book.log.heard_late(now, &left.call, heard, raw);
-        recorded.map_err(kept)
+        recorded.map_err(kept)?;
+        book.hear_late(left, heard);
+        Ok(())
     }
 
     fn used(&self, number: u64) -> Result<(), Outcome> {

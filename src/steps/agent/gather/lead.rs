@@ -12,7 +12,7 @@ use crate::steps::agent::heard::{heard_of, heard_of_fault, outcome_of};
 use crate::steps::command::Deadline;
 use jiff::SignedDuration;
 use std::collections::HashMap;
-use std::sync::PoisonError;
+use std::sync::{OnceLock, PoisonError};
 use std::time::Duration;
 
 /// How often the run's wish to stop is looked at.
@@ -22,6 +22,9 @@ const TICK: Duration = Duration::from_millis(25);
 const SUBMIT: Duration = Duration::from_mins(10);
 const ASK: Duration = Duration::from_mins(1);
 const HARVEST: Duration = Duration::from_mins(10);
+
+/// Time that a stopped run gives to a batch that is being submitted.
+const PATIENCE: Duration = Duration::from_secs(3);
 
 /// Tries to submit what the provider refuses for now.
 const TRIES: u32 = 6;
@@ -104,7 +107,13 @@ impl Gatherer {
             .iter_mut()
             .map(|item| (item.id.clone(), std::mem::take(&mut item.body)))
             .collect();
-        match desk.client.submit(&requests, SUBMIT, desk.stopped) {
+        // What is half submitted when the run is stopped is better known than looked for.
+        let patience = OnceLock::new();
+        let stopped = || {
+            let ends = || Deadline::after(PATIENCE);
+            (desk.stopped)() && patience.get_or_init(ends).is_over()
+        };
+        match desk.client.submit(&requests, SUBMIT, &stopped) {
             Ok(id) => {
                 let many = match requests.len() {
                     1 => "1 request".to_owned(),

@@ -179,7 +179,7 @@ impl Gatherer {
         if let Some(at) = at {
             let left = state.answered.swap_remove(at);
             sent.reserved = left.sent.reserved;
-            let own = desk.book.take_over(&left.call, sent, &body)?;
+            let own = desk.book.take_over(&left, sent, &body)?;
             if let Some(heard) = &left.heard {
                 let reply = reply_of(heard, sent);
                 state.came.insert(own.number, Came::Result(Ok(reply)));
@@ -197,7 +197,7 @@ impl Gatherer {
             && let Some(holder) = state.under_way[at].requests.get_mut(&id)
         {
             sent.reserved = holder.left.sent.reserved;
-            let own = desk.book.take_over(&holder.left.call, sent, &body)?;
+            let own = desk.book.take_over(&holder.left, sent, &body)?;
             let number = own.number;
             holder.awaited = Some(number);
             holder.left = LeftCall {
