@@ -262,7 +262,7 @@ pub struct Pace {
 impl Default for Pace {
     fn default() -> Self {
         Self {
-            quiet: Duration::from_secs(1),
+            quiet: Duration::from_secs(5),
             first: Duration::from_secs(5),
             longest: Duration::from_mins(1),
         }
@@ -276,9 +276,9 @@ impl Pace {
         let wanted = wanted.and_then(|millis| millis.parse().ok());
         match wanted.map(Duration::from_millis) {
             Some(wait) => Self {
+                quiet: Duration::from_secs(1),
                 first: wait,
                 longest: wait,
-                ..Self::default()
             },
             None => Self::default(),
         }

@@ -129,6 +129,9 @@ mod tests {
         assert_eq!(sealed.append("one").unwrap(), (0, 69));
         assert_eq!(sealed.append_all(&["two"]).unwrap(), [(69, 69)]);
         let bytes = std::fs::read(&path).unwrap();
+        let several = sealed.append_all(&["a", "bc"]).unwrap();
+        assert_eq!(several, [(138, 67), (205, 68)]);
+        assert_eq!(std::fs::read(&path).unwrap().len(), 273);
         assert_eq!(whole_lines(&bytes).collect::<Vec<_>>(), ["one", "two"]);
         for cut in 69..bytes.len() - 1 {
             let read: Vec<&str> = whole_lines(&bytes[..cut]).collect();

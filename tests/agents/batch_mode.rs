@@ -268,8 +268,11 @@ fn what_nobody_asks_for_any_more_is_harvested_all_the_same() {
     run.kill().unwrap();
     run.wait().unwrap();
     set(&served, "hold=0");
-    // Free answers instead: the run looks after the batch at its end.
+    // Free answers instead: the run looks after the batch at its end, also if the agent is in batch mode no more.
+    let declared = house.read("milepost.toml");
+    house.write("milepost.toml", declared.replace("\"batch\"", "\"direct\""));
     let ran = house.run_unplanned(&[]);
+    house.write("milepost.toml", &declared);
     assert_eq!((ran.code, under_way(&house)), (0, 0), "{}", ran.said);
     let all = spent(&house);
     assert_eq!((all.calls, all.usage.output), (5, 100));

@@ -170,8 +170,8 @@ impl Caller<'_> {
         let took_ms = u64::try_from(within.saturating_sub(until.left()).as_millis());
         let took_ms = took_ms.unwrap_or(u64::MAX);
         let (heard, raw) = match &replied {
-            Ok(reply) => (heard_of(ready, ready.model(), reply, took_ms), &reply.raw),
-            Err(fault) => (heard_of_fault(ready, fault, took_ms), &fault.raw),
+            Ok(reply) => (heard_of(ready, &sent, reply, took_ms), &reply.raw),
+            Err(fault) => (heard_of_fault(ready, &sent, fault, took_ms), &fault.raw),
         };
         pass.settle(heard.usage.total());
         drop(pass);
@@ -259,8 +259,8 @@ impl Caller<'_> {
             Came::Broken(outcome) => return Err(Unanswered::Failed(outcome)),
         };
         let (heard, raw) = match &replied {
-            Ok(reply) => (heard_of(ready, &sent.model, reply, took_ms), &reply.raw),
-            Err(fault) => (heard_of_fault(ready, fault, took_ms), &fault.raw),
+            Ok(reply) => (heard_of(ready, sent, reply, took_ms), &reply.raw),
+            Err(fault) => (heard_of_fault(ready, sent, fault, took_ms), &fault.raw),
         };
         let recorded = work.calls.heard(number, sent, &heard, raw);
         recorded.map_err(Unanswered::Failed)?;

@@ -9,7 +9,7 @@ use crate::model::money::NanoUsd;
 use crate::model::outcome::{Outcome, OutcomeKind};
 
 /// What is recorded of an answer of a model.
-pub fn heard_of(ready: &Ready, model: &str, reply: &Reply, took_ms: u64) -> Heard {
+pub fn heard_of(ready: &Ready, sent: &Sent, reply: &Reply, took_ms: u64) -> Heard {
     let stop = match &reply.stop {
         Stop::End => "end",
         Stop::Length => "length",
@@ -20,7 +20,7 @@ pub fn heard_of(ready: &Ready, model: &str, reply: &Reply, took_ms: u64) -> Hear
         outcome: ANSWERED.to_owned(),
         message: None,
         usage: reply.usage,
-        cost: ready.cost(model, &reply.usage, reply.told_cost),
+        cost: ready.cost(&sent.model, sent.batched, &reply.usage, reply.told_cost),
         served: reply.served_model.clone(),
         request_id: reply.request_id.clone(),
         text: Some(reply.text.clone()),
@@ -32,7 +32,7 @@ pub fn heard_of(ready: &Ready, model: &str, reply: &Reply, took_ms: u64) -> Hear
 }
 
 /// What is recorded of a failure.
-pub fn heard_of_fault(ready: &Ready, fault: &CallFault, took_ms: u64) -> Heard {
+pub fn heard_of_fault(ready: &Ready, sent: &Sent, fault: &CallFault, took_ms: u64) -> Heard {
     // Of what never reached anybody, or was refused at the door, nothing is charged.
     let is_free = matches!(
         fault.kind,
@@ -48,7 +48,7 @@ pub fn heard_of_fault(ready: &Ready, fault: &CallFault, took_ms: u64) -> Heard {
     let cost = match fault.usage.total() {
         0 if is_free && fault.told_cost.is_none() => Some(NanoUsd::ZERO),
         0 => fault.told_cost,
-        _ => ready.cost(ready.model(), &fault.usage, fault.told_cost),
+        _ => ready.cost(&sent.model, sent.batched, &fault.usage, fault.told_cost),
     };
     Heard {
         outcome: kind_of(fault.kind).name().to_owned(),

@@ -209,7 +209,8 @@ impl Agents {
         let Some(book) = calls.batched() else {
             return;
         };
-        for agent in agents.filter(|agent| agent.is_batched()) {
+        // One that is asked directly today may have been asked in batches before.
+        for agent in agents.filter(|agent| matches!(agent.provider, Provider::Api(_))) {
             let Ok(found) = self.of([(agent.name.as_str(), agent)]) else {
                 continue;
             };
@@ -239,6 +240,11 @@ impl Agents {
         });
         http.clone()
     }
+}
+
+/// How a request is made.
+fn mode(batched: bool) -> Mode {
+    if batched { Mode::Batch } else { Mode::Direct }
 }
 
 fn few(number: u64) -> u32 {
@@ -300,30 +306,32 @@ impl Ready {
             Who::Rules(_) | Who::Jq(_) | Who::Replay(_) => Some(NanoUsd::ZERO),
             Who::Api(client) => self
                 .prices
-                .most(client.model(), input, self.max_tokens(), self.mode())
+                .most(
+                    client.model(),
+                    input,
+                    self.max_tokens(),
+                    mode(self.agent.is_batched()),
+                )
                 .or(self.agent.limits.max_usd_per_call),
             Who::Tool(_) => self.agent.limits.max_usd_per_call,
         }
     }
 
-    /// How its requests are made.
-    fn mode(&self) -> Mode {
-        if self.agent.is_batched() {
-            Mode::Batch
-        } else {
-            Mode::Direct
-        }
-    }
-
     /// What a call of a model cost; none when nobody knows. A model that runs elsewhere than at its provider has no price unless one is
     /// declared.
-    pub fn cost(&self, model: &str, usage: &Usage, told: Option<NanoUsd>) -> Option<NanoUsd> {
+    pub fn cost(
+        &self,
+        model: &str,
+        batched: bool,
+        usage: &Usage,
+        told: Option<NanoUsd>,
+    ) -> Option<NanoUsd> {
         if told.is_some() {
             return told;
         }
         match &self.who {
             Who::Rules(_) | Who::Jq(_) | Who::Replay(_) => Some(NanoUsd::ZERO),
-            Who::Api(_) => self.prices.cost(model, usage, self.mode()),
+            Who::Api(_) => self.prices.cost(model, usage, mode(batched)),
             Who::Tool(_) => None,
         }
     }

@@ -348,8 +348,8 @@ impl Gatherer {
         ));
         for (left, result) in late {
             let (heard, raw) = match &result {
-                Ok(reply) => (heard_of(desk.ready, &left.sent.model, reply, 0), &reply.raw),
-                Err(fault) => (heard_of_fault(desk.ready, fault, 0), &fault.raw),
+                Ok(reply) => (heard_of(desk.ready, &left.sent, reply, 0), &reply.raw),
+                Err(fault) => (heard_of_fault(desk.ready, &left.sent, fault, 0), &fault.raw),
             };
             // What cannot be recorded is fetched again by the next run.
             if desk.book.heard_late(&left, &heard, raw).is_ok() && result.is_ok() {
