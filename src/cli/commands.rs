@@ -93,12 +93,14 @@ fn command(cli: Cli, environment: &Environment, printer: &Printer) -> Result<u8,
             target,
             run,
             errors,
+            calls,
             last,
         }) => {
             let wanted = WantedLog {
                 target,
                 run,
                 errors,
+                calls,
                 limit: (last > 0).then_some(last),
             };
             let log = ops::log::log(&request(Values::default())?, &wanted)?;

@@ -73,6 +73,17 @@ pub struct Heard {
     pub took_ms: u64,
 }
 
+impl Sent {
+    /// The same without keys that stand in a command line.
+    #[must_use]
+    pub fn without_keys(mut self, redactor: &Redactor) -> Self {
+        if let Cow::Owned(hidden) = redactor.text(&self.provider) {
+            self.provider = hidden;
+        }
+        self
+    }
+}
+
 impl Heard {
     /// The same without keys, where `raw` is what arrived without them.
     #[must_use]

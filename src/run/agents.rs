@@ -27,7 +27,7 @@ pub fn agents(
     let project = project.to_owned();
     let replays = Box::new(move |folder: &str| {
         let folder = project.join(folder);
-        let all = calls::read(&folder);
+        let all = calls::read(&folder, &|_| true);
         let all = all.map_err(|error| format!("{}: {error}", folder.display()))?;
         let heard = all.into_iter();
         Ok(heard

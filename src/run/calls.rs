@@ -166,7 +166,7 @@ impl Calls for RunCalls<'_> {
             address: answer.address,
             answer: answer.answer,
             schema: answer.schema,
-            agent: answer.agent,
+            agent: self.ctx.redactor.text(&answer.agent).into_owned(),
             call: (self.run.clone(), answer.call),
         };
         self.answers.put(&answer, sharing).map_err(kept)
@@ -176,7 +176,8 @@ impl Calls for RunCalls<'_> {
         let mut book = self.book();
         self.reserve(&mut book, sent)?;
         let now = self.ctx.clock.now();
-        book.log.sent(now, sent, body).map_err(kept)
+        let sent = sent.clone().without_keys(self.ctx.redactor);
+        book.log.sent(now, &sent, body).map_err(kept)
     }
 
     fn heard(&self, number: u64, sent: &Sent, heard: Heard, raw: &[u8]) -> Result<Heard, Outcome> {

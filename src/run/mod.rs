@@ -12,6 +12,7 @@ pub mod ending;
 pub mod engine;
 pub mod finish;
 pub mod gate;
+mod happened;
 pub mod keeper;
 mod later;
 pub mod notice;

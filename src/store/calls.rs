@@ -105,11 +105,11 @@ impl CallLog {
     }
 }
 
-/// All calls that are recorded in a folder, in the order of their runs and numbers.
+/// The calls that are recorded in a folder and wanted, in the order of their runs and numbers.
 ///
 /// # Errors
 /// When a file cannot be read.
-pub fn read(folder: &Path) -> std::io::Result<Vec<Call>> {
+pub fn read(folder: &Path, wanted: &dyn Fn(&Sent) -> bool) -> std::io::Result<Vec<Call>> {
     let mut all = Vec::new();
     for path in files(folder)? {
         let run = path.file_stem().unwrap_or_default();
@@ -118,7 +118,7 @@ pub fn read(folder: &Path) -> std::io::Result<Vec<Call>> {
         let mut calls: BTreeMap<u64, Call> = BTreeMap::new();
         for line in whole_lines(&bytes) {
             match serde_json::from_str::<Line>(line) {
-                Ok(Line::Sent(number, when, sent)) => {
+                Ok(Line::Sent(number, when, sent)) if wanted(&sent) => {
                     let run = run.clone();
                     let call = Call {
                         run,
@@ -135,7 +135,7 @@ pub fn read(folder: &Path) -> std::io::Result<Vec<Call>> {
                     }
                 }
                 // What a later version writes is no call of this one.
-                Err(_) => {}
+                Ok(Line::Sent(..)) | Err(_) => {}
             }
         }
         all.extend(calls.into_values());
@@ -149,10 +149,26 @@ pub fn read(folder: &Path) -> std::io::Result<Vec<Call>> {
 /// When a file cannot be read.
 pub fn spent(layout: &Layout, but: &str) -> std::io::Result<Spent> {
     let mut spent = Spent::default();
-    for call in read(&layout.calls())?.iter().filter(|call| call.run != but) {
+    for call in read(&layout.calls(), &|_| true)?
+        .iter()
+        .filter(|call| call.run != but)
+    {
         spent += Spent::of(&call.sent, call.heard.as_ref());
     }
     Ok(spent)
+}
+
+/// What the calls of a workspace cost, by stage. A call of which nothing was heard counts with what was reserved.
+///
+/// # Errors
+/// When a file cannot be read.
+pub fn spent_by_stage(layout: &Layout) -> std::io::Result<BTreeMap<String, Spent>> {
+    let mut stages: BTreeMap<String, Spent> = BTreeMap::new();
+    for call in read(&layout.calls(), &|_| true)? {
+        *stages.entry(call.sent.stage.clone()).or_default() +=
+            Spent::of(&call.sent, call.heard.as_ref());
+    }
+    Ok(stages)
 }
 
 #[cfg(test)]
@@ -218,7 +234,8 @@ mod tests {
             heard,
         };
         let all = [call(1, Some(heard(30))), call(2, None)];
-        assert_eq!(read(&layout.calls()).unwrap(), all);
+        assert_eq!(read(&layout.calls(), &|_| true).unwrap(), all);
+        assert_eq!(read(&layout.calls(), &|_| false).unwrap(), []);
         // The run was killed while the second was under way: it may have cost all that was reserved.
         let whole = Spent {
             calls: 2,
@@ -227,6 +244,8 @@ mod tests {
             unpriced: 0,
         };
         assert_eq!(spent(&layout, "01B").unwrap(), whole);
+        let by_stage = BTreeMap::from([("ask".to_owned(), whole)]);
+        assert_eq!(spent_by_stage(&layout).unwrap(), by_stage);
         assert_eq!(spent(&layout, "01A").unwrap(), Spent::default());
         let kept = |name: &str| std::fs::read(layout.calls().join("01A").join(name)).unwrap();
         assert_eq!(kept("000002.request"), b"second");
