@@ -114,6 +114,9 @@ pub struct Spent {
     pub usage: Usage,
     /// What they cost. Of a call of which nothing was heard, what it may have cost at most.
     pub cost: NanoUsd,
+    /// How long they took, added up, in milliseconds.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub took_ms: u64,
     /// Calls whose cost nobody knows.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub unpriced: u64,
@@ -135,6 +138,7 @@ impl Spent {
             calls: 1,
             usage: heard.map_or_else(Usage::default, |heard| heard.usage),
             cost: cost.unwrap_or_default(),
+            took_ms: heard.map_or(0, |heard| heard.took_ms),
             unpriced: u64::from(cost.is_none()),
         }
     }
@@ -145,6 +149,7 @@ impl AddAssign for Spent {
         self.calls += other.calls;
         self.usage = self.usage + other.usage;
         self.cost = self.cost + other.cost;
+        self.took_ms += other.took_ms;
         self.unpriced += other.unpriced;
     }
 }

@@ -105,6 +105,8 @@ pub struct Money {
     pub tokens: Option<Limit>,
     /// Calls under `[limits]`.
     pub calls: Option<Limit>,
+    /// Time of calls under `[limits]`, in milliseconds.
+    pub time: Option<Limit>,
 }
 
 /// A limit of a workspace.
@@ -162,7 +164,7 @@ pub(super) fn calls(
         stage.is_none_or(|stage| sent.stage == stage)
             && batch.is_none_or(|batch| sent.batch == batch)
     };
-    calls::read(&folder, &is_wanted).map_err(|error| unread(&opened.workspace.layout, &error))
+    calls::read_some(&folder, &is_wanted).map_err(|error| unread(&opened.workspace.layout, &error))
 }
 
 fn unread(layout: &Layout, error: &std::io::Error) -> OpsError {
@@ -265,7 +267,9 @@ pub(super) fn money(opened: &Opened) -> Result<Option<(Money, BTreeMap<String, S
     let layout = &opened.workspace.layout;
     let stages = calls::spent_by_stage(layout).map_err(|error| unread(layout, &error))?;
     let limits = &opened.pipeline.limits;
+    let time = limits.time.map(|time| time.as_millis() as u64);
     let is_limited = limits.usd.is_some() || limits.tokens.is_some() || limits.calls.is_some();
+    let is_limited = is_limited || time.is_some();
     if stages.is_empty() && !is_limited {
         return Ok(None);
     }
@@ -283,6 +287,7 @@ pub(super) fn money(opened: &Opened) -> Result<Option<(Money, BTreeMap<String, S
         usd: left(limits.usd.map(|usd| usd.0), spent.cost.0),
         tokens: left(limits.tokens, spent.usage.total()),
         calls: left(limits.calls, spent.calls),
+        time: left(time, spent.took_ms),
         spent,
     };
     Ok(Some((money, stages)))

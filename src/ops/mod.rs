@@ -20,6 +20,7 @@ pub mod present;
 pub mod project;
 pub mod run;
 pub mod schema;
+pub mod show_request;
 pub mod status;
 pub mod values;
 pub mod verify;

@@ -5,6 +5,7 @@ use super::attempt::{Produced, batch_name};
 use super::commit::agent;
 use super::dispatch::Hearing;
 use super::engine::RunError;
+use super::notice::Notice;
 use crate::model::call::{Heard, Sent, Spent};
 use crate::model::event::{Event, EventType};
 use crate::model::outcome::Outcome;
@@ -23,6 +24,11 @@ impl Hearing<'_, '_> {
         self.done.spent += spent;
         *self.spent.entry(index).or_default() += spent;
         let batch = self.key(index);
+        self.observer.notice(Notice::Called {
+            stage: self.stage.name.clone(),
+            batch: batch.clone(),
+            spent,
+        });
         let name = batch_name(&self.stage.name, &batch);
         let summary = match &heard.message {
             None => {

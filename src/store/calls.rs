@@ -105,11 +105,19 @@ impl CallLog {
     }
 }
 
+/// All calls that are recorded in a folder, in the order of their runs and numbers.
+///
+/// # Errors
+/// When a file cannot be read.
+pub fn read(folder: &Path) -> std::io::Result<Vec<Call>> {
+    read_some(folder, &|_| true)
+}
+
 /// The calls that are recorded in a folder and wanted, in the order of their runs and numbers.
 ///
 /// # Errors
 /// When a file cannot be read.
-pub fn read(folder: &Path, wanted: &dyn Fn(&Sent) -> bool) -> std::io::Result<Vec<Call>> {
+pub fn read_some(folder: &Path, wanted: &dyn Fn(&Sent) -> bool) -> std::io::Result<Vec<Call>> {
     let mut all = Vec::new();
     for path in files(folder)? {
         let run = path.file_stem().unwrap_or_default();
@@ -149,10 +157,7 @@ pub fn read(folder: &Path, wanted: &dyn Fn(&Sent) -> bool) -> std::io::Result<Ve
 /// When a file cannot be read.
 pub fn spent(layout: &Layout, but: &str) -> std::io::Result<Spent> {
     let mut spent = Spent::default();
-    for call in read(&layout.calls(), &|_| true)?
-        .iter()
-        .filter(|call| call.run != but)
-    {
+    for call in read(&layout.calls())?.iter().filter(|call| call.run != but) {
         spent += Spent::of(&call.sent, call.heard.as_ref());
     }
     Ok(spent)
@@ -164,7 +169,7 @@ pub fn spent(layout: &Layout, but: &str) -> std::io::Result<Spent> {
 /// When a file cannot be read.
 pub fn spent_by_stage(layout: &Layout) -> std::io::Result<BTreeMap<String, Spent>> {
     let mut stages: BTreeMap<String, Spent> = BTreeMap::new();
-    for call in read(&layout.calls(), &|_| true)? {
+    for call in read(&layout.calls())? {
         *stages.entry(call.sent.stage.clone()).or_default() +=
             Spent::of(&call.sent, call.heard.as_ref());
     }
@@ -234,13 +239,14 @@ mod tests {
             heard,
         };
         let all = [call(1, Some(heard(30))), call(2, None)];
-        assert_eq!(read(&layout.calls(), &|_| true).unwrap(), all);
-        assert_eq!(read(&layout.calls(), &|_| false).unwrap(), []);
+        assert_eq!(read(&layout.calls()).unwrap(), all);
+        assert_eq!(read_some(&layout.calls(), &|_| false).unwrap(), []);
         // The run was killed while the second was under way: it may have cost all that was reserved.
         let whole = Spent {
             calls: 2,
             usage: heard(30).usage,
             cost: NanoUsd(130),
+            took_ms: 1,
             unpriced: 0,
         };
         assert_eq!(spent(&layout, "01B").unwrap(), whole);

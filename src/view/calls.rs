@@ -208,6 +208,14 @@ pub fn money(money: &Money) -> String {
             ));
         }
     }
+    if let Some(time) = money.time {
+        let shown = |milliseconds: u64| seconds(milliseconds as f64 / 1000.0);
+        left.push(format!(
+            "{} of {} of calls",
+            shown(time.left),
+            shown(time.limit)
+        ));
+    }
     if !left.is_empty() {
         text.push_str(&format!("; left: {}", left.join(", ")));
     }

@@ -14,6 +14,7 @@ pub mod paint;
 pub mod plan;
 pub mod reason;
 pub mod report;
+pub mod request;
 pub mod status;
 pub mod table;
 pub mod verify;

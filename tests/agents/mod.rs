@@ -5,6 +5,7 @@ mod anthropic;
 mod audit;
 mod batches;
 mod http;
+mod money;
 mod openai;
 mod pipeline;
 pub mod server;

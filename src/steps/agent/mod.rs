@@ -6,7 +6,7 @@ mod one;
 mod ready;
 mod sort;
 
-pub use ready::{Agents, Answerers, Replays, Who};
+pub use ready::{Agents, Answerers, Purpose, Ready, Replays, Who};
 
 use super::work::{Said, StepResult, Work, input_failure, output_failure, parse_failure};
 use super::{jq, values};
