@@ -98,15 +98,11 @@ impl CallLog {
 
     fn keep(&self, number: u64, what: &str, bytes: &[u8]) -> Result<(), DiskError> {
         self.disk.create_dir_all(&self.folder)?;
-        let path = file(&self.folder, number, what);
+        let path = self.folder.join(format!("{number:06}.{what}"));
         let mut file = self.disk.create(&path)?;
         file.write_bytes(bytes)?;
         file.flush_data()
     }
-}
-
-fn file(folder: &Path, number: u64, what: &str) -> PathBuf {
-    folder.join(format!("{number:06}.{what}"))
 }
 
 /// All calls that are recorded in a folder, in the order of their runs and numbers.
@@ -114,6 +110,14 @@ fn file(folder: &Path, number: u64, what: &str) -> PathBuf {
 /// # Errors
 /// When a file cannot be read.
 pub fn read(folder: &Path) -> std::io::Result<Vec<Call>> {
+    read_some(folder, &|_| true)
+}
+
+/// The calls that are recorded in a folder and wanted, in the order of their runs and numbers.
+///
+/// # Errors
+/// When a file cannot be read.
+pub fn read_some(folder: &Path, wanted: &dyn Fn(&Sent) -> bool) -> std::io::Result<Vec<Call>> {
     let mut all = Vec::new();
     for path in files(folder)? {
         let run = path.file_stem().unwrap_or_default();
@@ -122,7 +126,7 @@ pub fn read(folder: &Path) -> std::io::Result<Vec<Call>> {
         let mut calls: BTreeMap<u64, Call> = BTreeMap::new();
         for line in whole_lines(&bytes) {
             match serde_json::from_str::<Line>(line) {
-                Ok(Line::Sent(number, when, sent)) => {
+                Ok(Line::Sent(number, when, sent)) if wanted(&sent) => {
                     let run = run.clone();
                     let call = Call {
                         run,
@@ -139,7 +143,7 @@ pub fn read(folder: &Path) -> std::io::Result<Vec<Call>> {
                     }
                 }
                 // What a later version writes is no call of this one.
-                Err(_) => {}
+                Ok(Line::Sent(..)) | Err(_) => {}
             }
         }
         all.extend(calls.into_values());
@@ -157,6 +161,19 @@ pub fn spent(layout: &Layout, but: &str) -> std::io::Result<Spent> {
         spent += Spent::of(&call.sent, call.heard.as_ref());
     }
     Ok(spent)
+}
+
+/// What the calls of a workspace cost, by stage. A call of which nothing was heard counts with what was reserved.
+///
+/// # Errors
+/// When a file cannot be read.
+pub fn spent_by_stage(layout: &Layout) -> std::io::Result<BTreeMap<String, Spent>> {
+    let mut stages: BTreeMap<String, Spent> = BTreeMap::new();
+    for call in read(&layout.calls())? {
+        *stages.entry(call.sent.stage.clone()).or_default() +=
+            Spent::of(&call.sent, call.heard.as_ref());
+    }
+    Ok(stages)
 }
 
 #[cfg(test)]
@@ -223,6 +240,7 @@ mod tests {
         };
         let all = [call(1, Some(heard(30))), call(2, None)];
         assert_eq!(read(&layout.calls()).unwrap(), all);
+        assert_eq!(read_some(&layout.calls(), &|_| false).unwrap(), []);
         // The run was killed while the second was under way: it may have cost all that was reserved.
         let whole = Spent {
             calls: 2,
@@ -232,6 +250,8 @@ mod tests {
             unpriced: 0,
         };
         assert_eq!(spent(&layout, "01B").unwrap(), whole);
+        let by_stage = BTreeMap::from([("ask".to_owned(), whole)]);
+        assert_eq!(spent_by_stage(&layout).unwrap(), by_stage);
         assert_eq!(spent(&layout, "01A").unwrap(), Spent::default());
         let kept = |name: &str| std::fs::read(layout.calls().join("01A").join(name)).unwrap();
         assert_eq!(kept("000002.request"), b"second");

@@ -2,6 +2,7 @@
 
 mod aimock;
 mod anthropic;
+mod audit;
 mod batches;
 mod http;
 mod money;
