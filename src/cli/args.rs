@@ -51,6 +51,7 @@ const LOG_EXAMPLES: &str = "\
 Examples:
   milepost log                       what happened last
   milepost log classify/batch_3      of one batch, with what its programs printed
+  milepost log ask/batch_3 --calls   what an agent was asked for it, and answered
   milepost log --errors --last 0     everything that ever went wrong";
 
 /// Runs a pipeline of declared stages over files: only what is not done and still true.
@@ -220,7 +221,10 @@ pub enum Command {
         /// Only errors
         #[arg(long)]
         errors: bool,
-        /// Only the last so many records; 0: all
+        /// Calls of agents, with what was asked and answered
+        #[arg(long)]
+        calls: bool,
+        /// Only the last so many records, or calls; 0: all
         #[arg(long, value_name = "N", default_value_t = 50)]
         last: usize,
     },

@@ -40,7 +40,7 @@ pub fn carry_out(cli: Cli, environment: &Environment) -> u8 {
 
 fn start_log(cli: &Cli, environment: &Environment) -> Result<(), OpsError> {
     match &cli.everywhere.log_file {
-        Some(file) => log_file::begin(&environment.folder.join(file)),
+        Some(file) => log_file::begin(&environment.folder.join(file), environment),
         None => Ok(()),
     }
 }
@@ -103,12 +103,14 @@ fn command(cli: Cli, environment: &Environment, printer: &Printer) -> Result<u8,
             target,
             run,
             errors,
+            calls,
             last,
         }) => {
             let wanted = WantedLog {
                 target,
                 run,
                 errors,
+                calls,
                 limit: (last > 0).then_some(last),
             };
             let log = ops::log::log(&request(Values::default())?, &wanted)?;

@@ -4,8 +4,10 @@ use super::money::NanoUsd;
 use super::outcome::OutcomeKind;
 use super::usage::Usage;
 use crate::base::digest::Digest;
+use crate::base::redact::Redactor;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use std::borrow::Cow;
 use std::ops::{AddAssign, SubAssign};
 
 /// A call that is about to be sent.
@@ -78,6 +80,17 @@ pub struct Heard {
     pub took_ms: u64,
 }
 
+impl Sent {
+    /// The same without keys that stand in a command line.
+    #[must_use]
+    pub fn without_keys(mut self, redactor: &Redactor) -> Self {
+        if let Cow::Owned(hidden) = redactor.text(&self.provider) {
+            self.provider = hidden;
+        }
+        self
+    }
+}
+
 impl Heard {
     /// Of a call that was recorded and not sent after all.
     pub fn never_sent() -> Self {
@@ -94,6 +107,23 @@ impl Heard {
             raw: Digest::of(""),
             took_ms: 0,
         }
+    }
+
+    /// The same without keys, where `raw` is what arrived without them.
+    #[must_use]
+    pub fn without_keys(mut self, redactor: &Redactor, raw: &[u8]) -> Self {
+        for text in [&mut self.message, &mut self.text].into_iter().flatten() {
+            if let Cow::Owned(hidden) = redactor.text(text) {
+                *text = hidden;
+            }
+        }
+        if let Some(value) = &mut self.structured
+            && let Cow::Owned(hidden) = redactor.text(&value.to_string())
+        {
+            *value = serde_json::from_str(&hidden).unwrap_or(Value::String(hidden));
+        }
+        self.raw = Digest::of(raw);
+        self
     }
 }
 

@@ -1,6 +1,7 @@
 //! What Milepost can do: one function a capability. They return data and print nothing.
 
 pub mod accept;
+pub mod calls;
 pub mod clean;
 pub mod diff;
 pub mod elements;

@@ -86,7 +86,8 @@ pub fn show_request(request: &Request, target: &str) -> Result<WouldSend, OpsErr
     let told = foresight.request(stage, batch).map_err(OpsError::World)?;
     let (shown, why_not) = match told {
         Ok(request) => {
-            let body = String::from_utf8_lossy(&request.body);
+            let body = opened.redactor.bytes(&request.body);
+            let body = String::from_utf8_lossy(&body);
             let shown = Shown {
                 agent: request.sent.agent,
                 provider: request.sent.provider,

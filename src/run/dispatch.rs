@@ -1,5 +1,6 @@
 //! Runs the batches of a stage: hands them to threads, hears what comes of them, commits in groups.
 
+use super::aside::{Refused, set_aside};
 use super::attempt::{Bench, Try, batch_name};
 use super::commit::{Finished, agent, commit};
 use super::engine::RunError;
@@ -8,14 +9,13 @@ use super::notice::{Notice, Observer};
 use super::survey::Survey;
 use super::workers::{AtOnce, Message, Queue, close, work};
 use crate::base::path::RelPath;
-use crate::model::call::{Heard, Sent, Spent};
+use crate::model::call::Spent;
 use crate::model::event::{Child, Event, EventType};
 use crate::model::outcome::{Outcome, OutcomeKind};
 use crate::model::stage::Stage;
 use crate::steps::command::{Started, Stop};
 use crate::store::clock::Stopwatch;
-use crate::store::quarantine;
-use crate::store::scratch::{Scratch, Spares};
+use crate::store::scratch::Spares;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::sync::{Condvar, Mutex, PoisonError};
@@ -122,6 +122,8 @@ pub fn dispatch(
             group: Vec::new(),
             tries: BTreeMap::new(),
             spent: BTreeMap::new(),
+            refused: BTreeMap::new(),
+            roles: BTreeMap::new(),
             running: BTreeSet::new(),
             done: Dispatched::default(),
         };
@@ -139,20 +141,25 @@ pub fn dispatch(
     })
 }
 
-struct Hearing<'a, 'k> {
-    keeper: &'a mut Keeper<'k>,
-    stage: &'a Stage,
-    survey: &'a Survey,
-    observer: &'a mut dyn Observer,
-    ready: &'a Condvar,
-    stop: &'a dyn Stop,
-    spares: &'a Spares,
-    group: Vec<Finished>,
-    tries: BTreeMap<usize, u32>,
+/// Hears what comes of the batches of a stage, and records it.
+pub(super) struct Hearing<'a, 'k> {
+    pub(super) keeper: &'a mut Keeper<'k>,
+    pub(super) stage: &'a Stage,
+    pub(super) survey: &'a Survey,
+    pub(super) observer: &'a mut dyn Observer,
+    pub(super) ready: &'a Condvar,
+    pub(super) stop: &'a dyn Stop,
+    pub(super) spares: &'a Spares,
+    pub(super) group: Vec<Finished>,
+    pub(super) tries: BTreeMap<usize, u32>,
     /// What the calls of a batch cost.
-    spent: BTreeMap<usize, Spent>,
-    running: BTreeSet<u64>,
-    done: Dispatched,
+    pub(super) spent: BTreeMap<usize, Spent>,
+    /// Calls of a batch whose answers were not all valid, with what was wrong.
+    pub(super) refused: BTreeMap<usize, Vec<Refused>>,
+    /// Roles of the steps at work.
+    pub(super) roles: BTreeMap<usize, String>,
+    pub(super) running: BTreeSet<u64>,
+    pub(super) done: Dispatched,
 }
 
 impl Hearing<'_, '_> {
@@ -203,10 +210,18 @@ impl Hearing<'_, '_> {
             } => self.started(index, &child, token),
             Message::Called {
                 index,
+                role,
                 number,
                 sent,
                 heard,
-            } => self.called(index, number, &sent, &heard),
+            } => self.called(index, role, number, (&sent, &heard)),
+            Message::Happened {
+                index,
+                kind,
+                role,
+                event,
+                summary,
+            } => self.happened(index, kind, role, *event, summary),
             Message::Said(line) => {
                 let stage = self.stage.name.clone();
                 self.observer.notice(Notice::Said { stage, line });
@@ -222,7 +237,7 @@ impl Hearing<'_, '_> {
         }
     }
 
-    fn key(&self, index: usize) -> String {
+    pub(super) fn key(&self, index: usize) -> String {
         self.survey.batches[index].batch.key.clone()
     }
 
@@ -275,55 +290,11 @@ impl Hearing<'_, '_> {
         });
         self.keeper.record(
             EventType::Invoke,
-            agent(self.stage),
+            &self.acting(index),
             event,
             summary,
             Vec::new(),
         )
-    }
-
-    fn called(
-        &mut self,
-        index: usize,
-        number: u64,
-        sent: &Sent,
-        heard: &Heard,
-    ) -> Result<(), RunError> {
-        let spent = Spent::of(sent, Some(heard));
-        self.done.spent += spent;
-        *self.spent.entry(index).or_default() += spent;
-        let batch = self.key(index);
-        self.observer.notice(Notice::Called {
-            stage: self.stage.name.clone(),
-            batch: batch.clone(),
-            spent,
-        });
-        let name = batch_name(&self.stage.name, &batch);
-        let summary = match &heard.message {
-            None => format!("{name} asked {}: {}", sent.agent, heard.outcome),
-            Some(message) => format!("{name} asked {}: {message}", sent.agent),
-        };
-        let event = Event::Called {
-            stage: self.stage.name.clone(),
-            batch,
-            number,
-            agent: format!("{} ({})", sent.agent, sent.provider),
-            model: sent.model.clone(),
-            served: heard.served.clone(),
-            questions: sent.questions,
-            request: sent.request,
-            answer: heard.raw,
-            outcome: heard.outcome.clone(),
-            usage: heard.usage,
-            cost: heard.cost,
-            took_ms: heard.took_ms,
-        };
-        let kind = match heard.message {
-            None => EventType::Review,
-            Some(_) => EventType::Error,
-        };
-        self.keeper
-            .record(kind, agent(self.stage), event, summary, Vec::new())
     }
 
     fn again(
@@ -345,7 +316,7 @@ impl Hearing<'_, '_> {
         let summary = format!("{name}, try {attempt}: {outcome}");
         self.keeper.record(
             EventType::Error,
-            agent(self.stage),
+            &self.acting(index),
             event,
             summary,
             Vec::new(),
@@ -366,18 +337,30 @@ impl Hearing<'_, '_> {
         let batch = self.key(index);
         let stage = self.stage.name.clone();
         let attempts = self.tries.get(&index).copied().unwrap_or(1);
+        let refused = self.refused.remove(&index).unwrap_or_default();
+        let acting = self.acting(index);
+        self.roles.remove(&index);
         match (tried.result, tried.scratch) {
             (Ok(produced), Some(scratch)) => {
-                match &produced.placeholder {
-                    Some(outcome) => {
-                        self.done.placeholders += 1;
-                        let outcome = self.named(outcome.clone());
+                let mut produced = produced;
+                produced.placeholder = produced.placeholder.map(|outcome| self.named(outcome));
+                for failed in &mut produced.failed {
+                    failed.outcome = self.stage.named(failed.outcome.clone());
+                }
+                let failure = match &produced.placeholder {
+                    Some(outcome) => Some((outcome.clone(), None)),
+                    None => self.elements_failed(&batch, &produced.failed, &refused)?,
+                };
+                self.verdict(&batch, &produced)?;
+                match failure {
+                    Some((outcome, quarantine)) => {
+                        self.done.placeholders += u64::from(produced.placeholder.is_some());
                         self.done.failed.push((batch.clone(), outcome.clone()));
                         self.observer.notice(Notice::BatchFailed {
                             stage,
                             batch,
                             outcome,
-                            quarantine: None,
+                            quarantine,
                         });
                     }
                     None => {
@@ -390,8 +373,6 @@ impl Hearing<'_, '_> {
                         });
                     }
                 }
-                let mut produced = produced;
-                produced.placeholder = produced.placeholder.map(|outcome| self.named(outcome));
                 self.group.push(Finished {
                     index,
                     produced,
@@ -429,10 +410,8 @@ impl Hearing<'_, '_> {
             }
             (Err(outcome), scratch) => {
                 let outcome = self.named(outcome);
-                let kept = match scratch {
-                    Some(scratch) => self.set_aside(scratch, &batch, &outcome)?,
-                    None => None,
-                };
+                let name = batch_name(&stage, &batch);
+                let kept = set_aside(self.keeper, &name, &outcome, scratch, &refused)?;
                 let summary = format!("{} failed: {outcome}", batch_name(&stage, &batch));
                 let event = Event::BatchFailed {
                     stage: stage.clone(),
@@ -442,7 +421,7 @@ impl Hearing<'_, '_> {
                 };
                 let refs = kept.iter().chain(&tried.log).cloned().collect();
                 self.keeper
-                    .record(EventType::Error, agent(self.stage), event, summary, refs)?;
+                    .record(EventType::Error, &acting, event, summary, refs)?;
                 self.done.failed.push((batch.clone(), outcome.clone()));
                 self.observer.notice(Notice::BatchFailed {
                     stage,
@@ -453,30 +432,6 @@ impl Hearing<'_, '_> {
             }
         }
         Ok(())
-    }
-
-    /// Keeps what a failed batch left, with why it is there; a batch that left nothing leaves no trace.
-    fn set_aside(
-        &self,
-        scratch: Scratch,
-        batch: &str,
-        outcome: &Outcome,
-    ) -> Result<Option<String>, RunError> {
-        let ctx = self.keeper.ctx;
-        if scratch.is_empty() {
-            scratch.remove()?;
-            return Ok(None);
-        }
-        let name = batch_name(&self.stage.name, batch).replace('/', "-");
-        let folder = quarantine::folder(self.keeper.run_id(), self.keeper.counted(), &name);
-        scratch.keep(ctx.layout, &folder)?;
-        let mut why = format!("{outcome}\n");
-        for line in &outcome.details {
-            why.push_str(line);
-            why.push('\n');
-        }
-        quarantine::say_why(ctx.disk, ctx.layout, &folder, &why)?;
-        Ok(Some(folder.to_string()))
     }
 
     /// The outcome under the name that the stage or the project declares for it.

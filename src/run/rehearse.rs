@@ -10,15 +10,17 @@ use crate::base::path::Root;
 use crate::check::schemas::Schemas;
 use crate::model::call::{Heard, Sent};
 use crate::model::outcome::{Outcome, OutcomeKind};
+use crate::model::record::AnswersOf;
 use crate::model::stage::Stage;
 use crate::steps::agent::Answerers;
 use crate::steps::alarm::Alarm;
 use crate::steps::attempt::attempt;
 use crate::steps::command::{Started, Stop};
 use crate::steps::http::Caller;
-use crate::steps::work::{Calls, Limits, Pace, Valid, Watcher, Work};
+use crate::steps::work::{Calls, Limits, Pace, Told, Valid, Watcher, Work};
 use crate::store::answers::Answers;
 use serde_json::Value;
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
@@ -65,6 +67,7 @@ impl Rehearsal<'_> {
     /// Rehearses a batch.
     pub fn of(&self, found: &Surveyed) -> Rehearsed {
         let foresight = Foresight {
+            ctx: self.ctx,
             answers: self.answers,
             fresh: self.fresh,
             seen: Mutex::default(),
@@ -140,6 +143,8 @@ impl Stop for Nobody {
 }
 
 impl Watcher for Nobody {
+    fn told(&self, _told: Told<'_>) {}
+
     fn started(&self, _child: &Started) {}
 
     fn called(&self, _number: u64, _sent: &Sent, _heard: &Heard) {}
@@ -149,6 +154,7 @@ impl Watcher for Nobody {
 
 /// Knows the answers that are kept, and sends nothing.
 struct Foresight<'a> {
+    ctx: Context<'a>,
     answers: &'a Answers,
     fresh: bool,
     seen: Mutex<Seen>,
@@ -162,7 +168,7 @@ struct Seen {
 }
 
 impl Calls for Foresight<'_> {
-    fn known(&self, address: Digest) -> Result<Option<Value>, Outcome> {
+    fn known(&self, address: Digest) -> Result<Option<(Value, AnswersOf)>, Outcome> {
         let found = if self.fresh {
             None
         } else {
@@ -174,7 +180,14 @@ impl Calls for Foresight<'_> {
             Some(_) => seen.kept += 1,
             None => seen.missed += 1,
         }
-        Ok(found.map(|found| found.answer))
+        Ok(found.map(|found| {
+            let (run, call) = found.call;
+            (found.answer, AnswersOf::one(&run, call))
+        }))
+    }
+
+    fn run(&self) -> &'static str {
+        ""
     }
 
     fn keep(&self, _answer: Valid) -> Result<(), Outcome> {
@@ -190,7 +203,11 @@ impl Calls for Foresight<'_> {
         Err(Outcome::new(OutcomeKind::Cancelled, "it is only rehearsed").for_good())
     }
 
-    fn heard(&self, _: u64, _: &Sent, _: &Heard, _: &[u8]) -> Result<(), Outcome> {
-        Ok(())
+    fn heard(&self, _: u64, _: &Sent, heard: Heard, _: &[u8]) -> Result<Heard, Outcome> {
+        Ok(heard)
+    }
+
+    fn without_keys<'a>(&self, bytes: &'a [u8]) -> Cow<'a, [u8]> {
+        self.ctx.redactor.bytes(bytes)
     }
 }

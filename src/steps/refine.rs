@@ -2,7 +2,8 @@
 
 use super::attempt::{round, take};
 use super::values;
-use super::work::{Said, Work, input_failure, output_failure, parse_failure};
+use super::work::{Said, Told, Work, input_failure, output_failure, parse_failure};
+use crate::model::event::Round;
 use crate::model::outcome::{Outcome, OutcomeKind};
 use crate::model::stage::{Program, Refine};
 use serde_json::{Map, Value};
@@ -25,17 +26,24 @@ pub fn rounds(work: &mut Work<'_>, refine: &Refine) -> Result<Said, Outcome> {
     let most = refine.max_iterations.number(&work.base);
     let most = u32::try_from(most.map_err(parse_failure)?.max(1)).unwrap_or(u32::MAX);
     let mut said = Said::default();
-    let mut told = Vec::new();
+    let mut told: Vec<String> = Vec::new();
     let mut best: Option<Kept> = None;
     work.scope.absent("previous");
     for number in 1..=most {
+        if let Some(how) = told.last() {
+            work.watcher.told(Told::Revises(number, how));
+        }
         begin(work, number);
         said.add(round(work, number)?);
         if is_right(work, &refine.until)? {
             tell(work, number, "right");
+            // It stands whatever its score.
+            let score = score(work, refine.score.as_ref()).unwrap_or_default();
+            judged(work, number, true, score);
             return Ok(said);
         }
         let score = score(work, refine.score.as_ref())?;
+        judged(work, number, false, score);
         let how = score.map_or_else(
             || "not right".to_owned(),
             |score| format!("not right, score {score}"),
@@ -84,6 +92,18 @@ fn begin(work: &mut Work<'_>, number: u32) {
 fn tell(work: &mut Work<'_>, number: u32, how: &str) {
     // A log that cannot be written ends no work.
     let _ = writeln!(work.log, "round {number}: {how}");
+}
+
+/// Tells how a round was, with what the stage's `summary` says of it, should it say anything at this point.
+fn judged(work: &Work<'_>, round: u32, right: bool, score: Option<f64>) {
+    let summary = work.stage.summary.as_ref();
+    let summary = summary.and_then(|program| value(work, program).ok());
+    work.watcher.told(Told::Judged(Round {
+        round,
+        right,
+        score,
+        summary,
+    }));
 }
 
 fn is_right(work: &Work<'_>, until: &Program) -> Result<bool, Outcome> {

@@ -166,15 +166,11 @@ impl CallLog {
         bytes: &[u8],
     ) -> Result<(), DiskError> {
         self.disk.create_dir_all(folder)?;
-        let path = file(folder, number, what);
+        let path = folder.join(format!("{number:06}.{what}"));
         let mut file = self.disk.create(&path)?;
         file.write_bytes(bytes)?;
         file.flush_data()
     }
-}
-
-fn file(folder: &Path, number: u64, what: &str) -> PathBuf {
-    folder.join(format!("{number:06}.{what}"))
 }
 
 /// All calls that are recorded in a folder, in the order of their runs and numbers. One that went on as a call of a later run
@@ -183,7 +179,15 @@ fn file(folder: &Path, number: u64, what: &str) -> PathBuf {
 /// # Errors
 /// When a file cannot be read.
 pub fn read(folder: &Path) -> std::io::Result<Vec<Call>> {
-    let all = read_all(folder)?.into_values();
+    read_some(folder, &|_| true)
+}
+
+/// The calls that are recorded in a folder and wanted, in the order of their runs and numbers.
+///
+/// # Errors
+/// When a file cannot be read.
+pub fn read_some(folder: &Path, wanted: &dyn Fn(&Sent) -> bool) -> std::io::Result<Vec<Call>> {
+    let all = read_all(folder, wanted)?.into_values();
     Ok(all.filter(|call| call.taken_over.is_none()).collect())
 }
 
@@ -191,7 +195,10 @@ pub fn read(folder: &Path) -> std::io::Result<Vec<Call>> {
 ///
 /// # Errors
 /// When a file cannot be read.
-pub fn read_all(folder: &Path) -> std::io::Result<BTreeMap<Which, Call>> {
+pub fn read_all(
+    folder: &Path,
+    wanted: &dyn Fn(&Sent) -> bool,
+) -> std::io::Result<BTreeMap<Which, Call>> {
     let mut calls: BTreeMap<Which, Call> = BTreeMap::new();
     // A later run's name may stand before an earlier one's, if the clock was set: what runs say of others comes last.
     let (mut taken, mut late) = (Vec::new(), Vec::new());
@@ -229,6 +236,9 @@ pub fn read_all(folder: &Path) -> std::io::Result<BTreeMap<Which, Call>> {
                 // What a later version writes is no call of this one.
                 Err(_) => continue,
             };
+            if !wanted(&sent) {
+                continue;
+            }
             let call = Call {
                 run: run.clone(),
                 number,
@@ -264,6 +274,19 @@ pub fn spent(layout: &Layout, but: &str) -> std::io::Result<Spent> {
         spent += Spent::of(&call.sent, call.heard.as_ref());
     }
     Ok(spent)
+}
+
+/// What the calls of a workspace cost, by stage. A call of which nothing was heard counts with what was reserved.
+///
+/// # Errors
+/// When a file cannot be read.
+pub fn spent_by_stage(layout: &Layout) -> std::io::Result<BTreeMap<String, Spent>> {
+    let mut stages: BTreeMap<String, Spent> = BTreeMap::new();
+    for call in read(&layout.calls())? {
+        *stages.entry(call.sent.stage.clone()).or_default() +=
+            Spent::of(&call.sent, call.heard.as_ref());
+    }
+    Ok(stages)
 }
 
 #[cfg(test)]
@@ -333,6 +356,7 @@ mod tests {
         };
         let all = [call(1, Some(heard(30))), call(2, None)];
         assert_eq!(read(&layout.calls()).unwrap(), all);
+        assert_eq!(read_some(&layout.calls(), &|_| false).unwrap(), []);
         // The run was killed while the second was under way: it may have cost all that was reserved.
         let whole = Spent {
             calls: 2,
@@ -342,6 +366,8 @@ mod tests {
             unpriced: 0,
         };
         assert_eq!(spent(&layout, "01B").unwrap(), whole);
+        let by_stage = BTreeMap::from([("ask".to_owned(), whole)]);
+        assert_eq!(spent_by_stage(&layout).unwrap(), by_stage);
         assert_eq!(spent(&layout, "01A").unwrap(), Spent::default());
         let kept = |name: &str| std::fs::read(layout.calls().join("01A").join(name)).unwrap();
         assert_eq!(kept("000002.request"), b"second");

@@ -2,6 +2,7 @@
 
 pub mod accept;
 pub mod call;
+pub mod calls;
 pub mod clean;
 pub mod diff;
 pub mod graph;

@@ -38,10 +38,6 @@ impl Book {
 }
 
 impl Batched for RunCalls<'_> {
-    fn run(&self) -> &str {
-        &self.run
-    }
-
     fn left(&self, agent: &str, place: &str) -> Result<Left, Outcome> {
         let mut book = self.book();
         let layout = self.ctx.layout;
@@ -62,7 +58,8 @@ impl Batched for RunCalls<'_> {
     fn take_over(&self, left: &LeftCall, sent: &Sent, body: &[u8]) -> Result<Which, Outcome> {
         let mut book = self.book();
         let now = self.ctx.clock.now();
-        let number = book.log.taken_over(now, &left.call, sent, body);
+        let without = sent.clone().without_keys(self.ctx.redactor);
+        let number = book.log.taken_over(now, &left.call, &without, body);
         let number = number.map_err(kept)?;
         if let Some(before) = &mut book.before {
             *before -= Spent::of(&left.sent, left.heard.as_ref());
@@ -88,11 +85,15 @@ impl Batched for RunCalls<'_> {
 
     fn heard_late(&self, left: &LeftCall, heard: &Heard, raw: &[u8]) -> Result<(), Outcome> {
         if left.call.run == self.run {
-            return self.heard(left.call.number, &left.sent, heard, raw);
+            let heard = self.heard(left.call.number, &left.sent, heard.clone(), raw);
+            return heard.map(drop);
         }
+        let redactor = self.ctx.redactor;
+        let raw = redactor.bytes(raw);
+        let heard = &heard.clone().without_keys(redactor, &raw);
         let mut book = self.book();
         let now = self.ctx.clock.now();
-        let recorded = book.log.heard_late(now, &left.call, heard, raw);
+        let recorded = book.log.heard_late(now, &left.call, heard, &raw);
         recorded.map_err(kept)?;
         book.hear_late(left, heard);
         Ok(())

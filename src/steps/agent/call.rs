@@ -15,6 +15,7 @@ use crate::model::outcome::{Outcome, OutcomeKind};
 use crate::steps::command::{CommandSpec, Deadline, Exit, run_command};
 use crate::steps::work::{Batched, Work, output_failure};
 use serde_json::json;
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
@@ -186,8 +187,9 @@ impl Caller<'_> {
             // A clock that is wrong, or a day's limit, must not hold up a run for long: the server then says it again.
             ready.limits.hold(wait.min(LONGEST_REST));
         }
-        work.calls
-            .heard(number, &sent, &heard, raw)
+        let heard = work
+            .calls
+            .heard(number, &sent, heard, raw)
             .map_err(Unanswered::Failed)?;
         work.watcher.called(number, &sent, &heard);
         Ok(replied.map(|reply| (number, reply)))
@@ -238,7 +240,7 @@ impl Caller<'_> {
         let came = match waited {
             Waited::Came(came) => *came,
             Waited::Unsent => {
-                let heard = work.calls.heard(number, sent, &Heard::never_sent(), b"");
+                let heard = work.calls.heard(number, sent, Heard::never_sent(), b"");
                 heard.map_err(Unanswered::Failed)?;
                 return Err(Unanswered::Failed(cancelled()));
             }
@@ -262,8 +264,8 @@ impl Caller<'_> {
             Ok(reply) => (heard_of(ready, sent, reply, took_ms), &reply.raw),
             Err(fault) => (heard_of_fault(ready, sent, fault, took_ms), &fault.raw),
         };
-        let recorded = work.calls.heard(number, sent, &heard, raw);
-        recorded.map_err(Unanswered::Failed)?;
+        let heard = work.calls.heard(number, sent, heard, raw);
+        let heard = heard.map_err(Unanswered::Failed)?;
         work.watcher.called(number, sent, &heard);
         match replied {
             Err(fault) if is_final => Err(Unanswered::Failed(outcome_of(ready, &fault).for_good())),
@@ -377,6 +379,10 @@ fn run(
     );
     let _ = work.log.write_all(&complaints);
     let stdout = read_capped(&answer).unwrap_or_default();
+    // What a failed batch leaves is set aside.
+    if let Cow::Owned(hidden) = work.calls.without_keys(&stdout) {
+        written(".answer", &hidden)?;
+    }
     let ended = match exit {
         Ok(Exit::Code(code)) => Ended::Code(code),
         Ok(Exit::Signal(signal)) => Ended::Signal(signal),

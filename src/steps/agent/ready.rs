@@ -8,6 +8,7 @@ use crate::agents::limits::{Allowed, Limits};
 use crate::agents::prices::{Mode, Prices};
 use crate::agents::rules::Rules;
 use crate::agents::secret::Secret;
+use crate::base::redact::redact;
 use crate::model::agent::{Agent, ApiKind, CliCommand, Provider};
 use crate::model::call::{ANSWERED, Heard, Sent};
 use crate::model::money::NanoUsd;
@@ -145,7 +146,9 @@ impl Agents {
                 if key.is_empty() && wants_key {
                     return Err(format!(
                         "agent `{}` needs a key: set the environment variable {}",
-                        agent.name, api.key_env
+                        agent.name,
+                        // Where a key was written in the place of its variable's name.
+                        redact(&api.key_env)
                     ));
                 }
                 let settings = Settings {

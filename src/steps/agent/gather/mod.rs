@@ -214,7 +214,7 @@ impl Gatherer {
         let number = self.paid(desk, sent, &body)?;
         let item = Item {
             // Of no other call of any run or workspace: by it a batch is known whose own id was lost.
-            id: format!("{}-{number}", desk.book.run()),
+            id: format!("{}-{number}", desk.calls.run()),
             number,
             sent: sent.clone(),
             body,
