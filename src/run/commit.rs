@@ -15,6 +15,7 @@ use crate::plan::world::World;
 use crate::steps::command::nothing_strayed;
 use crate::store::folders::{Folders, There};
 use crate::store::publish;
+use crate::store::rounds;
 use crate::store::scratch::{Scratch, Spares};
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -69,6 +70,7 @@ pub fn commit(
         retire::remove_readers(keeper, &stage.name)?;
     }
     keeper.gather();
+    let indices: Vec<usize> = group.iter().map(|finished| finished.index).collect();
     let mut renames = Vec::new();
     let mut asides = BTreeMap::new();
     let mut scratches = Vec::new();
@@ -123,6 +125,12 @@ pub fn commit(
         "everything published is in place",
         Vec::new(),
     )?;
+    if stage.refine.is_some() {
+        for index in &indices {
+            let key = &survey.batches[*index].batch.key;
+            rounds::forget(ctx.disk, ctx.layout, &stage.name, key)?;
+        }
+    }
     // A program that got away from its attempt must not find the next one in its folder.
     let may_be_spared = nothing_strayed();
     for scratch in scratches {

@@ -21,6 +21,7 @@ pub mod recover;
 pub mod rejudge;
 pub mod report;
 pub mod retire;
+pub mod rounds;
 pub mod scopes;
 pub mod services;
 pub mod stop;

@@ -9,6 +9,9 @@ pub const OWN: &str = ".milepost";
 /// The folder of the manifests, in the workspace.
 pub const MANIFESTS: &str = "manifests";
 
+/// The folder of finished rounds, below Milepost's own.
+pub const ROUNDS: &str = "rounds";
+
 /// The places of one workspace.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Layout {
@@ -110,6 +113,11 @@ pub fn scratch() -> RelPath {
 /// `.milepost/quarantine`, in the workspace.
 pub fn quarantine() -> RelPath {
     RelPath::of_parts([OWN, "quarantine"])
+}
+
+/// `.milepost/rounds/STAGE`, in the workspace: finished rounds of batches that are not.
+pub fn rounds(stage: &str) -> RelPath {
+    RelPath::of_parts([OWN, ROUNDS, stage])
 }
 
 /// `.milepost/logs/RUN/STAGE/BATCH-N.log`, in the workspace: what the programs of an attempt printed.

@@ -8,6 +8,7 @@ mod kill;
 mod machine;
 mod power;
 mod project;
+mod rounds;
 mod untrue;
 
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -27,6 +27,11 @@ const CASES: &[Case] = &[
         change: None,
     },
     Case {
+        make: Project::rounds,
+        words: RUN,
+        change: None,
+    },
+    Case {
         make: Project::small,
         words: RUN,
         change: Some(super::changes::everything),
