@@ -1,11 +1,15 @@
-//! Keys taken out of texts that are shown or kept: by the forms that providers give them.
+//! Keys taken out of texts that are shown or kept: those that are known, and those that have the form of one.
 
-use regex::Regex;
+use regex::bytes::Regex;
 use std::borrow::Cow;
+use std::fmt;
 use std::sync::LazyLock;
 
 /// What stands where a key stood.
 pub const HIDDEN: &str = "[key]";
+
+/// Shorter values are not looked for: they would be found in words.
+const SHORTEST: usize = 8;
 
 /// Forms of keys: Anthropic and OpenAI (`sk-`), Google, AWS, GitHub, GitLab, Slack, Hugging Face, and what follows `Bearer`.
 const FORMS: &str = r"(?x)
@@ -22,13 +26,58 @@ const FORMS: &str = r"(?x)
 
 static KEYS: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(FORMS).ok());
 
-/// The text without what looks like a key. A key that is known is better taken out as what it is; this is for what people
-/// wrote into prompts, environments and files.
-pub fn redact(text: &str) -> Cow<'_, str> {
-    match &*KEYS {
-        Some(keys) => keys.replace_all(text, HIDDEN),
-        None => Cow::Borrowed(text),
+/// Takes keys out of texts: those that are known, and what looks like one.
+#[derive(Clone, Default)]
+pub struct Redactor {
+    known: Option<Regex>,
+}
+
+impl Redactor {
+    /// One that knows these keys; spaces around them are no part of them, and what is too short to be a key is none.
+    pub fn new(keys: impl IntoIterator<Item = String>) -> Self {
+        let keys = keys.into_iter().map(|key| key.trim().to_owned());
+        let mut keys: Vec<String> = keys.filter(|key| key.len() >= SHORTEST).collect();
+        // The longest first, so that one that holds another is taken out whole.
+        keys.sort_by(|a, b| b.len().cmp(&a.len()).then_with(|| a.cmp(b)));
+        let keys: Vec<String> = keys.iter().map(|key| regex::escape(key)).collect();
+        Self {
+            known: (!keys.is_empty())
+                .then(|| Regex::new(&keys.join("|")).ok())
+                .flatten(),
+        }
     }
+
+    /// The text without keys.
+    pub fn text<'a>(&self, text: &'a str) -> Cow<'a, str> {
+        match self.bytes(text.as_bytes()) {
+            Cow::Owned(hidden) => Cow::Owned(String::from_utf8_lossy(&hidden).into_owned()),
+            Cow::Borrowed(_) => Cow::Borrowed(text),
+        }
+    }
+
+    /// The bytes without keys.
+    pub fn bytes<'a>(&self, bytes: &'a [u8]) -> Cow<'a, [u8]> {
+        let hide = |forms: &Option<Regex>, text: &[u8]| -> Option<Vec<u8>> {
+            match forms.as_ref()?.replace_all(text, HIDDEN.as_bytes()) {
+                Cow::Owned(hidden) => Some(hidden),
+                Cow::Borrowed(_) => None,
+            }
+        };
+        let known = hide(&self.known, bytes);
+        let formed = hide(&KEYS, known.as_deref().unwrap_or(bytes));
+        formed.or(known).map_or(Cow::Borrowed(bytes), Cow::Owned)
+    }
+}
+
+impl fmt::Debug for Redactor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(HIDDEN)
+    }
+}
+
+/// The text without what looks like a key, whoever's it is.
+pub fn redact(text: &str) -> Cow<'_, str> {
+    Redactor::default().text(text)
 }
 
 #[cfg(test)]
@@ -54,5 +103,18 @@ mod tests {
         }
         let plain = "risk-assessment-of-the-long-run, task-0123456789, sk-short, the bearer of this letter, IfcWall 2O2Fr$t4X7Zf8NOew3FLOH";
         assert!(matches!(redact(plain), Cow::Borrowed(text) if text == plain));
+    }
+
+    #[test]
+    fn keys_that_are_known_are_taken_out_whole() {
+        let keys = ["local-key", " local-key-0001\n", "short"].map(str::to_owned);
+        let redactor = Redactor::new(keys);
+        let told = "local-key-0001, local-key, short, sk-ant-0123456789abcdef";
+        let hidden = "[key], [key], short, [key]";
+        assert_eq!(redactor.text(told), hidden);
+        assert_eq!(&*redactor.bytes(b"\xfflocal-key\xff"), b"\xff[key]\xff");
+        let plain = b"\xffnothing".as_slice();
+        assert!(matches!(redactor.bytes(plain), Cow::Borrowed(bytes) if bytes == plain));
+        assert_eq!(format!("{redactor:?}"), "[key]");
     }
 }

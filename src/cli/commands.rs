@@ -40,7 +40,7 @@ pub fn carry_out(cli: Cli, environment: &Environment) -> u8 {
 
 fn start_log(cli: &Cli, environment: &Environment) -> Result<(), OpsError> {
     match &cli.everywhere.log_file {
-        Some(file) => log_file::begin(&environment.folder.join(file)),
+        Some(file) => log_file::begin(&environment.folder.join(file), environment),
         None => Ok(()),
     }
 }

@@ -1,6 +1,7 @@
 //! What could not be done: its kind, its exit code, and the message.
 
 use super::print::Printer;
+use crate::base::redact::redact;
 use crate::ops::ended::{Refusal, Refused};
 use crate::ops::open::OpsError;
 use serde_json::json;
@@ -43,7 +44,7 @@ pub fn tell(printer: &Printer, error: &OpsError) -> u8 {
             exit_code: code,
             error: Refusal {
                 kind: kind.to_owned(),
-                message: error.to_string(),
+                message: redact(&error.to_string()).into_owned(),
                 problems,
             },
         };

@@ -1,20 +1,49 @@
 //! `--log-file`: what the program does, for whoever looks for a defect.
 
+use super::env::Environment;
+use crate::base::redact::Redactor;
 use crate::ops::open::{OpsError, create_file};
+use std::io::{self, Write};
 use std::path::Path;
 use std::sync::Mutex;
 use tracing_subscriber::fmt;
 
-/// Writes a debug log to a file from here on.
+/// Writes a debug log to a file from here on, without the keys that the environment holds.
 ///
 /// # Errors
 /// When the file cannot be made.
-pub fn begin(file: &Path) -> Result<(), OpsError> {
-    let writer = create_file(file)?;
+pub fn begin(file: &Path, environment: &Environment) -> Result<(), OpsError> {
+    let is_key = |name: &str| {
+        let words = ["KEY", "TOKEN", "SECRET", "PASSWORD"];
+        words.iter().any(|word| name.ends_with(word))
+    };
+    let variables = environment.variables.iter();
+    let keys = variables.filter(|(name, _)| is_key(name));
+    let writer = Hiding {
+        file: create_file(file)?,
+        redactor: Redactor::new(keys.map(|(_, value)| value.clone())),
+    };
     let log = fmt()
         .with_writer(Mutex::new(writer))
         .with_ansi(false)
         .with_max_level(tracing::Level::DEBUG)
         .finish();
     tracing::subscriber::set_global_default(log).map_err(|error| OpsError::Usage(error.to_string()))
+}
+
+/// Takes keys out of what is written: a record comes whole.
+struct Hiding<W> {
+    file: W,
+    redactor: Redactor,
+}
+
+impl<W: Write> Write for Hiding<W> {
+    fn write(&mut self, record: &[u8]) -> io::Result<usize> {
+        self.file.write_all(&self.redactor.bytes(record))?;
+        Ok(record.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.flush()
+    }
 }

@@ -1,5 +1,6 @@
 //! The one printer: results to standard output, everything else to standard error.
 
+use crate::base::redact::redact;
 use crate::view::paint::Paint;
 use indicatif::{MultiProgress, ProgressDrawTarget};
 use serde_json::Value;
@@ -61,9 +62,9 @@ impl Printer {
         self.result(&format!("{value:#}"));
     }
 
-    /// Something to be read beside the result.
+    /// Something to be read beside the result. What looks like a key is not shown.
     pub fn say(&self, text: &str) {
-        self.screen.line(text);
+        self.screen.line(&redact(text));
     }
 
     /// A problem.

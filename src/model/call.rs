@@ -3,8 +3,10 @@
 use super::money::NanoUsd;
 use super::usage::Usage;
 use crate::base::digest::Digest;
+use crate::base::redact::Redactor;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use std::borrow::Cow;
 use std::ops::AddAssign;
 
 /// A call that is about to be sent.
@@ -69,6 +71,25 @@ pub struct Heard {
     pub raw: Digest,
     /// How long it took, in milliseconds.
     pub took_ms: u64,
+}
+
+impl Heard {
+    /// The same without keys, where `raw` is what arrived without them.
+    #[must_use]
+    pub fn without_keys(mut self, redactor: &Redactor, raw: &[u8]) -> Self {
+        for text in [&mut self.message, &mut self.text].into_iter().flatten() {
+            if let Cow::Owned(hidden) = redactor.text(text) {
+                *text = hidden;
+            }
+        }
+        if let Some(value) = &mut self.structured
+            && let Cow::Owned(hidden) = redactor.text(&value.to_string())
+        {
+            *value = serde_json::from_str(&hidden).unwrap_or(Value::String(hidden));
+        }
+        self.raw = Digest::of(raw);
+        self
+    }
 }
 
 /// What calls cost, of a batch, a stage, a run or a workspace.

@@ -3,7 +3,7 @@
 use super::fingerprint::Facts;
 use super::money::NanoUsd;
 use super::outcome::Outcome;
-use super::record::{BatchRecord, Made, Opinion, Pin};
+use super::record::{BatchRecord, FailedKeys, Made, Opinion, Pin};
 use super::usage::Usage;
 use crate::base::digest::Digest;
 use crate::base::path::RelPath;
@@ -96,6 +96,12 @@ pub enum Event {
         from: Vec<String>,
         /// Files handed over.
         files: u64,
+        /// Elements in them, where the makers say how to count them.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        elements: Option<u64>,
+        /// What is missing in them: batches and elements that failed, with how, by `stage/batch`.
+        #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+        failed: BTreeMap<String, String>,
         /// What the makers' `summary` says, by stage.
         #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
         summaries: BTreeMap<String, serde_json::Value>,
@@ -108,6 +114,18 @@ pub enum Event {
         batch: String,
         /// From 1 on.
         attempt: u32,
+    },
+    /// A step of a batch begins: where several act in turn, or in rounds.
+    StepStarted {
+        /// The stage.
+        stage: String,
+        /// The batch.
+        batch: String,
+        /// What the step makes.
+        out: String,
+        /// The round of `[refine]`, from 1 on.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        round: Option<u32>,
     },
     /// A program was started for a batch.
     ChildStarted(Child),
@@ -142,6 +160,52 @@ pub enum Event {
         cost: Option<NanoUsd>,
         /// How long it took, in milliseconds.
         took_ms: u64,
+    },
+    /// What an agent answered was not valid, or not all of it: the rest is asked again, or fails by it.
+    AnswersRefused {
+        /// The stage.
+        stage: String,
+        /// The batch.
+        batch: String,
+        /// Which of the run's calls it was.
+        number: u64,
+        /// Valid answers in it: they are kept.
+        valid: u64,
+        /// What is wrong, a line each.
+        violations: Vec<String>,
+    },
+    /// A round of `[refine]` was judged by `until`.
+    RoundJudged {
+        /// The stage.
+        stage: String,
+        /// The batch.
+        batch: String,
+        /// The round.
+        #[serde(flatten)]
+        round: Round,
+    },
+    /// Another round begins, since the one before was not right.
+    RoundStarted {
+        /// The stage.
+        stage: String,
+        /// The batch.
+        batch: String,
+        /// Its number, from 2 on.
+        round: u32,
+        /// How the one before was.
+        why: String,
+    },
+    /// The stage's `verdict` on a batch that was made.
+    Verdict {
+        /// The stage.
+        stage: String,
+        /// The batch.
+        batch: String,
+        /// What it is.
+        verdict: bool,
+        /// What the stage's `summary` says of the batch.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        summary: Option<serde_json::Value>,
     },
     /// A service was started, or still runs where a new segment of the journal begins.
     ServiceStarted {
@@ -178,6 +242,18 @@ pub enum Event {
         /// How.
         outcome: Outcome,
         /// Where what it left is kept, in the workspace.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        quarantine: Option<String>,
+    },
+    /// Elements of a batch failed, and the batch is made without them.
+    ElementsFailed {
+        /// The stage.
+        stage: String,
+        /// The batch.
+        batch: String,
+        /// Which, and how.
+        failed: Vec<FailedKeys>,
+        /// Where requests and answers that were not valid are kept, in the workspace.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         quarantine: Option<String>,
     },
@@ -303,10 +379,16 @@ impl Event {
             Self::StageStarted { stage, .. }
             | Self::Handoff { stage, .. }
             | Self::AttemptStarted { stage, .. }
+            | Self::StepStarted { stage, .. }
             | Self::ChildStarted(Child { stage, .. })
             | Self::Called { stage, .. }
+            | Self::AnswersRefused { stage, .. }
+            | Self::RoundJudged { stage, .. }
+            | Self::RoundStarted { stage, .. }
+            | Self::Verdict { stage, .. }
             | Self::AttemptFailed { stage, .. }
             | Self::BatchFailed { stage, .. }
+            | Self::ElementsFailed { stage, .. }
             | Self::BatchCancelled { stage, .. }
             | Self::Published { stage, .. }
             | Self::Lost { stage, .. }
@@ -330,10 +412,16 @@ impl Event {
     pub fn is_about(&self, key: &str) -> bool {
         match self {
             Self::AttemptStarted { batch, .. }
+            | Self::StepStarted { batch, .. }
             | Self::ChildStarted(Child { batch, .. })
             | Self::Called { batch, .. }
+            | Self::AnswersRefused { batch, .. }
+            | Self::RoundJudged { batch, .. }
+            | Self::RoundStarted { batch, .. }
+            | Self::Verdict { batch, .. }
             | Self::AttemptFailed { batch, .. }
             | Self::BatchFailed { batch, .. }
+            | Self::ElementsFailed { batch, .. }
             | Self::BatchCancelled { batch, .. }
             | Self::Lost { batch, .. }
             | Self::Retired { batch, .. }
@@ -344,6 +432,21 @@ impl Event {
             _ => false,
         }
     }
+}
+
+/// How a round of `[refine]` was.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct Round {
+    /// Its number, from 1 on.
+    pub round: u32,
+    /// Whether it was right: what `until` gave.
+    pub right: bool,
+    /// What `score` gave.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub score: Option<f64>,
+    /// What the stage's `summary` says of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub summary: Option<serde_json::Value>,
 }
 
 /// A program that was started for a batch, or as a service, which is of no stage.

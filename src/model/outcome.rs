@@ -1,7 +1,9 @@
 //! How an attempt ended: the full space, not just ok or error.
 
+use crate::base::redact::Redactor;
 use crate::expr::scope::ScopeError;
 use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
 use std::fmt;
 use std::time::Duration;
 
@@ -147,6 +149,17 @@ impl Outcome {
     #[must_use]
     pub fn for_good(mut self) -> Self {
         self.passing = Some(false);
+        self
+    }
+
+    /// The same without keys, as it is shown and kept.
+    #[must_use]
+    pub fn without_keys(mut self, redactor: &Redactor) -> Self {
+        for text in std::iter::once(&mut self.message).chain(&mut self.details) {
+            if let Cow::Owned(hidden) = redactor.text(text) {
+                *text = hidden;
+            }
+        }
         self
     }
 

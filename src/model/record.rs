@@ -7,6 +7,8 @@ use crate::base::digest::Digest;
 use crate::base::path::RelPath;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use std::borrow::Cow;
+use std::collections::BTreeSet;
 
 /// A file that a batch made.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
@@ -44,6 +46,81 @@ pub struct Opinion {
     pub verdict: Option<bool>,
 }
 
+/// Elements of a batch that failed although the batch is made, by one cause.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct FailedKeys {
+    /// Their keys, as conservation counts them; of a stage that has none, where they stand in the batch.
+    pub keys: Vec<String>,
+    /// How they failed.
+    pub outcome: Outcome,
+}
+
+impl FailedKeys {
+    /// How a batch ended of which these failed; none: nothing did.
+    pub fn outcome(failed: &[Self]) -> Option<Outcome> {
+        const NAMED: usize = 5;
+        let first = failed.first()?;
+        let keys: Vec<&str> = failed
+            .iter()
+            .flat_map(|failed| failed.keys.iter().map(String::as_str))
+            .collect();
+        let (what, have) = match keys.len() {
+            1 => ("element", "has"),
+            _ => ("elements", "have"),
+        };
+        let more = if keys.len() > NAMED { ", …" } else { "" };
+        let named = keys.iter().take(NAMED).copied().collect::<Vec<_>>();
+        Some(Outcome {
+            message: format!(
+                "{} {what} {have} no valid answer: {}{more}",
+                keys.len(),
+                named.join(", ")
+            ),
+            details: failed
+                .iter()
+                .flat_map(|failed| &failed.outcome.details)
+                .take(20)
+                .cloned()
+                .collect(),
+            ..first.outcome.clone()
+        })
+    }
+}
+
+/// Answers that came with one call.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct AnswersOf {
+    /// The run that called.
+    pub run: String,
+    /// Which of its calls it was.
+    pub call: u64,
+    /// How many questions of the batch they answer.
+    pub answers: u64,
+}
+
+impl AnswersOf {
+    /// One answer of a call.
+    pub fn one(run: &str, call: u64) -> Self {
+        Self {
+            run: run.to_owned(),
+            call,
+            answers: 1,
+        }
+    }
+
+    /// Counts them among others, in the order of runs and calls.
+    pub fn add_to(self, others: &mut Vec<Self>) {
+        let place = others.binary_search_by(|other| {
+            let other = (other.run.as_str(), other.call);
+            other.cmp(&(self.run.as_str(), self.call))
+        });
+        match place {
+            Ok(place) => others[place].answers += self.answers,
+            Err(place) => others.insert(place, self),
+        }
+    }
+}
+
 /// A batch that was made.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[schemars(rename = "BatchRecord")]
@@ -71,6 +148,12 @@ pub struct BatchRecord<Output = Made> {
     /// Set when the outputs are a placeholder for a batch that failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub placeholder: Option<Box<Outcome>>,
+    /// Elements that failed: their records are not among what was made.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub failed: Vec<FailedKeys>,
+    /// The calls of agents whose answers its outputs were made from, in order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub answers: Vec<AnswersOf>,
     /// Set when a person pinned the outputs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pin: Option<Box<Pin>>,
@@ -100,6 +183,8 @@ impl<Output> Default for BatchRecord<Output> {
             said: None,
             verdict: None,
             placeholder: None,
+            failed: Vec::new(),
+            answers: Vec::new(),
             pin: None,
             stale: None,
             attempts: 0,
@@ -123,6 +208,8 @@ impl<Output> BatchRecord<Output> {
             said: self.said,
             verdict: self.verdict,
             placeholder: self.placeholder,
+            failed: self.failed,
+            answers: self.answers,
             pin: self.pin,
             stale: self.stale,
             attempts: self.attempts,
@@ -130,6 +217,20 @@ impl<Output> BatchRecord<Output> {
             duration_ms: self.duration_ms,
             run: self.run,
         }
+    }
+
+    /// How it failed, where a placeholder stands for it or elements of it are missing.
+    pub fn failure(&self) -> Option<Cow<'_, Outcome>> {
+        match &self.placeholder {
+            Some(outcome) => Some(Cow::Borrowed(outcome)),
+            None => FailedKeys::outcome(&self.failed).map(Cow::Owned),
+        }
+    }
+
+    /// Keys of the elements that failed.
+    pub fn failed_keys(&self) -> BTreeSet<String> {
+        let keys = self.failed.iter().flat_map(|failed| &failed.keys);
+        keys.cloned().collect()
     }
 
     /// What the stage says of it.

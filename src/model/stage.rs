@@ -85,6 +85,12 @@ impl Stage {
         outcome
     }
 
+    /// Whether the journal names each step that begins: where several act, each in a role of its own, or in rounds.
+    pub fn tells_steps(&self) -> bool {
+        let has_role = |step: &Step| step.role.is_some();
+        self.refine.is_some() || self.steps.len() > 1 && self.steps.iter().any(has_role)
+    }
+
     /// `stage_3_complete.json`.
     pub fn checkpoint_name(&self) -> String {
         format!("stage_{}_complete.json", self.number)

@@ -74,6 +74,16 @@ pub struct HttpCall {
 }
 
 impl HttpCall {
+    /// Headers whose names tell that they carry keys.
+    pub fn key_headers(&self) -> impl Iterator<Item = &Text> {
+        let carries_key = |name: &str| {
+            let words = ["auth", "key", "token", "cookie", "secret"];
+            words.iter().any(|word| name.contains(word))
+        };
+        let headers = self.headers.iter();
+        headers.filter_map(move |(name, text)| carries_key(name).then_some(text))
+    }
+
     /// The file that is sent as it is, if the body is one name and nothing else: `.scan`, `$scan` or `.page.data`.
     pub fn sent_file(&self) -> Option<&str> {
         let source = self.body.as_ref()?.source.trim();

@@ -313,7 +313,15 @@ fn choose(
         .map(|made| at_present(keeper, made).map_err(|why| vec![format!("{name}: {why}")]))
         .collect::<Result<_, _>>()?;
     let (schemas, never) = (Schemas::default(), Arc::default());
-    match holds(&keeper.ctx, stage, found, &outputs, &schemas, &never) {
+    let failed = record.failed_keys();
+    match holds(
+        &keeper.ctx,
+        stage,
+        found,
+        (&outputs, &failed),
+        &schemas,
+        &never,
+    ) {
         Ok(_) => Ok(Some(outputs)),
         Err(outcome) => {
             let mut lines = vec![format!("{name}: {outcome}")];

@@ -42,6 +42,7 @@ pub fn hold(opened: &mut Opened, command: &str) -> Result<Held, OpsError> {
 /// # Errors
 /// When another run has it, or the disk fails.
 pub fn take(opened: &mut Opened, command: &str) -> Result<Taken, OpsError> {
+    let command = &opened.redactor.text(command).into_owned();
     let now = opened.clock.now();
     opened.workspace.prepare(&opened.disk)?;
     let run_id =

@@ -5,9 +5,12 @@ use super::values::{settle, take_setting};
 use crate::base::clock::Clock;
 use crate::base::digest::Digest;
 use crate::base::path::RelPath;
+use crate::base::redact::Redactor;
 use crate::decl::{self, Problems, Warning};
+use crate::model::agent::Provider;
 use crate::model::pipeline::Pipeline;
 use crate::model::state::State;
+use crate::model::step::{HttpCall, StepKind};
 use crate::plan::machine::apply;
 use crate::plan::settings::Settings;
 use crate::run::context::Context;
@@ -23,7 +26,7 @@ use crate::store::statcache::StatCache;
 use crate::store::workspace::Workspace;
 use jiff::civil::Date;
 use serde_json::{Map, Value};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -145,6 +148,8 @@ pub struct Opened {
     pub cache: StatCache,
     /// Notes of what is asked of the disk.
     pub asked: Asked,
+    /// Takes keys out of what is shown and kept.
+    pub redactor: Redactor,
     /// The digest of the declarations as they were read.
     pub declared: Digest,
     /// Files from outside that `--set` names, by where they go.
@@ -169,6 +174,7 @@ impl Opened {
             clock: &*self.clock,
             cache: &self.cache,
             asked: &self.asked,
+            redactor: &self.redactor,
             imports: &self.imports,
         }
     }
@@ -207,6 +213,7 @@ pub fn open(request: &Request) -> Result<Opened, OpsError> {
         workspace,
         cache,
         asked: Asked::off(),
+        redactor: Redactor::default(),
         declared,
         imports: BTreeMap::new(),
         set: BTreeMap::new(),
@@ -220,7 +227,36 @@ pub fn open(request: &Request) -> Result<Opened, OpsError> {
         take_setting(&mut opened, request, setting)?;
     }
     settle(&mut opened, request)?;
+    opened.redactor = Redactor::new(keys(&opened, &request.environment));
     Ok(opened)
+}
+
+/// The keys that declarations name: those of agents, those that headers take from the environment, and variables whose names say
+/// that they are one.
+fn keys(opened: &Opened, environment: &BTreeMap<String, String>) -> BTreeSet<String> {
+    let env = &opened.settings.env;
+    let of_agents = opened.pipeline.agents.values();
+    let of_agents = of_agents.filter_map(|agent| match &agent.provider {
+        Provider::Api(api) => environment.get(&api.key_env),
+        _ => None,
+    });
+    let steps = opened.pipeline.stages.iter().flat_map(|stage| &stage.steps);
+    let calls = steps.filter_map(|step| match &step.kind {
+        StepKind::Http(call) => Some(&**call),
+        _ => None,
+    });
+    let names = calls
+        .flat_map(HttpCall::key_headers)
+        .flat_map(|text| text.template.names());
+    let of_headers =
+        names.filter_map(|name| env.get(name.strip_prefix("env.")?.split('.').next()?));
+    let is_key = |name: &str| {
+        let endings = ["API_KEY", "TOKEN", "SECRET", "PASSWORD"];
+        endings.iter().any(|ending| name.ends_with(ending))
+    };
+    let named = env.iter().filter(|(name, _)| is_key(name));
+    let named = named.map(|(_, value)| value);
+    of_agents.chain(of_headers).chain(named).cloned().collect()
 }
 
 /// What is known of a workspace: its manifests, and the journal after them. Nothing is written.

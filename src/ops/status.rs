@@ -220,15 +220,16 @@ fn line(
     let mut failed = Vec::new();
     let mut running = Vec::new();
     for (key, batch) in &known.batches {
-        let placeholder = batch
-            .record
-            .as_ref()
-            .and_then(|record| record.placeholder.as_ref());
-        match (&batch.phase, placeholder) {
-            (Phase::Failed { outcome }, _) | (Phase::Complete, Some(outcome)) => {
+        let failure = match (&batch.phase, &batch.record) {
+            (Phase::Failed { outcome }, _) => Some(outcome.to_string()),
+            (Phase::Complete, Some(record)) => record.failure().map(|outcome| outcome.to_string()),
+            _ => None,
+        };
+        match (&batch.phase, failure) {
+            (_, Some(outcome)) => {
                 failed.push(FailedBatch {
                     batch: key.clone(),
-                    outcome: outcome.to_string(),
+                    outcome,
                 });
             }
             (Phase::Running { .. } | Phase::Backoff { .. }, _) if present.runner.is_some() => {

@@ -388,8 +388,8 @@ impl Audit<'_> {
                     continue;
                 };
                 match &batch.decision {
-                    Ok(Decision::Reused) if record.placeholder.is_none() => {}
-                    Ok(Decision::Judge(_)) if record.placeholder.is_none() => unjudged += 1,
+                    Ok(Decision::Reused) if record.failure().is_none() => {}
+                    Ok(Decision::Judge(_)) if record.failure().is_none() => unjudged += 1,
                     Ok(Decision::Altered(_)) => continue,
                     _ => {
                         outdated += 1;
@@ -398,7 +398,14 @@ impl Audit<'_> {
                 }
                 if deep {
                     self.checked.batches += 1;
-                    let held = holds(&ctx, stage, batch, &record.outputs, &schemas, &never);
+                    let held = holds(
+                        &ctx,
+                        stage,
+                        batch,
+                        (&record.outputs, &record.failed_keys()),
+                        &schemas,
+                        &never,
+                    );
                     if let Err(outcome) = held {
                         self.invalid(stage, key, &outcome);
                     }

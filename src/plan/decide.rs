@@ -103,9 +103,9 @@ pub fn decide(found: &Found<'_>) -> Decision {
             input: input.clone(),
         });
     }
-    if let Some(outcome) = &record.placeholder {
+    if let Some(outcome) = record.failure() {
         reasons.push(Reason::Failed {
-            outcome: (**outcome).clone(),
+            outcome: outcome.into_owned(),
         });
     }
     for made in &record.outputs {

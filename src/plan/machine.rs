@@ -81,8 +81,26 @@ pub fn apply(state: &mut State, run_id: &str, event: &Event) -> Result<(), Illeg
             )?;
             state.children.push(child.clone());
         }
+        Event::StepStarted { stage, batch, .. } => {
+            legal(state, "step_started", stage, batch, is_running)?;
+        }
         Event::Called { stage, batch, .. } => {
             legal(state, "called", stage, batch, is_running)?;
+        }
+        Event::AnswersRefused { stage, batch, .. } => {
+            legal(state, "answers_refused", stage, batch, is_running)?;
+        }
+        Event::RoundJudged { stage, batch, .. } => {
+            legal(state, "round_judged", stage, batch, is_running)?;
+        }
+        Event::RoundStarted { stage, batch, .. } => {
+            legal(state, "round_started", stage, batch, is_running)?;
+        }
+        Event::ElementsFailed { stage, batch, .. } => {
+            legal(state, "elements_failed", stage, batch, is_running)?;
+        }
+        Event::Verdict { stage, batch, .. } => {
+            legal(state, "verdict", stage, batch, is_running)?;
         }
         Event::ServiceStarted { child, .. } => {
             state.children.retain(|known| known.token != child.token);

@@ -15,7 +15,7 @@ use crate::check::schemas::Schemas;
 use crate::expr::scope::Scope;
 use crate::model::fingerprint::FactKind;
 use crate::model::outcome::{Outcome, OutcomeKind};
-use crate::model::record::{Made, Opinion};
+use crate::model::record::{AnswersOf, FailedKeys, Made, Opinion};
 use crate::model::stage::Stage;
 use crate::model::step::StepKind;
 use crate::plan::world::World;
@@ -45,6 +45,10 @@ pub struct Produced {
     pub warnings: Vec<String>,
     /// Set when these are a placeholder's files.
     pub placeholder: Option<Outcome>,
+    /// Elements that failed.
+    pub failed: Vec<FailedKeys>,
+    /// The calls of agents whose answers it was made from.
+    pub answers: Vec<AnswersOf>,
     /// An input that changed meanwhile.
     pub stale: Option<String>,
 }
@@ -150,7 +154,7 @@ pub fn run(
         Some(Rang::Time) if outcome.kind != OutcomeKind::Timeout => {
             stage_is_over(bench.stage).with_details(vec![outcome.to_string()])
         }
-        _ => outcome,
+        _ => outcome.without_keys(bench.ctx.redactor),
     });
     let result = match result {
         Err(outcome) if outcome.kind != OutcomeKind::Cancelled => {
@@ -242,7 +246,8 @@ fn within(
     let said = attempt(&mut work)?;
     let mut scope = work.scope;
     let (mut made, items) = collect(bench, outs, scratch, &mut scope, alarm)?;
-    let counted = validate::conservation(bench.stage, &scope)?;
+    let failed = said.failed.iter().flat_map(|failed| failed.keys.clone());
+    let counted = validate::conservation(bench.stage, &scope, &failed.collect())?;
     validate::checks(bench.stage, &scope)?;
     let elements = counted.or(items);
     let opinion = validate::opinion(bench.stage, &scope, said.summary)?;
@@ -253,6 +258,8 @@ fn within(
         opinion,
         warnings: said.warnings,
         placeholder: None,
+        failed: said.failed,
+        answers: said.answers,
         stale: stale(bench, found)?,
     })
 }

@@ -1,13 +1,19 @@
 //! The beginning of a stage: checkpoints removed, facts recorded, what it takes over from others.
 
+use super::attempt::batch_name;
+use super::commit::agent;
 use super::engine::RunError;
 use super::keeper::Keeper;
 use super::survey::Survey;
 use super::{finish, retire};
 use crate::model::event::{Event, EventType};
 use crate::model::stage::Stage;
+use crate::model::state::Phase;
 use crate::plan::lineage;
 use std::collections::BTreeMap;
+
+/// Files, and failures, that are named where a stage takes over.
+const LISTED: usize = 20;
 
 /// Records that a stage begins, after its checkpoint is gone. Those of stages that read from it go when what it makes differs.
 ///
@@ -31,7 +37,7 @@ pub fn begin(
         will,
     };
     let summary = format!("{} begins: {will} of {batches} batches", stage.name);
-    keeper.record(EventType::Invoke, &stage.name, event, summary, Vec::new())
+    keeper.record(EventType::Invoke, agent(stage), event, summary, Vec::new())
 }
 
 /// Records that a stage takes over what others made.
@@ -46,13 +52,30 @@ pub fn handoff(keeper: &mut Keeper<'_>, stage: &Stage) -> Result<(), RunError> {
     if from.is_empty() {
         return Ok(());
     }
-    let mut files = 0;
+    let (mut files, mut elements) = (0, None);
+    let (mut failed, mut refs) = (BTreeMap::new(), Vec::new());
     let mut summaries = BTreeMap::new();
     for up in &from {
         let Some(known) = keeper.state.stages.get(up) else {
             continue;
         };
         files += known.outputs().count() as u64;
+        let listed = LISTED - refs.len();
+        let paths = known.outputs().map(|(_, made)| made.path.to_string());
+        refs.extend(paths.take(listed));
+        for (key, batch) in &known.batches {
+            let failure = match (&batch.phase, &batch.record) {
+                (Phase::Failed { outcome }, _) => Some(outcome.to_string()),
+                (_, Some(record)) => record.failure().map(|outcome| outcome.to_string()),
+                _ => None,
+            };
+            if let Some(failure) = failure.filter(|_| failed.len() < LISTED) {
+                failed.insert(batch_name(up, key), failure);
+            }
+            if let Some(count) = batch.record.as_ref().and_then(|record| record.elements) {
+                *elements.get_or_insert(0) += count;
+            }
+        }
         let summary = known
             .batches
             .values()
@@ -62,16 +85,21 @@ pub fn handoff(keeper: &mut Keeper<'_>, stage: &Stage) -> Result<(), RunError> {
             summaries.insert(up.clone(), summary);
         }
     }
-    let text = format!(
+    let mut text = format!(
         "{} takes over {files} files from {}",
         stage.name,
         from.join(", ")
     );
+    if !failed.is_empty() {
+        text.push_str(&format!(", {} failed", failed.len()));
+    }
     let event = Event::Handoff {
         stage: stage.name.clone(),
         from,
         files,
+        elements,
+        failed,
         summaries,
     };
-    keeper.record(EventType::Handoff, &stage.name, event, text, Vec::new())
+    keeper.record(EventType::Handoff, agent(stage), event, text, refs)
 }

@@ -5,10 +5,12 @@ use crate::base::digest::Digest;
 use crate::model::call::{Heard, Sent, Spent};
 use crate::model::money::NanoUsd;
 use crate::model::outcome::{Outcome, OutcomeKind};
+use crate::model::record::AnswersOf;
 use crate::steps::work::{Calls, Valid};
 use crate::store::answers::{Answer, Answers, Sharing};
 use crate::store::calls::{self, CallLog};
 use serde_json::Value;
+use std::borrow::Cow;
 use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -139,12 +141,19 @@ fn kept(error: impl std::fmt::Display) -> Outcome {
 }
 
 impl Calls for RunCalls<'_> {
-    fn known(&self, address: Digest) -> Result<Option<Value>, Outcome> {
+    fn known(&self, address: Digest) -> Result<Option<(Value, AnswersOf)>, Outcome> {
         if self.fresh {
             return Ok(None);
         }
         let found = self.answers.get(address).map_err(kept)?;
-        Ok(found.map(|found| found.answer))
+        Ok(found.map(|found| {
+            let (run, call) = found.call;
+            (found.answer, AnswersOf::one(&run, call))
+        }))
+    }
+
+    fn run(&self) -> &str {
+        &self.run
     }
 
     fn keep(&self, answer: Valid) -> Result<(), Outcome> {
@@ -170,13 +179,21 @@ impl Calls for RunCalls<'_> {
         book.log.sent(now, sent, body).map_err(kept)
     }
 
-    fn heard(&self, number: u64, sent: &Sent, heard: &Heard, raw: &[u8]) -> Result<(), Outcome> {
+    fn heard(&self, number: u64, sent: &Sent, heard: Heard, raw: &[u8]) -> Result<Heard, Outcome> {
+        let redactor = self.ctx.redactor;
+        let raw = redactor.bytes(raw);
+        let heard = heard.without_keys(redactor, &raw);
         let mut book = self.book();
         book.reserved = book.reserved.less(sent.reserved.unwrap_or_default());
         let tokens = sent.likely_input + sent.most_output;
         book.reserved_tokens = book.reserved_tokens.saturating_sub(tokens);
-        book.run += Spent::of(sent, Some(heard));
+        book.run += Spent::of(sent, Some(&heard));
         let now = self.ctx.clock.now();
-        book.log.heard(now, number, heard, raw).map_err(kept)
+        book.log.heard(now, number, &heard, &raw).map_err(kept)?;
+        Ok(heard)
+    }
+
+    fn without_keys<'a>(&self, bytes: &'a [u8]) -> Cow<'a, [u8]> {
+        self.ctx.redactor.bytes(bytes)
     }
 }

@@ -89,10 +89,16 @@ pub fn commit(
             .collect();
         let summary = match (&record.placeholder, record.elements) {
             (Some(outcome), _) => format!("{name} has a placeholder: {outcome}"),
-            (None, Some(elements)) => format!(
-                "{name} is made: {elements} elements, {} files",
-                record.outputs.len()
-            ),
+            (None, Some(elements)) => {
+                let failed = match record.failed_keys().len() {
+                    0 => String::new(),
+                    failed => format!(", {failed} failed"),
+                };
+                format!(
+                    "{name} is made: {elements} elements{failed}, {} files",
+                    record.outputs.len()
+                )
+            }
             (None, None) => format!("{name} is made: {} files", record.outputs.len()),
         };
         let event = Event::Published {
@@ -158,7 +164,10 @@ fn differs(keeper: &Keeper<'_>, stage: &Stage, survey: &Survey, finished: &Finis
         .collect();
     let made = finished.produced.files.iter();
     let made: BTreeMap<_, _> = made.map(|(made, _)| (&made.path, made.digest)).collect();
-    before != made || record.placeholder.is_some() != finished.produced.placeholder.is_some()
+    let produced = &finished.produced;
+    before != made
+        || record.placeholder.is_some() != produced.placeholder.is_some()
+        || record.failed.is_empty() != produced.failed.is_empty()
 }
 
 /// Who acts in a stage's records: the role of its last step that has one, else the stage.
@@ -244,6 +253,8 @@ fn record(
         said: produced.opinion.said.clone(),
         verdict: produced.opinion.verdict,
         placeholder: produced.placeholder.clone().map(Box::new),
+        failed: produced.failed.clone(),
+        answers: produced.answers.clone(),
         pin: None,
         stale: produced.stale.clone(),
         attempts: finished.attempts,

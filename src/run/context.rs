@@ -3,6 +3,7 @@
 use crate::base::clock::Clock;
 use crate::base::digest::Digest;
 use crate::base::path::{FilePath, RelPath, Root};
+use crate::base::redact::Redactor;
 use crate::model::pipeline::Pipeline;
 use crate::plan::settings::Settings;
 use crate::store::disk::Disk;
@@ -32,6 +33,8 @@ pub struct Context<'a> {
     pub cache: &'a StatCache,
     /// Notes of what is asked of the disk.
     pub asked: &'a Asked,
+    /// Takes keys out of what is shown and kept.
+    pub redactor: &'a Redactor,
     /// Files from outside that are to be copied into the workspace, by where they go: a plan takes them as if they were there.
     pub imports: &'a BTreeMap<RelPath, PathBuf>,
 }

@@ -1,6 +1,7 @@
 //! Runs the batches of a stage: hands them to threads, hears what comes of them, commits in groups.
 
-use super::attempt::{Bench, Try, batch_name};
+use super::aside::{Refused, set_aside};
+use super::attempt::{Bench, Produced, Try, batch_name};
 use super::commit::{Finished, agent, commit};
 use super::engine::RunError;
 use super::keeper::Keeper;
@@ -11,11 +12,12 @@ use crate::base::path::RelPath;
 use crate::model::call::{Heard, Sent, Spent};
 use crate::model::event::{Child, Event, EventType};
 use crate::model::outcome::{Outcome, OutcomeKind};
+use crate::model::record::FailedKeys;
 use crate::model::stage::Stage;
 use crate::steps::command::{Started, Stop};
 use crate::store::clock::Stopwatch;
-use crate::store::quarantine;
-use crate::store::scratch::{Scratch, Spares};
+use crate::store::layout;
+use crate::store::scratch::Spares;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::sync::{Condvar, Mutex, PoisonError};
@@ -102,6 +104,7 @@ pub fn dispatch(
             group: Vec::new(),
             tries: BTreeMap::new(),
             spent: BTreeMap::new(),
+            refused: BTreeMap::new(),
             running: BTreeSet::new(),
             done: Dispatched::default(),
         };
@@ -131,6 +134,8 @@ struct Hearing<'a, 'k> {
     tries: BTreeMap<usize, u32>,
     /// What the calls of a batch cost.
     spent: BTreeMap<usize, Spent>,
+    /// Calls of a batch whose answers were not all valid, with what was wrong.
+    refused: BTreeMap<usize, Vec<Refused>>,
     running: BTreeSet<u64>,
     done: Dispatched,
 }
@@ -183,10 +188,18 @@ impl Hearing<'_, '_> {
             } => self.started(index, &child, token),
             Message::Called {
                 index,
+                role,
                 number,
                 sent,
                 heard,
-            } => self.called(index, number, &sent, &heard),
+            } => self.called(index, role, number, (&sent, &heard)),
+            Message::Happened {
+                index,
+                kind,
+                role,
+                event,
+                summary,
+            } => self.happened(index, kind, role, event, summary),
             Message::Again {
                 index,
                 failed,
@@ -260,9 +273,9 @@ impl Hearing<'_, '_> {
     fn called(
         &mut self,
         index: usize,
+        role: Option<String>,
         number: u64,
-        sent: &Sent,
-        heard: &Heard,
+        (sent, heard): (&Sent, &Heard),
     ) -> Result<(), RunError> {
         let spent = Spent::of(sent, Some(heard));
         self.done.spent += spent;
@@ -289,11 +302,37 @@ impl Hearing<'_, '_> {
             took_ms: heard.took_ms,
         };
         let kind = match heard.message {
-            None => EventType::Review,
+            None => EventType::Invoke,
             Some(_) => EventType::Error,
         };
-        self.keeper
-            .record(kind, agent(self.stage), event, summary, Vec::new())
+        let refs = ["request", "answer"].map(|what| {
+            let run = self.keeper.run_id();
+            layout::call(run, number, what).to_string()
+        });
+        let agent = role.as_deref().unwrap_or_else(|| agent(self.stage));
+        self.keeper.record(kind, agent, event, summary, refs.into())
+    }
+
+    fn happened(
+        &mut self,
+        index: usize,
+        kind: EventType,
+        role: Option<String>,
+        event: Event,
+        summary: String,
+    ) -> Result<(), RunError> {
+        let mut refs = Vec::new();
+        if let Event::AnswersRefused {
+            number, violations, ..
+        } = &event
+        {
+            let run = self.keeper.run_id();
+            refs.push(layout::call(run, *number, "answer").to_string());
+            let refused = self.refused.entry(index).or_default();
+            refused.push((*number, violations.clone()));
+        }
+        let agent = role.as_deref().unwrap_or_else(|| agent(self.stage));
+        self.keeper.record(kind, agent, event, summary, refs)
     }
 
     fn again(
@@ -336,18 +375,32 @@ impl Hearing<'_, '_> {
         let batch = self.key(index);
         let stage = self.stage.name.clone();
         let attempts = self.tries.get(&index).copied().unwrap_or(1);
+        let refused = self.refused.remove(&index).unwrap_or_default();
         match (tried.result, tried.scratch) {
             (Ok(produced), Some(scratch)) => {
-                match &produced.placeholder {
-                    Some(outcome) => {
-                        self.done.placeholders += 1;
-                        let outcome = self.named(outcome.clone());
+                let mut produced = produced;
+                produced.placeholder = produced.placeholder.map(|outcome| self.named(outcome));
+                for failed in &mut produced.failed {
+                    failed.outcome = self.stage.named(failed.outcome.clone());
+                }
+                let failure = match &produced.placeholder {
+                    Some(outcome) => Some((outcome.clone(), None)),
+                    None => self.elements_failed(&batch, &produced.failed, &refused)?,
+                };
+                self.verdict(&batch, &produced)?;
+                match failure {
+                    Some((outcome, quarantine)) => {
+                        if produced.placeholder.is_some() {
+                            self.done.placeholders += 1;
+                        } else {
+                            self.done.ran += 1;
+                        }
                         self.done.failed.push((batch.clone(), outcome.clone()));
                         self.observer.notice(Notice::BatchFailed {
                             stage,
                             batch,
                             outcome,
-                            quarantine: None,
+                            quarantine,
                         });
                     }
                     None => {
@@ -360,8 +413,6 @@ impl Hearing<'_, '_> {
                         });
                     }
                 }
-                let mut produced = produced;
-                produced.placeholder = produced.placeholder.map(|outcome| self.named(outcome));
                 self.group.push(Finished {
                     index,
                     produced,
@@ -399,10 +450,8 @@ impl Hearing<'_, '_> {
             }
             (Err(outcome), scratch) => {
                 let outcome = self.named(outcome);
-                let kept = match scratch {
-                    Some(scratch) => self.set_aside(scratch, &batch, &outcome)?,
-                    None => None,
-                };
+                let name = batch_name(&stage, &batch);
+                let kept = set_aside(self.keeper, &name, &outcome, scratch, &refused)?;
                 let summary = format!("{} failed: {outcome}", batch_name(&stage, &batch));
                 let event = Event::BatchFailed {
                     stage: stage.clone(),
@@ -425,28 +474,51 @@ impl Hearing<'_, '_> {
         Ok(())
     }
 
-    /// Keeps what a failed batch left, with why it is there; a batch that left nothing leaves no trace.
-    fn set_aside(
-        &self,
-        scratch: Scratch,
+    /// Records elements that failed although their batch is made. Gives how, and where requests and answers are kept.
+    fn elements_failed(
+        &mut self,
         batch: &str,
-        outcome: &Outcome,
-    ) -> Result<Option<String>, RunError> {
-        let ctx = self.keeper.ctx;
-        if scratch.is_empty() {
-            scratch.remove()?;
+        failed: &[FailedKeys],
+        refused: &[Refused],
+    ) -> Result<Option<(Outcome, Option<String>)>, RunError> {
+        let Some(outcome) = FailedKeys::outcome(failed) else {
             return Ok(None);
-        }
-        let name = batch_name(&self.stage.name, batch).replace('/', "-");
-        let folder = quarantine::folder(self.keeper.run_id(), self.keeper.counted(), &name);
-        scratch.keep(ctx.layout, &folder)?;
-        let mut why = format!("{outcome}\n");
-        for line in &outcome.details {
-            why.push_str(line);
-            why.push('\n');
-        }
-        quarantine::say_why(ctx.disk, ctx.layout, &folder, &why)?;
-        Ok(Some(folder.to_string()))
+        };
+        let name = batch_name(&self.stage.name, batch);
+        let quarantine = set_aside(self.keeper, &name, &outcome, None, refused)?;
+        let event = Event::ElementsFailed {
+            stage: self.stage.name.clone(),
+            batch: batch.to_owned(),
+            failed: failed.to_vec(),
+            quarantine: quarantine.clone(),
+        };
+        let refs = quarantine.iter().cloned().collect();
+        let summary = format!("{name}: {outcome}");
+        self.keeper
+            .record(EventType::Error, agent(self.stage), event, summary, refs)?;
+        Ok(Some((outcome, quarantine)))
+    }
+
+    /// Records what the stage's `verdict` says of a batch.
+    fn verdict(&mut self, batch: &str, produced: &Produced) -> Result<(), RunError> {
+        let Some(verdict) = produced.opinion.verdict else {
+            return Ok(());
+        };
+        let said = produced.opinion.summary.as_deref().cloned();
+        let word = if verdict { "yes" } else { "no" };
+        let more = said.as_ref().map(|said| format!(": {said}"));
+        let name = batch_name(&self.stage.name, batch);
+        let summary = format!("{name}: the verdict is {word}{}", more.unwrap_or_default());
+        let event = Event::Verdict {
+            stage: self.stage.name.clone(),
+            batch: batch.to_owned(),
+            verdict,
+            summary: said,
+        };
+        let files = produced.files.iter().take(20);
+        let refs = files.map(|(made, _)| made.path.to_string()).collect();
+        self.keeper
+            .record(EventType::Review, agent(self.stage), event, summary, refs)
     }
 
     /// The outcome under the name that the stage or the project declares for it.

@@ -326,7 +326,7 @@ impl Engine<'_, '_> {
                         || batch
                             .record
                             .as_ref()
-                            .is_some_and(|record| record.placeholder.is_some())
+                            .is_some_and(|record| record.failure().is_some())
                 })
             });
         }

@@ -31,7 +31,7 @@ pub fn status(keeper: &Keeper<'_>, stage: &Stage, survey: &Survey) -> Option<Sta
         match batch.and_then(|batch| batch.record.as_ref()) {
             // What it was made from is no longer there: the next run makes it again.
             Some(record) if !failed && record.stale.is_some() => return None,
-            Some(record) if !failed => partial |= record.placeholder.is_some(),
+            Some(record) if !failed => partial |= record.failure().is_some(),
             _ if failed => partial = true,
             _ => return None,
         }
@@ -80,11 +80,11 @@ pub fn checkpoint(
         .filter_map(|found| {
             let batch = known.batches.get(&found.batch.key)?;
             let outcome = match (&batch.phase, &batch.record) {
-                (Phase::Failed { outcome }, _) => outcome,
-                (_, Some(record)) => record.placeholder.as_ref()?,
+                (Phase::Failed { outcome }, _) => outcome.to_string(),
+                (_, Some(record)) => record.failure()?.to_string(),
                 _ => return None,
             };
-            Some((found.batch.key.clone(), outcome.to_string()))
+            Some((found.batch.key.clone(), outcome))
         })
         .collect();
     let files: Vec<_> = records.iter().flat_map(|record| &record.outputs).collect();
@@ -246,11 +246,11 @@ pub fn progress_of(
         let Some(batch) = known.and_then(|known| known.batches.get(&found.batch.key)) else {
             continue;
         };
-        let placeholder = batch
+        let is_lacking = batch
             .record
             .as_ref()
-            .is_some_and(|record| record.placeholder.is_some());
-        if placeholder || matches!(batch.phase, Phase::Failed { .. }) {
+            .is_some_and(|record| record.failure().is_some());
+        if is_lacking || matches!(batch.phase, Phase::Failed { .. }) {
             failed.push(found.batch.key.clone());
         } else if batch.phase == Phase::Complete {
             completed.push(number_of(found));

@@ -72,11 +72,12 @@ impl<'a> Keeper<'a> {
     ) -> Result<(), RunError> {
         if !self.begun {
             self.begun = true;
+            let command = self.ctx.redactor.text(&self.command).into_owned();
+            let summary = format!("run started: {command}");
             let started = Event::RunStarted {
-                command: self.command.clone(),
+                command,
                 version: self.ctx.settings.version.clone(),
             };
-            let summary = format!("run started: {}", self.command);
             self.put(EventType::Invoke, "milepost", started, summary, Vec::new())?;
         }
         self.put(kind, agent, event, summary.into(), files)

@@ -1,6 +1,7 @@
 //! Runs: looks at what there is, dispatches what must be done, and commits what was made.
 
 pub mod agents;
+pub mod aside;
 pub mod attempt;
 pub mod begin;
 pub mod calls;

@@ -66,6 +66,8 @@ pub fn placeholder(
         opinion: Opinion::default(),
         warnings: Vec::new(),
         placeholder: Some(outcome),
+        failed: Vec::new(),
+        answers: Vec::new(),
         stale: None,
     })
 }

@@ -55,8 +55,16 @@ pub fn rejudge(
             continue;
         };
         let said = said(keeper, stage, record);
-        let judged = holds(&keeper.ctx, stage, found, &record.outputs, schemas, alarm)
-            .and_then(|scope| validate::opinion(stage, &scope, said));
+        let failed = record.failed_keys();
+        let judged = holds(
+            &keeper.ctx,
+            stage,
+            found,
+            (&record.outputs, &failed),
+            schemas,
+            alarm,
+        )
+        .and_then(|scope| validate::opinion(stage, &scope, said));
         if alarm.rang().is_some() {
             rejudged.left.insert(index);
             continue;
@@ -121,7 +129,7 @@ fn said(keeper: &Keeper<'_>, stage: &Stage, record: &BatchRecord) -> Option<Valu
     }
 }
 
-/// Whether these outputs of a batch hold as they lie there. Gives the scope with them.
+/// Whether these outputs of a batch, without the elements that are named as failed, hold as they lie there. Gives the scope with them.
 ///
 /// # Errors
 /// How they do not.
@@ -129,7 +137,7 @@ pub fn holds(
     ctx: &Context<'_>,
     stage: &Stage,
     found: &Surveyed,
-    outputs: &[Made],
+    (outputs, failed): (&[Made], &BTreeSet<String>),
     schemas: &Schemas,
     alarm: &Arc<Alarm>,
 ) -> Result<Scope, Outcome> {
@@ -152,7 +160,7 @@ pub fn holds(
         let is_list = output.is_many() && !output.per_round;
         scopes::insert(&mut scope, &output.name, is_list, there);
     }
-    validate::conservation(stage, &scope)?;
+    validate::conservation(stage, &scope, failed)?;
     validate::checks(stage, &scope)?;
     Ok(scope)
 }

@@ -179,11 +179,15 @@ fn refuse(name: &str, asset: &Asset, violations: &[Violation]) -> Result<(), Out
     Err(Outcome::new(OutcomeKind::Schema, message).with_details(details.collect()))
 }
 
-/// Judges conservation. Gives the number of elements that came out.
+/// Judges conservation, where these keys are named as failed. Gives the number of elements that came out.
 ///
 /// # Errors
 /// What was lost, doubled or invented, as an outcome.
-pub fn conservation(stage: &Stage, scope: &Scope) -> Result<Option<u64>, Outcome> {
+pub fn conservation(
+    stage: &Stage,
+    scope: &Scope,
+    failed: &BTreeSet<String>,
+) -> Result<Option<u64>, Outcome> {
     let Some(conserve_of) = &stage.conserve else {
         return Ok(None);
     };
@@ -198,7 +202,7 @@ pub fn conservation(stage: &Stage, scope: &Scope) -> Result<Option<u64>, Outcome
                 .select(&conserve_of.output, &mut |key| each(&key))
                 .map(|_| ())
         },
-        &BTreeSet::new(),
+        failed,
     )
     .map_err(|outcome| Outcome {
         kind: OutcomeKind::Conserve,

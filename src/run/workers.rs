@@ -1,17 +1,20 @@
 //! The threads that do batches: which one is next, and what its attempt tells.
 
-use super::attempt::{Bench, Try, run, token};
+use super::attempt::{Bench, Try, batch_name, run, token};
 use super::dispatch::Order;
 use super::survey::Survey;
+use crate::base::redact::Redactor;
 use crate::model::call::{Heard, Sent};
+use crate::model::event::{Event, EventType};
 use crate::model::outcome::{Outcome, OutcomeKind};
 use crate::model::policy::{Concurrency, MaxFailures, OnFailure};
 use crate::model::stage::Stage;
 use crate::plan::expand::Item;
 use crate::steps::command::Started;
-use crate::steps::work::Watcher;
+use crate::steps::work::{Told, Watcher};
 use crate::store::clock::Stopwatch;
 use serde_json::{Map, Value};
+use std::cell::RefCell;
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::mpsc::Sender;
 use std::sync::{Condvar, Mutex, PoisonError};
@@ -46,12 +49,27 @@ pub enum Message {
     Called {
         /// The batch's place in the survey.
         index: usize,
+        /// Who asked.
+        role: Option<String>,
         /// Which of the run's calls it was.
         number: u64,
         /// What was sent.
         sent: Box<Sent>,
         /// What was heard.
         heard: Box<Heard>,
+    },
+    /// Something is to be recorded of its way.
+    Happened {
+        /// The batch's place in the survey.
+        index: usize,
+        /// The coarse kind.
+        kind: EventType,
+        /// Who acted.
+        role: Option<String>,
+        /// What happened.
+        event: Event,
+        /// The same in a line.
+        summary: String,
     },
     /// A try failed, and another follows.
     Again {
@@ -77,12 +95,96 @@ pub enum Message {
 
 /// Tells the dispatcher what a worker's attempt does.
 struct Telling<'a> {
+    redactor: &'a Redactor,
+    stage: &'a Stage,
+    /// The batch.
+    batch: &'a str,
     index: usize,
+    /// That of the step at work.
+    role: RefCell<Option<String>>,
     token: String,
     sender: &'a Sender<Message>,
 }
 
 impl Watcher for Telling<'_> {
+    fn told(&self, told: Told<'_>) {
+        let (stage, batch) = (self.stage.name.clone(), self.batch.to_owned());
+        let name = batch_name(&stage, &batch);
+        let (kind, event, summary) = match told {
+            Told::Step(step, round) => {
+                self.role.replace(step.role.clone());
+                if !self.stage.tells_steps() {
+                    return;
+                }
+                let out = step.out.clone();
+                let summary = match round {
+                    Some(round) => format!("{name}, round {round}: {} begins", step.out),
+                    None => format!("{name}: {} begins", step.out),
+                };
+                let event = Event::StepStarted {
+                    stage,
+                    batch,
+                    out,
+                    round,
+                };
+                (EventType::Invoke, event, summary)
+            }
+            Told::Refused {
+                number,
+                valid,
+                violations,
+            } => {
+                let hide = |line: &String| self.redactor.text(line).into_owned();
+                let violations: Vec<String> = violations.iter().map(hide).collect();
+                let wrong = match violations.len() {
+                    1 => "1 violation".to_owned(),
+                    many => format!("{many} violations"),
+                };
+                let summary = format!("{name}, call {number}: {valid} valid answers, {wrong}");
+                let event = Event::AnswersRefused {
+                    stage,
+                    batch,
+                    number,
+                    valid,
+                    violations,
+                };
+                (EventType::Review, event, summary)
+            }
+            Told::Judged(round) => {
+                let how = if round.right { "right" } else { "not right" };
+                let score = round.score.map(|score| format!(", score {score}"));
+                let score = score.unwrap_or_default();
+                let said = round.summary.as_ref().map(|said| format!(": {said}"));
+                let said = said.unwrap_or_default();
+                let summary = format!("{name}, round {}: {how}{score}{said}", round.round);
+                let event = Event::RoundJudged {
+                    stage,
+                    batch,
+                    round,
+                };
+                (EventType::Review, event, summary)
+            }
+            Told::Revises(round, why) => {
+                let summary = format!("{name} is revised in round {round}: {why}");
+                let event = Event::RoundStarted {
+                    stage,
+                    batch,
+                    round,
+                    why: why.to_owned(),
+                };
+                (EventType::Revision, event, summary)
+            }
+        };
+        let message = Message::Happened {
+            index: self.index,
+            kind,
+            role: self.role.borrow().clone(),
+            event,
+            summary,
+        };
+        let _ = self.sender.send(message);
+    }
+
     fn started(&self, child: &Started) {
         let message = Message::Started {
             index: self.index,
@@ -96,6 +198,7 @@ impl Watcher for Telling<'_> {
     fn called(&self, number: u64, sent: &Sent, heard: &Heard) {
         let message = Message::Called {
             index: self.index,
+            role: self.role.borrow().clone(),
             number,
             sent: Box::new(sent.clone()),
             heard: Box::new(heard.clone()),
@@ -107,7 +210,7 @@ impl Watcher for Telling<'_> {
         let message = Message::Again {
             index: self.index,
             failed,
-            outcome: outcome.clone(),
+            outcome: outcome.clone().without_keys(self.redactor),
             wait,
         };
         let _ = self.sender.send(message);
@@ -150,6 +253,10 @@ pub fn work(
         let begun = Stopwatch::start();
         let token = token(bench.run_id, &bench.stage.name, &found.batch.key);
         let telling = Telling {
+            redactor: bench.ctx.redactor,
+            stage: bench.stage,
+            batch: &found.batch.key,
+            role: RefCell::default(),
             index,
             token,
             sender,
@@ -191,7 +298,7 @@ pub fn work(
 
 fn has_failed(tried: &Try) -> bool {
     match &tried.result {
-        Ok(produced) => produced.placeholder.is_some(),
+        Ok(produced) => produced.placeholder.is_some() || !produced.failed.is_empty(),
         Err(outcome) => outcome.kind != OutcomeKind::Cancelled,
     }
 }

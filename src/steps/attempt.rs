@@ -1,7 +1,7 @@
 //! One attempt of one batch: its steps in turn, each with its tries.
 
 use super::alarm::Rang;
-use super::work::{Said, Work, output_failure, parse_failure};
+use super::work::{Said, Told, Work, output_failure, parse_failure};
 use super::{agent, files, http, jq, merge, process, refine, split, values, wait};
 use crate::expr::scope::Format;
 use crate::model::outcome::{Outcome, OutcomeKind};
@@ -45,6 +45,8 @@ pub fn round(work: &mut Work<'_>, number: u32) -> Result<Said, Outcome> {
             }
             continue;
         }
+        let round = stage.refine.as_ref().map(|_| number);
+        work.watcher.told(Told::Step(step, round));
         if number > 1 {
             for name in written_by(work.stage, step) {
                 clear(work, name)?;

@@ -100,6 +100,7 @@ pub fn model(work: &mut Work<'_>, out: &str, input: &str) -> StepResult {
     Ok(Said {
         summary: Some(summary),
         warnings,
+        ..Said::default()
     })
 }
 

@@ -327,19 +327,17 @@ impl Secrets {
             all: Vec::new(),
             keys: Vec::new(),
         };
-        for (name, text) in &call.headers {
+        for (_, text) in &call.headers {
             let values: Vec<&String> = of(text);
             found
                 .all
                 .extend(values.iter().map(|value| Secret::new(value)));
-            let carries_key = ["auth", "key", "token", "cookie", "secret"]
-                .iter()
-                .any(|word| name.contains(word));
-            if carries_key {
-                found
-                    .keys
-                    .extend(values.iter().map(|value| Secret::new(value)));
-            }
+        }
+        for text in call.key_headers() {
+            let values: Vec<&String> = of(text);
+            found
+                .keys
+                .extend(values.iter().map(|value| Secret::new(value)));
         }
         // What the address begins with is where the service is.
         let values: Vec<&String> = of(&call.url);

@@ -2,8 +2,9 @@
 
 use super::attempt::{round, take};
 use super::values;
-use super::work::{Said, Work, input_failure, output_failure, parse_failure};
+use super::work::{Said, Told, Work, input_failure, output_failure, parse_failure};
 use crate::base::digest::Digest;
+use crate::model::event::Round;
 use crate::model::outcome::{Outcome, OutcomeKind};
 use crate::model::stage::{Program, Refine};
 use serde::{Deserialize, Serialize};
@@ -52,15 +53,22 @@ pub fn rounds(work: &mut Work<'_>, refine: &Refine) -> Result<Said, Outcome> {
     work.scope.absent("previous");
     let finished = resume(work, refine, &mut done)?;
     for number in finished + 1..=most {
+        if let Some(how) = done.told.last() {
+            work.watcher.told(Told::Revises(number, how));
+        }
         begin(work, number);
         let said = round(work, number)?;
         if is_right(work, &refine.until)? {
             tell(work, number, "right");
+            // It stands whatever its score.
+            let score = score(work, refine.score.as_ref()).unwrap_or_default();
+            judged(work, number, true, score);
             done.said.add(said);
             work.rounds.over();
             return Ok(done.said);
         }
         let score = score(work, refine.score.as_ref())?;
+        judged(work, number, false, score);
         let how = score.map_or_else(
             || "not right".to_owned(),
             |score| format!("not right, score {score}"),
@@ -216,6 +224,18 @@ fn begin(work: &mut Work<'_>, number: u32) {
 fn tell(work: &mut Work<'_>, number: u32, how: &str) {
     // A log that cannot be written ends no work.
     let _ = writeln!(work.log, "round {number}: {how}");
+}
+
+/// Tells how a round was, with what the stage's `summary` says of it, should it say anything at this point.
+fn judged(work: &Work<'_>, round: u32, right: bool, score: Option<f64>) {
+    let summary = work.stage.summary.as_ref();
+    let summary = summary.and_then(|program| value(work, program).ok());
+    work.watcher.told(Told::Judged(Round {
+        round,
+        right,
+        score,
+        summary,
+    }));
 }
 
 fn is_right(work: &Work<'_>, until: &Program) -> Result<bool, Outcome> {

@@ -10,10 +10,14 @@ use crate::base::source::{Sink, Source};
 use crate::check::schemas::Schemas;
 use crate::expr::scope::Scope;
 use crate::model::call::{Heard, Sent};
+use crate::model::event::Round;
 use crate::model::outcome::{Outcome, OutcomeKind};
+use crate::model::record::{AnswersOf, FailedKeys};
 use crate::model::stage::Stage;
+use crate::model::step::Step;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -80,8 +84,29 @@ pub trait Rounds {
     fn over(&self);
 }
 
+/// What an attempt says of its way, for whoever wants to know who did what.
+pub enum Told<'a> {
+    /// A step begins, in the round of this number where there are rounds. What follows is its doing.
+    Step(&'a Step, Option<u32>),
+    /// What an agent answered was not all valid.
+    Refused {
+        /// The call.
+        number: u64,
+        /// Valid answers in it.
+        valid: u64,
+        /// What is wrong.
+        violations: &'a [String],
+    },
+    /// A round was judged.
+    Judged(Round),
+    /// A round begins, since the one before was so.
+    Revises(u32, &'a str),
+}
+
 /// Told while an attempt goes on.
 pub trait Watcher {
+    /// Something of its way.
+    fn told(&self, told: Told<'_>);
     /// A program was started.
     fn started(&self, child: &Started);
     /// An agent was called.
@@ -92,11 +117,14 @@ pub trait Watcher {
 
 /// What stands behind a step that asks an agent: answers that are known, money, and the record of every call.
 pub trait Calls: Sync {
-    /// The answer that is kept at an address.
+    /// The answer that is kept at an address, with the run and the call that it came with.
     ///
     /// # Errors
     /// When what is kept cannot be read.
-    fn known(&self, address: Digest) -> Result<Option<Value>, Outcome>;
+    fn known(&self, address: Digest) -> Result<Option<(Value, AnswersOf)>, Outcome>;
+
+    /// The run that calls.
+    fn run(&self) -> &str;
 
     /// Keeps an answer that is valid, durably.
     ///
@@ -110,11 +138,14 @@ pub trait Calls: Sync {
     /// When it would cost more than may be spent, or could not be recorded: it is then not sent.
     fn sending(&self, sent: &Sent, body: &[u8]) -> Result<u64, Outcome>;
 
-    /// Records what was heard of a call.
+    /// Records what was heard of a call, and gives it as it is recorded: without keys.
     ///
     /// # Errors
     /// When the disk fails.
-    fn heard(&self, number: u64, sent: &Sent, heard: &Heard, raw: &[u8]) -> Result<(), Outcome>;
+    fn heard(&self, number: u64, sent: &Sent, heard: Heard, raw: &[u8]) -> Result<Heard, Outcome>;
+
+    /// What somebody who has a key said, without it.
+    fn without_keys<'a>(&self, bytes: &'a [u8]) -> Cow<'a, [u8]>;
 }
 
 /// An answer that is valid.
@@ -208,11 +239,19 @@ pub struct Said {
     pub summary: Option<Value>,
     /// Warnings for people.
     pub warnings: Vec<String>,
+    /// Elements that failed, and are not among what was made.
+    pub failed: Vec<FailedKeys>,
+    /// The calls of agents whose answers it was made from.
+    pub answers: Vec<AnswersOf>,
 }
 
 impl Said {
     /// Takes in what was said after it.
     pub fn add(&mut self, more: Said) {
+        self.failed.extend(more.failed);
+        for more in more.answers {
+            more.add_to(&mut self.answers);
+        }
         self.summary = more.summary.or(self.summary.take());
         self.warnings.extend(more.warnings);
     }

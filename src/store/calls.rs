@@ -98,15 +98,11 @@ impl CallLog {
 
     fn keep(&self, number: u64, what: &str, bytes: &[u8]) -> Result<(), DiskError> {
         self.disk.create_dir_all(&self.folder)?;
-        let path = file(&self.folder, number, what);
+        let path = self.folder.join(format!("{number:06}.{what}"));
         let mut file = self.disk.create(&path)?;
         file.write_bytes(bytes)?;
         file.flush_data()
     }
-}
-
-fn file(folder: &Path, number: u64, what: &str) -> PathBuf {
-    folder.join(format!("{number:06}.{what}"))
 }
 
 /// All calls that are recorded in a folder, in the order of their runs and numbers.

@@ -126,6 +126,12 @@ pub fn log(run: &str, batch: &str, serial: u64) -> RelPath {
     RelPath::of_parts([OWN, "logs", run, name.as_str()])
 }
 
+/// `.milepost/calls/RUN/N.request` and `N.answer`, in the workspace: the bytes of a call of an agent.
+pub fn call(run: &str, number: u64, what: &str) -> RelPath {
+    let name = format!("{number:06}.{what}");
+    RelPath::of_parts([OWN, "calls", run, name.as_str()])
+}
+
 /// `manifests/STAGE`, in the workspace: the folder of a stage's manifest.
 pub fn manifest(stage: &str) -> RelPath {
     RelPath::of_parts([MANIFESTS, stage])

@@ -54,6 +54,23 @@ pub fn keep(disk: &Disk, layout: &Layout, from: &RelPath, to: &RelPath) -> Resul
     Ok(true)
 }
 
+/// Copies a file beside what is set aside, under its own name. What is not there is not copied.
+pub fn copy(
+    disk: &Disk,
+    layout: &Layout,
+    from: &RelPath,
+    folder: &RelPath,
+) -> Result<(), DiskError> {
+    let (from, folder) = (layout.at(from), layout.at(folder));
+    let Some(name) = from.file_name().filter(|_| from.is_file()) else {
+        return Ok(());
+    };
+    disk.create_dir_all(&folder)?;
+    let to = folder.join(name);
+    disk.copy_file(&from, &to)?;
+    disk.sync_file(&to)
+}
+
 /// Moves a file without flushing the folders.
 pub(super) fn move_aside(disk: &Disk, from: &Path, to: &Path) -> Result<bool, DiskError> {
     match std::fs::symlink_metadata(from) {

@@ -3,11 +3,13 @@
 use milepost::base::digest::Digest;
 use milepost::base::path::RelPath;
 use milepost::model::checkpoint::Status;
-use milepost::model::event::{Child, Event, EventType, Publish, Record};
+use milepost::model::event::{Child, Event, EventType, Publish, Record, Round};
 use milepost::model::fingerprint::{FactKind, Facts};
+use milepost::model::money::NanoUsd;
 use milepost::model::outcome::{Outcome, OutcomeKind};
-use milepost::model::record::{BatchRecord, Made, Pin};
+use milepost::model::record::{AnswersOf, BatchRecord, FailedKeys, Made, Pin};
 use milepost::model::state::{Phase, State};
+use milepost::model::usage::Usage;
 use milepost::plan::machine::apply;
 use proptest::prelude::*;
 use proptest::test_runner::{TestCaseError, TestRunner};
@@ -29,6 +31,13 @@ fn facts(content: &str) -> Facts {
 
 fn outcome(content: &str) -> Outcome {
     Outcome::new(OutcomeKind::Exit, content)
+}
+
+fn failed(content: &str) -> FailedKeys {
+    FailedKeys {
+        keys: vec![content.to_owned()],
+        outcome: outcome(content),
+    }
 }
 
 fn made(content: &str) -> Made {
@@ -100,17 +109,12 @@ pub fn event((kind, stage, batch, attempt, content): Seed) -> Event {
                 shared,
                 facts,
                 outputs: vec![made(&content)],
-                elements: None,
-                summary: None,
-                said: None,
-                verdict: None,
-                placeholder: None,
-                pin: None,
-                stale: None,
-                spent: None,
+                failed: vec![failed(&content)],
+                answers: vec![AnswersOf::one("R", 1)],
                 attempts: attempt,
                 duration_ms: 1,
                 run: "R".into(),
+                ..BatchRecord::default()
             }),
             files: vec![Publish {
                 scratch: path("s/x"),
@@ -169,6 +173,62 @@ pub fn event((kind, stage, batch, attempt, content): Seed) -> Event {
             segment: 1,
             checkpoints: BTreeMap::from([(stage, Digest::of(&content))]),
         },
+        22 => Event::StepStarted {
+            stage,
+            batch,
+            out: content,
+            round: Some(attempt),
+        },
+        23 => Event::Called {
+            stage,
+            batch,
+            number: 1,
+            agent: content,
+            model: String::new(),
+            served: None,
+            questions: 1,
+            request: Digest::of("request"),
+            answer: Digest::of("answer"),
+            outcome: "answered".into(),
+            usage: Usage::default(),
+            cost: Some(NanoUsd(1)),
+            took_ms: 1,
+        },
+        24 => Event::AnswersRefused {
+            stage,
+            batch,
+            number: 1,
+            valid: 1,
+            violations: vec![content],
+        },
+        25 => Event::RoundJudged {
+            stage,
+            batch,
+            round: Round {
+                round: attempt,
+                right: false,
+                score: Some(0.1),
+                summary: None,
+            },
+        },
+        26 => Event::RoundStarted {
+            stage,
+            batch,
+            round: attempt,
+            why: content,
+        },
+        27 => Event::Verdict {
+            stage,
+            batch,
+            verdict: true,
+            summary: None,
+        },
+        28 => Event::ElementsFailed {
+            stage,
+            batch,
+            failed: vec![failed(&content)],
+            quarantine: None,
+        },
         _ => Event::RunFinished {
             status: "complete".into(),
             ran: 1,
@@ -179,7 +239,7 @@ pub fn event((kind, stage, batch, attempt, content): Seed) -> Event {
 }
 
 pub fn seeds() -> impl Strategy<Value = Vec<Seed>> {
-    prop::collection::vec((0..23_u8, 0..2_u8, 0..2_u8, 1..4_u32, 0..3_u8), 0..100)
+    prop::collection::vec((0..30_u8, 0..2_u8, 0..2_u8, 1..4_u32, 0..3_u8), 0..100)
 }
 
 /// How often events of a kind were taken, and how often refused.
@@ -198,7 +258,7 @@ fn sequences(cases: u32, mut test: impl FnMut(&[Seed], &mut Counts) -> Result<()
     TestRunner::new(config).run(&seeds(), run).unwrap();
     // A machine that takes nothing, or everything, would hold as well.
     let counts = counts.into_inner();
-    assert_eq!(counts.len(), 19, "{counts:?}");
+    assert_eq!(counts.len(), 26, "{counts:?}");
     for (kind, (taken, refused)) in &counts {
         assert!(*taken > 20, "{kind} is taken {taken} times");
         assert_eq!(
@@ -218,6 +278,13 @@ fn kind(event: &Event) -> String {
 const NEEDS_SOMETHING: &[&str] = &[
     "attempt_started",
     "child_started",
+    "step_started",
+    "called",
+    "answers_refused",
+    "round_judged",
+    "round_started",
+    "verdict",
+    "elements_failed",
     "attempt_failed",
     "batch_failed",
     "batch_cancelled",
@@ -301,6 +368,13 @@ impl Table {
             | Event::AttemptFailed { stage, batch, .. }
             | Event::BatchFailed { stage, batch, .. }
             | Event::BatchCancelled { stage, batch }
+            | Event::StepStarted { stage, batch, .. }
+            | Event::Called { stage, batch, .. }
+            | Event::AnswersRefused { stage, batch, .. }
+            | Event::RoundJudged { stage, batch, .. }
+            | Event::RoundStarted { stage, batch, .. }
+            | Event::Verdict { stage, batch, .. }
+            | Event::ElementsFailed { stage, batch, .. }
             | Event::Lost { stage, batch, .. }
             | Event::Retired { stage, batch, .. } => (stage, batch),
             Event::ChildStarted(child) => (&child.stage, &child.batch),
@@ -337,7 +411,17 @@ impl Table {
             (Event::AttemptStarted { attempt, .. }, (Waits(before), made)) => {
                 (*attempt == before + 1).then_some((Tried(*attempt), made))
             }
-            (Event::ChildStarted(_), (Tried(_), _)) => Some(known),
+            (
+                Event::ChildStarted(_)
+                | Event::StepStarted { .. }
+                | Event::Called { .. }
+                | Event::AnswersRefused { .. }
+                | Event::RoundJudged { .. }
+                | Event::RoundStarted { .. }
+                | Event::Verdict { .. }
+                | Event::ElementsFailed { .. },
+                (Tried(_), _),
+            ) => Some(known),
             (Event::AttemptFailed { attempt, .. }, (Tried(at), made)) => {
                 (*attempt == at).then_some((Waits(at), made))
             }

@@ -39,15 +39,10 @@ pub fn record(key: &str, outputs: Vec<Made>) -> BatchRecord {
         summary: Some(Box::new(
             serde_json::json!({"by_type": {"IfcWall": 2, "IfcBeam": 1}}),
         )),
-        said: None,
-        verdict: None,
-        placeholder: None,
-        pin: None,
-        stale: None,
-        spent: None,
         attempts: 1,
         duration_ms: 12,
         run: "RUN".to_owned(),
+        ..BatchRecord::default()
     }
 }
 

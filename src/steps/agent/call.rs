@@ -11,6 +11,7 @@ use crate::model::outcome::{Outcome, OutcomeKind};
 use crate::steps::command::{CommandSpec, Deadline, Exit, run_command};
 use crate::steps::work::{Work, output_failure};
 use serde_json::json;
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
@@ -157,8 +158,9 @@ impl Caller<'_> {
         {
             ready.limits.hold(wait);
         }
-        work.calls
-            .heard(number, &sent, &heard, raw)
+        let heard = work
+            .calls
+            .heard(number, &sent, heard, raw)
             .map_err(Unanswered::Failed)?;
         work.watcher.called(number, &sent, &heard);
         Ok(replied.map(|reply| (number, reply)))
@@ -253,6 +255,10 @@ fn run(
     );
     let _ = work.log.write_all(&complaints);
     let stdout = read_capped(&answer).unwrap_or_default();
+    // What a failed batch leaves is set aside.
+    if let Cow::Owned(hidden) = work.calls.without_keys(&stdout) {
+        written(".answer", &hidden)?;
+    }
     let ended = match exit {
         Ok(Exit::Code(code)) => Ended::Code(code),
         Ok(Exit::Signal(signal)) => Ended::Signal(signal),

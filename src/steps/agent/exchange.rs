@@ -8,10 +8,12 @@ use crate::base::digest::Digest;
 use crate::check::schema::Schema;
 use crate::model::outcome::{Outcome, OutcomeKind};
 use crate::model::pipeline::Asset;
+use crate::model::record::AnswersOf;
 use crate::model::step::TemplateFile;
 use crate::steps::values;
-use crate::steps::work::{Valid, Work, parse_failure};
+use crate::steps::work::{Told, Valid, Work, parse_failure};
 use serde_json::{Map, Value, json};
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 /// The version of this step, as far as it concerns what an answer is to.
@@ -32,6 +34,8 @@ pub struct Terms<'a> {
     pub attempts: u32,
     /// One call.
     pub timeout: Duration,
+    /// Whether questions may stay without an answer.
+    pub some_will_do: bool,
 }
 
 /// What an answer must be.
@@ -53,25 +57,42 @@ pub struct Asked<'a> {
     pub question: &'a Value,
 }
 
-/// Answers to all questions, in their order.
+/// What came of questions.
+#[derive(Default)]
+pub struct Answers {
+    /// The answer to each, in their order; none: it has no valid one.
+    pub answers: Vec<Option<Value>>,
+    /// How those that have none failed, by their place.
+    pub failed: BTreeMap<usize, Outcome>,
+    /// The calls that the answers came with.
+    pub from: Vec<AnswersOf>,
+}
+
+/// Answers to questions, in their order: to all of them, or where `some_will_do` to some.
 ///
 /// # Errors
-/// When some are not answered, or not validly, after all attempts. What was answered validly is kept all the same.
+/// When some are not answered, or not validly, after all attempts, and all must be, or none is. What was answered validly is kept
+/// all the same.
 pub fn answers(
     work: &mut Work<'_>,
     terms: &Terms<'_>,
     questions: &[Asked<'_>],
-) -> Result<Vec<Value>, Outcome> {
+) -> Result<Answers, Outcome> {
     let frame = render(work, terms, &[])?;
     let addresses: Vec<Digest> = questions
         .iter()
         .map(|asked| address(terms, &frame, asked.question))
         .collect();
     let mut answers: Vec<Option<Value>> = Vec::with_capacity(questions.len());
+    let mut from = Vec::new();
     for &address in &addresses {
         // Under another schema, what was valid may not be.
         let known = work.calls.known(address)?;
-        answers.push(known.filter(|answer| violations(terms, answer).is_empty()));
+        let known = known.filter(|(answer, _)| violations(terms, answer).is_empty());
+        answers.push(known.map(|(answer, call)| {
+            call.add_to(&mut from);
+            answer
+        }));
     }
     let mut caller = Caller {
         ready: terms.ready,
@@ -85,9 +106,25 @@ pub fn answers(
             .filter(|&index| answers[index].is_none())
             .collect();
         if open.is_empty() {
-            return Ok(answers.into_iter().flatten().collect());
+            return Ok(Answers {
+                answers,
+                failed: BTreeMap::new(),
+                from,
+            });
         }
         if tried == terms.attempts.max(1) {
+            if terms.some_will_do && open.len() < questions.len() {
+                let failed = open.iter().map(|&index| {
+                    let outcome = unanswered(questions[index].id, tried, &told);
+                    (index, outcome)
+                });
+                return Ok(Answers {
+                    failed: failed.collect(),
+                    answers,
+                    from,
+                });
+            }
+            told.truncate(TOLD);
             let message = format!(
                 "{} of {} questions have no valid answer after {tried} requests",
                 open.len(),
@@ -98,7 +135,8 @@ pub fn answers(
                 .for_good());
         }
         tried += 1;
-        let wrong = std::mem::take(&mut told);
+        let mut wrong = std::mem::take(&mut told);
+        wrong.truncate(TOLD);
         let mut parts = vec![open];
         while let Some(part) = parts.pop() {
             let asked: Vec<&Asked<'_>> = part.iter().map(|&index| &questions[index]).collect();
@@ -115,6 +153,7 @@ pub fn answers(
                             call,
                             is_shared: true,
                         })?;
+                        AnswersOf::one(work.calls.run(), call).add_to(&mut from);
                         answers[index] = Some(answer);
                     }
                     told.extend(sorted.violations);
@@ -129,8 +168,30 @@ pub fn answers(
                 }
             }
         }
-        told.truncate(TOLD);
     }
+}
+
+/// How a question failed, of all that was wrong with the last answers.
+fn unanswered(id: &str, tried: u32, wrong: &[String]) -> Outcome {
+    let own = format!("{id}: ");
+    let of_all = |line: &&String| {
+        !line
+            .split(' ')
+            .next()
+            .is_some_and(|word| word.ends_with(':'))
+    };
+    let mut details: Vec<String> = wrong
+        .iter()
+        .filter(|line| line.starts_with(&own))
+        .cloned()
+        .collect();
+    if details.is_empty() {
+        details = wrong.iter().filter(of_all).take(TOLD).cloned().collect();
+    }
+    let message = format!("{id} has no valid answer after {tried} requests");
+    Outcome::new(OutcomeKind::Schema, message)
+        .with_details(details)
+        .for_good()
 }
 
 /// What an answer is to.
@@ -184,7 +245,15 @@ fn round(
         temperature: terms.ready.temperature(),
     };
     let (call, reply) = caller.call(work, &request, asked.len() as u64)?;
+    let refused = |valid: usize, violations: &[String]| {
+        work.watcher.told(Told::Refused {
+            number: call,
+            valid: valid as u64,
+            violations,
+        });
+    };
     let broken = |kind, what: &str| {
+        refused(0, &[what.to_owned()]);
         let message = format!("agent `{}`: {what}", terms.ready.agent.name);
         Outcome::new(kind, message).for_good()
     };
@@ -216,6 +285,9 @@ fn round(
         &|answer| violations(terms, answer),
         keeps_id(terms),
     );
+    if !sorted.violations.is_empty() {
+        refused(sorted.answers.len(), &sorted.violations);
+    }
     Ok((call, sorted))
 }
 

@@ -11,15 +11,19 @@ pub use ready::{Agents, Answerers, Replays, Who};
 use super::work::{Said, StepResult, Work, input_failure, output_failure, parse_failure};
 use super::{jq, values};
 use crate::base::source::Source;
+use crate::check::conserve::name;
 use crate::check::schema::Schema;
-use crate::expr::select::Select;
+use crate::expr::select::{Select, Step};
 use crate::model::outcome::{Outcome, OutcomeKind};
 use crate::model::pipeline::Asset;
-use crate::model::stage::Program;
+use crate::model::policy::OnFailure;
+use crate::model::record::FailedKeys;
+use crate::model::stage::{Program, Stage};
 use crate::model::step::{AnswerForm, TemplateFile};
 use exchange::{Asked, Form, Terms};
 use serde::Deserialize;
 use serde_json::{Map, Value};
+use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::sync::Arc;
 use std::time::Duration;
@@ -70,9 +74,19 @@ pub fn ask(work: &mut Work<'_>, asking: &Asking<'_>) -> StepResult {
     }
     let Asking { out, result, .. } = *asking;
     let source = batch_file(work)?;
-    let failed = |error: &dyn std::fmt::Display| input_failure(&source.name(), error);
+    let wrong = |error: &dyn std::fmt::Display| input_failure(&source.name(), error);
     let questions = read_questions(&*source)?;
-    let answers = answers(work, asking, &questions)?;
+    let key = key_of(work.stage);
+    let found = answers(work, asking, &questions, key.is_some())?;
+    let mut failed: BTreeMap<usize, FailedKeys> = found
+        .failed
+        .into_iter()
+        .map(|(index, outcome)| {
+            let keys = Vec::new();
+            (index, FailedKeys { keys, outcome })
+        })
+        .collect();
+    let answers = found.answers;
     let mut asked: Vec<usize> = Vec::new();
     for (index, question) in questions.iter().enumerate() {
         for &element in &question.elements {
@@ -93,17 +107,25 @@ pub fn ask(work: &mut Work<'_>, asking: &Asking<'_>) -> StepResult {
     };
     let mut sink = work.outs.create(out, None).map_err(output)?;
     sink.write_all(b"[").map_err(output)?;
-    let mut position = 0;
+    let (mut position, mut written) = (0, 0);
     let mut line = Vec::new();
-    let elements = Select::parse(".elements[]").map_err(|error| failed(&error))?;
-    let opened = source.open().map_err(|error| failed(&error))?;
+    let elements = Select::parse(".elements[]").map_err(|error| wrong(&error))?;
+    let opened = source.open().map_err(|error| wrong(&error))?;
     elements
         .read_text(opened, &mut |element, _| -> Result<(), String> {
-            let answer = asked.get(position).and_then(|&index| answers.get(index));
+            let index = asked.get(position).copied().unwrap_or(usize::MAX);
+            let answer = answers.get(index);
             let answer =
                 answer.ok_or_else(|| format!("/elements/{position} belongs to no question"))?;
+            let Some(answer) = answer else {
+                if let (Some(failed), Some(key)) = (failed.get_mut(&index), &key) {
+                    failed.keys.push(key.of(element, position)?);
+                }
+                position += 1;
+                return Ok(());
+            };
             line.clear();
-            line.extend_from_slice(if position == 0 { b"\n" } else { b",\n" });
+            line.extend_from_slice(if written == 0 { b"\n" } else { b",\n" });
             match &mut join {
                 None => serde_json::to_writer(&mut line, answer),
                 Some(bound) => {
@@ -119,12 +141,62 @@ pub fn ask(work: &mut Work<'_>, asking: &Asking<'_>) -> StepResult {
             .map_err(|error| error.to_string())?;
             sink.write_all(&line).map_err(|error| error.to_string())?;
             position += 1;
+            written += 1;
             Ok(())
         })
-        .map_err(|error| failed(&error))?;
+        .map_err(|error| wrong(&error))?;
     sink.write_all(b"\n]\n").map_err(output)?;
     sink.finish().map_err(output)?;
-    Ok(Said::default())
+    Ok(Said {
+        failed: failed.into_values().collect(),
+        answers: found.from,
+        ..Said::default()
+    })
+}
+
+/// How an element is named that fails.
+enum Key {
+    /// By what conservation counts.
+    Path(Select),
+    /// By its place.
+    Place,
+}
+
+impl Key {
+    /// The name of an element, given as JSON, at this place of its batch.
+    fn of(&self, element: &str, position: usize) -> Result<String, String> {
+        let Self::Path(path) = self else {
+            return Ok(format!("/elements/{position}"));
+        };
+        let mut keys = Vec::new();
+        path.read(element.as_bytes(), &mut |key| -> Result<(), String> {
+            keys.push(name(&key));
+            Ok(())
+        })
+        .map_err(|error| format!("/elements/{position}: {error}"))?;
+        keys.pop()
+            .ok_or_else(|| format!("/elements/{position} has no key"))
+    }
+}
+
+/// How elements of a stage are named that fail; none: the batch fails as a whole, since its stage stops at failures, or counts
+/// something else than its elements.
+fn key_of(stage: &Stage) -> Option<Key> {
+    let policy = &stage.policy;
+    let goes_on = policy.on_failure == OnFailure::Continue || policy.placeholder.is_some();
+    if !goes_on || stage.refine.is_some() {
+        return None;
+    }
+    let Some(conserve) = &stage.conserve else {
+        return Some(Key::Place);
+    };
+    let steps = conserve.input.steps();
+    let elements = |step: &Step| *step == Step::Field("elements".to_owned());
+    let after = 1 + steps.iter().position(elements)?;
+    let is_field = |step: &Step| matches!(step, Step::Field(_));
+    let (list, fields) = steps.get(after..)?.split_first()?;
+    let is_key = *list == Step::Each && fields.iter().all(is_field);
+    (after <= 3 && is_key).then(|| Key::Path(Select::of(fields.iter().cloned())))
 }
 
 /// The file that `split` wrote: the item of the batch.
@@ -170,7 +242,11 @@ fn ask_once(work: &mut Work<'_>, asking: &Asking<'_>) -> StepResult {
         .transpose()
         .map_err(|error| Outcome::new(OutcomeKind::Schema, error.to_string()))?;
     let schema = schema.filter(|_| asking.answer != AnswerForm::Text);
-    let (answer, warnings) = one::answer(work, asking, &ready, schema.as_deref())?;
+    let one::Answered {
+        answer,
+        warnings,
+        from,
+    } = one::answer(work, asking, &ready, schema.as_deref())?;
     let made = match asking.result {
         Some(program) => {
             let scope = values::named(work, program.jq.names())?;
@@ -180,8 +256,9 @@ fn ask_once(work: &mut Work<'_>, asking: &Asking<'_>) -> StepResult {
     };
     jq::write(work, asking.out, &made)?;
     Ok(Said {
-        summary: None,
         warnings,
+        answers: from.into_iter().collect(),
+        ..Said::default()
     })
 }
 
@@ -190,7 +267,8 @@ fn answers(
     work: &mut Work<'_>,
     asking: &Asking<'_>,
     questions: &[Question],
-) -> Result<Vec<Value>, Outcome> {
+    some_will_do: bool,
+) -> Result<exchange::Answers, Outcome> {
     let ready = work
         .agents
         .get(asking.agent)
@@ -206,9 +284,12 @@ fn answers(
             if let Some(schema) = &schema {
                 refuse_wrong(schema, &answer, &question.id)?;
             }
-            answers.push(answer);
+            answers.push(Some(answer));
         }
-        Ok(answers)
+        Ok(exchange::Answers {
+            answers,
+            ..exchange::Answers::default()
+        })
     };
     match &ready.who {
         Who::Rules(rules) => one_by_one(&|question| Ok(rules.answer(question))),
@@ -239,6 +320,7 @@ fn answers(
                 schema,
                 attempts: asking.attempts,
                 timeout: asking.timeout,
+                some_will_do,
             };
             let asked: Vec<Asked<'_>> = questions
                 .iter()

@@ -9,9 +9,10 @@ use crate::agents::tap_yaml::tap_yaml;
 use crate::base::digest::Digest;
 use crate::check::schema::Schema;
 use crate::model::outcome::{Outcome, OutcomeKind};
+use crate::model::record::AnswersOf;
 use crate::model::step::AnswerForm;
 use crate::steps::values;
-use crate::steps::work::{Valid, Work, input_failure, parse_failure};
+use crate::steps::work::{Told, Valid, Work, input_failure, parse_failure};
 use serde_json::{Value, json};
 use std::io::Read;
 use std::sync::Arc;
@@ -22,7 +23,17 @@ const VERSION: u32 = 1;
 /// Violations that are told.
 const TOLD: usize = 20;
 
-/// The answer of an agent to the prompt of a batch, and warnings for people.
+/// The answer to the prompt of a batch.
+pub struct Answered {
+    /// The answer.
+    pub answer: Value,
+    /// Warnings for people.
+    pub warnings: Vec<String>,
+    /// The call that it came with; none: it was free.
+    pub from: Option<AnswersOf>,
+}
+
+/// The answer of an agent to the prompt of a batch.
 ///
 /// # Errors
 /// When it is not answered, or not validly, after all attempts.
@@ -31,7 +42,7 @@ pub fn answer(
     asking: &Asking<'_>,
     ready: &Arc<Ready>,
     schema: Option<&Schema>,
-) -> Result<(Value, Vec<String>), Outcome> {
+) -> Result<Answered, Outcome> {
     match &ready.who {
         Who::Rules(_) => Err(input_failure(
             asking.agent,
@@ -45,7 +56,11 @@ pub fn answer(
             let answer = answer.map_err(|error| parse_failure(error).for_good())?;
             let wrong = violations(schema, &answer);
             if wrong.is_empty() {
-                return Ok((answer, Vec::new()));
+                return Ok(Answered {
+                    answer,
+                    warnings: Vec::new(),
+                    from: None,
+                });
             }
             Err(invalid(ready, 1, wrong))
         }
@@ -58,7 +73,7 @@ fn exchange(
     asking: &Asking<'_>,
     ready: &Arc<Ready>,
     schema: Option<&Schema>,
-) -> Result<(Value, Vec<String>), Outcome> {
+) -> Result<Answered, Outcome> {
     let template = &asking.prompt.template;
     let scope = values::named(work, template.mentions().dotted())?;
     let prompt = template
@@ -85,9 +100,14 @@ fn exchange(
     };
     let address = address(work, asking, ready, &request);
     if let Some(known) = work.calls.known(address)? {
+        let (known, from) = known;
         let (answer, warnings) = unwrapped(known);
         if violations(schema, &answer).is_empty() {
-            return Ok((answer, warnings));
+            return Ok(Answered {
+                answer,
+                warnings,
+                from: Some(from),
+            });
         }
     }
     let mut caller = Caller {
@@ -111,7 +131,14 @@ fn exchange(
             let (Unanswered::TooLong(outcome) | Unanswered::Failed(outcome)) = unanswered;
             outcome
         })?;
-        refuse(ready, &reply)?;
+        let refused = |violations: &[String]| {
+            work.watcher.told(Told::Refused {
+                number: call,
+                valid: 0,
+                violations,
+            });
+        };
+        refuse(ready, &reply).inspect_err(|outcome| refused(&[outcome.message.clone()]))?;
         match read(&reply, asking) {
             Ok((answer, warnings)) => {
                 told = violations(schema, &answer);
@@ -124,11 +151,16 @@ fn exchange(
                         call,
                         is_shared: false,
                     })?;
-                    return Ok((answer, warnings));
+                    return Ok(Answered {
+                        answer,
+                        warnings,
+                        from: Some(AnswersOf::one(work.calls.run(), call)),
+                    });
                 }
             }
             Err(why) => told = vec![why],
         }
+        refused(&told);
     }
     Err(invalid(ready, asking.attempts, told))
 }

@@ -95,7 +95,7 @@ pub fn split(
         summary: Some(
             json!({ "elements": spots.len(), "questions": digests.len(), "batches": batches.len() }),
         ),
-        warnings: Vec::new(),
+        ..Said::default()
     })
 }
 
