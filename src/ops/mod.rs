@@ -20,6 +20,7 @@ pub mod project;
 pub mod run;
 pub mod schema;
 pub mod status;
+pub mod used;
 pub mod values;
 pub mod verify;
 pub mod why;

@@ -159,6 +159,11 @@ pub fn answers(project: &Path) -> PathBuf {
     project.join(OWN).join("answers")
 }
 
+/// `lock`, beside the answers in this folder: held by runs that use them, and by who goes through them alone. Never removed.
+pub fn answers_lock(answers: &Path) -> PathBuf {
+    answers.join("lock")
+}
+
 /// Whether a path of the workspace is Milepost's own, so that no output may lie there; and what it is.
 /// Case is ignored, for file systems that ignore it.
 pub fn own_name(path: &RelPath) -> Option<&'static str> {

@@ -5,7 +5,7 @@ mod anthropic;
 mod batches;
 mod http;
 mod openai;
-mod pipeline;
+pub mod pipeline;
 pub mod server;
 mod single;
 mod tools;
