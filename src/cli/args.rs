@@ -24,6 +24,7 @@ Examples:
   milepost run --until classify      up to a stage
   milepost run --failed              only what failed
   milepost run --force generate      make it again, whatever is there; altered files go to quarantine
+  milepost run --until-paid          all that is free, and what the rest would cost
   milepost run -j 4 -k               four batches at once; go on after a failed one";
 
 const PLAN_EXAMPLES: &str = "\
@@ -31,6 +32,7 @@ Examples:
   milepost plan                      what a run would do, and why
   milepost plan classify             of one stage
   milepost plan --set batch_size=25  under another parameter
+  milepost plan --show-request classify/batch_3   what would be sent to an agent
   milepost plan --json               for programs";
 
 const WHY_EXAMPLES: &str = "\
@@ -49,6 +51,7 @@ const LOG_EXAMPLES: &str = "\
 Examples:
   milepost log                       what happened last
   milepost log classify/batch_3      of one batch, with what its programs printed
+  milepost log ask/batch_3 --calls   what an agent was asked for it, and answered
   milepost log --errors --last 0     everything that ever went wrong";
 
 /// Runs a pipeline of declared stages over files: only what is not done and still true.
@@ -108,6 +111,10 @@ pub enum When {
 }
 
 /// What a run takes beside targets.
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a flag of the command line, by its name"
+)]
 #[derive(Debug, Clone, Default, Args)]
 pub struct RunFlags {
     /// Only say what would be done (as `plan`)
@@ -125,6 +132,9 @@ pub struct RunFlags {
     /// Make no call of an agent that this run could not pay, such as 2.50
     #[arg(long, value_name = "DOLLARS")]
     pub budget_usd: Option<NanoUsd>,
+    /// Do all that is free, ask no agent that costs something, and say what that would cost
+    #[arg(long, conflicts_with = "budget_usd")]
+    pub until_paid: bool,
     #[command(flatten)]
     pub select: Select,
     #[command(flatten)]
@@ -177,6 +187,9 @@ pub enum Command {
         /// What would be run [default: all stages]
         #[arg(value_name = "STAGE[/BATCH]")]
         targets: Vec<String>,
+        /// Show what this batch would send first to an agent
+        #[arg(long, value_name = "STAGE/BATCH", conflicts_with = "targets")]
+        show_request: Option<String>,
         #[command(flatten)]
         select: Select,
         #[command(flatten)]
@@ -208,7 +221,10 @@ pub enum Command {
         /// Only errors
         #[arg(long)]
         errors: bool,
-        /// Only the last so many records; 0: all
+        /// Calls of agents, with what was asked and answered
+        #[arg(long)]
+        calls: bool,
+        /// Only the last so many records, or calls; 0: all
         #[arg(long, value_name = "N", default_value_t = 50)]
         last: usize,
     },
@@ -334,6 +350,7 @@ impl RunFlags {
         RunFlags {
             fresh: self.fresh || later.fresh,
             budget_usd: later.budget_usd.or(self.budget_usd),
+            until_paid: self.until_paid || later.until_paid,
             dry_run: self.dry_run || later.dry_run,
             jobs: later.jobs.or(self.jobs),
             keep_going: self.keep_going || later.keep_going,
@@ -350,6 +367,7 @@ impl RunFlags {
             (self.keep_going, "--keep-going"),
             (self.fresh, "--fresh"),
             (self.budget_usd.is_some(), "--budget-usd"),
+            (self.until_paid, "--until-paid"),
         ]
         .into_iter()
         .find_map(|(given, name)| given.then_some(name))

@@ -2,7 +2,7 @@
 
 use super::args::{Cli, Command, RunFlags, Values};
 use super::env::Environment;
-use super::failure::{self, ALTERED, FAILED};
+use super::failure::{self, ALTERED, FAILED, HELD};
 use super::print::Printer;
 use super::progress::Show;
 use super::{conflict, log_file, misplaced, settings, signals};
@@ -66,7 +66,17 @@ fn command(cli: Cli, environment: &Environment, printer: &Printer) -> Result<u8,
         None => of_run(Vec::new(), cli.run),
         Some(Command::Run { targets, flags }) => of_run(targets, cli.run.joined(flags)),
         Some(Command::Plan {
+            show_request: Some(target),
+            values,
+            ..
+        }) => {
+            let request = request(cli.run.values.joined(values))?;
+            let shown = ops::show_request::show_request(&request, &target)?;
+            tell(printer, &shown, view::request::request)
+        }
+        Some(Command::Plan {
             targets,
+            show_request: None,
             select,
             values,
         }) => {
@@ -93,12 +103,14 @@ fn command(cli: Cli, environment: &Environment, printer: &Printer) -> Result<u8,
             target,
             run,
             errors,
+            calls,
             last,
         }) => {
             let wanted = WantedLog {
                 target,
                 run,
                 errors,
+                calls,
                 limit: (last > 0).then_some(last),
             };
             let log = ops::log::log(&request(Values::default())?, &wanted)?;
@@ -219,6 +231,12 @@ fn run(printer: &Printer, request: &Request, wanted: &Wanted, call: &Call) -> Re
     show.end();
     let report = report?;
     let code = exit_code(&report);
+    if wanted.until_paid && code == HELD {
+        // What the rest costs is what was asked for.
+        printer.say(view::report::summary(printer.err, &report, call, false).trim_end());
+        plan(printer, request, wanted, call)?;
+        return Ok(code);
+    }
     if printer.json {
         let ended = ops::ended::Ended::of(&report, view::report::overall(&report));
         tell(printer, &ended, |_| String::new())?;

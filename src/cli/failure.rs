@@ -12,6 +12,8 @@ pub const FAILED: u8 = 1;
 pub const USAGE: u8 = 2;
 /// The declarations are wrong.
 pub const DECLARATION: u8 = 4;
+/// Exit code: partial, or held by a limit.
+pub const HELD: u8 = 3;
 /// Somebody altered what was made.
 pub const ALTERED: u8 = 5;
 

@@ -1,6 +1,7 @@
 //! Shows a run while it goes on: bars on a terminal, lines elsewhere, only problems when it is to be quiet.
 
 use super::print::Printer;
+use crate::model::call::Spent;
 use crate::ops::run::{Notice, Observer, Stopwatch};
 use crate::view::notice;
 use crate::view::words::{seconds, some_of};
@@ -23,6 +24,7 @@ struct Stage {
     will: u64,
     done: u64,
     failed: u64,
+    spent: Spent,
     running: Vec<String>,
     since: Stopwatch,
     said: Stopwatch,
@@ -76,6 +78,7 @@ impl Show {
             will,
             done: 0,
             failed: 0,
+            spent: Spent::default(),
             running: Vec::new(),
             since: Stopwatch::start(),
             said: Stopwatch::start(),
@@ -94,9 +97,15 @@ impl Show {
         if stage.bar.is_none() && stage.said.elapsed() >= BETWEEN_LINES && stage.done < stage.will {
             stage.said = Stopwatch::start();
             let each = stage.since.elapsed().as_secs_f64() / stage.done as f64;
-            let left = Duration::try_from_secs_f64(each * (stage.will - stage.done) as f64).ok();
-            let text =
-                notice::halfway(err, &stage.name, stage.done, stage.will, stage.failed, left);
+            let halfway = notice::Halfway {
+                stage: &stage.name,
+                done: stage.done,
+                will: stage.will,
+                failed: stage.failed,
+                spent: stage.spent,
+                left: Duration::try_from_secs_f64(each * (stage.will - stage.done) as f64).ok(),
+            };
+            let text = notice::halfway(err, &halfway);
             self.line(&text);
         }
     }
@@ -112,8 +121,10 @@ impl Stage {
             0 => String::new(),
             some => format!("{some} failed  "),
         };
-        if self.will > 1 {
-            bar.set_message(format!("{failed}{names}"));
+        let spent = notice::spent(&self.spent, self.done, self.will);
+        let spent = spent.map_or_else(String::new, |spent| format!("{spent}  "));
+        if self.will > 1 || self.spent.calls > 0 {
+            bar.set_message(format!("{failed}{spent}{names}"));
         }
     }
 
@@ -166,6 +177,12 @@ impl Observer for Show {
             Notice::BatchStarted { batch, .. } => {
                 if let Some(stage) = &mut self.stage {
                     stage.running.push(batch);
+                    stage.draw();
+                }
+            }
+            Notice::Called { spent, .. } => {
+                if let Some(stage) = &mut self.stage {
+                    stage.spent += spent;
                     stage.draw();
                 }
             }

@@ -41,6 +41,7 @@ pub fn wanted(targets: Vec<String>, flags: &RunFlags, environment: &Environment)
         force: flags.select.force,
         keep_going: flags.keep_going,
         fresh: flags.fresh,
+        until_paid: flags.until_paid,
         budget: flags.budget_usd,
         jobs: flags.jobs.map(usize::from),
         command: command_line(environment),

@@ -5,7 +5,7 @@ mod stage;
 mod step;
 
 pub use project::{AGENT, LIMITS, PARAM_FILE, PROJECT, SERVICE};
-pub use stage::{CHECK, CONSERVE, EACH, INPUT, OUTPUT, POLICY, REFINE, STAGE};
+pub use stage::{CHECK, CONSERVE, EACH, ESTIMATE, INPUT, OUTPUT, POLICY, REFINE, STAGE};
 pub use step::STEP;
 
 /// What may stand behind a key.
@@ -165,8 +165,8 @@ pub const OUTCOMES: &[&str] = &[
 pub const LATER_OUTCOMES: &[&str] = &["engines"];
 
 /// All tables of a stage file, with those of names and lists.
-pub fn stage_tables() -> [&'static Table; 9] {
+pub fn stage_tables() -> [&'static Table; 10] {
     [
-        &STAGE, &EACH, &INPUT, &OUTPUT, &STEP, &REFINE, &CONSERVE, &CHECK, &POLICY,
+        &STAGE, &EACH, &INPUT, &OUTPUT, &STEP, &REFINE, &CONSERVE, &CHECK, &POLICY, &ESTIMATE,
     ]
 }

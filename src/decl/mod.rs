@@ -9,6 +9,7 @@ mod made;
 mod names;
 mod outside;
 mod parts;
+mod policy;
 mod problem;
 mod project;
 mod reader;
@@ -29,8 +30,8 @@ pub use schema::{project_schema, stage_schema};
 
 use crate::base::natural::natural;
 use crate::base::path::RelPath;
-use crate::model::pipeline::Pipeline;
-use problem::File;
+use crate::model::pipeline::{Asset, Pipeline};
+use problem::{File, Report};
 use reader::Reader;
 use whole::Draft;
 
@@ -39,6 +40,9 @@ pub const PROJECT_FILE: &str = "milepost.toml";
 
 /// The folder of the stages' files.
 pub const STAGES: &str = "stages";
+
+/// The project's own prices of models, if it has any.
+pub const PRICES: &str = "prices.toml";
 
 /// What the project's folder holds.
 pub trait ProjectFiles {
@@ -104,6 +108,7 @@ pub fn load(files: &dyn ProjectFiles) -> Result<(Pipeline, Vec<Warning>), Proble
     whole::check(&mut report, &project, &drafts, &exists, &|path| {
         reader.near_file(path)
     });
+    let prices = prices(&reader, &mut report);
     let warnings = report.finish()?;
     let pipeline = Pipeline {
         name: project.name,
@@ -111,11 +116,24 @@ pub fn load(files: &dyn ProjectFiles) -> Result<(Pipeline, Vec<Warning>), Proble
         env: project.env,
         agents: project.agents,
         limits: project.limits,
+        prices,
         services: project.services,
         errors: project.errors,
         stages: drafts.into_iter().filter_map(|draft| draft.stage).collect(),
     };
     Ok((pipeline, warnings))
+}
+
+/// The project's own prices of models, if it has any.
+fn prices(reader: &Reader<'_>, report: &mut Report) -> Option<Asset> {
+    match reader.find(&RelPath::parse(PRICES).ok()?)? {
+        Ok(asset) => Some(asset),
+        Err(message) => {
+            let file = File::new(PRICES, "");
+            report.add(file.whole_problem(format!("`{PRICES}` cannot be read: {message}")));
+            None
+        }
+    }
 }
 
 /// Opens a declaration; what hinders that is reported.

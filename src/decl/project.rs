@@ -8,6 +8,7 @@ use super::reader::{Reader, Spot};
 use super::services;
 use super::shape::{self, Fields};
 use super::tree::{self, Key, Node, Val};
+use crate::base::duration::parse_duration;
 use crate::base::path::RelPath;
 use crate::expr::place::nearest;
 use crate::model::agent::Agent;
@@ -158,6 +159,11 @@ fn limits(file: &File, report: &mut Report, top: &Fields<'_>) -> Limits {
         usd: number(&fields, "usd").and_then(NanoUsd::from_dollars),
         tokens: whole(&fields, "tokens"),
         calls: whole(&fields, "calls"),
+        time: fields.text("time").and_then(|(text, span)| {
+            let read = parse_duration(text);
+            let read = read.map_err(|error| report.add(file.problem(span, error.to_string())));
+            read.ok()
+        }),
     }
 }
 

@@ -1,6 +1,6 @@
 //! Reads `stages/N_name.toml`: batches, inputs, steps, outputs, checks and policy.
 
-use super::keys::{CHECK, CONSERVE, EACH, INPUT, OUTPUT, POLICY, STAGE};
+use super::keys::{CHECK, CONSERVE, EACH, INPUT, OUTPUT, STAGE};
 use super::names::{Names, Sees};
 use super::parts;
 use super::problem::File;
@@ -14,7 +14,6 @@ use super::{hints, keys, services};
 use crate::base::path::RelPath;
 use crate::expr::scope::Format;
 use crate::expr::template::Template;
-use crate::model::policy::{Concurrency, MaxFailures, OnAltered, OnFailure, Policy};
 use crate::model::stage::{Check, Conserve, Each, Input, Output, PathTemplate, Program, Stage};
 use crate::model::step::{ASSIGNMENT, StepKind};
 use std::ops::Range;
@@ -50,6 +49,7 @@ pub fn read(
     let conserve = part.conserve(&top);
     let refine = part.refine(&top);
     let policy = part.policy(&top);
+    let estimate = part.estimate(&top);
     let summary = part.jq(&top, "summary", Sees::All);
     let verdict = part.jq(&top, "verdict", Sees::All);
     let marker = part.place(&top, "marker");
@@ -97,6 +97,7 @@ pub fn read(
         conserve,
         checks,
         policy,
+        estimate,
         errors: all_errors,
         parts: std::collections::BTreeMap::new(),
     };
@@ -129,7 +130,7 @@ fn awaited(stage: &Stage, steps: &[(&Table, Range<usize>)]) -> Vec<Read> {
 }
 
 /// The name and path of the output that stands first.
-fn first_output<'a>(top: &Fields<'a>) -> Option<(&'a str, &'a str)> {
+pub(super) fn first_output<'a>(top: &Fields<'a>) -> Option<(&'a str, &'a str)> {
     let (key, node) = top.get("outputs")?.table()?.entries.first()?;
     let path = node.text().or_else(|| node.table()?.get("path")?.text())?;
     Some((key.name.as_str(), path))
@@ -421,110 +422,5 @@ impl Part<'_, '_, '_> {
             input: input?,
             output: output?,
         })
-    }
-
-    fn policy(&mut self, top: &Fields<'_>) -> Policy {
-        let mut policy = Policy::default();
-        let Some((node, table)) = top
-            .get("policy")
-            .and_then(|node| Some((node, node.table()?)))
-        else {
-            return policy;
-        };
-        let fields = shape::check(
-            self.file,
-            &mut self.reader.report,
-            &POLICY,
-            "[policy]",
-            node.span.clone(),
-            table,
-        );
-        policy.concurrency = fields
-            .get("concurrency")
-            .and_then(|node| self.concurrency(node));
-        policy.timeout = fields.text("timeout").and_then(|(text, span)| {
-            let spot = Spot {
-                file: self.file,
-                key: "timeout",
-                text,
-                span,
-            };
-            self.reader.duration(&spot, self.names, Sees::Start)
-        });
-        let is = |key: &str, word: &str| fields.text(key).is_some_and(|(text, _)| text == word);
-        if is("on_failure", "continue") {
-            policy.on_failure = OnFailure::Continue;
-        }
-        if is("altered", "redo") {
-            policy.altered = OnAltered::Redo;
-        }
-        policy.placeholder = self.jq(&fields, "placeholder", Sees::All);
-        if let Some(((name, path), node)) = first_output(top).zip(fields.get("placeholder"))
-            && path.contains('*')
-        {
-            let message = format!("`{name}`, the first output, is any number of files");
-            let problem = self.file.problem(node.span.clone(), message);
-            self.reader
-                .report
-                .add(problem.label("one record cannot stand in for them").help(
-                "leave `placeholder` out: `on_failure = \"continue\"` goes on without the batch",
-            ));
-        }
-        policy.max_failures = fields
-            .get("max_failures")
-            .and_then(|node| match node.value {
-                Val::Int(number) => u64::try_from(number).ok().map(MaxFailures::Count),
-                Val::Float(share) => Some(MaxFailures::Share(share)),
-                _ => None,
-            });
-        policy
-    }
-
-    fn concurrency(&mut self, node: &Node) -> Option<Concurrency> {
-        let Some(table) = node.table() else {
-            return self
-                .reader
-                .count(self.file, "concurrency", node, self.names, Sees::Start)
-                .map(Concurrency::Batches);
-        };
-        let (key, inner) = table.entries.first()?;
-        if !self.names.each.iter().any(|(name, _)| *name == key.name) {
-            let each: Vec<&str> = self
-                .names
-                .each
-                .iter()
-                .map(|(name, _)| name.as_str())
-                .collect();
-            let problem = self.file.problem(
-                key.span.clone(),
-                format!("there is no `[each.{}]` in this stage", key.name),
-            );
-            let help = if each.is_empty() {
-                "write a number alone: batches at once".to_owned()
-            } else {
-                format!("there is {}", hints::or(each))
-            };
-            self.reader.report.add(problem.help(help));
-            return None;
-        }
-        let is_count = match &inner.value {
-            Val::Int(number) => *number >= 1,
-            Val::Text(text) => text.contains("{{"),
-            _ => false,
-        };
-        if !is_count {
-            let problem = self.file.problem(
-                inner.span.clone(),
-                format!("`{}` wants an integer from 1 on, or a template", key.name),
-            );
-            self.reader
-                .report
-                .add(problem.label(format!("this is {}", inner.value.described())));
-            return None;
-        }
-        let count = self
-            .reader
-            .count(self.file, "concurrency", inner, self.names, Sees::Start)?;
-        Some(Concurrency::Values(key.name.clone(), count))
     }
 }

@@ -73,6 +73,17 @@ pub struct Heard {
     pub took_ms: u64,
 }
 
+impl Sent {
+    /// The same without keys that stand in a command line.
+    #[must_use]
+    pub fn without_keys(mut self, redactor: &Redactor) -> Self {
+        if let Cow::Owned(hidden) = redactor.text(&self.provider) {
+            self.provider = hidden;
+        }
+        self
+    }
+}
+
 impl Heard {
     /// The same without keys, where `raw` is what arrived without them.
     #[must_use]
@@ -103,6 +114,9 @@ pub struct Spent {
     pub usage: Usage,
     /// What they cost. Of a call of which nothing was heard, what it may have cost at most.
     pub cost: NanoUsd,
+    /// How long they took, added up, in milliseconds.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub took_ms: u64,
     /// Calls whose cost nobody knows.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub unpriced: u64,
@@ -124,6 +138,7 @@ impl Spent {
             calls: 1,
             usage: heard.map_or_else(Usage::default, |heard| heard.usage),
             cost: cost.unwrap_or_default(),
+            took_ms: heard.map_or(0, |heard| heard.took_ms),
             unpriced: u64::from(cost.is_none()),
         }
     }
@@ -134,6 +149,7 @@ impl AddAssign for Spent {
         self.calls += other.calls;
         self.usage = self.usage + other.usage;
         self.cost = self.cost + other.cost;
+        self.took_ms += other.took_ms;
         self.unpriced += other.unpriced;
     }
 }

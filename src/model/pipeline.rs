@@ -9,6 +9,7 @@ use crate::base::path::RelPath;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// What `milepost.toml` and the files in `stages/` declare.
 #[derive(Debug, Clone)]
@@ -23,6 +24,8 @@ pub struct Pipeline {
     pub agents: BTreeMap<String, Agent>,
     /// What a workspace may spend, in all its runs.
     pub limits: Limits,
+    /// Prices of models that win over those that Milepost knows: `prices.toml`, if it is there.
+    pub prices: Option<Asset>,
     /// Services by name.
     pub services: BTreeMap<String, Service>,
     /// Names for outcomes, for all stages.
@@ -40,6 +43,8 @@ pub struct Limits {
     pub tokens: Option<u64>,
     /// Calls.
     pub calls: Option<u64>,
+    /// How long calls take, added up.
+    pub time: Option<Duration>,
 }
 
 impl Pipeline {

@@ -57,10 +57,21 @@ pub struct Stage {
     pub checks: Vec<Check>,
     /// How many at once, and what to do on failure.
     pub policy: Policy,
+    /// What agents use for a batch, as declared.
+    pub estimate: Option<Estimate>,
     /// Names for outcomes: the stage's own, then the project's.
     pub errors: BTreeMap<String, String>,
     /// The declaration as canonical JSON by part (`step`, `outputs`, …): what a fingerprint takes of it.
     pub parts: BTreeMap<String, Value>,
+}
+
+/// What agents use for a batch.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Estimate {
+    /// Tokens, input and output of all its calls.
+    pub tokens: u64,
+    /// The share of them that is input, 0 to 1.
+    pub input_share: f64,
 }
 
 impl Stage {

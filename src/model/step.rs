@@ -112,6 +112,10 @@ pub enum AnswerForm {
 }
 
 /// What a step does.
+#[expect(
+    clippy::large_enum_variant,
+    reason = "a project has some dozens of steps"
+)]
 #[derive(Debug, Clone)]
 pub enum StepKind {
     /// Starts a program.

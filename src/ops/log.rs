@@ -1,5 +1,6 @@
 //! What happened in a workspace: the records of its journal, and what programs printed.
 
+use super::calls::{self, Exchange};
 use super::open::{Opened, OpsError, Request, open};
 use crate::base::path::{RelPath, component};
 use crate::model::event::{Event, EventType, Record};
@@ -27,6 +28,8 @@ pub struct WantedLog {
     pub run: Option<String>,
     /// Only errors.
     pub errors: bool,
+    /// Calls of agents, with what was asked and answered, in the place of records.
+    pub calls: bool,
     /// Only the last so many.
     pub limit: Option<usize>,
 }
@@ -36,7 +39,9 @@ pub struct WantedLog {
 pub struct Log {
     /// The records, as they stand in the journal.
     pub records: Vec<Record>,
-    /// Earlier records that `limit` left out.
+    /// Calls of agents with what was asked and answered, in order. Only when they are asked for, in the place of records.
+    pub calls: Vec<Exchange>,
+    /// Earlier records, or calls, that `limit` left out.
     pub left_out: u64,
     /// What programs of the batch printed, and what is known of its failures. Only when a batch is asked for.
     pub printed: Vec<Printed>,
@@ -62,6 +67,9 @@ pub struct Printed {
 pub fn log(request: &Request, wanted: &WantedLog) -> Result<Log, OpsError> {
     let opened = open(request)?;
     let target = target(&opened, wanted)?;
+    if wanted.calls {
+        return calls(&opened, wanted, target.as_ref());
+    }
     let limit = wanted.limit.unwrap_or(usize::MAX);
     let mut records = VecDeque::new();
     let mut left_out = 0;
@@ -105,9 +113,37 @@ pub fn log(request: &Request, wanted: &WantedLog) -> Result<Log, OpsError> {
     };
     Ok(Log {
         records: records.into(),
+        calls: Vec::new(),
         left_out,
         printed,
         broken,
+    })
+}
+
+/// The calls that are wanted.
+fn calls(opened: &Opened, wanted: &WantedLog, target: Option<&Target>) -> Result<Log, OpsError> {
+    let stage = target.map(|target| target.stage.as_str());
+    let batch = target.and_then(|target| target.batch.as_deref());
+    let mut calls = calls::calls(opened, stage, batch)?;
+    calls.retain(|call| {
+        let run = wanted.run.as_deref();
+        let of_run = run.is_none_or(|run| call.run.starts_with(run));
+        let is_error = call
+            .heard
+            .as_ref()
+            .is_none_or(|heard| heard.message.is_some());
+        of_run && (is_error || !wanted.errors)
+    });
+    let left_out = calls
+        .len()
+        .saturating_sub(wanted.limit.unwrap_or(usize::MAX));
+    let calls = calls.split_off(left_out);
+    Ok(Log {
+        records: Vec::new(),
+        calls: calls::exchanges(opened, calls),
+        left_out: left_out as u64,
+        printed: Vec::new(),
+        broken: None,
     })
 }
 

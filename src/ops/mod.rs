@@ -1,6 +1,7 @@
 //! What Milepost can do: one function a capability. They return data and print nothing.
 
 pub mod accept;
+pub mod calls;
 pub mod clean;
 pub mod diff;
 pub mod elements;
@@ -19,6 +20,7 @@ pub mod present;
 pub mod project;
 pub mod run;
 pub mod schema;
+pub mod show_request;
 pub mod status;
 pub mod used;
 pub mod values;

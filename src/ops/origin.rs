@@ -1,8 +1,9 @@
 //! Where a file comes from, through all stages up to what people put into the workspace, and who reads it.
 
+use super::calls::{Asked, asked};
 use super::graph::as_set;
 use super::open::{Opened, OpsError};
-use super::why::{FileState, when};
+use super::why::{FileState, journalled};
 use crate::base::digest::Digest;
 use crate::base::path::{FilePath, RelPath, Root};
 use crate::model::agent::{Cli, CliCommand, Provider};
@@ -46,7 +47,7 @@ pub struct FileWhy {
 }
 
 /// Who made a file.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct FileMade {
     /// The stage.
     pub stage: String,
@@ -65,6 +66,8 @@ pub struct FileMade {
     /// When it was finished, in UTC.
     #[schemars(with = "Option<String>")]
     pub when: Option<Timestamp>,
+    /// What its batch asked of agents; none: nothing.
+    pub asked: Option<Asked>,
 }
 
 /// A file that something was made from.
@@ -154,7 +157,8 @@ pub(super) fn file_why(
             size: made.size,
             state: FileState::of(digest, made.digest),
             run: record.run.clone(),
-            when: when(opened, stage, &record.key)?,
+            when: journalled(opened, stage, &record.key)?.0,
+            asked: asked(opened, stage, &record.key, Some(record))?,
         }),
         None => None,
     };

@@ -12,7 +12,9 @@ use crate::model::state::{Phase, State};
 use crate::plan::decide::{Alteration, Decision};
 use crate::plan::pending::{Expected, Pending};
 use crate::plan::selection::Selection;
+use crate::run::agents::{Purpose, agents};
 use crate::run::engine::wish;
+use crate::run::foresee::Foresight;
 use crate::run::gate;
 use crate::run::report::{StageReport, StageStatus};
 use crate::run::survey::{Keep, Survey, Surveyed, survey};
@@ -21,6 +23,8 @@ use serde::Serialize;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
+pub use crate::plan::estimate::Basis;
+pub use crate::run::foresee::Asks;
 pub use crate::run::gate::{Hindrance, Obstacle};
 
 /// How often a plan beside a run looks again.
@@ -78,6 +82,10 @@ pub struct StagePlan {
     pub checkpoint: bool,
     /// Whether the stage is left out by what was asked for.
     pub skipped: bool,
+    /// What the batches that run ask of agents that cost something.
+    pub asks: Option<Asks>,
+    /// What those would ask that run only if a condition comes true.
+    pub may_ask: Option<Asks>,
 }
 
 impl StagePlan {
@@ -203,7 +211,26 @@ pub fn plan(request: &Request, wanted: &Wanted) -> Result<Plan, OpsError> {
     }
     let layout = &opened.workspace.layout;
     let mut known = state(layout)?;
-    let mut stages = of(&opened, &known, &selection);
+    let agents = agents(
+        Purpose::Plan,
+        &opened.pipeline,
+        &opened.project,
+        &request.environment,
+    );
+    let agents = agents.map_err(OpsError::World)?;
+    let look = |known: &State| {
+        let mut outlook = Outlook::new(&opened, known, &selection);
+        let context = opened.context();
+        outlook.foresight = Some(Foresight::new(
+            context,
+            &opened.project,
+            &agents,
+            wanted.fresh,
+        ));
+        let stages = opened.pipeline.stages.iter();
+        stages.map(|stage| outlook.pass(stage)).collect::<Vec<_>>()
+    };
+    let mut stages = look(&known);
     // What a run beside this one makes meanwhile looks altered by what was known before.
     for _ in 0..LOOKS {
         if stages.iter().all(|stage| stage.altered.is_empty()) {
@@ -214,7 +241,7 @@ pub fn plan(request: &Request, wanted: &Wanted) -> Result<Plan, OpsError> {
             break;
         }
         known = later;
-        stages = of(&opened, &known, &selection);
+        stages = look(&known);
     }
     let is_declared = |name: &str| {
         let stages = &opened.pipeline.stages;
@@ -269,7 +296,7 @@ fn was_made(stage: &StagePlan, later: &State) -> bool {
     })
 }
 
-/// What a run of a selection would do of each stage, from what is known.
+/// What a run of a selection would do of each stage, from what is known; not what agents would be asked.
 pub fn of(opened: &Opened, known: &State, selection: &Selection) -> Vec<StagePlan> {
     let mut outlook = Outlook::new(opened, known, selection);
     let stages = opened.pipeline.stages.iter();
@@ -308,6 +335,8 @@ struct Outlook<'a> {
     budget: Option<u64>,
     /// The stage that the run stops at.
     stops_at: Option<String>,
+    /// Where it matters what agents would be asked.
+    foresight: Option<Foresight<'a>>,
 }
 
 impl<'a> Outlook<'a> {
@@ -337,6 +366,7 @@ impl<'a> Outlook<'a> {
             standing: BTreeMap::new(),
             budget: selection.limit,
             stops_at: None,
+            foresight: None,
         }
     }
 
@@ -463,6 +493,7 @@ impl<'a> Outlook<'a> {
             .iter()
             .map(|(_, expects, _)| *expects == Expected::Runs)
             .collect();
+        self.foresee(stage, &found.batches, &runs, line);
         line.retire = found.gone;
         for (batch, runs) in found.batches.into_iter().zip(runs) {
             let key = batch.batch.key;
@@ -488,6 +519,35 @@ impl<'a> Outlook<'a> {
             }
         }
         line.checkpoint = !has_checkpoint && !line.changes() && line.left == 0;
+    }
+
+    /// What the batches ask of agents: those that run, and those that may.
+    fn foresee(
+        &mut self,
+        stage: &Stage,
+        batches: &[Surveyed],
+        runs: &[bool],
+        line: &mut StagePlan,
+    ) {
+        let Some(foresight) = &mut self.foresight else {
+            return;
+        };
+        let those = |wanted: &dyn Fn(&Surveyed, bool) -> bool| {
+            let all = batches.iter().zip(runs);
+            let those = all.filter(|(batch, runs)| wanted(batch, **runs));
+            those.map(|(batch, _)| batch).collect::<Vec<_>>()
+        };
+        let will = those(&|_, runs| runs);
+        let may =
+            those(&|batch, _| matches!(batch.decision, Ok(Decision::May(_) | Decision::Judge(_))));
+        let asks = foresight.asks(stage, &will);
+        match asks.and_then(|asks| Ok((asks, foresight.asks(stage, &may)?))) {
+            Ok((asks, may_ask)) => {
+                line.asks = asks;
+                line.may_ask = may_ask;
+            }
+            Err(why) => line.problem = Some(why),
+        }
     }
 
     /// Whether a batch that lacks an input is asked for.

@@ -5,7 +5,7 @@ use super::hold::take;
 use super::open::{Opened, OpsError, Request, open};
 use crate::model::money::NanoUsd;
 use crate::plan::selection::{Selection, Target};
-use crate::run::agents::agents;
+use crate::run::agents::{Purpose, agents};
 use crate::run::calls::Purse;
 use crate::run::engine;
 use crate::run::report::Options;
@@ -41,6 +41,8 @@ pub struct Wanted {
     pub fresh: bool,
     /// What the run may spend.
     pub budget: Option<NanoUsd>,
+    /// Ask no agent that costs something.
+    pub until_paid: bool,
     /// Batches at once, for stages that declare nothing.
     pub jobs: Option<usize>,
     /// How long a program gets to end after SIGTERM.
@@ -103,7 +105,7 @@ pub fn run(
     if can_tell {
         if let Some(stages) = glance::before_a_run(&mut opened) {
             for stage in &stages {
-                observer.notice(Notice::StageEnded(stage.clone()));
+                observer.notice(Notice::StageEnded(Box::new(stage.clone())));
             }
             return Ok(Report {
                 run_id: taken.run_id,
@@ -134,13 +136,25 @@ pub fn run(
             workspace: opened.pipeline.limits.usd,
             calls: opened.pipeline.limits.calls,
             tokens: opened.pipeline.limits.tokens,
+            time: opened.pipeline.limits.time,
+            only_free: wanted.until_paid,
         },
         fresh: wanted.fresh,
         poll: wanted.poll.unwrap_or(Duration::from_secs(5)),
         stable: wanted.stable.unwrap_or(Duration::from_secs(1)),
         ready: wanted.ready.unwrap_or(Duration::from_mins(1)),
     };
-    let agents = agents(&opened.pipeline, &opened.project, &request.environment);
+    let purpose = if wanted.until_paid {
+        Purpose::Plan
+    } else {
+        Purpose::Run
+    };
+    let agents = agents(
+        purpose,
+        &opened.pipeline,
+        &opened.project,
+        &request.environment,
+    );
     let agents = agents.map_err(OpsError::World)?;
     let report = engine::run(
         opened.context(),

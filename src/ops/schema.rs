@@ -10,6 +10,7 @@ use super::init::Initiated;
 use super::log::Log;
 use super::open::OpsError;
 use super::plan::Plan;
+use super::show_request::WouldSend;
 use super::status::Status;
 use super::verify::Verified;
 use super::why::Why;
@@ -54,6 +55,11 @@ pub fn schemas() -> BTreeMap<&'static str, Value> {
             of::<Identity>("workspace"),
         ),
         ("plan", "milepost plan --json", of::<Plan>("plan")),
+        (
+            "request",
+            "milepost plan --show-request --json",
+            of::<WouldSend>("request"),
+        ),
         ("status", "milepost status --json", of::<Status>("status")),
         ("why", "milepost why --json", of::<Why>("why")),
         ("log", "milepost log --json", of::<Log>("log")),

@@ -1,9 +1,11 @@
 //! How far each stage of a workspace is. Nothing is written; a run at work is not disturbed.
 
+use super::calls::{self, Money};
 use super::glance;
 use super::open::{Opened, OpsError, Request, open};
 use super::plan::{StagePlan, of};
 use super::present::{LastRun, Present, Runner, last_run, runner};
+use crate::model::call::Spent;
 use crate::model::checkpoint::{self, Checkpoint};
 use crate::model::event::{Event, Record};
 use crate::model::stage::Stage;
@@ -31,6 +33,8 @@ pub struct Status {
     pub last_run: Option<LastRun>,
     /// The stages, by number.
     pub stages: Vec<StageLine>,
+    /// What agents cost in all runs, and what of the limits is left; none: none was called, and there is no limit.
+    pub money: Option<Money>,
 }
 
 /// How far a stage is.
@@ -56,6 +60,8 @@ pub struct StageLine {
     pub running: Vec<String>,
     /// Elements that came out.
     pub elements: Option<u64>,
+    /// What its calls of agents cost in all runs; none: there was none.
+    pub spent: Option<Spent>,
     /// What the stage's `verdict` says.
     pub verdict: Option<bool>,
     /// When the checkpoint was written, or else when something last happened, in UTC.
@@ -139,12 +145,7 @@ pub fn status(request: &Request) -> Result<Status, OpsError> {
         && let Some(stages) = untouched(&opened, &stages)
     {
         let (records, _) = journal::read_last_segment(&opened.workspace.layout)?;
-        return Ok(of_workspace(
-            &opened,
-            last_run(&records, None),
-            None,
-            stages,
-        ));
+        return of_workspace(&opened, last_run(&records, None), None, stages);
     }
     let layout = &opened.workspace.layout;
     let present = Present::read(layout)?;
@@ -159,24 +160,31 @@ pub fn status(request: &Request) -> Result<Status, OpsError> {
     });
     let stages = stages.collect();
     let last_run = last_run(&present.records, present.runner.as_ref());
-    Ok(of_workspace(&opened, last_run, present.runner, stages))
+    of_workspace(&opened, last_run, present.runner, stages)
 }
 
 fn of_workspace(
     opened: &Opened,
     last_run: Option<LastRun>,
     runner: Option<Runner>,
-    stages: Vec<StageLine>,
-) -> Status {
+    mut stages: Vec<StageLine>,
+) -> Result<Status, OpsError> {
+    let money = calls::money(opened)?.map(|(money, spent)| {
+        for line in &mut stages {
+            line.spent = spent.get(&line.stage).copied();
+        }
+        money
+    });
     let identity = &opened.workspace.identity;
-    Status {
+    Ok(Status {
         project: opened.pipeline.name.clone(),
         workspace: opened.workspace.layout.root().display().to_string(),
         session_id: (!identity.session_id.is_empty()).then(|| identity.session_id.clone()),
         last_run,
         runner,
         stages,
-    }
+        money,
+    })
 }
 
 fn checkpoint_of(layout: &Layout, stage: &Stage) -> Option<Checkpoint> {
@@ -200,6 +208,7 @@ fn untouched(opened: &Opened, reports: &[StageReport]) -> Option<Vec<StageLine>>
             failed: Vec::new(),
             running: Vec::new(),
             elements: checkpoint.element_count,
+            spent: None,
             verdict: checkpoint.verdict,
             when: Some(checkpoint.timestamp),
             checkpoint: Some(layout::checkpoint(stage.number).to_string()),
@@ -277,6 +286,7 @@ fn line(
         elements: checkpoint
             .as_ref()
             .map_or_else(sum, |found| found.element_count),
+        spent: None,
         verdict: records()
             .filter_map(|record| record.verdict)
             .reduce(|a, b| a && b),

@@ -1,5 +1,6 @@
 //! Why a stage, a batch or a file is as it is: the decision that a plan makes, with its facts.
 
+use super::calls::{Asked, asked};
 use super::glance;
 use super::open::{Opened, OpsError, Request, open};
 use super::origin::{self, FileWhy, Makers};
@@ -11,7 +12,7 @@ use crate::model::event::Event;
 use crate::model::fingerprint::{Change, FactKind, Facts};
 use crate::model::outcome::Outcome;
 use crate::model::reason::{Condition, Reason};
-use crate::model::record::{BatchRecord, Pin};
+use crate::model::record::{BatchRecord, FailedKeys, Pin};
 use crate::model::stage::{PathTemplate, Stage};
 use crate::model::state::State;
 use crate::plan::decide::Decision;
@@ -117,6 +118,12 @@ pub struct BatchWhy {
     pub verdict: Verdict,
     /// Who made what is there; none when nothing is.
     pub made: Option<MadeBy>,
+    /// Elements that failed, and are not among what was made.
+    pub failed: Vec<FailedKeys>,
+    /// Where is kept what it left when it last failed, with requests and answers that were not valid, in the workspace.
+    pub quarantine: Option<String>,
+    /// What it asked of agents; none: nothing.
+    pub asked: Option<Asked>,
     /// Files that it reads.
     pub inputs: Vec<InputFile>,
     /// Files that it made.
@@ -318,15 +325,16 @@ fn batch_why(
             .map(|(key, value)| (key.to_string(), value.to_string()))
             .collect()
     };
-    let made = match record {
-        Some(record) => Some(made_by(opened, stage, record)?),
-        None => None,
-    };
+    let (when, quarantine) = journalled(opened, &stage.name, key)?;
+    let made = record.map(|record| made_by(when, record));
     Ok(Why::Batch(Box::new(BatchWhy {
         stage: stage.name.clone(),
         batch: key.clone(),
         verdict: verdict(batch),
         made,
+        failed: record.map_or_else(Vec::new, |record| record.failed.clone()),
+        quarantine,
+        asked: asked(opened, &stage.name, key, record)?,
         inputs: inputs(state, record.map(|record| &record.facts), &batch.own),
         outputs: outputs(opened, record)?,
         made_from: of_kind(false),
@@ -334,39 +342,44 @@ fn batch_why(
     })))
 }
 
-fn made_by(opened: &Opened, stage: &Stage, record: &BatchRecord) -> Result<MadeBy, OpsError> {
-    Ok(MadeBy {
+fn made_by(when: Option<Timestamp>, record: &BatchRecord) -> MadeBy {
+    MadeBy {
         run: record.run.clone(),
-        when: when(opened, &stage.name, &record.key)?,
+        when,
         attempts: record.attempts,
         seconds: record.duration_ms as f64 / 1000.0,
         elements: record.elements,
         summary: record.summary.as_deref().cloned(),
         placeholder: record.placeholder.as_deref().cloned(),
         pin: record.pin.as_deref().cloned(),
-    })
+    }
 }
 
-/// When a batch was last published: only the journal knows.
-pub(super) fn when(
+/// When a batch was last published, and where is kept what it left when it failed since it was last whole: only the journal knows.
+pub(super) fn journalled(
     opened: &Opened,
     stage: &str,
     batch: &str,
-) -> Result<Option<Timestamp>, OpsError> {
-    let mut when = None;
+) -> Result<(Option<Timestamp>, Option<String>), OpsError> {
+    let (mut when, mut kept) = (None, None);
     journal::read_all(&opened.workspace.layout, &mut |_, record| {
-        if let Event::Published {
-            stage: name,
-            record: made,
-            ..
-        } = &record.event
-            && name == stage
-            && made.key == batch
-        {
-            when = Some(record.timestamp);
+        if record.event.stage() != Some(stage) || !record.event.is_about(batch) {
+            return;
+        }
+        match record.event {
+            Event::Published { record: made, .. } => {
+                when = Some(record.timestamp);
+                if made.failure().is_none() {
+                    kept = None;
+                }
+            }
+            Event::BatchFailed { quarantine, .. } | Event::ElementsFailed { quarantine, .. } => {
+                kept = quarantine;
+            }
+            _ => {}
         }
     })?;
-    Ok(when)
+    Ok((when, kept))
 }
 
 fn inputs(state: &State, recorded: Option<&Facts>, present: &Facts) -> Vec<InputFile> {

@@ -1,6 +1,7 @@
 //! Decides: which batches there are, which must run and why. Pure.
 
 pub mod decide;
+pub mod estimate;
 pub mod expand;
 pub mod facts;
 pub mod inputs;

@@ -1,8 +1,12 @@
 //! The agents of a project, ready to be asked by the stages of a run.
 
+use super::context::Context;
 use crate::model::agent::Provider;
 use crate::model::pipeline::Pipeline;
-use crate::steps::agent::Agents;
+use crate::model::stage::Stage;
+use crate::model::step::StepKind;
+pub use crate::steps::agent::Purpose;
+use crate::steps::agent::{Agents, Answerers};
 use crate::store::calls;
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -10,8 +14,9 @@ use std::path::Path;
 /// The agents of a project in a folder, with the keys that they need out of the environment.
 ///
 /// # Errors
-/// When the table of prices is wrong: a defect of Milepost.
+/// When the prices are wrong.
 pub fn agents(
+    purpose: Purpose,
     pipeline: &Pipeline,
     project: &Path,
     environment: &BTreeMap<String, String>,
@@ -34,5 +39,23 @@ pub fn agents(
             .filter_map(|call| Some((call.sent, call.heard?)))
             .collect())
     });
-    Agents::new(keys, replays)
+    Agents::new(purpose, keys, pipeline.prices.as_ref(), replays)
+}
+
+/// The agents that a stage asks, made ready once.
+///
+/// # Errors
+/// When one is not declared, or cannot be made ready.
+pub fn of_stage(ctx: &Context<'_>, stage: &Stage, all: &Agents) -> Result<Answerers, String> {
+    let mut asked = Vec::new();
+    for step in &stage.steps {
+        if let StepKind::Agent { agent, .. } = &step.kind {
+            let found = ctx.settings.agent(ctx.pipeline, agent);
+            asked.push((
+                agent.as_str(),
+                found.ok_or_else(|| format!("there is no agent `{agent}`"))?,
+            ));
+        }
+    }
+    all.of(asked)
 }

@@ -242,6 +242,7 @@ fn within(
         previous: &earlier,
         find: &|file: &FilePath| scopes::awaited(&bench.ctx, file, alarm),
         limits: bench.limits,
+        is_rehearsed: false,
     };
     let said = attempt(&mut work)?;
     let mut scope = work.scope;

@@ -2,6 +2,7 @@
 
 use super::context::Context;
 use crate::base::digest::Digest;
+use crate::base::duration::show_duration;
 use crate::model::call::{Heard, Sent, Spent};
 use crate::model::money::NanoUsd;
 use crate::model::outcome::{Outcome, OutcomeKind};
@@ -13,6 +14,7 @@ use serde_json::Value;
 use std::borrow::Cow;
 use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 /// What may be spent.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -25,6 +27,10 @@ pub struct Purse {
     pub calls: Option<u64>,
     /// Tokens, by the workspace.
     pub tokens: Option<u64>,
+    /// How long calls take, added up, by the workspace.
+    pub time: Option<Duration>,
+    /// Nothing that costs something is asked.
+    pub only_free: bool,
 }
 
 /// What stands behind the steps of one run.
@@ -76,6 +82,12 @@ impl<'a> RunCalls<'a> {
     fn reserve(&self, book: &mut Book, sent: &Sent) -> Result<(), Outcome> {
         let purse = &self.purse;
         let refused = |why: String| Err(Outcome::new(OutcomeKind::Budget, why).for_good());
+        if purse.only_free && sent.reserved != Some(NanoUsd::ZERO) {
+            return refused(format!(
+                "agent `{}` ({}) is not asked by a run --until-paid: go on without it",
+                sent.agent, sent.provider
+            ));
+        }
         if purse.run.is_some() || purse.workspace.is_some() {
             let Some(most) = sent.reserved else {
                 return refused(format!(
@@ -116,6 +128,15 @@ impl<'a> RunCalls<'a> {
                 return refused(format!(
                     "this call may use {tokens} tokens, and of the {limit} of this workspace {} are left: raise `tokens` under [limits]",
                     limit.saturating_sub(used + book.reserved_tokens)
+                ));
+            }
+        }
+        if let Some(limit) = purse.time {
+            let used = self.before(book)?.took_ms + book.run.took_ms;
+            if u128::from(used) >= limit.as_millis() {
+                return refused(format!(
+                    "the calls of this workspace may take {}, and took it: raise `time` under [limits]",
+                    show_duration(limit)
                 ));
             }
         }
@@ -166,7 +187,7 @@ impl Calls for RunCalls<'_> {
             address: answer.address,
             answer: answer.answer,
             schema: answer.schema,
-            agent: answer.agent,
+            agent: self.ctx.redactor.text(&answer.agent).into_owned(),
             call: (self.run.clone(), answer.call),
         };
         self.answers.put(&answer, sharing).map_err(kept)
@@ -176,7 +197,8 @@ impl Calls for RunCalls<'_> {
         let mut book = self.book();
         self.reserve(&mut book, sent)?;
         let now = self.ctx.clock.now();
-        book.log.sent(now, sent, body).map_err(kept)
+        let sent = sent.clone().without_keys(self.ctx.redactor);
+        book.log.sent(now, &sent, body).map_err(kept)
     }
 
     fn heard(&self, number: u64, sent: &Sent, heard: Heard, raw: &[u8]) -> Result<Heard, Outcome> {

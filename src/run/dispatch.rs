@@ -1,7 +1,7 @@
 //! Runs the batches of a stage: hands them to threads, hears what comes of them, commits in groups.
 
 use super::aside::{Refused, set_aside};
-use super::attempt::{Bench, Produced, Try, batch_name};
+use super::attempt::{Bench, Try, batch_name};
 use super::commit::{Finished, agent, commit};
 use super::engine::RunError;
 use super::keeper::Keeper;
@@ -9,14 +9,12 @@ use super::notice::{Notice, Observer};
 use super::survey::Survey;
 use super::workers::{AtOnce, Message, Queue, close, work};
 use crate::base::path::RelPath;
-use crate::model::call::{Heard, Sent, Spent};
+use crate::model::call::Spent;
 use crate::model::event::{Child, Event, EventType};
 use crate::model::outcome::{Outcome, OutcomeKind};
-use crate::model::record::FailedKeys;
 use crate::model::stage::Stage;
 use crate::steps::command::{Started, Stop};
 use crate::store::clock::Stopwatch;
-use crate::store::layout;
 use crate::store::scratch::Spares;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
@@ -105,6 +103,7 @@ pub fn dispatch(
             tries: BTreeMap::new(),
             spent: BTreeMap::new(),
             refused: BTreeMap::new(),
+            roles: BTreeMap::new(),
             running: BTreeSet::new(),
             done: Dispatched::default(),
         };
@@ -122,22 +121,25 @@ pub fn dispatch(
     })
 }
 
-struct Hearing<'a, 'k> {
-    keeper: &'a mut Keeper<'k>,
-    stage: &'a Stage,
-    survey: &'a Survey,
-    observer: &'a mut dyn Observer,
-    ready: &'a Condvar,
-    stop: &'a dyn Stop,
-    spares: &'a Spares,
-    group: Vec<Finished>,
-    tries: BTreeMap<usize, u32>,
+/// Hears what comes of the batches of a stage, and records it.
+pub(super) struct Hearing<'a, 'k> {
+    pub(super) keeper: &'a mut Keeper<'k>,
+    pub(super) stage: &'a Stage,
+    pub(super) survey: &'a Survey,
+    pub(super) observer: &'a mut dyn Observer,
+    pub(super) ready: &'a Condvar,
+    pub(super) stop: &'a dyn Stop,
+    pub(super) spares: &'a Spares,
+    pub(super) group: Vec<Finished>,
+    pub(super) tries: BTreeMap<usize, u32>,
     /// What the calls of a batch cost.
-    spent: BTreeMap<usize, Spent>,
+    pub(super) spent: BTreeMap<usize, Spent>,
     /// Calls of a batch whose answers were not all valid, with what was wrong.
-    refused: BTreeMap<usize, Vec<Refused>>,
-    running: BTreeSet<u64>,
-    done: Dispatched,
+    pub(super) refused: BTreeMap<usize, Vec<Refused>>,
+    /// Roles of the steps at work.
+    pub(super) roles: BTreeMap<usize, String>,
+    pub(super) running: BTreeSet<u64>,
+    pub(super) done: Dispatched,
 }
 
 impl Hearing<'_, '_> {
@@ -199,7 +201,7 @@ impl Hearing<'_, '_> {
                 role,
                 event,
                 summary,
-            } => self.happened(index, kind, role, event, summary),
+            } => self.happened(index, kind, role, *event, summary),
             Message::Again {
                 index,
                 failed,
@@ -210,7 +212,7 @@ impl Hearing<'_, '_> {
         }
     }
 
-    fn key(&self, index: usize) -> String {
+    pub(super) fn key(&self, index: usize) -> String {
         self.survey.batches[index].batch.key.clone()
     }
 
@@ -263,76 +265,11 @@ impl Hearing<'_, '_> {
         });
         self.keeper.record(
             EventType::Invoke,
-            agent(self.stage),
+            &self.acting(index),
             event,
             summary,
             Vec::new(),
         )
-    }
-
-    fn called(
-        &mut self,
-        index: usize,
-        role: Option<String>,
-        number: u64,
-        (sent, heard): (&Sent, &Heard),
-    ) -> Result<(), RunError> {
-        let spent = Spent::of(sent, Some(heard));
-        self.done.spent += spent;
-        *self.spent.entry(index).or_default() += spent;
-        let batch = self.key(index);
-        let name = batch_name(&self.stage.name, &batch);
-        let summary = match &heard.message {
-            None => format!("{name} asked {}: {}", sent.agent, heard.outcome),
-            Some(message) => format!("{name} asked {}: {message}", sent.agent),
-        };
-        let event = Event::Called {
-            stage: self.stage.name.clone(),
-            batch,
-            number,
-            agent: format!("{} ({})", sent.agent, sent.provider),
-            model: sent.model.clone(),
-            served: heard.served.clone(),
-            questions: sent.questions,
-            request: sent.request,
-            answer: heard.raw,
-            outcome: heard.outcome.clone(),
-            usage: heard.usage,
-            cost: heard.cost,
-            took_ms: heard.took_ms,
-        };
-        let kind = match heard.message {
-            None => EventType::Invoke,
-            Some(_) => EventType::Error,
-        };
-        let refs = ["request", "answer"].map(|what| {
-            let run = self.keeper.run_id();
-            layout::call(run, number, what).to_string()
-        });
-        let agent = role.as_deref().unwrap_or_else(|| agent(self.stage));
-        self.keeper.record(kind, agent, event, summary, refs.into())
-    }
-
-    fn happened(
-        &mut self,
-        index: usize,
-        kind: EventType,
-        role: Option<String>,
-        event: Event,
-        summary: String,
-    ) -> Result<(), RunError> {
-        let mut refs = Vec::new();
-        if let Event::AnswersRefused {
-            number, violations, ..
-        } = &event
-        {
-            let run = self.keeper.run_id();
-            refs.push(layout::call(run, *number, "answer").to_string());
-            let refused = self.refused.entry(index).or_default();
-            refused.push((*number, violations.clone()));
-        }
-        let agent = role.as_deref().unwrap_or_else(|| agent(self.stage));
-        self.keeper.record(kind, agent, event, summary, refs)
     }
 
     fn again(
@@ -354,7 +291,7 @@ impl Hearing<'_, '_> {
         let summary = format!("{name}, try {attempt}: {outcome}");
         self.keeper.record(
             EventType::Error,
-            agent(self.stage),
+            &self.acting(index),
             event,
             summary,
             Vec::new(),
@@ -376,6 +313,8 @@ impl Hearing<'_, '_> {
         let stage = self.stage.name.clone();
         let attempts = self.tries.get(&index).copied().unwrap_or(1);
         let refused = self.refused.remove(&index).unwrap_or_default();
+        let acting = self.acting(index);
+        self.roles.remove(&index);
         match (tried.result, tried.scratch) {
             (Ok(produced), Some(scratch)) => {
                 let mut produced = produced;
@@ -390,11 +329,7 @@ impl Hearing<'_, '_> {
                 self.verdict(&batch, &produced)?;
                 match failure {
                     Some((outcome, quarantine)) => {
-                        if produced.placeholder.is_some() {
-                            self.done.placeholders += 1;
-                        } else {
-                            self.done.ran += 1;
-                        }
+                        self.done.placeholders += u64::from(produced.placeholder.is_some());
                         self.done.failed.push((batch.clone(), outcome.clone()));
                         self.observer.notice(Notice::BatchFailed {
                             stage,
@@ -461,7 +396,7 @@ impl Hearing<'_, '_> {
                 };
                 let refs = kept.iter().chain(&tried.log).cloned().collect();
                 self.keeper
-                    .record(EventType::Error, agent(self.stage), event, summary, refs)?;
+                    .record(EventType::Error, &acting, event, summary, refs)?;
                 self.done.failed.push((batch.clone(), outcome.clone()));
                 self.observer.notice(Notice::BatchFailed {
                     stage,
@@ -472,53 +407,6 @@ impl Hearing<'_, '_> {
             }
         }
         Ok(())
-    }
-
-    /// Records elements that failed although their batch is made. Gives how, and where requests and answers are kept.
-    fn elements_failed(
-        &mut self,
-        batch: &str,
-        failed: &[FailedKeys],
-        refused: &[Refused],
-    ) -> Result<Option<(Outcome, Option<String>)>, RunError> {
-        let Some(outcome) = FailedKeys::outcome(failed) else {
-            return Ok(None);
-        };
-        let name = batch_name(&self.stage.name, batch);
-        let quarantine = set_aside(self.keeper, &name, &outcome, None, refused)?;
-        let event = Event::ElementsFailed {
-            stage: self.stage.name.clone(),
-            batch: batch.to_owned(),
-            failed: failed.to_vec(),
-            quarantine: quarantine.clone(),
-        };
-        let refs = quarantine.iter().cloned().collect();
-        let summary = format!("{name}: {outcome}");
-        self.keeper
-            .record(EventType::Error, agent(self.stage), event, summary, refs)?;
-        Ok(Some((outcome, quarantine)))
-    }
-
-    /// Records what the stage's `verdict` says of a batch.
-    fn verdict(&mut self, batch: &str, produced: &Produced) -> Result<(), RunError> {
-        let Some(verdict) = produced.opinion.verdict else {
-            return Ok(());
-        };
-        let said = produced.opinion.summary.as_deref().cloned();
-        let word = if verdict { "yes" } else { "no" };
-        let more = said.as_ref().map(|said| format!(": {said}"));
-        let name = batch_name(&self.stage.name, batch);
-        let summary = format!("{name}: the verdict is {word}{}", more.unwrap_or_default());
-        let event = Event::Verdict {
-            stage: self.stage.name.clone(),
-            batch: batch.to_owned(),
-            verdict,
-            summary: said,
-        };
-        let files = produced.files.iter().take(20);
-        let refs = files.map(|(made, _)| made.path.to_string()).collect();
-        self.keeper
-            .record(EventType::Review, agent(self.stage), event, summary, refs)
     }
 
     /// The outcome under the name that the stage or the project declares for it.

@@ -1,5 +1,6 @@
 //! The loop over stages: look, retire, judge, run, end; or stop and say why.
 
+use super::agents::of_stage;
 use super::attempt::{Bench, batch_name};
 use super::calls::RunCalls;
 use super::context::Context;
@@ -20,11 +21,10 @@ use crate::model::event::{Event, EventType};
 use crate::model::policy::OnAltered;
 use crate::model::stage::Stage;
 use crate::model::state::{Phase, State};
-use crate::model::step::StepKind;
 use crate::plan::decide::{Decision, Wish};
 use crate::plan::pending::Pending;
 use crate::plan::selection::Selection;
-use crate::steps::agent::{Agents, Answerers};
+use crate::steps::agent::Agents;
 use crate::steps::alarm::Alarm;
 use crate::steps::command::Stop;
 use crate::steps::http::Caller;
@@ -185,7 +185,8 @@ impl Engine<'_, '_> {
             report.seconds = watch.elapsed().as_secs_f64();
             self.services.note(&mut self.keeper)?;
             let status = report.status;
-            self.observer.notice(Notice::StageEnded(report.clone()));
+            self.observer
+                .notice(Notice::StageEnded(Box::new(report.clone())));
             self.reports.push(report);
             if status == StageStatus::Altered {
                 return Ok(());
@@ -370,7 +371,7 @@ impl Engine<'_, '_> {
             Some(timeout) => Some(timeout.duration(&base).map_err(RunError::World)?),
             None => None,
         };
-        let agents = match agents(&ctx, stage, self.agents) {
+        let agents = match of_stage(&ctx, stage, self.agents) {
             Ok(agents) => agents,
             Err(why) => return Ok(Some(why)),
         };
@@ -448,21 +449,6 @@ pub fn wish(selection: &Selection, stage: &Stage, batch: &str) -> Wish {
     } else {
         Wish::Needed
     }
-}
-
-/// The agents that a stage asks, made ready once.
-fn agents(ctx: &Context<'_>, stage: &Stage, all: &Agents) -> Result<Answerers, String> {
-    let mut asked = Vec::new();
-    for step in &stage.steps {
-        if let StepKind::Agent { agent, .. } = &step.kind {
-            let found = ctx.settings.agent(ctx.pipeline, agent);
-            asked.push((
-                agent.as_str(),
-                found.ok_or_else(|| format!("there is no agent `{agent}`"))?,
-            ));
-        }
-    }
-    all.of(asked)
 }
 
 /// The files of each made batch of a stage, by output; of several files of one output the first.

@@ -1,5 +1,6 @@
 //! What a run tells while it goes on, for whoever shows it.
 
+use crate::model::call::Spent;
 use crate::model::outcome::Outcome;
 use std::time::Duration;
 
@@ -48,6 +49,15 @@ pub enum Notice {
         /// The batch; empty for the only one.
         batch: String,
     },
+    /// A batch called an agent.
+    Called {
+        /// The stage.
+        stage: String,
+        /// The batch.
+        batch: String,
+        /// What the call cost.
+        spent: Spent,
+    },
     /// A try failed, and another follows.
     TryingAgain {
         /// The stage.
@@ -95,7 +105,7 @@ pub enum Notice {
         failed: bool,
     },
     /// A stage ended.
-    StageEnded(super::report::StageReport),
+    StageEnded(Box<super::report::StageReport>),
 }
 
 /// Shows what happens.

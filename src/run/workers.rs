@@ -67,7 +67,7 @@ pub enum Message {
         /// Who acted.
         role: Option<String>,
         /// What happened.
-        event: Event,
+        event: Box<Event>,
         /// The same in a line.
         summary: String,
     },
@@ -179,7 +179,7 @@ impl Watcher for Telling<'_> {
             index: self.index,
             kind,
             role: self.role.borrow().clone(),
-            event,
+            event: Box::new(event),
             summary,
         };
         let _ = self.sender.send(message);
@@ -200,7 +200,7 @@ impl Watcher for Telling<'_> {
             index: self.index,
             role: self.role.borrow().clone(),
             number,
-            sent: Box::new(sent.clone()),
+            sent: Box::new(sent.clone().without_keys(self.redactor)),
             heard: Box::new(heard.clone()),
         };
         let _ = self.sender.send(message);

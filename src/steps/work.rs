@@ -212,6 +212,8 @@ pub struct Work<'a> {
     pub find: &'a Find<'a>,
     /// Limits.
     pub limits: Limits,
+    /// Whether it is only tried out what would be asked of agents: no step may reach outside.
+    pub is_rehearsed: bool,
 }
 
 /// Looks for a file that someone else writes.

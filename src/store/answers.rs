@@ -115,7 +115,7 @@ impl Answers {
         if let Some(answer) = self.own.get(address)? {
             return Ok(Some(answer));
         }
-        if self.shared.folder.exists() {
+        if self.lock.get().is_none() && self.shared.folder.exists() {
             self.hold()?;
         }
         let found = self.shared.get(address)?;
@@ -125,12 +125,15 @@ impl Answers {
         Ok(found)
     }
 
-    /// Whether there is an answer, for who only plans: nothing is written.
+    /// The answer at an address, if there is one, for who only plans: nothing is written.
     ///
     /// # Errors
     /// When the answers cannot be read.
-    pub fn has(&self, address: Digest) -> Result<bool, String> {
-        Ok(self.own.get(address)?.is_some() || self.shared.get(address)?.is_some())
+    pub fn peek(&self, address: Digest) -> Result<Option<Answer>, String> {
+        match self.own.get(address)? {
+            Some(answer) => Ok(Some(answer)),
+            None => self.shared.get(address),
+        }
     }
 
     /// Keeps an answer durably, for all workspaces or for this one only.
@@ -295,7 +298,7 @@ mod tests {
         first.put(&two, Sharing::Workspace).unwrap();
         assert_eq!(first.get(one.address), Ok(Some(one.clone())));
         let other = place.answers("b", "01B");
-        assert_eq!(other.has(one.address), Ok(true));
+        assert_eq!(other.peek(one.address), Ok(Some(one.clone())));
         assert!(!place.0.path().join("b").exists());
         assert_eq!(other.get(one.address), Ok(Some(one.clone())));
         assert_eq!(other.get(two.address), Ok(None));

@@ -110,6 +110,14 @@ impl CallLog {
 /// # Errors
 /// When a file cannot be read.
 pub fn read(folder: &Path) -> std::io::Result<Vec<Call>> {
+    read_some(folder, &|_| true)
+}
+
+/// The calls that are recorded in a folder and wanted, in the order of their runs and numbers.
+///
+/// # Errors
+/// When a file cannot be read.
+pub fn read_some(folder: &Path, wanted: &dyn Fn(&Sent) -> bool) -> std::io::Result<Vec<Call>> {
     let mut all = Vec::new();
     for path in files(folder)? {
         let run = path.file_stem().unwrap_or_default();
@@ -118,7 +126,7 @@ pub fn read(folder: &Path) -> std::io::Result<Vec<Call>> {
         let mut calls: BTreeMap<u64, Call> = BTreeMap::new();
         for line in whole_lines(&bytes) {
             match serde_json::from_str::<Line>(line) {
-                Ok(Line::Sent(number, when, sent)) => {
+                Ok(Line::Sent(number, when, sent)) if wanted(&sent) => {
                     let run = run.clone();
                     let call = Call {
                         run,
@@ -135,7 +143,7 @@ pub fn read(folder: &Path) -> std::io::Result<Vec<Call>> {
                     }
                 }
                 // What a later version writes is no call of this one.
-                Err(_) => {}
+                Ok(Line::Sent(..)) | Err(_) => {}
             }
         }
         all.extend(calls.into_values());
@@ -153,6 +161,19 @@ pub fn spent(layout: &Layout, but: &str) -> std::io::Result<Spent> {
         spent += Spent::of(&call.sent, call.heard.as_ref());
     }
     Ok(spent)
+}
+
+/// What the calls of a workspace cost, by stage. A call of which nothing was heard counts with what was reserved.
+///
+/// # Errors
+/// When a file cannot be read.
+pub fn spent_by_stage(layout: &Layout) -> std::io::Result<BTreeMap<String, Spent>> {
+    let mut stages: BTreeMap<String, Spent> = BTreeMap::new();
+    for call in read(&layout.calls())? {
+        *stages.entry(call.sent.stage.clone()).or_default() +=
+            Spent::of(&call.sent, call.heard.as_ref());
+    }
+    Ok(stages)
 }
 
 #[cfg(test)]
@@ -219,14 +240,18 @@ mod tests {
         };
         let all = [call(1, Some(heard(30))), call(2, None)];
         assert_eq!(read(&layout.calls()).unwrap(), all);
+        assert_eq!(read_some(&layout.calls(), &|_| false).unwrap(), []);
         // The run was killed while the second was under way: it may have cost all that was reserved.
         let whole = Spent {
             calls: 2,
             usage: heard(30).usage,
             cost: NanoUsd(130),
+            took_ms: 1,
             unpriced: 0,
         };
         assert_eq!(spent(&layout, "01B").unwrap(), whole);
+        let by_stage = BTreeMap::from([("ask".to_owned(), whole)]);
+        assert_eq!(spent_by_stage(&layout).unwrap(), by_stage);
         assert_eq!(spent(&layout, "01A").unwrap(), Spent::default());
         let kept = |name: &str| std::fs::read(layout.calls().join("01A").join(name)).unwrap();
         assert_eq!(kept("000002.request"), b"second");

@@ -1,5 +1,6 @@
 //! `log` as text: a line for each record, then what programs printed.
 
+use super::calls;
 use super::table::{Side, table, time};
 use super::words::grouped;
 use crate::model::event::{Event, EventType, Record};
@@ -9,8 +10,15 @@ use crate::ops::log::Log;
 pub fn log(data: &Log) -> String {
     let mut text = String::new();
     if data.left_out > 0 {
-        text.push_str(&format!("… {} earlier records\n", grouped(data.left_out)));
+        let what = if data.calls.is_empty() {
+            "records"
+        } else {
+            "calls"
+        };
+        text.push_str(&format!("… {} earlier {what}\n", grouped(data.left_out)));
     }
+    let calls: Vec<String> = data.calls.iter().map(calls::exchange).collect();
+    text.push_str(&calls.join("\n"));
     let shown: Vec<&Record> = data
         .records
         .iter()
@@ -82,6 +90,7 @@ fn details(record: &Record) -> &[String] {
         Event::AttemptFailed { outcome, .. } | Event::BatchFailed { outcome, .. } => {
             &outcome.details
         }
+        Event::AnswersRefused { violations, .. } => violations,
         _ => &[],
     }
 }

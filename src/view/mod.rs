@@ -2,6 +2,7 @@
 
 pub mod accept;
 pub mod call;
+pub mod calls;
 pub mod clean;
 pub mod diff;
 pub mod graph;
@@ -13,6 +14,7 @@ pub mod paint;
 pub mod plan;
 pub mod reason;
 pub mod report;
+pub mod request;
 pub mod status;
 pub mod table;
 pub mod verify;

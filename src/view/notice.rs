@@ -1,7 +1,9 @@
 //! What happens during a run, a line each: for logs, pipes and everything that is no terminal.
 
 use super::paint::Paint;
-use super::words::{batches, place, seconds};
+use super::words::{batches, count, place, seconds};
+use crate::model::call::Spent;
+use crate::model::money::NanoUsd;
 use crate::model::outcome::Outcome;
 use crate::ops::run::{StageReport, StageStatus};
 use std::time::Duration;
@@ -38,27 +40,59 @@ pub fn service_failed(paint: Paint, service: &str, why: &str, printed: &[String]
 }
 
 /// How far a stage is.
-pub fn halfway(
-    paint: Paint,
-    stage: &str,
-    done: u64,
-    will: u64,
-    failed: u64,
-    left: Option<Duration>,
-) -> String {
-    let failed = if failed == 0 {
-        String::new()
-    } else {
-        format!(", {failed} failed")
+pub struct Halfway<'a> {
+    /// Its name.
+    pub stage: &'a str,
+    /// Batches that are over.
+    pub done: u64,
+    /// Batches that run.
+    pub will: u64,
+    /// Batches that failed.
+    pub failed: u64,
+    /// What calls of agents cost.
+    pub spent: Spent,
+    /// The time that the others are expected to take.
+    pub left: Option<Duration>,
+}
+
+/// How far a stage is.
+pub fn halfway(paint: Paint, halfway: &Halfway<'_>) -> String {
+    let Halfway { done, will, .. } = *halfway;
+    let failed = match halfway.failed {
+        0 => String::new(),
+        failed => format!(", {failed} failed"),
     };
-    let left = left
-        .map(|left| format!(", about {} left", seconds(left.as_secs_f64())))
-        .unwrap_or_default();
+    let left = halfway.left.map_or_else(String::new, |left| {
+        format!(", about {} left", seconds(left.as_secs_f64()))
+    });
+    let spent = spent(&halfway.spent, done, will);
+    let spent = spent.map_or_else(String::new, |spent| format!(", {spent}"));
     format!(
-        "{} {done} of {}{failed}{left}",
-        paint.strong(stage),
+        "{} {done} of {}{failed}{left}{spent}",
+        paint.strong(halfway.stage),
         batches(will)
     )
+}
+
+/// What a stage spent, and what it is expected to spend in all, as its batches go.
+pub fn spent(spent: &Spent, done: u64, will: u64) -> Option<String> {
+    if spent.calls == 0 {
+        return None;
+    }
+    let calls = count(spent.calls, "call", "calls");
+    if spent.unpriced == spent.calls {
+        return Some(calls);
+    }
+    let expected = match done {
+        0 => String::new(),
+        done if done == will => String::new(),
+        done => {
+            let all = u128::from(spent.cost.0) * u128::from(will) / u128::from(done);
+            let all = NanoUsd(u64::try_from(all).unwrap_or(u64::MAX));
+            format!(" of about {all}")
+        }
+    };
+    Some(format!("{calls} for {}{expected}", spent.cost))
 }
 
 /// A try failed, and another follows.

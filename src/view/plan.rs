@@ -7,7 +7,7 @@ use super::reason::{change, condition, reason};
 use super::ways;
 use super::words::{batches, count, grouped, some_of};
 use crate::model::reason::Condition;
-use crate::ops::plan::{Plan, StagePlan};
+use crate::ops::plan::{Asks, Basis, Plan, StagePlan};
 use std::collections::BTreeSet;
 
 /// How many batches or files are named.
@@ -42,6 +42,7 @@ pub fn text(paint: Paint, plan: &Plan, call: &Call) -> String {
         ));
         let below = reasons(paint, stage)
             .into_iter()
+            .chain(asks(stage))
             .chain(ways_on(paint, plan, stage, call));
         lines.extend(below.map(|line| format!("    {:width$}  {line}", "")));
     }
@@ -173,6 +174,69 @@ fn reasons(paint: Paint, stage: &StagePlan) -> Vec<String> {
         lines.push(format!("no longer made, outputs go to quarantine: {names}"));
     }
     lines
+}
+
+/// What a stage asks of agents, and what that costs.
+fn asks(stage: &StagePlan) -> Vec<String> {
+    let mut lines = Vec::new();
+    for (asks, lead) in [(&stage.asks, "asks"), (&stage.may_ask, "may ask")] {
+        let Some(asks) = asks else { continue };
+        let who = asks.agents.join(", ");
+        let kept = match asks.kept {
+            0 => String::new(),
+            kept => format!(", {} kept", count(kept, "answer is", "answers are")),
+        };
+        if asks.calls == 0 && asks.unknown == 0 {
+            lines.push(format!("{lead} {who} nothing{kept}"));
+            continue;
+        }
+        let mut parts = Vec::new();
+        if asks.calls > 0 {
+            let calls = count(asks.calls, "call", "calls");
+            let questions = if asks.questions == asks.calls {
+                String::new()
+            } else {
+                let questions = count(asks.questions, "question", "questions");
+                format!(" with {questions}")
+            };
+            parts.push(format!("{calls}{questions}{kept}"));
+        }
+        if asks.unknown > 0 {
+            let why = asks.why.as_deref().unwrap_or_default();
+            let batches = batches(asks.unknown);
+            parts.push(format!("what {batches} will ask is not known yet: {why}"));
+        }
+        lines.push(format!("{lead} {who}: {}", parts.join("; ")));
+        if asks.input_tokens + asks.output_tokens > 0 {
+            lines.push(format!("{}; {}", money(asks), basis(asks.basis)));
+        }
+    }
+    lines
+}
+
+fn money(asks: &Asks) -> String {
+    let tokens = format!(
+        "about {} tokens in and {} out",
+        grouped(asks.input_tokens),
+        grouped(asks.output_tokens)
+    );
+    match (asks.cost, asks.most) {
+        (None, None) => format!("{tokens}, nobody knows for how much"),
+        (None, Some(most)) => format!("{tokens}, at most {most}"),
+        (Some(cost), Some(most)) if asks.unknown == 0 && most > cost => {
+            format!("{tokens}, {cost}, at most {most} if nothing is asked twice")
+        }
+        (Some(cost), _) => format!("{tokens}, {cost}"),
+    }
+}
+
+fn basis(basis: Basis) -> String {
+    match basis {
+        Basis::Declared => "as [estimate] says".to_owned(),
+        Basis::Measured(1) => "as a call before used".to_owned(),
+        Basis::Measured(calls) => format!("as {} calls before used", grouped(calls)),
+        Basis::Assumed(tokens) => format!("an answer is taken as {} tokens", grouped(tokens)),
+    }
 }
 
 /// What must come true for batches that may run: by the stage that it depends on.

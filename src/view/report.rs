@@ -1,11 +1,11 @@
 //! How a run ended: a summary with what to do next, and the same as JSON.
 
 use super::call::Call;
+use super::calls::spent;
 use super::notice::status;
 use super::paint::Paint;
 use super::ways;
 use super::words::{batches, count, grouped, place, seconds};
-use crate::model::call::Spent;
 use crate::ops::run::{Report, StageReport, StageStatus, exit_code};
 
 /// How many lines the list of outputs has.
@@ -193,19 +193,6 @@ fn what(stage: &StageReport) -> String {
         parts.push("its verdict is no".to_owned());
     }
     parts.join(", ")
-}
-
-/// `3 calls for $0.02`; a cost that nobody knows is said to be unknown.
-fn spent(spent: &Spent) -> String {
-    let calls = count(spent.calls, "call", "calls");
-    match (spent.unpriced, spent.cost) {
-        (0, cost) => format!("{calls} for {cost}"),
-        (unknown, _) if unknown == spent.calls => format!("{calls}, nobody knows for how much"),
-        (unknown, cost) => format!(
-            "{calls} for {cost} and {} that nobody knows",
-            grouped(unknown)
-        ),
-    }
 }
 
 /// Where the reports are.

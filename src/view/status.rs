@@ -1,6 +1,7 @@
 //! `status` as text: a line for each stage, and below what a run would do.
 
 use super::call::Call;
+use super::calls;
 use super::table::{Side, table, time};
 use super::ways;
 use super::words::{batches, grouped, place, some_of};
@@ -41,10 +42,14 @@ pub fn status(data: &Status, call: &Call) -> String {
         Side::Left,
         Side::Right,
         Side::Right,
+        Side::Right,
         Side::Left,
         Side::Left,
     ];
     text.push_str(&table(&sides, &rows));
+    if let Some(money) = &data.money {
+        text.push_str(&format!("\n{}", calls::money(money)));
+    }
     for stage in &data.stages {
         text.push_str(&notes(stage, data, call));
     }
@@ -67,6 +72,7 @@ fn row(stage: &StageLine) -> Vec<String> {
         word(stage),
         batches,
         elements.unwrap_or_default(),
+        stage.spent.as_ref().map(calls::spent).unwrap_or_default(),
         stage.when.map(time).unwrap_or_default(),
         stage.checkpoint.clone().unwrap_or_default(),
     ]

@@ -1,5 +1,6 @@
 //! `why` as text: the decision first, then what it rests on.
 
+use super::calls;
 use super::reason::{change, condition, reason};
 use super::table::{Side, table, time};
 use super::words::{batches, grouped, place, seconds, some_of};
@@ -113,6 +114,26 @@ fn of_batch(why: &BatchWhy) -> String {
     match &why.made {
         Some(made) => text.push_str(&made_by(made)),
         None => text.push_str("\nnothing is recorded as made\n"),
+    }
+    for failed in why.failed.iter().take(LISTED) {
+        let keys = some_of(failed.keys.iter().map(String::as_str), 5);
+        text.push_str(&format!("  without {keys}: {}\n", failed.outcome));
+        for detail in &failed.outcome.details {
+            text.push_str(&format!("    {detail}\n"));
+        }
+    }
+    if why.failed.len() > LISTED {
+        let more = (why.failed.len() - LISTED) as u64;
+        text.push_str(&format!(
+            "  and {} more (`--json` has all)\n",
+            grouped(more)
+        ));
+    }
+    if let Some(folder) = &why.quarantine {
+        text.push_str(&format!("  what was not valid is kept in {folder}\n"));
+    }
+    if let Some(asked) = &why.asked {
+        text.push_str(&calls::asked(asked));
     }
     text.push_str("\ninputs\n");
     let rows: Vec<Vec<String>> = why.inputs.iter().take(INPUTS).map(input).collect();
@@ -230,6 +251,9 @@ fn of_file(why: &FileWhy) -> String {
                 FileState::Deleted => "it was deleted since".to_owned(),
             }
         ));
+        if let Some(asked) = &made.asked {
+            text.push_str(&calls::asked(asked));
+        }
         text.push_str("\nmade from\n");
         tree(&mut text, &why.from, why.more, 1);
     } else if why.digest.is_some() {

@@ -2,8 +2,10 @@
 
 mod aimock;
 mod anthropic;
+mod audit;
 mod batches;
 mod http;
+mod money;
 mod openai;
 pub mod pipeline;
 pub mod server;

@@ -4,7 +4,8 @@ model.py ANSWERING            answers the prompt on standard input
 model.py ANSWERING serve      prints its port, and serves until its standard input ends
 
 ANSWERING is `well`, or `badly:SEED`: answers are dropped, doubled, invented, wrong, out of order, prose, fenced or cut; the same
-for the same seed and the same sequence of calls.
+for the same seed and the same sequence of calls. With `without:FILE` the names in that file are not answered, and with `leaky:KEY`
+nothing is: the key is told instead.
 """
 
 import http.server
@@ -27,6 +28,10 @@ def answer(text):
     begin = text.rindex("Questions:")
     questions = json.JSONDecoder().raw_decode(text[text.index("[", begin):])[0]
     answers = [{"id": it["id"], "word": it["question"]["name"].upper()} for it in questions]
+    if HOW == "without":
+        with open(SEED) as left_out:
+            names = left_out.read().upper().splitlines()
+        return json.dumps([it for it in answers if it["word"] not in names])
     if HOW == "badly" and answers:
         ill = CHANCE.randrange(9)
         if ill == 0:
@@ -68,6 +73,9 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
     def is_known(self):
         key = self.headers.get("x-api-key") or (self.headers.get("authorization") or "").removeprefix("Bearer ")
+        if HOW == "leaky":
+            self.say(400, {"error": {"type": "invalid_request_error", "message": "I was sent %s by you" % key}})
+            return False
         if key != "right":
             self.say(401, {"error": {"type": "authentication_error", "message": "invalid x-api-key"}})
         return key == "right"
@@ -103,4 +111,7 @@ if sys.argv[2:] == ["serve"]:
     print(server.server_address[1], flush=True)
     sys.stdin.read()
     os._exit(0)
+if HOW == "leaky":
+    print("I was sent %s, and sk-ant-api03-0123456789abcdef" % SEED)
+    sys.exit("I was sent %s, and sk-ant-api03-0123456789abcdef" % SEED)
 print(answer(sys.stdin.read()))

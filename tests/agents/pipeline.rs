@@ -137,17 +137,17 @@ replay = "recorded"
 }
 
 /// So many things; every second has the name of the one before.
-fn things(count: usize) -> Value {
+pub fn things(count: usize) -> Value {
     let one = |n: usize| json!({"id": n, "name": format!("name {}", n / 2), "more": n});
     (0..count).map(one).collect()
 }
 
-fn words(count: usize) -> Value {
+pub fn words(count: usize) -> Value {
     let one = |n: usize| json!({"id": n, "word": format!("NAME {}", n / 2)});
     (0..count).map(one).collect()
 }
 
-fn made(house: &House) -> Value {
+pub fn made(house: &House) -> Value {
     house.json("workspace/outputs/all.json")["elements"].clone()
 }
 

@@ -31,6 +31,7 @@ fn what_is_printed_as_json_is_of_its_schema() {
     told("run -k", "run");
     told("status", "status");
     told("plan join", "plan");
+    told("plan --show-request join", "request");
     told("run join", "run");
     project.write("workspace/inputs/person_2.json", "{\"name\": \"Bo\"}");
     told("run", "run");

@@ -455,6 +455,25 @@ struct Agreement<'a> {
 impl Agreement<'_> {
     /// Run did every *will*, none of the *reused*, and a *may* only if its condition came true. After a failure what was
     /// to run need not have.
+    /// As many calls as planned, more only where some may come beside them or an answer is not taken.
+    fn check_asked(&self, name: &str, stage: &Value) {
+        let called = self.ran.data("called");
+        let called = called.filter(|data| data["stage"] == name).count() as u64;
+        let planned = stage["asks"]["calls"].as_u64().unwrap_or(0);
+        let failed = !self.ran.batches("batch_failed").is_empty() || self.ran.code != 0;
+        assert!(
+            called >= planned || failed,
+            "{name}: {called} calls, {planned} were planned\n{self}"
+        );
+        if stage["asks"].is_null() && stage["may_ask"].is_null() {
+            let may = stage["certain"] == false || !stage["may"].as_array().unwrap().is_empty();
+            assert!(
+                called == 0 || may,
+                "{name}: {called} calls, none were planned\n{self}"
+            );
+        }
+    }
+
     fn check(&self) {
         let tried: BTreeSet<String> = self.ran.tried().into_iter().collect();
         let judged = self.ran.judged();
@@ -463,6 +482,7 @@ impl Agreement<'_> {
         let mut named = BTreeSet::new();
         for stage in self.plan["stages"].as_array().unwrap() {
             let stage_name = stage["stage"].as_str().unwrap();
+            self.check_asked(stage_name, stage);
             let of = |kind: &str| -> Vec<(String, &Value)> {
                 let list = stage[kind].as_array().unwrap();
                 list.iter()

@@ -1,8 +1,8 @@
 //! Keys of `milepost.toml`.
 
 use super::Kind::{
-    Choice, Command, File, Folder, Integer, Jq, Named, Names, Number, Outcomes, Params, Place,
-    Plain, Strings, Table as Of, Text,
+    Choice, Command, Duration, File, Folder, Integer, Jq, Named, Names, Number, Outcomes, Params,
+    Place, Plain, Strings, Table as Of, Text,
 };
 use super::Need::{Beside, Optional, Required, What};
 use super::{Table, key};
@@ -65,7 +65,7 @@ pub static LIMITS: Table = Table {
     what: "limits",
     header: "[limits]",
     short: None,
-    later: &["time"],
+    later: &[],
     keys: &[
         key("usd", Number, Optional, "none", "Money, in dollars."),
         key(
@@ -76,6 +76,13 @@ pub static LIMITS: Table = Table {
             "Tokens, input and output.",
         ),
         key("calls", Integer, Optional, "none", "Calls."),
+        key(
+            "time",
+            Duration,
+            Optional,
+            "none",
+            "How long its calls take, added up.",
+        ),
     ],
 };
 

@@ -2,7 +2,7 @@
 
 use super::Kind::{
     Bool, Choice, Concurrency, Count, CountOrShare, Duration, File, FileName, FileOrFalse, Folder,
-    Jq, Many, Named, Names, OneOrMany, Outcomes, Path, Place, Plain, Select, Text, Values,
+    Integer, Jq, Many, Named, Names, OneOrMany, Outcomes, Path, Place, Plain, Select, Text, Values,
 };
 use super::Need::{Optional, Required, RequiredBeside, What};
 use super::{FORMATS, Kind, STEP, Table, key};
@@ -12,7 +12,7 @@ pub static STAGE: Table = Table {
     what: "stage",
     header: "",
     short: None,
-    later: &["estimate"],
+    later: &[],
     keys: &[
         key(
             "description",
@@ -125,6 +125,37 @@ pub static STAGE: Table = Table {
             Optional,
             "",
             "Names for outcomes of this stage.",
+        ),
+        key(
+            "estimate",
+            Kind::Table(&ESTIMATE),
+            Optional,
+            "measured",
+            "What agents use for a batch, for `plan`.",
+        ),
+    ],
+};
+
+/// `[estimate]`.
+pub static ESTIMATE: Table = Table {
+    what: "estimate",
+    header: "[estimate]",
+    short: None,
+    later: &[],
+    keys: &[
+        key(
+            "tokens",
+            Integer,
+            Required,
+            "",
+            "Tokens that a batch uses, input and output of all its calls.",
+        ),
+        key(
+            "input_share",
+            CountOrShare,
+            Optional,
+            "0.5",
+            "The share of them that is input, 0.0 to 1.0.",
         ),
     ],
 };

@@ -61,7 +61,7 @@ pub struct Asked<'a> {
 #[derive(Default)]
 pub struct Answers {
     /// The answer to each, in their order; none: it has no valid one.
-    pub answers: Vec<Option<Value>>,
+    pub of_each: Vec<Option<Value>>,
     /// How those that have none failed, by their place.
     pub failed: BTreeMap<usize, Outcome>,
     /// The calls that the answers came with.
@@ -107,7 +107,7 @@ pub fn answers(
             .collect();
         if open.is_empty() {
             return Ok(Answers {
-                answers,
+                of_each: answers,
                 failed: BTreeMap::new(),
                 from,
             });
@@ -120,15 +120,16 @@ pub fn answers(
                 });
                 return Ok(Answers {
                     failed: failed.collect(),
-                    answers,
+                    of_each: answers,
                     from,
                 });
             }
             told.truncate(TOLD);
             let message = format!(
-                "{} of {} questions have no valid answer after {tried} requests",
+                "{} of {} questions have no valid answer after {}",
                 open.len(),
-                questions.len()
+                questions.len(),
+                requests(tried)
             );
             return Err(Outcome::new(OutcomeKind::Schema, message)
                 .with_details(told)
@@ -171,6 +172,13 @@ pub fn answers(
     }
 }
 
+fn requests(count: u32) -> String {
+    match count {
+        1 => "1 request".to_owned(),
+        many => format!("{many} requests"),
+    }
+}
+
 /// How a question failed, of all that was wrong with the last answers.
 fn unanswered(id: &str, tried: u32, wrong: &[String]) -> Outcome {
     let own = format!("{id}: ");
@@ -188,7 +196,7 @@ fn unanswered(id: &str, tried: u32, wrong: &[String]) -> Outcome {
     if details.is_empty() {
         details = wrong.iter().filter(of_all).take(TOLD).cloned().collect();
     }
-    let message = format!("{id} has no valid answer after {tried} requests");
+    let message = format!("{id} has no valid answer after {}", requests(tried));
     Outcome::new(OutcomeKind::Schema, message)
         .with_details(details)
         .for_good()

@@ -6,7 +6,7 @@ mod one;
 mod ready;
 mod sort;
 
-pub use ready::{Agents, Answerers, Replays, Who};
+pub use ready::{Agents, Answerers, Purpose, Ready, Replays, Who};
 
 use super::work::{Said, StepResult, Work, input_failure, output_failure, parse_failure};
 use super::{jq, values};
@@ -86,7 +86,7 @@ pub fn ask(work: &mut Work<'_>, asking: &Asking<'_>) -> StepResult {
             (index, FailedKeys { keys, outcome })
         })
         .collect();
-    let answers = found.answers;
+    let answers = found.of_each;
     let mut asked: Vec<usize> = Vec::new();
     for (index, question) in questions.iter().enumerate() {
         for &element in &question.elements {
@@ -287,7 +287,7 @@ fn answers(
             answers.push(Some(answer));
         }
         Ok(exchange::Answers {
-            answers,
+            of_each: answers,
             ..exchange::Answers::default()
         })
     };

@@ -138,7 +138,8 @@ fn exchange(
                 violations,
             });
         };
-        refuse(ready, &reply).inspect_err(|outcome| refused(&[outcome.message.clone()]))?;
+        refuse(ready, &reply)
+            .inspect_err(|outcome| refused(std::slice::from_ref(&outcome.message)))?;
         match read(&reply, asking) {
             Ok((answer, warnings)) => {
                 told = violations(schema, &answer);

@@ -7,16 +7,28 @@ use crate::agents::limits::{Allowed, Limits};
 use crate::agents::prices::{Mode, Prices};
 use crate::agents::rules::Rules;
 use crate::agents::secret::Secret;
+use crate::base::redact::redact;
 use crate::model::agent::{Agent, ApiKind, CliCommand, Provider};
 use crate::model::call::{Heard, Sent};
 use crate::model::money::NanoUsd;
+use crate::model::pipeline::Asset;
 use crate::model::stage::Program;
 use crate::model::usage::Usage;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
+/// What agents are made ready for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Purpose {
+    /// To be asked.
+    Run,
+    /// To find out what they would be asked: they need no key, and nobody waits for their limits.
+    Plan,
+}
+
 /// The agents that a run asks. Each is made ready when a stage first asks it.
 pub struct Agents {
+    purpose: Purpose,
     /// Values of the environment variables that hold keys.
     keys: BTreeMap<String, String>,
     prices: Prices,
@@ -60,14 +72,25 @@ pub enum Who {
 }
 
 impl Agents {
-    /// The agents of a run. `keys` are values of environment variables.
+    /// The agents of a run. `keys` are values of environment variables, `prices` the project's own.
     ///
     /// # Errors
-    /// When the table of prices is wrong: a defect of Milepost.
-    pub fn new(keys: BTreeMap<String, String>, replays: Replays) -> Result<Self, String> {
+    /// When the prices are wrong.
+    pub fn new(
+        purpose: Purpose,
+        keys: BTreeMap<String, String>,
+        prices: Option<&Asset>,
+        replays: Replays,
+    ) -> Result<Self, String> {
+        let mut known = Prices::embedded().map_err(|error| error.to_string())?;
+        if let Some(own) = prices {
+            let with = known.with(own.path.as_str(), &own.text);
+            known = with.map_err(|error| error.to_string())?;
+        }
         Ok(Self {
+            purpose,
             keys,
-            prices: Prices::embedded().map_err(|error| error.to_string())?,
+            prices: known,
             replays,
             http: OnceLock::new(),
             ready: Mutex::default(),
@@ -115,10 +138,13 @@ impl Agents {
             }
             Provider::Api(api) => {
                 let key = self.keys.get(&api.key_env).map_or("", String::as_str);
-                if key.is_empty() && api.base_url.is_none() {
+                let wants_key = self.purpose == Purpose::Run && api.base_url.is_none();
+                if key.is_empty() && wants_key {
                     return Err(format!(
                         "agent `{}` needs a key: set the environment variable {}",
-                        agent.name, api.key_env
+                        agent.name,
+                        // Where a key was written in the place of its variable's name.
+                        redact(&api.key_env)
                     ));
                 }
                 let settings = Settings {
@@ -147,15 +173,22 @@ impl Agents {
                 ),
             }),
         };
+        let (allowed, checked) = match self.purpose {
+            Purpose::Run => (
+                Allowed {
+                    concurrent: agent.limits.concurrency.map(few),
+                    requests_per_minute: agent.limits.requests_per_minute.map(few),
+                    tokens_per_minute: agent.limits.tokens_per_minute,
+                },
+                OnceLock::new(),
+            ),
+            Purpose::Plan => (Allowed::default(), OnceLock::from(Ok(()))),
+        };
         Ok(Ready {
             who,
-            limits: Limits::new(Allowed {
-                concurrent: agent.limits.concurrency.map(few),
-                requests_per_minute: agent.limits.requests_per_minute.map(few),
-                tokens_per_minute: agent.limits.tokens_per_minute,
-            }),
+            limits: Limits::new(allowed),
             prices: self.prices.clone(),
-            checked: OnceLock::new(),
+            checked,
             agent: agent.clone(),
         })
     }
@@ -183,6 +216,11 @@ impl Answerers {
         self.0
             .values()
             .any(|ready| matches!(ready.who, Who::Tool(_)))
+    }
+
+    /// The agent of this name, after replacements.
+    pub fn named(&self, name: &str) -> Option<&Arc<Ready>> {
+        self.0.values().find(|ready| ready.agent.name == name)
     }
 
     /// The agent that a step calls by this name.

@@ -1,0 +1,207 @@
+//! What calls of agents are expected to use, before they are made: as declared, as calls of the stage used before, or as assumed.
+
+use crate::model::call::{Heard, Sent};
+use crate::model::money::NanoUsd;
+use crate::model::stage::Estimate;
+use crate::model::usage::Usage;
+use serde::Serialize;
+
+/// Tokens of an answer to one question, where nothing tells.
+pub const ONE_ANSWER: u64 = 100;
+
+/// Tokens of an answer to a whole prompt, where nothing tells.
+pub const WHOLE_ANSWER: u64 = 1000;
+
+/// What an expectation stands on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, schemars::JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Basis {
+    /// `[estimate]` of the stage.
+    Declared,
+    /// So many calls of the stage that were answered before.
+    Measured(u64),
+    /// So many tokens for each answer, taken for granted.
+    Assumed(u64),
+}
+
+/// What was asked and used by the calls of a stage that were answered.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Past {
+    calls: u64,
+    questions: u64,
+    likely_input: u64,
+    usage: Usage,
+    /// What they cost, as far as that is known.
+    cost: NanoUsd,
+    /// Calls whose cost is known.
+    priced: u64,
+}
+
+impl Past {
+    /// Takes in a call.
+    pub fn add(&mut self, sent: &Sent, heard: &Heard) {
+        if heard.usage.total() == 0 && heard.cost.is_none() {
+            return;
+        }
+        self.calls += 1;
+        self.questions += sent.questions;
+        self.likely_input += sent.likely_input;
+        self.usage = self.usage + heard.usage;
+        if let Some(cost) = heard.cost {
+            self.cost = self.cost + cost;
+            self.priced += 1;
+        }
+    }
+
+    /// What so many calls would cost, as those did; none when nobody told.
+    pub fn cost_of(&self, calls: u64) -> Option<NanoUsd> {
+        (self.priced > 0).then(|| NanoUsd(scaled(self.cost.0, calls, self.priced)))
+    }
+}
+
+/// What is to be asked: of one stage, and one agent.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Asked {
+    /// Batches that ask.
+    pub batches: u64,
+    /// Requests.
+    pub calls: u64,
+    /// Questions in them.
+    pub questions: u64,
+    /// Tokens that they are likely to have as input.
+    pub likely_input: u64,
+    /// The most tokens of their answers; 0: no limit is declared.
+    pub most_output: u64,
+}
+
+/// What it is expected to use, and what that stands on.
+pub fn expect(
+    asked: &Asked,
+    past: &Past,
+    declared: Option<&Estimate>,
+    one_answer: u64,
+) -> (Usage, Basis) {
+    if let Some(declared) = declared {
+        let all = declared.tokens.saturating_mul(asked.batches);
+        let input = ((all as f64) * declared.input_share).round() as u64;
+        let usage = Usage {
+            input: input.min(all),
+            output: all - input.min(all),
+            ..Usage::default()
+        };
+        return (usage, Basis::Declared);
+    }
+    if past.calls > 0 && past.usage.total() > 0 {
+        let by_input = |tokens: u64| scaled(tokens, asked.likely_input, past.likely_input);
+        let usage = Usage {
+            input: by_input(past.usage.input),
+            cache_read: by_input(past.usage.cache_read),
+            cache_write: by_input(past.usage.cache_write),
+            output: scaled(past.usage.output, asked.questions, past.questions),
+            reasoning: 0,
+        };
+        return (usage, Basis::Measured(past.calls));
+    }
+    let output = one_answer.saturating_mul(asked.questions);
+    let output = match asked.most_output {
+        0 => output,
+        most => output.min(most),
+    };
+    let usage = Usage {
+        input: asked.likely_input,
+        output,
+        ..Usage::default()
+    };
+    (usage, Basis::Assumed(one_answer))
+}
+
+/// What was used for `of`, for `part`; rounded up.
+fn scaled(used: u64, part: u64, of: u64) -> u64 {
+    let scaled = (u128::from(used) * u128::from(part)).div_ceil(u128::from(of.max(1)));
+    u64::try_from(scaled).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::base::digest::Digest;
+
+    fn asked() -> Asked {
+        Asked {
+            batches: 4,
+            calls: 3,
+            questions: 130,
+            likely_input: 9000,
+            most_output: 12288,
+        }
+    }
+
+    fn past() -> Past {
+        let sent = Sent {
+            stage: "classify".to_owned(),
+            batch: "batch_1".to_owned(),
+            attempt: 1,
+            agent: "api".to_owned(),
+            provider: "openai gpt".to_owned(),
+            model: "gpt".to_owned(),
+            asked: Digest::of("asked"),
+            request: Digest::of("{}"),
+            questions: 50,
+            likely_input: 3000,
+            most_output: 4096,
+            reserved: None,
+        };
+        let heard = |usage, cost| Heard {
+            outcome: "answered".to_owned(),
+            message: None,
+            usage,
+            cost,
+            served: None,
+            request_id: None,
+            text: None,
+            structured: None,
+            stop: None,
+            raw: Digest::of(""),
+            took_ms: 1,
+        };
+        let usage = Usage {
+            input: 2000,
+            cache_read: 500,
+            output: 1501,
+            ..Usage::default()
+        };
+        let mut past = Past::default();
+        past.add(&sent, &heard(usage, Some(NanoUsd(70))));
+        // Of a tool that says nothing of tokens and money nothing is learnt.
+        past.add(&sent, &heard(Usage::default(), None));
+        past
+    }
+
+    #[test]
+    fn what_is_declared_wins_then_what_was_used_then_what_is_assumed() {
+        let declared = Estimate {
+            tokens: 5000,
+            input_share: 0.6,
+        };
+        let usage = |input, cache_read, output| Usage {
+            input,
+            cache_read,
+            output,
+            ..Usage::default()
+        };
+        assert_eq!(
+            expect(&asked(), &past(), Some(&declared), ONE_ANSWER),
+            (usage(12_000, 0, 8000), Basis::Declared)
+        );
+        assert_eq!(
+            expect(&asked(), &past(), None, ONE_ANSWER),
+            (usage(6000, 1500, 3903), Basis::Measured(1))
+        );
+        assert_eq!(
+            expect(&asked(), &Past::default(), None, ONE_ANSWER),
+            (usage(9000, 0, 12_288), Basis::Assumed(100))
+        );
+        assert_eq!(past().cost_of(3), Some(NanoUsd(210)));
+        assert_eq!(Past::default().cost_of(3), None);
+    }
+}

@@ -1,0 +1,258 @@
+//! Foresees what a stage's batches would ask of agents: calls, tokens and cost.
+
+use super::agents::of_stage;
+use super::context::Context;
+use super::rehearse::{Rehearsal, Rehearsed, Request};
+use super::survey::Surveyed;
+use crate::check::schemas::Schemas;
+use crate::model::money::NanoUsd;
+use crate::model::stage::Stage;
+use crate::model::step::StepKind;
+use crate::plan::estimate::{Asked, Basis, ONE_ANSWER, Past, WHOLE_ANSWER, expect};
+use crate::steps::agent::{Agents, Answerers};
+use crate::store::answers::Answers;
+use crate::store::calls;
+use serde::Serialize;
+use std::collections::BTreeMap;
+use std::path::Path;
+
+/// What a stage's batches would ask of agents that cost something.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, schemars::JsonSchema)]
+pub struct Asks {
+    /// Who is asked: name and provider.
+    pub agents: Vec<String>,
+    /// Requests, if nothing is asked twice.
+    pub calls: u64,
+    /// Questions in them.
+    pub questions: u64,
+    /// Answers that are kept and used.
+    pub kept: u64,
+    /// Batches of which it is not known before they run what they ask, or what they ask after their first request.
+    pub unknown: u64,
+    /// Why not, of the first of them.
+    pub why: Option<String>,
+    /// Tokens of input, expected.
+    pub input_tokens: u64,
+    /// Tokens of answers, expected.
+    pub output_tokens: u64,
+    /// What the expectation stands on.
+    pub basis: Basis,
+    /// What it is expected to cost; none: no price is known.
+    pub cost: Option<NanoUsd>,
+    /// What the requests cost at most; none: no price is known.
+    pub most: Option<NanoUsd>,
+}
+
+/// What is needed to foresee what a run would ask.
+pub struct Foresight<'a> {
+    ctx: Context<'a>,
+    agents: &'a Agents,
+    answers: Answers,
+    fresh: bool,
+    /// Calls that were made before, by stage and provider; read when they are first needed.
+    past: Option<BTreeMap<(String, String), Past>>,
+}
+
+impl<'a> Foresight<'a> {
+    /// Of a workspace. Nothing is written.
+    pub fn new(ctx: Context<'a>, project: &Path, agents: &'a Agents, fresh: bool) -> Self {
+        Self {
+            ctx,
+            agents,
+            answers: Answers::open(ctx.disk, project, ctx.layout, "plan"),
+            fresh,
+            past: None,
+        }
+    }
+
+    /// What these batches of a stage would ask; none when they ask nobody who costs something.
+    ///
+    /// # Errors
+    /// When an agent cannot be made ready, or records of calls cannot be read.
+    pub fn asks(&mut self, stage: &Stage, batches: &[&Surveyed]) -> Result<Option<Asks>, String> {
+        let asked = paid(&self.ctx, stage);
+        if asked.is_empty() || batches.is_empty() {
+            return Ok(None);
+        }
+        let ready = of_stage(&self.ctx, stage, self.agents)?;
+        let rehearsed = self.rehearse(stage, &ready, batches);
+        self.sum(stage, &ready, &asked, &rehearsed).map(Some)
+    }
+
+    /// The first request that a batch would send; else why there is none.
+    ///
+    /// # Errors
+    /// When an agent cannot be made ready.
+    pub fn request(
+        &self,
+        stage: &Stage,
+        batch: &Surveyed,
+    ) -> Result<Result<Request, String>, String> {
+        if paid(&self.ctx, stage).is_empty() {
+            return Ok(Err("no agent that costs something is asked".to_owned()));
+        }
+        let ready = of_stage(&self.ctx, stage, self.agents)?;
+        let schemas = Schemas::default();
+        let rehearsed = self.rehearsal(stage, &schemas, &ready).of(batch);
+        Ok(match (rehearsed.request, rehearsed.unknown) {
+            (Some(request), _) => Ok(request),
+            (None, Some(why)) => Err(format!("it cannot be told before it runs: {why}")),
+            (None, None) => Err(match rehearsed.kept {
+                0 => "nothing is asked".to_owned(),
+                _ => "every answer is kept".to_owned(),
+            }),
+        })
+    }
+
+    fn rehearsal<'b>(
+        &'b self,
+        stage: &'b Stage,
+        schemas: &'b Schemas,
+        agents: &'b Answerers,
+    ) -> Rehearsal<'b> {
+        Rehearsal {
+            ctx: self.ctx,
+            stage,
+            schemas,
+            agents,
+            answers: &self.answers,
+            fresh: self.fresh,
+        }
+    }
+
+    fn rehearse(&self, stage: &Stage, agents: &Answerers, batches: &[&Surveyed]) -> Vec<Rehearsed> {
+        let schemas = Schemas::default();
+        let rehearsal = self.rehearsal(stage, &schemas, agents);
+        let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+        let part = batches.len().div_ceil(threads).max(1);
+        std::thread::scope(|scope| {
+            let rehearsal = &rehearsal;
+            let parts: Vec<_> = batches
+                .chunks(part)
+                .map(|part| {
+                    scope.spawn(move || {
+                        let one = |batch: &&Surveyed| {
+                            let mut rehearsed = rehearsal.of(batch);
+                            // Of many, the bytes would fill the memory.
+                            if let Some(request) = &mut rehearsed.request {
+                                request.body = Vec::new();
+                            }
+                            rehearsed
+                        };
+                        part.iter().map(one).collect::<Vec<_>>()
+                    })
+                })
+                .collect();
+            let parts = parts.into_iter();
+            parts
+                .flat_map(|part| part.join().unwrap_or_default())
+                .collect()
+        })
+    }
+
+    fn sum(
+        &mut self,
+        stage: &Stage,
+        ready: &Answerers,
+        asked: &BTreeMap<String, (String, bool)>,
+        rehearsed: &[Rehearsed],
+    ) -> Result<Asks, String> {
+        let mut by_agent: BTreeMap<&str, Asked> = BTreeMap::new();
+        let mut most = Some(NanoUsd::ZERO);
+        let mut asks = Asks {
+            agents: asked
+                .iter()
+                .map(|(name, (who, _))| format!("{name} ({who})"))
+                .collect(),
+            calls: 0,
+            questions: 0,
+            kept: rehearsed.iter().map(|batch| batch.kept).sum(),
+            unknown: rehearsed
+                .iter()
+                .filter(|batch| batch.unknown.is_some())
+                .count() as u64,
+            why: rehearsed.iter().find_map(|batch| batch.unknown.clone()),
+            input_tokens: 0,
+            output_tokens: 0,
+            basis: Basis::Assumed(0),
+            cost: Some(NanoUsd::ZERO),
+            most: None,
+        };
+        for batch in rehearsed {
+            let Some(Request { sent, .. }) = &batch.request else {
+                continue;
+            };
+            asks.calls += 1;
+            asks.questions += sent.questions;
+            let sum = by_agent.entry(sent.agent.as_str()).or_default();
+            sum.batches += 1;
+            sum.calls += 1;
+            sum.questions += sent.questions;
+            sum.likely_input += sent.likely_input;
+            sum.most_output += sent.most_output;
+            most = most.zip(sent.reserved).map(|(most, one)| most + one);
+        }
+        asks.most = most;
+        let declared = stage.estimate.as_ref();
+        if declared.is_some() && asks.unknown > 0 {
+            // What is declared holds for batches that cannot be rehearsed, too.
+            if let Some(name) = asked.keys().next() {
+                by_agent.entry(name).or_default().batches += asks.unknown;
+            }
+        }
+        for (name, sum) in by_agent {
+            let past = self.past(stage, &asked[name].0)?;
+            let one = if asked[name].1 {
+                ONE_ANSWER
+            } else {
+                WHOLE_ANSWER
+            };
+            let (usage, basis) = expect(&sum, &past, declared, one);
+            asks.input_tokens += usage.total_input();
+            asks.output_tokens += usage.output;
+            asks.basis = basis;
+            let cost = ready.named(name).and_then(|ready| ready.cost(&usage, None));
+            // A tool that says what a call costs said it before.
+            let told = past.cost_of(sum.calls.max(sum.batches));
+            asks.cost = asks.cost.zip(cost.or(told)).map(|(sum, one)| sum + one);
+        }
+        Ok(asks)
+    }
+
+    fn past(&mut self, stage: &Stage, provider: &str) -> Result<Past, String> {
+        let past = match &mut self.past {
+            Some(past) => past,
+            None => {
+                let folder = self.ctx.layout.calls();
+                let all = calls::read(&folder);
+                let all = all.map_err(|error| format!("{}: {error}", folder.display()))?;
+                let mut past: BTreeMap<(String, String), Past> = BTreeMap::new();
+                for call in all {
+                    if let Some(heard) = &call.heard {
+                        let of = (call.sent.stage.clone(), call.sent.provider.clone());
+                        past.entry(of).or_default().add(&call.sent, heard);
+                    }
+                }
+                self.past.insert(past)
+            }
+        };
+        let found = past.get(&(stage.name.clone(), provider.to_owned()));
+        Ok(found.copied().unwrap_or_default())
+    }
+}
+
+/// The agents of a stage that cost something, by their names after replacements: who they are, and whether they are asked questions.
+fn paid(ctx: &Context<'_>, stage: &Stage) -> BTreeMap<String, (String, bool)> {
+    let mut paid = BTreeMap::new();
+    for step in &stage.steps {
+        if let StepKind::Agent {
+            agent, questions, ..
+        } = &step.kind
+            && let Some(agent) = ctx.settings.agent(ctx.pipeline, agent)
+            && !agent.is_free()
+        {
+            paid.insert(agent.name.clone(), (agent.describe(), *questions));
+        }
+    }
+    paid
+}

@@ -1,0 +1,230 @@
+//! Finds out what a batch would ask first of an agent that costs something: by doing it, in memory and up to that call.
+
+use super::attempt::batch_name;
+use super::context::Context;
+use super::in_memory::MemoryOuts;
+use super::scopes;
+use super::survey::Surveyed;
+use crate::base::digest::Digest;
+use crate::base::path::Root;
+use crate::check::schemas::Schemas;
+use crate::model::call::{Heard, Sent};
+use crate::model::outcome::{Outcome, OutcomeKind};
+use crate::model::record::AnswersOf;
+use crate::model::stage::Stage;
+use crate::steps::agent::Answerers;
+use crate::steps::alarm::Alarm;
+use crate::steps::attempt::attempt;
+use crate::steps::command::{Started, Stop};
+use crate::steps::http::Caller;
+use crate::steps::work::{Calls, Limits, Rounds, Told, Valid, Watcher, Work};
+use crate::store::answers::Answers;
+use serde_json::Value;
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+/// A request that would be sent.
+#[derive(Debug, Clone)]
+pub struct Request {
+    /// What would be recorded of it.
+    pub sent: Sent,
+    /// Its exact bytes; for a command line what it is asked, as JSON.
+    pub body: Vec<u8>,
+}
+
+/// What a batch would ask.
+#[derive(Debug, Default)]
+pub struct Rehearsed {
+    /// Its first request that would be sent; none: it needs none, or that cannot be told.
+    pub request: Option<Request>,
+    /// Answers that are kept and would be used.
+    pub kept: u64,
+    /// Why it cannot be told what it would ask.
+    pub unknown: Option<String>,
+}
+
+/// What rehearsals of a stage's batches share.
+pub struct Rehearsal<'a> {
+    /// What a run needs.
+    pub ctx: Context<'a>,
+    /// The stage.
+    pub stage: &'a Stage,
+    /// The schemas of the project.
+    pub schemas: &'a Schemas,
+    /// The agents that the stage asks, made ready for a plan.
+    pub agents: &'a Answerers,
+    /// Answers that are kept.
+    pub answers: &'a Answers,
+    /// Whether they are asked for once more.
+    pub fresh: bool,
+}
+
+impl Rehearsal<'_> {
+    /// Rehearses a batch.
+    pub fn of(&self, found: &Surveyed) -> Rehearsed {
+        let foresight = Foresight {
+            ctx: self.ctx,
+            answers: self.answers,
+            fresh: self.fresh,
+            seen: Mutex::default(),
+        };
+        let ended = self.within(found, &foresight);
+        let seen = foresight.seen.into_inner();
+        let seen = seen.unwrap_or_else(PoisonError::into_inner);
+        let asked = seen.request.as_ref();
+        // Of those that are not kept, and those that are no longer valid.
+        let wrong = asked.map_or(0, |asked| asked.sent.questions.saturating_sub(seen.missed));
+        Rehearsed {
+            kept: seen.kept.saturating_sub(wrong),
+            unknown: match (&seen.request, ended) {
+                (None, Err(outcome)) => Some(outcome.message),
+                _ => None,
+            },
+            request: seen.request,
+        }
+    }
+
+    fn within(&self, found: &Surveyed, foresight: &Foresight<'_>) -> Result<(), Outcome> {
+        let alarm = Alarm::new(Arc::new(AtomicBool::new(false)));
+        let scope = scopes::of_inputs(&self.ctx, self.stage, found, &alarm)?;
+        let name = batch_name(&self.stage.name, &found.batch.key);
+        let outs = MemoryOuts::new(self.stage);
+        let environment = BTreeMap::new();
+        let nowhere = Path::new("");
+        let mut work = Work {
+            stage: self.stage,
+            name: &name,
+            scope,
+            base: found.base(&self.ctx),
+            outs: &outs,
+            rounds: &Nobody,
+            log: &mut std::io::sink(),
+            stop: &Nobody,
+            alarm: &alarm,
+            left: &|| None,
+            watcher: &Nobody,
+            schemas: self.schemas,
+            agents: self.agents,
+            calls: foresight,
+            caller: &Caller::default(),
+            environment: &environment,
+            declared_env: &self.ctx.settings.env,
+            folder: nowhere,
+            project: self.ctx.files.folder(Root::Project),
+            token: "",
+            previous: &|_| None,
+            find: &|_| Ok(None),
+            limits: Limits {
+                grace: Duration::ZERO,
+                backoff: Duration::ZERO,
+                log_cap: 0,
+                poll: Duration::ZERO,
+                stable: Duration::ZERO,
+            },
+            is_rehearsed: true,
+        };
+        attempt(&mut work).map(drop)
+    }
+}
+
+/// Nobody wishes to stop, and nobody watches.
+struct Nobody;
+
+impl Rounds for Nobody {
+    fn resume(&self) -> Result<Vec<Value>, Outcome> {
+        Ok(Vec::new())
+    }
+
+    fn keep(&self, _: u32, _: Value) -> Result<(), Outcome> {
+        Ok(())
+    }
+
+    fn content(&self, digest: Digest) -> Result<Vec<u8>, Outcome> {
+        let message = format!("{digest}: nothing is kept");
+        Err(Outcome::new(OutcomeKind::Output, message))
+    }
+
+    fn over(&self) {}
+}
+
+impl Stop for Nobody {
+    fn stopping(&self) -> bool {
+        false
+    }
+
+    fn wait(&self, _most: Duration) {}
+}
+
+impl Watcher for Nobody {
+    fn told(&self, _told: Told<'_>) {}
+
+    fn started(&self, _child: &Started) {}
+
+    fn called(&self, _number: u64, _sent: &Sent, _heard: &Heard) {}
+
+    fn trying_again(&self, _failed: u32, _outcome: &Outcome, _wait: Duration) {}
+}
+
+/// Knows the answers that are kept, and sends nothing.
+struct Foresight<'a> {
+    ctx: Context<'a>,
+    answers: &'a Answers,
+    fresh: bool,
+    seen: Mutex<Seen>,
+}
+
+#[derive(Default)]
+struct Seen {
+    kept: u64,
+    missed: u64,
+    request: Option<Request>,
+}
+
+impl Calls for Foresight<'_> {
+    fn known(&self, address: Digest) -> Result<Option<(Value, AnswersOf)>, Outcome> {
+        let found = if self.fresh {
+            None
+        } else {
+            let found = self.answers.peek(address);
+            found.map_err(|why| Outcome::new(OutcomeKind::Input, why).for_good())?
+        };
+        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        match found {
+            Some(_) => seen.kept += 1,
+            None => seen.missed += 1,
+        }
+        Ok(found.map(|found| {
+            let (run, call) = found.call;
+            (found.answer, AnswersOf::one(&run, call))
+        }))
+    }
+
+    fn run(&self) -> &'static str {
+        ""
+    }
+
+    fn keep(&self, _answer: Valid) -> Result<(), Outcome> {
+        Ok(())
+    }
+
+    fn sending(&self, sent: &Sent, body: &[u8]) -> Result<u64, Outcome> {
+        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        seen.request.get_or_insert_with(|| Request {
+            sent: sent.clone(),
+            body: body.to_vec(),
+        });
+        Err(Outcome::new(OutcomeKind::Cancelled, "it is only rehearsed").for_good())
+    }
+
+    fn heard(&self, _: u64, _: &Sent, heard: Heard, _: &[u8]) -> Result<Heard, Outcome> {
+        Ok(heard)
+    }
+
+    fn without_keys<'a>(&self, bytes: &'a [u8]) -> Cow<'a, [u8]> {
+        self.ctx.redactor.bytes(bytes)
+    }
+}

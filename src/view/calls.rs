@@ -1,0 +1,224 @@
+//! Calls of agents as text: a line each, what they cost, what was asked and answered.
+
+use super::table::{Side, time};
+use super::words::{count, grouped, indented, seconds};
+use crate::model::call::Spent;
+use crate::model::money::NanoUsd;
+use crate::model::usage::Usage;
+use crate::ops::calls::{Asked, CallTold, Exchange, Money};
+
+/// Lines of a prompt or an answer that are shown.
+const SHOWN: usize = 200;
+
+/// `3 calls for $0.02`; a cost that nobody knows is said to be unknown.
+pub fn spent(spent: &Spent) -> String {
+    let calls = count(spent.calls, "call", "calls");
+    match (spent.unpriced, spent.cost) {
+        (0, cost) => format!("{calls} for {cost}"),
+        (unknown, _) if unknown == spent.calls => format!("{calls}, nobody knows for how much"),
+        (unknown, cost) => format!(
+            "{calls} for {cost} and {} that nobody knows",
+            grouped(unknown)
+        ),
+    }
+}
+
+/// `1,200 tokens in (900 of them cached), 80 out`.
+pub fn tokens(usage: &Usage) -> String {
+    let cached = match usage.cache_read {
+        0 => String::new(),
+        cached => format!(" ({} of them cached)", grouped(cached)),
+    };
+    format!(
+        "{} tokens in{cached}, {} out",
+        grouped(usage.total_input()),
+        grouped(usage.output)
+    )
+}
+
+/// What a call is told by.
+pub const SIDES: [Side; 8] = [
+    Side::Left,
+    Side::Left,
+    Side::Left,
+    Side::Right,
+    Side::Left,
+    Side::Left,
+    Side::Right,
+    Side::Right,
+];
+
+/// A call as cells: when, which, whom, how many questions, how it ended, tokens, cost, time.
+pub fn row(call: &CallTold) -> Vec<String> {
+    let used = match call.usage.total() {
+        0 => String::new(),
+        _ => tokens(&call.usage),
+    };
+    vec![
+        time(call.when),
+        format!("{}:{}", call.run, call.number),
+        who(call),
+        count(call.questions, "question", "questions"),
+        call.outcome.clone(),
+        used,
+        call.cost.map_or_else(String::new, |cost| cost.to_string()),
+        call.seconds.map_or_else(String::new, seconds),
+    ]
+}
+
+/// `api (gpt-5.1, served gpt-5.1-2026)`.
+fn who(call: &CallTold) -> String {
+    let served = call
+        .served
+        .as_ref()
+        .filter(|served| Some(*served) != call.model.as_ref());
+    match (&call.model, served) {
+        (Some(model), Some(served)) => format!("{} ({model}, served {served})", call.agent),
+        (Some(model), None) => format!("{} ({model})", call.agent),
+        (None, Some(served)) => format!("{} (served {served})", call.agent),
+        (None, None) => format!("{} ({})", call.agent, call.provider),
+    }
+}
+
+/// Where the answers of a batch come from, and its calls.
+pub fn asked(asked: &Asked) -> String {
+    let mut text = String::from("\nanswers\n");
+    if asked.answers > 0 {
+        let own = asked.answers - asked.kept;
+        let mut parts = Vec::new();
+        if own > 0 {
+            parts.push(format!(
+                "{} asked for by the run that made it",
+                grouped(own)
+            ));
+        }
+        if asked.kept > 0 {
+            parts.push(format!("{} kept from earlier", grouped(asked.kept)));
+        }
+        text.push_str(&format!(
+            "  {}: {}\n",
+            count(asked.answers, "question", "questions"),
+            parts.join(", ")
+        ));
+        for from in &asked.from {
+            text.push_str(&format!(
+                "  {} from call {}:{}\n",
+                grouped(from.answers),
+                from.run,
+                from.call
+            ));
+        }
+    }
+    if asked.calls.is_empty() {
+        text.push_str("  none of those calls was made for this batch\n");
+        return text;
+    }
+    text.push_str(&format!(
+        "\ncalls: {}, {}\n",
+        spent(&asked.spent),
+        tokens(&asked.spent.usage)
+    ));
+    if asked.more > 0 {
+        text.push_str(&format!("  … {} earlier\n", grouped(asked.more)));
+    }
+    let rows: Vec<Vec<String>> = asked.calls.iter().map(row).collect();
+    let lines = super::table::table(&SIDES, &rows);
+    for (line, call) in lines.lines().zip(&asked.calls) {
+        text.push_str(&format!("  {line}\n"));
+        text.push_str(&indented(&more(call), 4));
+    }
+    text
+}
+
+/// What went wrong with a call, and where its bytes lie.
+fn more(call: &CallTold) -> String {
+    let message = call.message.as_ref();
+    let mut text = message.map_or_else(String::new, |message| format!("{message}\n"));
+    text.push_str(call.request.as_str());
+    if let Some(answer) = &call.answer {
+        text.push_str(&format!(", {}", answer.file_name()));
+    }
+    text.push('\n');
+    text
+}
+
+/// A call with what was asked and answered.
+pub fn exchange(exchange: &Exchange) -> String {
+    let call = &exchange.call;
+    let place = super::words::place(&call.stage, &call.batch);
+    let cells = row(call);
+    let cells: Vec<&str> = cells
+        .iter()
+        .map(String::as_str)
+        .filter(|cell| !cell.is_empty())
+        .collect();
+    let mut text = format!("{place}  {}\n", cells.join("  "));
+    text.push_str(&indented(&more(call), 2));
+    for (what, said) in [("asked", &exchange.prompt), ("answered", &exchange.text)] {
+        match said {
+            Some(said) => {
+                text.push_str(&format!("  {what}:\n"));
+                text.push_str(&indented(&shown(said), 4));
+            }
+            None => text.push_str(&format!("  {what}: nothing is kept\n")),
+        }
+    }
+    text
+}
+
+/// The beginning of a text, without what would move a terminal's cursor.
+fn shown(text: &str) -> String {
+    let is_shown = |c: &char| !c.is_control() || matches!(c, '\n' | '\t');
+    let lines = text.lines().count();
+    let mut all: String = text
+        .lines()
+        .take(SHOWN)
+        .flat_map(|line| line.chars().filter(is_shown).chain(['\n']))
+        .collect();
+    if lines > SHOWN {
+        let more = (lines - SHOWN) as u64;
+        all.push_str(&format!(
+            "… and {} (`--json` has all)\n",
+            count(more, "line", "lines")
+        ));
+    }
+    all
+}
+
+/// What a workspace spent, and what is left.
+pub fn money(money: &Money) -> String {
+    let mut text = match money.spent.calls {
+        0 => "no agent was called yet".to_owned(),
+        _ => format!(
+            "agents: {}, {}",
+            spent(&money.spent),
+            tokens(&money.spent.usage)
+        ),
+    };
+    let mut left = Vec::new();
+    if let Some(usd) = money.usd {
+        left.push(format!("{} of {}", NanoUsd(usd.left), NanoUsd(usd.limit)));
+    }
+    for (limit, what) in [(money.tokens, "tokens"), (money.calls, "calls")] {
+        if let Some(limit) = limit {
+            left.push(format!(
+                "{} of {} {what}",
+                grouped(limit.left),
+                grouped(limit.limit)
+            ));
+        }
+    }
+    if let Some(time) = money.time {
+        let shown = |milliseconds: u64| seconds(milliseconds as f64 / 1000.0);
+        left.push(format!(
+            "{} of {} of calls",
+            shown(time.left),
+            shown(time.limit)
+        ));
+    }
+    if !left.is_empty() {
+        text.push_str(&format!("; left: {}", left.join(", ")));
+    }
+    text.push('\n');
+    text
+}

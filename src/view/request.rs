@@ -1,0 +1,29 @@
+//! What would be sent to an agent, in words.
+
+use super::words::{count, grouped};
+use crate::ops::show_request::WouldSend;
+
+/// The request.
+pub fn request(would: &WouldSend) -> String {
+    let Some(shown) = &would.request else {
+        let why = would.why_not.as_deref().unwrap_or_default();
+        return format!("{} sends nothing: {why}\n", would.batch);
+    };
+    let most = match shown.most_output {
+        0 => String::new(),
+        most => format!(", at most {} of answer", grouped(most)),
+    };
+    let cost = match shown.most {
+        Some(most) => format!("at most {most}"),
+        None => "nobody knows what it costs".to_owned(),
+    };
+    let body = serde_json::to_string_pretty(&shown.body).unwrap_or_default();
+    format!(
+        "{} asks {} ({}): {}, about {} tokens{most}, {cost}\n\n{body}\n",
+        would.batch,
+        shown.agent,
+        shown.provider,
+        count(shown.questions, "question", "questions"),
+        grouped(shown.likely_input),
+    )
+}

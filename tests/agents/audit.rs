@@ -1,0 +1,531 @@
+//! What is known afterwards of what agents did: who was asked what, with which answers, for how much; and no key.
+
+use super::pipeline::{Served, answered, calls, made, project, things, words};
+use crate::situations::house::House;
+use serde_json::{Value, json};
+
+/// `--json` of a reading command.
+fn told(house: &House, arguments: &[&str]) -> Value {
+    let output = house
+        .command(&[arguments, &["--json"]].concat())
+        .output()
+        .unwrap();
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+/// A project of 10 things whose stage goes on after failures, and whose agent leaves out what stands in a file.
+fn going_on(left_out: &str) -> (House, Served) {
+    let file = tempfile::NamedTempFile::new().unwrap();
+    let file = file.into_temp_path().keep().unwrap();
+    let answering = format!("without:{}", file.display());
+    let served = Served::new(&answering);
+    let house = project(served.port, &answering);
+    std::fs::write(&file, left_out).unwrap();
+    house.write("left_out", file.display().to_string());
+    let ask = house.read("stages/2_ask.toml");
+    house.write(
+        "stages/2_ask.toml",
+        format!("{ask}\n[policy]\non_failure = \"continue\"\n"),
+    );
+    let join = house.read("stages/3_join.toml");
+    house.write(
+        "stages/3_join.toml",
+        format!("allow_partial = true\n{join}"),
+    );
+    (house, served)
+}
+
+fn answer_all(house: &House) {
+    std::fs::write(house.read("left_out"), "").unwrap();
+}
+
+/// What the journal says of a stage, without times: coarse kind, who acted, precise kind.
+fn events(house: &House, stage: &str) -> Vec<(String, String, String)> {
+    let records = house.records();
+    let of_stage = records
+        .iter()
+        .filter(|record| record["data"]["stage"] == stage);
+    let text = |value: &Value| value.as_str().unwrap().to_owned();
+    of_stage
+        .map(|record| {
+            (
+                text(&record["event_type"]),
+                text(&record["agent_name"]),
+                text(&record["kind"]),
+            )
+        })
+        .collect()
+}
+
+#[test]
+fn a_batch_ends_without_the_elements_that_have_no_valid_answer_and_only_they_are_asked_again() {
+    let (house, _served) = going_on("name 1\n");
+    let agent = ["--agent", "speller=api"];
+    let ran = house.run(&agent);
+    assert_eq!(ran.code, 3, "{}", ran.said);
+    ran.says("ask/batch_1 failed: SCHEMA: 2 elements have no valid answer: 2, 3");
+    // Five names, four a batch; of the first batch one has no answer, three times.
+    assert_eq!(calls(&house), answered(&[4, 1, 1, 1]));
+    let mut without = words(10);
+    without.as_array_mut().unwrap().drain(2..4);
+    assert_eq!(made(&house), without);
+    let checkpoint = house.json("workspace/stage_2_complete.json");
+    assert_eq!(
+        (
+            &checkpoint["status"],
+            &checkpoint["failed"],
+            &checkpoint["element_count"]
+        ),
+        (
+            &json!("partial"),
+            &json!({"batch_1": "SCHEMA: 2 elements have no valid answer: 2, 3"}),
+            &json!(8)
+        )
+    );
+    let progress = house.json("workspace/ask_progress.json");
+    assert_eq!(
+        (&progress["completed_batches"], &progress["failed_batches"]),
+        (&json!([2]), &json!(["batch_1"]))
+    );
+    let records = house.records();
+    let failed = records
+        .iter()
+        .find(|record| record["kind"] == "elements_failed")
+        .unwrap();
+    let outcome = json!({
+        "kind": "schema", "code": "SCHEMA", "message": "q2 has no valid answer after 3 requests",
+        "details": ["q2: no answer"], "passing": false,
+    });
+    assert_eq!(
+        failed["data"]["failed"],
+        json!([{"keys": ["2", "3"], "outcome": outcome}])
+    );
+
+    // Request, answer and violations are set aside, and `why` says where.
+    let folder = failed["data"]["quarantine"].as_str().unwrap();
+    let why = told(&house, &["why", "ask/batch_1", "--agent", "speller=api"]);
+    assert_eq!(why["quarantine"], folder);
+    assert_eq!(why["failed"], failed["data"]["failed"]);
+    let kept = |file: &str| house.read(&format!("workspace/{folder}/{file}"));
+    assert_eq!(
+        kept("WHY.txt"),
+        "SCHEMA: 2 elements have no valid answer: 2, 3\nq2: no answer\n\n\
+         The answer to call 1 was not valid:\n- q2: no answer\n\n\
+         The answer to call 2 was not valid:\n- q2: no answer\n\n\
+         The answer to call 3 was not valid:\n- q2: no answer\n"
+    );
+    let run = failed["run_id"].as_str().unwrap();
+    for file in ["000002.request", "000002.answer"] {
+        let bytes = house.read(&format!("workspace/.milepost/calls/{run}/{file}"));
+        assert_eq!(kept(file), bytes);
+    }
+
+    // The next run asks what failed, and nothing else.
+    answer_all(&house);
+    let ran = house.run(&agent);
+    assert_eq!(ran.code, 0, "{}", ran.said);
+    assert_eq!(calls(&house)[4..], answered(&[1]));
+    assert_eq!(made(&house), words(10));
+    assert_eq!(
+        house.json("workspace/stage_2_complete.json")["status"],
+        "complete"
+    );
+    let why = told(&house, &["why", "ask/batch_1", "--agent", "speller=api"]);
+    assert_eq!(
+        (&why["decision"], &why["failed"], &why["quarantine"]),
+        (&json!("reused"), &json!([]), &Value::Null)
+    );
+    assert_eq!(house.run(&agent).records, Vec::<Value>::new());
+}
+
+#[test]
+fn a_stage_that_stops_at_failures_fails_its_batch_as_a_whole() {
+    let (house, _served) = going_on("name 1\n");
+    house.edit("stages/2_ask.toml", "\"continue\"", "\"stop\"");
+    let ran = house.run(&["--agent", "speller=chat"]);
+    assert_eq!(ran.code, 1, "{}", ran.said);
+    ran.says("1 of 4 questions have no valid answer after 3 requests");
+    assert_eq!(house.list("intermediate/words"), Vec::<String>::new());
+    let records = house.records();
+    let failed = records
+        .iter()
+        .find(|record| record["kind"] == "batch_failed")
+        .unwrap();
+    let folder = failed["data"]["quarantine"].as_str().unwrap();
+    assert_eq!(
+        house.list(folder),
+        [
+            "000001.answer",
+            "000001.request",
+            "000002.answer",
+            "000002.request",
+            "000003.answer",
+            "000003.request",
+            "WHY.txt"
+        ]
+    );
+    let why = house.milepost(&["why", "ask/batch_1", "--agent", "speller=chat"]);
+    assert!(why.1.contains(folder), "{}", why.1);
+    answer_all(&house);
+    assert_eq!(house.run(&["--agent", "speller=chat"]).code, 0);
+    assert_eq!(calls(&house)[3..], answered(&[1, 1]));
+}
+
+#[test]
+fn elements_without_conservation_are_named_by_their_place() {
+    let (house, _served) = going_on("name 1\n");
+    let ask = house.read("stages/2_ask.toml");
+    let (before, after) = ask.split_once("[conserve]").unwrap();
+    let policy = after.split_once("[policy]").unwrap().1;
+    house.write("stages/2_ask.toml", format!("{before}[policy]{policy}"));
+    let ran = house.run(&["--agent", "speller=api"]);
+    assert_eq!(ran.code, 3, "{}", ran.said);
+    ran.says("2 elements have no valid answer: /elements/2, /elements/3");
+    // Where something else than the elements is counted, nothing can be named as failed.
+    house.write(
+        "stages/2_ask.toml",
+        format!("{before}[conserve]\nin = \".batch.data.questions[].id\"\nout = \".words[].id\"\n\n[policy]{policy}"),
+    );
+    let ran = house.run(&["--agent", "speller=api"]);
+    ran.says("1 of 4 questions have no valid answer");
+}
+
+#[test]
+fn why_log_and_status_tell_who_answered_for_how_much() {
+    let served = Served::new("well");
+    let house = project(served.port, "well");
+    let declared = house.read("milepost.toml");
+    house.write(
+        "milepost.toml",
+        format!("{declared}\n[limits]\nusd = 1\ntokens = 100000\ncalls = 10\n"),
+    );
+    let agent = ["--agent", "speller=api"];
+    assert_eq!(house.run(&agent).code, 0);
+    let first = house.records()[0]["run_id"].clone();
+    // Two new names in the last batch, whose other name is answered.
+    house.write("workspace/inputs/things.json", things(14).to_string());
+    assert_eq!(house.run(&agent).code, 0);
+    assert_eq!(calls(&house), answered(&[4, 1, 2]));
+
+    let why = told(&house, &["why", "ask/batch_2", "--agent", "speller=api"]);
+    let asked = &why["asked"];
+    let second = why["made"]["run"].clone();
+    assert_eq!(
+        (&asked["answers"], &asked["kept"], &asked["from"]),
+        (
+            &json!(3),
+            &json!(1),
+            &json!([
+                {"run": first, "call": 2, "answers": 1},
+                {"run": second, "call": 1, "answers": 2},
+            ])
+        )
+    );
+    let one = &asked["calls"][1];
+    let request = format!(
+        ".milepost/calls/{}/000001.request",
+        second.as_str().unwrap()
+    );
+    assert_eq!(
+        (
+            &one["run"],
+            &one["agent"],
+            &one["model"],
+            &one["served"],
+            &one["questions"],
+            &one["outcome"],
+            &one["usage"]["cache_read"],
+            &one["usage"]["output"],
+            &one["request"],
+        ),
+        (
+            &second,
+            &json!("api"),
+            &json!("claude-sonnet-4-5"),
+            &json!("claude-sonnet-4-5-served"),
+            &json!(2),
+            &json!("answered"),
+            &json!(5),
+            &json!(20),
+            &json!(request),
+        )
+    );
+    assert!(one["cost"].as_u64() > Some(0) && one["seconds"].is_number());
+    let path = "workspace/intermediate/words/batch_2.json";
+    let file = told(&house, &["why", path, "--agent", "speller=api"]);
+    assert_eq!(file["made"]["asked"], *asked);
+    let said = house
+        .milepost(&["why", "ask/batch_2", "--agent", "speller=api"])
+        .1;
+    for line in [
+        "3 questions: 2 asked for by the run that made it, 1 kept from earlier",
+        "api (claude-sonnet-4-5, served claude-sonnet-4-5-served)",
+        &request,
+    ] {
+        assert!(said.contains(line), "{line}\n{said}");
+    }
+
+    let log = told(&house, &["log", "ask/batch_2", "--calls"]);
+    let exchanges = log["calls"].as_array().unwrap();
+    assert_eq!(exchanges.len(), 2);
+    let prompt = exchanges[1]["prompt"].as_str().unwrap();
+    assert!(
+        prompt.starts_with("Write each name in capitals."),
+        "{prompt}"
+    );
+    let text = exchanges[1]["text"].as_str().unwrap();
+    assert!(text.contains("NAME 6"), "{text}");
+    let said = house.milepost(&["log", "ask", "--calls", "--last", "1"]).1;
+    assert!(
+        said.starts_with("… 2 earlier calls\n") && said.contains("answered:\n    [{"),
+        "{said}"
+    );
+
+    let status = told(&house, &["status", "--agent", "speller=api"]);
+    let spent = &status["stages"][1]["spent"];
+    assert_eq!(
+        (&spent["calls"], &status["stages"][0]["spent"]),
+        (&json!(3), &Value::Null)
+    );
+    let money = &status["money"];
+    assert_eq!(
+        (&money["spent"], &money["calls"]),
+        (spent, &json!({"limit": 10, "left": 7}))
+    );
+    let cost = spent["cost"].as_u64().unwrap();
+    assert_eq!(money["usd"]["left"], json!(1_000_000_000 - cost));
+    let usage = &spent["usage"];
+    let used: u64 = ["input", "cache_read", "output"]
+        .iter()
+        .map(|kind| usage[*kind].as_u64().unwrap())
+        .sum();
+    assert_eq!(
+        money["tokens"],
+        json!({"limit": 100_000, "left": 100_000 - used})
+    );
+    let said = house.milepost(&["status", "--agent", "speller=api"]).1;
+    assert!(
+        said.contains("agents: 3 calls for $0.0") && said.contains("7 of 10 calls"),
+        "{said}"
+    );
+}
+
+/// A draft by one agent, judged by another, twice.
+const ROUNDS: &str = r#"
+summary = '{result_type: (if .critique.score > 0.8 then "approved_plan" else "needs_revision" end)}'
+verdict = '.critique.score > 0.8'
+
+[inputs]
+topic = "inputs/topic.txt"
+
+[refine]
+until = '.critique.score > 0.8'
+score = '.critique.score'
+
+[[step]]
+role = "PlanAuthor"
+agent = "speller"
+prompt = "prompts/tell.md"
+out = "plan"
+
+[[step]]
+role = "PlanningReviewer"
+jq = '{score: [0.25, 0.875][$iteration - 1], said: .plan.said}'
+out = "critique"
+
+[outputs]
+plan = { path = "outputs/plan.json", schema = false }
+critique = { path = "outputs/critique.json", schema = false }
+"#;
+
+#[test]
+fn the_journal_tells_which_agent_did_what_with_which_verdict() {
+    let served = Served::new("well");
+    let house = project(served.port, "well");
+    for stage in ["1_split", "2_ask", "3_join"] {
+        house.remove(&format!("stages/{stage}.toml"));
+    }
+    house.write(
+        "prompts/tell.md",
+        "Tell of {{ topic }} in round {{ iteration }}\n",
+    );
+    house.write("workspace/inputs/topic.txt", "walls");
+    house.write("stages/1_plan.toml", ROUNDS);
+    house.write(
+        "stages/2_export.toml",
+        "[inputs]\nplan = \"outputs/plan.json\"\n\n[step]\njq = '.plan.said'\nrole = \"Coordinator\"\n\n\
+         [outputs]\nsaid = \"outputs/said.txt\"\n",
+    );
+    let ran = house.run(&["--agent", "speller=chat"]);
+    assert_eq!(ran.code, 0, "{}", ran.said);
+    let event =
+        |kind: &str, who: &str, what: &str| (kind.to_owned(), who.to_owned(), what.to_owned());
+    let author = |kind, what| event(kind, "PlanAuthor", what);
+    let reviewer = |kind, what| event(kind, "PlanningReviewer", what);
+    assert_eq!(
+        events(&house, "plan"),
+        [
+            reviewer("invoke", "stage_started"),
+            reviewer("invoke", "attempt_started"),
+            author("invoke", "step_started"),
+            author("invoke", "called"),
+            reviewer("invoke", "step_started"),
+            reviewer("review", "round_judged"),
+            reviewer("revision", "round_started"),
+            author("invoke", "step_started"),
+            author("invoke", "called"),
+            reviewer("invoke", "step_started"),
+            reviewer("review", "round_judged"),
+            reviewer("review", "verdict"),
+            reviewer("complete", "published"),
+            reviewer("complete", "checkpoint_written"),
+        ]
+    );
+    let records = house.records();
+    let data = |kind: &str| -> Vec<Value> {
+        let of_kind = records.iter().filter(|record| record["kind"] == kind);
+        of_kind.map(|record| record["data"].clone()).collect()
+    };
+    let verdict = |word: &str| json!({"result_type": word});
+    assert_eq!(
+        data("round_judged"),
+        [
+            json!({
+                "stage": "plan", "batch": "",
+                "round": 1, "right": false, "score": 0.25, "summary": verdict("needs_revision"),
+            }),
+            json!({
+                "stage": "plan", "batch": "",
+                "round": 2, "right": true, "score": 0.875, "summary": verdict("approved_plan"),
+            }),
+        ]
+    );
+    assert_eq!(
+        data("round_started"),
+        [
+            json!({"stage": "plan", "batch": "", "round": 2, "why": "round 1: not right, score 0.25"})
+        ]
+    );
+    assert_eq!(
+        data("verdict"),
+        [
+            json!({"stage": "plan", "batch": "", "verdict": true, "summary": verdict("approved_plan")})
+        ]
+    );
+    // Whoever goes on from there says so, and with what.
+    let handoff = records
+        .iter()
+        .find(|record| record["kind"] == "handoff")
+        .unwrap();
+    assert_eq!(
+        (
+            &handoff["agent_name"],
+            &handoff["artifact_refs"],
+            &handoff["data"]["summaries"]
+        ),
+        (
+            &json!("Coordinator"),
+            &json!(["outputs/plan.json", "outputs/critique.json"]),
+            &json!({"plan": verdict("approved_plan")})
+        )
+    );
+    assert!(
+        records
+            .iter()
+            .all(|record| record["session_id"].is_string())
+    );
+}
+
+/// That a key is nowhere in the workspace, nor in what was said.
+fn assert_hidden(house: &House, said: &str, key: &str) {
+    assert!(!said.contains(key), "{said}");
+    for entry in walkdir::WalkDir::new(house.at("workspace")) {
+        let entry = entry.unwrap();
+        if entry.file_type().is_file() {
+            let bytes = std::fs::read(entry.path()).unwrap();
+            let text = String::from_utf8_lossy(&bytes);
+            assert!(!text.contains(key), "{}\n{text}", entry.path().display());
+        }
+    }
+}
+
+#[test]
+fn a_key_that_somebody_repeats_is_in_no_file_and_nowhere_on_the_screen() {
+    const KEY: &str = "local-secret-0001";
+    const LOOKS_LIKE_ONE: &str = "sk-ant-api03-0123456789abcdef";
+    let answering = format!("leaky:{KEY}");
+    let served = Served::new(&answering);
+    for agent in ["api", "chat", "tool"] {
+        let mut house = project(served.port, &answering);
+        house.env("KEY", KEY);
+        // A tool that fails is tried again while there is time.
+        let ask = house.read("stages/2_ask.toml");
+        house.write(
+            "stages/2_ask.toml",
+            format!("{ask}\n[policy]\ntimeout = \"6s\"\n"),
+        );
+        let agent = format!("speller={agent}");
+        let file = house.at("debug.log").display().to_string();
+        let ran = house.run_unplanned(&["--agent", &agent, "--log-file", &file]);
+        assert_eq!(ran.code, 1, "{}", ran.said);
+        ran.says("I was sent [key]");
+        assert_hidden(&house, &ran.said, KEY);
+        assert_hidden(&house, &ran.said, LOOKS_LIKE_ONE);
+        let log = house.read("debug.log");
+        assert!(!log.contains(KEY) && !log.contains(LOOKS_LIKE_ONE), "{log}");
+        for command in [
+            &["log", "ask/batch_1"][..],
+            &["log", "ask/batch_1", "--calls"],
+            &["why", "ask/batch_1", "--agent", &agent],
+            &["status", "--agent", &agent],
+        ] {
+            let (_, said) = house.milepost(command);
+            assert!(
+                !said.contains(KEY) && !said.contains(LOOKS_LIKE_ONE),
+                "{said}"
+            );
+        }
+    }
+}
+
+#[test]
+fn what_programs_print_is_kept_without_keys_and_what_they_make_as_it_is() {
+    let mut house = House::new(&[
+        (
+            "milepost.toml",
+            "name = \"told\"\n\n[env]\nDEPLOY_TOKEN = \"\"\n",
+        ),
+        (
+            "stages/1_say.toml",
+            r#"[step]
+command = ["sh", "-c", 'printf "token %s" "$DEPLOY_TOKEN"; echo "$DEPLOY_TOKEN" > "$1"; test -e "$0"', "{{ params.there }}", "{{ paths.said }}"]
+env = ["DEPLOY_TOKEN"]
+
+[outputs]
+said = "outputs/said.txt"
+"#,
+        ),
+    ]);
+    house.write(
+        "milepost.toml",
+        format!(
+            "{}\n[params]\nthere = \"/none\"\n",
+            house.read("milepost.toml")
+        ),
+    );
+    house.env("DEPLOY_TOKEN", "local-token-0001");
+    let ran = house.run(&[]);
+    assert_eq!(ran.code, 1, "{}", ran.said);
+    ran.says("token [key]");
+    let log = house.milepost(&["log", "say"]).1;
+    assert!(
+        log.contains("token [key]") && !log.contains("local-token"),
+        "{log}"
+    );
+    let ran = house.run(&["--set", "there=/"]);
+    assert_eq!(ran.code, 0, "{}", ran.said);
+    assert_eq!(
+        house.read("workspace/outputs/said.txt"),
+        "local-token-0001\n"
+    );
+}
