@@ -12,6 +12,7 @@ pub mod jq;
 pub mod merge;
 pub mod pdf;
 pub mod process;
+mod records;
 pub mod refine;
 pub mod service;
 pub mod split;

@@ -325,3 +325,44 @@ fn one_job_and_two_give_the_same_bytes() {
     assert!(one.len() > 10, "{one:?}");
     assert_eq!(one, two);
 }
+
+#[test]
+fn records_of_many_files_are_packed_as_those_of_one() {
+    let house = packed(&ELEMENTS);
+    assert_eq!(house.run(&[]).code, 0);
+    let whole = house.made();
+    // The same elements in two files: of each file the elements in turn.
+    let many = packed(&ELEMENTS);
+    many.edit(
+        "stages/1_parse.toml",
+        "[inputs]\nmodel = \"inputs/model.json\"",
+        "[each.part]\npath = \"inputs/model_*.json\"\n\n[inputs]\nmodel = \"{{ part.path }}\"",
+    );
+    many.edit(
+        "stages/1_parse.toml",
+        "intermediate/parsed_data.json",
+        "intermediate/parsed/{{ part.stem }}.json",
+    );
+    for stage in ["stages/2_batch.toml", "stages/4_generate.toml"] {
+        many.edit(
+            stage,
+            "intermediate/parsed_data.json",
+            "intermediate/parsed/*.json",
+        );
+        many.edit(stage, ".parsed.elements", ".parsed[].elements");
+    }
+    many.remove("workspace/inputs/model.json");
+    many.write("workspace/inputs/model_1.json", model(&ELEMENTS[..3]));
+    many.write("workspace/inputs/model_2.json", model(&ELEMENTS[3..]));
+    let ran = many.run(&[]);
+    assert_eq!(ran.code, 0, "{}", ran.said);
+    let of = |files: &std::collections::BTreeMap<String, milepost::base::digest::Digest>| {
+        let shared = files
+            .iter()
+            .filter(|(path, _)| !path.contains("parsed") && !path.contains("stage_"));
+        shared
+            .map(|(path, digest)| (path.clone(), *digest))
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(of(&many.made()), of(&whole));
+}

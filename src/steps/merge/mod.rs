@@ -4,9 +4,9 @@
 
 mod corrections;
 
-use super::work::{Said, StepResult, Work, input_failure, output_failure, parse_failure};
+use super::records::{Place, Records};
+use super::work::{Said, StepResult, Work, output_failure, parse_failure};
 use crate::base::digest::Digest;
-use crate::base::source::Source;
 use crate::expr::jq::Bound;
 use crate::expr::select::Select;
 use crate::model::outcome::Outcome;
@@ -14,24 +14,19 @@ use crate::model::stage::Program;
 use corrections::Corrections;
 use serde_json::Value;
 use std::collections::HashMap;
-use std::fs::File;
 use std::io::{self, Write};
-use std::os::unix::fs::FileExt;
-use std::sync::Arc;
 
-/// Where a record's text lies.
+/// A record.
 #[derive(Clone, Copy)]
 struct Spot {
-    file: u32,
-    length: u32,
-    start: u64,
+    place: Place,
     /// The next record with the same key, as an index; its own index where there is none.
     next: u32,
 }
 
 /// All records by key, in the order that they were read.
+#[derive(Default)]
 struct Index {
-    files: Vec<Arc<dyn Source>>,
     spots: Vec<Spot>,
     /// First and last record with a key, by the first 16 bytes of its digest.
     by_key: HashMap<[u8; 16], (u32, u32)>,
@@ -51,7 +46,8 @@ pub fn merge(
 ) -> StepResult {
     let vars = key.values(&work.base);
     let bound = key.jq.bind(&vars).map_err(parse_failure)?;
-    let mut index = Index::read(work, records, &bound)?;
+    let records = Records::of(work, "merge", records)?;
+    let mut index = Index::of(&records, &bound)?;
     let mut corrections = match corrections {
         Some(name) => Corrections::of(name, &work.scope)?,
         None => Corrections::default(),
@@ -60,12 +56,9 @@ pub fn merge(
     let failed = |error: io::Error| output_failure(out, error);
     let mut sink = work.outs.create(out, None).map_err(failed)?;
     sink.write_all(b"{\"elements\":[\n").map_err(failed)?;
-    let mut reader = Reader {
-        files: &index.files,
-        open: None,
-    };
+    let mut reader = records.reader();
     for (place, &spot) in sequence.iter().enumerate() {
-        let mut text = reader.read(index.spots[spot as usize])?;
+        let mut text = reader.read(index.spots[spot as usize].place)?;
         if !corrections.is_empty() {
             let record: Value = serde_json::from_slice(&text).map_err(parse_failure)?;
             let key = key_text(&bound.one(record.clone()).map_err(parse_failure)?)?;
@@ -105,45 +98,20 @@ fn short(key: &str) -> [u8; 16] {
 }
 
 impl Index {
-    fn read(work: &Work<'_>, records: &Select, key: &Bound<'_>) -> Result<Self, Outcome> {
-        let name = records.first();
-        let files = work.scope.sources(name).ok_or_else(|| {
-            input_failure(
-                name,
-                "`merge` reads records of input files or of what an earlier step made",
-            )
+    fn of(records: &Records, key: &Bound<'_>) -> Result<Self, Outcome> {
+        let mut index = Self::default();
+        records.each(&mut |text, place| {
+            let key = key.one_of_text(text).map_err(|error| error.to_string())?;
+            let key = key_text(&key).map_err(|outcome| outcome.message)?;
+            index.add(&key, place);
+            Ok(())
         })?;
-        // A list of files is entered by the path's first `[]`; of a single file the path goes on at once.
-        let rest = crate::steps::values::within(work, records)?;
-        let mut index = Index {
-            files,
-            spots: Vec::new(),
-            by_key: HashMap::new(),
-        };
-        for file in 0..index.files.len() {
-            let source = Arc::clone(&index.files[file]);
-            let opened = source
-                .open()
-                .map_err(|error| input_failure(&source.name(), error))?;
-            rest.read_text(opened, &mut |text, start| -> Result<(), String> {
-                let key = key.one_of_text(text).map_err(|error| error.to_string())?;
-                let key = key_text(&key).map_err(|outcome| outcome.message)?;
-                index.add(&key, file as u32, start, text.len() as u32);
-                Ok(())
-            })
-            .map_err(|error| input_failure(&source.name(), error))?;
-        }
         Ok(index)
     }
 
-    fn add(&mut self, key: &str, file: u32, start: u64, length: u32) {
+    fn add(&mut self, key: &str, place: Place) {
         let at = self.spots.len() as u32;
-        self.spots.push(Spot {
-            file,
-            length,
-            start,
-            next: at,
-        });
+        self.spots.push(Spot { place, next: at });
         match self.by_key.entry(short(key)) {
             std::collections::hash_map::Entry::Vacant(entry) => {
                 entry.insert((at, at));
@@ -184,26 +152,5 @@ impl Index {
             })?;
         sequence.extend((0..self.spots.len() as u32).filter(|&spot| !used[spot as usize]));
         Ok(sequence)
-    }
-}
-
-/// Reads records of several files; the file read last stays open.
-struct Reader<'a> {
-    files: &'a [Arc<dyn Source>],
-    open: Option<(u32, File)>,
-}
-
-impl Reader<'_> {
-    fn read(&mut self, spot: Spot) -> Result<Vec<u8>, Outcome> {
-        let source = &self.files[spot.file as usize];
-        let failed = |error: io::Error| input_failure(&source.name(), error);
-        let file = match self.open.take() {
-            Some((number, file)) if number == spot.file => file,
-            _ => File::open(source.path()).map_err(failed)?,
-        };
-        let mut text = vec![0; spot.length as usize];
-        file.read_exact_at(&mut text, spot.start).map_err(failed)?;
-        self.open = Some((spot.file, file));
-        Ok(text)
     }
 }

@@ -5,9 +5,9 @@
 
 mod pack;
 
-use super::work::{Said, StepResult, Work, input_failure, output_failure, parse_failure};
+use super::records::{Place, Reader, Records};
+use super::work::{Said, StepResult, Work, output_failure, parse_failure};
 use crate::base::digest::Digest;
-use crate::base::source::Source;
 use crate::expr::jq::Bound;
 use crate::expr::select::Select;
 use crate::model::outcome::Outcome;
@@ -17,9 +17,7 @@ use pack::{Limits, Slot, pack};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, HashMap};
-use std::fs::File;
 use std::io::{self, BufReader, Write};
-use std::os::unix::fs::FileExt;
 
 /// Which questions stand in which batches: kept so that they stay there.
 #[derive(Debug, Serialize, Deserialize, schemars::JsonSchema)]
@@ -32,10 +30,9 @@ pub struct Assignment {
     pub questions: BTreeMap<String, Vec<(u64, u64)>>,
 }
 
-/// Where a record's text begins in the file, how long it is, and what it asks.
+/// A record: where its text lies, and what it asks.
 struct Spot {
-    start: u64,
-    length: u32,
+    place: Place,
     question: u32,
 }
 
@@ -61,12 +58,7 @@ pub fn split(
         questions: at_least_one("size", size)?,
         elements: at_least_one("max_elements", max_elements)?,
     };
-    let source = work.scope.source(records.first()).ok_or_else(|| {
-        input_failure(
-            records.first(),
-            "`split` reads records of one input file or of what an earlier step made",
-        )
-    })?;
+    let records = Records::of(work, "split", records)?.items();
     let vars = question
         .map(|program| program.values(&work.base))
         .unwrap_or_default();
@@ -74,7 +66,7 @@ pub fn split(
         Some(program) => Some(program.jq.bind(&vars).map_err(parse_failure)?),
         None => None,
     };
-    let (spots, digests) = survey(&*source, &records.rest(), bound.as_ref())?;
+    let (spots, digests) = survey(&records, bound.as_ref())?;
     let mut counts = vec![0_u64; digests.len()];
     for spot in &spots {
         counts[spot.question as usize] += 1;
@@ -86,9 +78,13 @@ pub fn split(
         .collect();
     let slots = pack(&counts, &history, limits);
     let batches = elements_by_batch(&spots, &slots);
-    let file = File::open(source.path()).map_err(|error| input_failure(&source.name(), error))?;
+    let mut reader = records.reader();
     for (number, elements) in &batches {
-        write_batch(work, out, *number, elements, &spots, &file, bound.as_ref())?;
+        let batch = Batch {
+            number: *number,
+            elements,
+        };
+        write_batch(work, out, &batch, &spots, &mut reader, bound.as_ref())?;
     }
     write_assignment(work, limits, &digests, &slots)?;
     Ok(Said {
@@ -101,31 +97,24 @@ pub fn split(
 
 /// The place and question of every record, and the digests of the distinct questions in order of first appearance.
 fn survey(
-    source: &dyn Source,
-    rest: &Select,
+    records: &Records,
     question: Option<&Bound<'_>>,
 ) -> Result<(Vec<Spot>, Vec<Digest>), Outcome> {
-    let opened = source
-        .open()
-        .map_err(|error| input_failure(&source.name(), error))?;
     let mut spots = Vec::new();
     let mut digests = Vec::new();
     let mut known: HashMap<Digest, u32> = HashMap::new();
-    rest.items()
-        .read_text(opened, &mut |text, start| -> Result<(), String> {
-            let digest = Digest::of(ask(text, question)?.to_string());
-            let index = *known.entry(digest).or_insert_with(|| {
-                digests.push(digest);
-                digests.len() as u32 - 1
-            });
-            spots.push(Spot {
-                start,
-                length: text.len() as u32,
-                question: index,
-            });
-            Ok(())
-        })
-        .map_err(|error| input_failure(&source.name(), error))?;
+    records.each(&mut |text, place| {
+        let digest = Digest::of(ask(text, question)?.to_string());
+        let index = *known.entry(digest).or_insert_with(|| {
+            digests.push(digest);
+            digests.len() as u32 - 1
+        });
+        spots.push(Spot {
+            place,
+            question: index,
+        });
+        Ok(())
+    })?;
     Ok((spots, digests))
 }
 
@@ -182,16 +171,22 @@ fn elements_by_batch(spots: &[Spot], slots: &[Vec<Slot>]) -> BTreeMap<u64, Vec<u
     batches
 }
 
+/// A batch: its number, and its records.
+struct Batch<'a> {
+    number: u64,
+    elements: &'a [u32],
+}
+
 fn write_batch(
     work: &Work<'_>,
     out: &str,
-    number: u64,
-    elements: &[u32],
+    batch: &Batch<'_>,
     spots: &[Spot],
-    file: &File,
+    reader: &mut Reader<'_>,
     question: Option<&Bound<'_>>,
 ) -> Result<(), Outcome> {
-    let name = number.to_string();
+    let elements = batch.elements;
+    let name = batch.number.to_string();
     let failed = |error: io::Error| output_failure(&format!("{out} {name}"), error);
     let mut sink = work.outs.create(out, Some(&name)).map_err(failed)?;
     // Positions in this batch by question, in order of first appearance.
@@ -200,9 +195,7 @@ fn write_batch(
     sink.write_all(b"{\"elements\":[\n").map_err(failed)?;
     for (position, &index) in elements.iter().enumerate() {
         let spot = &spots[index as usize];
-        let mut text = vec![0; spot.length as usize];
-        file.read_exact_at(&mut text, spot.start)
-            .map_err(|error| input_failure("the file of the records", error))?;
+        let text = reader.read(spot.place)?;
         match places.get(&spot.question) {
             Some(&place) => asked[place].2.push(position),
             None => {
