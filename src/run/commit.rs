@@ -70,7 +70,13 @@ pub fn commit(
         retire::remove_readers(keeper, &stage.name)?;
     }
     keeper.gather();
-    let indices: Vec<usize> = group.iter().map(|finished| finished.index).collect();
+    // Where a placeholder stands, the batch is not made, and goes on with the round that failed.
+    let is_made = |finished: &&Finished| finished.produced.placeholder.is_none();
+    let indices: Vec<usize> = group
+        .iter()
+        .filter(is_made)
+        .map(|finished| finished.index)
+        .collect();
     let mut renames = Vec::new();
     let mut asides = BTreeMap::new();
     let mut scratches = Vec::new();

@@ -14,6 +14,7 @@ use crate::base::path::RelPath;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::collections::BTreeSet;
+use std::fs::File;
 use std::io;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
@@ -216,14 +217,18 @@ impl Rounds {
             scratch.make_folder_of(&folder.with(&RelPath::of_parts(["x"])))?;
         }
         for file in &round.files {
-            let bytes = self.content(file.digest)?;
+            let from = self.at(&file.digest.hex());
+            let mut kept = File::open(&from).map_err(|source| RoundsError::Read {
+                path: from.clone(),
+                source,
+            })?;
             let path = scratch.at(&file.path);
             let failed = |source| RoundsError::Read {
                 path: path.clone(),
                 source,
             };
             let mut sink = scratch.sink(&file.path)?;
-            sink.write_all(&bytes).map_err(failed)?;
+            io::copy(&mut kept, &mut sink).map_err(failed)?;
             sink.finish().map_err(failed)?;
             if let Some(mode) = file.mode {
                 let there = path.metadata().map_err(failed)?;

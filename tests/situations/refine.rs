@@ -308,3 +308,38 @@ fn the_best_of_the_rounds_of_two_runs_stands() {
     assert_eq!(house.made(), whole.made());
     assert_eq!(house.read("workspace/outputs/draft.txt"), "walls 2\n");
 }
+
+#[test]
+fn a_batch_that_has_a_placeholder_or_is_held_goes_on_as_well() {
+    let house = counting(VERDICTS);
+    let declared = house.read("stages/1_write.toml");
+    house.write(
+        "stages/1_write.toml",
+        format!("{declared}\n[policy]\nplaceholder = '.error_code'\n"),
+    );
+    house.write("fails_2", "");
+    house.run(&[]).expect(3, &["write"]);
+    assert_eq!(house.read("workspace/outputs/draft.txt"), "\"EXIT\"\n");
+    house.remove("fails_2");
+    house.run(&[]).expect(0, &["write"]);
+    assert_eq!((counted(&house), kept(&house)), ("1223".to_owned(), vec![]));
+    assert_eq!(house.read("workspace/outputs/draft.txt"), "walls 3\n");
+
+    // The agent is asked in each round, and may be asked once.
+    let house = counting(VERDICTS);
+    let asks = "[[step]]\nagent = \"teller\"\nprompt = \"tell.md\"\nanswer = \"text\"\nout = \"told\"\n\n[outputs]";
+    house.edit("stages/1_write.toml", "[outputs]", asks);
+    house.write("tell.md", "Round {{ iteration }}\n");
+    let agent = "[agents.teller]\ncli = [\"tail\", \"-n\", \"1\"]\n";
+    let project = |calls: u32| format!("name = \"rounds\"\n{agent}[limits]\ncalls = {calls}\n");
+    house.write("milepost.toml", project(1));
+    for _ in 0..2 {
+        house.run(&[]).expect(3, &["write"]).says("under [limits]");
+    }
+    house.write("milepost.toml", project(3));
+    house.run(&[]).expect(0, &["write"]);
+    assert_eq!(
+        (counted(&house), kept(&house)),
+        ("12223".to_owned(), vec![])
+    );
+}
