@@ -12,9 +12,13 @@ use crate::store::answers::{Answer, Answers, Sharing};
 use crate::store::calls::{self, CallLog};
 use serde_json::Value;
 use std::borrow::Cow;
+use std::collections::HashSet;
 use std::path::Path;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
+
+/// How often a batch that waits for another looks whether the run is stopped.
+const LOOK: Duration = Duration::from_millis(100);
 
 /// What may be spent.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -42,6 +46,10 @@ pub struct RunCalls<'a> {
     fresh: bool,
     purse: Purse,
     book: Mutex<Book>,
+    /// Questions that batches are asking.
+    claimed: Mutex<HashSet<Digest>>,
+    /// Told when some are no longer.
+    released: Condvar,
 }
 
 struct Book {
@@ -71,7 +79,13 @@ impl<'a> RunCalls<'a> {
                 reserved: NanoUsd::ZERO,
                 reserved_tokens: 0,
             }),
+            claimed: Mutex::default(),
+            released: Condvar::new(),
         }
+    }
+
+    fn claimed(&self) -> MutexGuard<'_, HashSet<Digest>> {
+        self.claimed.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn book(&self) -> MutexGuard<'_, Book> {
@@ -163,10 +177,9 @@ fn kept(error: impl std::fmt::Display) -> Outcome {
 
 impl Calls for RunCalls<'_> {
     fn known(&self, address: Digest) -> Result<Option<(Value, AnswersOf)>, Outcome> {
-        if self.fresh {
-            return Ok(None);
-        }
         let found = self.answers.get(address).map_err(kept)?;
+        // What this run has asked once more is not asked again by the next of its batches.
+        let found = found.filter(|found| !self.fresh || found.call.0 == self.run);
         Ok(found.map(|found| {
             let (run, call) = found.call;
             (found.answer, AnswersOf::one(&run, call))
@@ -175,6 +188,26 @@ impl Calls for RunCalls<'_> {
 
     fn run(&self) -> &str {
         &self.run
+    }
+
+    fn claim(&self, address: Digest) -> bool {
+        self.claimed().insert(address)
+    }
+
+    fn release(&self, addresses: &[Digest]) {
+        let mut claimed = self.claimed();
+        for address in addresses {
+            claimed.remove(address);
+        }
+        self.released.notify_all();
+    }
+
+    fn wait(&self, address: Digest, stopped: &dyn Fn() -> bool) {
+        let mut claimed = self.claimed();
+        while claimed.contains(&address) && !stopped() {
+            let waited = self.released.wait_timeout(claimed, LOOK);
+            claimed = waited.unwrap_or_else(PoisonError::into_inner).0;
+        }
     }
 
     fn keep(&self, answer: Valid) -> Result<(), Outcome> {

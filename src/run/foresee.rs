@@ -4,6 +4,7 @@ use super::agents::of_stage;
 use super::context::Context;
 use super::rehearse::{Rehearsal, Rehearsed, Request};
 use super::survey::Surveyed;
+use crate::base::digest::Digest;
 use crate::check::schemas::Schemas;
 use crate::model::money::NanoUsd;
 use crate::model::stage::Stage;
@@ -13,7 +14,7 @@ use crate::steps::agent::{Agents, Answerers};
 use crate::store::answers::Answers;
 use crate::store::calls;
 use serde::Serialize;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::path::Path;
 
 /// What a stage's batches would ask of agents that cost something.
@@ -93,7 +94,8 @@ impl<'a> Foresight<'a> {
         }
         let ready = of_stage(&self.ctx, stage, self.agents)?;
         let schemas = Schemas::default();
-        let rehearsed = self.rehearsal(stage, &schemas, &ready).of(batch);
+        let rehearsal = self.rehearsal(stage, &schemas, &ready);
+        let rehearsed = rehearsal.of(batch, &HashSet::new());
         Ok(match (rehearsed.request, rehearsed.unknown) {
             (Some(request), _) => Ok(request),
             (None, Some(why)) => Err(format!("it cannot be told before it runs: {why}")),
@@ -123,31 +125,46 @@ impl<'a> Foresight<'a> {
     fn rehearse(&self, stage: &Stage, agents: &Answerers, batches: &[&Surveyed]) -> Vec<Rehearsed> {
         let schemas = Schemas::default();
         let rehearsal = self.rehearsal(stage, &schemas, agents);
+        let none = HashSet::new();
+        let one = |batch: &&Surveyed, taken: &HashSet<Digest>| {
+            let mut rehearsed = rehearsal.of(batch, taken);
+            // Of many, the bytes would fill the memory.
+            if let Some(request) = &mut rehearsed.request {
+                request.body = Vec::new();
+            }
+            rehearsed
+        };
         let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
         let part = batches.len().div_ceil(threads).max(1);
-        std::thread::scope(|scope| {
-            let rehearsal = &rehearsal;
+        let mut all: Vec<Rehearsed> = std::thread::scope(|scope| {
+            let (one, none) = (&one, &none);
             let parts: Vec<_> = batches
                 .chunks(part)
                 .map(|part| {
                     scope.spawn(move || {
-                        let one = |batch: &&Surveyed| {
-                            let mut rehearsed = rehearsal.of(batch);
-                            // Of many, the bytes would fill the memory.
-                            if let Some(request) = &mut rehearsed.request {
-                                request.body = Vec::new();
-                            }
-                            rehearsed
-                        };
-                        part.iter().map(one).collect::<Vec<_>>()
+                        part.iter()
+                            .map(|batch| one(batch, none))
+                            .collect::<Vec<_>>()
                     })
                 })
                 .collect();
             let parts = parts.into_iter();
             parts
-                .flat_map(|part| part.join().unwrap_or_default())
+                .flat_map(|part| {
+                    part.join()
+                        .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+                })
                 .collect()
-        })
+        });
+        // What an earlier batch asks, a later one does not.
+        let mut taken: HashSet<Digest> = HashSet::new();
+        for (rehearsed, batch) in all.iter_mut().zip(batches) {
+            if rehearsed.asked.iter().any(|asked| taken.contains(asked)) {
+                *rehearsed = one(batch, &taken);
+            }
+            taken.extend(std::mem::take(&mut rehearsed.asked));
+        }
+        all
     }
 
     fn sum(

@@ -21,10 +21,10 @@ use crate::steps::work::{Calls, Limits, Rounds, Told, Valid, Watcher, Work};
 use crate::store::answers::Answers;
 use serde_json::Value;
 use std::borrow::Cow;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 /// A request that would be sent.
@@ -41,6 +41,8 @@ pub struct Request {
 pub struct Rehearsed {
     /// Its first request that would be sent; none: it needs none, or that cannot be told.
     pub request: Option<Request>,
+    /// The addresses of its questions, where it asks questions that others may ask, too.
+    pub asked: Vec<Digest>,
     /// Answers that are kept and would be used.
     pub kept: u64,
     /// Why it cannot be told what it would ask.
@@ -64,12 +66,13 @@ pub struct Rehearsal<'a> {
 }
 
 impl Rehearsal<'_> {
-    /// Rehearses a batch.
-    pub fn of(&self, found: &Surveyed) -> Rehearsed {
+    /// Rehearses a batch. `taken` are questions that batches before it ask.
+    pub fn of(&self, found: &Surveyed, taken: &HashSet<Digest>) -> Rehearsed {
         let foresight = Foresight {
             ctx: self.ctx,
             answers: self.answers,
             fresh: self.fresh,
+            taken,
             seen: Mutex::default(),
         };
         let ended = self.within(found, &foresight);
@@ -78,12 +81,11 @@ impl Rehearsal<'_> {
         let asked = seen.request.as_ref();
         // Of those that are not kept, and those that are no longer valid.
         let wrong = asked.map_or(0, |asked| asked.sent.questions.saturating_sub(seen.missed));
+        let told = seen.request.is_some() || seen.waits;
         Rehearsed {
             kept: seen.kept.saturating_sub(wrong),
-            unknown: match (&seen.request, ended) {
-                (None, Err(outcome)) => Some(outcome.message),
-                _ => None,
-            },
+            unknown: ended.err().filter(|_| !told).map(|outcome| outcome.message),
+            asked: seen.asked,
             request: seen.request,
         }
     }
@@ -174,6 +176,8 @@ struct Foresight<'a> {
     ctx: Context<'a>,
     answers: &'a Answers,
     fresh: bool,
+    /// Questions that earlier batches ask.
+    taken: &'a HashSet<Digest>,
     seen: Mutex<Seen>,
 }
 
@@ -181,7 +185,15 @@ struct Foresight<'a> {
 struct Seen {
     kept: u64,
     missed: u64,
+    asked: Vec<Digest>,
+    waits: bool,
     request: Option<Request>,
+}
+
+impl Foresight<'_> {
+    fn seen(&self) -> MutexGuard<'_, Seen> {
+        self.seen.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 impl Calls for Foresight<'_> {
@@ -192,7 +204,7 @@ impl Calls for Foresight<'_> {
             let found = self.answers.peek(address);
             found.map_err(|why| Outcome::new(OutcomeKind::Input, why).for_good())?
         };
-        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut seen = self.seen();
         match found {
             Some(_) => seen.kept += 1,
             None => seen.missed += 1,
@@ -207,12 +219,26 @@ impl Calls for Foresight<'_> {
         ""
     }
 
+    fn claim(&self, address: Digest) -> bool {
+        let is_free = !self.taken.contains(&address);
+        if is_free {
+            self.seen().asked.push(address);
+        }
+        is_free
+    }
+
+    fn release(&self, _: &[Digest]) {}
+
+    fn wait(&self, _: Digest, _: &dyn Fn() -> bool) {
+        self.seen().waits = true;
+    }
+
     fn keep(&self, _answer: Valid) -> Result<(), Outcome> {
         Ok(())
     }
 
     fn sending(&self, sent: &Sent, body: &[u8]) -> Result<u64, Outcome> {
-        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut seen = self.seen();
         seen.request.get_or_insert_with(|| Request {
             sent: sent.clone(),
             body: body.to_vec(),

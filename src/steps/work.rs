@@ -126,6 +126,15 @@ pub trait Calls: Sync {
     /// The run that calls.
     fn run(&self) -> &str;
 
+    /// Takes a question for oneself; no when another batch of the run is asking it.
+    fn claim(&self, address: Digest) -> bool;
+
+    /// Leaves questions that were claimed to others.
+    fn release(&self, addresses: &[Digest]);
+
+    /// Waits until nobody claims a question, or `stopped`.
+    fn wait(&self, address: Digest, stopped: &dyn Fn() -> bool);
+
     /// Keeps an answer that is valid, durably.
     ///
     /// # Errors

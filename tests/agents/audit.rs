@@ -190,6 +190,68 @@ fn elements_without_conservation_are_named_by_their_place() {
     ran.says("1 of 4 questions have no valid answer");
 }
 
+/// An agent that does everything wrong at random, in a stage that goes on: each run says which elements are missing, and none else is.
+#[test]
+fn what_came_in_is_at_any_time_what_came_out_and_what_is_named_as_failed() {
+    for seed in 1..=3 {
+        let badly = format!("badly:{seed}");
+        let served = Served::new(&badly);
+        let house = project(served.port, &badly);
+        for (stage, before, after) in [
+            ("2_ask", "", "\n[policy]\non_failure = \"continue\"\n"),
+            ("3_join", "allow_partial = true\n", ""),
+        ] {
+            let path = format!("stages/{stage}.toml");
+            house.write(&path, format!("{before}{}{after}", house.read(&path)));
+        }
+        house.edit(
+            "stages/2_ask.toml",
+            "questions = true",
+            "questions = true\nattempts = 1",
+        );
+        house.write("workspace/inputs/things.json", things(40).to_string());
+        let mut last = None;
+        for _ in 0..40 {
+            let ran = house.run_unplanned(&["--agent", "speller=chat"]);
+            house.check_vouched();
+            let mut keys: Vec<String> = Vec::new();
+            for record in ran.data("elements_failed") {
+                let failed = record["failed"].as_array().unwrap().iter();
+                let of_all = failed.flat_map(|failed| failed["keys"].as_array().unwrap());
+                keys.extend(of_all.map(|key| key.as_str().unwrap().to_owned()));
+            }
+            for batch in ran.batches("batch_failed") {
+                let file = batch.replace("ask/", "workspace/intermediate/batches/") + ".json";
+                let elements = house.json(&file)["elements"].as_array().unwrap().clone();
+                keys.extend(elements.iter().map(|element| element["id"].to_string()));
+            }
+            let present = made(&house).as_array().unwrap().clone();
+            assert_eq!(present.len() + keys.len(), 40, "seed {seed}: {}", ran.said);
+            let mut right = words(40).as_array().unwrap().clone();
+            right.retain(|word| !keys.contains(&word["id"].to_string()));
+            assert_eq!(present, right, "seed {seed}");
+            assert_eq!(
+                ran.code,
+                if keys.is_empty() { 0 } else { 3 },
+                "{}",
+                ran.said
+            );
+            last = Some(ran.code);
+            if ran.code == 0 {
+                break;
+            }
+        }
+        assert_eq!(last, Some(0), "seed {seed}");
+        // Each name was answered validly once.
+        let answers = house.list(".milepost/answers");
+        let lines = answers.iter().map(|name| {
+            let text = house.read(&format!("workspace/.milepost/answers/{name}"));
+            text.lines().count()
+        });
+        assert_eq!(lines.sum::<usize>(), 20, "seed {seed}");
+    }
+}
+
 #[test]
 fn why_log_and_status_tell_who_answered_for_how_much() {
     let served = Served::new("well");

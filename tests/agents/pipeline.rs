@@ -406,3 +406,36 @@ fn whatever_an_agent_does_the_end_is_right_or_said_to_be_partial() {
         assert_eq!(lines, 20, "seed {seed}");
     }
 }
+
+/// Two batches that ask the same at once: one asks it, the other waits for its answer; and a plan knows.
+#[test]
+fn a_question_of_two_batches_is_asked_once() {
+    let served = Served::new("well");
+    let house = project(served.port, "well");
+    house.edit(
+        "stages/1_split.toml",
+        "split =",
+        "max_elements = 2\nsplit =",
+    );
+    // All ask the same, and stand in five batches.
+    let things: Value = (0..10).map(|n| json!({"id": n, "name": "name"})).collect();
+    house.write("workspace/inputs/things.json", things.to_string());
+    let ran = house.run_unplanned(&["--agent", "speller=api", "--until-paid"]);
+    ran.says("): 1 call\n");
+    let ran = house.run(&["--agent", "speller=api", "-j", "5"]);
+    assert_eq!(
+        (ran.code, calls(&house)),
+        (0, answered(&[1])),
+        "{}",
+        ran.said
+    );
+    assert_eq!(house.list("intermediate/words").len(), 5);
+    // Once more, too, it is once.
+    let ran = house.run_unplanned(&["--agent", "speller=api", "-j", "5", "--fresh", "-B"]);
+    assert_eq!(
+        (ran.code, calls(&house)),
+        (0, answered(&[1, 1])),
+        "{}",
+        ran.said
+    );
+}

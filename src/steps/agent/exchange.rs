@@ -11,7 +11,7 @@ use crate::model::pipeline::Asset;
 use crate::model::record::AnswersOf;
 use crate::model::step::TemplateFile;
 use crate::steps::values;
-use crate::steps::work::{Told, Valid, Work, parse_failure};
+use crate::steps::work::{Calls, Told, Valid, Work, parse_failure};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -83,65 +83,133 @@ pub fn answers(
         .iter()
         .map(|asked| address(terms, &frame, asked.question))
         .collect();
-    let mut answers: Vec<Option<Value>> = Vec::with_capacity(questions.len());
-    let mut from = Vec::new();
-    for &address in &addresses {
-        // Under another schema, what was valid may not be.
-        let known = work.calls.known(address)?;
-        let known = known.filter(|(answer, _)| violations(terms, answer).is_empty());
-        answers.push(known.map(|(answer, call)| {
-            call.add_to(&mut from);
-            answer
-        }));
+    let mut found = Answers {
+        of_each: vec![None; questions.len()],
+        ..Answers::default()
+    };
+    loop {
+        for (place, &address) in addresses.iter().enumerate() {
+            if found.is_open(place)
+                && let Some((answer, call)) = work.calls.known(address)?
+                // Under another schema, what was valid may not be.
+                && violations(terms, &answer).is_empty()
+            {
+                call.add_to(&mut found.from);
+                found.of_each[place] = Some(answer);
+            }
+        }
+        let open = (0..questions.len()).filter(|&place| found.is_open(place));
+        let open: Vec<usize> = open.collect();
+        if open.is_empty() {
+            return found.unless_none();
+        }
+        let claim = Claim::of(work.calls, &open, &addresses);
+        if claim.mine.is_empty() {
+            // Nothing of this batch's own is held meanwhile: two batches cannot wait for each other.
+            work.calls
+                .wait(addresses[open[0]], &|| work.alarm.rang().is_some());
+            if work.is_rehearsed || work.stop.stopping() || work.alarm.rang().is_some() {
+                return Err(Outcome::new(OutcomeKind::Cancelled, "the run was stopped"));
+            }
+            continue;
+        }
+        ask(
+            work,
+            terms,
+            questions,
+            &addresses,
+            &frame,
+            &claim.mine,
+            &mut found,
+        )?;
     }
+}
+
+/// Questions that no other batch of the run is asking; others may ask them when this is dropped.
+struct Claim<'a> {
+    calls: &'a dyn Calls,
+    addresses: Vec<Digest>,
+    /// Their places.
+    mine: Vec<usize>,
+}
+
+impl<'a> Claim<'a> {
+    fn of(calls: &'a dyn Calls, open: &[usize], addresses: &[Digest]) -> Self {
+        let mine = open.iter().copied();
+        let mine: Vec<usize> = mine
+            .filter(|&place| calls.claim(addresses[place]))
+            .collect();
+        Self {
+            calls,
+            addresses: mine.iter().map(|&place| addresses[place]).collect(),
+            mine,
+        }
+    }
+}
+
+impl Drop for Claim<'_> {
+    fn drop(&mut self) {
+        self.calls.release(&self.addresses);
+    }
+}
+
+impl Answers {
+    fn is_open(&self, place: usize) -> bool {
+        self.of_each[place].is_none() && !self.failed.contains_key(&place)
+    }
+
+    /// A batch of which no question was answered has failed as a whole.
+    fn unless_none(self) -> Result<Self, Outcome> {
+        let all = self.of_each.len();
+        match self.failed.first_key_value() {
+            Some((_, first)) if self.failed.len() == all => {
+                let message = format!("{all} of {all} questions have no valid answer");
+                let mut details: Vec<String> = Vec::new();
+                for line in self.failed.values().flat_map(|outcome| &outcome.details) {
+                    if details.len() < TOLD && !details.contains(line) {
+                        details.push(line.clone());
+                    }
+                }
+                let mut outcome = first.clone().with_details(details);
+                outcome.message = message;
+                Err(outcome)
+            }
+            _ => Ok(self),
+        }
+    }
+}
+
+/// Asks the questions at these places, again what was not answered validly.
+fn ask(
+    work: &mut Work<'_>,
+    terms: &Terms<'_>,
+    questions: &[Asked<'_>],
+    addresses: &[Digest],
+    frame: &str,
+    places: &[usize],
+    found: &mut Answers,
+) -> Result<(), Outcome> {
     let mut caller = Caller {
         ready: terms.ready,
         timeout: terms.timeout,
         count: 0,
     };
     let mut told: Vec<String> = Vec::new();
-    let mut tried = 0;
-    loop {
-        let open: Vec<usize> = (0..questions.len())
-            .filter(|&index| answers[index].is_none())
+    for _ in 0..terms.attempts.max(1) {
+        let open: Vec<usize> = places
+            .iter()
+            .copied()
+            .filter(|&place| found.of_each[place].is_none())
             .collect();
         if open.is_empty() {
-            return Ok(Answers {
-                of_each: answers,
-                failed: BTreeMap::new(),
-                from,
-            });
+            return Ok(());
         }
-        if tried == terms.attempts.max(1) {
-            if terms.some_will_do && open.len() < questions.len() {
-                let failed = open.iter().map(|&index| {
-                    let outcome = unanswered(questions[index].id, tried, &told);
-                    (index, outcome)
-                });
-                return Ok(Answers {
-                    failed: failed.collect(),
-                    of_each: answers,
-                    from,
-                });
-            }
-            told.truncate(TOLD);
-            let message = format!(
-                "{} of {} questions have no valid answer after {}",
-                open.len(),
-                questions.len(),
-                requests(tried)
-            );
-            return Err(Outcome::new(OutcomeKind::Schema, message)
-                .with_details(told)
-                .for_good());
-        }
-        tried += 1;
         let mut wrong = std::mem::take(&mut told);
         wrong.truncate(TOLD);
         let mut parts = vec![open];
         while let Some(part) = parts.pop() {
             let asked: Vec<&Asked<'_>> = part.iter().map(|&index| &questions[index]).collect();
-            let round = round(work, terms, &mut caller, &frame, &asked, &wrong);
+            let round = round(work, terms, &mut caller, frame, &asked, &wrong);
             match round {
                 Ok((call, sorted)) => {
                     for (place, answer) in sorted.answers {
@@ -154,8 +222,8 @@ pub fn answers(
                             call,
                             is_shared: true,
                         })?;
-                        AnswersOf::one(work.calls.run(), call).add_to(&mut from);
-                        answers[index] = Some(answer);
+                        AnswersOf::one(work.calls.run(), call).add_to(&mut found.from);
+                        found.of_each[index] = Some(answer);
                     }
                     told.extend(sorted.violations);
                 }
@@ -170,6 +238,32 @@ pub fn answers(
             }
         }
     }
+    let open = places.iter().copied();
+    let open: Vec<usize> = open
+        .filter(|&place| found.of_each[place].is_none())
+        .collect();
+    if open.is_empty() {
+        return Ok(());
+    }
+    let tried = terms.attempts.max(1);
+    if terms.some_will_do {
+        let failed = open.iter().map(|&place| {
+            let outcome = unanswered(questions[place].id, tried, &told);
+            (place, outcome)
+        });
+        found.failed.extend(failed);
+        return Ok(());
+    }
+    told.truncate(TOLD);
+    let message = format!(
+        "{} of {} questions have no valid answer after {}",
+        open.len(),
+        questions.len(),
+        requests(tried)
+    );
+    Err(Outcome::new(OutcomeKind::Schema, message)
+        .with_details(told)
+        .for_good())
 }
 
 fn requests(count: u32) -> String {
