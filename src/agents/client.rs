@@ -91,6 +91,14 @@ impl Client {
         }
     }
 
+    /// How long to make no further call: answers since this was last asked said that a limit is used up.
+    pub fn rest(&self) -> Option<Duration> {
+        match self {
+            Self::Anthropic(client) => client.wire.rest(),
+            Self::OpenAi(client) => client.wire.rest(),
+        }
+    }
+
     /// Whether key and address are good. Costs nothing.
     ///
     /// # Errors
@@ -146,7 +154,7 @@ impl Client {
     /// The results of a batch that ended, in any order. A request without a result is to be sent again, as an expired one.
     ///
     /// # Errors
-    /// When they could not be fetched, or the whole batch failed.
+    /// When they could not be fetched.
     pub fn harvest(
         &self,
         id: &str,

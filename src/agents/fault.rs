@@ -169,6 +169,14 @@ const TOO_LONG_WORDS: [&str; 4] = [
     "exceeds the available context size",
 ];
 
+/// Codes and types that mean too much at once; the last is of a batch, while others hold its place.
+const RATE_LIMITED: [&str; 4] = [
+    "rate_limit_error",
+    "rate_limit_exceeded",
+    "slow_down",
+    "token_limit_exceeded",
+];
+
 /// The kind of failure that a status, codes and a message tell.
 pub(super) fn kind_of(status: Option<u16>, types: &[String], message: &str) -> FaultKind {
     let is = |names: &[&str]| types.iter().any(|told| names.contains(&told.as_str()));
@@ -194,7 +202,7 @@ pub(super) fn kind_of(status: Option<u16>, types: &[String], message: &str) -> F
     {
         return FaultKind::TooLong;
     }
-    if status == Some(429) || is(&["rate_limit_error", "rate_limit_exceeded", "slow_down"]) {
+    if status == Some(429) || is(&RATE_LIMITED) {
         return FaultKind::RateLimited;
     }
     // What the body calls a wrong request does not become right, whatever passing trouble the status tells.

@@ -101,6 +101,28 @@ impl Answer {
         })
     }
 
+    /// How long a limit that is used up takes until it is filled again, by the providers' headers. Anthropic's tell the moment,
+    /// held against the server's own `date`; OpenAI's how long it takes.
+    pub fn rest(&self) -> Option<Duration> {
+        let used_up = |name: &str| self.header(name).is_some_and(|left| left.trim() == "0");
+        let moment = |name: String| self.header(&name)?.parse::<jiff::Timestamp>().ok();
+        let date = || jiff::fmt::rfc2822::parse(self.header("date")?).ok();
+        let anthropic = ["requests", "tokens", "input-tokens", "output-tokens"];
+        let anthropic = anthropic.iter().filter_map(|of| {
+            let name = format!("anthropic-ratelimit-{of}");
+            let told =
+                used_up(&format!("{name}-remaining")).then(|| moment(format!("{name}-reset")));
+            let wait = told??.duration_since(date()?.timestamp());
+            Duration::try_from(wait).ok()
+        });
+        let openai = ["requests", "tokens"].iter().filter_map(|of| {
+            let told = used_up(&format!("x-ratelimit-remaining-{of}"));
+            let wait = told.then(|| self.header(&format!("x-ratelimit-reset-{of}")))?;
+            parts(wait?)
+        });
+        anthropic.chain(openai).max()
+    }
+
     /// The provider's id of the request.
     pub fn request_id(&self) -> Option<String> {
         let id = self
@@ -108,6 +130,29 @@ impl Answer {
             .or_else(|| self.header("x-request-id"));
         id.map(str::to_owned)
     }
+}
+
+/// A time such as `6m0s`, `1.5s` or `20ms`.
+fn parts(text: &str) -> Option<Duration> {
+    let mut sum = Duration::ZERO;
+    let mut rest = text.trim();
+    while !rest.is_empty() {
+        let unit_at = rest.find(|c: char| c.is_ascii_alphabetic())?;
+        let (number, after) = rest.split_at(unit_at);
+        let end = after.find(|c: char| !c.is_ascii_alphabetic());
+        let (unit, after) = after.split_at(end.unwrap_or(after.len()));
+        let seconds = match unit {
+            "h" => 3_600.0,
+            "m" => 60.0,
+            "s" => 1.0,
+            "ms" => 0.001,
+            _ => return None,
+        };
+        let number: f64 = number.parse().ok()?;
+        sum += Duration::try_from_secs_f64(number * seconds).ok()?;
+        rest = after;
+    }
+    Some(sum)
 }
 
 impl Http {
@@ -374,6 +419,47 @@ mod tests {
             ("localhost", "localhost"),
         ] {
             assert_eq!(shown(url), expected);
+        }
+    }
+
+    #[test]
+    fn a_limit_that_is_used_up_is_waited_for() {
+        let rest = |headers: &[(&str, &str)]| {
+            let headers = headers
+                .iter()
+                .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+            Answer {
+                headers: headers.collect(),
+                ..Answer::default()
+            }
+            .rest()
+        };
+        let date = ("date", "Sun, 22 Nov 2026 09:00:00 GMT");
+        let reset = |left| {
+            [
+                date,
+                ("anthropic-ratelimit-requests-remaining", "7"),
+                ("anthropic-ratelimit-requests-reset", "2026-11-22T09:10:00Z"),
+                ("anthropic-ratelimit-input-tokens-remaining", left),
+                (
+                    "anthropic-ratelimit-input-tokens-reset",
+                    "2026-11-22T09:00:20Z",
+                ),
+            ]
+        };
+        assert_eq!(rest(&reset("0")), Some(Duration::from_secs(20)));
+        assert_eq!(rest(&reset("1000")), None);
+        assert_eq!(rest(&reset("0")[1..]), None);
+        for (told, expected) in [
+            ("6m0s", Some(Duration::from_mins(6))),
+            ("1.5s", Some(Duration::from_millis(1_500))),
+            ("20ms", Some(Duration::from_millis(20))),
+            ("soon", None),
+            ("3", None),
+        ] {
+            let left = ("x-ratelimit-remaining-tokens", "0");
+            let wait = rest(&[left, ("x-ratelimit-reset-tokens", told)]);
+            assert_eq!(wait, expected, "{told}");
         }
     }
 

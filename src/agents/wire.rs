@@ -5,7 +5,7 @@ use super::fault::{CallFault, FaultKind, beginning};
 use super::http::{Answer, Cancelled, Http, Send};
 use super::secret::Secret;
 use serde_json::Value;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 /// How a key is sent.
@@ -25,6 +25,8 @@ pub(super) struct Wire {
     secret: Secret,
     key: Key,
     headers: &'static [(&'static str, &'static str)],
+    /// How long the server's last answer wants no further one, where a limit is used up.
+    rest: Arc<Mutex<Option<Duration>>>,
 }
 
 /// What is asked for.
@@ -52,7 +54,14 @@ impl Wire {
             secret,
             key,
             headers,
+            rest: Arc::default(),
         }
+    }
+
+    /// How long to ask nothing further, by what answers told since this was last asked.
+    pub(super) fn rest(&self) -> Option<Duration> {
+        let mut rest = self.rest.lock().unwrap_or_else(PoisonError::into_inner);
+        rest.take()
     }
 
     /// Asks, and gives a 2xx answer; it may be cut. The key is taken out of it.
@@ -85,6 +94,10 @@ impl Wire {
             body: self.secret.hide_in(answer.body),
             ..answer
         };
+        if let Some(wait) = answer.rest() {
+            let mut rest = self.rest.lock().unwrap_or_else(PoisonError::into_inner);
+            *rest = Some(rest.unwrap_or_default().max(wait));
+        }
         if (200..300).contains(&answer.status) {
             return Ok(answer);
         }

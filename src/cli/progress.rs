@@ -186,6 +186,9 @@ impl Observer for Show {
                     stage.draw();
                 }
             }
+            Notice::Said { stage, line } => {
+                self.line(&notice::said(err, &stage, &line));
+            }
             Notice::TryingAgain {
                 stage,
                 batch,

@@ -103,6 +103,7 @@ fn provider(
                 key_env: text("api_key_env").unwrap_or_else(|| kind.key_env().to_owned()),
                 max_tokens: whole(fields, "max_tokens").unwrap_or(MAX_TOKENS),
                 temperature: number(fields, "temperature").unwrap_or(0.0),
+                batch: fields.text("mode").is_some_and(|(mode, _)| mode == "batch"),
             }));
         }
     }

@@ -48,6 +48,8 @@ pub struct Api {
     pub max_tokens: u64,
     /// How much chance there is in an answer.
     pub temperature: f64,
+    /// Whether requests go in batches, which are answered within a day at a lower price.
+    pub batch: bool,
 }
 
 /// Whose API it is.
@@ -144,7 +146,8 @@ impl Agent {
         }
     }
 
-    /// Everything of the agent that an answer may depend on. How long an answer may be is not: one that is whole is.
+    /// Everything of the agent that an answer may depend on. How long an answer may be is not: one that is whole is. Nor is
+    /// whether it came in a batch.
     pub fn digest(&self) -> Digest {
         let said = match &self.provider {
             Provider::Rules(asset) => return Digest::of(format!("rules {}", asset.digest)),
@@ -162,6 +165,11 @@ impl Agent {
             },
         };
         Digest::of(said.to_string())
+    }
+
+    /// Whether its requests go in batches.
+    pub fn is_batched(&self) -> bool {
+        matches!(&self.provider, Provider::Api(api) if api.batch)
     }
 
     /// Whether it costs nothing and says the same again: its answers are not kept.

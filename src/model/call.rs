@@ -1,13 +1,14 @@
 //! A call of an agent: what is recorded before it is sent, and what was heard.
 
 use super::money::NanoUsd;
+use super::outcome::OutcomeKind;
 use super::usage::Usage;
 use crate::base::digest::Digest;
 use crate::base::redact::Redactor;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::borrow::Cow;
-use std::ops::AddAssign;
+use std::ops::{AddAssign, SubAssign};
 
 /// A call that is about to be sent.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
@@ -37,7 +38,13 @@ pub struct Sent {
     /// What it may cost at most; none when no price is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reserved: Option<NanoUsd>,
+    /// Whether it goes in a batch of the provider's.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub batched: bool,
 }
+
+/// The outcome of a call that was answered.
+pub const ANSWERED: &str = "answered";
 
 /// What was heard of a call.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
@@ -85,6 +92,23 @@ impl Sent {
 }
 
 impl Heard {
+    /// Of a call that was recorded and not sent after all.
+    pub fn never_sent() -> Self {
+        Self {
+            outcome: OutcomeKind::Cancelled.name().to_owned(),
+            message: Some("the run ended before it was sent".to_owned()),
+            usage: Usage::default(),
+            cost: Some(NanoUsd::ZERO),
+            served: None,
+            request_id: None,
+            text: None,
+            structured: None,
+            stop: None,
+            raw: Digest::of(""),
+            took_ms: 0,
+        }
+    }
+
     /// The same without keys, where `raw` is what arrived without them.
     #[must_use]
     pub fn without_keys(mut self, redactor: &Redactor, raw: &[u8]) -> Self {
@@ -138,9 +162,22 @@ impl Spent {
             calls: 1,
             usage: heard.map_or_else(Usage::default, |heard| heard.usage),
             cost: cost.unwrap_or_default(),
-            took_ms: heard.map_or(0, |heard| heard.took_ms),
+            // A batch is waited for together with others, and for as long as the provider likes.
+            took_ms: heard
+                .filter(|_| !sent.batched)
+                .map_or(0, |heard| heard.took_ms),
             unpriced: u64::from(cost.is_none()),
         }
+    }
+}
+
+impl SubAssign for Spent {
+    fn sub_assign(&mut self, other: Self) {
+        self.calls = self.calls.saturating_sub(other.calls);
+        self.usage = self.usage - other.usage;
+        self.cost = self.cost.less(other.cost);
+        self.took_ms = self.took_ms.saturating_sub(other.took_ms);
+        self.unpriced = self.unpriced.saturating_sub(other.unpriced);
     }
 }
 

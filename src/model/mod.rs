@@ -1,6 +1,7 @@
 //! What Milepost talks about: declarations, events, reasons, outcomes, records. Pure data.
 
 pub mod agent;
+pub mod batched;
 pub mod call;
 pub mod checkpoint;
 pub mod event;

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use std::iter::Sum;
-use std::ops::Add;
+use std::ops::{Add, Sub};
 
 /// Tokens of one call, or of many. The three kinds of input do not overlap: their sum is all of the input.
 #[derive(
@@ -57,6 +57,20 @@ impl Add for Usage {
             cache_write: self.cache_write.saturating_add(other.cache_write),
             output: self.output.saturating_add(other.output),
             reasoning: self.reasoning.saturating_add(other.reasoning),
+        }
+    }
+}
+
+impl Sub for Usage {
+    type Output = Self;
+
+    fn sub(self, other: Self) -> Self {
+        Self {
+            input: self.input.saturating_sub(other.input),
+            cache_read: self.cache_read.saturating_sub(other.cache_read),
+            cache_write: self.cache_write.saturating_sub(other.cache_write),
+            output: self.output.saturating_sub(other.output),
+            reasoning: self.reasoning.saturating_sub(other.reasoning),
         }
     }
 }

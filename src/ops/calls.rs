@@ -126,6 +126,7 @@ impl CallTold {
             when,
             sent,
             heard,
+            ..
         } = call;
         let heard = heard.as_ref();
         Self {

@@ -19,6 +19,8 @@ pub struct Ended {
     pub workspace: String,
     /// Whether it was stopped by the user.
     pub interrupted: bool,
+    /// Batches of requests that providers go on with: the next run takes the answers.
+    pub under_way: u64,
     /// How long it took, in seconds.
     pub seconds: f64,
     /// Stages that are no longer declared, whose outputs went to quarantine.
@@ -109,6 +111,7 @@ impl Ended {
             run_id: report.run_id.clone(),
             workspace: report.workspace.clone(),
             interrupted: report.interrupted,
+            under_way: report.under_way,
             seconds: report.seconds,
             forgotten: report.forgotten.clone(),
             stages: report.stages.iter().map(StageEnded::of).collect(),

@@ -111,6 +111,7 @@ pub fn keep(opened: &Opened, report: &Report) -> Result<(), OpsError> {
     };
     let done = report.stages.len() == opened.pipeline.stages.len()
         && report.stages.iter().all(is_done)
+        && report.under_way == 0
         && !report.interrupted;
     if !done {
         return Ok(());

@@ -8,7 +8,7 @@ use crate::plan::selection::{Selection, Target};
 use crate::run::agents::{Purpose, agents};
 use crate::run::calls::Purse;
 use crate::run::engine;
-use crate::run::report::Options;
+use crate::run::report::{Options, Pace};
 use crate::store::disk::parent;
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -113,6 +113,7 @@ pub fn run(
                 forgotten: Vec::new(),
                 stages,
                 interrupted: false,
+                under_way: 0,
                 seconds: watch.elapsed().as_secs_f64(),
             });
         }
@@ -143,6 +144,7 @@ pub fn run(
         poll: wanted.poll.unwrap_or(Duration::from_secs(5)),
         stable: wanted.stable.unwrap_or(Duration::from_secs(1)),
         ready: wanted.ready.unwrap_or(Duration::from_mins(1)),
+        pace: Pace::from_setting(request.environment.get("MILEPOST_PACE").map(String::as_str)),
     };
     let purpose = if wanted.until_paid {
         Purpose::Plan

@@ -150,6 +150,7 @@ mod tests {
             likely_input: 3000,
             most_output: 4096,
             reserved: None,
+            batched: false,
         };
         let heard = |usage, cost| Heard {
             outcome: "answered".to_owned(),

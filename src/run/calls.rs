@@ -1,5 +1,7 @@
 //! What stands behind the steps of a run that ask agents: answers that are kept, what may be spent, and the record of every call.
 
+mod batches;
+
 use super::context::Context;
 use crate::base::digest::Digest;
 use crate::base::duration::show_duration;
@@ -7,8 +9,9 @@ use crate::model::call::{Heard, Sent, Spent};
 use crate::model::money::NanoUsd;
 use crate::model::outcome::{Outcome, OutcomeKind};
 use crate::model::record::AnswersOf;
-use crate::steps::work::{Calls, Valid};
+use crate::steps::work::{Batched, Calls, Valid};
 use crate::store::answers::{Answer, Answers, Sharing};
+use crate::store::batches::BatchLog;
 use crate::store::calls::{self, CallLog};
 use serde_json::Value;
 use std::borrow::Cow;
@@ -54,6 +57,7 @@ pub struct RunCalls<'a> {
 
 struct Book {
     log: CallLog,
+    batches: BatchLog,
     /// By this run.
     run: Spent,
     /// By the workspace before this run; read when it is first needed.
@@ -61,6 +65,7 @@ struct Book {
     /// Reserved for calls in flight.
     reserved: NanoUsd,
     reserved_tokens: u64,
+    in_flight: u64,
 }
 
 impl<'a> RunCalls<'a> {
@@ -74,10 +79,12 @@ impl<'a> RunCalls<'a> {
             purse,
             book: Mutex::new(Book {
                 log: CallLog::new(ctx.disk, ctx.layout, run),
+                batches: BatchLog::new(ctx.disk, ctx.layout, run),
                 run: Spent::default(),
                 before: None,
                 reserved: NanoUsd::ZERO,
                 reserved_tokens: 0,
+                in_flight: 0,
             }),
             claimed: Mutex::default(),
             released: Condvar::new(),
@@ -129,7 +136,7 @@ impl<'a> RunCalls<'a> {
             }
         }
         if let Some(limit) = purse.calls
-            && self.before(book)?.calls + book.run.calls >= limit
+            && self.before(book)?.calls + book.run.calls + book.in_flight >= limit
         {
             return refused(format!(
                 "this workspace may make {limit} calls, and made them: raise `calls` under [limits]"
@@ -154,8 +161,7 @@ impl<'a> RunCalls<'a> {
                 ));
             }
         }
-        book.reserved = book.reserved + sent.reserved.unwrap_or_default();
-        book.reserved_tokens += tokens;
+        book.hold(sent);
         Ok(())
     }
 
@@ -171,11 +177,24 @@ impl<'a> RunCalls<'a> {
     }
 }
 
+impl Book {
+    /// Reserves what a call may cost and use.
+    fn hold(&mut self, sent: &Sent) {
+        self.reserved = self.reserved + sent.reserved.unwrap_or_default();
+        self.reserved_tokens += sent.likely_input + sent.most_output;
+        self.in_flight += 1;
+    }
+}
+
 fn kept(error: impl std::fmt::Display) -> Outcome {
     Outcome::new(OutcomeKind::Output, error.to_string()).for_good()
 }
 
 impl Calls for RunCalls<'_> {
+    fn batched(&self) -> Option<&dyn Batched> {
+        Some(self)
+    }
+
     fn known(&self, address: Digest) -> Result<Option<(Value, AnswersOf)>, Outcome> {
         let found = self.answers.get(address).map_err(kept)?;
         // What this run has asked once more is not asked again by the next of its batches.
@@ -211,19 +230,26 @@ impl Calls for RunCalls<'_> {
     }
 
     fn keep(&self, answer: Valid) -> Result<(), Outcome> {
-        let sharing = if answer.is_shared {
-            Sharing::Project
-        } else {
-            Sharing::Workspace
-        };
-        let answer = Answer {
-            address: answer.address,
-            answer: answer.answer,
-            schema: answer.schema,
-            agent: self.ctx.redactor.text(&answer.agent).into_owned(),
-            call: (self.run.clone(), answer.call),
-        };
-        self.answers.put(&answer, sharing).map_err(kept)
+        self.keep_all(vec![answer])
+    }
+
+    fn keep_all(&self, answers: Vec<Valid>) -> Result<(), Outcome> {
+        let (shared, own): (Vec<Valid>, Vec<Valid>) =
+            answers.into_iter().partition(|answer| answer.is_shared);
+        for (answers, sharing) in [(shared, Sharing::Project), (own, Sharing::Workspace)] {
+            let answers: Vec<Answer> = answers
+                .into_iter()
+                .map(|answer| Answer {
+                    address: answer.address,
+                    answer: answer.answer,
+                    schema: answer.schema,
+                    agent: self.ctx.redactor.text(&answer.agent).into_owned(),
+                    call: (self.run.clone(), answer.call),
+                })
+                .collect();
+            self.answers.put_all(&answers, sharing).map_err(kept)?;
+        }
+        Ok(())
     }
 
     fn sending(&self, sent: &Sent, body: &[u8]) -> Result<u64, Outcome> {
@@ -242,6 +268,7 @@ impl Calls for RunCalls<'_> {
         book.reserved = book.reserved.less(sent.reserved.unwrap_or_default());
         let tokens = sent.likely_input + sent.most_output;
         book.reserved_tokens = book.reserved_tokens.saturating_sub(tokens);
+        book.in_flight = book.in_flight.saturating_sub(1);
         book.run += Spent::of(sent, Some(&heard));
         let now = self.ctx.clock.now();
         book.log.heard(now, number, &heard, &raw).map_err(kept)?;

@@ -28,6 +28,9 @@ const GROUP_SIZE: usize = 1000;
 /// At most so many threads, whatever is asked for: a system refuses more at some number.
 const THREADS: usize = 512;
 
+/// The same where an agent answers in batches: each waits for one request of the provider's batch.
+const PARKED: usize = 4096;
+
 /// What to run of a stage, and how.
 pub struct Order<'a> {
     /// Positions in the survey, in order.
@@ -75,7 +78,12 @@ pub fn dispatch(
         AtOnce::Batches(count) => *count,
         AtOnce::Values(..) => 64,
     };
-    let workers = workers.clamp(1, order.indices.len().clamp(1, THREADS));
+    let most = if bench.agents.are_batched() {
+        PARKED
+    } else {
+        THREADS
+    };
+    let workers = workers.clamp(1, order.indices.len().clamp(1, most));
     let queue = Mutex::new(Queue {
         waiting: order.indices.iter().copied().collect(),
         active: Vec::new(),
@@ -85,10 +93,22 @@ pub fn dispatch(
     let ready = Condvar::new();
     let (sender, receiver) = channel();
     std::thread::scope(|threads| {
-        for _ in 0..workers {
+        for number in 0..workers {
             let sender = sender.clone();
             let (queue, ready) = (&queue, &ready);
-            threads.spawn(move || work(bench, survey, order, queue, ready, &sender));
+            let spawned = std::thread::Builder::new().spawn_scoped(threads, move || {
+                work(bench, survey, order, queue, ready, &sender, workers);
+            });
+            // Fewer than wished for do all the same.
+            match spawned {
+                Ok(_) => {}
+                Err(error) if number == 0 => {
+                    return Err(RunError::World(format!(
+                        "no thread could be started: {error}"
+                    )));
+                }
+                Err(_) => break,
+            }
         }
         drop(sender);
         let mut hearing = Hearing {
@@ -202,6 +222,11 @@ impl Hearing<'_, '_> {
                 event,
                 summary,
             } => self.happened(index, kind, role, *event, summary),
+            Message::Said(line) => {
+                let stage = self.stage.name.clone();
+                self.observer.notice(Notice::Said { stage, line });
+                Ok(())
+            }
             Message::Again {
                 index,
                 failed,

@@ -114,6 +114,7 @@ pub fn run(
     let ended = engine.services.end(&mut engine.keeper);
     let interrupted = stop.stopping();
     let reports = std::mem::take(&mut engine.reports);
+    let under_way = engine.under_way()?;
     let mut keeper = engine.keeper;
     result?;
     ended?;
@@ -151,6 +152,7 @@ pub fn run(
         forgotten,
         stages: reports,
         interrupted,
+        under_way,
         seconds: watch.elapsed().as_secs_f64(),
     })
 }
@@ -171,6 +173,20 @@ struct Engine<'a, 'k> {
 }
 
 impl Engine<'_, '_> {
+    /// Looks after the batches that are under way at providers, also of agents that nobody asked; how many are still.
+    fn under_way(&self) -> Result<u64, RunError> {
+        let ctx = &self.keeper.ctx;
+        let under_way = || self.calls.under_way().map_err(RunError::World);
+        if under_way()? == 0 || self.stop.stopping() {
+            return under_way();
+        }
+        let agents = ctx.pipeline.agents.values();
+        let stopped = || self.stop.stopping();
+        let pace = self.options.pace;
+        self.agents.sweep(agents, self.calls, &stopped, pace);
+        under_way()
+    }
+
     fn stages(&mut self) -> Result<(), RunError> {
         let pipeline = self.keeper.ctx.pipeline;
         for stage in &pipeline.stages {
@@ -396,6 +412,7 @@ impl Engine<'_, '_> {
                 log_cap: 1 << 20,
                 poll: self.options.poll,
                 stable: self.options.stable,
+                pace: self.options.pace,
             },
             run_id: &run_id,
             spares: Spares::default(),
@@ -403,7 +420,8 @@ impl Engine<'_, '_> {
         let previous = previous_files(&self.keeper.state, &stage.name);
         let order = Order {
             indices: will.to_vec(),
-            at_once: at_once(stage, &base, self.options.jobs).map_err(RunError::World)?,
+            at_once: at_once(stage, &base, self.options.jobs, agents.are_batched())
+                .map_err(RunError::World)?,
             keep_going: self.selection.keep_going,
             previous: &|key: &str| previous.get(key).cloned().unwrap_or_default(),
         };

@@ -228,7 +228,9 @@ impl<'a> Foresight<'a> {
             asks.input_tokens += usage.total_input();
             asks.output_tokens += usage.output;
             asks.basis = basis;
-            let cost = ready.named(name).and_then(|ready| ready.cost(&usage, None));
+            let cost = ready.named(name).and_then(|ready| {
+                ready.cost(ready.model(), ready.agent.is_batched(), &usage, None)
+            });
             // A tool that says what a call costs said it before.
             let told = past.cost_of(sum.calls.max(sum.batches));
             asks.cost = asks.cost.zip(cost.or(told)).map(|(sum, one)| sum + one);

@@ -58,6 +58,13 @@ pub enum Notice {
         /// What the call cost.
         spent: Spent,
     },
+    /// Something to know while a stage goes on.
+    Said {
+        /// The stage.
+        stage: String,
+        /// One line.
+        line: String,
+    },
     /// A try failed, and another follows.
     TryingAgain {
         /// The stage.

@@ -17,7 +17,7 @@ use crate::steps::alarm::Alarm;
 use crate::steps::attempt::attempt;
 use crate::steps::command::{Started, Stop};
 use crate::steps::http::Caller;
-use crate::steps::work::{Calls, Limits, Rounds, Told, Valid, Watcher, Work};
+use crate::steps::work::{Calls, Limits, Pace, Rounds, Told, Valid, Watcher, Work};
 use crate::store::answers::Answers;
 use serde_json::Value;
 use std::borrow::Cow;
@@ -126,6 +126,7 @@ impl Rehearsal<'_> {
                 log_cap: 0,
                 poll: Duration::ZERO,
                 stable: Duration::ZERO,
+                pace: Pace::default(),
             },
             is_rehearsed: true,
         };

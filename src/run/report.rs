@@ -6,6 +6,7 @@ use crate::model::call::Spent;
 use crate::model::outcome::Outcome;
 use crate::model::stage::Stage;
 use crate::plan::decide::Alteration;
+pub use crate::steps::work::Pace;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -31,6 +32,8 @@ pub struct Options {
     pub stable: Duration,
     /// How long a service may take until it answers.
     pub ready: Duration,
+    /// When batches of requests are submitted and looked after.
+    pub pace: Pace,
 }
 
 /// How a stage ended.
@@ -112,8 +115,16 @@ pub struct Report {
     pub stages: Vec<StageReport>,
     /// Whether it was stopped by the user.
     pub interrupted: bool,
+    /// Batches of requests that providers go on with.
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub under_way: u64,
     /// How long it took, in seconds.
     pub seconds: f64,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "as serde calls it")]
+fn is_none(number: &u64) -> bool {
+    *number == 0
 }
 
 impl StageStatus {

@@ -58,6 +58,8 @@ pub enum Message {
         /// What was heard.
         heard: Box<Heard>,
     },
+    /// Something that people may want to know.
+    Said(String),
     /// Something is to be recorded of its way.
     Happened {
         /// The batch's place in the survey.
@@ -104,6 +106,8 @@ struct Telling<'a> {
     role: RefCell<Option<String>>,
     token: String,
     sender: &'a Sender<Message>,
+    queue: &'a Mutex<Queue>,
+    workers: usize,
 }
 
 impl Watcher for Telling<'_> {
@@ -215,6 +219,18 @@ impl Watcher for Telling<'_> {
         };
         let _ = self.sender.send(message);
     }
+
+    fn said(&self, line: String) {
+        let line = self.redactor.text(&line).into_owned();
+        let _ = self.sender.send(Message::Said(line));
+    }
+
+    fn running(&self) -> usize {
+        let queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
+        let waiting = if queue.closed { 0 } else { queue.waiting.len() };
+        let free = self.workers.saturating_sub(queue.active.len());
+        queue.active.len() + waiting.min(free)
+    }
 }
 
 /// Batches that wait for a thread.
@@ -235,7 +251,7 @@ pub fn close(queue: &Mutex<Queue>, ready: &Condvar) {
     ready.notify_all();
 }
 
-/// A worker: takes one batch after another.
+/// A worker, one of so many: takes one batch after another.
 pub fn work(
     bench: &Bench<'_>,
     survey: &Survey,
@@ -243,6 +259,7 @@ pub fn work(
     queue: &Mutex<Queue>,
     ready: &Condvar,
     sender: &Sender<Message>,
+    workers: usize,
 ) {
     while let Some(index) = next(bench, survey, order, queue, ready) {
         let found = &survey.batches[index];
@@ -260,6 +277,8 @@ pub fn work(
             index,
             token,
             sender,
+            queue,
+            workers,
         };
         let previous = (order.previous)(&found.batch.key);
         let tried = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
@@ -362,6 +381,10 @@ fn value_of(survey: &Survey, index: usize, name: &str) -> String {
     }
 }
 
+/// How many batches run at once where a stage declares nothing and its agent answers in batches: they only wait, and each is one
+/// request of the provider's batch.
+const IN_BATCHES: usize = 256;
+
 /// How many at once, from the stage's declaration and `--jobs`.
 ///
 /// # Errors
@@ -370,8 +393,10 @@ pub fn at_once(
     stage: &Stage,
     base: &Map<String, Value>,
     jobs: Option<usize>,
+    in_batches: bool,
 ) -> Result<AtOnce, String> {
     match &stage.policy.concurrency {
+        None if in_batches => Ok(AtOnce::Batches(jobs.unwrap_or(0).max(IN_BATCHES))),
         None => Ok(AtOnce::Batches(jobs.unwrap_or(1))),
         Some(Concurrency::Batches(count)) => {
             Ok(AtOnce::Batches(count.number(base)?.max(1) as usize))

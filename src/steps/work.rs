@@ -9,12 +9,14 @@ use crate::base::path::FilePath;
 use crate::base::source::{Sink, Source};
 use crate::check::schemas::Schemas;
 use crate::expr::scope::Scope;
+use crate::model::batched::{Left, LeftCall, Submitting, Which};
 use crate::model::call::{Heard, Sent};
 use crate::model::event::Round;
 use crate::model::outcome::{Outcome, OutcomeKind};
 use crate::model::record::{AnswersOf, FailedKeys};
 use crate::model::stage::Stage;
 use crate::model::step::Step;
+use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::borrow::Cow;
@@ -113,10 +115,21 @@ pub trait Watcher {
     fn called(&self, number: u64, sent: &Sent, heard: &Heard);
     /// A try failed and another follows after the wait.
     fn trying_again(&self, failed: u32, outcome: &Outcome, wait: Duration);
+    /// Something that people may want to know meanwhile, in one line.
+    fn said(&self, _line: String) {}
+    /// How many attempts run now or are about to: no more than that can wait for one thing.
+    fn running(&self) -> usize {
+        usize::MAX
+    }
 }
 
 /// What stands behind a step that asks an agent: answers that are known, money, and the record of every call.
 pub trait Calls: Sync {
+    /// What stands behind agents whose requests go in batches; none: they are treated as if each went by itself.
+    fn batched(&self) -> Option<&dyn Batched> {
+        None
+    }
+
     /// The answer that is kept at an address, with the run and the call that it came with.
     ///
     /// # Errors
@@ -141,6 +154,14 @@ pub trait Calls: Sync {
     /// When the disk fails.
     fn keep(&self, answer: Valid) -> Result<(), Outcome>;
 
+    /// Keeps answers that came together, durably: after a kill all of them are there, or none.
+    ///
+    /// # Errors
+    /// When the disk fails.
+    fn keep_all(&self, answers: Vec<Valid>) -> Result<(), Outcome> {
+        answers.into_iter().try_for_each(|answer| self.keep(answer))
+    }
+
     /// Records a call that is about to be sent, and gives its number.
     ///
     /// # Errors
@@ -155,6 +176,52 @@ pub trait Calls: Sync {
 
     /// What somebody who has a key said, without it.
     fn without_keys<'a>(&self, bytes: &'a [u8]) -> Cow<'a, [u8]>;
+}
+
+/// What stands behind an agent whose requests go in batches: the record of what is under way at its provider, over runs that end in
+/// between. All of it is durable when it is returned.
+pub trait Batched {
+    /// What earlier runs left of an agent's batches at a place.
+    ///
+    /// # Errors
+    /// When the records cannot be read.
+    fn left(&self, agent: &str, place: &str) -> Result<Left, Outcome>;
+
+    /// Records that a call of an earlier run goes on as one of this run, and gives which. It is paid, or was reserved then.
+    ///
+    /// # Errors
+    /// When the disk fails.
+    fn take_over(&self, left: &LeftCall, sent: &Sent, body: &[u8]) -> Result<Which, Outcome>;
+
+    /// Records a batch that is about to be submitted; gives which it is, and the time.
+    ///
+    /// # Errors
+    /// When the disk fails: it is then not submitted.
+    fn submitting(&self, batch: &Submitting) -> Result<(Which, Timestamp), Outcome>;
+
+    /// Records the provider's id of a batch, or those of which it is one.
+    ///
+    /// # Errors
+    /// When the disk fails.
+    fn submitted(&self, batch: &Which, ids: &[String]) -> Result<(), Outcome>;
+
+    /// Records that nothing more will be heard of a batch.
+    ///
+    /// # Errors
+    /// When the disk fails.
+    fn over(&self, batch: &Which) -> Result<(), Outcome>;
+
+    /// Records what was heard of a call for which nobody waits.
+    ///
+    /// # Errors
+    /// When the disk fails.
+    fn heard_late(&self, left: &LeftCall, heard: &Heard, raw: &[u8]) -> Result<(), Outcome>;
+
+    /// Records that the answer of a call was judged, and kept as far as it is valid.
+    ///
+    /// # Errors
+    /// When the disk fails.
+    fn used(&self, number: u64) -> Result<(), Outcome>;
 }
 
 /// An answer that is valid.
@@ -241,6 +308,45 @@ pub struct Limits {
     pub poll: Duration,
     /// How long such a file must have been left alone.
     pub stable: Duration,
+    /// When batches of requests are submitted and looked after.
+    pub pace: Pace,
+}
+
+/// When batches of requests are submitted and looked after.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Pace {
+    /// No further request came for so long: those that are there are submitted.
+    pub quiet: Duration,
+    /// Until the provider is first asked how far a batch is; each further wait is half as long again.
+    pub first: Duration,
+    /// The longest of these waits.
+    pub longest: Duration,
+}
+
+impl Default for Pace {
+    fn default() -> Self {
+        Self {
+            quiet: Duration::from_secs(5),
+            first: Duration::from_secs(5),
+            longest: Duration::from_mins(1),
+        }
+    }
+}
+
+impl Pace {
+    /// Waits of so many milliseconds, if a test wants it. Release builds wait as long as they do.
+    pub fn from_setting(millis: Option<&str>) -> Self {
+        let wanted = millis.filter(|_| cfg!(debug_assertions));
+        let wanted = wanted.and_then(|millis| millis.parse().ok());
+        match wanted.map(Duration::from_millis) {
+            Some(wait) => Self {
+                quiet: Duration::from_secs(1),
+                first: wait,
+                longest: wait,
+            },
+            None => Self::default(),
+        }
+    }
 }
 
 /// What a step has to say of what it made.

@@ -120,7 +120,7 @@ impl Answers {
         }
         let found = self.shared.get(address)?;
         if let Some(answer) = &found {
-            self.own.put(answer)?;
+            self.own.put(std::slice::from_ref(answer))?;
         }
         Ok(found)
     }
@@ -141,15 +141,26 @@ impl Answers {
     /// # Errors
     /// What the disk says.
     pub fn put(&self, answer: &Answer, sharing: Sharing) -> Result<(), String> {
+        self.put_all(std::slice::from_ref(answer), sharing)
+    }
+
+    /// The same with answers that came together, by one write.
+    ///
+    /// # Errors
+    /// What the disk says.
+    pub fn put_all(&self, answers: &[Answer], sharing: Sharing) -> Result<(), String> {
+        if answers.is_empty() {
+            return Ok(());
+        }
         if sharing == Sharing::Project {
             self.shared
                 .disk
                 .create_dir_all(&self.shared.folder)
                 .map_err(|error| error.to_string())?;
             self.hold()?;
-            self.shared.put(answer)?;
+            self.shared.put(answers)?;
         }
-        self.own.put(answer)
+        self.own.put(answers)
     }
 }
 
@@ -200,9 +211,9 @@ impl Shelf {
         Ok(answer.filter(|answer| answer.address == address))
     }
 
-    fn put(&self, answer: &Answer) -> Result<(), String> {
+    fn put(&self, answers: &[Answer]) -> Result<(), String> {
         let mut known = self.known()?.lock().unwrap_or_else(PoisonError::into_inner);
-        known.put(answer).map_err(|error| error.to_string())
+        known.put(answers).map_err(|error| error.to_string())
     }
 }
 
@@ -228,9 +239,10 @@ impl Known {
         Ok(())
     }
 
-    fn put(&mut self, answer: &Answer) -> Result<(), PutError> {
-        let text = serde_json::to_string(answer)?;
-        let (at, length) = self.writer.append(&text)?;
+    fn put(&mut self, answers: &[Answer]) -> Result<(), PutError> {
+        let texts = answers.iter().map(serde_json::to_string);
+        let texts: Vec<String> = texts.collect::<Result<_, _>>()?;
+        let places = self.writer.append_all(&texts)?;
         let file = match self.written {
             Some(file) => file,
             None => {
@@ -240,8 +252,10 @@ impl Known {
                 file
             }
         };
-        let spot = (file, at, length as u32);
-        self.spots.insert(answer.address, spot);
+        for (answer, (at, length)) in answers.iter().zip(places) {
+            let spot = (file, at, length as u32);
+            self.spots.insert(answer.address, spot);
+        }
         Ok(())
     }
 }

@@ -6,6 +6,7 @@
 use super::disk::{Disk, DiskError};
 use super::layout::Layout;
 use super::sealed::{Sealed, files, whole_lines};
+use crate::model::batched::Which;
 use crate::model::call::{Heard, Sent, Spent};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -18,6 +19,12 @@ use std::path::{Path, PathBuf};
 enum Line {
     Sent(u64, Timestamp, Box<Sent>),
     Heard(u64, Timestamp, Box<Heard>),
+    /// As `Sent`, of a call that an earlier run sent in a batch, and that goes on as one of this run.
+    TakenOver(u64, Timestamp, Box<Sent>, Which),
+    /// As `Heard`, of a call that an earlier run sent in a batch.
+    HeardLate(Which, Timestamp, Box<Heard>),
+    /// The answer was judged, and kept if it was valid.
+    Used(u64),
 }
 
 /// A call, as it is recorded.
@@ -33,6 +40,10 @@ pub struct Call {
     pub sent: Sent,
     /// What was heard; none when the run ended before.
     pub heard: Option<Heard>,
+    /// Whether the answer was judged, of a call in a batch.
+    pub used: bool,
+    /// The later run's call that it goes on as.
+    pub taken_over: Option<Which>,
 }
 
 /// The calls of one run.
@@ -96,16 +107,74 @@ impl CallLog {
         Ok(())
     }
 
+    /// Records that a call of an earlier run goes on as one of this run, durably, and gives its number.
+    ///
+    /// # Errors
+    /// When it could not be recorded.
+    pub fn taken_over(
+        &mut self,
+        now: Timestamp,
+        earlier: &Which,
+        sent: &Sent,
+        body: &[u8],
+    ) -> Result<u64, CallLogError> {
+        let number = self.count + 1;
+        self.keep(number, "request", body)?;
+        let line = Line::TakenOver(number, now, Box::new(sent.clone()), earlier.clone());
+        self.lines.append(&serde_json::to_string(&line)?)?;
+        self.count = number;
+        Ok(number)
+    }
+
+    /// Records what was heard of a call of an earlier run, durably.
+    ///
+    /// # Errors
+    /// When it could not be recorded.
+    pub fn heard_late(
+        &mut self,
+        now: Timestamp,
+        earlier: &Which,
+        heard: &Heard,
+        raw: &[u8],
+    ) -> Result<(), CallLogError> {
+        let folder = self.folder.with_file_name(&earlier.run);
+        self.keep_in(&folder, earlier.number, "answer", raw)?;
+        let line = Line::HeardLate(earlier.clone(), now, Box::new(heard.clone()));
+        self.lines.append(&serde_json::to_string(&line)?)?;
+        Ok(())
+    }
+
+    /// Records that the answer of a call was judged, durably.
+    ///
+    /// # Errors
+    /// When it could not be recorded.
+    pub fn used(&mut self, number: u64) -> Result<(), CallLogError> {
+        self.lines
+            .append(&serde_json::to_string(&Line::Used(number))?)?;
+        Ok(())
+    }
+
     fn keep(&self, number: u64, what: &str, bytes: &[u8]) -> Result<(), DiskError> {
-        self.disk.create_dir_all(&self.folder)?;
-        let path = self.folder.join(format!("{number:06}.{what}"));
+        self.keep_in(&self.folder, number, what, bytes)
+    }
+
+    fn keep_in(
+        &self,
+        folder: &Path,
+        number: u64,
+        what: &str,
+        bytes: &[u8],
+    ) -> Result<(), DiskError> {
+        self.disk.create_dir_all(folder)?;
+        let path = folder.join(format!("{number:06}.{what}"));
         let mut file = self.disk.create(&path)?;
         file.write_bytes(bytes)?;
         file.flush_data()
     }
 }
 
-/// All calls that are recorded in a folder, in the order of their runs and numbers.
+/// All calls that are recorded in a folder, in the order of their runs and numbers. One that went on as a call of a later run
+/// is that one.
 ///
 /// # Errors
 /// When a file cannot be read.
@@ -118,37 +187,81 @@ pub fn read(folder: &Path) -> std::io::Result<Vec<Call>> {
 /// # Errors
 /// When a file cannot be read.
 pub fn read_some(folder: &Path, wanted: &dyn Fn(&Sent) -> bool) -> std::io::Result<Vec<Call>> {
-    let mut all = Vec::new();
+    let all = read_all(folder, wanted)?.into_values();
+    Ok(all.filter(|call| call.taken_over.is_none()).collect())
+}
+
+/// The same, with those that went on as others.
+///
+/// # Errors
+/// When a file cannot be read.
+pub fn read_all(
+    folder: &Path,
+    wanted: &dyn Fn(&Sent) -> bool,
+) -> std::io::Result<BTreeMap<Which, Call>> {
+    let mut calls: BTreeMap<Which, Call> = BTreeMap::new();
+    // A later run's name may stand before an earlier one's, if the clock was set: what runs say of others comes last.
+    let (mut taken, mut late) = (Vec::new(), Vec::new());
     for path in files(folder)? {
         let run = path.file_stem().unwrap_or_default();
         let run = run.to_string_lossy().into_owned();
+        let which = |number| Which {
+            run: run.clone(),
+            number,
+        };
         let bytes = std::fs::read(&path)?;
-        let mut calls: BTreeMap<u64, Call> = BTreeMap::new();
         for line in whole_lines(&bytes) {
-            match serde_json::from_str::<Line>(line) {
-                Ok(Line::Sent(number, when, sent)) if wanted(&sent) => {
-                    let run = run.clone();
-                    let call = Call {
-                        run,
-                        number,
-                        when,
-                        sent: *sent,
-                        heard: None,
-                    };
-                    calls.insert(number, call);
+            let (number, when, sent) = match serde_json::from_str::<Line>(line) {
+                Ok(Line::Sent(number, when, sent)) => (number, when, sent),
+                Ok(Line::TakenOver(number, when, sent, earlier)) => {
+                    taken.push((earlier, which(number)));
+                    (number, when, sent)
                 }
                 Ok(Line::Heard(number, _, heard)) => {
-                    if let Some(call) = calls.get_mut(&number) {
+                    if let Some(call) = calls.get_mut(&which(number)) {
                         call.heard = Some(*heard);
                     }
+                    continue;
+                }
+                Ok(Line::HeardLate(earlier, _, heard)) => {
+                    late.push((earlier, *heard));
+                    continue;
+                }
+                Ok(Line::Used(number)) => {
+                    if let Some(call) = calls.get_mut(&which(number)) {
+                        call.used = true;
+                    }
+                    continue;
                 }
                 // What a later version writes is no call of this one.
-                Ok(Line::Sent(..)) | Err(_) => {}
+                Err(_) => continue,
+            };
+            if !wanted(&sent) {
+                continue;
             }
+            let call = Call {
+                run: run.clone(),
+                number,
+                when,
+                sent: *sent,
+                heard: None,
+                used: false,
+                taken_over: None,
+            };
+            calls.insert(which(number), call);
         }
-        all.extend(calls.into_values());
     }
-    Ok(all)
+    for (earlier, next) in taken {
+        if let Some(call) = calls.get_mut(&earlier) {
+            call.taken_over = Some(next);
+        }
+    }
+    for (earlier, heard) in late {
+        if let Some(call) = calls.get_mut(&earlier) {
+            call.heard = Some(heard);
+        }
+    }
+    Ok(calls)
 }
 
 /// What the calls of a workspace cost, but for those of one run. A call of which nothing was heard counts with what was reserved.
@@ -198,6 +311,7 @@ mod tests {
             likely_input: 10,
             most_output: 20,
             reserved: Some(NanoUsd(reserved)),
+            batched: false,
         }
     }
 
@@ -237,6 +351,8 @@ mod tests {
             when: now,
             sent: sent(100),
             heard,
+            used: false,
+            taken_over: None,
         };
         let all = [call(1, Some(heard(30))), call(2, None)];
         assert_eq!(read(&layout.calls()).unwrap(), all);

@@ -79,6 +79,11 @@ impl Layout {
         self.own().join("calls")
     }
 
+    /// `.milepost/batches`: batches of calls at providers, a file for each run.
+    pub fn batches(&self) -> PathBuf {
+        self.own().join("batches")
+    }
+
     /// `.milepost/scratch`: private folders of attempts, by run.
     pub fn scratch(&self) -> PathBuf {
         self.at(&scratch())

@@ -1,6 +1,7 @@
 //! Every path under the workspace, and the one writer of the disk.
 
 pub mod answers;
+pub mod batches;
 pub mod calls;
 pub mod checkpoint;
 pub mod clock;

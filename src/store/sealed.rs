@@ -39,11 +39,25 @@ impl Sealed {
     /// # Errors
     /// What the disk says.
     pub fn append(&mut self, text: &str) -> Result<(u64, u64), DiskError> {
-        let mut line = String::with_capacity(SEAL + text.len() + 2);
-        line.push_str(&Digest::of(text).hex());
-        line.push(' ');
-        line.push_str(text);
-        line.push('\n');
+        let places = self.append_all(&[text])?;
+        Ok(places.first().copied().unwrap_or_default())
+    }
+
+    /// The same with several lines, by one write and one flush.
+    ///
+    /// # Errors
+    /// What the disk says.
+    pub fn append_all(&mut self, texts: &[impl AsRef<str>]) -> Result<Vec<(u64, u64)>, DiskError> {
+        let mut lines = String::new();
+        let mut places = Vec::with_capacity(texts.len());
+        for text in texts.iter().map(AsRef::as_ref) {
+            let begin = lines.len();
+            lines.push_str(&Digest::of(text).hex());
+            lines.push(' ');
+            lines.push_str(text);
+            lines.push('\n');
+            places.push((begin as u64, (lines.len() - begin) as u64));
+        }
         let is_new = self.file.is_none();
         let file = match &mut self.file {
             Some(file) => file,
@@ -54,14 +68,16 @@ impl Sealed {
                 self.file.insert(file)
             }
         };
-        let at = self.size;
-        file.write_bytes(line.as_bytes())?;
-        self.size += line.len() as u64;
+        for (at, _) in &mut places {
+            *at += self.size;
+        }
+        file.write_bytes(lines.as_bytes())?;
+        self.size += lines.len() as u64;
         file.flush_data()?;
         if is_new {
             self.disk.sync_dir(parent(&self.path))?;
         }
-        Ok((at, line.len() as u64))
+        Ok(places)
     }
 }
 
@@ -111,8 +127,11 @@ mod tests {
         let path = folder.path().join("calls/run.jsonl");
         let mut sealed = Sealed::new(&Disk::real(), path.clone());
         assert_eq!(sealed.append("one").unwrap(), (0, 69));
-        assert_eq!(sealed.append("two").unwrap(), (69, 69));
+        assert_eq!(sealed.append_all(&["two"]).unwrap(), [(69, 69)]);
         let bytes = std::fs::read(&path).unwrap();
+        let several = sealed.append_all(&["a", "bc"]).unwrap();
+        assert_eq!(several, [(138, 67), (205, 68)]);
+        assert_eq!(std::fs::read(&path).unwrap().len(), 273);
         assert_eq!(whole_lines(&bytes).collect::<Vec<_>>(), ["one", "two"]);
         for cut in 69..bytes.len() - 1 {
             let read: Vec<&str> = whole_lines(&bytes[..cut]).collect();

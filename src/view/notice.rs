@@ -95,6 +95,11 @@ pub fn spent(spent: &Spent, done: u64, will: u64) -> Option<String> {
     Some(format!("{calls} for {}{expected}", spent.cost))
 }
 
+/// Something to know while a stage goes on.
+pub fn said(paint: Paint, stage: &str, line: &str) -> String {
+    format!("{} {line}", paint.strong(stage))
+}
+
 /// A try failed, and another follows.
 pub fn trying_again(
     paint: Paint,

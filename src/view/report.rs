@@ -27,6 +27,14 @@ pub fn summary(paint: Paint, report: &Report, call: &Call, quiet: bool) -> Strin
         lines.push(String::new());
         lines.push(format!("{word} in {}", seconds(report.seconds)));
     }
+    if report.under_way > 0 {
+        let many = count(
+            report.under_way,
+            "batch of requests goes on at its provider",
+            "batches of requests go on at their provider",
+        );
+        lines.push(format!("{many}: the next run takes the answers"));
+    }
     if !quiet {
         lines.extend(outputs(paint, report, call));
     }

@@ -21,7 +21,7 @@ told = { path = "intermediate/told/run_{{ run }}.json", schema = false }
 "#;
 
 /// Three runs of one prompt, whose answer is JSON, text or YAML.
-fn tells(port: u16, more: &str) -> House {
+pub fn tells(port: u16, more: &str) -> House {
     let house = project(port, "well");
     for stage in [
         "stages/1_split.toml",

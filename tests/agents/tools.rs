@@ -564,6 +564,20 @@ fn a_registry_of_riteway() {
     );
 }
 
+#[test]
+fn every_command_line_that_declarations_know_is_a_preset() {
+    let presets = milepost::model::agent::KNOWN_TOOLS.map(Preset::named);
+    let expected = [
+        Preset::Claude,
+        Preset::Claude,
+        Preset::OpenCode,
+        Preset::Cursor,
+        Preset::Codex,
+        Preset::Gemini,
+    ];
+    assert_eq!(presets, expected.map(Some));
+}
+
 proptest::proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 

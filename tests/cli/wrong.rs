@@ -96,7 +96,7 @@ fn a_report_as_json_holds_what_the_summary_says() {
         json,
         json!({
             "status": "failed", "exit_code": 1, "run_id": null, "workspace": "…/workspace",
-            "interrupted": false, "seconds": "…", "forgotten": [],
+            "interrupted": false, "under_way": 0, "seconds": "…", "forgotten": [],
             "stages": [
                 { "stage": "copy", "number": 1, "status": "failed", "why": null, "blocked_by": null, "batches": 3, "ran": 1, "reused": 0,
                   "validated_again": 0, "retired": 0, "checkpoint_rewritten": false, "left": 1,

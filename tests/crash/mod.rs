@@ -28,13 +28,13 @@ pub fn folder() -> tempfile::TempDir {
 }
 
 /// A number from the environment, by which a test is made deeper.
-fn setting(name: &str, default: usize) -> usize {
+pub fn setting(name: &str, default: usize) -> usize {
     let set = std::env::var(name).ok();
     set.map_or(default, |set| set.parse().unwrap())
 }
 
 /// Does all cases on two threads; the first that fails ends the test with its name.
-fn in_parallel<T: Sync + std::fmt::Debug>(cases: &[T], case: impl Fn(&T) + Sync) {
+pub fn in_parallel<T: Sync + std::fmt::Debug>(cases: &[T], case: impl Fn(&T) + Sync) {
     let next = AtomicUsize::new(0);
     std::thread::scope(|threads| {
         for _ in 0..2 {

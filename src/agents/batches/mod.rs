@@ -19,6 +19,8 @@ pub enum Progress {
     },
     /// Its results can be harvested.
     Ended,
+    /// Nothing of it was done, for this reason.
+    Refused(CallFault),
 }
 
 /// A batch that the provider has.

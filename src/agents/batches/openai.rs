@@ -82,6 +82,15 @@ impl OpenAi {
         let batch = self.batch(id, within, cancelled)?;
         let counts = &batch["request_counts"];
         Ok(match batch["status"].as_str().unwrap_or_default() {
+            "failed" if batch["output_file_id"].is_null() && batch["error_file_id"].is_null() => {
+                let told = Told::of(&batch["errors"]["data"][0]);
+                let words = told
+                    .message
+                    .clone()
+                    .unwrap_or_else(|| batch["errors"].to_string());
+                let fault = told.fault(Some(400), format!("the batch was refused: {words}"));
+                Progress::Refused(fault.with_raw(batch.to_string().into_bytes()))
+            }
             "completed" | "failed" | "expired" | "cancelled" => Progress::Ended,
             _ => Progress::Running {
                 done: count(&counts["completed"]) + count(&counts["failed"]),
@@ -93,7 +102,7 @@ impl OpenAi {
     /// See [`crate::agents::client::Client::harvest`].
     ///
     /// # Errors
-    /// When they could not be fetched, or the whole batch was refused.
+    /// When they could not be fetched.
     pub fn harvest(
         &self,
         id: &str,
@@ -119,15 +128,6 @@ impl OpenAi {
             for line in lines(&whole(answer)?.body) {
                 results.push(self.result(line)?);
             }
-        }
-        if batch["status"] == "failed" && results.is_empty() {
-            let told = Told::of(&batch["errors"]["data"][0]);
-            let words = told
-                .message
-                .clone()
-                .unwrap_or_else(|| batch["errors"].to_string());
-            let fault = told.fault(Some(400), format!("the batch was refused: {words}"));
-            return Err(fault.with_raw(batch.to_string().into_bytes()));
         }
         Ok(results)
     }

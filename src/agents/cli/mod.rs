@@ -51,9 +51,12 @@ impl Preset {
         }
     }
 
-    /// The preset of this name.
+    /// The preset of this name, one of [`crate::model::agent::KNOWN_TOOLS`].
     pub fn named(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|preset| preset.name() == name)
+        match name {
+            "claude-code" => Some(Self::Claude),
+            name => Self::ALL.into_iter().find(|preset| preset.name() == name),
+        }
     }
 
     /// The preset whose program this is, whatever its folder.

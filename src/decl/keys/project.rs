@@ -146,7 +146,7 @@ pub static AGENT: Table = Table {
     what: "agent",
     header: "[agents.NAME]",
     short: None,
-    later: &["external", "mode"],
+    later: &["external"],
     keys: &[
         key(
             "rules",
@@ -217,6 +217,13 @@ pub static AGENT: Table = Table {
             Beside(&["anthropic", "openai"]),
             "0",
             "How much chance there is in an answer.",
+        ),
+        key(
+            "mode",
+            Choice(&["direct", "batch"]),
+            Beside(&["anthropic", "openai"]),
+            "direct",
+            "`batch`: requests go in batches of the provider, which answers them within a day at a lower price.",
         ),
         key(
             "envelope",

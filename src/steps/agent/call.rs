@@ -1,15 +1,19 @@
 //! One request to an agent that costs something: recorded, sent within its limits, tried again as the fault says.
 
-use super::ready::{ANSWERED, Ready, Who};
+use super::gather::{Came, Desk, Waited};
+use super::heard::reply_of;
+use super::heard::{heard_of, heard_of_fault, outcome_of};
+use super::ready::{Ready, Who};
 use crate::agents::cli::{Ended, Output, Tool};
+use crate::agents::client::Client;
 use crate::agents::fault::{CallFault, FaultKind};
 use crate::agents::policy::{Next, after};
-use crate::agents::request::{Reply, Request, Stop};
+use crate::agents::request::{Reply, Request};
 use crate::base::digest::Digest;
 use crate::model::call::{Heard, Sent};
 use crate::model::outcome::{Outcome, OutcomeKind};
 use crate::steps::command::{CommandSpec, Deadline, Exit, run_command};
-use crate::steps::work::{Work, output_failure};
+use crate::steps::work::{Batched, Work, output_failure};
 use serde_json::json;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -31,6 +35,12 @@ pub struct Caller<'a> {
     /// Calls of the batch so far.
     pub count: u32,
 }
+
+/// How long no call is made because a limit is used up.
+const LONGEST_REST: Duration = Duration::from_mins(1);
+
+/// How long a request in a batch is waited for: providers end a batch after 24 hours.
+const BATCH: Duration = Duration::from_hours(25);
 
 /// A request that was not answered.
 pub enum Unanswered {
@@ -62,7 +72,14 @@ impl Caller<'_> {
             };
             let outcome = outcome_of(self.ready, &fault);
             let jitter = jitter(work.name, self.count);
-            match after(&fault, tried, jitter) {
+            let next = match after(&fault, tried, jitter) {
+                // It waits for others in the next batch anyway.
+                Next::Retry { .. } if is_over_alone(self.ready, fault.kind) => Next::Retry {
+                    wait: Duration::ZERO,
+                },
+                next => next,
+            };
+            match next {
                 Next::Retry { wait } if tried < TRIES && has_time(work, wait) => {
                     work.watcher.trying_again(self.count, &outcome, wait);
                     work.stop.wait(wait);
@@ -123,6 +140,7 @@ impl Caller<'_> {
             likely_input,
             most_output: request.max_tokens,
             reserved: ready.most(likely_input),
+            batched: ready.agent.is_batched(),
         };
         let alarm = std::sync::Arc::clone(work.alarm);
         let stopped = move || alarm.rang().is_some();
@@ -130,6 +148,11 @@ impl Caller<'_> {
         let Some(mut pass) = ready.limits.enter(tokens, &stopped) else {
             return Err(Unanswered::Failed(cancelled()));
         };
+        if let (Who::Api(client), true, Some(book)) =
+            (&ready.who, sent.batched, work.calls.batched())
+        {
+            return self.in_batch(work, client, book, sent, body, &stopped);
+        }
         let number = work
             .calls
             .sending(&sent, &body)
@@ -148,8 +171,8 @@ impl Caller<'_> {
         let took_ms = u64::try_from(within.saturating_sub(until.left()).as_millis());
         let took_ms = took_ms.unwrap_or(u64::MAX);
         let (heard, raw) = match &replied {
-            Ok(reply) => (heard_of(ready, reply, took_ms), &reply.raw),
-            Err(fault) => (heard_of_fault(ready, fault, took_ms), &fault.raw),
+            Ok(reply) => (heard_of(ready, &sent, reply, took_ms), &reply.raw),
+            Err(fault) => (heard_of_fault(ready, &sent, fault, took_ms), &fault.raw),
         };
         pass.settle(heard.usage.total());
         drop(pass);
@@ -158,6 +181,12 @@ impl Caller<'_> {
         {
             ready.limits.hold(wait);
         }
+        if let Who::Api(client) = &ready.who
+            && let Some(wait) = client.rest()
+        {
+            // A clock that is wrong, or a day's limit, must not hold up a run for long: the server then says it again.
+            ready.limits.hold(wait.min(LONGEST_REST));
+        }
         let heard = work
             .calls
             .heard(number, &sent, heard, raw)
@@ -165,6 +194,101 @@ impl Caller<'_> {
         work.watcher.called(number, &sent, &heard);
         Ok(replied.map(|reply| (number, reply)))
     }
+
+    /// The same in a batch with what other attempts ask.
+    fn in_batch(
+        &self,
+        work: &mut Work<'_>,
+        client: &Client,
+        book: &dyn Batched,
+        mut sent: Sent,
+        body: Vec<u8>,
+        stopped: &(dyn Fn() -> bool + Sync),
+    ) -> Result<Result<(u64, Reply), CallFault>, Unanswered> {
+        let ready = self.ready;
+        let watcher = work.watcher;
+        let desk = Desk {
+            ready,
+            client,
+            calls: work.calls,
+            book,
+            stopped,
+            running: &|| watcher.running(),
+            tell: &|line| watcher.said(line),
+            pace: work.limits.pace,
+        };
+        let number = ready.gatherer.hand_in(&desk, &mut sent, body);
+        let number = number.map_err(Unanswered::Failed)?;
+        let replied = self.wait(work, &desk, number, &sent);
+        ready.gatherer.settled();
+        replied
+    }
+
+    /// Waits for what comes of a request in a batch, and records it.
+    fn wait(
+        &self,
+        work: &Work<'_>,
+        desk: &Desk<'_>,
+        number: u64,
+        sent: &Sent,
+    ) -> Result<Result<(u64, Reply), CallFault>, Unanswered> {
+        let ready = self.ready;
+        let until = Deadline::after(BATCH);
+        let waited = ready.gatherer.wait(desk, number, until);
+        let took = BATCH.saturating_sub(until.left()).as_millis();
+        let took_ms = u64::try_from(took).unwrap_or(u64::MAX);
+        let came = match waited {
+            Waited::Came(came) => *came,
+            Waited::Unsent => {
+                let heard = work.calls.heard(number, sent, Heard::never_sent(), b"");
+                heard.map_err(Unanswered::Failed)?;
+                return Err(Unanswered::Failed(cancelled()));
+            }
+            Waited::Left if until.is_over() => {
+                let message = "its batch was not done within 25 hours: run again to wait on";
+                let outcome = Outcome::new(OutcomeKind::Timeout, message).for_good();
+                return Err(Unanswered::Failed(outcome));
+            }
+            Waited::Left => return Err(Unanswered::Failed(cancelled())),
+        };
+        let (replied, is_final) = match came {
+            Came::Result(result) => (result, false),
+            Came::Refused(fault) => (Err(fault), true),
+            Came::Lost => {
+                let message = "its batch is not to be found at the provider";
+                return Ok(Err(CallFault::new(FaultKind::Cut, message)));
+            }
+            Came::Broken(outcome) => return Err(Unanswered::Failed(outcome)),
+        };
+        let (heard, raw) = match &replied {
+            Ok(reply) => (heard_of(ready, sent, reply, took_ms), &reply.raw),
+            Err(fault) => (heard_of_fault(ready, sent, fault, took_ms), &fault.raw),
+        };
+        let heard = work.calls.heard(number, sent, heard, raw);
+        let heard = heard.map_err(Unanswered::Failed)?;
+        work.watcher.called(number, sent, &heard);
+        match replied {
+            Err(fault) if is_final => Err(Unanswered::Failed(outcome_of(ready, &fault).for_good())),
+            replied => Ok(replied.map(|reply| (number, reply))),
+        }
+    }
+
+    /// The answer of a call was judged, and kept as far as it is valid: a later run need not take it up.
+    ///
+    /// # Errors
+    /// When it could not be recorded.
+    pub fn judged(&self, work: &Work<'_>, call: u64) -> Result<(), Outcome> {
+        match work.calls.batched() {
+            Some(book) if self.ready.agent.is_batched() => book.used(call),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Whether a request in a batch failed in a way that says nothing of the next batch.
+fn is_over_alone(ready: &Ready, kind: FaultKind) -> bool {
+    let is_busy = matches!(kind, FaultKind::RateLimited | FaultKind::Overloaded);
+    ready.agent.is_batched() && !is_busy
 }
 
 /// What is asked, whoever is asked, as one text: it stands for the request where there are no exact bytes.
@@ -301,105 +425,11 @@ fn replay(heard: &BTreeMap<String, Heard>, sent: &Sent) -> Result<Reply, CallFau
             ),
         ));
     };
-    let text = heard.text.clone().unwrap_or_default();
     Ok(Reply {
-        raw: text.clone().into_bytes(),
-        text,
-        structured: heard.structured.clone(),
-        stop: match heard.stop.as_deref() {
-            None | Some("end") => Stop::End,
-            Some("length") => Stop::Length,
-            Some("refused") => Stop::Refused,
-            Some(other) => Stop::Other(other.to_owned()),
-        },
-        usage: crate::model::usage::Usage::default(),
         told_cost: None,
-        asked_model: sent.model.clone(),
-        served_model: heard.served.clone(),
-        request_id: None,
+        usage: crate::model::usage::Usage::default(),
+        ..reply_of(heard, sent)
     })
-}
-
-fn heard_of(ready: &Ready, reply: &Reply, took_ms: u64) -> Heard {
-    let stop = match &reply.stop {
-        Stop::End => "end",
-        Stop::Length => "length",
-        Stop::Refused => "refused",
-        Stop::Other(other) => other,
-    };
-    Heard {
-        outcome: ANSWERED.to_owned(),
-        message: None,
-        usage: reply.usage,
-        cost: ready.cost(&reply.usage, reply.told_cost),
-        served: reply.served_model.clone(),
-        request_id: reply.request_id.clone(),
-        text: Some(reply.text.clone()),
-        structured: reply.structured.clone(),
-        stop: Some(stop.to_owned()),
-        raw: Digest::of(&reply.raw),
-        took_ms,
-    }
-}
-
-fn heard_of_fault(ready: &Ready, fault: &CallFault, took_ms: u64) -> Heard {
-    // Of what never reached anybody, or was refused at the door, nothing is charged.
-    let is_free = matches!(
-        fault.kind,
-        FaultKind::Auth
-            | FaultKind::Money
-            | FaultKind::RateLimited
-            | FaultKind::Overloaded
-            | FaultKind::BadRequest
-            | FaultKind::TooLong
-            | FaultKind::Connect
-            | FaultKind::Status(_)
-    );
-    let cost = match fault.usage.total() {
-        0 if is_free && fault.told_cost.is_none() => Some(crate::model::money::NanoUsd::ZERO),
-        0 => fault.told_cost,
-        _ => ready.cost(&fault.usage, fault.told_cost),
-    };
-    Heard {
-        outcome: kind_of(fault.kind).name().to_owned(),
-        message: Some(fault.message.clone()),
-        usage: fault.usage,
-        cost,
-        served: None,
-        request_id: fault.request_id.clone(),
-        text: None,
-        structured: None,
-        stop: None,
-        raw: Digest::of(&fault.raw),
-        took_ms,
-    }
-}
-
-fn kind_of(kind: FaultKind) -> OutcomeKind {
-    match kind {
-        FaultKind::Auth => OutcomeKind::Auth,
-        FaultKind::Money => OutcomeKind::Budget,
-        FaultKind::Connect => OutcomeKind::Connect,
-        FaultKind::Timeout => OutcomeKind::Timeout,
-        FaultKind::Cut => OutcomeKind::Cut,
-        FaultKind::Cancelled => OutcomeKind::Cancelled,
-        FaultKind::ToolFailed => OutcomeKind::Exit,
-        FaultKind::Unreadable => OutcomeKind::Parse,
-        FaultKind::RateLimited
-        | FaultKind::Overloaded
-        | FaultKind::TooLong
-        | FaultKind::BadRequest
-        | FaultKind::Status(_) => OutcomeKind::Status,
-    }
-}
-
-fn outcome_of(ready: &Ready, fault: &CallFault) -> Outcome {
-    let message = format!("agent `{}`: {}", ready.agent.name, fault.message);
-    let mut outcome = Outcome::new(kind_of(fault.kind), message);
-    if fault.kind == FaultKind::Auth {
-        "AuthenticationError".clone_into(&mut outcome.code);
-    }
-    outcome
 }
 
 fn cancelled() -> Outcome {

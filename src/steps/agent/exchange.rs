@@ -212,19 +212,20 @@ fn ask(
             let round = round(work, terms, &mut caller, frame, &asked, &wrong);
             match round {
                 Ok((call, sorted)) => {
+                    let valid = sorted.answers.iter().map(|(place, answer)| Valid {
+                        address: addresses[part[*place]],
+                        answer: answer.clone(),
+                        schema: terms.schema.map(|form| form.asset.digest),
+                        agent: terms.ready.agent.describe(),
+                        call,
+                        is_shared: true,
+                    });
+                    work.calls.keep_all(valid.collect())?;
                     for (place, answer) in sorted.answers {
-                        let index = part[place];
-                        work.calls.keep(Valid {
-                            address: addresses[index],
-                            answer: answer.clone(),
-                            schema: terms.schema.map(|form| form.asset.digest),
-                            agent: terms.ready.agent.describe(),
-                            call,
-                            is_shared: true,
-                        })?;
                         AnswersOf::one(work.calls.run(), call).add_to(&mut found.from);
-                        found.of_each[index] = Some(answer);
+                        found.of_each[part[place]] = Some(answer);
                     }
+                    caller.judged(work, call)?;
                     told.extend(sorted.violations);
                 }
                 Err(Unanswered::TooLong(_)) if part.len() > 1 => {
@@ -359,6 +360,9 @@ fn round(
         let message = format!("agent `{}`: {what}", terms.ready.agent.name);
         Outcome::new(kind, message).for_good()
     };
+    if matches!(reply.stop, Stop::Length | Stop::Refused) {
+        caller.judged(work, call).map_err(Unanswered::Failed)?;
+    }
     match reply.stop {
         // So many answers do not fit: fewer may.
         Stop::Length if asked.len() > 1 => {

@@ -2,6 +2,8 @@
 
 mod call;
 mod exchange;
+mod gather;
+mod heard;
 mod one;
 mod ready;
 mod sort;

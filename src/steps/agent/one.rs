@@ -138,8 +138,11 @@ fn exchange(
                 violations,
             });
         };
-        refuse(ready, &reply)
-            .inspect_err(|outcome| refused(std::slice::from_ref(&outcome.message)))?;
+        if let Err(outcome) = refuse(ready, &reply) {
+            refused(std::slice::from_ref(&outcome.message));
+            caller.judged(work, call)?;
+            return Err(outcome);
+        }
         match read(&reply, asking) {
             Ok((answer, warnings)) => {
                 told = violations(schema, &answer);
@@ -152,6 +155,7 @@ fn exchange(
                         call,
                         is_shared: false,
                     })?;
+                    caller.judged(work, call)?;
                     return Ok(Answered {
                         answer,
                         warnings,
@@ -162,6 +166,7 @@ fn exchange(
             Err(why) => told = vec![why],
         }
         refused(&told);
+        caller.judged(work, call)?;
     }
     Err(invalid(ready, asking.attempts, told))
 }

@@ -1,19 +1,21 @@
 //! Agents made ready to answer, once for a run: tables compiled, clients and limits shared by all stages.
 
+use super::gather::{Desk, Gatherer};
 use crate::agents::cli::{Envelope, Preset, Tool};
 use crate::agents::client::{Client, Settings};
-use crate::agents::http::Http;
+use crate::agents::http::{Cancelled, Http};
 use crate::agents::limits::{Allowed, Limits};
 use crate::agents::prices::{Mode, Prices};
 use crate::agents::rules::Rules;
 use crate::agents::secret::Secret;
 use crate::base::redact::redact;
 use crate::model::agent::{Agent, ApiKind, CliCommand, Provider};
-use crate::model::call::{Heard, Sent};
+use crate::model::call::{ANSWERED, Heard, Sent};
 use crate::model::money::NanoUsd;
 use crate::model::pipeline::Asset;
 use crate::model::stage::Program;
 use crate::model::usage::Usage;
+use crate::steps::work::{Calls, Pace};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
@@ -52,6 +54,8 @@ pub struct Ready {
     pub who: Who,
     /// Calls at once, requests and tokens a minute.
     pub limits: Limits,
+    /// Requests that go in batches.
+    pub gatherer: Gatherer,
     prices: Prices,
     /// What the first call's check said.
     pub checked: OnceLock<Result<(), crate::agents::fault::CallFault>>,
@@ -151,7 +155,7 @@ impl Agents {
                     model: api.model.clone(),
                     base_url: api.base_url.clone(),
                     key: Secret::new(key),
-                    batch: false,
+                    batch: api.batch,
                 };
                 let http = self.http()?;
                 Who::Api(match api.kind {
@@ -173,12 +177,14 @@ impl Agents {
                 ),
             }),
         };
+        // A provider counts what comes in batches apart.
+        let by_the_minute = |limit: Option<u64>| limit.filter(|_| !agent.is_batched());
         let (allowed, checked) = match self.purpose {
             Purpose::Run => (
                 Allowed {
                     concurrent: agent.limits.concurrency.map(few),
-                    requests_per_minute: agent.limits.requests_per_minute.map(few),
-                    tokens_per_minute: agent.limits.tokens_per_minute,
+                    requests_per_minute: by_the_minute(agent.limits.requests_per_minute).map(few),
+                    tokens_per_minute: by_the_minute(agent.limits.tokens_per_minute),
                 },
                 OnceLock::new(),
             ),
@@ -187,10 +193,46 @@ impl Agents {
         Ok(Ready {
             who,
             limits: Limits::new(allowed),
+            gatherer: Gatherer::default(),
             prices: self.prices.clone(),
             checked,
             agent: agent.clone(),
         })
+    }
+
+    /// Looks once after the batches that runs left of these agents at their providers, and records the results of those that are
+    /// done, also if nobody asks for them any more. What cannot be asked is left for the next time.
+    pub fn sweep<'a>(
+        &self,
+        agents: impl Iterator<Item = &'a Agent>,
+        calls: &dyn Calls,
+        stopped: Cancelled<'_>,
+        pace: Pace,
+    ) {
+        let Some(book) = calls.batched() else {
+            return;
+        };
+        // One that is asked directly today may have been asked in batches before.
+        for agent in agents.filter(|agent| matches!(agent.provider, Provider::Api(_))) {
+            let Ok(found) = self.of([(agent.name.as_str(), agent)]) else {
+                continue;
+            };
+            if let Some(ready) = found.get(&agent.name)
+                && let Who::Api(client) = &ready.who
+            {
+                let desk = Desk {
+                    ready,
+                    client,
+                    calls,
+                    book,
+                    stopped,
+                    running: &|| 0,
+                    tell: &|_| {},
+                    pace,
+                };
+                let _ = ready.gatherer.sweep(&desk);
+            }
+        }
     }
 
     fn http(&self) -> Result<Arc<Http>, String> {
@@ -203,12 +245,14 @@ impl Agents {
     }
 }
 
+/// How a request is made.
+fn mode(batched: bool) -> Mode {
+    if batched { Mode::Batch } else { Mode::Direct }
+}
+
 fn few(number: u64) -> u32 {
     u32::try_from(number).unwrap_or(u32::MAX)
 }
-
-/// The outcome of a call that was answered.
-pub const ANSWERED: &str = "answered";
 
 impl Answerers {
     /// Whether one of them is a program.
@@ -216,6 +260,11 @@ impl Answerers {
         self.0
             .values()
             .any(|ready| matches!(ready.who, Who::Tool(_)))
+    }
+
+    /// Whether requests of one of them go in batches.
+    pub fn are_batched(&self) -> bool {
+        self.0.values().any(|ready| ready.agent.is_batched())
     }
 
     /// The agent of this name, after replacements.
@@ -260,21 +309,32 @@ impl Ready {
             Who::Rules(_) | Who::Jq(_) | Who::Replay(_) => Some(NanoUsd::ZERO),
             Who::Api(client) => self
                 .prices
-                .most(client.model(), input, self.max_tokens(), Mode::Direct)
+                .most(
+                    client.model(),
+                    input,
+                    self.max_tokens(),
+                    mode(self.agent.is_batched()),
+                )
                 .or(self.agent.limits.max_usd_per_call),
             Who::Tool(_) => self.agent.limits.max_usd_per_call,
         }
     }
 
-    /// What a call cost; none when nobody knows. A model that runs elsewhere than at its provider has no price unless one is
+    /// What a call of a model cost; none when nobody knows. A model that runs elsewhere than at its provider has no price unless one is
     /// declared.
-    pub fn cost(&self, usage: &Usage, told: Option<NanoUsd>) -> Option<NanoUsd> {
+    pub fn cost(
+        &self,
+        model: &str,
+        batched: bool,
+        usage: &Usage,
+        told: Option<NanoUsd>,
+    ) -> Option<NanoUsd> {
         if told.is_some() {
             return told;
         }
         match &self.who {
             Who::Rules(_) | Who::Jq(_) | Who::Replay(_) => Some(NanoUsd::ZERO),
-            Who::Api(client) => self.prices.cost(client.model(), usage, Mode::Direct),
+            Who::Api(_) => self.prices.cost(model, usage, mode(batched)),
             Who::Tool(_) => None,
         }
     }
