@@ -286,9 +286,9 @@ pub enum Command {
         #[arg(long)]
         yes: bool,
     },
-    /// Remove what no run needs: scratch, leftovers, and quarantine that is old
+    /// Remove what no run needs: scratch, leftovers, answers in whose place others stand, and what is old and of no use
     Gc {
-        /// Quarantine older than this goes too, such as 30d
+        /// Quarantine older than this goes too, and answers and calls that nothing is made from, such as 30d
         #[arg(long, value_name = "AGE", value_parser = parse_duration)]
         older_than: Option<std::time::Duration>,
         /// Do it; without, what would go is only listed

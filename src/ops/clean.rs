@@ -10,7 +10,7 @@ use crate::model::state::{StageState, State};
 use crate::plan::world::World;
 use crate::run::keeper::Keeper;
 use crate::run::{recover, retire};
-use crate::store::{layout, quarantine};
+use crate::store::{layout, quarantine, rounds};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -182,6 +182,7 @@ impl Todo {
                 ctx.disk.remove_file(&place)?;
             }
         }
+        rounds::forget_but(ctx.disk, ctx.layout, &self.stage, std::iter::empty())?;
         let event = Event::StageForgotten {
             stage: self.stage.clone(),
         };

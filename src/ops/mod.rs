@@ -22,6 +22,7 @@ pub mod run;
 pub mod schema;
 pub mod show_request;
 pub mod status;
+pub mod used;
 pub mod values;
 pub mod verify;
 pub mod why;

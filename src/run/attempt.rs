@@ -4,6 +4,7 @@ use super::context::Context;
 use super::outs::{ScratchFile, ScratchOuts};
 use super::placeholder::placeholder;
 use super::printed::Printed;
+use super::rounds::KeptRounds;
 use super::scopes;
 use super::survey::{MARKER, Surveyed};
 use super::validate;
@@ -58,12 +59,16 @@ pub struct Bench<'a> {
     pub ctx: Context<'a>,
     /// The stage.
     pub stage: &'a Stage,
+    /// The id of the facts that its batches share.
+    pub shared: &'a str,
     /// Its schemas.
     pub schemas: &'a Schemas,
     /// The agents that the stage asks.
     pub agents: &'a Answerers,
     /// What stands behind those that cost something.
     pub calls: &'a dyn Calls,
+    /// Whether everything is asked once more.
+    pub fresh: bool,
     /// By whom services are called.
     pub caller: &'a Caller,
     /// The environment of programs.
@@ -138,9 +143,11 @@ pub fn run(
     alarm.set(bench.left());
     let mut log = Printed::new(bench, &name, serial);
     let outs = ScratchOuts::new(&scratch, bench.stage, &found.targets, &alarm);
+    let rounds = KeptRounds::new(bench, found, &scratch);
     let result = within(
-        bench, found, &name, &scratch, &outs, &mut log, watcher, previous, &alarm,
+        bench, found, &name, &scratch, &outs, &rounds, &mut log, watcher, previous, &alarm,
     );
+    let result = result.or_else(|outcome| rounds.failed().and(Err(outcome)));
     let result = result.map_err(|outcome| match alarm.rang() {
         Some(Rang::Stop) => Outcome::new(OutcomeKind::Cancelled, "the run was stopped"),
         // Reading and writing end with it, and say so in their own words.
@@ -192,6 +199,7 @@ fn within(
     name: &str,
     scratch: &Scratch,
     outs: &ScratchOuts<'_>,
+    rounds: &KeptRounds<'_>,
     log: &mut Printed<'_>,
     watcher: &dyn Watcher,
     previous: &BTreeMap<String, RelPath>,
@@ -216,6 +224,7 @@ fn within(
         scope,
         base: found.base(&bench.ctx),
         outs,
+        rounds,
         log,
         stop: bench.stop,
         alarm,
@@ -368,7 +377,10 @@ pub fn add_marker(
 }
 
 /// An input that is not what it was when the batch was decided.
-fn stale(bench: &Bench<'_>, found: &Surveyed) -> Result<Option<String>, Outcome> {
+///
+/// # Errors
+/// When it cannot be read.
+pub fn stale(bench: &Bench<'_>, found: &Surveyed) -> Result<Option<String>, Outcome> {
     for (key, value) in found.own.iter() {
         if key.kind != FactKind::Input || value.is("absent") {
             continue;

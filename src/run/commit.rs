@@ -15,6 +15,7 @@ use crate::plan::world::World;
 use crate::steps::command::nothing_strayed;
 use crate::store::folders::{Folders, There};
 use crate::store::publish;
+use crate::store::rounds;
 use crate::store::scratch::{Scratch, Spares};
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -69,6 +70,13 @@ pub fn commit(
         retire::remove_readers(keeper, &stage.name)?;
     }
     keeper.gather();
+    // Where a placeholder stands, the batch is not made, and goes on with the round that failed.
+    let is_made = |finished: &&Finished| finished.produced.placeholder.is_none();
+    let indices: Vec<usize> = group
+        .iter()
+        .filter(is_made)
+        .map(|finished| finished.index)
+        .collect();
     let mut renames = Vec::new();
     let mut asides = BTreeMap::new();
     let mut scratches = Vec::new();
@@ -129,6 +137,12 @@ pub fn commit(
         "everything published is in place",
         Vec::new(),
     )?;
+    if stage.refine.is_some() {
+        for index in &indices {
+            let key = &survey.batches[*index].batch.key;
+            rounds::forget(ctx.disk, ctx.layout, &stage.name, key)?;
+        }
+    }
     // A program that got away from its attempt must not find the next one in its folder.
     let may_be_spared = nothing_strayed();
     for scratch in scratches {

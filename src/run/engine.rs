@@ -13,7 +13,7 @@ use super::services::Services;
 use super::stop::StopFlag;
 use super::survey::{Keep, Survey, survey};
 use super::workers::at_once;
-use super::{begin, finish, gate, recover, rejudge, retire};
+use super::{begin, finish, gate, recover, rejudge, retire, rounds};
 use crate::base::path::{RelPath, Root};
 use crate::check::schemas::Schemas;
 use crate::model::checkpoint::ProgressStatus;
@@ -92,6 +92,7 @@ pub fn run(
         observer.notice(Notice::Recovered { what });
     }
     let forgotten = retire::stages(&mut keeper, observer)?;
+    rounds::tidy_stages(&ctx)?;
     let schemas = Schemas::default();
     let project = ctx.files.folder(Root::Project);
     let calls = RunCalls::new(ctx, project, keeper.run_id(), options.purse, options.fresh);
@@ -290,6 +291,7 @@ impl Engine<'_, '_> {
             }
         }
         report.left += rejudged.left.len() as u64;
+        rounds::tidy(&self.keeper.ctx, stage, &found, &will)?;
         self.choose(stage, &found, &mut will, &mut report);
         let mut lacks = None;
         if !will.is_empty() {
@@ -393,9 +395,11 @@ impl Engine<'_, '_> {
         let bench = Bench {
             ctx,
             stage,
+            shared: &found.shared_id,
             schemas: self.schemas,
             agents: &agents,
             calls: self.calls,
+            fresh: self.options.fresh,
             caller: &self.caller,
             environment: &self.options.environment,
             stop: self.stop,

@@ -26,6 +26,7 @@ pub mod rehearse;
 pub mod rejudge;
 pub mod report;
 pub mod retire;
+pub mod rounds;
 pub mod scopes;
 pub mod services;
 pub mod stop;

@@ -17,7 +17,7 @@ use crate::steps::alarm::Alarm;
 use crate::steps::attempt::attempt;
 use crate::steps::command::{Started, Stop};
 use crate::steps::http::Caller;
-use crate::steps::work::{Calls, Limits, Pace, Told, Valid, Watcher, Work};
+use crate::steps::work::{Calls, Limits, Pace, Rounds, Told, Valid, Watcher, Work};
 use crate::store::answers::Answers;
 use serde_json::Value;
 use std::borrow::Cow;
@@ -103,6 +103,7 @@ impl Rehearsal<'_> {
             scope,
             base: found.base(&self.ctx),
             outs: &outs,
+            rounds: &Nobody,
             log: &mut std::io::sink(),
             stop: &Nobody,
             alarm: &alarm,
@@ -135,6 +136,23 @@ impl Rehearsal<'_> {
 
 /// Nobody wishes to stop, and nobody watches.
 struct Nobody;
+
+impl Rounds for Nobody {
+    fn resume(&self) -> Result<Vec<Value>, Outcome> {
+        Ok(Vec::new())
+    }
+
+    fn keep(&self, _: u32, _: Value) -> Result<(), Outcome> {
+        Ok(())
+    }
+
+    fn content(&self, digest: Digest) -> Result<Vec<u8>, Outcome> {
+        let message = format!("{digest}: nothing is kept");
+        Err(Outcome::new(OutcomeKind::Output, message))
+    }
+
+    fn over(&self) {}
+}
 
 impl Stop for Nobody {
     fn stopping(&self) -> bool {

@@ -55,8 +55,13 @@ pub fn round(work: &mut Work<'_>, number: u32) -> Result<Said, Outcome> {
         }
         said.add(tries(work, step, index)?);
         if made_by_program(step) {
+            let written = written_by(stage, step);
             for output in &stage.outputs {
-                take(work, &output.name)?;
+                // What another step made in an earlier round stands.
+                let own = number == 1 || written.contains(&output.name.as_str());
+                if own || is_there(work, &output.name)? {
+                    take(work, &output.name)?;
+                }
             }
         } else {
             take(work, &step.out)?;
@@ -81,6 +86,12 @@ fn written_by<'a>(stage: &'a Stage, step: &'a Step) -> Vec<&'a str> {
 fn clear(work: &Work<'_>, name: &str) -> Result<(), Outcome> {
     work.outs
         .clear(name)
+        .map_err(|error| output_failure(name, error))
+}
+
+fn is_there(work: &Work<'_>, name: &str) -> Result<bool, Outcome> {
+    let made = work.outs.made(name);
+    made.map(|files| !files.is_empty())
         .map_err(|error| output_failure(name, error))
 }
 

@@ -3,44 +3,69 @@
 use super::attempt::{round, take};
 use super::values;
 use super::work::{Said, Told, Work, input_failure, output_failure, parse_failure};
+use crate::base::digest::Digest;
 use crate::model::event::Round;
 use crate::model::outcome::{Outcome, OutcomeKind};
 use crate::model::stage::{Program, Refine};
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{Read as _, Write as _};
 
 /// A round that may stand in the end.
-struct Kept {
+struct Best {
     number: u32,
     score: f64,
     /// What each output and `out` held; none: it was not there. Those that there are of each round lie there anyway.
     files: Vec<(String, Option<Vec<u8>>)>,
 }
 
-/// Does the rounds. Each sees its number as `iteration`, and what the one before made as `previous`.
+/// What is to be known of a finished round by who goes on after it.
+#[derive(Serialize, Deserialize)]
+struct Note {
+    number: u32,
+    how: String,
+    score: Option<f64>,
+    said: Said,
+    /// Of outputs that there are of each round: which round's file the name stands for; none: it is null.
+    stands: BTreeMap<String, Option<u32>>,
+    /// Of every output and `out` the digest, where the best round may stand in the end.
+    files: Vec<(String, Option<Digest>)>,
+}
+
+/// What is known after some rounds.
+#[derive(Default)]
+struct Done {
+    said: Said,
+    told: Vec<String>,
+    best: Option<Best>,
+}
+
+/// Does the rounds. Each sees its number as `iteration`, and what the one before made as `previous`. Those that an earlier run
+/// finished are not done again.
 ///
 /// # Errors
 /// The outcome of a step that failed, or that no round was right.
 pub fn rounds(work: &mut Work<'_>, refine: &Refine) -> Result<Said, Outcome> {
     let most = refine.max_iterations.number(&work.base);
     let most = u32::try_from(most.map_err(parse_failure)?.max(1)).unwrap_or(u32::MAX);
-    let mut said = Said::default();
-    let mut told: Vec<String> = Vec::new();
-    let mut best: Option<Kept> = None;
+    let mut done = Done::default();
     work.scope.absent("previous");
-    for number in 1..=most {
-        if let Some(how) = told.last() {
+    let finished = resume(work, refine, &mut done)?;
+    for number in finished + 1..=most {
+        if let Some(how) = done.told.last() {
             work.watcher.told(Told::Revises(number, how));
         }
         begin(work, number);
-        said.add(round(work, number)?);
+        let said = round(work, number)?;
         if is_right(work, &refine.until)? {
             tell(work, number, "right");
             // It stands whatever its score.
             let score = score(work, refine.score.as_ref()).unwrap_or_default();
             judged(work, number, true, score);
-            return Ok(said);
+            done.said.add(said);
+            work.rounds.over();
+            return Ok(done.said);
         }
         let score = score(work, refine.score.as_ref())?;
         judged(work, number, false, score);
@@ -49,22 +74,36 @@ pub fn rounds(work: &mut Work<'_>, refine: &Refine) -> Result<Said, Outcome> {
             |score| format!("not right, score {score}"),
         );
         tell(work, number, &how);
-        told.push(format!("round {number}: {how}"));
-        if let Some(score) = score.filter(|_| refine.best)
-            && best.as_ref().is_none_or(|best| score > best.score)
-        {
-            let files = files(work)?;
-            best = Some(Kept {
-                number,
-                score,
-                files,
-            });
-        }
+        let held = if refine.best {
+            files(work)?
+        } else {
+            Vec::new()
+        };
+        let digests = held.iter().map(|(name, bytes)| {
+            let digest = bytes.as_ref().map(Digest::of);
+            (name.clone(), digest)
+        });
+        let note = Note {
+            number,
+            how,
+            score,
+            said,
+            files: digests.collect(),
+            stands: stands(work, number)?,
+        };
         if number < most {
-            let previous = previous(work);
-            work.scope.insert_value("previous", previous);
+            let note = serde_json::to_value(&note).map_err(parse_failure)?;
+            work.rounds.keep(number, note)?;
+            go_on(work);
         }
+        done.take(note, refine, || Ok(held))?;
     }
+    work.rounds.over();
+    let Done {
+        mut said,
+        told,
+        best,
+    } = done;
     let Some(best) = best else {
         let until = refine.until.source.trim();
         let rounds = if most == 1 {
@@ -81,6 +120,99 @@ pub fn rounds(work: &mut Work<'_>, refine: &Refine) -> Result<Said, Outcome> {
     ));
     restore(work, best)?;
     Ok(said)
+}
+
+impl Done {
+    /// Takes in a round that was not right.
+    fn take(
+        &mut self,
+        note: Note,
+        refine: &Refine,
+        files: impl FnOnce() -> Result<Vec<(String, Option<Vec<u8>>)>, Outcome>,
+    ) -> Result<(), Outcome> {
+        let Note { number, how, .. } = note;
+        self.said.add(note.said);
+        self.told.push(format!("round {number}: {how}"));
+        if let Some(score) = note.score.filter(|_| refine.best)
+            && self.best.as_ref().is_none_or(|best| score > best.score)
+        {
+            let files = files()?;
+            self.best = Some(Best {
+                number,
+                score,
+                files,
+            });
+        }
+        Ok(())
+    }
+}
+
+/// Goes on after the rounds that an earlier run finished: names stand for what they stood for. Gives the number of the last.
+fn resume(work: &mut Work<'_>, refine: &Refine, done: &mut Done) -> Result<u32, Outcome> {
+    let mut last = None;
+    for note in work.rounds.resume()? {
+        let note: Note = serde_json::from_value(note).map_err(parse_failure)?;
+        tell(
+            work,
+            note.number,
+            &format!("{}, by an earlier run", note.how),
+        );
+        let kept = note.files.clone();
+        let rounds = work.rounds;
+        last = Some((note.number, note.stands.clone()));
+        done.take(note, refine, || {
+            let read = |(name, digest): (String, Option<Digest>)| {
+                let bytes = digest.map(|digest| rounds.content(digest)).transpose();
+                Ok((name, bytes?))
+            };
+            kept.into_iter().map(read).collect()
+        })?;
+    }
+    let Some((number, stands)) = last else {
+        return Ok(0);
+    };
+    for name in made_names(work) {
+        match stands.get(&name) {
+            Some(None) => work.scope.absent(&name),
+            Some(Some(round)) => {
+                work.outs.round(*round);
+                take(work, &name)?;
+            }
+            None => take(work, &name)?,
+        }
+    }
+    begin(work, number);
+    go_on(work);
+    Ok(number)
+}
+
+/// What the round made is what the next one sees as `previous`.
+fn go_on(work: &mut Work<'_>) {
+    let previous = previous(work);
+    work.scope.insert_value("previous", previous);
+}
+
+/// Of outputs that there are of each round: of which round up to this one the file is that the name stands for. A step that was
+/// skipped leaves that of an earlier one.
+fn stands(work: &Work<'_>, number: u32) -> Result<BTreeMap<String, Option<u32>>, Outcome> {
+    let mut stands = BTreeMap::new();
+    for output in work.stage.outputs.iter().filter(|output| output.per_round) {
+        let name = &output.name;
+        let shown = work.scope.source(name).map(|source| source.name());
+        let mut found = None;
+        for round in (1..=number).rev().filter(|_| shown.is_some()) {
+            work.outs.round(round);
+            let made = work.outs.made(name);
+            let made = made.map_err(|error| output_failure(name, error))?;
+            if made.first().map(|file| file.name()) == shown {
+                found = Some(round);
+                break;
+            }
+        }
+        stands.insert(name.clone(), found);
+    }
+    work.outs.round(number);
+    Ok(stands)
 }
 
 fn begin(work: &mut Work<'_>, number: u32) {
@@ -172,7 +304,7 @@ fn files(work: &Work<'_>) -> Result<Vec<(String, Option<Vec<u8>>)>, Outcome> {
 }
 
 /// Makes a round's files what the attempt made.
-fn restore(work: &mut Work<'_>, kept: Kept) -> Result<(), Outcome> {
+fn restore(work: &mut Work<'_>, kept: Best) -> Result<(), Outcome> {
     begin(work, kept.number);
     for (name, bytes) in kept.files {
         let output = work.stage.output(&name);

@@ -17,6 +17,7 @@ use crate::model::record::{AnswersOf, FailedKeys};
 use crate::model::stage::Stage;
 use crate::model::step::Step;
 use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -59,6 +60,30 @@ pub trait Outs {
     /// # Errors
     /// What the file system says; a link or another thing that is no file is an error.
     fn made(&self, out: &str) -> io::Result<Vec<Arc<dyn Source>>>;
+}
+
+/// Rounds of `[refine]` that are finished: kept, so that a run that is killed goes on after the last of them.
+pub trait Rounds {
+    /// What was noted of each round that an earlier run finished, the first one first; the files are as the last one left them.
+    ///
+    /// # Errors
+    /// What the disk says.
+    fn resume(&self) -> Result<Vec<Value>, Outcome>;
+
+    /// Keeps what has been made up to this round, durably, with a note of it.
+    ///
+    /// # Errors
+    /// What the disk says.
+    fn keep(&self, number: u32, note: Value) -> Result<(), Outcome>;
+
+    /// The bytes of a file that is kept.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    fn content(&self, digest: Digest) -> Result<Vec<u8>, Outcome>;
+
+    /// No round follows: should the batch fail, the next attempt begins with the first.
+    fn over(&self);
 }
 
 /// What an attempt says of its way, for whoever wants to know who did what.
@@ -227,6 +252,8 @@ pub struct Work<'a> {
     pub base: Map<String, Value>,
     /// The files that are written.
     pub outs: &'a dyn Outs,
+    /// Its rounds that are finished.
+    pub rounds: &'a dyn Rounds,
     /// What programs print, and what steps have to say.
     pub log: &'a mut (dyn io::Write + Send),
     /// Whether the run is being stopped.
@@ -323,7 +350,7 @@ impl Pace {
 }
 
 /// What a step has to say of what it made.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Clone, Serialize, Deserialize)]
 pub struct Said {
     /// A summary, when the stage declares none.
     pub summary: Option<Value>,

@@ -4,8 +4,11 @@
 //! A run appends to files of its own (see [`super::sealed`]), so that many can write at once. An answer is never changed; one that was
 //! asked for again stands in a later file, or on a later line, and counts.
 
+pub mod compact;
+
 use super::disk::{Disk, DiskError};
 use super::layout::{self, Layout};
+use super::lock::SharedLock;
 use super::sealed::{Sealed, files, open_line};
 use crate::base::digest::Digest;
 use serde::{Deserialize, Serialize};
@@ -16,6 +19,9 @@ use std::io::{self, BufRead, BufReader};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, OnceLock, PoisonError};
+
+/// Readings of a folder until one is whole.
+const READINGS: usize = 5;
 
 /// An answer.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -37,6 +43,9 @@ pub struct Answer {
 pub struct Answers {
     own: Shelf,
     shared: Shelf,
+    /// Held from the first look into what is shared on, so that nobody goes through it meanwhile; none: it is not there yet, or
+    /// this user may only read it.
+    lock: OnceLock<Option<SharedLock>>,
 }
 
 /// The files of one folder.
@@ -69,7 +78,33 @@ impl Answers {
         Self {
             own: shelf(layout.answers()),
             shared: shelf(layout::answers(project)),
+            lock: OnceLock::new(),
         }
+    }
+
+    fn hold(&self) -> Result<(), String> {
+        if self.lock.get().is_some() {
+            return Ok(());
+        }
+        let taken = SharedLock::take(
+            &self.shared.disk,
+            &layout::answers_lock(&self.shared.folder),
+        );
+        let lock = match taken {
+            Ok(lock) => Some(lock),
+            Err(error)
+                if matches!(
+                    error.source.kind(),
+                    io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem
+                ) =>
+            {
+                None
+            }
+            Err(error) => return Err(error.to_string()),
+        };
+        // Another thread may have been first: its lock is as good.
+        let _ = self.lock.set(lock);
+        Ok(())
     }
 
     /// The answer at an address, if there is one. One that only other workspaces have used is noted here as used.
@@ -79,6 +114,9 @@ impl Answers {
     pub fn get(&self, address: Digest) -> Result<Option<Answer>, String> {
         if let Some(answer) = self.own.get(address)? {
             return Ok(Some(answer));
+        }
+        if self.lock.get().is_none() && self.shared.folder.exists() {
+            self.hold()?;
         }
         let found = self.shared.get(address)?;
         if let Some(answer) = &found {
@@ -115,6 +153,11 @@ impl Answers {
             return Ok(());
         }
         if sharing == Sharing::Project {
+            self.shared
+                .disk
+                .create_dir_all(&self.shared.folder)
+                .map_err(|error| error.to_string())?;
+            self.hold()?;
             self.shared.put(answers)?;
         }
         self.own.put(answers)
@@ -140,9 +183,17 @@ impl Shelf {
                 writer,
                 written: None,
             };
-            known
-                .read(&self.folder)
-                .map_err(|error| format!("{}: {error}", self.folder.display()))?;
+            // Who goes through the answers may take a file away between its name and its content; what it held is in another.
+            for reading in 1.. {
+                match known.read(&self.folder) {
+                    Ok(()) => break,
+                    Err(error) if error.kind() == io::ErrorKind::NotFound && reading < READINGS => {
+                        known.files.clear();
+                        known.spots.clear();
+                    }
+                    Err(error) => return Err(format!("{}: {error}", self.folder.display())),
+                }
+            }
             Ok(Mutex::new(known))
         });
         known.as_ref().map_err(Clone::clone)

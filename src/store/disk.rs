@@ -233,6 +233,14 @@ impl Disk {
         removed.map_err(|cause| error(folder, "remove the folder", cause))
     }
 
+    /// Gives a file these permissions (`chmod`).
+    pub fn set_mode(&self, path: &Path, mode: u32) -> Result<(), DiskError> {
+        use std::os::unix::fs::PermissionsExt as _;
+        let _step = self.0.step("set permissions of", path);
+        let set = fs::set_permissions(path, fs::Permissions::from_mode(mode));
+        set.map_err(|cause| error(path, "set the permissions of", cause))
+    }
+
     /// Copies the bytes of a file, not its permissions. Nothing is flushed.
     pub fn copy_file(&self, from: &Path, to: &Path) -> Result<u64, DiskError> {
         let mut source = File::open(from).map_err(|cause| error(from, "read", cause))?;

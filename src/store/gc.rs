@@ -1,6 +1,7 @@
 //! What can be removed from a workspace without losing anything that a run needs. Journal and manifests never are.
 
 use super::disk::{Disk, DiskError};
+use super::id::made_at;
 use super::layout::{self, Layout};
 use super::quarantine::{self, weigh};
 use super::scratch::safe_name;
@@ -21,6 +22,8 @@ pub struct Garbage {
     pub files: u64,
     /// Their bytes.
     pub size: u64,
+    /// The files in it that can be; none: all of it.
+    pub parts: Vec<String>,
 }
 
 /// What can be removed.
@@ -30,6 +33,8 @@ pub enum Kind {
     Scratch,
     /// What was set aside.
     Quarantine,
+    /// The bytes of calls that nothing at present was made from.
+    Calls,
     /// The beginning of a file of Milepost's own that was not finished before a crash.
     Leftover,
 }
@@ -40,6 +45,7 @@ impl Kind {
         match self {
             Self::Scratch => "scratch",
             Self::Quarantine => "quarantine",
+            Self::Calls => "calls",
             Self::Leftover => "leftover",
         }
     }
@@ -69,6 +75,7 @@ pub fn find(
                     kind: Kind::Quarantine,
                     files: entry.files,
                     size: entry.size,
+                    parts: Vec::new(),
                 });
             }
         }
@@ -85,7 +92,12 @@ pub fn remove(disk: &Disk, layout: &Layout, garbage: &[Garbage]) -> Result<u64, 
         let path = layout.at(&one.path);
         match one.kind {
             Kind::Leftover => disk.remove_file(&path)?,
-            Kind::Scratch | Kind::Quarantine => disk.remove_dir_all(&path)?,
+            Kind::Calls if !one.parts.is_empty() => {
+                for name in &one.parts {
+                    disk.remove_file(&path.join(name))?;
+                }
+            }
+            Kind::Scratch | Kind::Calls | Kind::Quarantine => disk.remove_dir_all(&path)?,
         }
         freed += one.size;
     }
@@ -130,7 +142,40 @@ fn weighed(layout: &Layout, path: RelPath, kind: Kind) -> Garbage {
         kind,
         files,
         size,
+        parts: Vec::new(),
     }
+}
+
+/// Bytes of requests and answers of runs that began before a time, but for those of calls that are in use. What the calls cost and
+/// said stands in their records, which stay.
+pub fn calls(
+    layout: &Layout,
+    before: Timestamp,
+    in_use: &dyn Fn(&str, u64) -> bool,
+) -> Result<Vec<Garbage>, DiskError> {
+    let mut found = Vec::new();
+    for run in names(&layout.calls())? {
+        let folder = layout.calls().join(&run);
+        if !folder.is_dir() || made_at(&run).is_none_or(|at| at >= before) {
+            continue;
+        }
+        let all = names(&folder)?;
+        let number = |name: &String| name.split('.').next()?.parse::<u64>().ok();
+        let goes = |name: &&String| number(name).is_some_and(|number| !in_use(&run, number));
+        let parts: Vec<String> = all.iter().filter(goes).cloned().collect();
+        if parts.is_empty() {
+            continue;
+        }
+        let path = RelPath::of_parts([layout::OWN, "calls", run.as_str()]);
+        let mut garbage = weighed(layout, path, Kind::Calls);
+        if parts.len() < all.len() {
+            garbage.files = parts.len() as u64;
+            garbage.size = parts.iter().map(|name| weigh(&folder.join(name)).1).sum();
+            garbage.parts = parts;
+        }
+        found.push(garbage);
+    }
+    Ok(found)
 }
 
 /// The names in a folder that can be written in a record; none when there is no folder.

@@ -9,6 +9,9 @@ pub const OWN: &str = ".milepost";
 /// The folder of the manifests, in the workspace.
 pub const MANIFESTS: &str = "manifests";
 
+/// The folder of finished rounds, below Milepost's own.
+pub const ROUNDS: &str = "rounds";
+
 /// The places of one workspace.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Layout {
@@ -117,6 +120,11 @@ pub fn quarantine() -> RelPath {
     RelPath::of_parts([OWN, "quarantine"])
 }
 
+/// `.milepost/rounds/STAGE`, in the workspace: finished rounds of batches that are not.
+pub fn rounds(stage: &str) -> RelPath {
+    RelPath::of_parts([OWN, ROUNDS, stage])
+}
+
 /// `.milepost/logs/RUN/STAGE/BATCH-N.log`, in the workspace: what the programs of an attempt printed.
 pub fn log(run: &str, batch: &str, serial: u64) -> RelPath {
     let name = format!("{batch}-{serial}.log");
@@ -154,6 +162,11 @@ pub fn checkpoint_number(name: &str) -> Option<u32> {
 /// `.milepost/answers`, in the project: answers that its workspaces share.
 pub fn answers(project: &Path) -> PathBuf {
     project.join(OWN).join("answers")
+}
+
+/// `lock`, beside the answers in this folder: held by runs that use them, and by who goes through them alone. Never removed.
+pub fn answers_lock(answers: &Path) -> PathBuf {
+    answers.join("lock")
 }
 
 /// Whether a path of the workspace is Milepost's own, so that no output may lie there; and what it is.

@@ -149,6 +149,37 @@ impl Drop for Lock {
     }
 }
 
+/// A lock that many hold at once, or one alone, until this is dropped. The file stays, and holds nothing.
+pub struct SharedLock {
+    _file: DiskFile,
+}
+
+impl SharedLock {
+    /// Takes it beside others; waits for who has it alone.
+    ///
+    /// # Errors
+    /// What the disk says.
+    pub fn take(disk: &Disk, path: &Path) -> Result<Self, DiskError> {
+        let file = disk.open_existing_or_new(path)?;
+        let locked = file.file().lock_shared();
+        locked.map_err(|error| DiskError::new("lock", path, error))?;
+        Ok(Self { _file: file })
+    }
+
+    /// Takes it alone; none: others have it.
+    ///
+    /// # Errors
+    /// What the disk says.
+    pub fn take_alone(disk: &Disk, path: &Path) -> Result<Option<Self>, DiskError> {
+        let file = disk.open_existing_or_new(path)?;
+        match file.file().try_lock() {
+            Ok(()) => Ok(Some(Self { _file: file })),
+            Err(TryLockError::WouldBlock) => Ok(None),
+            Err(TryLockError::Error(error)) => Err(DiskError::new("lock", path, error)),
+        }
+    }
+}
+
 fn content(path: &Path) -> Option<Holder> {
     let mut text = String::new();
     File::open(path)
@@ -233,6 +264,20 @@ mod tests {
         assert!(!dead.is_alive());
         let (_lock, told) = Lock::take(&Disk::real(), &path, &ours).unwrap();
         assert_eq!((told, Lock::peek(&path)), (Some(dead), Some(ours)));
+    }
+
+    #[test]
+    fn many_hold_a_shared_lock_or_one_alone() {
+        let folder = tempfile::tempdir().unwrap();
+        let (disk, path) = (Disk::real(), folder.path().join("lock"));
+        let alone = || SharedLock::take_alone(&disk, &path).unwrap();
+        let two = [(); 2].map(|()| SharedLock::take(&disk, &path).unwrap());
+        assert!(alone().is_none());
+        drop(two);
+        let held = alone();
+        assert!(held.is_some() && alone().is_none());
+        drop(held);
+        assert!(SharedLock::take(&disk, &path).is_ok());
     }
 
     #[test]

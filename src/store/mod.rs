@@ -19,6 +19,7 @@ pub mod manifest;
 pub mod progress;
 pub mod publish;
 pub mod quarantine;
+pub mod rounds;
 pub mod scratch;
 pub mod sealed;
 pub mod stamp;

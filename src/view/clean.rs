@@ -59,9 +59,11 @@ pub fn gc(data: &Collected) -> String {
     } else {
         "freed"
     };
+    let left = data.left.iter().map(|line| format!("left: {line}\n"));
     format!(
-        "{}{} bytes {verb}\n",
+        "{}{}{} bytes {verb}\n",
         table(&sides, &rows),
+        left.collect::<String>(),
         grouped(data.bytes)
     )
 }

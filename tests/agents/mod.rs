@@ -8,7 +8,7 @@ mod batches;
 mod http;
 mod money;
 mod openai;
-mod pipeline;
+pub mod pipeline;
 pub mod server;
 mod single;
 mod tools;

@@ -229,6 +229,21 @@ pub fn event((kind, stage, batch, attempt, content): Seed) -> Event {
             failed: vec![failed(&content)],
             quarantine: None,
         },
+        29 => Event::ServiceStarted {
+            child: Child {
+                token: format!("service {content}"),
+                stage: String::new(),
+                batch: content,
+                pid: attempt,
+                start_time: 1,
+                boot_id: "b".into(),
+            },
+            again: attempt > 1,
+        },
+        30 => Event::ServiceEnded {
+            token: format!("service {content}"),
+            service: content,
+        },
         _ => Event::RunFinished {
             status: "complete".into(),
             ran: 1,
@@ -239,7 +254,7 @@ pub fn event((kind, stage, batch, attempt, content): Seed) -> Event {
 }
 
 pub fn seeds() -> impl Strategy<Value = Vec<Seed>> {
-    prop::collection::vec((0..30_u8, 0..2_u8, 0..2_u8, 1..4_u32, 0..3_u8), 0..100)
+    prop::collection::vec((0..32_u8, 0..2_u8, 0..2_u8, 1..4_u32, 0..3_u8), 0..100)
 }
 
 /// How often events of a kind were taken, and how often refused.
@@ -258,7 +273,7 @@ fn sequences(cases: u32, mut test: impl FnMut(&[Seed], &mut Counts) -> Result<()
     TestRunner::new(config).run(&seeds(), run).unwrap();
     // A machine that takes nothing, or everything, would hold as well.
     let counts = counts.into_inner();
-    assert_eq!(counts.len(), 26, "{counts:?}");
+    assert_eq!(counts.len(), 28, "{counts:?}");
     for (kind, (taken, refused)) in &counts {
         assert!(*taken > 20, "{kind} is taken {taken} times");
         assert_eq!(

@@ -1,5 +1,6 @@
 //! Durability: killed anywhere, a run leaves a workspace that resumes to the same bytes, and nothing that it says is untrue.
 
+mod agents;
 mod changes;
 mod every;
 mod glance;
@@ -8,6 +9,7 @@ mod kill;
 mod machine;
 mod power;
 mod project;
+mod rounds;
 mod untrue;
 
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -27,6 +27,11 @@ const CASES: &[Case] = &[
         change: None,
     },
     Case {
+        make: Project::rounds,
+        words: RUN,
+        change: None,
+    },
+    Case {
         make: Project::small,
         words: RUN,
         change: Some(super::changes::everything),
@@ -62,7 +67,7 @@ fn known(case: &Case) -> Known {
 }
 
 /// A number below `below` of a seed, each `at` another one.
-fn chosen(seed: usize, at: usize, below: usize) -> usize {
+pub fn chosen(seed: usize, at: usize, below: usize) -> usize {
     let mixed = (seed as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15 ^ (at as u64) << 32);
     ((mixed ^ (mixed >> 29)).wrapping_mul(0xbf58_476d_1ce4_e5b9) >> 33) as usize % below
 }

@@ -170,3 +170,176 @@ third = "outputs/third.txt"
     house.run(&[]).expect(0, &["make"]);
     assert_eq!(house.read("workspace/outputs/first.txt"), "first");
 }
+
+/// A stage of three rounds, whose program says outside the workspace which round it does, and fails where a file says so.
+fn counting(refine: &str) -> House {
+    House::new(&[
+        ("milepost.toml", "name = \"rounds\"\n"),
+        ("workspace/inputs/topic.txt", "walls"),
+        (
+            "stages/1_write.toml",
+            &format!(
+                r#"[inputs]
+topic = "inputs/topic.txt"
+
+[refine]
+{refine}
+
+[[step]]
+command = ["sh", "-c", 'up=../../../../../..; echo "$1" >> $up/ran; test ! -e $up/fails_$1 && echo "$2 $1" > "$3"', "sh", "{{{{ iteration }}}}", "{{{{ topic }}}}", "{{{{ paths.draft }}}}"]
+out = "draft"
+
+[[step]]
+jq = '{{verdict: ["needs_revision", "needs_revision", "capacity_limited_plan", "approved_plan"][$iteration - 1], score: [2, 3, 1, 1][$iteration - 1]}}'
+out = "review"
+
+[[step]]
+jq = '(.previous.history // []) + [{{iteration: $iteration, score: .review.score, feedback: .review.verdict}}]'
+out = "history"
+
+[outputs]
+draft = "outputs/draft.txt"
+review = {{ path = "outputs/reviews/review_{{{{ iteration }}}}.json", schema = false }}
+history = {{ path = "outputs/history.json", schema = false }}
+
+[[check]]
+test = '.topic != "doors"'
+"#
+            ),
+        ),
+    ])
+}
+
+const VERDICTS: &str = "until = '.review.verdict != \"needs_revision\"'\nmax_iterations = 4";
+
+fn counted(house: &House) -> String {
+    let ran = house.read("ran");
+    house.remove("ran");
+    ran.split_whitespace().collect()
+}
+
+fn kept(house: &House) -> Vec<String> {
+    house.list(".milepost/rounds/write/only")
+}
+
+#[test]
+fn verdicts_have_as_many_values_as_a_condition_tells_apart() {
+    let house = counting(VERDICTS);
+    house.run(&[]).expect(0, &["write"]);
+    assert_eq!(counted(&house), "123");
+    assert_eq!(
+        house.json("workspace/outputs/history.json"),
+        json!([
+            {"iteration": 1, "score": 2, "feedback": "needs_revision"},
+            {"iteration": 2, "score": 3, "feedback": "needs_revision"},
+            {"iteration": 3, "score": 1, "feedback": "capacity_limited_plan"},
+        ])
+    );
+    assert_eq!(house.read("workspace/outputs/draft.txt"), "walls 3\n");
+}
+
+#[test]
+fn a_batch_that_failed_in_a_round_goes_on_with_that_round() {
+    let house = counting(VERDICTS);
+    house.write("fails_3", "");
+    house.run(&[]).expect(1, &["write"]);
+    house.run(&[]).expect(1, &["write"]);
+    assert_eq!(counted(&house), "1233");
+    assert!(kept(&house).contains(&"2.json".to_owned()));
+    house.remove("fails_3");
+    house.run(&[]).expect(0, &["write"]);
+    assert_eq!((counted(&house), kept(&house)), ("3".to_owned(), vec![]));
+    let whole = counting(VERDICTS);
+    whole.run(&[]).expect(0, &["write"]);
+    assert_eq!(house.made(), whole.made());
+
+    // Made again by wish, from another input, or asked afresh: from the first round.
+    house.write("fails_2", "");
+    house.run(&["-B"]).expect(1, &["write"]);
+    house.run(&["-B"]).expect(1, &["write"]);
+    assert_eq!(counted(&house), "1212");
+    house.write("workspace/inputs/topic.txt", "roofs");
+    house.run(&[]).expect(1, &["write"]);
+    house.run(&["--fresh"]).expect(1, &["write"]);
+    house.run(&[]).expect(1, &["write"]);
+    assert_eq!(counted(&house), "12122");
+    // What was begun for an input that is no more is of no use.
+    house.write("workspace/inputs/topic.txt", "walls");
+    house.remove("fails_2");
+    house.run(&[]).expect(0, &["write"]);
+    assert_eq!((counted(&house), kept(&house)), ("123".to_owned(), vec![]));
+    assert_eq!(house.made(), whole.made());
+}
+
+#[test]
+fn rounds_that_are_over_are_not_gone_on_with() {
+    // None is right; then what is right does not pass a check.
+    for (refine, topic) in [("until = 'false'", "walls"), (VERDICTS, "doors")] {
+        let house = counting(refine);
+        house.write("workspace/inputs/topic.txt", topic);
+        house.run(&[]).expect(1, &["write"]);
+        assert_eq!(kept(&house), Vec::<String>::new());
+        house.run(&[]).expect(1, &["write"]);
+        assert_eq!(counted(&house), "123123");
+    }
+    // What is left of a stage that is cleaned, or not repeated any more, goes.
+    let house = counting(VERDICTS);
+    house.write("fails_2", "");
+    house.run(&[]).expect(1, &["write"]);
+    assert_eq!(house.milepost(&["clean", "--yes"]).0, 0);
+    assert_eq!(kept(&house), Vec::<String>::new());
+}
+
+#[test]
+fn the_best_of_the_rounds_of_two_runs_stands() {
+    let refine =
+        "until = 'false'\nmax_iterations = 4\notherwise = \"best\"\nscore = \".review.score\"";
+    let house = counting(refine);
+    house.write("fails_4", "");
+    house.run(&[]).expect(1, &["write"]);
+    house.remove("fails_4");
+    house
+        .run(&[])
+        .expect(0, &["write"])
+        .says("no round of 4 was right: round 2 stands, with the score 3");
+    assert_eq!(counted(&house), "12344");
+    let whole = counting(refine);
+    whole.run(&[]).expect(0, &["write"]);
+    assert_eq!(house.made(), whole.made());
+    assert_eq!(house.read("workspace/outputs/draft.txt"), "walls 2\n");
+}
+
+#[test]
+fn a_batch_that_has_a_placeholder_or_is_held_goes_on_as_well() {
+    let house = counting(VERDICTS);
+    let declared = house.read("stages/1_write.toml");
+    house.write(
+        "stages/1_write.toml",
+        format!("{declared}\n[policy]\nplaceholder = '.error_code'\n"),
+    );
+    house.write("fails_2", "");
+    house.run(&[]).expect(3, &["write"]);
+    assert_eq!(house.read("workspace/outputs/draft.txt"), "\"EXIT\"\n");
+    house.remove("fails_2");
+    house.run(&[]).expect(0, &["write"]);
+    assert_eq!((counted(&house), kept(&house)), ("1223".to_owned(), vec![]));
+    assert_eq!(house.read("workspace/outputs/draft.txt"), "walls 3\n");
+
+    // The agent is asked in each round, and may be asked once.
+    let house = counting(VERDICTS);
+    let asks = "[[step]]\nagent = \"teller\"\nprompt = \"tell.md\"\nanswer = \"text\"\nout = \"told\"\n\n[outputs]";
+    house.edit("stages/1_write.toml", "[outputs]", asks);
+    house.write("tell.md", "Round {{ iteration }}\n");
+    let agent = "[agents.teller]\ncli = [\"tail\", \"-n\", \"1\"]\n";
+    let project = |calls: u32| format!("name = \"rounds\"\n{agent}[limits]\ncalls = {calls}\n");
+    house.write("milepost.toml", project(1));
+    for _ in 0..2 {
+        house.run(&[]).expect(3, &["write"]).says("under [limits]");
+    }
+    house.write("milepost.toml", project(3));
+    house.run(&[]).expect(0, &["write"]);
+    assert_eq!(
+        (counted(&house), kept(&house)),
+        ("12223".to_owned(), vec![])
+    );
+}
