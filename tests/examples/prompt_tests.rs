@@ -361,7 +361,12 @@ fn imports_stay_in_the_project() {
         let house = house();
         let set = format!("test=tests/wrong/{name}.md");
         let ran = house.run(&["--set", &set]);
-        assert_eq!(ran.code, 1, "{name}: {}", ran.said);
+        assert_eq!(
+            (ran.code, codes(&ran.records)),
+            (1, vec!["SecurityError".to_owned()]),
+            "{name}: {}",
+            ran.said
+        );
         assert!(
             !house.exists("workspace/intermediate/context.json"),
             "{name}"
@@ -412,6 +417,63 @@ fn wrong_agents_are_told_by_name() {
         assert_eq!(calls(&folder).values().sum::<usize>(), count, "{how}");
         assert_eq!(house.list("outputs"), [""; 0], "{how}");
     }
+}
+
+#[test]
+fn answers_that_cannot_be_read_are_told_by_name() {
+    let rows = [
+        ("text", "extractor", "no-json", "ParseError"),
+        ("json", "result", "cut", "ParseError"),
+        ("text", "judge", "no-yaml", "JUDGE_INVALID_TAP_YAML"),
+    ];
+    for (envelope, agent, how, error) in rows {
+        let (house, _) = house_with_fake(envelope, how);
+        let agent = format!("{agent}=fake");
+        let ran = house.run_unplanned(&["--agent", &agent, "--set", "runs=1"]);
+        assert_eq!(
+            (ran.code, codes(&ran.records)),
+            (1, vec![error.to_owned()]),
+            "{how}: {}",
+            ran.said
+        );
+    }
+}
+
+/// Each is called once, and not again.
+#[test]
+fn a_program_that_fails_is_told_by_name() {
+    let rows = [
+        ("exit", "300s", "AgentProcessError"),
+        ("sleep", "500ms", "TimeoutError"),
+    ];
+    for (how, timeout, error) in rows {
+        for agent in ["result", "judge"] {
+            let (house, _) = house_with_fake("text", how);
+            let agent = format!("{agent}=fake");
+            let timeout = format!("timeout={timeout}");
+            let arguments = ["--agent", &agent, "--set", "runs=1", "--set", &timeout];
+            let ran = house.run_unplanned(&arguments);
+            assert_eq!(
+                (ran.code, codes(&ran.records)),
+                (1, vec![error.to_owned()]),
+                "{how}: {}",
+                ran.said
+            );
+            let count = if agent.starts_with("judge") { 5 } else { 1 };
+            assert_eq!(ran.data("called").count(), count, "{how}");
+        }
+    }
+    let house = house();
+    declare(&house, "cli = [\"no-such-agent-of-anybody\"]");
+    let ran = house.run_unplanned(&["--agent", "fake"]);
+    assert_eq!(
+        (ran.code, codes(&ran.records)),
+        (1, vec!["AgentProcessError".to_owned()]),
+        "{}",
+        ran.said
+    );
+    assert_eq!(ran.data("called").count(), 1);
+    ran.says("no-such-agent-of-anybody: not found");
 }
 
 #[test]
