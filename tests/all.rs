@@ -14,6 +14,7 @@ mod cli;
 mod command;
 mod crash;
 mod decl;
+mod examples;
 mod ifc;
 mod model;
 mod mutated;

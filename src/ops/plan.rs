@@ -10,6 +10,7 @@ use crate::model::reason::{Condition, Reason};
 use crate::model::stage::Stage;
 use crate::model::state::{Phase, State};
 use crate::plan::decide::{Alteration, Decision};
+use crate::plan::inputs::Missed;
 use crate::plan::pending::{Expected, Pending};
 use crate::plan::selection::Selection;
 use crate::run::agents::{Purpose, agents};
@@ -460,9 +461,9 @@ impl<'a> Outlook<'a> {
             // The run stops before it does any of this.
             let batches = || found.batches.iter().map(|batch| &batch.decision);
             let is_reused =
-                |decision: &&Result<Decision, String>| matches!(decision, Ok(Decision::Reused));
+                |decision: &&Result<Decision, Missed>| matches!(decision, Ok(Decision::Reused));
             let is_altered =
-                |decision: &&Result<Decision, String>| matches!(decision, Ok(Decision::Altered(_)));
+                |decision: &&Result<Decision, Missed>| matches!(decision, Ok(Decision::Altered(_)));
             line.reused = batches().filter(is_reused).count() as u64;
             line.left = batches().count() as u64
                 - line.reused
@@ -515,7 +516,10 @@ impl<'a> Outlook<'a> {
                 // Its files are listed already.
                 Ok(Decision::Altered(_)) => {}
                 Err(_) if !self.wants_missing(stage, &key) => line.left += 1,
-                Err(why) => line.missing.push(Missing { batch: key, why }),
+                Err(missed) => line.missing.push(Missing {
+                    batch: key,
+                    why: missed.why,
+                }),
             }
         }
         line.checkpoint = !has_checkpoint && !line.changes() && line.left == 0;

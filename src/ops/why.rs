@@ -302,7 +302,7 @@ fn verdict(found: &Surveyed) -> Verdict {
                 })
                 .collect(),
         },
-        Err(why) => Verdict::Impossible { why },
+        Err(missed) => Verdict::Impossible { why: missed.why },
     }
 }
 

@@ -7,8 +7,34 @@ use super::world::World;
 use crate::base::glob::is_pattern;
 use crate::base::path::{FilePath, RelPath};
 use crate::expr::scope::Format;
+use crate::model::outcome::OutcomeKind;
 use crate::model::stage::{Input, InputSource, Stage};
 use serde_json::{Map, Value};
+use std::fmt;
+
+/// Why a batch cannot have its inputs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Missed {
+    /// `Path` where the name of a file leaves its folder, else `Input`.
+    pub kind: OutcomeKind,
+    /// One line for people.
+    pub why: String,
+}
+
+impl From<String> for Missed {
+    fn from(why: String) -> Self {
+        Self {
+            kind: OutcomeKind::Input,
+            why,
+        }
+    }
+}
+
+impl fmt::Display for Missed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.why)
+    }
+}
 
 /// The files of one input.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -32,13 +58,15 @@ pub fn resolve(
     recorded: &Recorded<'_>,
     world: &dyn World,
     written: &dyn Fn(&str) -> bool,
-) -> Result<Vec<Resolved>, String> {
+) -> Result<Vec<Resolved>, Missed> {
     stage
         .inputs
         .iter()
         .map(|input| {
-            one(input, scope, recorded, world, written)
-                .map_err(|why| format!("input `{}`: {why}", input.name))
+            one(input, scope, recorded, world, written).map_err(|missed| Missed {
+                why: format!("input `{}`: {missed}", input.name),
+                ..missed
+            })
         })
         .collect()
 }
@@ -49,7 +77,7 @@ fn one(
     recorded: &Recorded<'_>,
     world: &dyn World,
     written: &dyn Fn(&str) -> bool,
-) -> Result<Resolved, String> {
+) -> Result<Resolved, Missed> {
     let name = input.name.clone();
     match &input.source {
         InputSource::Path(path) => {
@@ -91,18 +119,18 @@ fn one(
                 .iter()
                 .map(|name| match name {
                     Value::String(text) => confined(text, base, *whole),
-                    other => Err(format!(
+                    other => Err(Missed::from(format!(
                         "`select` gave {other}: the name of a file was expected"
-                    )),
+                    ))),
                 })
-                .collect::<Result<_, String>>()?;
+                .collect::<Result<_, Missed>>()?;
             Ok(Resolved { name, files, many })
         }
     }
 }
 
 /// A file that another file names: it stays in the folder that confines it.
-fn confined(text: &str, base: &FilePath, whole: bool) -> Result<FilePath, String> {
+fn confined(text: &str, base: &FilePath, whole: bool) -> Result<FilePath, Missed> {
     let path = if whole {
         RelPath::parse(text)
     } else {
@@ -112,5 +140,8 @@ fn confined(text: &str, base: &FilePath, whole: bool) -> Result<FilePath, String
         root: base.root,
         path,
     })
-    .map_err(|error| error.to_string())
+    .map_err(|error| Missed {
+        kind: OutcomeKind::Path,
+        why: error.to_string(),
+    })
 }

@@ -206,7 +206,7 @@ fn within(
     alarm: &Arc<Alarm>,
 ) -> Result<Produced, Outcome> {
     if let Err(why) = &found.decision {
-        return Err(Outcome::new(OutcomeKind::Input, why.as_str()));
+        return Err(Outcome::new(why.kind, why.why.as_str()));
     }
     validate::inputs(&bench.ctx, bench.stage, found, bench.schemas, alarm)?;
     let scope = scopes::of_inputs(&bench.ctx, bench.stage, found, alarm)?;

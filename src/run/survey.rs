@@ -12,7 +12,7 @@ use crate::model::stage::{Each, EachSource, Input, InputSource, Stage};
 use crate::model::state::{BatchState, StageState, State};
 use crate::plan::decide::{Decision, Found, Wish, decide};
 use crate::plan::expand::{Batch, expand};
-use crate::plan::inputs::{Resolved, resolve};
+use crate::plan::inputs::{Missed, Resolved, resolve};
 use crate::plan::pending::Pending;
 use crate::plan::recorded::Recorded;
 use crate::plan::{facts, lineage, paths};
@@ -48,7 +48,7 @@ pub struct Surveyed {
     /// The path, or pattern, of each output and of the marker; see [`Keep`].
     pub targets: BTreeMap<String, RelPath>,
     /// What becomes of it; when an input cannot be had, why.
-    pub decision: Result<Decision, String>,
+    pub decision: Result<Decision, Missed>,
 }
 
 impl Surveyed {

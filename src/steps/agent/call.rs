@@ -32,6 +32,8 @@ pub struct Caller<'a> {
     pub ready: &'a Ready,
     /// One call.
     pub timeout: Duration,
+    /// As declared: with 1, what failed is not sent again, unless nobody took it.
+    pub attempts: u32,
     /// Calls of the batch so far.
     pub count: u32,
 }
@@ -79,8 +81,15 @@ impl Caller<'_> {
                 },
                 next => next,
             };
+            // Whoever is too busy has not begun.
+            let is_busy = matches!(fault.kind, FaultKind::RateLimited | FaultKind::Overloaded);
+            let tries = if self.attempts > 1 || is_busy {
+                TRIES
+            } else {
+                1
+            };
             match next {
-                Next::Retry { wait } if tried < TRIES && has_time(work, wait) => {
+                Next::Retry { wait } if tried < tries && has_time(work, wait) => {
                     work.watcher.trying_again(self.count, &outcome, wait);
                     work.stop.wait(wait);
                     if work.stop.stopping() {

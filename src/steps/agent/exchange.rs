@@ -194,6 +194,7 @@ fn ask(
     let mut caller = Caller {
         ready: terms.ready,
         timeout: terms.timeout,
+        attempts: terms.attempts,
         count: 0,
     };
     let mut told: Vec<String> = Vec::new();

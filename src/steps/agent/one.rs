@@ -54,15 +54,21 @@ pub fn answer(
             let scope = values::named(work, program.jq.names())?;
             let answer = program.one(input, &scope);
             let answer = answer.map_err(|error| parse_failure(error).for_good())?;
+            // A text that holds a block is read like anybody else's; values are taken as they are.
+            let (answer, warnings) = match (asking.answer, answer) {
+                (AnswerForm::TapYaml, Value::String(text)) => block(&text, asking)
+                    .map_err(|why| invalid(ready, 1, OutcomeKind::Parse, vec![why]))?,
+                (_, answer) => (answer, Vec::new()),
+            };
             let wrong = violations(schema, &answer);
             if wrong.is_empty() {
                 return Ok(Answered {
                     answer,
-                    warnings: Vec::new(),
+                    warnings,
                     from: None,
                 });
             }
-            Err(invalid(ready, 1, wrong))
+            Err(invalid(ready, 1, OutcomeKind::Schema, wrong))
         }
         Who::Replay(_) | Who::Api(_) | Who::Tool(_) => exchange(work, asking, ready, schema),
     }
@@ -113,9 +119,11 @@ fn exchange(
     let mut caller = Caller {
         ready,
         timeout: asking.timeout,
+        attempts: asking.attempts,
         count: 0,
     };
     let mut told: Vec<String> = Vec::new();
+    let mut kind = OutcomeKind::Schema;
     for _ in 0..asking.attempts.max(1) {
         let mut again = request.clone();
         if !told.is_empty() {
@@ -146,6 +154,7 @@ fn exchange(
         match read(&reply, asking) {
             Ok((answer, warnings)) => {
                 told = violations(schema, &answer);
+                kind = OutcomeKind::Schema;
                 if told.is_empty() {
                     work.calls.keep(Valid {
                         address,
@@ -163,22 +172,21 @@ fn exchange(
                     });
                 }
             }
-            Err(why) => told = vec![why],
+            Err(why) => (told, kind) = (vec![why], OutcomeKind::Parse),
         }
         refused(&told);
         caller.judged(work, call)?;
     }
-    Err(invalid(ready, asking.attempts, told))
+    Err(invalid(ready, asking.attempts, kind, told))
 }
 
-fn invalid(ready: &Ready, attempts: u32, wrong: Vec<String>) -> Outcome {
+/// No answer was right. What the last one was says the kind: not readable in its form, or not as its schema wants it.
+fn invalid(ready: &Ready, attempts: u32, kind: OutcomeKind, wrong: Vec<String>) -> Outcome {
     let message = format!(
         "agent `{}` gave no valid answer in {attempts} requests",
         ready.agent.name
     );
-    Outcome::new(OutcomeKind::Schema, message)
-        .with_details(wrong)
-        .for_good()
+    Outcome::new(kind, message).with_details(wrong).for_good()
 }
 
 /// Answers of this kind are kept with what was said of them.
@@ -237,19 +245,20 @@ fn refuse(ready: &Ready, reply: &Reply) -> Result<(), Outcome> {
     }
 }
 
+/// The values of the block in a text, with a warning for each default; else what is wrong with it.
+fn block(text: &str, asking: &Asking<'_>) -> Result<(Value, Vec<String>), String> {
+    let block = tap_yaml(text, asking.defaults).map_err(|error| error.to_string())?;
+    let defaulted = block.defaulted.iter();
+    let warnings = defaulted.map(|key| format!("the answer lacks `{key}`: its default is taken"));
+    let warnings = warnings.collect();
+    Ok((Value::Object(block.values), warnings))
+}
+
 /// The answer in its form, with warnings; else what is wrong with it.
 fn read(reply: &Reply, asking: &Asking<'_>) -> Result<(Value, Vec<String>), String> {
     match asking.answer {
         AnswerForm::Text => Ok((Value::String(reply.text.clone()), Vec::new())),
-        AnswerForm::TapYaml => {
-            let block =
-                tap_yaml(&reply.text, asking.defaults).map_err(|error| error.to_string())?;
-            let warnings = block
-                .defaulted
-                .iter()
-                .map(|key| format!("the answer lacks `{key}`: its default is taken"));
-            Ok((Value::Object(block.values.clone()), warnings.collect()))
-        }
+        AnswerForm::TapYaml => block(&reply.text, asking),
         AnswerForm::Json => match (&reply.structured, salvage(&reply.text)) {
             (Some(value), _) => Ok((value.clone(), Vec::new())),
             (None, Salvaged::One { value, .. }) => Ok((value, Vec::new())),

@@ -1,0 +1,570 @@
+//! `examples/prompt-tests`: what it makes, what its numbers are, what it refuses, and that it goes on after a kill.
+
+use crate::situations::house::House;
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::time::Duration;
+
+/// The TAP file of the example as it is, with its embedded agents.
+const TAP: &str = include_str!("meeting-actions.tap");
+const TAP_FILE: &str = "2026-11-22-meeting-actions-workspace.tap";
+const TODAY: &str = "today=2026-11-22";
+
+/// A copy of the example, never run.
+fn house() -> House {
+    let house = House::new(&[]);
+    let example = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/prompt-tests");
+    for entry in walkdir::WalkDir::new(&example) {
+        let entry = entry.unwrap();
+        let place = entry.path().strip_prefix(&example).unwrap();
+        let is_made = place.starts_with("workspace") && !place.starts_with("workspace/inputs");
+        if entry.file_type().is_file() && !is_made {
+            let bytes = std::fs::read(entry.path()).unwrap();
+            house.write(place.to_str().unwrap(), bytes);
+        }
+    }
+    house
+}
+
+/// A copy with an agent `fake`, whose command line prints this envelope and does this wrong; and the folder where it leaves a
+/// file for each call.
+fn house_with_fake(envelope: &str, how: &str) -> (House, PathBuf) {
+    let house = house();
+    let program = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/examples/fake_agent.py");
+    let calls = house.at("calls");
+    std::fs::create_dir(&calls).unwrap();
+    let command = json!(["python3", program, envelope, calls, how]);
+    declare(
+        &house,
+        &format!("cli = {command}\nenvelope = \"{envelope}\""),
+    );
+    (house, calls)
+}
+
+/// Declares an agent `fake`.
+fn declare(house: &House, agent: &str) {
+    let with_it = format!("[agents.fake]\n{agent}\n\n[agents.claude]");
+    house.edit("milepost.toml", "[agents.claude]", &with_it);
+}
+
+/// How many calls of each kind the fake agent had.
+fn calls(folder: &Path) -> BTreeMap<String, usize> {
+    let mut counts = BTreeMap::new();
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let name = entry.unwrap().file_name().into_string().unwrap();
+        let kind = name.split('_').next().unwrap().to_owned();
+        *counts.entry(kind).or_insert(0) += 1;
+    }
+    counts
+}
+
+fn counted(counts: &[(&str, usize)]) -> BTreeMap<String, usize> {
+    let counts = counts.iter();
+    counts
+        .map(|(kind, count)| ((*kind).to_owned(), *count))
+        .collect()
+}
+
+/// The codes of the batches that failed, each once.
+fn codes(records: &[Value]) -> Vec<String> {
+    let failed = records
+        .iter()
+        .filter(|record| record["kind"] == "batch_failed");
+    let mut codes: Vec<String> = failed
+        .map(|record| {
+            record["data"]["outcome"]["code"]
+                .as_str()
+                .unwrap()
+                .to_owned()
+        })
+        .collect();
+    codes.sort();
+    codes.dedup();
+    codes
+}
+
+/// The lines of a TAP file that say `ok` or `not ok`, up to the number.
+fn points(tap: &str) -> Vec<&str> {
+    let lines = tap.lines();
+    lines
+        .filter(|line| line.starts_with("ok ") || line.starts_with("not ok "))
+        .map(|line| line.split(" - ").next().unwrap())
+        .collect()
+}
+
+fn all_batches() -> Vec<String> {
+    let mut batches: Vec<String> = ["context", "extract", "report"].map(str::to_owned).into();
+    for run in 1..=4 {
+        batches.push(format!("answer/{run}"));
+        batches.extend((1..=5).map(|assertion| format!("judge/{run},{assertion}")));
+    }
+    batches.sort();
+    batches
+}
+
+#[test]
+fn the_example_runs_whole_and_once() {
+    let house = house();
+    let ran = house.run(&["--set", TODAY]);
+    assert_eq!((ran.code, ran.tried()), (0, all_batches()), "{}", ran.said);
+    assert_eq!(house.list("outputs"), [TAP_FILE]);
+    assert_eq!(house.read(&format!("workspace/outputs/{TAP_FILE}")), TAP);
+
+    let extraction = house.json("workspace/intermediate/extraction.json");
+    assert_eq!(
+        extraction["importPaths"],
+        json!(["under-test/meeting-actions.md", "under-test/house-style.md"])
+    );
+    let context = house.json("workspace/intermediate/context.json");
+    let prompt = |path: &str| house.read(path).trim().to_owned();
+    let both = [
+        prompt("under-test/meeting-actions.md"),
+        prompt("under-test/house-style.md"),
+    ];
+    assert_eq!(context["promptUnderTest"], both.join("\n\n"));
+    assert_eq!(context["userPrompt"], extraction["userPrompt"]);
+    assert_eq!(
+        house.read("workspace/intermediate/runs/run_4.txt"),
+        "- Ana: send the test protocol to the client by Thursday\n- Boris: order the hinges before 20 November\n\
+         - Chidi: ask the fire office about the second exit\n- Dana: have the roof looked at by Monday"
+    );
+    assert_eq!(
+        house.json("workspace/intermediate/judgments/run_2_assertion_5.json"),
+        json!({"run": 2, "assertion": 5, "passed": true, "actual": "none of it", "expected": "no \"Brightwater\"", "score": 100})
+    );
+    let checkpoint = house.json("workspace/stage_5_complete.json");
+    assert_eq!(
+        checkpoint["summary"],
+        json!({"passed": true, "runs": 4, "required": 3, "assertions": 5, "failed": []})
+    );
+
+    house.run(&[]).expect(0, &[]);
+}
+
+#[test]
+fn what_the_prompt_under_test_says_decides() {
+    let house = house();
+    house.run_unplanned(&["--set", TODAY]).says("complete");
+    // Without the house style the client is named; nothing else is another.
+    house.edit(
+        "workspace/inputs/meeting-actions.md",
+        "import \"under-test/house-style.md\"\n",
+        "",
+    );
+    let ran = house.run(&[]);
+    assert_eq!(ran.code, 1, "{}", ran.said);
+    let tap = house.read(&format!("workspace/outputs/{TAP_FILE}"));
+    assert_eq!(points(&tap), ["ok 1", "ok 2", "ok 3", "ok 4", "not ok 5"]);
+    let results = house.json("workspace/intermediate/results.json");
+    let first = &results["assertions"][4]["judgments"][0];
+    assert_eq!(first["actual"], "mentions \"Brightwater\"");
+
+    house.edit(
+        "under-test/meeting-actions.md",
+        "Name the owner first",
+        "Say what is to be done",
+    );
+    let ran = house.run(&[]);
+    assert_eq!(ran.code, 1, "{}", ran.said);
+    let tap = house.read(&format!("workspace/outputs/{TAP_FILE}"));
+    assert_eq!(
+        points(&tap),
+        ["ok 1", "ok 2", "not ok 3", "ok 4", "not ok 5"]
+    );
+}
+
+/// `ceil(runs * threshold / 100)`; the hasty agent overlooks duties in every fourth run.
+#[test]
+fn the_threshold_decides_and_the_tap_file_stays() {
+    let house = house();
+    let rows: [(u32, u32, u32, i32); 8] = [
+        (4, 75, 3, 0),
+        (4, 76, 4, 1),
+        (4, 100, 4, 1),
+        (4, 0, 0, 0),
+        (3, 50, 2, 0),
+        (1, 1, 1, 0),
+        (7, 86, 7, 1),
+        (7, 85, 6, 0),
+    ];
+    for (runs, threshold, required, code) in rows {
+        let (runs_set, threshold_set) = (format!("runs={runs}"), format!("threshold={threshold}"));
+        let ran = house.run_unplanned(&[
+            "--agent",
+            "result=hasty",
+            "--set",
+            TODAY,
+            "--set",
+            &runs_set,
+            "--set",
+            &threshold_set,
+        ]);
+        assert_eq!(ran.code, code, "{runs} runs, {threshold} %\n{}", ran.said);
+        let results = house.json("workspace/intermediate/results.json");
+        let passes: Vec<u64> = results["assertions"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|assertion| assertion["passes"].as_u64().unwrap())
+            .collect();
+        let (all, hasty) = (u64::from(runs), u64::from(runs - runs / 4));
+        assert_eq!(passes, [all, hasty, all, hasty, all]);
+        assert_eq!(
+            (&results["required"], &results["passed"]),
+            (&json!(required), &json!(code == 0))
+        );
+        let tap = house.read(&format!("workspace/outputs/{TAP_FILE}"));
+        let expected = match code {
+            0 => ["ok 1", "ok 2", "ok 3", "ok 4", "ok 5"],
+            _ => ["ok 1", "not ok 2", "ok 3", "not ok 4", "ok 5"],
+        };
+        assert_eq!(points(&tap), expected, "{runs} runs, {threshold} %");
+        assert_eq!(house.list("outputs"), [TAP_FILE]);
+    }
+    // Six runs of seven had four lines; what the other had is measured by the judge.
+    let results = house.json("workspace/intermediate/results.json");
+    let scores = &results["assertions"][1];
+    let sum: f64 = scores["judgments"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|judgment| judgment["score"].as_f64().unwrap())
+        .sum();
+    assert_eq!(scores["averageScore"], json!(sum / 7.0));
+}
+
+/// N assertions and R runs make 1 + R × (1 + N) calls, in whatever envelope the answers come.
+#[test]
+fn as_many_calls_as_the_formula_says() {
+    for (envelope, runs) in [("text", 1), ("json", 2), ("ndjson", 4)] {
+        let (house, folder) = house_with_fake(envelope, "");
+        let set = format!("runs={runs}");
+        let ran = house.run_unplanned(&["--agent", "fake", "--set", &set]);
+        assert_eq!(ran.code, 0, "{envelope}: {}", ran.said);
+        let expected = counted(&[("extract", 1), ("judge", runs * 5), ("result", runs)]);
+        assert_eq!(calls(&folder), expected, "{envelope}");
+        assert_eq!(
+            expected.values().sum::<usize>(),
+            1 + runs * (1 + 5),
+            "{envelope}"
+        );
+        assert_eq!(ran.data("called").count(), 1 + runs * (1 + 5));
+        assert_eq!(
+            house.read("workspace/intermediate/runs/run_1.txt"),
+            "- Ana: send the test protocol\n- Boris: order the hinges",
+            "{envelope}: the answer is its whole text"
+        );
+        let judgment = house.json("workspace/intermediate/judgments/run_1_assertion_1.json");
+        assert_eq!(
+            judgment,
+            json!({"run": 1, "assertion": 1, "passed": true, "actual": "begins with: - Ana: send the test", "expected": "Ana is named", "score": 90})
+        );
+        // Nothing is asked twice.
+        assert_eq!(house.run_unplanned(&["--agent", "fake"]).code, 0);
+        assert_eq!(calls(&folder), expected, "{envelope}");
+    }
+}
+
+/// Every fourth result is wrong: 3 of 4 runs pass, whichever of them it is.
+#[test]
+fn an_agent_that_fails_now_and_then_is_held_against_the_threshold() {
+    for (threshold, code) in [("threshold=75", 0), ("threshold=76", 1)] {
+        let (house, folder) = house_with_fake("text", "flaky");
+        let ran = house.run_unplanned(&["--agent", "fake", "--set", threshold, "--set", TODAY]);
+        assert_eq!(ran.code, code, "{}", ran.said);
+        assert_eq!(calls(&folder).values().sum::<usize>(), 25);
+        let results = house.json("workspace/intermediate/results.json");
+        for assertion in results["assertions"].as_array().unwrap() {
+            assert_eq!(assertion["passes"], 3);
+            // (3 × 90 + 10) / 4
+            assert_eq!(assertion["averageScore"], 70.0);
+        }
+        assert_eq!(house.list("outputs"), [TAP_FILE]);
+    }
+}
+
+/// At most `concurrency` runs at once; within one, all judges.
+#[test]
+fn runs_are_limited_and_judges_are_not() {
+    for concurrency in [1, 2] {
+        let (house, _) = house_with_fake("text", "");
+        let set = format!("concurrency={concurrency}");
+        let ran = house.run_unplanned(&["--agent", "fake", "--set", &set]);
+        assert_eq!(ran.code, 0, "{}", ran.said);
+        for stage in ["answer", "judge"] {
+            let mut open: Vec<String> = Vec::new();
+            let (mut most_runs, mut most_judges) = (0, 0);
+            for record in &ran.records {
+                if record["data"]["stage"] != stage {
+                    continue;
+                }
+                let batch = record["data"]["batch"]
+                    .as_str()
+                    .unwrap_or_default()
+                    .to_owned();
+                match record["kind"].as_str().unwrap() {
+                    "attempt_started" => open.push(batch),
+                    "called" => open.retain(|other| *other != batch),
+                    _ => {}
+                }
+                let mut runs: Vec<&str> = open
+                    .iter()
+                    .map(|batch| batch.split(',').next().unwrap())
+                    .collect();
+                runs.sort_unstable();
+                runs.dedup();
+                most_runs = most_runs.max(runs.len());
+                most_judges = most_judges.max(open.len());
+            }
+            assert_eq!(most_runs, concurrency, "{stage}");
+            if stage == "judge" {
+                assert!(most_judges >= 5, "{most_judges} judges at once");
+            }
+        }
+    }
+}
+
+#[test]
+fn wrong_tests_are_refused_by_name() {
+    let rows = [
+        ("no-import", "MISSING_PROMPT_UNDER_TEST"),
+        ("empty-import", "MISSING_PROMPT_UNDER_TEST"),
+        ("no-user-prompt", "MISSING_USER_PROMPT"),
+        ("no-assertions", "NO_ASSERTIONS_FOUND"),
+        ("missing-import", "PROMPT_READ_FAILED"),
+    ];
+    for (name, error) in rows {
+        let house = house();
+        let set = format!("test=tests/wrong/{name}.md");
+        let ran = house.run(&["--set", &set]);
+        assert_eq!(
+            (ran.code, codes(&ran.records)),
+            (1, vec![error.to_owned()]),
+            "{name}: {}",
+            ran.said
+        );
+        ran.says(&format!("context failed: {error}: "));
+        assert_eq!(ran.tried(), ["context", "extract"], "{name}");
+        assert_eq!(house.list("outputs"), [""; 0], "{name}");
+    }
+    let house = house();
+    let ran = house.run(&["--set", "test=tests/wrong/missing-import.md"]);
+    ran.says("`project:under-test/no-such-prompt.md` is not there");
+}
+
+/// What leaves the project is not read, whatever an extraction says.
+#[test]
+fn imports_stay_in_the_project() {
+    for name in ["leaves-project", "absolute"] {
+        let house = house();
+        let set = format!("test=tests/wrong/{name}.md");
+        let ran = house.run(&["--set", &set]);
+        assert_eq!(
+            (ran.code, codes(&ran.records)),
+            (1, vec!["SecurityError".to_owned()]),
+            "{name}: {}",
+            ran.said
+        );
+        assert!(
+            !house.exists("workspace/intermediate/context.json"),
+            "{name}"
+        );
+    }
+    let house = house();
+    let outside = tempfile::tempdir().unwrap();
+    std::fs::write(outside.path().join("test.md"), "- Given it, should \"x\"").unwrap();
+    let set = format!("test={}/test.md", outside.path().display());
+    let ran = house.run_unplanned(&["--set", &set]);
+    assert_eq!(ran.code, 2, "{}", ran.said);
+    ran.says("it lies outside");
+}
+
+#[test]
+fn settings_that_cannot_be_are_refused() {
+    for set in ["threshold=101", "threshold=-1", "runs=0"] {
+        let house = house();
+        let ran = house.run_unplanned(&["--set", set]);
+        assert_eq!(
+            (ran.code, codes(&ran.records)),
+            (1, vec!["ValidationError".to_owned()]),
+            "{set}: {}",
+            ran.said
+        );
+        assert_eq!(ran.tried(), ["extract"], "{set}");
+    }
+}
+
+#[test]
+fn wrong_agents_are_told_by_name() {
+    let rows = [
+        ("extractor", "lacks-fields", "ValidationError"),
+        ("extractor", "login", "AuthenticationError"),
+        ("judge", "wrong-score", "JUDGE_INVALID_RESPONSE"),
+    ];
+    for (agent, how, error) in rows {
+        let (house, folder) = house_with_fake("text", how);
+        let agent = format!("{agent}=fake");
+        let ran = house.run_unplanned(&["--agent", &agent, "--set", "runs=1"]);
+        assert_eq!(
+            (ran.code, codes(&ran.records)),
+            (1, vec![error.to_owned()]),
+            "{how}: {}",
+            ran.said
+        );
+        let count = if agent.starts_with("judge") { 5 } else { 1 };
+        assert_eq!(calls(&folder).values().sum::<usize>(), count, "{how}");
+        assert_eq!(house.list("outputs"), [""; 0], "{how}");
+    }
+}
+
+#[test]
+fn answers_that_cannot_be_read_are_told_by_name() {
+    let rows = [
+        ("text", "extractor", "no-json", "ParseError"),
+        ("json", "result", "cut", "ParseError"),
+        ("text", "judge", "no-yaml", "JUDGE_INVALID_TAP_YAML"),
+    ];
+    for (envelope, agent, how, error) in rows {
+        let (house, _) = house_with_fake(envelope, how);
+        let agent = format!("{agent}=fake");
+        let ran = house.run_unplanned(&["--agent", &agent, "--set", "runs=1"]);
+        assert_eq!(
+            (ran.code, codes(&ran.records)),
+            (1, vec![error.to_owned()]),
+            "{how}: {}",
+            ran.said
+        );
+    }
+}
+
+/// Each is called once, and not again.
+#[test]
+fn a_program_that_fails_is_told_by_name() {
+    let rows = [
+        ("exit", "300s", "AgentProcessError"),
+        ("sleep", "500ms", "TimeoutError"),
+    ];
+    for (how, timeout, error) in rows {
+        for agent in ["result", "judge"] {
+            let (house, _) = house_with_fake("text", how);
+            let agent = format!("{agent}=fake");
+            let timeout = format!("timeout={timeout}");
+            let arguments = ["--agent", &agent, "--set", "runs=1", "--set", &timeout];
+            let ran = house.run_unplanned(&arguments);
+            assert_eq!(
+                (ran.code, codes(&ran.records)),
+                (1, vec![error.to_owned()]),
+                "{how}: {}",
+                ran.said
+            );
+            let count = if agent.starts_with("judge") { 5 } else { 1 };
+            assert_eq!(ran.data("called").count(), count, "{how}");
+        }
+    }
+    let house = house();
+    declare(&house, "cli = [\"no-such-agent-of-anybody\"]");
+    let ran = house.run_unplanned(&["--agent", "fake"]);
+    assert_eq!(
+        (ran.code, codes(&ran.records)),
+        (1, vec!["AgentProcessError".to_owned()]),
+        "{}",
+        ran.said
+    );
+    assert_eq!(ran.data("called").count(), 1);
+    ran.says("no-such-agent-of-anybody: not found");
+}
+
+#[test]
+fn what_a_judge_leaves_out_has_a_default_and_a_warning() {
+    let (house, _) = house_with_fake("text", "no-score");
+    let ran = house.run_unplanned(&["--agent", "judge=fake", "--set", "runs=1"]);
+    assert_eq!(ran.code, 0, "{}", ran.said);
+    ran.says("judge/1,3 warning: the answer lacks `score`: its default is taken");
+    let judgment = house.json("workspace/intermediate/judgments/run_1_assertion_3.json");
+    assert_eq!(
+        (&judgment["passed"], &judgment["score"]),
+        (&json!(true), &json!(0))
+    );
+}
+
+/// The user prompt may stand in a file of its own.
+#[test]
+fn another_test_makes_a_file_of_its_own_name() {
+    let house = house();
+    let ran = house.run(&["--set", "test=tests/no-actions.md", "--set", TODAY]);
+    assert_eq!(ran.code, 0, "{}", ran.said);
+    assert_eq!(
+        house.list("outputs"),
+        ["2026-11-22-no-actions-workspace.tap"]
+    );
+    let context = house.json("workspace/intermediate/context.json");
+    assert_eq!(
+        context["userPrompt"],
+        house.read("tests/quiet-note.md").trim()
+    );
+    assert_eq!(
+        house.read("workspace/intermediate/runs/run_1.txt"),
+        "No actions."
+    );
+}
+
+/// Stopped at changes of the disk from the first to the last stage, and run again: the same bytes.
+#[test]
+fn stopped_at_any_change_it_goes_on() {
+    let whole = house();
+    whole.run_unplanned(&["--set", TODAY]).expect(
+        0,
+        &all_batches().iter().map(String::as_str).collect::<Vec<_>>(),
+    );
+    for at in [5, 40, 90, 150, 200] {
+        let house = house();
+        let mut command = house.command(&["run", "--set", TODAY]);
+        command.env("MILEPOST_STOP_AT", at.to_string());
+        let output = command.output().unwrap();
+        assert!(!output.status.success(), "stopped at {at}");
+        let ran = house.run_unplanned(&["--set", TODAY]);
+        assert_eq!(ran.code, 0, "stopped at {at}: {}", ran.said);
+        assert_eq!(house.made(), whole.made(), "stopped at {at}");
+    }
+}
+
+/// Killed while judges work: no answer that is there is asked for again.
+#[test]
+fn killed_among_its_judges_it_goes_on() {
+    let (whole, _) = house_with_fake("json", "");
+    assert_eq!(
+        whole
+            .run_unplanned(&["--agent", "fake", "--set", TODAY])
+            .code,
+        0
+    );
+
+    let (house, folder) = house_with_fake("json", "");
+    let arguments = [
+        "run",
+        "--agent",
+        "fake",
+        "--set",
+        TODAY,
+        "--set",
+        "concurrency=1",
+    ];
+    let mut command = house.command(&arguments);
+    command.stdout(Stdio::null()).stderr(Stdio::null());
+    let mut child = command.spawn().unwrap();
+    while !folder.join("judge_6").exists() {
+        assert_eq!(child.try_wait().unwrap(), None, "it ended before");
+        std::thread::park_timeout(Duration::from_millis(2));
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let ran = house.run_unplanned(&arguments[1..]);
+    assert_eq!(ran.code, 0, "{}", ran.said);
+    assert_eq!(house.made(), whole.made());
+    let after = calls(&folder);
+    assert_eq!((after["extract"], after["result"]), (1, 4));
+    // Repeated are at most those of the run that was under way, and one whose answer was not yet recorded.
+    assert!((20..=30).contains(&after["judge"]), "{after:?}");
+}
