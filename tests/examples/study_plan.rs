@@ -356,8 +356,9 @@ fn every_agent_is_seen_at_work() {
 
 #[test]
 fn pages_are_read_in_windows() {
-    let house = asking(|request| request["max_pages_per_chunk"] = json!(5));
-    assert_eq!(house.run(&["--until", "collect"]).code, 0);
+    let house = example();
+    let windows = ["--until", "collect", "--set", "max_pages_per_chunk=5"];
+    assert_eq!(house.run(&windows).code, 0);
     let chunks = house.json("workspace/intermediate/chunks.json");
     let cut: Vec<_> = chunks["chunks"]
         .as_array()

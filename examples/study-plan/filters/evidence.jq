@@ -18,6 +18,7 @@ def key: "\(.course_id) \(.topic | ascii_downcase | gsub("[^\\p{L}\\p{N}]+"; " "
     ingestion_status: (if $evidence == [] then "failed" elif $lost + $chunks.unread + $bare != [] then "partial" else "complete" end),
     warnings: (
       [$chunks.unread[] | "file \(.) could not be read"]
+      + $chunks.warnings
       + [$lost[] | "window \(.) has no answer"]
       + [$silent[] | "window \(.) names no topic"]
       + [$bare[] | "course \(.course_id) has no usable evidence: its midterm on \(.midterm_date) is not planned for"]) }

@@ -8,5 +8,5 @@
     planning_rules: {
       include_every_date: true, end_at_last_midterm: true,
       start_date: $to_estimation.constraints.start_date,
-      minutes_per_day: ($request.minutes_per_day // 180),
+      minutes_per_day: $params.minutes_per_day,
       requested_changes: ($previous.plan.revision_reasons // []) } }

@@ -185,8 +185,8 @@ fn without_any_evidence_nothing_is_planned() {
 
 #[test]
 fn more_work_than_days_is_a_plan_of_what_matters_most() {
-    let house = asking(|request| request["minutes_per_day"] = json!(60));
-    let ran = house.run(&[]);
+    let house = example();
+    let ran = house.run(&["--set", "minutes_per_day=60"]);
     assert_eq!(ran.code, 0, "{}", ran.said);
     let (_, verdict, reasons) = rounds(&ran).pop().unwrap();
     assert_eq!(verdict, "capacity_limited_plan");
