@@ -18,6 +18,7 @@ def total(f): [.[] | f] | add // 0;
 | [$in.topic_estimates[] | "\(.course_id): \(.topic)"] as $told
 | [ ($asked - $told)[] | "estimate: \(.): no estimate was given" ]
   + [ ($told - $asked)[] | "estimate: \(.): nobody asked for this topic" ]
+  + [ $told | group_by(.)[] | select(length > 1) | "estimate: \(.[0]): it is estimated \(length) times" ]
   + [ $topics[] | select(.confidence < 0.5) | . as $t
       | ([$topics[] | select(.course_id == $t.course_id and .confidence >= 0.5) | .estimated_minutes] | median) as $usual
       | select($usual != null and .estimated_minutes < $usual / 2)

@@ -225,7 +225,7 @@ fn a_wrong_draft_is_sent_back_with_reasons() {
     assert_eq!(house.run_unplanned(&["--until", "dispatch"]).code, 0);
     let planner = house.read("filters/planner.jq");
     let estimation = house.read("filters/estimation.jq");
-    let cases: [(&str, &str, &[&str]); 9] = [
+    let cases: [(&str, &str, &[&str]); 10] = [
         (
             "planner",
             ".rows |= .[:-1]",
@@ -279,6 +279,11 @@ fn a_wrong_draft_is_sent_back_with_reasons() {
             "estimation",
             ".topic_estimates += [.topic_estimates[0] | .topic = \"Tensors\"]",
             &["estimate: MATH-201: Tensors: nobody asked for this topic"],
+        ),
+        (
+            "estimation",
+            ".topic_estimates += .topic_estimates[:1]",
+            &["estimate: MATH-201: Systems of linear equations: it is estimated 2 times"],
         ),
     ];
     for (agent, change, wanted) in cases {
