@@ -111,7 +111,7 @@ fn check_plan(house: &House) -> Value {
 /// Who did what, of the records.
 fn acts(ran: &Ran) -> BTreeSet<(&str, &str)> {
     let told =
-        |record: &'_ Value, key: &str| record[key].as_str().is_some_and(|text| !text.is_empty());
+        |record: &Value, key: &str| record[key].as_str().is_some_and(|text| !text.is_empty());
     for record in &ran.records {
         for key in [
             "timestamp",

@@ -2,7 +2,7 @@
 
 use super::{EVIDENCE, FINAL, REQUEST, asking, check_plan, example, rounds, strings};
 use crate::situations::house::House;
-use serde_json::{Value, json};
+use serde_json::json;
 use std::collections::BTreeSet;
 
 const NO_PDF: &str = "%PDF-1.7\nnothing follows\n";
@@ -14,47 +14,41 @@ fn append(house: &House, path: &str, text: &str) {
 
 #[test]
 fn a_request_that_cannot_be_is_refused_by_name() {
-    type Change = fn(&mut Value);
-    let cases: [(&str, Change); 8] = [
-        ("NOT_A_DATE: the calendar has no 2027-02-30", |request| {
-            request["courses"][0]["midterm_date"] = json!("2027-02-30")
-        }),
+    let cases = [
+        ("not_a_date", "NOT_A_DATE: the calendar has no 2027-02-30"),
         (
+            "duplicate_course",
             "DUPLICATE_COURSE: the request has more than one course of the id or the name MATH-201",
-            |request| request["courses"][1]["course_id"] = json!("MATH-201"),
         ),
         (
-            "DUPLICATE_COURSE: the request has more than one course of the id or the name Cell Biology",
-            |request| request["courses"][0]["course_name"] = json!("Cell Biology"),
-        ),
-        (
+            "course_without_files",
             "COURSE_WITHOUT_FILES: nothing tells the topics of BIO-110",
-            |request| {
-                request["courses"][1]["file_ids"] = json!([]);
-                request["shared_file_ids"] = json!([]);
-            },
         ),
-        ("MISSING_INPUT: not in inputs/: atlas.pdf", |request| {
-            request["courses"][1]["file_ids"] = json!(["atlas.pdf"])
-        }),
         (
+            "missing_input",
+            "MISSING_INPUT: not in inputs/: cell-biology-atlas.pdf",
+        ),
+        (
+            "midterm_in_the_past",
             "MIDTERM_IN_THE_PAST: no day is left before the midterm of MATH-201 on 2027-03-18",
-            |request| request["start_date"] = json!("2027-03-18"),
         ),
         (
-            "CONTRACT_VIOLATED: `inputs/courses.json` does not match schemas/request.schema.json",
-            |request| request["courses"][0]["file_ids"] = json!(["../secret.pdf"]),
-        ),
-        (
-            "CONTRACT_VIOLATED: `inputs/courses.json` does not match schemas/request.schema.json",
-            |request| request["courses"] = json!([]),
+            "contract_violated",
+            "CONTRACT_VIOLATED: `inputs/contract_violated.json` does not match schemas/request.schema.json",
         ),
     ];
-    for (error, change) in cases {
-        let house = asking(change);
-        house.run(&[]).expect(1, &["intake"]).says(error);
+    let house = example();
+    for (name, error) in cases {
+        let request = format!("request=bad/{name}.json");
+        let ran = house.run_unplanned(&["--set", &request]);
+        ran.expect(1, &["intake"]).says(error);
         assert_eq!(house.list("outputs"), Vec::<String>::new());
     }
+    // The names of courses must differ as well: rows carry no ids.
+    let house = asking(|request| request["courses"][0]["course_name"] = json!("Cell Biology"));
+    house.run(&[]).expect(1, &["intake"]).says(
+        "DUPLICATE_COURSE: the request has more than one course of the id or the name Cell Biology",
+    );
 }
 
 #[test]
@@ -71,11 +65,16 @@ fn what_cannot_be_read_is_named_and_the_rest_is_planned() {
     let house = example();
     let syllabus = "workspace/inputs/microeconomics-syllabus.pdf";
     let bytes = std::fs::read(house.at(syllabus)).unwrap();
-    house.write(syllabus, NO_PDF);
+    house.write(
+        syllabus,
+        std::fs::read(house.at("bad/unreadable.pdf")).unwrap(),
+    );
     let mut request = house.json(REQUEST);
     request["shared_file_ids"] = json!([]);
     house.write(REQUEST, request.to_string());
-    assert_eq!(house.run(&[]).code, 3);
+    let ran = house.run(&[]);
+    assert_eq!(ran.code, 3, "{}", ran.said);
+    ran.says("read/microeconomics-syllabus.pdf failed: UNREADABLE_PDF");
     let warnings = [
         "file microeconomics-syllabus.pdf could not be read",
         "course ECON-120 has no usable evidence: its midterm on 2027-03-25 is not planned for",
