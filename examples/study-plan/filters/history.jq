@@ -1,0 +1,5 @@
+# What each round came to.
+(.previous.history // []) + [{iteration: $iteration, result_type: .plan.result_type, reasons: .plan.revision_reasons,
+  validation_report: .plan.validation_report,
+  minutes_planned: ([.plan.plan_rows[].estimated_minutes] | add // 0),
+  minutes_estimated: ([.to_planner.topic_estimates[].estimated_minutes] | add // 0)}]

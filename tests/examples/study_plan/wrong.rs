@@ -1,0 +1,326 @@
+//! What is wrong with a request, a file, an answer or a draft, each with the error that it gives.
+
+use super::{EVIDENCE, FINAL, REQUEST, asking, check_plan, example, rounds, strings};
+use crate::situations::house::House;
+use serde_json::json;
+use std::collections::BTreeSet;
+
+const NO_PDF: &str = "%PDF-1.7\nnothing follows\n";
+
+fn append(house: &House, path: &str, text: &str) {
+    let before = house.read(path);
+    house.write(path, format!("{before}{text}"));
+}
+
+#[test]
+fn a_request_that_cannot_be_is_refused_by_name() {
+    let cases = [
+        ("not_a_date", "NOT_A_DATE: the calendar has no 2027-02-30"),
+        (
+            "duplicate_course",
+            "DUPLICATE_COURSE: the request has more than one course of the id or the name MATH-201",
+        ),
+        (
+            "course_without_files",
+            "COURSE_WITHOUT_FILES: nothing tells the topics of BIO-110",
+        ),
+        (
+            "missing_input",
+            "MISSING_INPUT: not in inputs/: cell-biology-atlas.pdf",
+        ),
+        (
+            "midterm_in_the_past",
+            "MIDTERM_IN_THE_PAST: no day is left before the midterm of MATH-201 on 2027-03-18",
+        ),
+        (
+            "contract_violated",
+            "CONTRACT_VIOLATED: `inputs/contract_violated.json` does not match schemas/request.schema.json",
+        ),
+    ];
+    let house = example();
+    for (name, error) in cases {
+        let request = format!("request=bad/{name}.json");
+        let ran = house.run_unplanned(&["--set", &request]);
+        ran.expect(1, &["intake"]).says(error);
+        assert_eq!(house.list("outputs"), Vec::<String>::new());
+    }
+    // The names of courses must differ as well: rows carry no ids.
+    let house = asking(|request| request["courses"][0]["course_name"] = json!("Cell Biology"));
+    house.run(&[]).expect(1, &["intake"]).says(
+        "DUPLICATE_COURSE: the request has more than one course of the id or the name Cell Biology",
+    );
+}
+
+#[test]
+fn without_a_first_day_it_is_today() {
+    let house = asking(|request| {
+        request.as_object_mut().unwrap().remove("start_date");
+    });
+    house.run(&["--set", "today=2027-03-10"]);
+    assert_eq!(check_plan(&house)["start_date"], "2027-03-10");
+}
+
+#[test]
+fn what_cannot_be_read_is_named_and_the_rest_is_planned() {
+    let house = example();
+    let syllabus = "workspace/inputs/microeconomics-syllabus.pdf";
+    let bytes = std::fs::read(house.at(syllabus)).unwrap();
+    house.write(
+        syllabus,
+        std::fs::read(house.at("bad/unreadable.pdf")).unwrap(),
+    );
+    let mut request = house.json(REQUEST);
+    request["shared_file_ids"] = json!([]);
+    house.write(REQUEST, request.to_string());
+    let ran = house.run(&[]);
+    assert_eq!(ran.code, 3, "{}", ran.said);
+    ran.says("read/microeconomics-syllabus.pdf failed: UNREADABLE_PDF");
+    let warnings = [
+        "file microeconomics-syllabus.pdf could not be read",
+        "course ECON-120 has no usable evidence: its midterm on 2027-03-25 is not planned for",
+    ];
+    let evidence = house.json(EVIDENCE);
+    assert_eq!(
+        (
+            &evidence["ingestion_status"],
+            strings(&evidence["warnings"])
+        ),
+        (&json!("partial"), warnings.to_vec())
+    );
+    let plan = check_plan(&house);
+    assert_eq!(
+        (
+            &plan["result_type"],
+            &plan["last_midterm_date"],
+            strings(&plan["warnings"])
+        ),
+        (
+            &json!("approved_plan"),
+            &json!("2027-03-22"),
+            warnings.to_vec()
+        )
+    );
+    assert!(
+        house
+            .read("workspace/outputs/study_plan.md")
+            .contains(warnings[1])
+    );
+
+    // With the file it goes on, and reads no other again.
+    house.write(syllabus, bytes);
+    house.run(&[]).expect(
+        0,
+        &[
+            "approve",
+            "collect",
+            "dispatch",
+            "export",
+            "ingest/microeconomics-syllabus-p1-2",
+            "intake",
+            "plan",
+            "read/microeconomics-syllabus.pdf",
+            "window",
+        ],
+    );
+    let plan = check_plan(&house);
+    assert_eq!(
+        (
+            &plan["ingestion_status"],
+            &plan["last_midterm_date"],
+            &plan["warnings"]
+        ),
+        (&json!("complete"), &json!("2027-03-25"), &json!([]))
+    );
+}
+
+#[test]
+fn a_window_whose_answer_is_wrong_is_left_out() {
+    let house = example();
+    append(
+        &house,
+        "filters/ingestion.jq",
+        "| if $chunk.chunk_id == \"cell-biology-syllabus-p1-2\" then .topics[0].course_id = \"CHEM-1\" else . end\n",
+    );
+    let ran = house.run(&[]);
+    assert_eq!(ran.code, 3, "{}", ran.said);
+    ran.says("UNKNOWN_COURSE: a topic of cell-biology-syllabus-p1-2 is of a course that this file does not belong to");
+    let evidence = house.json(EVIDENCE);
+    assert_eq!(
+        (
+            &evidence["ingestion_status"],
+            strings(&evidence["warnings"])
+        ),
+        (
+            &json!("partial"),
+            vec!["window cell-biology-syllabus-p1-2 has no answer"]
+        )
+    );
+}
+
+#[test]
+fn without_any_evidence_nothing_is_planned() {
+    let house = example();
+    for name in house
+        .list("inputs")
+        .iter()
+        .filter(|name| name.ends_with(".pdf"))
+    {
+        house.write(&format!("workspace/inputs/{name}"), NO_PDF);
+    }
+    let ran = house.run(&[]);
+    assert_eq!(ran.code, 1, "{}", ran.said);
+    ran.says("INGESTION_FAILED: no course has usable evidence: file linear-algebra-syllabus.pdf could not be read; ");
+    assert_eq!(house.json(EVIDENCE)["ingestion_status"], "failed");
+    let errors: Vec<_> = ran
+        .records
+        .iter()
+        .filter(|record| {
+            record["event_type"] == "error" && record["agent_name"] == "CoordinatorAgent"
+        })
+        .collect();
+    assert!(!errors.is_empty());
+    assert_eq!(house.list("outputs"), Vec::<String>::new());
+}
+
+#[test]
+fn more_work_than_days_is_a_plan_of_what_matters_most() {
+    let house = example();
+    let ran = house.run(&["--set", "minutes_per_day=60"]);
+    assert_eq!(ran.code, 0, "{}", ran.said);
+    let (_, verdict, reasons) = rounds(&ran).pop().unwrap();
+    assert_eq!(verdict, "capacity_limited_plan");
+    assert_eq!(
+        reasons,
+        [
+            "capacity: 1320 minutes of work up to 2027-03-18, where 1020 fit",
+            "capacity: 2115 minutes of work up to 2027-03-22, where 1260 fit",
+            "capacity: 3300 minutes of work up to 2027-03-25, where 1440 fit",
+        ]
+    );
+    let plan = check_plan(&house);
+    assert_eq!(
+        plan["validation_report"],
+        json!({"coverage_ok": false, "date_range_ok": true, "load_balance_ok": true})
+    );
+    let planned: i64 = plan["courses"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|course| course["planned_minutes"].as_i64().unwrap())
+        .sum();
+    assert_eq!(planned, 1440);
+    let left_out: BTreeSet<_> = plan["uncovered"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|topic| topic["priority"].as_str().unwrap())
+        .collect();
+    assert_eq!(left_out, BTreeSet::from(["low", "medium"]));
+}
+
+#[test]
+fn a_wrong_draft_is_sent_back_with_reasons() {
+    let house = example();
+    assert_eq!(house.run_unplanned(&["--until", "dispatch"]).code, 0);
+    let planner = house.read("filters/planner.jq");
+    let estimation = house.read("filters/estimation.jq");
+    let cases: [(&str, &str, &[&str]); 10] = [
+        (
+            "planner",
+            ".rows |= .[:-1]",
+            &[
+                "dates: nothing is said of 2027-03-25",
+                "dates: the midterm of ECON-120 on 2027-03-25 is not in the plan",
+            ],
+        ),
+        (
+            "planner",
+            ".rows |= reverse",
+            &["dates: the rows are not in their order"],
+        ),
+        (
+            "planner",
+            ".rows += [.rows[-1] | .date = \"2027-04-01\"]",
+            &["dates: 2027-04-01 is not between 2027-03-01 and 2027-03-25"],
+        ),
+        (
+            "planner",
+            ".rows |= map(if .date == \"2027-03-17\" and .course == \"Linear Algebra\" then .date = \"2027-03-18\" else . end)",
+            &[
+                "dates: the rows are not in their order",
+                "dates: Eigenvalues and eigenvectors on 2027-03-18 is too late for the midterm of MATH-201",
+            ],
+        ),
+        (
+            "planner",
+            ".rows |= map(select(.topic != \"Determinants\"))",
+            &["coverage: MATH-201: Determinants: 0 of 195 minutes are planned"],
+        ),
+        (
+            "planner",
+            ".rows |= map(if .topic == \"Determinants\" then .topic = \"Tensors\" else . end)",
+            &[
+                "coverage: MATH-201: Determinants: 0 of 195 minutes are planned",
+                "coverage: Linear Algebra: Tensors is no topic of the estimates",
+            ],
+        ),
+        (
+            "planner",
+            ".rows |= map(if .date == \"2027-03-01\" then .estimated_minutes += 60 else . end)",
+            &["load: 375 minutes on 2027-03-01, 240 are the limit"],
+        ),
+        (
+            "estimation",
+            ".topic_estimates |= .[1:]",
+            &["estimate: MATH-201: Systems of linear equations: no estimate was given"],
+        ),
+        (
+            "estimation",
+            ".topic_estimates += [.topic_estimates[0] | .topic = \"Tensors\"]",
+            &["estimate: MATH-201: Tensors: nobody asked for this topic"],
+        ),
+        (
+            "estimation",
+            ".topic_estimates += .topic_estimates[:1]",
+            &["estimate: MATH-201: Systems of linear equations: it is estimated 2 times"],
+        ),
+    ];
+    for (agent, change, wanted) in cases {
+        house.write("filters/planner.jq", &planner);
+        house.write("filters/estimation.jq", &estimation);
+        append(
+            &house,
+            &format!("filters/{agent}.jq"),
+            &format!("| {change}\n"),
+        );
+        let ran = house.run_unplanned(&["--set", "max_revisions=1"]);
+        assert_eq!(ran.code, 1, "{change}: {}", ran.said);
+        ran.says("plan failed: REVISION_LIMIT");
+        let told = rounds(&ran);
+        assert_eq!((told.len(), told[0].1), (1, "needs_revision"), "{change}");
+        // Beside what the first draft is always sent back for.
+        let usual = [
+            "estimate: BIO-110: Microscopy: ",
+            "estimate: ECON-120: Reading ",
+            "balance: ",
+        ];
+        let reasons: Vec<_> = told[0]
+            .2
+            .iter()
+            .filter(|reason| !usual.iter().any(|usual| reason.starts_with(usual)))
+            .copied()
+            .collect();
+        assert_eq!(reasons, wanted, "{change}");
+        assert!(!house.exists(FINAL));
+    }
+    house.write("filters/planner.jq", &planner);
+    house.write("filters/estimation.jq", &estimation);
+    append(
+        &house,
+        "filters/estimation.jq",
+        "| .topic_estimates[0].confidence = 7\n",
+    );
+    let ran = house.run_unplanned(&[]);
+    assert_eq!(ran.code, 1);
+    ran.says("CONTRACT_VIOLATED: agent `estimation` gave no valid answer");
+}
