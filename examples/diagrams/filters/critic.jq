@@ -16,10 +16,15 @@ def contrast: ascii_downcase | explode[1:] | map(if . >= 97 then . - 87 else . -
 | [ $labels[] | select(.x < 0 or .y < 0 or .x + .width > $seen.width or .y + .height > $seen.height) ] as $outside
 | [ range($labels | length) as $i | range($i + 1; $labels | length) as $j | [$labels[$i], $labels[$j]] | select(. as [$a, $b] | $a | hits($b)) ] as $over
 | [ $labels[] as $label | $seen.points[] | . as $point | select($label | hits({x: ($point.x - 4), y: ($point.y - 4), width: 8, height: 8})) | [$label, .] ] as $covers
-| ([$outside[].text, $over[][].text, $covers[][0].text] | unique) as $bad
+| [ $labels[] | select((.crossed_by // []) != []) ] as $crossed
+| ([$outside[].text, $over[][].text, $covers[][0].text, $crossed[].text] | unique) as $bad
+# On which side of the point next to it a label stands: [1, 1] is right and above.
+| def side: middle as [$x, $y]
+    | ([$seen.points[] | [(.x - $x), (.y - $y)]] | min_by(.[0] * .[0] + .[1] * .[1]) // [-1, 1])
+    | [-.[0], .[1]] | map(sign);
 
 # What the card asks for and the description does not have, or has elsewhere.
-| def is_drawn: . as $asked
+def is_drawn: . as $asked
     | [$drawn[] | select(.name == $asked.name)]
     | any(.[]; if $asked.what == "point" then .type == "point" and ([.parents[0] - $asked.at[0], .parents[1] - $asked.at[1]] | map(fabs) | max) < 0.01
         elif $asked.what == "circle" then .type == "circle" and (.parents[1] | type != "number" or . == $asked.radius)
@@ -41,7 +46,7 @@ def contrast: ascii_downcase | explode[1:] | map(if . >= 97 then . - 87 else . -
 | { clarity: ([1 - 2 * share($bad | length; $labels | length), 0] | max),
     accuracy: (1 - share($missing | length; [$card.elements[] | select(.what != "side")] | length)),
     pedagogy: (1 - share($unread | length; $card.elements | length)),
-    aesthetics: ([1 - 2 * share([$pale[].name] | unique | length; [$colored[].name] | unique | length), 0] | max) }
+    aesthetics: ([1 - 2 * share([$pale[].name] | unique | length; [$drawn[] | select(.type != "text" and .type != "point")] | length), 0] | max) }
 | if $bad == [] then .clarity = 1 else . end | if $missing == [] then .accuracy = 1 else . end
 | if $unread == [] then .pedagogy = 1 else . end | if $pale == [] then .aesthetics = 1 else . end
 | map_values(. * 100 | round / 100)
@@ -50,13 +55,18 @@ def contrast: ascii_downcase | explode[1:] | map(if . >= 97 then . - 87 else . -
     feedback: ([ ($outside[] | "the label \(.text) leaves the picture"),
                  ($over[] | "the labels \(.[0].text) and \(.[1].text) lie over each other"),
                  ($covers[] | "the label \(.[0].text) covers the point \(.[1].name)"),
+                 ($crossed[] | "the label \(.text) is crossed by \(.crossed_by | join(", "))"),
                  ($missing[] | "\(.name) is asked for and not drawn"),
                  ($unread[] | "no label says \(.name)"),
                  ($pale[] | "\(.name) in \(.color) has the contrast \(.contrast * 10 | round / 10) to 1, \(.least) is the least") ]
                | unique | if . == [] then "nothing to change" else join("; ") end),
     low_contrast: ([$pale[].color] | unique),
     moves: (reduce (
-        ($outside[] | {key: .text, value: [(if middle[0] < $seen.width / 2 then 1 else -1 end), (if middle[1] < $seen.height / 2 then -1 else 1 end)]}),
+        # To the other side first, then below instead of above.
+        ($crossed[] | {key: .text, value: (side | if $iteration == 1 then [-.[0], .[1]] else [.[0], -.[1]] end)}),
+        ($outside[] | side as [$sx, $sy] | {key: .text, value: [
+            (if .x < 0 then 1 elif .x + .width > $seen.width then -1 else $sx end),
+            (if .y < 0 then -1 elif .y + .height > $seen.height then 1 else $sy end)]}),
         ($covers[] | (.[0] | middle) as $from | {key: .[0].text, value: [($from[0] - .[1].x | sign), -($from[1] - .[1].y | sign)]}),
         ($over[] | (.[0] | middle) as $a | (.[1] | middle) as $b | [($b[0] - $a[0] | sign), -($b[1] - $a[1] | sign)] as [$sx, $sy]
           | {key: .[1].text, value: [$sx, $sy]}, {key: .[0].text, value: [-$sx, -$sy]})

@@ -7,7 +7,7 @@
     JXG.Options.text.display = 'internal';
     JXG.Options.text.fontSize = 14;
     const board = JXG.JSXGraph.initBoard('box', { boundingbox, axis, grid, keepaspectratio, showCopyright: false, showNavigation: false });
-    const [labels, points] = [[], []];
+    const [labels, points, lines] = [[], [], []];
     const named = new Map();
     for (const { type, name, parents, attributes } of elements) {
       // Names are resolved here, as the service does: JSXGraph would take letters of a term or a text for elements.
@@ -22,6 +22,9 @@
         named.set(name, element);
         if (attributes.visible !== false) points.push({ name, x: element.coords.scrCoords[1], y: element.coords.scrCoords[2] });
       }
+      if (type !== 'point' && type !== 'text' && attributes.visible !== false) {
+        for (const part of element.borders ?? [element]) lines.push([name || type, part.rendNode]);
+      }
       if (withLabel && attributes.visible !== false) labels.push([name, element.label]);
       if (type === 'text' && attributes.visible !== false) labels.push([parents[2], element]);
     }
@@ -29,7 +32,11 @@
     const round = (number) => Math.round(number * 10) / 10;
     const boxes = labels.map(([text, { rendNode }]) => {
       const { x, y, width, height } = rendNode.getBoundingClientRect();
-      return { text, x: round(x), y: round(y), width: round(width), height: round(height) };
+      // Every two pixels of the box, but for one at its edge.
+      const inside = (from, long) => Array.from({ length: Math.max(1, Math.floor((long - 2) / 2) + 1) }, (_, n) => from + 1 + 2 * n);
+      const spots = inside(y, height).flatMap((py) => inside(x, width).map((px) => new DOMPoint(px, py)));
+      const crossed = lines.filter(([, line]) => spots.some((spot) => line.isPointInStroke?.(spot)));
+      return { text, x: round(x), y: round(y), width: round(width), height: round(height), crossed_by: [...new Set(crossed.map(([name]) => name))] };
     });
     told({ labels: boxes, points: points.map(({ name, x, y }) => ({ name, x: round(x), y: round(y) })) });
   } catch (error) {

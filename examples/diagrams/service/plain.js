@@ -19,10 +19,12 @@ function draw({ board, elements, width, height }) {
   const picture = new Picture(width, height);
   const { left, top, ux, uy, right, bottom } = frame(board, width, height);
   const at = ([x, y]) => [(x - left) * ux, (top - y) * uy];
-  const [labels, points, texts] = [[], [], []];
+  const [labels, points, texts, lines] = [[], [], [], []];
   const known = new Map();
   const place = (parent) => (typeof parent === 'string' ? known.get(parent) : parent);
+  let current;
   const line = (list, attributes, otherwise, thick = 2) => {
+    lines.push({ name: current, list });
     const parts = attributes.dash ? dashed(list) : [list];
     for (const part of parts) picture.stroke(part, color(attributes.strokeColor, otherwise), attributes.strokeWidth ?? thick);
   };
@@ -35,6 +37,7 @@ function draw({ board, elements, width, height }) {
   };
   if (board.grid || board.axis) axes(picture, board, { left, top, right, bottom, at });
   for (const { type, name, parents, attributes } of elements) {
+    current = name || type;
     if (type === 'point') known.set(name, parents);
     if (attributes.visible === false) continue;
     const where = type === 'text' || type === 'point' || type === 'functiongraph' ? [] : parents.filter((parent) => typeof parent !== 'number').map(place);
@@ -79,7 +82,20 @@ function draw({ board, elements, width, height }) {
     }
   }
   for (const text of texts) text();
+  for (const label of labels) label.crossed_by = [...new Set(lines.filter(({ list }) => crosses(list, label)).map(({ name }) => name))];
   return { png: picture.png(), labels, points };
+}
+
+/** Whether a line passes through a box, but for a pixel at its edge. */
+function crosses(list, { x, y, width, height }) {
+  return list.slice(1).some(([bx, by], place) => {
+    const [ax, ay] = list[place];
+    const parts = Math.ceil(Math.hypot(bx - ax, by - ay));
+    return Array.from({ length: parts + 1 }, (_, n) => n / (parts || 1)).some((share) => {
+      const [px, py] = [ax + share * (bx - ax), ay + share * (by - ay)];
+      return px > x + 1 && px < x + width - 1 && py > y + 1 && py < y + height - 1;
+    });
+  });
 }
 
 const round = (number) => Math.round(number * 10) / 10;
