@@ -14,10 +14,12 @@
       const isPlain = ['text', 'functiongraph'].includes(type);
       const of = parents.map((parent) => (!isPlain && typeof parent === 'string' ? named.get(parent) : parent));
       const fixed = type === 'text' ? { parse: false } : {};
+      // Only what is asked for is filled, as in the plain renderer.
+      const empty = attributes.fillColor ? {} : { fillColor: 'none' };
       const quiet = { vertices: { visible: false, withLabel: false }, point1: { visible: false }, point2: { visible: false }, center: { visible: false } };
       const borders = type === 'polygon' && attributes.strokeColor ? { borders: { strokeColor: attributes.strokeColor, strokeWidth: attributes.strokeWidth ?? 1 } } : {};
       const withLabel = type === 'point' && name !== '' && attributes.withLabel !== false;
-      const element = board.create(type, of, { ...quiet, ...borders, ...fixed, ...attributes, name: type === 'text' ? '' : name, withLabel, fixed: true });
+      const element = board.create(type, of, { ...quiet, ...(type === 'point' ? {} : empty), ...borders, ...fixed, ...attributes, name: type === 'text' ? '' : name, withLabel, fixed: true });
       if (type === 'point') {
         named.set(name, element);
         if (attributes.visible !== false) points.push({ name, x: element.coords.scrCoords[1], y: element.coords.scrCoords[2] });
@@ -32,8 +34,8 @@
     const round = (number) => Math.round(number * 10) / 10;
     const boxes = labels.map(([text, { rendNode }]) => {
       const { x, y, width, height } = rendNode.getBoundingClientRect();
-      // Every two pixels of the box, but for one at its edge.
-      const inside = (from, long) => Array.from({ length: Math.max(1, Math.floor((long - 2) / 2) + 1) }, (_, n) => from + 1 + 2 * n);
+      // Every pixel of the box, and one beside it.
+      const inside = (from, long) => Array.from({ length: Math.ceil(long) + 3 }, (_, n) => from - 1 + n);
       const spots = inside(y, height).flatMap((py) => inside(x, width).map((px) => new DOMPoint(px, py)));
       const crossed = lines.filter(([, line]) => spots.some((spot) => line.isPointInStroke?.(spot)));
       return { text, x: round(x), y: round(y), width: round(width), height: round(height), crossed_by: [...new Set(crossed.map(([name]) => name))] };

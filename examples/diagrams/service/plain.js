@@ -86,14 +86,14 @@ function draw({ board, elements, width, height }) {
   return { png: picture.png(), labels, points };
 }
 
-/** Whether a line passes through a box, but for a pixel at its edge. */
+/** Whether a line passes through a box, or a pixel beside it. */
 function crosses(list, { x, y, width, height }) {
   return list.slice(1).some(([bx, by], place) => {
     const [ax, ay] = list[place];
     const parts = Math.ceil(Math.hypot(bx - ax, by - ay));
     return Array.from({ length: parts + 1 }, (_, n) => n / (parts || 1)).some((share) => {
       const [px, py] = [ax + share * (bx - ax), ay + share * (by - ay)];
-      return px > x + 1 && px < x + width - 1 && py > y + 1 && py < y + height - 1;
+      return px > x - 1 && px < x + width + 1 && py > y - 1 && py < y + height + 1;
     });
   });
 }
