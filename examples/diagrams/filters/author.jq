@@ -41,7 +41,7 @@ def by_sides: .corners as [$a, $b, $c]
 
 # The board: what is to be seen, and a margin; as wide as high where shapes must keep their form.
 ([$points[].at[0], ($asked[] | select(.what == "circle") | (($at[.centre] // [0, 0])[0] + .radius * (1, -1)))] | if . == [] then [-3, 3] else . end) as $xs
-| [($xs | min) - 1, ($xs | max) + 1] as [$from, $to]
+| [([($xs | min) - 1, if $graphs != [] then -0.5 else empty end] | min), ($xs | max) + 1] as [$from, $to]
 | ([ $points[].at[1], ($asked[] | select(.what == "circle") | (($at[.centre] // [0, 0])[1] + .radius * (1, -1))),
      ($graphs[] | y($from), y($to)) ] | if . == [] then [-3, 3] else . end) as $ys
 | (if $bars != [] then
@@ -56,8 +56,8 @@ def by_sides: .corners as [$a, $b, $c]
 | def written($text; $corner; $color):
     ($corners[$text] // $corner) as [$sx, $sy]
     | { type: "text", name: "label \($text)",
-        parents: [(.[0] + $sx * 0.017 * $wide | nice), (.[1] + $sy * 0.022 * $high | nice), $text],
-        attributes: {anchorX: (if $sx < 0 then "right" else "left" end), strokeColor: $color} };
+        parents: [(.[0] + $sx * 0.017 * $wide | nice), (.[1] + $sy * (if $sx == 0 then 0.055 else 0.022 end) * $high | nice), $text],
+        attributes: {anchorX: ({"-1": "right", "0": "middle", "1": "left"}[$sx | tostring]), strokeColor: $color} };
 
 ($points | if . == [] then [0, 0] else [sum(.[].at[0]) / length, sum(.[].at[1]) / length] end) as $middle
 | { diagram: {

@@ -11,6 +11,7 @@ def contrast: ascii_downcase | explode[1:] | map(if . >= 97 then . - 87 else . -
   | [.[0] * 16 + .[1], .[2] * 16 + .[3], .[4] * 16 + .[5] | channel] | 1.05 / (0.2126 * .[0] + 0.7152 * .[1] + 0.0722 * .[2] + 0.05);
 
 .rendered.metadata as $seen
+| (.previous.critique.crossed // {}) as $crossed_before
 | .diagram.diagram.elements as $drawn
 | $seen.labels as $labels
 | [ $labels[] | select(.x < 0 or .y < 0 or .x + .width > $seen.width or .y + .height > $seen.height) ] as $outside
@@ -60,10 +61,12 @@ def is_drawn: . as $asked
                  ($unread[] | "no label says \(.name)"),
                  ($pale[] | "\(.name) in \(.color) has the contrast \(.contrast * 10 | round / 10) to 1, \(.least) is the least") ]
                | unique | if . == [] then "nothing to change" else join("; ") end),
+    crossed: ([$crossed[] | {key: .text, value: .crossed_by}] | from_entries),
     low_contrast: ([$pale[].color] | unique),
     moves: (reduce (
-        # To the other side first, then below instead of above.
-        ($crossed[] | {key: .text, value: (side | if $iteration == 1 then [-.[0], .[1]] else [.[0], -.[1]] end)}),
+        # To the other side first; then straight above or below the point if another line is in the way there, else below instead of above.
+        ($crossed[] | $crossed_before[.text] as $before
+          | {key: .text, value: (.crossed_by as $by | side | if $iteration == 1 then [-.[0], .[1]] elif $before != null and $before != $by then [0, .[1]] else [.[0], -.[1]] end)}),
         ($outside[] | side as [$sx, $sy] | {key: .text, value: [
             (if .x < 0 then 1 elif .x + .width > $seen.width then -1 else $sx end),
             (if .y < 0 then -1 elif .y + .height > $seen.height then 1 else $sy end)]}),
