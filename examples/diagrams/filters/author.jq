@@ -56,7 +56,7 @@ def by_sides: .corners as [$a, $b, $c]
 | def written($text; $corner; $color):
     ($corners[$text] // $corner) as [$sx, $sy]
     | { type: "text", name: "label \($text)",
-        parents: [(.[0] + $sx * 0.017 * $wide | nice), (.[1] + $sy * (if $sx == 0 then 0.055 else 0.022 end) * $high | nice), $text],
+        parents: [(.[0] + $sx * 0.017 * $wide | nice), (.[1] + $sy * (if $sx == 0 then 0.072 else 0.022 end) * $high | nice), $text],
         attributes: {anchorX: ({"-1": "right", "0": "middle", "1": "left"}[$sx | tostring]), strokeColor: $color} };
 
 ($points | if . == [] then [0, 0] else [sum(.[].at[0]) / length, sum(.[].at[1]) / length] end) as $middle
