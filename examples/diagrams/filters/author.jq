@@ -65,7 +65,8 @@ def by_sides: .corners as [$a, $b, $c]
       elements: (
         [ $points[] | {type: "point", name, parents: .at, attributes: {size: 4, fillColor: "#1a1a2e", strokeColor: "#1a1a2e", withLabel: false}} ]
         + [ $graphs | to_entries[] | .key as $i | .value as $graph | color($i) as $color
-            | ($graph.coefficients as [$c, $b, $a] | "\($a)*x^2 + \($b)*x + \($c)" | gsub("\\+ -"; "- ")) as $term
+            | ($graph.coefficients | to_entries | map(select(.value != 0) | "\(.value)\(["", "*x", "*x^2"][.key])") | reverse
+                | if . == [] then "0" else join(" + ") end | gsub("\\+ -"; "- ")) as $term
             | {type: "functiongraph", name: $graph.name, parents: [$term], attributes: {strokeColor: $color, strokeWidth: 3}},
               ( [range(0; 21) as $n | ($from + ($to - $from) * $n / 20) as $x | [$x, ($graph | y($x))] | select(.[1] < $top - 0.08 * $high and .[1] > $bottom + 0.08 * $high)]
                 | last // [$from, 0]
