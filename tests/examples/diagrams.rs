@@ -251,11 +251,11 @@ fn bad_lessons_are_refused() {
     for (file, said) in [
         (
             "no_cards",
-            "cards failed: SCHEMA: `no_cards.json` does not match schemas/lesson.schema.json: Missing cards in object",
+            "cards failed: SCHEMA: `inputs/no_cards.json` does not match schemas/lesson.schema.json: Missing cards in object",
         ),
         (
             "id_with_path",
-            "cards failed: SCHEMA: `id_with_path.json` does not match schemas/lesson.schema.json: \"../../card_001\" does not match",
+            "cards failed: SCHEMA: `inputs/id_with_path.json` does not match schemas/lesson.schema.json: \"../../card_001\" does not match",
         ),
         (
             "one_id_twice",
@@ -263,7 +263,7 @@ fn bad_lessons_are_refused() {
         ),
         (
             "not_json",
-            "cards failed: SCHEMA: `not_json.json` does not match schemas/lesson.schema.json: line 3",
+            "cards failed: SCHEMA: `inputs/not_json.json` does not match schemas/lesson.schema.json: line 3",
         ),
     ] {
         let set = format!("lesson=bad/{file}.json");
