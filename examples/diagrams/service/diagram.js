@@ -11,11 +11,23 @@ const TYPES = {
   angle: ['@@@'], nonreflexangle: ['@@@'],
   functiongraph: ['f', 'f##'],
 };
-/** Attributes that both renderers draw; all others are left out, and named in the answer. */
+/** Attributes that both renderers draw; all others, and values that do not fit, are left out and named in the answer. Colours are `#rrggbb`. */
 const ATTRIBUTES = ['strokeColor', 'fillColor', 'fillOpacity', 'strokeWidth', 'dash', 'size', 'fontSize', 'radius', 'anchorX', 'visible', 'withLabel', 'label'];
 const LABEL = ['offset', 'anchorX', 'fontSize', 'strokeColor'];
+const FITTING = {
+  strokeColor: isColor, fillColor: isColor, anchorX: (value) => ['left', 'middle', 'right'].includes(value), label: isObject,
+  offset: (value) => Array.isArray(value) && value.length === 2 && value.every(isNumber),
+  visible: isFlag, withLabel: isFlag, dash: isNumber, fillOpacity: isNumber, strokeWidth: isNumber, size: isNumber, fontSize: isNumber, radius: isNumber,
+};
 /** More elements than a picture of this size can show. */
 const MOST = 200;
+/** A point lies at most so many boards away from the board. */
+const FAR = 50;
+
+function isNumber(value) { return typeof value === 'number' && Number.isFinite(value); }
+function isFlag(value) { return typeof value === 'boolean'; }
+function isColor(value) { return typeof value === 'string' && /^#([0-9a-f]{3}|[0-9a-f]{6})$/i.test(value); }
+function isObject(value) { return value !== null && typeof value === 'object'; }
 
 /** A fault of the request, with the status that it is answered with. */
 class Refused extends Error {
@@ -25,8 +37,6 @@ class Refused extends Error {
     this.status = status;
   }
 }
-
-const isNumber = (value) => typeof value === 'number' && Number.isFinite(value);
 
 /** Reads the body of a request. */
 function read(body) {
@@ -46,6 +56,8 @@ function read(body) {
     if (typeof name !== 'string') throw new Refused(`${where}.name must be a text`);
     if (!Array.isArray(parents) || !TYPES[type].some((form) => fits(form, parents, names)))
       throw new Refused(`${where}.parents ${JSON.stringify(parents)} do not make a ${type}: names of points above, [x, y], numbers or a term`);
+    for (const [x, y] of [type === 'point' || type === 'text' ? parents : [], ...parents.filter(Array.isArray)].filter((point) => point.length))
+      if (Math.abs(x - box[0]) > FAR * (box[2] - box[0]) || Math.abs(y - box[3]) > FAR * (box[1] - box[3])) throw new Refused(`${where}: [${x}, ${y}] lies far outside the board`);
     if (type === 'functiongraph') term(parents[0], where);
     const attributes = chosen(element.attributes, ATTRIBUTES, 'attributes', ignored);
     if (attributes.label) attributes.label = chosen(attributes.label, LABEL, 'attributes.label', ignored);
@@ -61,8 +73,9 @@ function read(body) {
 function chosen(given, known, where, ignored) {
   const kept = {};
   for (const [key, value] of Object.entries(given ?? {})) {
-    if (known.includes(key)) kept[key] = value;
-    else ignored.add(`${where}.${key}`);
+    if (!known.includes(key)) ignored.add(`${where}.${key}`);
+    else if (!FITTING[key](value)) ignored.add(`${where}.${key}: ${JSON.stringify(value)}`);
+    else kept[key] = value;
   }
   return kept;
 }

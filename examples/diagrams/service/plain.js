@@ -4,14 +4,11 @@ const { strokes, width: textWidth } = require('./letters.js');
 const { term } = require('./diagram.js');
 const { Picture } = require('./png.js');
 
-const NAMED = { black: '#000000', white: '#ffffff', red: '#ff0000', blue: '#0000ff', green: '#008000', gray: '#808080', grey: '#808080' };
 const FRAME = { grid: '#e3e6ea', axis: '#666666' };
 
 function color(value, otherwise) {
-  const text = String(value ?? otherwise).toLowerCase();
-  if (/^#[0-9a-f]{6}$/.test(text)) return text;
-  if (/^#[0-9a-f]{3}$/.test(text)) return `#${[...text.slice(1)].map((digit) => digit + digit).join('')}`;
-  return NAMED[text] ?? otherwise;
+  const text = value ?? otherwise;
+  return text.length === 4 ? `#${[...text.slice(1)].map((digit) => digit + digit).join('')}` : text;
 }
 
 /** Draws a diagram. Gives the PNG, and where labels and points are in it, in pixels from the top left. */
@@ -73,7 +70,7 @@ function draw({ board, elements, width, height }) {
       for (let step = 0; step <= width; step += 1) {
         const x = from + ((to - from) * step) / width;
         const y = value(x);
-        if (Number.isFinite(y) && Math.abs(y) < 10 * (Math.abs(top) + Math.abs(bottom) + 1)) run.push(at([x, y]));
+        if (y > bottom - 2 * (top - bottom) && y < top + 2 * (top - bottom)) run.push(at([x, y]));
         else if (run.length) runs.push(run = []);
       }
       for (const part of runs) if (part.length > 1) line(part, attributes, '#0d47a1');
@@ -145,7 +142,7 @@ function number(picture, value, [x, y], dx, dy) {
 }
 
 function fill(picture, ring, { fillColor, fillOpacity }, otherwise) {
-  if (fillColor && fillColor !== 'none') picture.fill(ring, color(fillColor, '#ffffff'), fillOpacity ?? (otherwise || 0.3));
+  if (fillColor) picture.fill(ring, color(fillColor, '#ffffff'), fillOpacity ?? (otherwise || 0.3));
 }
 
 /** The two sides of an arrow's head, at `b`. */
