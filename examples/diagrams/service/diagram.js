@@ -58,6 +58,8 @@ function read(body) {
       throw new Refused(`${where}.parents ${JSON.stringify(parents)} do not make a ${type}: names of points above, [x, y], numbers or a term`);
     for (const [x, y] of [type === 'point' || type === 'text' ? parents : [], ...parents.filter(Array.isArray)].filter((point) => point.length))
       if (Math.abs(x - box[0]) > FAR * (box[2] - box[0]) || Math.abs(y - box[3]) > FAR * (box[1] - box[3])) throw new Refused(`${where}: [${x}, ${y}] lies far outside the board`);
+    for (const radius of [type === 'circle' ? parents[1] : 0, element.attributes?.radius])
+      if (isNumber(radius) && Math.abs(radius) > FAR * (box[2] - box[0])) throw new Refused(`${where}: the radius ${radius} is far larger than the board`);
     if (type === 'functiongraph') term(parents[0], where);
     const attributes = chosen(element.attributes, ATTRIBUTES, 'attributes', ignored);
     if (attributes.label) attributes.label = chosen(attributes.label, LABEL, 'attributes.label', ignored);
