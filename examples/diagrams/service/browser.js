@@ -1,0 +1,69 @@
+// The renderer `jsxgraph`: a page with JSXGraph, drawn by Chromium without a window.
+'use strict';
+const { spawn } = require('node:child_process');
+const fs = require('node:fs');
+const os = require('node:os');
+const path = require('node:path');
+const { pathToFileURL } = require('node:url');
+const { Refused } = require('./diagram.js');
+
+/** Milliseconds for one picture: less than the 30 s that the caller waits. */
+const LIMIT = 25_000;
+
+/** Where Chromium and JSXGraph are, or what is missing. */
+function found() {
+  const folders = (process.env.PATH ?? '').split(path.delimiter);
+  const named = process.env.CHROMIUM ? [process.env.CHROMIUM] : ['chromium', 'chromium-browser', 'google-chrome'].flatMap((name) => folders.map((folder) => path.join(folder, name)));
+  const chromium = named.find((file) => fs.existsSync(file));
+  const library = path.join(__dirname, 'node_modules/jsxgraph/distrib/jsxgraphcore.js');
+  const missing = [];
+  if (!chromium) missing.push(process.env.CHROMIUM ? `CHROMIUM names ${process.env.CHROMIUM}, which is not there` : 'Chromium is not on the PATH (Debian: apt install chromium)');
+  if (!fs.existsSync(library)) missing.push(`JSXGraph is not installed (npm install --prefix ${__dirname})`);
+  return { chromium, library, missing };
+}
+
+function page(library, given) {
+  const data = JSON.stringify(given).replaceAll('<', '\\u003c');
+  const code = fs.readFileSync(path.join(__dirname, 'page.js'), 'utf8');
+  return `<!doctype html><html><head><meta charset="utf-8"><title></title><style>body{margin:0;background:#fff}#box{width:${given.width}px;height:${given.height}px}text{font-family:sans-serif}</style>
+<script src="${pathToFileURL(library)}"></script></head><body><div id="box"></div><script type="application/json" id="given">${data}</script><script>${code}</script></body></html>`;
+}
+
+/** Draws a diagram. Gives the PNG, and where labels and points are in it, in pixels from the top left. */
+async function draw(given) {
+  const { chromium, library, missing } = found();
+  if (missing.length) throw new Refused(`the renderer jsxgraph is not here: ${missing.join('; ')}`, 'RENDERER_MISSING', 503);
+  const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'diagram-'));
+  try {
+    const [html, image] = [path.join(folder, 'page.html'), path.join(folder, 'image.png')];
+    fs.writeFileSync(html, page(library, given));
+    const options = ['--headless', '--disable-gpu', '--hide-scrollbars', '--force-device-scale-factor=1', `--user-data-dir=${path.join(folder, 'profile')}`,
+      `--window-size=${given.width},${given.height}`, '--virtual-time-budget=3000', `--screenshot=${image}`, '--dump-dom'];
+    // Chromium's sandbox refuses to work for root.
+    if (process.getuid?.() === 0) options.push('--no-sandbox');
+    const printed = await run(chromium, [...options, String(pathToFileURL(html))]);
+    const told = /<title>([A-Za-z0-9+/=]+)<\/title>/.exec(printed);
+    if (!told || !fs.existsSync(image)) throw new Refused('Chromium made no picture', 'RENDER_FAILED', 500);
+    const { error, labels, points } = JSON.parse(Buffer.from(told[1], 'base64').toString('utf8'));
+    if (error) throw new Refused(`JSXGraph: ${error}`);
+    return { png: fs.readFileSync(image), labels, points };
+  } finally {
+    fs.rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+function run(program, options) {
+  return new Promise((done, failed) => {
+    const child = spawn(program, options, { stdio: ['ignore', 'pipe', 'ignore'], timeout: LIMIT, killSignal: 'SIGKILL' });
+    const parts = [];
+    child.stdout.on('data', (part) => parts.push(part));
+    child.on('error', (error) => failed(new Refused(`Chromium does not start: ${error.message}`, 'RENDER_FAILED', 500)));
+    child.on('close', (code, signal) => {
+      if (signal === 'SIGKILL') failed(new Refused(`Chromium drew nothing in ${LIMIT / 1000} seconds`, 'TIMEOUT', 504));
+      else if (code !== 0) failed(new Refused(`Chromium ended with exit code ${code}`, 'RENDER_FAILED', 500));
+      else done(Buffer.concat(parts).toString('utf8'));
+    });
+  });
+}
+
+module.exports = { draw, found };

@@ -1,0 +1,495 @@
+//! `examples/diagrams`, run whole in a temporary folder: what it makes, what it refuses, and that it goes on inside the loop.
+
+mod service;
+
+use crate::situations::house::{House, Ran};
+use base64::Engine as _;
+use milepost::expr::jq::Jq;
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use std::net::TcpListener;
+use std::path::Path;
+use std::process::Command;
+
+const CARDS: [&str; 5] = ["card_001", "card_002", "card_004", "card_005", "card_006"];
+const PATTERNS: [&str; 4] = [
+    "algebra_patterns.json",
+    "geometry_patterns.json",
+    "scottish_color_palette.json",
+    "statistics_patterns.json",
+];
+
+/// The example in a folder of its own, with a render service of its own; none where node is not.
+fn example() -> Option<House> {
+    let node = Command::new("node").arg("--version").output();
+    if !node.is_ok_and(|output| output.status.success()) {
+        eprintln!("skipped: there is no node");
+        return None;
+    }
+    let mut house = House::new(&[]);
+    let from = folder();
+    let all = walkdir::WalkDir::new(&from).into_iter();
+    for entry in all.filter_entry(|entry| {
+        !["node_modules", ".milepost"]
+            .iter()
+            .any(|name| entry.file_name() == *name)
+    }) {
+        let entry = entry.unwrap();
+        if entry.file_type().is_file() {
+            let place = entry.path().strip_prefix(&from).unwrap();
+            let is_made = place.starts_with("lessons")
+                || (place.starts_with("workspace") && !place.starts_with("workspace/inputs"));
+            if !is_made {
+                house.write(
+                    place.to_str().unwrap(),
+                    std::fs::read(entry.path()).unwrap(),
+                );
+            }
+        }
+    }
+    house.env(
+        "DIAGRAM_SCREENSHOT_URL",
+        &format!("http://127.0.0.1:{}", free_port()),
+    );
+    Some(house)
+}
+
+fn folder() -> std::path::PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/diagrams")
+}
+
+fn free_port() -> u16 {
+    let free = TcpListener::bind("127.0.0.1:0").unwrap();
+    free.local_addr().unwrap().port()
+}
+
+/// What stages made in the default workspace: no checkpoints, manifests, progress.
+fn made(house: &House) -> BTreeMap<String, String> {
+    let all = house.contents().into_iter().filter(|(path, _)| {
+        let is_record = path.starts_with("stage_")
+            || path.starts_with("manifests/")
+            || path.ends_with("_progress.json");
+        !is_record
+    });
+    all.map(|(path, digest)| (path, digest.to_string()))
+        .collect()
+}
+
+fn every_batch() -> Vec<String> {
+    let authors = CARDS.iter().map(|card| format!("author/{card}"));
+    let patterns = PATTERNS.iter().map(|file| format!("patterns/{file}"));
+    let mut all: Vec<String> = authors
+        .chain(patterns)
+        .chain(["cards".to_owned(), "collect".to_owned()])
+        .collect();
+    all.sort();
+    all
+}
+
+/// Rounds that were judged, as batch, whether they were right, and score.
+fn judged(ran: &Ran) -> Vec<(String, bool, f64)> {
+    let rounds = ran.data("round_judged").map(|data| {
+        let batch = data["batch"].as_str().unwrap().to_owned();
+        (
+            batch,
+            data["right"].as_bool().unwrap(),
+            data["score"].as_f64().unwrap(),
+        )
+    });
+    rounds.collect()
+}
+
+#[test]
+fn a_lesson_becomes_diagrams() {
+    let Some(house) = example() else { return };
+    let ran = house.run(&[]);
+    assert_eq!((ran.code, ran.tried()), (0, every_batch()), "{}", ran.said);
+
+    let images: Vec<String> = CARDS
+        .iter()
+        .flat_map(|card| [format!("{card}_diagram.json"), format!("{card}_image.png")])
+        .collect();
+    assert_eq!(house.list("diagrams"), images);
+    assert_eq!(house.list("jsxgraph_patterns"), PATTERNS);
+    for pattern in PATTERNS {
+        let source =
+            std::fs::read_to_string(folder().join("data/jsxgraph_patterns").join(pattern)).unwrap();
+        assert_eq!(
+            house.read(&format!("workspace/jsxgraph_patterns/{pattern}")),
+            source
+        );
+    }
+    assert_eq!(
+        house.json("workspace/lesson_template.json"),
+        house.json("workspace/inputs/n5_maths_12.json")
+    );
+    let cards = house.json("workspace/cards_for_diagrams.json");
+    let kinds: Vec<(&str, &str)> = cards["cards"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|card| {
+            (
+                card["card_id"].as_str().unwrap(),
+                card["kind"].as_str().unwrap(),
+            )
+        })
+        .collect();
+    assert_eq!(
+        kinds,
+        [
+            ("card_001", "algebra"),
+            ("card_002", "geometry"),
+            ("card_004", "algebra"),
+            ("card_005", "statistics"),
+            ("card_006", "geometry")
+        ]
+    );
+
+    let history = house.json("workspace/critique_history.json");
+    let rounds: Vec<Value> = history
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|card| {
+            let scores: Vec<&Value> = card["critiques"]
+                .as_array()
+                .unwrap()
+                .iter()
+                .map(|round| &round["score"])
+                .collect();
+            json!([card["card_id"], scores])
+        })
+        .collect();
+    assert_eq!(
+        json!(rounds),
+        json!([
+            ["card_001", [0.38, 1.0]],
+            ["card_002", [1.0]],
+            ["card_004", [0.38, 0.75, 1.0]],
+            ["card_005", [0.79, 1.0]],
+            ["card_006", [0.38, 0.58, 1.0]]
+        ])
+    );
+    assert_eq!(
+        history[3]["critiques"][0],
+        json!({"iteration": 1, "score": 0.79, "feedback": "car in #f2b705 has the contrast 1.8 to 1, 3 is the least"})
+    );
+    assert_eq!(
+        history[4]["critiques"][1]["feedback"],
+        "the label P(5, 2) is crossed by right angle at P"
+    );
+
+    for (place, card) in CARDS.iter().enumerate() {
+        let image =
+            std::fs::read(house.at(&format!("workspace/diagrams/{card}_image.png"))).unwrap();
+        assert_eq!(image[..8], *b"\x89PNG\r\n\x1a\n");
+        assert_eq!(
+            (&image[16..20], &image[20..24]),
+            (&600_u32.to_be_bytes()[..], &600_u32.to_be_bytes()[..])
+        );
+        let critiques = &history[place]["critiques"];
+        let iterations = critiques.as_array().unwrap().len();
+        let result = house.json(&format!("workspace/results/{card}.json"));
+        assert_eq!(
+            result,
+            json!({
+                "success": true,
+                "card_id": card,
+                "jsxgraph_json": house.json(&format!("workspace/diagrams/{card}_diagram.json")),
+                "image_base64": base64::engine::general_purpose::STANDARD.encode(&image),
+                "visual_critique_score": 1.0,
+                "critique_iterations": iterations,
+                "critique_feedback": critiques,
+            })
+        );
+        let drafts: Vec<String> = house
+            .list("drafts")
+            .into_iter()
+            .filter(|name| name.starts_with(card))
+            .collect();
+        assert_eq!(drafts.len(), 2 * iterations);
+    }
+
+    let summary = |stage: u32| {
+        house.json(&format!("workspace/stage_{stage}_complete.json"))["summary"].clone()
+    };
+    assert_eq!(
+        summary(1),
+        json!({"lesson_template_id": "n5_maths_12", "sow_order": 12, "eligible_cards": 5})
+    );
+    assert_eq!(
+        summary(4),
+        json!({"diagrams_generated": 5, "iterations": 11})
+    );
+    let services: Vec<&str> = ran
+        .records
+        .iter()
+        .filter(|record| record["data"]["again"] != true)
+        .filter_map(|record| record["kind"].as_str())
+        .filter(|kind| kind.starts_with("service_"))
+        .collect();
+    assert_eq!(services, ["service_started", "service_ended"]);
+
+    house.run(&[]).expect(0, &[]);
+    house.remove("workspace/diagrams/card_002_image.png");
+    house.run(&[]).expect(0, &["author/card_002"]);
+    // A changed card alone is drawn again.
+    house.edit(
+        "workspace/inputs/n5_maths_12.json",
+        "walking 14",
+        "walking 15",
+    );
+    house.run(&[]).expect(0, &["author/card_005", "cards"]);
+    let forced = house.run(&["--force"]);
+    assert_eq!((forced.code, forced.tried()), (0, every_batch()));
+}
+
+#[test]
+fn bad_lessons_are_refused() {
+    let Some(house) = example() else { return };
+    for (file, said) in [
+        (
+            "no_cards",
+            "cards failed: SCHEMA: `inputs/no_cards.json` does not match schemas/lesson.schema.json: Missing cards in object",
+        ),
+        (
+            "id_with_path",
+            "cards failed: SCHEMA: `inputs/id_with_path.json` does not match schemas/lesson.schema.json: \"../../card_001\" does not match",
+        ),
+        (
+            "one_id_twice",
+            "cards failed: DUPLICATE_CARD: two cards of the lesson have one id",
+        ),
+        (
+            "not_json",
+            "cards failed: SCHEMA: `inputs/not_json.json` does not match schemas/lesson.schema.json: line 3",
+        ),
+    ] {
+        let set = format!("lesson=bad/{file}.json");
+        let ran = house.run_unplanned(&["--set", &set]);
+        assert_eq!(ran.code, 1, "{}", ran.said);
+        ran.says(said);
+        assert!(!house.exists("workspace/cards_for_diagrams.json"));
+        assert!(!house.exists("workspace/diagrams"));
+    }
+    let ran = house.run_unplanned(&["--set", "lesson=bad/cannot_be_drawn.json"]);
+    assert_eq!(ran.code, 1, "{}", ran.said);
+    ran.says("author/card_001 failed: QUALITY_THRESHOLD: after 3 rounds")
+        .says("round 1: not right, score 0.29")
+        .says("round 3: not right, score 0.75");
+    assert!(!house.exists("workspace/critique_history.json"));
+    assert!(!house.exists("workspace/diagrams/card_001_image.png"));
+}
+
+#[test]
+fn the_threshold_is_a_parameter() {
+    let Some(house) = example() else { return };
+    let ran = house.run(&["--set", "threshold=0.3"]);
+    assert_eq!(ran.code, 0, "{}", ran.said);
+    assert_eq!(
+        house.json("workspace/stage_4_complete.json")["summary"],
+        json!({"diagrams_generated": 5, "iterations": 5})
+    );
+    // What is not good enough any more is made again, and what is stays.
+    let ran = house.run_unplanned(&["--set", "threshold=0.85"]);
+    assert_eq!(ran.code, 0, "{}", ran.said);
+    assert_eq!(
+        house.json("workspace/stage_4_complete.json")["summary"]["iterations"],
+        11
+    );
+}
+
+#[test]
+fn a_pattern_file_that_is_not_there_is_a_warning() {
+    let Some(house) = example() else { return };
+    house.remove("data/jsxgraph_patterns/statistics_patterns.json");
+    let ran = house.run(&[]);
+    assert_eq!(ran.code, 0, "{}", ran.said);
+    assert_eq!(
+        house.json("workspace/stage_2_complete.json")["summary"]["warnings"],
+        json!(["Pattern file not found: statistics_patterns.json"])
+    );
+    assert_eq!(house.list("jsxgraph_patterns"), &PATTERNS[..3]);
+}
+
+#[test]
+fn killed_inside_the_loop_it_goes_on_inside() {
+    let (Some(whole), Some(list)) = (example(), example()) else {
+        return;
+    };
+    let ran = whole.run(&[]);
+    assert_eq!(ran.code, 0, "{}", ran.said);
+    let expected = made(&whole);
+
+    let operations = list.at("operations");
+    let setting = format!("unflushed,list={}", operations.display());
+    let done = list
+        .command(&["run"])
+        .env("MILEPOST_STOP_AT", setting)
+        .output()
+        .unwrap();
+    assert!(done.status.success());
+    let operations = std::fs::read_to_string(operations).unwrap();
+    let kept = |round: u32| {
+        let end = format!("rounds/author/card_004/{round}.json");
+        let is_it = |line: &str| line.starts_with("rename") && line.ends_with(&end);
+        operations.lines().position(is_it).unwrap() + 1
+    };
+    // After the first round, in the midst of the second, and after it.
+    for (stop, rounds) in [
+        (kept(1) + 2, 1),
+        (usize::midpoint(kept(1), kept(2)), 1),
+        (kept(2) + 2, 2),
+    ] {
+        let Some(house) = example() else { return };
+        let setting = format!("{stop},unflushed");
+        let killed = house
+            .command(&["run"])
+            .env("MILEPOST_STOP_AT", setting)
+            .output()
+            .unwrap();
+        assert_eq!(killed.status.code(), None, "it was killed");
+        let kept = house.list(".milepost/rounds/author/card_004");
+        let kept: Vec<&str> = kept
+            .iter()
+            .filter(|name| !name.starts_with('.'))
+            .filter_map(|name| name.strip_suffix(".json"))
+            .collect();
+        assert_eq!(kept, &["1", "2"][..rounds]);
+        let ran = house.run_unplanned(&[]);
+        assert_eq!(ran.code, 0, "{}", ran.said);
+        let again: Vec<_> = judged(&ran)
+            .into_iter()
+            .filter(|(batch, ..)| batch == "card_004")
+            .collect();
+        let all = [
+            ("card_004".to_owned(), false, 0.38),
+            ("card_004".to_owned(), false, 0.75),
+            ("card_004".to_owned(), true, 1.0),
+        ];
+        assert_eq!(
+            again,
+            all[rounds..],
+            "rounds that were finished are not done again"
+        );
+        assert_eq!(made(&house), expected);
+    }
+}
+
+#[test]
+fn a_workspace_for_each_lesson() {
+    let Some(house) = example() else { return };
+    let manifest = house.json("course/lessons.json");
+    let mut lessons: Vec<&Value> = manifest.as_array().unwrap().iter().collect();
+    lessons.sort_by_key(|lesson| lesson["sow_order"].as_u64());
+    let mut found = Vec::new();
+    for lesson in lessons {
+        let workspace = format!("lessons/{}", lesson["lessonTemplateId"].as_str().unwrap());
+        let set = format!("lesson={}", lesson["file"].as_str().unwrap());
+        let (code, said) = house.milepost(&["run", "--workspace", &workspace, "--set", &set]);
+        assert_eq!(code, 0, "{said}");
+        let cards = house.json(&format!("{workspace}/stage_1_complete.json"))["summary"].clone();
+        let collect = house.json(&format!("{workspace}/stage_4_complete.json"))["summary"].clone();
+        found.push(json!([
+            cards["lesson_template_id"],
+            cards["sow_order"],
+            cards["eligible_cards"],
+            collect["diagrams_generated"]
+        ]));
+    }
+    assert_eq!(
+        json!(found),
+        json!([
+            ["n5_maths_11", 11, 2, 2],
+            ["n5_maths_12", 12, 5, 5],
+            ["n5_maths_13", 13, 0, 0]
+        ])
+    );
+}
+
+#[test]
+fn a_card_is_estimated_at_5000_tokens() {
+    let Some(house) = example() else { return };
+    house.run(&["--until", "patterns"]).expect(
+        0,
+        &[
+            "cards",
+            "patterns/algebra_patterns.json",
+            "patterns/geometry_patterns.json",
+            "patterns/scottish_color_palette.json",
+            "patterns/statistics_patterns.json",
+        ],
+    );
+    let plan = house.plan(&["--agent", "claude"]).unwrap();
+    let author = plan["stages"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .find(|stage| stage["stage"] == "author")
+        .unwrap();
+    let asks = &author["asks"];
+    // 25,000 tokens, 60 % of them input: 15,000 at $3 and 10,000 at $15 for a million, in billionths of a dollar.
+    assert_eq!(
+        json!([
+            asks["input_tokens"],
+            asks["output_tokens"],
+            asks["cost"],
+            asks["basis"]
+        ]),
+        json!([15_000, 10_000, 195_000_000, "declared"])
+    );
+}
+
+#[test]
+fn the_summary_of_a_batch_has_the_fields_of_the_document() {
+    let source = std::fs::read_to_string(folder().join("filters/batch_summary.jq")).unwrap();
+    let summary = Jq::compile("filters/batch_summary.jq", &source, &[]).unwrap();
+    let entry = |lesson: &str, order: u32, cards: u32, more: Value| {
+        let mut entry = json!({
+            "params": {"courseId": "course_n5_maths"},
+            "workspace": lesson,
+            "status": "complete",
+            "error": null,
+            "stages": {"cards": {"summary": {"lesson_template_id": lesson, "sow_order": order, "eligible_cards": cards}}, "collect": {"summary": {"diagrams_generated": cards}}},
+            "estimate": {"tokens": 5000 * cards, "cost_usd": 0.039 * f64::from(cards)},
+        });
+        entry
+            .as_object_mut()
+            .unwrap()
+            .extend(more.as_object().unwrap().clone());
+        entry
+    };
+    let entries = json!([
+        entry("n5_maths_11", 11, 2, json!({"status": "reused"})),
+        entry("n5_maths_12", 12, 5, json!({})),
+        entry(
+            "n5_maths_13",
+            13,
+            0,
+            json!({"status": "failed", "error": {"message": "broken"}})
+        ),
+    ]);
+    assert_eq!(
+        summary
+            .one(json!({"dry_run": true, "entries": entries}), &[])
+            .unwrap(),
+        json!({
+            "dry_run": true, "courseId": "course_n5_maths", "total_lessons": 3, "lessons_needing_diagrams": 2, "total_eligible_cards": 7,
+            "estimated_tokens": 35000, "estimated_cost_usd": 0.27,
+            "lessons_details": [
+                {"lesson_template_id": "n5_maths_11", "sow_order": 11, "eligible_cards": 2},
+                {"lesson_template_id": "n5_maths_12", "sow_order": 12, "eligible_cards": 5},
+            ],
+        })
+    );
+    assert_eq!(
+        summary
+            .one(json!({"dry_run": false, "entries": entries}), &[])
+            .unwrap(),
+        json!({
+            "success": false, "courseId": "course_n5_maths", "total_lessons": 3, "lessons_processed": 1, "diagrams_generated": 5,
+            "errors": [{"lesson_template_id": "n5_maths_13", "sow_order": 13, "error": "broken"}],
+        })
+    );
+}
