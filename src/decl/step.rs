@@ -246,7 +246,9 @@ impl One<'_, '_> {
             };
             self.reader.template_file(&spot, self.names, sees)
         });
-        let result = self.wanted_jq("result", Sees::AllAnd(&["element", "usage"]));
+        // A request that answers many questions says of none what it used.
+        let beside: &[&str] = if questions { &["element"] } else { &["usage"] };
+        let result = self.wanted_jq("result", Sees::AllAnd(beside));
         let schema = self.answer_schema(result.as_ref().is_some_and(Option::is_some));
         is_known.then_some(())?;
         Some(StepKind::Agent {

@@ -46,6 +46,19 @@ pub struct Opinion {
     pub verdict: Option<bool>,
 }
 
+impl Opinion {
+    /// The `warnings` in what it says, for people.
+    pub fn warnings(&self) -> Vec<String> {
+        let told = self.summary.as_ref().map(|summary| &summary["warnings"]);
+        let lines = told.and_then(Value::as_array).into_iter().flatten();
+        let lines = lines.map(|line| match line {
+            Value::String(text) => text.clone(),
+            other => other.to_string(),
+        });
+        lines.collect()
+    }
+}
+
 /// Elements of a batch that failed although the batch is made, by one cause.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct FailedKeys {

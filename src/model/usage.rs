@@ -23,6 +23,15 @@ pub struct Usage {
 }
 
 impl Usage {
+    /// No tokens.
+    pub const NONE: Self = Self {
+        input: 0,
+        cache_read: 0,
+        cache_write: 0,
+        output: 0,
+        reasoning: 0,
+    };
+
     /// All of the input.
     pub fn total_input(&self) -> u64 {
         self.input

@@ -253,11 +253,17 @@ fn within(
     let elements = counted.or(items);
     let opinion = validate::opinion(bench.stage, &scope, said.summary)?;
     add_marker(bench, found, scratch, &mut made)?;
+    let mut warnings = said.warnings;
+    for warning in opinion.warnings() {
+        if !warnings.contains(&warning) {
+            warnings.push(warning);
+        }
+    }
     Ok(Produced {
         files: made,
         elements,
         opinion,
-        warnings: said.warnings,
+        warnings,
         placeholder: None,
         failed: said.failed,
         answers: said.answers,

@@ -97,3 +97,30 @@ fn an_answer_is_text_or_yaml_where_the_step_says_so() {
     );
     ran.says("the answer lacks `passed`: its default is taken");
 }
+
+#[test]
+fn a_result_sees_what_its_requests_used() {
+    let served = Served::new("well");
+    let house = tells(served.port, "result = '{said, usage: $usage}'");
+    let used = |house: &House| {
+        let told = house.json("workspace/intermediate/told/run_1.json");
+        told["usage"].clone()
+    };
+    assert_eq!(house.run(&["--agent", "speller=api"]).code, 0);
+    let first = used(&house);
+    // `model.py` answers with 20 tokens; 15 dollars are a million of them, and input costs too.
+    assert_eq!(first["output_tokens"], 20);
+    assert!(first["input_tokens"].as_u64().unwrap() > 0, "{first}");
+    assert!(first["cost_usd"].as_f64().unwrap() > 0.0003, "{first}");
+    // What an answer cost is kept with it.
+    assert_eq!(house.run(&["--agent", "speller=api", "-B"]).code, 0);
+    assert_eq!((used(&house), calls(&house).len()), (first, 3));
+    // What a program used, nobody knows; a filter uses nothing.
+    assert_eq!(house.run(&["--agent", "speller=tool"]).code, 0);
+    let nobody = json!({"input_tokens": 0, "output_tokens": 0, "cost_usd": null});
+    assert_eq!(used(&house), nobody);
+    house.edit("milepost.toml", "(.name | ascii_upcase)", "1, said: 2");
+    assert_eq!(house.run(&[]).code, 0);
+    let nothing = json!({"input_tokens": 0, "output_tokens": 0, "cost_usd": 0.0});
+    assert_eq!(used(&house), nothing);
+}

@@ -51,7 +51,7 @@ fn defaults_are_filled_in() {
     ];
     let names: Vec<&str> = fixed
         .into_iter()
-        .chain(["batch", "classified", "element", "usage"])
+        .chain(["batch", "classified", "element"])
         .collect();
     assert_eq!(*result.vars, *names);
     assert_eq!(classify.scope_names(), names[..9]);

@@ -119,7 +119,9 @@ log = "outputs/log.txt"
 "#,
     )]);
     house.env("HIDDEN", "hidden");
-    house.run(&[]).expect(0, &["split"]);
+    let ran = house.run(&[]);
+    ran.says("two is few");
+    ran.expect(0, &["split"]);
     assert_eq!(house.list("intermediate"), ["part_1.txt", "part_2.txt"]);
     assert_eq!(
         house.read("workspace/intermediate/part_2.txt"),

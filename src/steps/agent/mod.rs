@@ -247,11 +247,13 @@ fn ask_once(work: &mut Work<'_>, asking: &Asking<'_>) -> StepResult {
     let one::Answered {
         answer,
         warnings,
+        usage,
         from,
     } = one::answer(work, asking, &ready, schema.as_deref())?;
     let made = match asking.result {
         Some(program) => {
-            let scope = values::named(work, program.jq.names())?;
+            let mut scope = values::named(work, program.jq.names())?;
+            scope.insert("usage".to_owned(), usage);
             program.one(answer, &scope).map_err(parse_failure)?
         }
         None => answer,

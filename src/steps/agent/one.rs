@@ -8,9 +8,11 @@ use crate::agents::salvage::{Salvaged, salvage};
 use crate::agents::tap_yaml::tap_yaml;
 use crate::base::digest::Digest;
 use crate::check::schema::Schema;
+use crate::model::money::NanoUsd;
 use crate::model::outcome::{Outcome, OutcomeKind};
 use crate::model::record::AnswersOf;
 use crate::model::step::AnswerForm;
+use crate::model::usage::Usage;
 use crate::steps::values;
 use crate::steps::work::{Told, Valid, Work, input_failure, parse_failure};
 use serde_json::{Value, json};
@@ -29,8 +31,38 @@ pub struct Answered {
     pub answer: Value,
     /// Warnings for people.
     pub warnings: Vec<String>,
+    /// What its requests used: `input_tokens`, `output_tokens`, `cost_usd`, which is null where nobody knows.
+    pub usage: Value,
     /// The call that it came with; none: it was free.
     pub from: Option<AnswersOf>,
+}
+
+/// What the requests for an answer used.
+struct Used {
+    tokens: Usage,
+    cost: Option<NanoUsd>,
+}
+
+impl Used {
+    const NOTHING: Self = Self {
+        tokens: Usage::NONE,
+        cost: Some(NanoUsd::ZERO),
+    };
+
+    fn add(&mut self, ready: &Ready, reply: &Reply) {
+        self.tokens = self.tokens + reply.usage;
+        let batched = ready.agent.is_batched();
+        let cost = ready.cost(ready.model(), batched, &reply.usage, reply.told_cost);
+        self.cost = self.cost.zip(cost).map(|(sum, one)| sum + one);
+    }
+
+    fn told(&self) -> Value {
+        json!({
+            "input_tokens": self.tokens.total_input(),
+            "output_tokens": self.tokens.output,
+            "cost_usd": self.cost.map(NanoUsd::dollars),
+        })
+    }
 }
 
 /// The answer of an agent to the prompt of a batch.
@@ -65,6 +97,7 @@ pub fn answer(
                 return Ok(Answered {
                     answer,
                     warnings,
+                    usage: Used::NOTHING.told(),
                     from: None,
                 });
             }
@@ -107,11 +140,13 @@ fn exchange(
     let address = address(work, asking, ready, &request);
     if let Some(known) = work.calls.known(&[address])?.pop().flatten() {
         let (known, from) = known;
+        let usage = known["usage"].clone();
         let (answer, warnings) = unwrapped(known);
         if violations(schema, &answer).is_empty() {
             return Ok(Answered {
                 answer,
                 warnings,
+                usage,
                 from: Some(from),
             });
         }
@@ -124,6 +159,7 @@ fn exchange(
     };
     let mut told: Vec<String> = Vec::new();
     let mut kind = OutcomeKind::Schema;
+    let mut used = Used::NOTHING;
     for _ in 0..asking.attempts.max(1) {
         let mut again = request.clone();
         if !told.is_empty() {
@@ -139,6 +175,7 @@ fn exchange(
             let (Unanswered::TooLong(outcome) | Unanswered::Failed(outcome)) = unanswered;
             outcome
         })?;
+        used.add(ready, &reply);
         let refused = |violations: &[String]| {
             work.watcher.told(Told::Refused {
                 number: call,
@@ -158,7 +195,7 @@ fn exchange(
                 if told.is_empty() {
                     work.calls.keep(Valid {
                         address,
-                        answer: json!({ "answer": answer, "warnings": warnings }),
+                        answer: json!({ "answer": answer, "warnings": warnings, "usage": used.told() }),
                         schema: asking.schema.map(|asset| asset.digest),
                         agent: ready.agent.describe(),
                         call,
@@ -168,6 +205,7 @@ fn exchange(
                     return Ok(Answered {
                         answer,
                         warnings,
+                        usage: used.told(),
                         from: Some(AnswersOf::one(work.calls.run(), call)),
                     });
                 }
