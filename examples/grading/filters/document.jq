@@ -1,48 +1,45 @@
 # Pages, structure and code blocks. `.text` is what `pdf_text` read: {engine, total_pages, pages: [{number, text}], outline, warnings}
-def is_blank: test("^\\s*$");
-def is_page_number: test("^\\s*[0-9]+\\s*(/\\s*[0-9]+)?\\s*$");
 
-# Code is told by how a line begins or ends, not by a bracket in it, which prose has too.
+# Code is told by how a line begins and ends, not by a bracket in it, which prose has too.
+def is_prose: test("^\\s*[A-Za-z•-][^=(){}\\[\\]_]* [a-z]+ [a-z]+ [a-z]+ [a-z]+ [a-z]+") or test("^\\s*[A-Z][a-z]+ [a-z]+ .*[a-z][.!?]$");
 def is_code:
-  test("^\\s*(def|class|import|from|return|raise|assert|async|await|with|elif|else:|try:|except|finally:|for .* in |while |if .*:$|@)\\b?.*")
-    and (test("^\\s*(from|with|import|for|while|class|raise|return)\\b[^(:=\"._]*[.,]$") | not)
-    and (test("[:()=_@.]|^\\s*(import|return|raise|try|else|pass)\\b") )
-    and (test("^\\s*(from|with|for|if|while|class|import|return) [a-z]+ [a-z]+ [a-z]+ [a-z]+ ") | not)
-  or test("^\\s*(create (table|index|unique)|insert into|select .* from|alter table|primary key|foreign key|check \\()"; "i")
-  or test("^\\s*[\\[{}\\]][,;]?\\s*$|^\\s*\"[^\"]+\": ?.*[,{\\[\\]}\"0-9]$")
-  or test("^\\s*[a-z_][a-z0-9_.\\[\\]\"']* ?[-+|*/]?= ?[^=]|^\\s*[a-z_][\\w.]*\\(.*\\)?[,:]?$")
-  or test("^\\s*(\\$ |pip install|git clone|docker |curl |python3? -m|pytest\\b.*(-|/)|uv |make [a-z]+$)")
-  or test("^\\s*- (name|uses|run):|^\\s*[a-z_-]+:(\\s*\\[.*\\]|\\s*[\\w./-]+)?$")
-  or test("[;{]$|^\\s*[})\\]]+[,;]?$")
-  or test("^\\s*(#|//) ");
+  (is_prose | not) and (
+    test("^\\s*(def|class|import|from|return|raise|assert|async|await|with|elif|for|while|if|except|@\\w+)\\b.*[:()=_.\\[]")
+    or test("^\\s*(else|try|finally|pass|break|continue):?$|^\\s*return \\S+( [-+<>=*/]+ .*)?$")
+    or test("\\b(CREATE (TABLE|INDEX|UNIQUE)|INSERT INTO|ALTER TABLE|PRIMARY KEY|NOT NULL|REFERENCES|SELECT .*FROM)\\b")
+    or test("^\\s*(const|let|var|function|public|private|static|#include)\\b.*[;{(>]|=>|^\\s*\\w+(\\.\\w+)*\\(.*\\);$|;$")
+    or test("^\\s*[\\[\\]{}()]+[,;)]*$|^\\s*\\{ ?\"[^\"]+\":|^\\s*\"[^\"]+\": ?.*[,{}\\[\\]\"0-9]$")
+    or test("^\\s*[a-z_][\\w.\\[\\]\"']*(: [\\w\\[\\], |]+)? ?[-+|*/]?= ?[^=]|^\\s*[a-z_][\\w.]*\\([^ ]*\\)?[,:]?$|^\\s*[a-z_]+: [A-Za-z_\\[\\]]+$")
+    or test("^\\s*(\\$ |git (clone|checkout|pull) |cd |(pip|npm|apt|cargo) install|docker |curl |python3? -m|createdb )|^\\s*[A-Z_]{4,}=\\S+ ")
+    or test("^\\s*- (name|uses|run): |^\\s*[a-z_-]+:(\\s*\\[.*\\])?$")
+    or test("^\\s*(#|//|\"\"\") ?\\S|\"\"\"$"));
 
-# runs of code lines, at least 3; one line that is not code, but not a sentence's either, may stand between two that are
+# Runs of code lines, at least 3; up to two others that are no prose may stand between them.
 def code_blocks:
-  def closed: if (.block | length) >= 3 then .found += [.block] else . end | .block = [] | .odd = [];
-  reduce (.text | split("\n") | map(select(is_page_number | not)) | . + [""])[] as $line ({block: [], odd: [], found: []};
-    if ($line | is_code) then .block += .odd + [$line] | .odd = []
-    elif .block != [] and (.odd | length) < 2 and ($line | is_blank | not) and ($line | test("^\\s{2,}|^\\s*[\\w\"'(\\[.].*[,(\\[\\])\"'_=]") and length < 90) and ($line | test("[.!?]$") | not)
-      then .odd += [$line]
-    elif .block != [] and ($line | is_blank) and .odd == [] then .odd += [$line]
+  def closed: if (.block | length) >= 3 then .found += [.block] else . end | .block = [] | .between = [];
+  reduce (.text | split("\n") | . + [""])[] as $line ({block: [], between: [], found: []};
+    if ($line | is_code) then .block += .between + [$line] | .between = []
+    elif .block != [] and (.between | length) < 2 and ($line | is_prose | not) and ($line | length) < 100 then .between += [$line]
     else closed end)
   | closed | .found[];
 
 def language:
-  if test("(^|\n)\\s*(def \\w+\\(|from [\\w.]+ import |import \\w+|class \\w+.*:|@\\w+|assert |raise |return )") then "python"
-  elif test("\\b(create table|insert into|alter table|create index|select\\b[^\n]*\\bfrom)\\b"; "i") then "sql"
-  elif test("(^|\n)\\s*(\\$ |pip install|git clone|docker |curl |python3? -m)") then "bash"
-  elif test("^\\s*[{\\[]") or test("\"[^\"]+\": ?") then "json"
-  elif test("(^|\n)\\s*(- (name|uses|run):|[a-z_-]+:\\s*(\n|$))") then "yaml"
+  if test("(^|\n)\\s*(def \\w+\\(|from [\\w.]+ import |class \\w+.*:|@\\w+|assert |raise |elif |except )") then "python"
+  elif test("\\b(CREATE (TABLE|INDEX)|INSERT INTO|ALTER TABLE|PRIMARY KEY|SELECT\\b[^\n]*\\bFROM)\\b") then "sql"
+  elif test("(^|\n)\\s*(const|let|var|function)\\b|=> ?\\{") then "javascript"
+  elif test("(^|\n)\\s*(\\$ |git clone|cd \\w|(pip|npm|apt|cargo) install|docker |curl |python3? -m)") and (test("(^|\n)\\s*- (run|name|uses):") | not) then "bash"
+  elif test("(^|\n)\\s*\\{? ?\"[^\"\n]+\": ?") then "json"
+  elif test("(^|\n)\\s*(- (name|uses|run):|[a-z_-]+:(\\s*\\[.*\\])?(\n|$))") then "yaml"
   elif test("#include|int main\\(") then "c"
   elif test("public (static )?(class|void)|System\\.out") then "java"
-  elif test("\\b(const|let|function)\\b|=>") then "javascript"
+  elif test("(^|\n)\\s*\\w+ = |(^|\n)\\s*return\\b") then "python"
   else "unknown" end;
 
 # where the file has no bookmarks: lines that look like headings
 def headings:
   [ .[] | .number as $page | .text | split("\n")[]
-    | capture("^(?<mark>#+|[0-9]+(\\.[0-9]+)*\\.?) +(?<title>[A-Z][^.;]{2,70})$")
-    | {title, page: $page, level: (if (.mark | startswith("#")) then (.mark | length) else (.mark | rtrimstr(".") | split(".") | length) end)} ];
+    | (capture("^(?<mark>#+|[0-9]+(\\.[0-9]+)*\\.?) +(?<title>[A-Z][^.;:]{2,70})$"), capture("^(?<mark>Appendix) +(?<title>[A-Z]:? .{2,70})$"))
+    | {title, page: $page, level: (if .mark | startswith("#") then .mark | length else .mark | rtrimstr(".") | split(".") | length end)} ];
 
 .text as $text
 | { file_path: .request.pdf_path,

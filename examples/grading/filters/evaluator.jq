@@ -1,26 +1,27 @@
 # The evaluator that needs no model. It reads the pages that speak of a criterion by the row of criteria.toml, and says where it
 # found what: points that a full answer shows (55), a chapter of its own (15), how much is said (15), and code (15) where the row
 # names a language. It measures that something is said, not that it is true.
-def plain: " " + (ascii_downcase | gsub("[^a-z0-9%]+"; " "));
-def says($words): plain as $text | any($words[]; . as $word | $text | contains($word | plain | rtrimstr(" ")));
+def plain: " " + (ascii_downcase | gsub("[^a-z0-9%\n]+"; " "));
+def has_any($words): . as $text | any($words[]; . as $word | $text | contains($word));
 def cut: gsub("\\s+"; " ") | ltrimstr(" ") | if length > 110 then .[:110] + " …" else . end;
 
 .criterion as $row
 | .document as $document
 | ($row.keywords | map(ascii_downcase)) as $keywords
 
-# the pages that `context` holds, line by line
+# the pages that `context` holds, and their lines, as they are and without signs
 | [ $document.text_content | to_entries | sort_by(.key | tonumber)[]
-    | {page: (.key | tonumber), text: .value}
-    | select((.text | ascii_downcase) as $page | any($keywords[]; . as $word | $page | contains($word))) ] as $pages
-| [ $pages[] | .page as $page | .text | split("\n")[] | select(length > 3) | {page: $page, line: .} ] as $lines
-| [ $lines[] | select(.line | ascii_downcase | . as $line | any($keywords[]; . as $word | $line | contains($word))) ] as $about
+    | {page: (.key | tonumber), text: .value} | select(.text | ascii_downcase | has_any($keywords)) ] as $pages
+| [ $pages[] | .page as $page | [.text | split("\n"), (plain | split("\n"))] | transpose[]
+    | select((.[0] | length) > 3) | {page: $page, line: .[0], plain: (" " + .[1]), about: (.[0] | ascii_downcase | has_any($keywords))} ] as $lines
+| [ $lines[] | select(.about) ] as $about
 
-| [ $row.points | to_entries[] | .value as $words
-    | {point: .key, at: ([$about[], $lines[] | select(.line | says($words))][0])} ] as $points
+# a point is shown best by a line that speaks of the criterion
+| [ $row.points | to_entries[] | (.value | map(plain)) as $words
+    | {point: .key, at: (first(($about[], $lines[]) | select(.plain | has_any($words))) // null)} ] as $points
 | [ $points[] | select(.at != null) ] as $shown
 | [ $points[] | select(.at == null) | .point ] as $missing
-| [ $document.structure.sections[] | select(.title | ascii_downcase | . as $title | any($keywords[]; . as $word | $title | contains($word))) ] as $sections
+| [ $document.structure.sections[] | select(.title | ascii_downcase | has_any($keywords)) ] as $sections
 | [ $document.code_blocks[] | select(.language == $row.code) ] as $code
 
 | [ {name: "points", most: 55, share: (($shown | length) / ($points | length))},

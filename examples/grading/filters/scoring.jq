@@ -16,7 +16,7 @@ def round2: . * 100 | round / 100;
         penalty: $penalty, bonus: $bonus, adjusted_score: (.score * $factor - $penalty + $bonus) } ] as $counted
 
 | def mean: (map(.weight) | add // 0) as $weight
-    | if $weight > 0 then (map(.adjusted_score * .weight) | add) / $weight else 0 end;
+    | if $weight > 0 then [(map(.adjusted_score * .weight) | add) / $weight, $table.scoring.lowest] | max else 0 end;
 
 ($counted | mean | round2) as $final
 | ($final - .request.self_grade | round2) as $difference
