@@ -38,7 +38,7 @@ def language:
 # where the file has no bookmarks: lines that look like headings
 def headings:
   [ .[] | .number as $page | .text | split("\n")[]
-    | (capture("^(?<mark>#+|[0-9]+(\\.[0-9]+)*\\.?) +(?<title>[A-Z][^.;:]{2,70})$"), capture("^(?<mark>Appendix) +(?<title>[A-Z]:? .{2,70})$"))
+    | (capture("^(?<mark>#+|[0-9]+(\\.[0-9]+)*\\.?) +(?<title>[A-Z][^.;:]{2,70})$"), (capture("^(?<title>Appendix [A-Z]:? .{2,70})$") + {mark: "1"}))
     | {title, page: $page, level: (if .mark | startswith("#") then .mark | length else .mark | rtrimstr(".") | split(".") | length end)} ];
 
 .text as $text

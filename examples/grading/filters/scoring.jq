@@ -33,7 +33,8 @@ def round2: . * 100 | round / 100;
       | map(. as $name | {key: ., value: [$counted[] | select(.category == $name)]} | select(.value != []))
       | map({key, value: {score: (.value | mean | round2), weight: (.value | map(.weight) | add | round2), criteria: (.value | length)}})
       | from_entries),
-    adjustments: [$counted[] | .penalty |= round2 | .bonus |= round2 | .adjusted_score |= round2],
-    evaluations: $all,
+    adjustments: (($counted | map(.weight) | add) as $weight
+      | [$counted[] | .lost = (100 - .adjusted_score) * .weight / $weight | .penalty |= round2 | .bonus |= round2 | .adjusted_score |= round2 | .lost |= round2]),
+    evaluations: [$all[] | .category = $category[.criterion_id]],
     failed: [$all[] | select(.error != null) | .criterion_id],
     usage: { tokens: ($all | map(.tokens_used) | add // 0), cost_usd: ($all | map(.cost // 0) | add // 0) } }
