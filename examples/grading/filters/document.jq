@@ -1,4 +1,5 @@
-# Pages, structure and code blocks. `.text` is what `pdf_text` read: {engine, total_pages, pages: [{number, text}], outline, warnings}
+# Pages, structure and code blocks of what `pdf_text` read. An engine that sees fonts says which lines are headings, and which are set
+# as code is; of one that does not, both are told by the text alone.
 
 # Code is told by how a line begins and ends, not by a bracket in it, which prose has too.
 def is_prose: test("^\\s*[A-Za-z•-][^=(){}\\[\\]_]* [a-z]+ [a-z]+ [a-z]+ [a-z]+ [a-z]+") or test("^\\s*[A-Z][a-z]+ [a-z]+ .*[a-z][.!?]$");
@@ -17,7 +18,7 @@ def is_code:
 # Runs of code lines, at least 3; up to two others that are no prose may stand between them.
 def code_blocks:
   def closed: if (.block | length) >= 3 then .found += [.block] else . end | .block = [] | .between = [];
-  reduce (.text | split("\n") | . + [""])[] as $line ({block: [], between: [], found: []};
+  reduce (split("\n") | . + [""])[] as $line ({block: [], between: [], found: []};
     if ($line | is_code) then .block += .between + [$line] | .between = []
     elif .block != [] and (.between | length) < 2 and ($line | is_prose | not) and ($line | length) < 100 then .between += [$line]
     else closed end)
@@ -35,7 +36,7 @@ def language:
   elif test("(^|\n)\\s*\\w+ = |(^|\n)\\s*return\\b") then "python"
   else "unknown" end;
 
-# where the file has no bookmarks: lines that look like headings
+# lines that look like headings
 def headings:
   [ .[] | .number as $page | .text | split("\n")[]
     | (capture("^(?<mark>#+|[0-9]+(\\.[0-9]+)*\\.?) +(?<title>[A-Z][^.;:]{2,70})$"), (capture("^(?<title>Appendix [A-Z]:? .{2,70})$") + {mark: "1"}))
@@ -45,8 +46,9 @@ def headings:
 | { file_path: .request.pdf_path,
     engine: $text.engine,
     total_pages: $text.total_pages,
-    warnings: ($text.warnings // []),
+    warnings: $text.warnings,
     text_content: ([$text.pages[] | {key: (.number | tostring), value: .text}] | from_entries),
-    code_blocks: [ $text.pages[] | .number as $page | code_blocks
+    code_blocks: [ $text.pages[] | .number as $page
+      | (if .code then .code[].content | split("\n") | select(length >= 3) else .text | code_blocks end)
       | {content: join("\n"), page_number: $page, line_count: length} | .language = (.content | language) ],
-    structure: {sections: (if ($text.outline // []) != [] then [$text.outline[] | {title, page, level}] else ($text.pages | headings) end)} }
+    structure: {sections: ([($text.pages | headings), ($text.headings // []), $text.outline] | max_by(length))} }

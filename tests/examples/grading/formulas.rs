@@ -235,7 +235,10 @@ fn code_is_told_from_prose_with_brackets() {
     let page = "1.2 Parsing notes\nA parser (of ours) reads it; the class has methods, and import is easy.\n\ndef add(a, b):\n    \"\"\"The sum.\"\"\"\n    return a + b\n\nMore words follow here, and they are not code at all.\nCREATE TABLE tin (\n  id integer PRIMARY KEY,\n  name text NOT NULL\n);\nx = 1\n";
     let scope = json!({
         "request": { "pdf_path": "inputs/x.pdf" },
-        "text": { "engine": "test", "total_pages": 1, "pages": [{ "number": 1, "text": page }], "outline": [] }
+        "text": {
+            "engine": "test", "total_pages": 1, "pages": [{ "number": 1, "text": page, "code": null }],
+            "outline": [], "headings": null, "warnings": []
+        }
     });
     let document = filter("document", &[]).one(scope, &[]).unwrap();
     let blocks: Vec<_> = document["code_blocks"]
