@@ -297,6 +297,13 @@ fn a_table_that_does_not_add_up_is_refused() {
     house.run(&[]).says("CriterionError");
 }
 
+#[test]
+fn an_engine_that_is_not_known_is_a_wrong_declaration() {
+    let house = project();
+    house.edit("stages/2_parse.toml", "\"pdftotext\"", "\"pymupdf\"");
+    house.run(&[]).expect(4, &[]).says("`pymupdf` reads no PDF");
+}
+
 #[cfg(debug_assertions)]
 #[test]
 fn a_run_that_is_killed_anywhere_goes_on_to_the_same_bytes() {

@@ -40,7 +40,7 @@ def cut: gsub("\\s+"; " ") | ltrimstr(" ") | if length > 110 then .[:110] + " �
     weaknesses: [ (if $pages == [] then "No page speaks of it" else empty end),
                   ($missing[] | "Nothing was found on: \(.)"),
                   (if $sections == [] then "No section has it in its title" else empty end),
-                  (if $pages != [] and ($about | length) < 4 then "Only \($about | length) lines speak of it" else empty end),
+                  (if $pages != [] and ($about | length) < 4 then "Lines that speak of it: only \($about | length)" else empty end),
                   (if $row.code and $code == [] then "No code in \($row.code) was found" else empty end) ],
     suggestions: [ ($missing[] | . as $point | "Say something on \($point), for instance with: " + ($row.points[$point][:2] | join(", "))),
                    (if $sections == [] then "Give it a section, with “\($row.keywords[0] | rtrimstr(" "))” in the title" else empty end) ],

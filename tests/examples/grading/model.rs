@@ -1,7 +1,7 @@
 //! The example with a model behind it: what is asked, what failures leave, what it costs.
 
 use super::{TODAY, near, project};
-use crate::agents::server::{Play, Server};
+use crate::agents::server::{Play, Seen, Server};
 use crate::situations::house::House;
 use serde_json::json;
 use std::collections::BTreeSet;
@@ -30,6 +30,24 @@ fn good(score: i64) -> String {
     .to_string()
 }
 
+/// What a run is told when it looks whether the key is taken, once before its first call.
+fn taken() -> Play {
+    Play::Says(200, &["content-type: application/json"], "{}".to_owned())
+}
+
+/// A server for one run whose calls are all answered so.
+fn always(calls: usize, answer: &str) -> Server {
+    let answers = (0..calls).map(|_| says(answer));
+    Server::new(std::iter::once(taken()).chain(answers).collect())
+}
+
+/// The calls that came.
+fn asked(server: &Server) -> Vec<Seen> {
+    let mut seen = server.seen();
+    seen.retain(|seen| seen.line == "POST /v1/messages");
+    seen
+}
+
 /// The example with Claude at this address.
 fn with_claude(server: &Server) -> House {
     let mut house = project();
@@ -48,7 +66,8 @@ const CLAUDE: [&str; 4] = ["--set", TODAY, "--agent", "evaluator=claude"];
 fn a_failing_evaluator_leaves_a_placeholder_and_is_asked_again_by_the_next_run() {
     let refused =
         json!({ "type": "error", "error": { "type": "invalid_request_error", "message": "no" } });
-    let mut script: Vec<Play> = (0..15).map(|_| says(&good(80))).collect();
+    let mut script = vec![taken()];
+    script.extend((0..15).map(|_| says(&good(80))));
     // Fenced as models do; one that is refused; and what the next run is answered.
     script.push(says(&format!("```json\n{}\n```", good(80))));
     script.push(Play::Says(
@@ -56,7 +75,7 @@ fn a_failing_evaluator_leaves_a_placeholder_and_is_asked_again_by_the_next_run()
         &["content-type: application/json"],
         refused.to_string(),
     ));
-    script.push(says(&good(80)));
+    script.extend([taken(), says(&good(80))]);
     let server = Server::new(script);
     let house = with_claude(&server);
 
@@ -94,7 +113,7 @@ fn a_failing_evaluator_leaves_a_placeholder_and_is_asked_again_by_the_next_run()
 
     let ran = house.run(&CLAUDE);
     assert_eq!(ran.code, 0, "{}", ran.said);
-    assert_eq!(server.seen().len(), 18);
+    assert_eq!(asked(&server).len(), 18);
     assert_eq!(
         house.json("workspace/outputs/larder_result.json")["failed"],
         json!([])
@@ -110,12 +129,11 @@ fn a_failing_evaluator_leaves_a_placeholder_and_is_asked_again_by_the_next_run()
 
 #[test]
 fn each_criterion_is_asked_by_its_own_prompt() {
-    let server = Server::new((0..17).map(|_| says(&good(80))).collect());
+    let server = always(17, &good(80));
     let house = with_claude(&server);
     let ran = house.run(&CLAUDE);
     assert_eq!(ran.code, 0, "{}", ran.said);
-    let asked: BTreeSet<String> = server
-        .seen()
+    let prompts: BTreeSet<String> = asked(&server)
         .iter()
         .map(|seen| {
             let body = seen.json();
@@ -134,12 +152,12 @@ fn each_criterion_is_asked_by_its_own_prompt() {
             text.split("\\n").next().unwrap().to_owned()
         })
         .collect();
-    assert_eq!(asked.len(), 17, "{asked:#?}");
+    assert_eq!(prompts.len(), 17, "{prompts:#?}");
 }
 
 #[test]
 fn tokens_and_cost_of_each_call_are_in_the_result() {
-    let server = Server::new((0..17).map(|_| says(&good(80))).collect());
+    let server = always(17, &good(80));
     let house = with_claude(&server);
     let ran = house.run(&CLAUDE);
     assert_eq!(ran.code, 0, "{}", ran.said);
@@ -160,11 +178,11 @@ fn tokens_and_cost_of_each_call_are_in_the_result() {
 
 #[test]
 fn answers_that_are_none_are_asked_for_three_times() {
-    let server = Server::new((0..51).map(|_| says(&good(130))).collect());
+    let server = always(51, &good(130));
     let house = with_claude(&server);
     let ran = house.run(&CLAUDE);
     assert_eq!(ran.code, 3, "{}", ran.said);
-    assert_eq!(server.seen().len(), 51);
+    assert_eq!(asked(&server).len(), 51);
     let result = house.json("workspace/outputs/larder_result.json");
     assert_eq!(result["failed"].as_array().unwrap().len(), 17);
     assert_eq!(
