@@ -304,6 +304,40 @@ fn an_engine_that_is_not_known_is_a_wrong_declaration() {
     house.run(&[]).expect(4, &[]).says("`pymupdf` reads no PDF");
 }
 
+#[test]
+fn criteria_that_are_late_get_a_placeholder() {
+    let house = project();
+    house.edit("stages/3_evaluate.toml", "\"300s\"", "\"1ms\"");
+    let ran = house.run_unplanned(&["--set", TODAY]);
+    assert_eq!(ran.code, 3, "{}", ran.said);
+    let result = house.json("workspace/outputs/larder_result.json");
+    let failed = result["failed"].as_array().unwrap();
+    assert!(failed.len() > 7, "{failed:?}");
+    let late = failed[0].as_str().unwrap();
+    let late = house.json(&format!("workspace/intermediate/evaluations/{late}.json"));
+    let error = late["error"].as_str().unwrap();
+    assert!(
+        error.starts_with("TimeoutError: the time of stage `evaluate` is over"),
+        "{error}"
+    );
+
+    house.edit("stages/3_evaluate.toml", "\"1ms\"", "\"300s\"");
+    let ran = house.run_unplanned(&["--set", TODAY]);
+    assert_eq!(ran.code, 0, "{}", ran.said);
+    check_graded(&house, "larder");
+}
+
+#[test]
+fn the_submissions_are_set_from_their_markdown() {
+    let house = project();
+    let (code, said) = house.milepost(&["-C", "submissions", "run", "--set", TODAY]);
+    assert_eq!(code, 0, "{said}");
+    for name in ["larder", "shiftly", "tern"] {
+        let made = house.at(&format!("submissions/workspace/outputs/{name}.pdf"));
+        assert!(made.is_file(), "{name}");
+    }
+}
+
 #[cfg(debug_assertions)]
 #[test]
 fn a_run_that_is_killed_anywhere_goes_on_to_the_same_bytes() {

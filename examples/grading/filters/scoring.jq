@@ -1,5 +1,6 @@
 # The grade. Every number of it stands in criteria.toml.
 def round2: . * 100 | round / 100;
+def shown: if . == floor then floor else . end;
 
 .criteria as $table
 | .request.criticism_multiplier as $m
@@ -26,9 +27,9 @@ def round2: . * 100 | round / 100;
     criticism_multiplier: $m,
     comparison_message: (
       if ($counted | length) == 0 then "No criterion could be evaluated: this is no grade"
-      elif $difference > $table.scoring.agreement then "The work is better than its author thinks: \($final) against \(.request.self_grade)"
-      elif $difference < -$table.scoring.agreement then "The work is \(-$difference) points below its author's own grade of \(.request.self_grade)"
-      else "The author's own grade of \(.request.self_grade) agrees with \($final)" end),
+      elif $difference > $table.scoring.agreement then "The work is better than its author thinks: \($final | shown) against \(.request.self_grade)"
+      elif $difference < -$table.scoring.agreement then "The work is \(-$difference | shown) points below its author's own grade of \(.request.self_grade)"
+      else "The author's own grade of \(.request.self_grade) agrees with \($final | shown)" end),
     breakdown: ([$table.criteria[].category] | reduce .[] as $name ([]; if index([$name]) then . else . + [$name] end)
       | map(. as $name | {key: ., value: [$counted[] | select(.category == $name)]} | select(.value != []))
       | map({key, value: {score: (.value | mean | round2), weight: (.value | map(.weight) | add | round2), criteria: (.value | length)}})

@@ -166,7 +166,7 @@ fn the_comparison_says_who_thought_higher() {
             69.5,
             "The work is 5.5 points below its author's own grade of 75",
         ),
-        (75, 20.0, "The work is 55"),
+        (75, 20.0, "The work is 55 points below"),
     ] {
         let result = scored(
             self_grade,
