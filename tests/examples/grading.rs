@@ -18,7 +18,7 @@ fn project() -> House {
     let root = example();
     let is_source = |path: &Path| {
         let path = path.strip_prefix(&root).unwrap();
-        let made = ["graded", ".milepost"].map(Path::new);
+        let made = ["workspaces", ".milepost"].map(Path::new);
         let is_workspace = path.starts_with("workspace")
             && path != Path::new("workspace")
             && !path.starts_with("workspace/inputs");
@@ -380,7 +380,7 @@ fn a_manifest_grades_each_by_itself_and_sums_up() {
         ("overrated", false),
         ("tern", true),
     ] {
-        let result = house.at(&format!("graded/{id}/outputs/{id}_result.json"));
+        let result = house.at(&format!("workspaces/{id}/outputs/{id}_result.json"));
         assert_eq!(result.is_file(), is_graded, "{id}\n{said}");
     }
 }

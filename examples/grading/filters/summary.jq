@@ -1,5 +1,6 @@
-# What a manifest's run came to: a line per submission.
-{ submissions: (.entries | length),
-  graded: ([.entries[] | select(.status == "complete")] | length),
-  partial: [.entries[] | select(.status == "partial") | .workspace],
-  failed: [.entries[] | select(.status != "complete" and .status != "partial") | {workspace, error}] }
+# What became of the submissions of a manifest: their grades, best first, and what could not be graded.
+def graded: .status == "complete" or .status == "reused" or .status == "partial";
+{ dry_run, submissions: (.entries | length),
+  grades: ([.entries[] | select(graded) | {workspace, status, grade: .stages.score.summary.final_score}] | sort_by(.grade) | reverse),
+  not_graded: [.entries[] | select(graded | not) | {workspace, status, error: .error.message}],
+  cost_usd: ([.entries[].usage.cost_usd // 0] | add // 0) }
