@@ -371,16 +371,34 @@ fn a_run_that_is_killed_anywhere_goes_on_to_the_same_bytes() {
 #[test]
 fn a_manifest_grades_each_by_itself_and_sums_up() {
     let house = project();
-    let (code, said) = house.milepost(&["run", "--manifest", "submissions.json", "--set", TODAY]);
-    assert_eq!(code, 1, "{said}");
-    assert!(said.contains("130 is more than 100"), "{said}");
-    for (id, is_graded) in [
-        ("larder", true),
-        ("shiftly", true),
-        ("overrated", false),
-        ("tern", true),
-    ] {
-        let result = house.at(&format!("workspaces/{id}/outputs/{id}_result.json"));
-        assert_eq!(result.is_file(), is_graded, "{id}\n{said}");
+    let output = house
+        .command(&["run", "--manifest", "submissions.json", "--json"])
+        .args(["--set", TODAY])
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    let summary: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let mut best = f64::INFINITY;
+    let mut order = Vec::new();
+    for row in summary["grades"].as_array().unwrap() {
+        let id = row["workspace"].as_str().unwrap();
+        let result = house.json(&format!("workspaces/{id}/outputs/{id}_result.json"));
+        assert_eq!(row["grade"], result["final_score"]);
+        assert_eq!(row["status"], "complete");
+        let grade = row["grade"].as_f64().unwrap();
+        assert!(grade <= best, "{summary:#}");
+        best = grade;
+        order.push(id);
     }
+    assert_eq!(order, ["larder", "tern", "shiftly"]);
+    let refused = summary["not_graded"].as_array().unwrap();
+    assert_eq!(refused.len(), 1, "{summary:#}");
+    assert_eq!(refused[0]["workspace"], "overrated");
+    let error = refused[0]["error"].as_str().unwrap();
+    assert!(
+        error.contains("130 is more than 100 at /self_grade"),
+        "{error}"
+    );
+    assert!(!house.exists("workspaces/overrated/outputs"));
 }
