@@ -1,0 +1,404 @@
+//! `examples/grading`: run whole, what it refuses, a manifest, and kills.
+
+mod formulas;
+mod model;
+
+use crate::situations::house::House;
+use serde_json::Value;
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+fn example() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/grading")
+}
+
+/// A copy of the example, as `init` makes it: what runs left there is not taken.
+fn project() -> House {
+    let house = House::new(&[]);
+    let root = example();
+    let is_source = |path: &Path| {
+        let path = path.strip_prefix(&root).unwrap();
+        let made = ["workspaces", ".milepost"].map(Path::new);
+        let is_workspace = path.starts_with("workspace")
+            && path != Path::new("workspace")
+            && !path.starts_with("workspace/inputs");
+        !is_workspace && !made.iter().any(|made| path.ends_with(made))
+    };
+    let all = walkdir::WalkDir::new(&root).into_iter();
+    for entry in all.filter_entry(|entry| is_source(entry.path())) {
+        let entry = entry.unwrap();
+        if entry.file_type().is_file() {
+            let place = entry.path().strip_prefix(&root).unwrap();
+            house.write(
+                place.to_str().unwrap(),
+                std::fs::read(entry.path()).unwrap(),
+            );
+        }
+    }
+    house
+}
+
+/// The table of the example, as JSON.
+fn table() -> Value {
+    let text = std::fs::read_to_string(example().join("criteria.toml")).unwrap();
+    toml::from_str(&text).unwrap()
+}
+
+/// Floating point differs in the last digits by the order of the operations.
+#[track_caller]
+fn near(found: &Value, expected: f64) {
+    let found = found
+        .as_f64()
+        .unwrap_or_else(|| panic!("{found} is no number"));
+    assert!(
+        (found - expected).abs() < 0.005_001,
+        "{found} instead of {expected}"
+    );
+}
+
+const TODAY: &str = "today=2026-03-01";
+
+/// What a run must leave, checked against what it read: the evaluator cannot make anything up.
+fn check_graded(house: &House, id: &str) -> f64 {
+    let document = house.json("workspace/intermediate/parsed_document.json");
+    let result = house.json(&format!("workspace/outputs/{id}_result.json"));
+    assert_eq!(
+        result,
+        house.json("workspace/intermediate/scoring_result.json")
+    );
+    assert_eq!(result["submission_id"], id);
+    let pages = document["text_content"].as_object().unwrap();
+    assert_eq!(document["total_pages"], pages.len());
+    let (mut sum, mut weights) = (0.0, 0.0);
+    let factors = &table()["severity_factors"];
+    let multiplier = result["criticism_multiplier"].as_f64().unwrap();
+    for found in result["evaluations"].as_array().unwrap() {
+        let criterion = found["criterion_id"].as_str().unwrap();
+        let mut file = house.json(&format!(
+            "workspace/intermediate/evaluations/{criterion}.json"
+        ));
+        file["category"] = found["category"].clone();
+        assert_eq!(&file, found);
+        assert_eq!(found["error"], Value::Null);
+        for line in found["evidence"].as_array().unwrap() {
+            let line = line.as_str().unwrap();
+            let (page, said) = line
+                .strip_prefix("Page ")
+                .unwrap()
+                .split_once(": ")
+                .unwrap();
+            let text: String = pages[page]
+                .as_str()
+                .unwrap()
+                .split_whitespace()
+                .collect::<Vec<_>>()
+                .join(" ");
+            let Some((_, quoted)) = said.split_once('“') else {
+                assert!(said.contains(" lines of "), "{line}");
+                continue;
+            };
+            if said.starts_with("section ") {
+                continue; // the title of a bookmark may lack the number that stands on the page
+            }
+            let quoted = quoted.trim_end_matches('”').trim_end_matches(" …").trim();
+            assert!(
+                text.contains(quoted),
+                "{criterion}: {line} is not on that page"
+            );
+        }
+        let (score, weight) = (
+            found["score"].as_f64().unwrap(),
+            found["weight"].as_f64().unwrap(),
+        );
+        let mut adjusted = score
+            * factors[found["severity"].as_str().unwrap()]
+                .as_f64()
+                .unwrap();
+        if multiplier > 1.0 && score < 100.0 {
+            adjusted -= (100.0 - score) * (multiplier - 1.0) * 0.2;
+        } else if multiplier < 1.0 && score < 100.0 {
+            adjusted += (100.0 - score) * (1.0 - multiplier) * 0.3;
+        }
+        sum += adjusted * weight;
+        weights += weight;
+    }
+    let expected = (sum / weights).max(0.0);
+    near(&result["final_score"], expected);
+    expected
+}
+
+#[test]
+fn a_submission_is_graded_whole_and_only_once() {
+    let house = project();
+    let ran = house.run(&["--set", TODAY]);
+    assert_eq!(ran.code, 0, "{}", ran.said);
+    let grade = check_graded(&house, "larder");
+    assert!((70.0..95.0).contains(&grade), "{grade}");
+    assert_eq!(
+        house.list("outputs"),
+        [
+            "larder_criteria.csv",
+            "larder_report.md",
+            "larder_report.pdf",
+            "larder_result.json"
+        ]
+    );
+    assert_eq!(house.list("intermediate/evaluations").len(), 17);
+    let document = house.json("workspace/intermediate/parsed_document.json");
+    assert_eq!(document["total_pages"], 12);
+    let languages: BTreeSet<_> = document["code_blocks"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|it| it["language"].as_str().unwrap())
+        .collect();
+    assert!(
+        languages.is_superset(&BTreeSet::from(["python", "sql", "json", "yaml"])),
+        "{languages:?}"
+    );
+    let report = house.read("workspace/outputs/larder_report.md");
+    for part in [
+        "# Grading report: larder",
+        "| Own grade | 85 |",
+        "| Criticism multiplier | 1.2 |",
+        "| Criteria | 17 of 17 evaluated |",
+        "| Date | 2026-03-01 |",
+        "## Prd Quality",
+        "## Version Control",
+    ] {
+        assert!(report.contains(part), "no {part:?} in\n{report}");
+    }
+    let csv = house.read("workspace/outputs/larder_criteria.csv");
+    assert_eq!(csv.lines().count(), 18);
+    assert!(csv.starts_with("\"criterion\",\"category\",\"weight\",\"score\",\"severity\",\"severity_factor\",\"penalty\",\"bonus\",\"adjusted_score\",\"tokens_used\",\"cost_usd\",\"error\"\n\"prd_quality\",\"documents\",0.08,"), "{csv}");
+    let roles: BTreeSet<_> = house
+        .records()
+        .iter()
+        .filter_map(|record| record["agent_name"].as_str().map(str::to_owned))
+        .collect();
+    for role in [
+        "ValidationAgent",
+        "ParserAgent",
+        "EvaluatorAgent",
+        "ScoringAgent",
+        "ReporterAgent",
+    ] {
+        assert!(roles.contains(role), "{roles:?}");
+    }
+
+    house.run(&["--set", TODAY]).expect(0, &[]);
+    // Another factor: no page is read again and no criterion evaluated.
+    house.edit("criteria.toml", "minor = 0.95", "minor = 0.9");
+    let ran = house.run(&["--set", TODAY]);
+    ran.expect(0, &["report/larder", "score", "validate"]);
+    assert!(
+        house.json("workspace/outputs/larder_result.json")["final_score"]
+            .as_f64()
+            .unwrap()
+            < grade
+    );
+    // Other words for one criterion: that one alone.
+    house.edit(
+        "criteria.toml",
+        "\"measurements\" = [",
+        "\"measurements\" = [\"stopwatch\", ",
+    );
+    let ran = house.run(&["--set", TODAY]);
+    assert!(ran.tried().contains(&"evaluate/performance".to_owned()));
+    assert_eq!(
+        ran.tried()
+            .iter()
+            .filter(|name| name.starts_with("evaluate/"))
+            .count(),
+        1,
+        "{:?}",
+        ran.tried()
+    );
+}
+
+#[test]
+fn formats_that_are_not_wanted_are_not_made() {
+    let house = project();
+    let ran = house.run(&["--set", TODAY, "--set", "formats=[\"markdown\"]"]);
+    assert_eq!(ran.code, 0, "{}", ran.said);
+    assert_eq!(house.list("outputs"), ["larder_report.md"]);
+}
+
+#[test]
+fn what_says_little_gets_little() {
+    let mut grades = Vec::new();
+    for id in ["shiftly", "tern"] {
+        let house = project();
+        let request = format!("request=submissions/{id}.json");
+        let submission = format!("submission=submissions/{id}.pdf");
+        let ran = house.run(&["--set", TODAY, "--set", &request, "--set", &submission]);
+        assert_eq!(ran.code, 0, "{}", ran.said);
+        grades.push(check_graded(&house, id));
+    }
+    assert!(
+        grades[0] < 10.0 && grades[1] > 25.0 && grades[1] < 70.0,
+        "{grades:?}"
+    );
+}
+
+#[test]
+fn wrong_requests_are_refused_before_anything_costs_money() {
+    for (request, says) in [
+        (
+            "self_grade_130",
+            "ValidationError: `inputs/self_grade_130.json` does not match schemas/request.schema.json: 130 is more than 100 at /self_grade",
+        ),
+        ("self_grade_below_0", "-1 is less than 0 at /self_grade"),
+        ("no_self_grade", "Missing self_grade"),
+        ("outside", "\"../../../etc/passwd.pdf\" does not match"),
+        ("no_pdf", "\"inputs/report.docx\" does not match"),
+    ] {
+        let house = project();
+        let ran = house.run(&["--set", &format!("request=bad/{request}.json")]);
+        ran.expect(1, &["validate"])
+            .says("ValidationError")
+            .says(says);
+        assert!(!house.exists("workspace/intermediate"), "{request}");
+    }
+    let house = project();
+    house
+        .run(&["--set", "request=bad/not_there.json"])
+        .says("PDFParsingError")
+        .says("`inputs/nowhere.pdf` is not there");
+}
+
+#[test]
+fn files_without_text_are_refused_and_not_graded() {
+    for pdf in ["broken", "cut", "locked", "scanned"] {
+        let house = project();
+        let request = format!("request=bad/{pdf}.json");
+        let submission = format!("submission=bad/{pdf}.pdf");
+        let ran = house.run(&["--set", &request, "--set", &submission]);
+        ran.expect(1, &["parse", "validate"])
+            .says("All parsers failed");
+        assert!(
+            !house.exists("workspace/intermediate/parsed_document.json"),
+            "{pdf}"
+        );
+    }
+}
+
+#[test]
+fn a_table_that_does_not_add_up_is_refused() {
+    let house = project();
+    house.edit("criteria.toml", "weight = 0.09", "weight = 0.19");
+    house
+        .run(&[])
+        .expect(1, &["validate"])
+        .says("WeightError")
+        .says("add up to 1.1, not to 1");
+    house.edit("criteria.toml", "weight = 0.19", "weight = 0.09");
+    house.edit("criteria.toml", "\"coverage\"\n", "\"unit_tests\"\n");
+    house.run(&[]).says("CriterionError");
+}
+
+#[test]
+fn an_engine_that_is_not_known_is_a_wrong_declaration() {
+    let house = project();
+    house.edit("stages/2_parse.toml", "\"pdftotext\"", "\"pymupdf\"");
+    house.run(&[]).expect(4, &[]).says("`pymupdf` reads no PDF");
+}
+
+#[test]
+fn criteria_that_are_late_get_a_placeholder() {
+    let house = project();
+    house.edit("stages/3_evaluate.toml", "\"300s\"", "\"1ms\"");
+    let ran = house.run_unplanned(&["--set", TODAY]);
+    assert_eq!(ran.code, 3, "{}", ran.said);
+    let result = house.json("workspace/outputs/larder_result.json");
+    let failed = result["failed"].as_array().unwrap();
+    assert!(failed.len() > 7, "{failed:?}");
+    let late = failed[0].as_str().unwrap();
+    let late = house.json(&format!("workspace/intermediate/evaluations/{late}.json"));
+    let error = late["error"].as_str().unwrap();
+    assert!(
+        error.starts_with("TimeoutError: the time of stage `evaluate` is over"),
+        "{error}"
+    );
+
+    house.edit("stages/3_evaluate.toml", "\"1ms\"", "\"300s\"");
+    let ran = house.run_unplanned(&["--set", TODAY]);
+    assert_eq!(ran.code, 0, "{}", ran.said);
+    check_graded(&house, "larder");
+}
+
+#[test]
+fn the_submissions_are_set_from_their_markdown() {
+    let house = project();
+    let (code, said) = house.milepost(&["-C", "submissions", "run", "--set", TODAY]);
+    assert_eq!(code, 0, "{said}");
+    for name in ["larder", "shiftly", "tern"] {
+        let made = house.at(&format!("submissions/workspace/outputs/{name}.pdf"));
+        assert!(made.is_file(), "{name}");
+    }
+}
+
+#[cfg(debug_assertions)]
+#[test]
+fn a_run_that_is_killed_anywhere_goes_on_to_the_same_bytes() {
+    let whole = project();
+    assert_eq!(whole.run(&["--set", TODAY]).code, 0);
+    for stop in [60, 200, 260, 400] {
+        let house = project();
+        let killed = house
+            .command(&["run", "--set", TODAY])
+            .env("MILEPOST_STOP_AT", stop.to_string())
+            .output()
+            .unwrap();
+        assert!(!killed.status.success(), "nothing stopped at {stop}");
+        let before = house.list("intermediate/evaluations").len();
+        let ran = house.run_unplanned(&["--set", TODAY]);
+        assert_eq!(ran.code, 0, "{}", ran.said);
+        let again = ran
+            .tried()
+            .iter()
+            .filter(|name| name.starts_with("evaluate/"))
+            .count();
+        // What was published is not evaluated again.
+        assert!(
+            again + before <= 17,
+            "stopped at {stop}: {before} were there, {again} ran"
+        );
+        assert_eq!(house.made(), whole.made(), "stopped at {stop}");
+    }
+}
+
+#[test]
+fn a_manifest_grades_each_by_itself_and_sums_up() {
+    let house = project();
+    let output = house
+        .command(&["run", "--manifest", "submissions.json", "--json"])
+        .args(["--set", TODAY])
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    let summary: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let mut best = f64::INFINITY;
+    let mut order = Vec::new();
+    for row in summary["grades"].as_array().unwrap() {
+        let id = row["workspace"].as_str().unwrap();
+        let result = house.json(&format!("workspaces/{id}/outputs/{id}_result.json"));
+        assert_eq!(row["grade"], result["final_score"]);
+        assert_eq!(row["status"], "complete");
+        let grade = row["grade"].as_f64().unwrap();
+        assert!(grade <= best, "{summary:#}");
+        best = grade;
+        order.push(id);
+    }
+    assert_eq!(order, ["larder", "tern", "shiftly"]);
+    let refused = summary["not_graded"].as_array().unwrap();
+    assert_eq!(refused.len(), 1, "{summary:#}");
+    assert_eq!(refused[0]["workspace"], "overrated");
+    let error = refused[0]["error"].as_str().unwrap();
+    assert!(
+        error.contains("130 is more than 100 at /self_grade"),
+        "{error}"
+    );
+    assert!(!house.exists("workspaces/overrated/outputs"));
+}

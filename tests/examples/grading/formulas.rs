@@ -1,0 +1,267 @@
+//! The formulas of the grade, and what is read of a document, as tables.
+
+use super::{example, near, table};
+use milepost::expr::jq::Jq;
+use serde_json::{Value, json};
+use std::collections::{BTreeMap, BTreeSet};
+
+fn filter(name: &str, vars: &[&str]) -> Jq {
+    let name = format!("filters/{name}.jq");
+    let source = std::fs::read_to_string(example().join(&name)).unwrap();
+    Jq::compile(&name, &source, vars).unwrap()
+}
+
+fn multiplier(self_grade: i64) -> Value {
+    let scope = json!({
+        "request": { "pdf_path": "inputs/essay.pdf", "self_grade": self_grade },
+        "criteria": table()
+    });
+    filter("checked", &[]).one(scope, &[]).unwrap()
+}
+
+#[test]
+fn the_criticism_multiplier_follows_the_own_grade() {
+    for (self_grade, expected) in [
+        (100, 1.5),
+        (95, 1.5),
+        (90, 1.5),
+        (89, 1.2),
+        (85, 1.2),
+        (80, 1.2),
+        (79, 1.0),
+        (70, 1.0),
+        (69, 0.8),
+        (60, 0.8),
+        (59, 0.6),
+        (1, 0.6),
+        (0, 0.6),
+    ] {
+        assert_eq!(
+            multiplier(self_grade),
+            json!({
+                "submission_id": "essay", "pdf_path": "inputs/essay.pdf",
+                "self_grade": self_grade, "criticism_multiplier": expected
+            }),
+            "own grade {self_grade}"
+        );
+    }
+}
+
+/// An evaluation as stage `evaluate` writes it.
+fn evaluation(criterion: &str, weight: f64, score: f64, severity: &str) -> Value {
+    json!({
+        "criterion_id": criterion, "criterion_name": criterion, "weight": weight, "score": score, "evidence": [],
+        "strengths": [], "weaknesses": [], "suggestions": [], "severity": severity, "error": null,
+        "tokens_used": 100, "cost": 0.25
+    })
+}
+
+/// The result of these evaluations.
+fn scored(self_grade: i64, evaluations: &[Value]) -> Value {
+    let scope = json!({ "request": multiplier(self_grade), "evaluations": evaluations, "criteria": table() });
+    filter("scoring", &[]).one(scope, &[]).unwrap()
+}
+
+#[test]
+fn severity_penalty_and_bonus_are_those_of_the_document() {
+    // own grade, score, severity; factor, penalty, bonus, adjusted
+    for (self_grade, score, severity, factor, penalty, bonus, adjusted) in [
+        // 1.0: nothing but the severity
+        (75, 80.0, "critical", 0.5, 0.0, 0.0, 40.0),
+        (75, 80.0, "important", 0.8, 0.0, 0.0, 64.0),
+        (75, 80.0, "minor", 0.95, 0.0, 0.0, 76.0),
+        (75, 80.0, "strength", 1.0, 0.0, 0.0, 80.0),
+        // 1.5: (100 - 80) * 0.5 * 0.2
+        (95, 80.0, "minor", 0.95, 2.0, 0.0, 74.0),
+        (95, 0.0, "critical", 0.5, 10.0, 0.0, -10.0),
+        // 1.2: (100 - 50) * 0.2 * 0.2
+        (85, 50.0, "important", 0.8, 2.0, 0.0, 38.0),
+        // 0.8: (100 - 50) * 0.2 * 0.3
+        (65, 50.0, "important", 0.8, 0.0, 3.0, 43.0),
+        // 0.6: (100 - 90) * 0.4 * 0.3
+        (30, 90.0, "strength", 1.0, 0.0, 1.2, 91.2),
+        (30, 0.0, "critical", 0.5, 0.0, 12.0, 12.0),
+        // nothing is missing: no penalty, no bonus
+        (95, 100.0, "strength", 1.0, 0.0, 0.0, 100.0),
+        (30, 100.0, "minor", 0.95, 0.0, 0.0, 95.0),
+    ] {
+        let result = scored(
+            self_grade,
+            &[evaluation("prd_quality", 0.08, score, severity)],
+        );
+        let row = &result["adjustments"][0];
+        near(&row["severity_factor"], factor);
+        near(&row["penalty"], penalty);
+        near(&row["bonus"], bonus);
+        near(&row["adjusted_score"], adjusted);
+        near(&row["lost"], 100.0 - adjusted);
+        near(&result["final_score"], adjusted.max(0.0));
+    }
+}
+
+#[test]
+fn the_grade_is_the_mean_by_weight_of_what_was_evaluated() {
+    let mut failed = evaluation("unit_tests", 0.08, 0.0, "critical");
+    failed["error"] = json!("APIError: no connection");
+    failed["tokens_used"] = json!(0);
+    failed["cost"] = json!(0);
+    let result = scored(
+        75,
+        &[
+            failed,
+            evaluation("code_structure", 0.09, 100.0, "strength"),
+            evaluation("architecture_doc", 0.07, 60.0, "minor"),
+            evaluation("prd_quality", 0.08, 90.0, "minor"),
+        ],
+    );
+    // (0.08 * 85.5 + 0.07 * 57 + 0.09 * 100) / 0.24
+    near(&result["final_score"], 82.63);
+    let breakdown = result["breakdown"].as_object().unwrap();
+    assert_eq!(breakdown.keys().collect::<Vec<_>>(), ["documents", "code"]);
+    near(&breakdown["documents"]["score"], 72.2);
+    near(&breakdown["documents"]["weight"], 0.15);
+    assert_eq!(breakdown["documents"]["criteria"], 2);
+    near(&breakdown["code"]["score"], 100.0);
+    near(&breakdown["code"]["weight"], 0.09);
+    assert_eq!(result["failed"], json!(["unit_tests"]));
+    let order: Vec<_> = result["evaluations"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|it| it["criterion_id"].as_str().unwrap())
+        .collect();
+    assert_eq!(
+        order,
+        [
+            "prd_quality",
+            "architecture_doc",
+            "code_structure",
+            "unit_tests"
+        ]
+    );
+    assert_eq!(result["usage"], json!({ "tokens": 300, "cost_usd": 0.75 }));
+}
+
+#[test]
+fn nothing_evaluated_is_no_grade() {
+    let mut failed = evaluation("unit_tests", 0.08, 0.0, "critical");
+    failed["error"] = json!("APIError: no connection");
+    let result = scored(75, &[failed]);
+    near(&result["final_score"], 0.0);
+    assert_eq!(result["breakdown"], json!({}));
+    assert_eq!(
+        result["comparison_message"],
+        "No criterion could be evaluated: this is no grade"
+    );
+}
+
+#[test]
+fn the_comparison_says_who_thought_higher() {
+    for (self_grade, score, expected) in [
+        (75, 80.0, "The author's own grade of 75 agrees with "),
+        (75, 70.0, "The author's own grade of 75 agrees with "),
+        (75, 80.01, "The work is better than its author thinks: "),
+        (
+            75,
+            69.5,
+            "The work is 5.5 points below its author's own grade of 75",
+        ),
+        (75, 20.0, "The work is 55 points below"),
+    ] {
+        let result = scored(
+            self_grade,
+            &[evaluation("prd_quality", 0.08, score, "strength")],
+        );
+        let said = result["comparison_message"].as_str().unwrap();
+        assert!(said.starts_with(expected), "{score}: {said}");
+    }
+}
+
+#[test]
+fn the_table_holds_the_criteria_and_weights_of_the_document() {
+    let table = table();
+    let criteria = table["criteria"].as_array().unwrap();
+    let weights: BTreeMap<_, _> = criteria
+        .iter()
+        .map(|it| {
+            (
+                it["criterion"].as_str().unwrap(),
+                it["weight"].as_f64().unwrap(),
+            )
+        })
+        .collect();
+    assert_eq!(weights.len(), 17);
+    assert!((weights["prd_quality"] - 0.08).abs() < 1e-9);
+    assert!((weights["architecture_doc"] - 0.07).abs() < 1e-9);
+    assert!(weights.contains_key("code_structure") && weights.contains_key("unit_tests"));
+    assert!((weights.values().sum::<f64>() - 1.0).abs() < 1e-9);
+    assert_eq!(
+        table["severity_factors"],
+        json!({ "critical": 0.5, "important": 0.8, "minor": 0.95, "strength": 1.0 })
+    );
+    let prompts: BTreeSet<_> = criteria
+        .iter()
+        .map(|it| it["prompt"].as_str().unwrap())
+        .collect();
+    assert_eq!(prompts.len(), 17, "each criterion has a prompt of its own");
+    for prompt in prompts {
+        let text = std::fs::read_to_string(example().join("prompts").join(prompt)).unwrap();
+        assert!(
+            text.ends_with("{% include \"prompts/frame.md\" %}\n"),
+            "{prompt}"
+        );
+    }
+}
+
+#[test]
+fn pages_that_speak_of_a_criterion_are_its_context() {
+    let context = filter("context", &["criterion", "document"]);
+    let document =
+        json!({ "text_content": { "2": "Nothing.", "10": "Costs.", "1": "The COST is low." } });
+    let ask = |words: Value| {
+        context
+            .one(json!({}), &[json!({ "keywords": words }), document.clone()])
+            .unwrap()
+    };
+    assert_eq!(
+        ask(json!(["cost"])),
+        "=== Page 1 ===\nThe COST is low.\n\n=== Page 10 ===\nCosts."
+    );
+    assert_eq!(ask(json!(["price"])), "No relevant content found.");
+}
+
+#[test]
+fn code_is_told_from_prose_with_brackets() {
+    let page = "1.2 Parsing notes\nA parser (of ours) reads it; the class has methods, and import is easy.\n\ndef add(a, b):\n    \"\"\"The sum.\"\"\"\n    return a + b\n\nMore words follow here, and they are not code at all.\nCREATE TABLE tin (\n  id integer PRIMARY KEY,\n  name text NOT NULL\n);\nx = 1\n";
+    let scope = json!({
+        "request": { "pdf_path": "inputs/x.pdf" },
+        "text": {
+            "engine": "test", "total_pages": 1, "pages": [{ "number": 1, "text": page, "code": null }],
+            "outline": [], "headings": null, "warnings": []
+        }
+    });
+    let document = filter("document", &[]).one(scope, &[]).unwrap();
+    let blocks: Vec<_> = document["code_blocks"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|it| {
+            (
+                it["language"].as_str().unwrap(),
+                it["page_number"].as_i64().unwrap(),
+                it["content"].as_str().unwrap().lines().next().unwrap(),
+            )
+        })
+        .collect();
+    assert_eq!(
+        blocks,
+        [
+            ("python", 1, "def add(a, b):"),
+            ("sql", 1, "CREATE TABLE tin (")
+        ]
+    );
+    assert_eq!(
+        document["structure"]["sections"],
+        json!([{ "title": "Parsing notes", "page": 1, "level": 2 }])
+    );
+}

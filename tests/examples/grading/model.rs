@@ -1,0 +1,197 @@
+//! The example with a model behind it: what is asked, what failures leave, what it costs.
+
+use super::{TODAY, near, project};
+use crate::agents::server::{Play, Seen, Server};
+use crate::situations::house::House;
+use serde_json::json;
+use std::collections::BTreeSet;
+
+const KEY: &str = "sk-ant-test-0123456789abcdef";
+
+/// What Anthropic says with this answer.
+fn says(answer: &str) -> Play {
+    let message = json!({
+        "id": "msg_1", "type": "message", "role": "assistant", "model": "claude-sonnet-4-20250514",
+        "content": [{ "type": "text", "text": answer }], "stop_reason": "end_turn",
+        "usage": { "input_tokens": 1000, "output_tokens": 200 }
+    });
+    Play::Says(
+        200,
+        &["content-type: application/json"],
+        message.to_string(),
+    )
+}
+
+fn good(score: i64) -> String {
+    json!({
+        "score": score, "evidence": ["Page 1: it is there"], "strengths": ["clear"], "weaknesses": [], "suggestions": [],
+        "severity": "minor"
+    })
+    .to_string()
+}
+
+/// What a run is told when it looks whether the key is taken, once before its first call.
+fn taken() -> Play {
+    Play::Says(200, &["content-type: application/json"], "{}".to_owned())
+}
+
+/// A server for one run whose calls are all answered so.
+fn always(calls: usize, answer: &str) -> Server {
+    let answers = (0..calls).map(|_| says(answer));
+    Server::new(std::iter::once(taken()).chain(answers).collect())
+}
+
+/// The calls that came.
+fn asked(server: &Server) -> Vec<Seen> {
+    let mut seen = server.seen();
+    seen.retain(|seen| seen.line == "POST /v1/messages");
+    seen
+}
+
+/// The example with Claude at this address.
+fn with_claude(server: &Server) -> House {
+    let mut house = project();
+    let at = format!(
+        "api_key_env = \"CLAUDE_API_KEY\"\nbase_url = \"{}\"",
+        server.url
+    );
+    house.edit("milepost.toml", "api_key_env = \"CLAUDE_API_KEY\"", &at);
+    house.env("CLAUDE_API_KEY", KEY);
+    house
+}
+
+const CLAUDE: [&str; 4] = ["--set", TODAY, "--agent", "evaluator=claude"];
+
+#[test]
+fn a_failing_evaluator_leaves_a_placeholder_and_is_asked_again_by_the_next_run() {
+    let refused =
+        json!({ "type": "error", "error": { "type": "invalid_request_error", "message": "no" } });
+    let mut script = vec![taken()];
+    script.extend((0..15).map(|_| says(&good(80))));
+    // Fenced as models do; one that is refused; and what the next run is answered.
+    script.push(says(&format!("```json\n{}\n```", good(80))));
+    script.push(Play::Says(
+        400,
+        &["content-type: application/json"],
+        refused.to_string(),
+    ));
+    script.extend([taken(), says(&good(80))]);
+    let server = Server::new(script);
+    let house = with_claude(&server);
+
+    let ran = house.run(&CLAUDE);
+    assert_eq!(ran.code, 3, "{}", ran.said);
+    let result = house.json("workspace/outputs/larder_result.json");
+    let failed = result["failed"].as_array().unwrap();
+    assert_eq!(failed.len(), 1, "{failed:?}");
+    let criterion = failed[0].as_str().unwrap();
+    let placeholder = house.json(&format!(
+        "workspace/intermediate/evaluations/{criterion}.json"
+    ));
+    assert_eq!(
+        (&placeholder["score"], &placeholder["severity"]),
+        (&json!(0), &json!("critical"))
+    );
+    assert!(
+        placeholder["error"]
+            .as_str()
+            .unwrap()
+            .contains("agent `claude`: HTTP 400"),
+        "{placeholder}"
+    );
+    // 80 * 0.95 - 20 * 0.2 * 0.2: the failed one takes nothing from it
+    near(&result["final_score"], 75.2);
+    assert_eq!(
+        house.json("workspace/stage_3_complete.json")["status"],
+        "partial"
+    );
+    assert!(
+        house
+            .read("workspace/outputs/larder_report.md")
+            .contains("**Not evaluated, and not in the grade:**")
+    );
+
+    let ran = house.run(&CLAUDE);
+    assert_eq!(ran.code, 0, "{}", ran.said);
+    assert_eq!(asked(&server).len(), 18);
+    assert_eq!(
+        house.json("workspace/outputs/larder_result.json")["failed"],
+        json!([])
+    );
+    for name in house.contents().keys() {
+        let bytes = std::fs::read(house.at("workspace").join(name)).unwrap();
+        assert!(
+            !String::from_utf8_lossy(&bytes).contains(KEY),
+            "the key is in {name}"
+        );
+    }
+}
+
+#[test]
+fn each_criterion_is_asked_by_its_own_prompt() {
+    let server = always(17, &good(80));
+    let house = with_claude(&server);
+    let ran = house.run(&CLAUDE);
+    assert_eq!(ran.code, 0, "{}", ran.said);
+    let prompts: BTreeSet<String> = asked(&server)
+        .iter()
+        .map(|seen| {
+            let body = seen.json();
+            assert_eq!(seen.header("x-api-key"), Some(KEY));
+            assert_eq!(body["model"], "claude-sonnet-4-20250514");
+            assert_eq!(
+                (&body["max_tokens"], &body["temperature"]),
+                (&json!(4096), &json!(0.0))
+            );
+            let text = body["messages"].to_string();
+            assert!(
+                text.contains("CRITICISM MULTIPLIER: 1.2x")
+                    && text.contains("Respond ONLY with valid JSON"),
+                "{text}"
+            );
+            text.split("\\n").next().unwrap().to_owned()
+        })
+        .collect();
+    assert_eq!(prompts.len(), 17, "{prompts:#?}");
+}
+
+#[test]
+fn tokens_and_cost_of_each_call_are_in_the_result() {
+    let server = always(17, &good(80));
+    let house = with_claude(&server);
+    let ran = house.run(&CLAUDE);
+    assert_eq!(ran.code, 0, "{}", ran.said);
+    // 1000 / 1e6 * 3.00 + 200 / 1e6 * 15.00
+    let one = house.json("workspace/intermediate/evaluations/coverage.json");
+    assert_eq!(one["tokens_used"], 1200);
+    assert!(
+        (one["cost"].as_f64().unwrap() - 0.006).abs() < 1e-9,
+        "{one}"
+    );
+    let usage = &house.json("workspace/intermediate/scoring_result.json")["usage"];
+    assert_eq!(usage["tokens"], 17 * 1200);
+    assert!(
+        (usage["cost_usd"].as_f64().unwrap() - 0.102).abs() < 1e-9,
+        "{usage}"
+    );
+}
+
+#[test]
+fn answers_that_are_none_are_asked_for_three_times() {
+    let server = always(51, &good(130));
+    let house = with_claude(&server);
+    let ran = house.run(&CLAUDE);
+    assert_eq!(ran.code, 3, "{}", ran.said);
+    assert_eq!(asked(&server).len(), 51);
+    let result = house.json("workspace/outputs/larder_result.json");
+    assert_eq!(result["failed"].as_array().unwrap().len(), 17);
+    assert_eq!(
+        result["comparison_message"],
+        "No criterion could be evaluated: this is no grade"
+    );
+    let one = house.json("workspace/intermediate/evaluations/coverage.json");
+    assert_eq!(
+        one["error"],
+        "ValueError: agent `claude` gave no valid answer in 3 requests"
+    );
+}
