@@ -9,6 +9,7 @@ mod made;
 mod names;
 mod outside;
 mod parts;
+mod picked;
 mod policy;
 mod problem;
 mod project;

@@ -155,7 +155,7 @@ impl One<'_, '_> {
                     span,
                 };
                 StepKind::Render {
-                    template: self.reader.template_file(&spot, self.names, Sees::All)?,
+                    template: self.reader.template_choice(&spot, self.names, Sees::All)?,
                 }
             }
             "xlsx" => {
@@ -244,7 +244,7 @@ impl One<'_, '_> {
             } else {
                 Sees::All
             };
-            self.reader.template_file(&spot, self.names, sees)
+            self.reader.template_choice(&spot, self.names, sees)
         });
         let result = self.wanted_jq("result", Sees::AllAnd(&["element", "usage"]));
         let schema = self.answer_schema(result.as_ref().is_some_and(Option::is_some));

@@ -39,7 +39,13 @@ pub static STEP: Table = Table {
             "",
             "Computes one value: JSON, or text for a text output.",
         ),
-        key("render", File, What, "", "Writes text by this template."),
+        key(
+            "render",
+            File,
+            What,
+            "",
+            "Writes text by this template. With `{{ }}` in its path each batch has its own.",
+        ),
         key("xlsx", File, What, "", "Writes a workbook by this file."),
         key(
             "ifc",
@@ -123,7 +129,7 @@ pub static STEP: Table = Table {
             File,
             RequiredBeside("agent"),
             "",
-            "The template of what the agent is asked.",
+            "The template of what the agent is asked. With `{{ }}` in its path each batch has its own.",
         ),
         key(
             "schema",
