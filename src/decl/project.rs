@@ -175,16 +175,7 @@ pub fn errors(file: &File, report: &mut Report, top: &Fields<'_>) -> BTreeMap<St
     };
     for (key, node) in &table.entries {
         let name = key.name.as_str();
-        if keys::LATER_OUTCOMES.contains(&name) {
-            let problem = file.problem(
-                key.span.clone(),
-                format!("the outcome `{name}` is not in this version of Milepost"),
-            );
-            report.add(problem.label("not yet").help(format!(
-                "outcomes of this version: {}",
-                super::hints::or(keys::OUTCOMES.iter().copied())
-            )));
-        } else if !keys::OUTCOMES.contains(&name) {
+        if !keys::OUTCOMES.contains(&name) {
             let help = match nearest(name, keys::OUTCOMES.iter().copied()) {
                 Some(near) => format!("did you mean `{near}`?"),
                 None if keys::STAGE.key(name).is_some() => {

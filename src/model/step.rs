@@ -173,6 +173,28 @@ pub enum AnswerForm {
     TapYaml,
 }
 
+/// What reads the text of a PDF.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PdfEngine {
+    /// Milepost itself.
+    Builtin,
+    /// The program of Poppler.
+    Pdftotext,
+}
+
+impl PdfEngine {
+    /// All, in the order in which they are tried where nothing is said.
+    pub const ALL: [Self; 2] = [Self::Builtin, Self::Pdftotext];
+
+    /// The name in declarations.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Builtin => "builtin",
+            Self::Pdftotext => "pdftotext",
+        }
+    }
+}
+
 /// What a step does.
 #[expect(
     clippy::large_enum_variant,
@@ -239,6 +261,13 @@ pub enum StepKind {
         /// The input or `out` that is the Markdown.
         input: String,
     },
+    /// Reads the text of a PDF.
+    PdfText {
+        /// The input or `out` that is the PDF.
+        input: String,
+        /// What reads it: the next is tried when one fails.
+        engines: Vec<PdfEngine>,
+    },
     /// Copies a file.
     Copy {
         /// The input or `out` that is copied.
@@ -287,6 +316,7 @@ impl StepKind {
             Self::Xlsx { .. } => "xlsx",
             Self::Ifc { .. } => "ifc",
             Self::Pdf { .. } => "pdf",
+            Self::PdfText { .. } => "pdf_text",
             Self::Copy { .. } => "copy",
             Self::Wait { .. } => "wait",
             Self::Split { .. } => "split",

@@ -2,7 +2,7 @@
 
 use super::alarm::Rang;
 use super::work::{Said, Told, Work, output_failure, parse_failure};
-use super::{agent, files, http, jq, merge, process, refine, split, values, wait};
+use super::{agent, files, http, jq, merge, pdf_text, process, refine, split, values, wait};
 use crate::expr::scope::Format;
 use crate::model::outcome::{Outcome, OutcomeKind};
 use crate::model::stage::Stage;
@@ -259,6 +259,9 @@ fn doing(work: &mut Work<'_>, step: &Step, timeout: Duration) -> Result<Said, Ou
         StepKind::Xlsx { workbook } => files::workbook(work, &step.out, workbook),
         StepKind::Ifc { input } => files::model(work, &step.out, input),
         StepKind::Pdf { input } => files::document(work, &step.out, input),
+        StepKind::PdfText { input, engines } => {
+            pdf_text::pdf_text(work, &step.out, input, engines, timeout)
+        }
         StepKind::Copy { input } => files::copy(work, &step.out, input),
         StepKind::Wait { path, marker } => {
             wait::wait(work, &step.out, path, marker.as_ref(), timeout)

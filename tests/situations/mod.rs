@@ -15,6 +15,7 @@ mod limits;
 mod meeting;
 mod mounted;
 mod packed;
+mod pdf_text;
 mod picked;
 mod policies;
 mod promises;

@@ -15,7 +15,7 @@ pub static STEP: Table = Table {
     what: "step",
     header: "[step]",
     short: None,
-    later: &["pdf_text", "engines"],
+    later: &[],
     keys: &[
         key(
             "command",
@@ -60,6 +60,13 @@ pub static STEP: Table = Table {
             What,
             "",
             "Sets this Markdown (an input or earlier `out`) as PDF.",
+        ),
+        key(
+            "pdf_text",
+            Name,
+            What,
+            "",
+            "Reads the text of this PDF (an input or earlier `out`), page by page.",
         ),
         key(
             "copy",
@@ -207,6 +214,13 @@ pub static STEP: Table = Table {
             Beside(&["command"]),
             "none",
             "The input or earlier `out` that is its standard input.",
+        ),
+        key(
+            "engines",
+            Names,
+            Beside(&["pdf_text"]),
+            "[\"builtin\", \"pdftotext\"]",
+            "What reads the PDF: the next is tried when one fails.",
         ),
         key(
             "stream",
