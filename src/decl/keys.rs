@@ -4,7 +4,7 @@ mod project;
 mod stage;
 mod step;
 
-pub use project::{AGENT, LIMITS, PARAM_FILE, PROJECT, SERVICE};
+pub use project::{AGENT, LIMITS, MANIFEST, PARAM_FILE, PROJECT, SERVICE};
 pub use stage::{CHECK, CONSERVE, EACH, ESTIMATE, INPUT, OUTPUT, POLICY, REFINE, STAGE};
 pub use step::STEP;
 

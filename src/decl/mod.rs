@@ -6,6 +6,7 @@ mod flow;
 mod hints;
 mod keys;
 mod made;
+mod manifest;
 mod names;
 mod outside;
 mod parts;
@@ -119,6 +120,7 @@ pub fn load(files: &dyn ProjectFiles) -> Result<(Pipeline, Vec<Warning>), Proble
         limits: project.limits,
         prices,
         services: project.services,
+        manifest: project.manifest,
         errors: project.errors,
         stages: drafts.into_iter().filter_map(|draft| draft.stage).collect(),
     };

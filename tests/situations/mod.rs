@@ -12,6 +12,7 @@ mod http;
 mod language;
 mod letters;
 mod limits;
+mod manifest;
 mod meeting;
 mod mounted;
 mod packed;
