@@ -86,6 +86,8 @@ pub struct Asked {
     pub kept: u64,
     /// The calls that they came with.
     pub from: Vec<AnswersOf>,
+    /// Runs among those that were of other workspaces: their calls are recorded there.
+    pub elsewhere: Vec<String>,
     /// The latest calls of the batch, whatever came of them, in order.
     pub calls: Vec<CallTold>,
     /// Earlier calls that `calls` leaves out.
@@ -195,7 +197,12 @@ pub(super) fn asked(
     let made_by = record.map(|record| record.run.as_str());
     let kept = from.iter().filter(|one| Some(one.run.as_str()) != made_by);
     let more = calls.len().saturating_sub(LISTED);
+    let folder = opened.workspace.layout.calls();
+    let mut elsewhere: Vec<String> = from.iter().map(|one| one.run.clone()).collect();
+    elsewhere.dedup();
+    elsewhere.retain(|run| !folder.join(format!("{run}.jsonl")).exists());
     Ok(Some(Asked {
+        elsewhere,
         answers: from.iter().map(|one| one.answers).sum(),
         kept: kept.map(|one| one.answers).sum(),
         from,

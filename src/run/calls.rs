@@ -195,14 +195,23 @@ impl Calls for RunCalls<'_> {
         Some(self)
     }
 
-    fn known(&self, address: Digest) -> Result<Option<(Value, AnswersOf)>, Outcome> {
-        let found = self.answers.get(address).map_err(kept)?;
-        // What this run has asked once more is not asked again by the next of its batches.
-        let found = found.filter(|found| !self.fresh || found.call.0 == self.run);
-        Ok(found.map(|found| {
+    fn known(&self, addresses: &[Digest]) -> Result<Vec<Option<(Value, AnswersOf)>>, Outcome> {
+        let found = if self.fresh {
+            // What this run has asked once more is not asked again by the next of its batches.
+            let ours = |found: &Answer| found.call.0 == self.run;
+            let found = addresses.iter().map(|&address| self.answers.peek(address));
+            found
+                .map(|found| Ok(found?.filter(ours)))
+                .collect::<Result<Vec<_>, _>>()
+        } else {
+            self.answers.get_all(addresses)
+        };
+        let found = found.map_err(kept)?.into_iter();
+        let told = |found: Answer| {
             let (run, call) = found.call;
             (found.answer, AnswersOf::one(&run, call))
-        }))
+        };
+        Ok(found.map(|found| found.map(told)).collect())
     }
 
     fn run(&self) -> &str {

@@ -198,22 +198,26 @@ impl Foresight<'_> {
 }
 
 impl Calls for Foresight<'_> {
-    fn known(&self, address: Digest) -> Result<Option<(Value, AnswersOf)>, Outcome> {
-        let found = if self.fresh {
-            None
-        } else {
-            let found = self.answers.peek(address);
-            found.map_err(|why| Outcome::new(OutcomeKind::Input, why).for_good())?
-        };
+    fn known(&self, addresses: &[Digest]) -> Result<Vec<Option<(Value, AnswersOf)>>, Outcome> {
+        let mut all = Vec::with_capacity(addresses.len());
         let mut seen = self.seen();
-        match found {
-            Some(_) => seen.kept += 1,
-            None => seen.missed += 1,
+        for &address in addresses {
+            let found = if self.fresh {
+                None
+            } else {
+                let found = self.answers.peek(address);
+                found.map_err(|why| Outcome::new(OutcomeKind::Input, why).for_good())?
+            };
+            match found {
+                Some(_) => seen.kept += 1,
+                None => seen.missed += 1,
+            }
+            all.push(found.map(|found| {
+                let (run, call) = found.call;
+                (found.answer, AnswersOf::one(&run, call))
+            }));
         }
-        Ok(found.map(|found| {
-            let (run, call) = found.call;
-            (found.answer, AnswersOf::one(&run, call))
-        }))
+        Ok(all)
     }
 
     fn run(&self) -> &'static str {

@@ -130,11 +130,11 @@ pub trait Calls: Sync {
         None
     }
 
-    /// The answer that is kept at an address, with the run and the call that it came with.
+    /// The answers that are kept at addresses, each with the run and the call that it came with.
     ///
     /// # Errors
     /// When what is kept cannot be read.
-    fn known(&self, address: Digest) -> Result<Option<(Value, AnswersOf)>, Outcome>;
+    fn known(&self, addresses: &[Digest]) -> Result<Vec<Option<(Value, AnswersOf)>>, Outcome>;
 
     /// The run that calls.
     fn run(&self) -> &str;

@@ -107,20 +107,31 @@ impl Answers {
         Ok(())
     }
 
-    /// The answer at an address, if there is one. One that only other workspaces have used is noted here as used.
+    /// The answers at addresses, as far as there are any. Those that only other workspaces have used are noted here as used, by one
+    /// write.
     ///
     /// # Errors
     /// When the answers cannot be read, or the workspace's copy cannot be written.
-    pub fn get(&self, address: Digest) -> Result<Option<Answer>, String> {
-        if let Some(answer) = self.own.get(address)? {
-            return Ok(Some(answer));
+    pub fn get_all(&self, addresses: &[Digest]) -> Result<Vec<Option<Answer>>, String> {
+        let mut found = Vec::with_capacity(addresses.len());
+        let mut of_others = Vec::new();
+        for &address in addresses {
+            let own = self.own.get(address)?;
+            if own.is_none() && self.lock.get().is_none() && self.shared.folder.exists() {
+                self.hold()?;
+            }
+            let answer = match own {
+                Some(own) => Some(own),
+                None => {
+                    let shared = self.shared.get(address)?;
+                    of_others.extend(shared.clone());
+                    shared
+                }
+            };
+            found.push(answer);
         }
-        if self.lock.get().is_none() && self.shared.folder.exists() {
-            self.hold()?;
-        }
-        let found = self.shared.get(address)?;
-        if let Some(answer) = &found {
-            self.own.put(std::slice::from_ref(answer))?;
+        if !of_others.is_empty() {
+            self.own.put(&of_others)?;
         }
         Ok(found)
     }
@@ -275,6 +286,14 @@ enum PutError {
 fn address_of(text: &str) -> Option<Digest> {
     let rest = text.strip_prefix("{\"address\":\"")?;
     rest.get(..rest.find('"')?)?.parse().ok()
+}
+
+#[cfg(test)]
+impl Answers {
+    /// The answer at one address.
+    fn get(&self, address: Digest) -> Result<Option<Answer>, String> {
+        Ok(self.get_all(&[address])?.pop().flatten())
+    }
 }
 
 #[cfg(test)]

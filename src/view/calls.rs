@@ -101,8 +101,13 @@ pub fn asked(asked: &Asked) -> String {
             parts.join(", ")
         ));
         for from in &asked.from {
+            let place = if asked.elsewhere.contains(&from.run) {
+                ", of another workspace"
+            } else {
+                ""
+            };
             text.push_str(&format!(
-                "  {} from call {}:{}\n",
+                "  {} from call {}:{}{place}\n",
                 grouped(from.answers),
                 from.run,
                 from.call

@@ -9,6 +9,7 @@ mod http;
 mod money;
 mod openai;
 pub mod pipeline;
+mod revisions;
 pub mod server;
 mod single;
 mod tools;

@@ -5,7 +5,7 @@ model.py ANSWERING serve      prints its port, and serves until its standard inp
 
 ANSWERING is `well`, or `badly:SEED`: answers are dropped, doubled, invented, wrong, out of order, prose, fenced or cut; the same
 for the same seed and the same sequence of calls. With `without:FILE` the names in that file are not answered, and with `leaky:KEY`
-nothing is: the key is told instead.
+nothing is: the key is told instead. With `elements` building elements are told to be something else, because of their question.
 
 A batch ends at its second poll. `GET /control/set?KEY=VALUE&…` sets how batches go, and `GET /control/log` says what came:
 hold=1       no batch ends
@@ -30,7 +30,16 @@ HOW, _, SEED = sys.argv[1].partition(":")
 CHANCE = random.Random(SEED)
 
 
+def of_elements(text):
+    begin = text.rindex("## Questions")
+    questions = json.JSONDecoder().raw_decode(text[text.index('[{"id"', begin):])[0]
+    said = {"element_type": "other", "material_primary": None, "confidence": 0.3}
+    return json.dumps([{"id": it["id"], **said, "reasoning": json.dumps(it["question"])} for it in questions])
+
+
 def answer(text):
+    if HOW == "elements":
+        return of_elements(text)
     if "Questions:" not in text:
         said = text.strip().splitlines()[-1]
         if said.startswith("Judge "):

@@ -88,9 +88,11 @@ pub fn answers(
         ..Answers::default()
     };
     loop {
-        for (place, &address) in addresses.iter().enumerate() {
-            if found.is_open(place)
-                && let Some((answer, call)) = work.calls.known(address)?
+        let open = (0..questions.len()).filter(|&place| found.is_open(place));
+        let open: Vec<usize> = open.collect();
+        let asked: Vec<Digest> = open.iter().map(|&place| addresses[place]).collect();
+        for (&place, known) in open.iter().zip(work.calls.known(&asked)?) {
+            if let Some((answer, call)) = known
                 // Under another schema, what was valid may not be.
                 && violations(terms, &answer).is_empty()
             {

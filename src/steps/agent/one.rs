@@ -99,7 +99,7 @@ fn exchange(
         temperature: ready.temperature(),
     };
     let address = address(work, asking, ready, &request);
-    if let Some(known) = work.calls.known(address)? {
+    if let Some(known) = work.calls.known(&[address])?.pop().flatten() {
         let (known, from) = known;
         let (answer, warnings) = unwrapped(known);
         if violations(schema, &answer).is_empty() {

@@ -1,0 +1,88 @@
+//! The main pipeline asks a model about real building models: of another revision only what is new, under another packing nothing.
+
+use super::pipeline::{Served, calls};
+use crate::situations::house::House;
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+
+/// A real model, where they are.
+fn model(name: &str) -> Option<PathBuf> {
+    let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/data/ifc");
+    if !data.is_dir() {
+        eprintln!("skipped: ../shared is not here");
+        return None;
+    }
+    Some(data.join(name))
+}
+
+/// The main pipeline, with an agent `model`.
+fn house(port: u16) -> House {
+    let declared = include_str!("../../milepost.toml");
+    let agent = format!(
+        "\n[agents.model]\nopenai = \"gpt-5.1\"\nbase_url = \"http://127.0.0.1:{port}/v1\"\nmax_tokens = 8000\n"
+    );
+    let mut house = House::new(&[("milepost.toml", &format!("{declared}{agent}"))]);
+    house.env("OPENAI_API_KEY", "right");
+    house.take(&[
+        "stages",
+        "schemas",
+        "rules",
+        "filters",
+        "prompts",
+        "templates",
+    ]);
+    house
+}
+
+/// Every record rests on the answer to the question of its element; how many questions and elements there are.
+fn checked(house: &House) -> (usize, usize) {
+    let (mut questions, mut elements) = (0, 0);
+    for name in house.list("intermediate/batches") {
+        let batch = house.json(&format!("workspace/intermediate/batches/{name}"));
+        let stem = name.strip_suffix(".json").unwrap();
+        let records = format!("workspace/intermediate/classified/{stem}_classified.json");
+        let records = house.json(&records);
+        for asked in batch["questions"].as_array().unwrap() {
+            questions += 1;
+            for place in asked["elements"].as_array().unwrap() {
+                let place = usize::try_from(place.as_u64().unwrap()).unwrap();
+                let record = &records[place];
+                assert_eq!(record["global_id"], batch["elements"][place]["global_id"]);
+                let because = record["reasoning"].as_str().unwrap();
+                let because: Value = serde_json::from_str(because).unwrap();
+                assert_eq!(because, asked["question"], "{name}");
+                elements += 1;
+            }
+        }
+    }
+    (questions, elements)
+}
+
+#[test]
+fn a_revision_of_a_real_model_asks_what_is_new() {
+    let (Some(first), Some(second)) = (
+        model("duplex_A_20110505.ifc"),
+        model("duplex_A_20110907.ifc"),
+    ) else {
+        return;
+    };
+    let served = Served::new("elements");
+    let house = house(served.port);
+    let run = |flags: &[&str]| {
+        let agent = ["--agent", "classifier=model", "--until", "classify"];
+        let ran = house.run(&[&agent, flags].concat());
+        assert_eq!(ran.code, 0, "{}", ran.said);
+        let asked: u64 = calls(&house).iter().map(|(questions, _)| questions).sum();
+        (calls(&house).len(), asked)
+    };
+    let set = |model: &Path| format!("model={}", model.display());
+    assert_eq!(run(&["--set", &set(&first)]), (1, 46));
+    assert_eq!(checked(&house), (46, 208));
+    // Two of its 48 questions are new.
+    assert_eq!(run(&["--set", &set(&second)]), (2, 48));
+    assert_eq!(checked(&house), (48, 218));
+    for flags in [["--set", "batch_size=7"], ["--set", "batch_size=30"]] {
+        assert_eq!(run(&flags), (2, 48));
+        assert_eq!(checked(&house), (48, 218));
+    }
+}
