@@ -25,7 +25,8 @@ Examples:
   milepost run --failed              only what failed
   milepost run --force generate      make it again, whatever is there; altered files go to quarantine
   milepost run --until-paid          all that is free, and what the rest would cost
-  milepost run -j 4 -k               four batches at once; go on after a failed one";
+  milepost run -j 4 -k               four batches at once; go on after a failed one
+  milepost run --manifest all.json   each workspace that the file lists, one after another";
 
 const PLAN_EXAMPLES: &str = "\
 Examples:
@@ -135,6 +136,9 @@ pub struct RunFlags {
     /// Do all that is free, ask no agent that costs something, and say what that would cost
     #[arg(long, conflicts_with = "budget_usd")]
     pub until_paid: bool,
+    /// Run each workspace that this file lists, one after another, and sum up
+    #[arg(long, value_name = "FILE")]
+    pub manifest: Option<PathBuf>,
     #[command(flatten)]
     pub select: Select,
     #[command(flatten)]
@@ -351,6 +355,7 @@ impl RunFlags {
             fresh: self.fresh || later.fresh,
             budget_usd: later.budget_usd.or(self.budget_usd),
             until_paid: self.until_paid || later.until_paid,
+            manifest: later.manifest.or(self.manifest),
             dry_run: self.dry_run || later.dry_run,
             jobs: later.jobs.or(self.jobs),
             keep_going: self.keep_going || later.keep_going,
@@ -368,6 +373,7 @@ impl RunFlags {
             (self.fresh, "--fresh"),
             (self.budget_usd.is_some(), "--budget-usd"),
             (self.until_paid, "--until-paid"),
+            (self.manifest.is_some(), "--manifest"),
         ]
         .into_iter()
         .find_map(|(given, name)| given.then_some(name))

@@ -5,7 +5,7 @@ use super::env::Environment;
 use super::failure::{self, ALTERED, FAILED, HELD};
 use super::print::Printer;
 use super::progress::Show;
-use super::{conflict, log_file, misplaced, settings, signals};
+use super::{conflict, log_file, manifest, misplaced, settings, signals};
 use crate::ops;
 use crate::ops::accept::WantedAccept;
 use crate::ops::clean::WantedClean;
@@ -55,8 +55,14 @@ fn command(cli: Cli, environment: &Environment, printer: &Printer) -> Result<u8,
         };
         let call = settings::call(&cli.everywhere, environment, again);
         let wanted = settings::wanted(targets, &flags, environment);
+        let file = flags
+            .manifest
+            .as_ref()
+            .map(|file| environment.folder.join(file));
         let request = request(flags.values)?;
-        if flags.dry_run {
+        if let Some(file) = file {
+            manifest::run(printer, &request, &wanted, &file, flags.dry_run)
+        } else if flags.dry_run {
             plan(printer, &request, &wanted, &call)
         } else {
             run(printer, &request, &wanted, &call)

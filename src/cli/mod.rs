@@ -6,6 +6,7 @@ mod env;
 mod failure;
 mod guard;
 mod log_file;
+mod manifest;
 mod print;
 mod progress;
 mod settings;

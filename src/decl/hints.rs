@@ -1,6 +1,6 @@
 //! What to say about the mistakes that people make: words in the wrong table, in the wrong number, or nearly right.
 
-use super::keys::{self, AGENT, Need, PROJECT, STAGE, STEP, Table};
+use super::keys::{self, AGENT, Need, PROJECT, STAGE, Table};
 use super::problem::{File, Problem};
 use super::tree::{Key, Node};
 use crate::expr::place::nearest;
@@ -52,8 +52,6 @@ pub fn or<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
 pub fn later_key(file: &File, spec: &'static Table, key: &Key) -> Problem {
     let there = if std::ptr::eq(spec, &raw const AGENT) {
         format!("agents of this version: {}", or(AGENT.whats()))
-    } else if std::ptr::eq(spec, &raw const STEP) {
-        format!("steps of this version: {}", or(STEP.whats()))
     } else {
         format!(
             "this version has here: {}",

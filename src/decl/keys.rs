@@ -4,7 +4,7 @@ mod project;
 mod stage;
 mod step;
 
-pub use project::{AGENT, LIMITS, PARAM_FILE, PROJECT, SERVICE};
+pub use project::{AGENT, LIMITS, MANIFEST, PARAM_FILE, PROJECT, SERVICE};
 pub use stage::{CHECK, CONSERVE, EACH, ESTIMATE, INPUT, OUTPUT, POLICY, REFINE, STAGE};
 pub use step::STEP;
 
@@ -157,12 +157,9 @@ pub const FORMATS: &[&str] = &[
 
 /// The outcomes that `[errors]` may name.
 pub const OUTCOMES: &[&str] = &[
-    "auth", "budget", "check", "connect", "conserve", "cut", "exit", "input", "output", "parse",
-    "path", "refine", "refused", "schema", "status", "timeout",
+    "auth", "budget", "check", "connect", "conserve", "cut", "engines", "exit", "input", "output",
+    "parse", "path", "refine", "refused", "schema", "status", "timeout",
 ];
-
-/// Outcomes of the language that this version has not.
-pub const LATER_OUTCOMES: &[&str] = &["engines"];
 
 /// All tables of a stage file, with those of names and lists.
 pub fn stage_tables() -> [&'static Table; 10] {

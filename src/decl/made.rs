@@ -137,7 +137,7 @@ impl One<'_, '_> {
         }
         let ending = match what {
             "xlsx" | "pdf" => what,
-            "ifc" | "split" | "merge" => "json",
+            "ifc" | "pdf_text" | "split" | "merge" => "json",
             "agent" if self.fields.is_true("questions") => "json",
             _ => return,
         };

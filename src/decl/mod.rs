@@ -6,9 +6,11 @@ mod flow;
 mod hints;
 mod keys;
 mod made;
+mod manifest;
 mod names;
 mod outside;
 mod parts;
+mod picked;
 mod policy;
 mod problem;
 mod project;
@@ -118,6 +120,7 @@ pub fn load(files: &dyn ProjectFiles) -> Result<(Pipeline, Vec<Warning>), Proble
         limits: project.limits,
         prices,
         services: project.services,
+        manifest: project.manifest,
         errors: project.errors,
         stages: drafts.into_iter().filter_map(|draft| draft.stage).collect(),
     };

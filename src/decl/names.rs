@@ -7,6 +7,8 @@ use std::ops::Range;
 /// What an expression sees.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sees {
+    /// Nothing.
+    Nothing,
     /// What is known before there are batches: `params`, `env`, `workspace`, `agents`, `milepost`.
     Start,
     /// That, and the `each` names: what is known of a batch before it runs.
@@ -95,6 +97,7 @@ impl<'a> Names<'a> {
         };
         let each = self.each.iter().map(|(name, _)| name.clone());
         match sees {
+            Sees::Nothing => Vec::new(),
             Sees::Start => owned(&START),
             Sees::Batch => owned(&START).into_iter().chain(each).collect(),
             Sees::All | Sees::AllAnd(_) => {

@@ -2,6 +2,7 @@
 
 use super::agent::{agent, number, whole};
 use super::keys::{self, LIMITS, PARAM_FILE, PROJECT};
+use super::manifest;
 use super::names::{Names, ProjectNames, Sees};
 use super::problem::{File, Report};
 use super::reader::{Reader, Spot};
@@ -13,7 +14,7 @@ use crate::base::path::RelPath;
 use crate::expr::place::nearest;
 use crate::model::agent::Agent;
 use crate::model::money::NanoUsd;
-use crate::model::pipeline::{Limits, Param, ParamFile, Service};
+use crate::model::pipeline::{Limits, Manifest, Param, ParamFile, Service};
 use std::collections::BTreeMap;
 use std::ops::Range;
 
@@ -34,6 +35,8 @@ pub struct Project {
     pub services: BTreeMap<String, Service>,
     /// Names for outcomes.
     pub errors: BTreeMap<String, String>,
+    /// How manifests are read.
+    pub manifest: Manifest,
     /// All names that are declared, also those whose values are wrong.
     pub names: ProjectNames,
 }
@@ -87,6 +90,7 @@ pub fn read(reader: &mut Reader<'_>, file: &File) -> Project {
     }
     project.limits = limits(file, &mut reader.report, &top);
     services::read(reader, file, &top, &mut project);
+    project.manifest = manifest::read(reader, file, &top);
     project.errors = errors(file, &mut reader.report, &top);
     project
 }
@@ -175,16 +179,7 @@ pub fn errors(file: &File, report: &mut Report, top: &Fields<'_>) -> BTreeMap<St
     };
     for (key, node) in &table.entries {
         let name = key.name.as_str();
-        if keys::LATER_OUTCOMES.contains(&name) {
-            let problem = file.problem(
-                key.span.clone(),
-                format!("the outcome `{name}` is not in this version of Milepost"),
-            );
-            report.add(problem.label("not yet").help(format!(
-                "outcomes of this version: {}",
-                super::hints::or(keys::OUTCOMES.iter().copied())
-            )));
-        } else if !keys::OUTCOMES.contains(&name) {
+        if !keys::OUTCOMES.contains(&name) {
             let help = match nearest(name, keys::OUTCOMES.iter().copied()) {
                 Some(near) => format!("did you mean `{near}`?"),
                 None if keys::STAGE.key(name).is_some() => {

@@ -90,15 +90,20 @@ impl<'a> Reader<'a> {
         Some(asset)
     }
 
+    /// Whether a file of the project is named with a prefix, which is wrong; that is reported.
+    pub(super) fn has_prefix(&mut self, spot: &Spot<'_>) -> bool {
+        let Some(rest) = spot.text.strip_prefix("project:") else {
+            return false;
+        };
+        let problem = spot.problem(format!("`{}` is always a file of the project", spot.key));
+        let help = format!("write {} = \"{rest}\"", spot.key);
+        self.report.add(problem.label("no prefix here").help(help));
+        true
+    }
+
     /// The file of the project that a declaration names. What is wrong is reported.
     pub fn asset(&mut self, spot: &Spot<'_>) -> Option<Asset> {
-        if let Some(rest) = spot.text.strip_prefix("project:") {
-            let problem = spot.problem(format!("`{}` is always a file of the project", spot.key));
-            self.report.add(
-                problem
-                    .label("no prefix here")
-                    .help(format!("write {} = \"{rest}\"", spot.key)),
-            );
+        if self.has_prefix(spot) {
             return None;
         }
         if spot.text.contains("{{") {

@@ -12,7 +12,7 @@ use crate::expr::place::{listed, nearest};
 use crate::expr::select::Select;
 use crate::model::pipeline::Asset;
 use crate::model::stage::{Output, Program, Templated};
-use crate::model::step::{AnswerForm, Step, StepKind, Text};
+use crate::model::step::{AnswerForm, PdfEngine, Step, StepKind, Text};
 use serde_json::{Map, Value};
 use std::ops::Range;
 use std::time::Duration;
@@ -155,7 +155,7 @@ impl One<'_, '_> {
                     span,
                 };
                 StepKind::Render {
-                    template: self.reader.template_file(&spot, self.names, Sees::All)?,
+                    template: self.reader.template_choice(&spot, self.names, Sees::All)?,
                 }
             }
             "xlsx" => {
@@ -175,6 +175,12 @@ impl One<'_, '_> {
             "pdf" => StepKind::Pdf {
                 input: self.file_name("pdf")?,
             },
+            "pdf_text" => {
+                let engines = self.engines();
+                let input = self.file_name("pdf_text")?;
+                let engines = engines?;
+                StepKind::PdfText { input, engines }
+            }
             "copy" => StepKind::Copy {
                 input: self.file_name("copy")?,
             },
@@ -244,7 +250,7 @@ impl One<'_, '_> {
             } else {
                 Sees::All
             };
-            self.reader.template_file(&spot, self.names, sees)
+            self.reader.template_choice(&spot, self.names, sees)
         });
         // A request that answers many questions says of none what it used.
         let beside: &[&str] = if questions { &["element"] } else { &["usage"] };
@@ -268,6 +274,32 @@ impl One<'_, '_> {
                 _ => Map::new(),
             },
         })
+    }
+
+    /// What reads a PDF. Unknown engines are reported.
+    fn engines(&mut self) -> Option<Vec<PdfEngine>> {
+        let Some(list) = self.fields.get("engines").and_then(Node::list) else {
+            return Some(PdfEngine::ALL.to_vec());
+        };
+        let mut engines = Some(Vec::new());
+        for item in list {
+            let Some(name) = item.text() else { continue };
+            let found = PdfEngine::ALL
+                .into_iter()
+                .find(|engine| engine.name() == name);
+            engines = engines.zip(found).map(|(mut engines, engine)| {
+                engines.push(engine);
+                engines
+            });
+            if found.is_none() {
+                let message = format!("`{name}` reads no PDF");
+                let problem = self.file.problem(item.span.clone(), message);
+                let there = listed(PdfEngine::ALL.map(PdfEngine::name));
+                let problem = problem.label("no engine").help(format!("there is {there}"));
+                self.reader.report.add(problem);
+            }
+        }
+        engines
     }
 
     /// The strings of a list.

@@ -35,6 +35,8 @@ pub enum OutcomeKind {
     Conserve,
     /// An answer broke off.
     Cut,
+    /// No engine could read the text of a PDF.
+    Engines,
     /// A program ended with another exit code than 0, or by a signal.
     Exit,
     /// An input is missing or could not be read.
@@ -69,6 +71,7 @@ impl OutcomeKind {
             Self::Connect => "connect",
             Self::Conserve => "conserve",
             Self::Cut => "cut",
+            Self::Engines => "engines",
             Self::Exit => "exit",
             Self::Input => "input",
             Self::Parse => "parse",
@@ -87,7 +90,13 @@ impl OutcomeKind {
     fn is_worth_another_try(self) -> bool {
         !matches!(
             self,
-            Self::Auth | Self::Budget | Self::Cancelled | Self::Input | Self::Path | Self::Refine
+            Self::Auth
+                | Self::Budget
+                | Self::Cancelled
+                | Self::Engines
+                | Self::Input
+                | Self::Path
+                | Self::Refine
         )
     }
 }

@@ -2,7 +2,7 @@
 
 use super::agent::Agent;
 use super::money::NanoUsd;
-use super::stage::Stage;
+use super::stage::{Program, Stage};
 use super::step::Text;
 use crate::base::digest::Digest;
 use crate::base::path::RelPath;
@@ -28,10 +28,21 @@ pub struct Pipeline {
     pub prices: Option<Asset>,
     /// Services by name.
     pub services: BTreeMap<String, Service>,
+    /// How manifests are read.
+    pub manifest: Manifest,
     /// Names for outcomes, for all stages.
     pub errors: BTreeMap<String, String>,
     /// The stages, by number.
     pub stages: Vec<Stage>,
+}
+
+/// How files are read that list workspaces, and what is told at the end. The programs see `.` alone.
+#[derive(Debug, Clone, Default)]
+pub struct Manifest {
+    /// Its entries; none: the items of the list that it is.
+    pub select: Option<Program>,
+    /// What became of them, summed up.
+    pub summary: Option<Program>,
 }
 
 /// What a workspace may spend on agents, in all its runs.

@@ -2,9 +2,12 @@
 
 use super::pipeline::Asset;
 use super::stage::{PathTemplate, Program, Templated};
+use crate::base::path::RelPath;
+use crate::expr::place::listed;
 use crate::expr::select::Select;
 use crate::expr::template::Template;
 use serde_json::{Map, Value};
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -40,6 +43,65 @@ pub struct TemplateFile {
 impl fmt::Debug for TemplateFile {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.asset.fmt(f)
+    }
+}
+
+/// The template of a step.
+#[derive(Debug, Clone)]
+pub enum TemplateChoice {
+    /// The same for all batches.
+    One(TemplateFile),
+    /// The one that a path gives for a batch.
+    Picked(Picked),
+}
+
+impl TemplateChoice {
+    /// The template of a batch, whose names that are known before it runs are `scope`.
+    ///
+    /// # Errors
+    /// When the path cannot be rendered, no file of the project is there, or that one is no template for this stage.
+    pub fn of(&self, scope: &Value) -> Result<&TemplateFile, String> {
+        match self {
+            Self::One(file) => Ok(file),
+            Self::Picked(picked) => picked.of(scope),
+        }
+    }
+}
+
+/// A template that each batch picks among files of the project.
+#[derive(Clone)]
+pub struct Picked {
+    /// Gives the file's path.
+    pub path: PathTemplate,
+    /// The files that it can give, as they were read; the text says why one is no template for this stage.
+    pub files: BTreeMap<RelPath, Result<TemplateFile, String>>,
+}
+
+impl Picked {
+    fn of(&self, scope: &Value) -> Result<&TemplateFile, String> {
+        let rendered = self.path.template.render_path(scope);
+        let rendered = rendered.map_err(|error| error.to_string())?;
+        let path =
+            RelPath::parse(&rendered).map_err(|error| format!("`{}`: {error}", self.path.text))?;
+        match self.files.get(&path) {
+            Some(Ok(file)) => Ok(file),
+            Some(Err(why)) => Err(why.clone()),
+            None => {
+                let right = self.files.iter().filter(|(_, file)| file.is_ok());
+                let right = right.map(|(path, _)| path.as_str());
+                Err(format!(
+                    "`{}` gives `{path}`, which the project has not: there is {}",
+                    self.path.text,
+                    listed(right)
+                ))
+            }
+        }
+    }
+}
+
+impl fmt::Debug for Picked {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.path.text.fmt(f)
     }
 }
 
@@ -111,6 +173,28 @@ pub enum AnswerForm {
     TapYaml,
 }
 
+/// What reads the text of a PDF.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PdfEngine {
+    /// Milepost itself.
+    Builtin,
+    /// The program of Poppler.
+    Pdftotext,
+}
+
+impl PdfEngine {
+    /// All, in the order in which they are tried where nothing is said.
+    pub const ALL: [Self; 2] = [Self::Builtin, Self::Pdftotext];
+
+    /// The name in declarations.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Builtin => "builtin",
+            Self::Pdftotext => "pdftotext",
+        }
+    }
+}
+
 /// What a step does.
 #[expect(
     clippy::large_enum_variant,
@@ -134,7 +218,7 @@ pub enum StepKind {
         /// The agent's name in the project, before `--agent` puts another in its place.
         agent: String,
         /// What it is asked.
-        prompt: TemplateFile,
+        prompt: TemplateChoice,
         /// Of one answer.
         schema: Option<Asset>,
         /// Makes the record: `.` is the answer, `$element` the element.
@@ -160,7 +244,7 @@ pub enum StepKind {
     /// Writes text by a template.
     Render {
         /// The template.
-        template: TemplateFile,
+        template: TemplateChoice,
     },
     /// Writes a workbook by its file.
     Xlsx {
@@ -176,6 +260,13 @@ pub enum StepKind {
     Pdf {
         /// The input or `out` that is the Markdown.
         input: String,
+    },
+    /// Reads the text of a PDF.
+    PdfText {
+        /// The input or `out` that is the PDF.
+        input: String,
+        /// What reads it: the next is tried when one fails.
+        engines: Vec<PdfEngine>,
     },
     /// Copies a file.
     Copy {
@@ -225,10 +316,19 @@ impl StepKind {
             Self::Xlsx { .. } => "xlsx",
             Self::Ifc { .. } => "ifc",
             Self::Pdf { .. } => "pdf",
+            Self::PdfText { .. } => "pdf_text",
             Self::Copy { .. } => "copy",
             Self::Wait { .. } => "wait",
             Self::Split { .. } => "split",
             Self::Merge { .. } => "merge",
+        }
+    }
+
+    /// The key that names its template, where it has one.
+    pub fn template_key(&self) -> &'static str {
+        match self {
+            Self::Agent { .. } => "prompt",
+            _ => self.name(),
         }
     }
 

@@ -8,6 +8,7 @@ use super::gc::Collected;
 use super::graph::Graph;
 use super::init::Initiated;
 use super::log::Log;
+use super::manifest::Batch;
 use super::open::OpsError;
 use super::plan::Plan;
 use super::show_request::WouldSend;
@@ -70,6 +71,11 @@ pub fn schemas() -> BTreeMap<&'static str, Value> {
         ("clean", "milepost clean --json", of::<Cleaned>("clean")),
         ("gc", "milepost gc --json", of::<Collected>("gc")),
         ("run", "milepost run --json", of::<Ended>("run")),
+        (
+            "manifest",
+            "milepost run --manifest --json",
+            of::<Batch>("manifest"),
+        ),
         ("init", "milepost init --json", of::<Initiated>("init")),
         (
             "error",

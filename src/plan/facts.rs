@@ -10,7 +10,7 @@ use crate::model::agent::{Agent, Provider};
 use crate::model::fingerprint::{FactKind, Facts};
 use crate::model::pipeline::{Asset, Pipeline};
 use crate::model::stage::{InputSource, PathTemplate, Program, Stage, Templated};
-use crate::model::step::{StepKind, TemplateFile, Text};
+use crate::model::step::{StepKind, TemplateChoice, TemplateFile, Text};
 use serde_json::Value;
 use std::collections::BTreeSet;
 
@@ -54,7 +54,11 @@ pub fn shared(stage: &Stage, pipeline: &Pipeline, settings: &Settings) -> Facts 
                         add_mention(&mut facts, name, pipeline, settings);
                     }
                 }
-                _ => add_prompt(&mut facts, prompt, pipeline, settings),
+                _ => {
+                    if let TemplateChoice::One(prompt) = prompt {
+                        add_template(&mut facts, prompt, pipeline, settings);
+                    }
+                }
             }
         }
     }
@@ -201,14 +205,54 @@ fn add_agent(facts: &mut Facts, name: &str, pipeline: &Pipeline, settings: &Sett
     facts.add(FactKind::Agent, name, value);
 }
 
-/// What an agent reads that is asked by a prompt: its text, and the names in it.
-fn add_prompt(facts: &mut Facts, prompt: &TemplateFile, pipeline: &Pipeline, settings: &Settings) {
-    for asset in std::iter::once(&prompt.asset).chain(&prompt.included) {
+/// A template that is read: its text, and the names in it.
+fn add_template(facts: &mut Facts, file: &TemplateFile, pipeline: &Pipeline, settings: &Settings) {
+    for asset in std::iter::once(&file.asset).chain(&file.included) {
         facts.add(FactKind::File, asset.path.as_str(), asset.digest);
     }
-    for name in prompt.template.names() {
+    for name in file.template.names() {
         add_mention(facts, name, pipeline, settings);
     }
+}
+
+/// Adds to a batch's own facts the templates that it picks, but for what all batches share.
+///
+/// # Errors
+/// When there is no such template.
+pub fn add_picked(
+    own: &mut Facts,
+    stage: &Stage,
+    scope: &Value,
+    shared: &Facts,
+    pipeline: &Pipeline,
+    settings: &Settings,
+) -> Result<(), String> {
+    let mut picked = Facts::default();
+    for step in &stage.steps {
+        let (template, is_read) = match &step.kind {
+            StepKind::Render { template } => (template, true),
+            StepKind::Agent { agent, prompt, .. } => {
+                let agent = settings.agent(pipeline, agent).map(|agent| &agent.provider);
+                let reads_none = matches!(agent, Some(Provider::Rules(_) | Provider::Jq(_)));
+                (prompt, !reads_none)
+            }
+            _ => continue,
+        };
+        // Which one it is must be right whoever is asked.
+        if let TemplateChoice::Picked(_) = template {
+            let file = template.of(scope);
+            let file = file.map_err(|why| format!("`{}`: {why}", step.kind.template_key()))?;
+            if is_read {
+                add_template(&mut picked, file, pipeline, settings);
+            }
+        }
+    }
+    for (key, value) in picked.iter() {
+        if shared.get(key.kind, &key.name).is_none() {
+            own.add(key.kind, key.name.clone(), value.clone());
+        }
+    }
+    Ok(())
 }
 
 /// An agent that is mentioned: what scopes show of it, its digest among that.
@@ -278,7 +322,9 @@ fn made_by(stage: &Stage) -> Vec<&Asset> {
         .collect();
     for step in &stage.steps {
         match &step.kind {
-            StepKind::Render { template } => {
+            StepKind::Render {
+                template: TemplateChoice::One(template),
+            } => {
                 found.push(&template.asset);
                 found.extend(&template.included);
             }
@@ -387,7 +433,9 @@ fn mentions(stage: &Stage) -> BTreeSet<String> {
                     names.extend(argument.template.names().iter().cloned());
                 }
             }
-            StepKind::Render { template } => {
+            StepKind::Render {
+                template: TemplateChoice::One(template),
+            } => {
                 names.extend(template.template.names().iter().cloned());
             }
             StepKind::Wait { path, marker } => {

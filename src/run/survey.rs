@@ -266,7 +266,9 @@ impl One<'_, '_> {
         };
         let inputs = resolve(self.stage, scope, self.recorded, &asked, &written);
         let own = inputs.and_then(|inputs| {
-            let own = facts::own(self.stage, &batch, &inputs, scope, &asked)?;
+            let mut own = facts::own(self.stage, &batch, &inputs, scope, &asked)?;
+            let (pipeline, settings) = (self.ctx.pipeline, self.ctx.settings);
+            facts::add_picked(&mut own, self.stage, scope, self.shared, pipeline, settings)?;
             Ok((inputs, own))
         });
         let unread = asked.is_unread();

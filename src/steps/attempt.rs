@@ -2,11 +2,11 @@
 
 use super::alarm::Rang;
 use super::work::{Said, Told, Work, output_failure, parse_failure};
-use super::{agent, files, http, jq, merge, process, refine, split, values, wait};
+use super::{agent, files, http, jq, merge, pdf_text, process, refine, split, values, wait};
 use crate::expr::scope::Format;
 use crate::model::outcome::{Outcome, OutcomeKind};
 use crate::model::stage::Stage;
-use crate::model::step::{Step, StepKind};
+use crate::model::step::{Step, StepKind, TemplateChoice, TemplateFile};
 use serde_json::Value;
 use std::time::Duration;
 
@@ -234,28 +234,34 @@ fn doing(work: &mut Work<'_>, step: &Step, timeout: Duration) -> Result<Said, Ou
             answer,
             attach,
             defaults,
-        } => agent::ask(
-            work,
-            &agent::Asking {
+        } => {
+            let asking = agent::Asking {
                 out: &step.out,
                 questions: *questions,
                 answer: *answer,
                 attach,
                 defaults,
                 agent,
-                prompt,
+                prompt: picked(work, &step.kind, prompt)?,
                 schema: schema.as_ref(),
                 result: result.as_ref(),
                 attempts: step.attempts,
                 timeout,
-            },
-        ),
+            };
+            agent::ask(work, &asking)
+        }
         StepKind::Http(call) => http::call(work, &step.out, call, timeout),
         StepKind::Jq { program, stream } => jq::jq(work, &step.out, program, stream.as_ref()),
-        StepKind::Render { template } => files::render(work, &step.out, template),
+        StepKind::Render { template } => {
+            let template = picked(work, &step.kind, template)?;
+            files::render(work, &step.out, template)
+        }
         StepKind::Xlsx { workbook } => files::workbook(work, &step.out, workbook),
         StepKind::Ifc { input } => files::model(work, &step.out, input),
         StepKind::Pdf { input } => files::document(work, &step.out, input),
+        StepKind::PdfText { input, engines } => {
+            pdf_text::pdf_text(work, &step.out, input, engines, timeout)
+        }
         StepKind::Copy { input } => files::copy(work, &step.out, input),
         StepKind::Wait { path, marker } => {
             wait::wait(work, &step.out, path, marker.as_ref(), timeout)
@@ -287,6 +293,22 @@ fn doing(work: &mut Work<'_>, step: &Step, timeout: Duration) -> Result<Said, Ou
             corrections.as_deref(),
         ),
     }
+}
+
+/// The template of a step for this batch.
+fn picked<'s>(
+    work: &Work<'_>,
+    kind: &StepKind,
+    template: &'s TemplateChoice,
+) -> Result<&'s TemplateFile, Outcome> {
+    if let TemplateChoice::One(file) = template {
+        return Ok(file);
+    }
+    let found = template.of(&Value::Object(work.base.clone()));
+    found.map_err(|why| {
+        let message = format!("`{}`: {why}", kind.template_key());
+        Outcome::new(OutcomeKind::Input, message)
+    })
 }
 
 fn made_by_program(step: &Step) -> bool {

@@ -14,7 +14,11 @@ use std::sync::Arc;
 /// Bytes that are read first: most files are no longer, and memory is cleared before it is read into.
 const SMALL: usize = 1 << 13;
 
-fn source(work: &Work<'_>, name: &str) -> Result<Arc<dyn Source>, Outcome> {
+/// The one file of an input or `out`.
+///
+/// # Errors
+/// When it is none, or a list.
+pub fn source(work: &Work<'_>, name: &str) -> Result<Arc<dyn Source>, Outcome> {
     work.scope.source(name).ok_or_else(|| {
         input_failure(
             name,

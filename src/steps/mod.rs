@@ -11,6 +11,7 @@ pub mod ifc;
 pub mod jq;
 pub mod merge;
 pub mod pdf;
+pub mod pdf_text;
 pub mod process;
 mod records;
 pub mod refine;

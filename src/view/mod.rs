@@ -9,6 +9,7 @@ pub mod graph;
 pub mod groups;
 pub mod init;
 pub mod log;
+pub mod manifest;
 pub mod notice;
 pub mod paint;
 pub mod plan;

@@ -52,6 +52,9 @@ fn what_is_printed_as_json_is_of_its_schema() {
     told("diff", "diff");
     told("clean", "clean");
     told("gc", "gc");
+    project.write("all.json", r#"[{"workspace": "a"}, {"workspace": 2}]"#);
+    told("run --manifest all.json", "manifest");
+    told("run --manifest all.json -n", "manifest");
     told("run nope", "error");
     project.edit("stages/2_join.toml", "jq =", "jp =");
     told("run", "error");

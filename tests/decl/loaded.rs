@@ -3,7 +3,7 @@
 use super::Files;
 use super::cases::project;
 use milepost::model::stage::{EachSource, Stage, Templated};
-use milepost::model::step::StepKind;
+use milepost::model::step::{StepKind, TemplateChoice};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -34,7 +34,7 @@ fn defaults_are_filled_in() {
     );
     let StepKind::Agent {
         result: Some(result),
-        prompt,
+        prompt: TemplateChoice::One(prompt),
         ..
     } = &step.kind
     else {

@@ -10,7 +10,7 @@ mod sketches;
 use milepost::base::path::RelPath;
 use milepost::decl::{Problems, ProjectFiles, Warning, load};
 use milepost::model::pipeline::Pipeline;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// A project in memory.
 #[derive(Debug, Clone, Default)]
@@ -61,10 +61,8 @@ impl ProjectFiles for Files {
                 .strip_prefix('/')
                 .map(str::to_owned),
         };
-        self.0
-            .keys()
-            .filter_map(inside)
-            .filter(|name| !name.contains('/'))
-            .collect()
+        let first = |path: String| path.split('/').next().map(str::to_owned);
+        let names: BTreeSet<String> = self.0.keys().filter_map(inside).filter_map(first).collect();
+        names.into_iter().collect()
     }
 }

@@ -61,10 +61,10 @@ fn wrong_keys_and_types_are_not_valid() {
         "[step]\nprompt = \"a\"\ncopy = \"x\"",
         "[step]\ncopy = \"x\"\npdf = \"x\"",
         "[step]\ncopy = \"x\"\ntimeout = 60",
-        "[step]\npdf_text = \"x\"",
+        "[step]\ncopy = \"x\"\nengines = [\"builtin\"]",
         "[step]\ncopy = \"x\"\n[outputs]\nx = { path = \"x\", schema = true }",
         "[step]\ncopy = \"x\"\n[check]\ntest = \"x\"",
-        "[step]\ncopy = \"x\"\n[errors]\nengines = \"x\"",
+        "[step]\ncopy = \"x\"\n[errors]\nengine = \"x\"",
         "[step]\ncopy = \"x\"\n[each.a]\nfrom = \"x\"",
     ] {
         let value: Value = toml::from_str(wrong).unwrap();

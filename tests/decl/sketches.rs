@@ -70,8 +70,6 @@ fn the_main_pipeline_loads() {
 #[test]
 fn the_other_systems_are_told_only_what_is_missing() {
     let known = [
-        "not in this version",
-        "`prompt` names one file, not a template",
         "`all_engines` is no outcome",
         "there is no `service/server.js` in the project",
     ];

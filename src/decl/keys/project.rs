@@ -12,7 +12,7 @@ pub static PROJECT: Table = Table {
     what: "project",
     header: "",
     short: None,
-    later: &["manifest"],
+    later: &[],
     keys: &[
         key("name", Plain, Required, "", "Name of the project."),
         key(
@@ -51,11 +51,42 @@ pub static PROJECT: Table = Table {
             "Processes that stages need: started when one needs them, unless they answer already, and ended with the run.",
         ),
         key(
+            "manifest",
+            Of(&MANIFEST),
+            Optional,
+            "",
+            "How `run --manifest` reads its file, and what it says at the end.",
+        ),
+        key(
             "errors",
             Outcomes,
             Optional,
             "",
             "Names for outcomes, for all stages.",
+        ),
+    ],
+};
+
+/// `[manifest]`.
+pub static MANIFEST: Table = Table {
+    what: "manifest",
+    header: "[manifest]",
+    short: None,
+    later: &[],
+    keys: &[
+        key(
+            "select",
+            Jq,
+            Optional,
+            ".[]",
+            "The entries of the file, each an object of `workspace`, a folder's name, and parameters.",
+        ),
+        key(
+            "summary",
+            Jq,
+            Optional,
+            "the entries",
+            "What is told at the end; `.` is `{dry_run, entries}`.",
         ),
     ],
 };

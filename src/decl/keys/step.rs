@@ -15,7 +15,7 @@ pub static STEP: Table = Table {
     what: "step",
     header: "[step]",
     short: None,
-    later: &["pdf_text", "engines"],
+    later: &[],
     keys: &[
         key(
             "command",
@@ -39,7 +39,13 @@ pub static STEP: Table = Table {
             "",
             "Computes one value: JSON, or text for a text output.",
         ),
-        key("render", File, What, "", "Writes text by this template."),
+        key(
+            "render",
+            File,
+            What,
+            "",
+            "Writes text by this template. With `{{ }}` in its path each batch has its own.",
+        ),
         key("xlsx", File, What, "", "Writes a workbook by this file."),
         key(
             "ifc",
@@ -54,6 +60,13 @@ pub static STEP: Table = Table {
             What,
             "",
             "Sets this Markdown (an input or earlier `out`) as PDF.",
+        ),
+        key(
+            "pdf_text",
+            Name,
+            What,
+            "",
+            "Reads the text of this PDF (an input or earlier `out`), page by page.",
         ),
         key(
             "copy",
@@ -123,7 +136,7 @@ pub static STEP: Table = Table {
             File,
             RequiredBeside("agent"),
             "",
-            "The template of what the agent is asked.",
+            "The template of what the agent is asked. With `{{ }}` in its path each batch has its own.",
         ),
         key(
             "schema",
@@ -201,6 +214,13 @@ pub static STEP: Table = Table {
             Beside(&["command"]),
             "none",
             "The input or earlier `out` that is its standard input.",
+        ),
+        key(
+            "engines",
+            Names,
+            Beside(&["pdf_text"]),
+            "[\"builtin\", \"pdftotext\"]",
+            "What reads the PDF: the next is tried when one fails.",
         ),
         key(
             "stream",

@@ -1,0 +1,72 @@
+//! `run --manifest`: one workspace after another, and a summary at the end.
+
+use super::print::Printer;
+use super::progress::Show;
+use super::signals;
+use crate::model::money::NanoUsd;
+use crate::ops::manifest::{Batch, entries, worst_code};
+use crate::ops::open::{OpsError, Request};
+use crate::ops::run::{StopFlag, Wanted, adopt_orphans};
+use crate::view;
+use std::path::Path;
+use std::sync::Arc;
+
+/// Runs, or plans, all entries of a manifest, and gives the exit code of the one that ended worst.
+///
+/// # Errors
+/// When the manifest cannot be read, or its summary fails. What hinders an entry is told with it.
+pub fn run(
+    printer: &Printer,
+    request: &Request,
+    wanted: &Wanted,
+    file: &Path,
+    dry: bool,
+) -> Result<u8, OpsError> {
+    let entries = entries(request, file)?;
+    adopt_orphans();
+    let stop = Arc::new(StopFlag::new());
+    if let Err(error) = signals::listen(Arc::clone(&stop), printer.clone()) {
+        printer.warning(&format!("Ctrl-C ends the program at once: {error}"));
+    }
+    let mut batch = Batch {
+        dry_run: dry || wanted.until_paid,
+        entries: Vec::new(),
+    };
+    let count = entries.all.len();
+    let mut spent = NanoUsd::ZERO;
+    for (entry, number) in entries.all.iter().zip(1..) {
+        if !printer.quiet && !stop.is_set() {
+            let name = printer.err.strong(&entry.workspace);
+            printer.say(&format!("{name} ({number} of {count})"));
+        }
+        let mut show = Show::new(printer);
+        // What may be spent is so of all entries together.
+        let own = Wanted {
+            budget: wanted.budget.map(|budget| budget.less(spent)),
+            ..wanted.clone()
+        };
+        let ended = entries.one(entry, request, &own, dry, &mut show, &stop);
+        show.end();
+        spent = spent + NanoUsd::from_dollars(ended.usage.cost_usd).unwrap_or(NanoUsd::ZERO);
+        if let Some(error) = &ended.error {
+            printer.error(&format!(
+                "{}: {}: {}",
+                ended.workspace, error.code, error.message
+            ));
+        }
+        batch.entries.push(ended);
+    }
+    let code = worst_code(&batch.entries);
+    let summary = entries.summary(&batch)?;
+    if printer.json {
+        printer.result_json(&summary);
+        return Ok(code);
+    }
+    if !printer.quiet || code != 0 {
+        printer.result(&view::manifest::manifest(printer.out, &batch));
+    }
+    if entries.has_summary() && !printer.quiet {
+        printer.result_json(&summary);
+    }
+    Ok(code)
+}

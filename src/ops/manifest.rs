@@ -1,0 +1,399 @@
+//! A project over the workspaces that a manifest lists, one after another, each for itself.
+
+use super::open::{OpsError, Request};
+use super::plan::{Plan, plan};
+use super::project::{declarations, find_project};
+use super::run::{Observer, Report, StageReport, StageStatus, StopFlag, Stopwatch, Wanted};
+use super::run::{exit_code, run};
+use crate::base::path::RelPath;
+use crate::base::redact::redact;
+use crate::base::source::Source;
+use crate::expr::scope::{Format, parse};
+use crate::model::money::NanoUsd;
+use crate::model::pipeline::{Manifest, Pipeline};
+use crate::store::checkpoint;
+use crate::store::layout::Layout;
+use serde::Serialize;
+use serde_json::{Map, Value};
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+/// The folder of the project where the workspaces of manifests lie, if no other is named.
+pub const FOLDER: &str = "workspaces";
+
+/// What a manifest asks for.
+pub struct Entries {
+    /// The entries, in order.
+    pub all: Vec<Entry>,
+    pipeline: Pipeline,
+}
+
+/// An entry of a manifest.
+pub struct Entry {
+    /// The workspace, as the manifest names it.
+    pub workspace: String,
+    /// Its parameters, as the manifest gives them.
+    pub params: Map<String, Value>,
+    folder: PathBuf,
+    set: Vec<String>,
+}
+
+/// What became of all entries.
+#[derive(Debug, Serialize, schemars::JsonSchema)]
+pub struct Batch {
+    /// Whether it was only planned, or only what is free was done.
+    pub dry_run: bool,
+    /// Entry by entry.
+    pub entries: Vec<EntryEnded>,
+}
+
+/// What became of an entry.
+#[derive(Debug, Clone, Serialize, schemars::JsonSchema)]
+pub struct EntryEnded {
+    /// Its parameters, as the manifest gives them.
+    pub params: Map<String, Value>,
+    /// The workspace, as the manifest names it.
+    pub workspace: String,
+    /// In one word: `complete`, `reused` (there was nothing to do), `partial`, `held`, `failed`, `altered`, `interrupted`, `error` (it
+    /// could not begin), or `planned`.
+    pub status: &'static str,
+    /// The exit code of a run, or a plan, of it alone.
+    pub exit_code: u8,
+    /// Why it failed.
+    pub error: Option<EntryError>,
+    /// Stages that have a checkpoint, by name.
+    pub stages: BTreeMap<String, StageSummary>,
+    /// What is still to be asked of agents; only where it was planned.
+    pub estimate: Option<Estimate>,
+    /// What agents used in this run.
+    pub usage: Used,
+    /// How long it took, in seconds.
+    pub seconds: f64,
+}
+
+/// Why an entry failed.
+#[derive(Debug, Clone, Serialize, schemars::JsonSchema)]
+pub struct EntryError {
+    /// The name of the error.
+    pub code: String,
+    /// One line for people.
+    pub message: String,
+}
+
+/// What a stage's checkpoint says.
+#[derive(Debug, Clone, Serialize, schemars::JsonSchema)]
+pub struct StageSummary {
+    /// `complete` or `partial`.
+    pub status: String,
+    /// Its summary.
+    pub summary: Option<Value>,
+}
+
+/// What is still to be asked of agents, as expected.
+#[derive(Debug, Clone, Default, Serialize, schemars::JsonSchema)]
+pub struct Estimate {
+    /// Calls.
+    pub calls: u64,
+    /// Tokens of input.
+    pub input_tokens: u64,
+    /// Tokens of answers.
+    pub output_tokens: u64,
+    /// Both.
+    pub tokens: u64,
+    /// Dollars; none: no price is known.
+    pub cost_usd: Option<f64>,
+}
+
+/// What agents used.
+#[derive(Debug, Clone, Default, Serialize, schemars::JsonSchema)]
+pub struct Used {
+    /// Calls.
+    pub calls: u64,
+    /// Tokens, input and output.
+    pub tokens: u64,
+    /// Dollars.
+    pub cost_usd: f64,
+}
+
+/// A file outside of project and workspace.
+struct Outside(PathBuf);
+
+impl Source for Outside {
+    fn name(&self) -> String {
+        self.0.display().to_string()
+    }
+
+    fn path(&self) -> &Path {
+        &self.0
+    }
+
+    fn open(&self) -> io::Result<Box<dyn Read + Send>> {
+        Ok(Box::new(File::open(&self.0)?))
+    }
+}
+
+/// The entries of a manifest. Workspaces lie below the one that the request names, else in `workspaces` of the project.
+///
+/// # Errors
+/// When there is no project, its declarations are wrong, the manifest cannot be read, or an entry is none.
+pub fn entries(request: &Request, file: &Path) -> Result<Entries, OpsError> {
+    let project = find_project(&request.folder)?;
+    let (pipeline, _) = declarations(&project)?;
+    let shown = file.display();
+    let wrong = |why: String| OpsError::Usage(format!("`--manifest {shown}`: {why}"));
+    let format = Format::of_path(&file.to_string_lossy());
+    let source = Outside(file.to_owned());
+    let content =
+        parse(&source.name(), &source, format).map_err(|error| wrong(error.to_string()))?;
+    let rows = match &pipeline.manifest.select {
+        Some(select) => {
+            let rows = select.all(content, &Map::new());
+            rows.map_err(|error| wrong(error.to_string()))?
+        }
+        None => match content {
+            Value::Array(rows) => rows,
+            _ => {
+                let help = "it is no list: [manifest] in milepost.toml says by `select` where its entries are";
+                return Err(wrong(help.to_owned()));
+            }
+        },
+    };
+    let base = match &request.workspace {
+        Some(folder) => request.folder.join(folder),
+        None => project.join(FOLDER),
+    };
+    let beside = file.parent().unwrap_or(Path::new("")).to_owned();
+    let mut all = Vec::new();
+    let mut known = BTreeSet::new();
+    for (row, number) in rows.into_iter().zip(1..) {
+        let entry = entry(&pipeline, &base, &beside, row);
+        let entry = entry.map_err(|why| wrong(format!("entry {number}: {why}")))?;
+        if !known.insert(entry.workspace.to_lowercase()) {
+            let name = &entry.workspace;
+            let why = format!("entry {number}: another has the workspace `{name}` as well");
+            return Err(wrong(why));
+        }
+        all.push(entry);
+    }
+    Ok(Entries { all, pipeline })
+}
+
+fn entry(pipeline: &Pipeline, base: &Path, beside: &Path, row: Value) -> Result<Entry, String> {
+    const FORM: &str = "an object with `workspace`, a folder's name, and parameters was expected; \
+                        [manifest] in milepost.toml makes one by `select`";
+    let Value::Object(mut params) = row else {
+        return Err(FORM.to_owned());
+    };
+    let workspace = match params.shift_remove("workspace") {
+        Some(Value::String(name)) => name,
+        Some(Value::Number(number)) => number.to_string(),
+        _ => return Err(FORM.to_owned()),
+    };
+    let place = RelPath::parse(&workspace).map_err(|error| error.to_string())?;
+    let set = params.iter().filter(|(_, value)| !value.is_null());
+    let set = set.map(|(name, value)| {
+        let file = pipeline.param(name).and_then(|param| param.file.as_ref());
+        let text = match value {
+            // Files are named as seen from the manifest.
+            Value::String(text) if file.is_some_and(|file| file.base.is_none()) => {
+                let near = beside.join(text);
+                let near = near.is_file().then(|| near.display().to_string());
+                near.unwrap_or_else(|| text.clone())
+            }
+            Value::String(text) => text.clone(),
+            other => other.to_string(),
+        };
+        format!("{name}={text}")
+    });
+    Ok(Entry {
+        set: set.collect(),
+        folder: base.join(place.as_str()),
+        workspace,
+        params,
+    })
+}
+
+impl Entries {
+    /// Runs one entry, or plans it when it is `dry`. What hinders it is told with it, and hinders no other.
+    pub fn one(
+        &self,
+        entry: &Entry,
+        request: &Request,
+        wanted: &Wanted,
+        dry: bool,
+        observer: &mut dyn Observer,
+        stop: &StopFlag,
+    ) -> EntryEnded {
+        let watch = Stopwatch::start();
+        let mut own = request.clone();
+        own.workspace = Some(entry.folder.clone());
+        own.set = entry.set.iter().chain(&request.set).cloned().collect();
+        let mut ended = EntryEnded {
+            params: entry.params.clone(),
+            workspace: entry.workspace.clone(),
+            status: "planned",
+            exit_code: 0,
+            error: None,
+            stages: BTreeMap::new(),
+            estimate: None,
+            usage: Used::default(),
+            seconds: 0.0,
+        };
+        if stop.is_set() {
+            ended.status = "interrupted";
+            ended.exit_code = 130;
+            return ended;
+        }
+        let ran = if dry {
+            Ok(())
+        } else {
+            run(&own, wanted, observer, stop).map(|report| ended.ran(&report))
+        };
+        let planned = ran.and_then(|()| {
+            if dry || wanted.until_paid && !stop.is_set() {
+                let plan = plan(&own, wanted)?;
+                ended.planned(&plan);
+                if dry {
+                    ended.hindered(&plan);
+                }
+            }
+            Ok(())
+        });
+        if let Err(error) = planned {
+            ended.status = "error";
+            ended.exit_code = 1;
+            let message = redact(&error.to_string()).into_owned();
+            let code = "ERROR".to_owned();
+            ended.error = Some(EntryError { code, message });
+        }
+        ended.stages = self.summaries(&Layout::new(&entry.folder));
+        ended.seconds = watch.elapsed().as_secs_f64();
+        ended
+    }
+
+    fn summaries(&self, layout: &Layout) -> BTreeMap<String, StageSummary> {
+        let stages = self.pipeline.stages.iter();
+        stages
+            .filter_map(|stage| {
+                let found = checkpoint::read(layout, stage.number).ok().flatten()?;
+                let found = found.checkpoint;
+                let status = serde_json::to_value(found.status).ok()?;
+                let summary = StageSummary {
+                    status: status.as_str().unwrap_or_default().to_owned(),
+                    summary: found.summary,
+                };
+                (found.stage == stage.name).then(|| (stage.name.clone(), summary))
+            })
+            .collect()
+    }
+
+    /// What the project's `summary` makes of what became of all entries; without one, that itself.
+    ///
+    /// # Errors
+    /// When the program fails.
+    pub fn summary(&self, batch: &Batch) -> Result<Value, OpsError> {
+        let world = |error: &dyn std::fmt::Display| OpsError::World(error.to_string());
+        let value = serde_json::to_value(batch).map_err(|error| world(&error))?;
+        let Manifest { summary, .. } = &self.pipeline.manifest;
+        match summary {
+            Some(program) => program
+                .one(value, &Map::new())
+                .map_err(|error| world(&error)),
+            None => Ok(value),
+        }
+    }
+
+    /// Whether the project says how entries are summed up.
+    pub fn has_summary(&self) -> bool {
+        self.pipeline.manifest.summary.is_some()
+    }
+}
+
+impl EntryEnded {
+    fn ran(&mut self, report: &Report) {
+        self.exit_code = exit_code(report);
+        let worst = crate::run::report::worst(&report.stages);
+        let is_idle = |stage: &StageReport| stage.ran == 0 && stage.judged == 0;
+        self.status = match worst {
+            _ if report.interrupted => "interrupted",
+            None | Some(StageStatus::Complete) if report.stages.iter().all(is_idle) => "reused",
+            None => "complete",
+            Some(worst) => worst.word(),
+        };
+        let bad = |stage: &&StageReport| {
+            matches!(stage.status, StageStatus::Failed | StageStatus::Altered)
+        };
+        let of_stage = |stage: &StageReport| {
+            let name = &stage.stage;
+            match stage.failed.first() {
+                Some((batch, outcome)) => EntryError {
+                    code: outcome.code.clone(),
+                    message: match batch.as_str() {
+                        "" => format!("{name}: {}", outcome.message),
+                        batch => format!("{name}/{batch}: {}", outcome.message),
+                    },
+                },
+                None => EntryError {
+                    code: stage.status.word().to_uppercase(),
+                    message: match &stage.why {
+                        Some(why) => format!("{name}: {why}"),
+                        None => format!("{name} is {}", stage.status.word()),
+                    },
+                },
+            }
+        };
+        self.error = report.stages.iter().find(bad).map(of_stage);
+        let mut cost = NanoUsd::ZERO;
+        for stage in &report.stages {
+            self.usage.calls += stage.spent.calls;
+            self.usage.tokens += stage.spent.usage.total();
+            cost = cost + stage.spent.cost;
+        }
+        self.usage.cost_usd = cost.dollars();
+    }
+
+    /// What would stop a run of what was planned, as `plan` says it by its exit code.
+    fn hindered(&mut self, plan: &Plan) {
+        for stage in &plan.stages {
+            let missing = stage.missing.first().map(|missing| &missing.why);
+            let altered = stage.altered.first().map(|file| &file.path);
+            let (exit_code, code, why) = match (altered, stage.problem.as_ref().or(missing)) {
+                (Some(path), _) => (5, "ALTERED", format!("`{path}` was altered")),
+                (None, Some(why)) => (1, "INPUT", why.clone()),
+                (None, None) => continue,
+            };
+            if self.error.is_none() || exit_code == 5 && self.exit_code != 5 {
+                self.exit_code = exit_code;
+                let message = format!("{}: {why}", stage.stage);
+                let code = code.to_owned();
+                self.error = Some(EntryError { code, message });
+            }
+        }
+    }
+
+    fn planned(&mut self, plan: &Plan) {
+        let mut sum = Estimate::default();
+        let mut cost = Some(NanoUsd::ZERO);
+        for asks in plan.stages.iter().flat_map(|stage| &stage.asks) {
+            sum.calls += asks.calls;
+            sum.input_tokens += asks.input_tokens;
+            sum.output_tokens += asks.output_tokens;
+            cost = cost.zip(asks.cost).map(|(sum, one)| sum + one);
+        }
+        sum.tokens = sum.input_tokens + sum.output_tokens;
+        sum.cost_usd = cost.map(NanoUsd::dollars);
+        self.estimate = Some(sum);
+    }
+}
+
+/// The exit code of all entries: that of the one that ended worst.
+pub fn worst_code(entries: &[EntryEnded]) -> u8 {
+    let codes: BTreeSet<u8> = entries.iter().map(|entry| entry.exit_code).collect();
+    let order = [130, 5, 4, 2, 1, 3];
+    order
+        .into_iter()
+        .find(|code| codes.contains(code))
+        .unwrap_or(0)
+}

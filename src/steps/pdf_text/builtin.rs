@@ -1,0 +1,181 @@
+//! The engine `builtin`: text, outline, headings and code of a PDF by `lopdf`.
+
+use super::fonts;
+use super::glyphs::{CONTENT, Pages};
+use super::lines::{Line, lines, set_apart};
+use super::text::{Code, Fault, Heading, Page, Text};
+use lopdf::{Document, LoadOptions};
+use std::collections::BTreeMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+/// Its version, for the record.
+pub const VERSION: &str = "lopdf 0.44";
+
+/// A heading is so much larger than the text, at least.
+const LARGER: f32 = 1.15;
+
+/// The longest heading, in letters.
+const HEADING: usize = 120;
+
+/// Reads a PDF.
+///
+/// # Errors
+/// When it needs a password, breaks off or is no PDF that can be read.
+pub fn read(bytes: &[u8]) -> Result<Text, Fault> {
+    // What comes from outside may be wrong in ways that the parser does not expect.
+    let done = catch_unwind(AssertUnwindSafe(|| document(bytes)));
+    done.unwrap_or_else(|_| Err(Fault::Damaged("the reader broke down".to_owned())))
+}
+
+fn document(bytes: &[u8]) -> Result<Text, Fault> {
+    let damaged = |error: lopdf::Error| match error {
+        lopdf::Error::Decryption(error) => Fault::Password(error.to_string()),
+        lopdf::Error::InvalidPassword => Fault::Password(error.to_string()),
+        error => Fault::Damaged(error.to_string()),
+    };
+    let options = LoadOptions::with_max_decompressed_size(CONTENT);
+    let doc = Document::load_mem_with_options(bytes, options).map_err(damaged)?;
+    if doc.is_encrypted() {
+        return Err(Fault::Password(
+            "the password is not the empty one".to_owned(),
+        ));
+    }
+    let found = doc.get_pages();
+    let told = told_pages(&doc);
+    if told.is_some_and(|told| told != found.len() as i64) {
+        let told = told.unwrap_or_default();
+        return Err(Fault::Cut(format!(
+            "{} of its {told} pages are there",
+            found.len()
+        )));
+    }
+    let dictionaries = fonts::collect(&doc);
+    let fonts = fonts::read(&doc, &dictionaries);
+    let reader = Pages {
+        doc: &doc,
+        fonts: &fonts,
+    };
+    let mut pages = Vec::new();
+    for (number, id) in &found {
+        let pieces = reader.read(*id);
+        let pieces = pieces.map_err(|why| Fault::Cut(format!("page {number}: {why}")))?;
+        pages.push((*number, lines(pieces)));
+    }
+    set_apart(&mut pages);
+    let outline = doc.get_toc().map(|toc| toc.toc).unwrap_or_default();
+    let outline = outline.into_iter().map(|entry| Heading {
+        title: entry.title.trim_matches('\0').trim().to_owned(),
+        page: entry.page as u32,
+        level: u8::try_from(entry.level).unwrap_or(u8::MAX),
+    });
+    Ok(Text {
+        outline: outline.collect(),
+        headings: Some(headings(&pages)),
+        pages: pages
+            .iter()
+            .map(|(number, lines)| page(*number, lines))
+            .collect(),
+    })
+}
+
+/// How many pages the document says that it has.
+fn told_pages(doc: &Document) -> Option<i64> {
+    let pages = doc.catalog().ok()?.get_deref(b"Pages", doc).ok()?;
+    let count = pages.as_dict().ok()?.get_deref(b"Count", doc).ok()?;
+    count.as_i64().ok()
+}
+
+fn page(number: u32, lines: &[Line]) -> Page {
+    let mut text = String::new();
+    let mut code: Vec<Code> = Vec::new();
+    let mut is_open = false;
+    for line in lines {
+        if !text.is_empty() {
+            text.push('\n');
+            text.push_str(&"\n".repeat(usize::from(line.blank.min(1))));
+        }
+        text.push_str(&line.text);
+        if !line.is_fixed {
+            is_open = false;
+            continue;
+        }
+        match code.last_mut().filter(|_| is_open) {
+            Some(block) => {
+                block
+                    .content
+                    .push_str(&"\n".repeat(1 + usize::from(line.blank)));
+                block.content.push_str(&line.text);
+                block.line_count += 1 + u32::from(line.blank);
+            }
+            None => code.push(Code {
+                content: line.text.clone(),
+                line_count: 1,
+            }),
+        }
+        is_open = true;
+    }
+    Page {
+        number,
+        text,
+        code: Some(code),
+    }
+}
+
+/// Lines that are larger than the text, or heavy and apart: with how deep they stand, by their sizes.
+fn headings(pages: &[(u32, Vec<Line>)]) -> Vec<Heading> {
+    let half = |line: &Line| (line.size * 2.0).round() as u32;
+    let all = || pages.iter().flat_map(|(_, lines)| lines);
+    let mut letters: BTreeMap<u32, usize> = BTreeMap::new();
+    for line in all().filter(|line| !line.is_fixed) {
+        *letters.entry(half(line)).or_default() += line.text.chars().count();
+    }
+    let body = letters.into_iter().max_by_key(|(_, count)| *count);
+    let body = body.map_or(0, |(size, _)| size) as f32;
+    let is_title = |line: &Line| {
+        let length = line.text.chars().count();
+        let has_letters = line.text.chars().filter(|c| c.is_alphabetic()).count() >= 2;
+        !line.is_fixed && has_letters && length <= HEADING && !has_leader(&line.text)
+    };
+    let is_large = |line: &Line| is_title(line) && half(line) as f32 >= LARGER * body;
+    let is_heavy = |line: &Line| {
+        let is_closed = line.text.ends_with(['.', ',', ';', ':']);
+        // Columns are of the head of a table.
+        let is_one = !is_closed && !line.text.contains("  ");
+        is_title(line) && line.is_bold && half(line) as f32 >= body && is_one
+    };
+    let mut sizes: Vec<u32> = all().filter(|line| is_large(line)).map(half).collect();
+    sizes.sort_unstable_by(|a, b| b.cmp(a));
+    sizes.dedup();
+    let mut found: Vec<Heading> = Vec::new();
+    for (number, lines) in pages {
+        // The size of the heading that the last line was.
+        let mut open: Option<u32> = None;
+        for (at, line) in lines.iter().enumerate() {
+            let is_apart = at == 0 || line.blank > 0;
+            let is_heading = is_large(line) || is_apart && is_heavy(line);
+            let level = sizes.iter().position(|size| *size == half(line));
+            let level = level.unwrap_or(sizes.len()) as u8 + 1;
+            match (is_heading, open, found.last_mut()) {
+                (true, Some(size), Some(last)) if size == half(line) && !is_apart => {
+                    last.title.push(' ');
+                    last.title.push_str(&line.text);
+                }
+                (true, _, _) => found.push(Heading {
+                    title: line.text.clone(),
+                    page: *number,
+                    level,
+                }),
+                _ => {}
+            }
+            open = is_heading.then(|| half(line));
+        }
+    }
+    found
+}
+
+/// Whether points lead from words to a number, as in a table of contents.
+fn has_leader(text: &str) -> bool {
+    let marks: Vec<char> = text.chars().filter(|c| !c.is_whitespace()).collect();
+    let mut four = marks.windows(4);
+    four.any(|four| matches!(four, ['.' | ':' | '_' | '·', rest @ ..] if rest.iter().all(|c| *c == four[0])))
+}

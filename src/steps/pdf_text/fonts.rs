@@ -1,0 +1,253 @@
+//! The fonts of a PDF: what its codes mean, and how wide they are set (ISO 32000-1, 9.6 to 9.10).
+
+use lopdf::{Dictionary, Document, Encoding, Object};
+use std::collections::HashMap;
+
+/// Bytes that the map of one font to Unicode may grow to.
+const MAP: usize = 16 << 20;
+
+/// Stands for what has no Unicode.
+pub const UNKNOWN: char = '\u{FFFD}';
+
+/// Widths of Helvetica from blank to `~`, in thousandths of its size (Adobe's metrics of the fonts that every reader has).
+const HELVETICA: [u16; 95] = [
+    278, 278, 355, 556, 556, 889, 667, 191, 333, 333, 389, 584, 278, 333, 278, 278, 556, 556, 556,
+    556, 556, 556, 556, 556, 556, 556, 278, 278, 584, 584, 584, 556, 1015, 667, 667, 722, 722, 667,
+    611, 778, 722, 278, 500, 667, 556, 833, 722, 778, 667, 778, 722, 667, 611, 722, 667, 944, 667,
+    667, 611, 278, 278, 278, 469, 556, 333, 556, 556, 500, 556, 556, 278, 556, 556, 222, 222, 500,
+    222, 833, 556, 556, 556, 556, 333, 500, 278, 556, 500, 722, 500, 500, 500, 334, 260, 334, 584,
+];
+
+/// A dictionary of a font, known by where it lies.
+type Key = *const Dictionary;
+
+/// The dictionaries of all fonts, as they are read: their own map to Unicode goes before names of letters.
+pub fn collect(doc: &Document) -> Vec<(Key, Dictionary)> {
+    let mut found = Vec::new();
+    for object in doc.objects.values() {
+        walk(object, doc, &mut found, 0);
+    }
+    found
+}
+
+fn walk(object: &Object, doc: &Document, found: &mut Vec<(Key, Dictionary)>, depth: u8) {
+    let dictionary = match object {
+        Object::Dictionary(dictionary) => dictionary,
+        Object::Stream(stream) => &stream.dict,
+        _ => return,
+    };
+    if dictionary.has_type(b"Font") {
+        found.push((std::ptr::from_ref(dictionary), readable(dictionary, doc)));
+    } else if depth < 4 {
+        for (_, inner) in dictionary {
+            walk(inner, doc, found, depth + 1);
+        }
+    }
+}
+
+fn readable(font: &Dictionary, doc: &Document) -> Dictionary {
+    let mut font = font.clone();
+    if font
+        .get_deref(b"ToUnicode", doc)
+        .is_ok_and(|map| map.as_stream().is_ok())
+    {
+        font.remove(b"Encoding");
+    } else if let Ok(Object::Dictionary(encoding)) = font.get_deref(b"Encoding", doc) {
+        // The reader wants the type to be told, which the format does not.
+        let mut encoding = encoding.clone();
+        encoding.set("Type", Object::Name(b"Encoding".to_vec()));
+        font.set("Encoding", Object::Dictionary(encoding));
+    }
+    font
+}
+
+/// A font.
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
+pub struct Font<'a> {
+    encoding: Option<Encoding<'a>>,
+    /// Whether a code is two bytes.
+    is_wide: bool,
+    widths: HashMap<u32, f32>,
+    default: f32,
+    /// Of which nothing is known but the name.
+    is_unmeasured: bool,
+    /// All letters are as wide.
+    pub is_fixed: bool,
+    /// It is a heavy one.
+    pub is_bold: bool,
+}
+
+/// All fonts, by where their dictionaries lie.
+pub fn read<'a>(doc: &'a Document, fonts: &'a [(Key, Dictionary)]) -> HashMap<Key, Font<'a>> {
+    let fonts = fonts.iter();
+    fonts
+        .map(|(key, font)| (*key, Font::of(font, doc)))
+        .collect()
+}
+
+impl<'a> Font<'a> {
+    fn of(font: &'a Dictionary, doc: &'a Document) -> Self {
+        let subtype = font
+            .get(b"Subtype")
+            .and_then(Object::as_name)
+            .unwrap_or_default();
+        let is_wide = subtype == b"Type0";
+        let inner = if is_wide {
+            descendant(font, doc)
+        } else {
+            Some(font)
+        };
+        let inner = inner.unwrap_or(font);
+        let name = font
+            .get(b"BaseFont")
+            .and_then(Object::as_name)
+            .unwrap_or_default();
+        let name = String::from_utf8_lossy(name).to_lowercase();
+        let descriptor = inner
+            .get_deref(b"FontDescriptor", doc)
+            .and_then(Object::as_dict)
+            .ok();
+        let flags = descriptor
+            .and_then(|it| it.get(b"Flags").ok()?.as_i64().ok())
+            .unwrap_or(0);
+        let encoding = font.get_font_encoding_with_limit(doc, MAP).ok();
+        // Where names of letters are not understood, the reader takes them for others without a word.
+        let is_named =
+            matches!(font.get(b"Encoding"), Ok(Object::Dictionary(own)) if own.has(b"Differences"));
+        let is_guess = is_named && !matches!(encoding, Some(Encoding::Differences(_)));
+        let mut widths = if is_wide {
+            wide(inner, doc)
+        } else {
+            simple(font, doc)
+        };
+        let unit = if subtype == b"Type3" {
+            matrix(font, doc) * 1000.0
+        } else {
+            1.0
+        };
+        for width in widths.values_mut() {
+            *width *= unit;
+        }
+        let has = |words: &[&str]| words.iter().any(|word| name.contains(word));
+        let all_equal = widths.len() > 3 && {
+            let mut set = widths.values().filter(|width| **width > 0.0);
+            let first = set.next().copied().unwrap_or(0.0);
+            first > 0.0 && set.all(|width| (width - first).abs() < 0.5)
+        };
+        let is_fixed = flags & 1 == 1
+            || all_equal
+            || has(&["mono", "courier", "consol", "menlo", "typewriter", "cmtt"]);
+        let missing = descriptor.and_then(|it| it.get(b"MissingWidth").ok()?.as_float().ok());
+        let default = if is_wide {
+            inner
+                .get_deref(b"DW", doc)
+                .and_then(Object::as_float)
+                .unwrap_or(1000.0)
+        } else {
+            missing.unwrap_or(if is_fixed { 600.0 } else { 0.0 })
+        };
+        Self {
+            encoding: encoding.filter(|_| !is_guess),
+            is_wide,
+            is_unmeasured: !is_wide && widths.is_empty() && !is_fixed,
+            widths,
+            default,
+            is_fixed,
+            is_bold: flags & (1 << 18) != 0 || has(&["bold", "black", "heavy"]),
+        }
+    }
+
+    /// The codes of a string: the text of each, its width in thousandths of the size, and whether it is the one byte 32.
+    pub fn each(&self, bytes: &[u8], mut take: impl FnMut(&str, f32, bool)) {
+        let mut text = String::new();
+        for code in bytes.chunks(if self.is_wide { 2 } else { 1 }) {
+            let number = code
+                .iter()
+                .fold(0, |number, byte| number << 8 | u32::from(*byte));
+            text.clear();
+            let known = match &self.encoding {
+                Some(encoding) => encoding.write_to_string(code, &mut text).is_ok(),
+                None => false,
+            };
+            if !known || text.is_empty() {
+                text.clear();
+                text.push(UNKNOWN);
+            }
+            take(&text, self.width(number), !self.is_wide && number == 32);
+        }
+    }
+
+    fn width(&self, code: u32) -> f32 {
+        if let Some(width) = self.widths.get(&code) {
+            return *width;
+        }
+        if self.is_unmeasured {
+            let known = code
+                .checked_sub(32)
+                .and_then(|at| HELVETICA.get(at as usize));
+            return known.map_or(556.0, |width| f32::from(*width));
+        }
+        self.default
+    }
+}
+
+fn descendant<'a>(font: &'a Dictionary, doc: &'a Document) -> Option<&'a Dictionary> {
+    let list = font
+        .get_deref(b"DescendantFonts", doc)
+        .ok()?
+        .as_array()
+        .ok()?;
+    doc.dereference(list.first()?).ok()?.1.as_dict().ok()
+}
+
+fn matrix(font: &Dictionary, doc: &Document) -> f32 {
+    let matrix = font
+        .get_deref(b"FontMatrix", doc)
+        .and_then(Object::as_array)
+        .ok();
+    let first = matrix.and_then(|it| it.first()?.as_float().ok());
+    first.map_or(0.001, f32::abs)
+}
+
+fn numbers(object: &Object, doc: &Document) -> Option<Vec<f32>> {
+    let list = doc.dereference(object).ok()?.1.as_array().ok()?;
+    let number = |item: &Object| doc.dereference(item).ok()?.1.as_float().ok();
+    Some(
+        list.iter()
+            .map(|item| number(item).unwrap_or(0.0))
+            .collect(),
+    )
+}
+
+fn simple(font: &Dictionary, doc: &Document) -> HashMap<u32, f32> {
+    let first = font
+        .get_deref(b"FirstChar", doc)
+        .and_then(Object::as_i64)
+        .unwrap_or(0);
+    let widths = font.get(b"Widths").ok().and_then(|list| numbers(list, doc));
+    let first = u32::try_from(first).unwrap_or(0);
+    (first..).zip(widths.unwrap_or_default()).collect()
+}
+
+/// The widths of a font of many letters: `c [w …]` and `first last w` (9.7.4.3).
+fn wide(font: &Dictionary, doc: &Document) -> HashMap<u32, f32> {
+    let mut widths = HashMap::new();
+    let list = font.get_deref(b"W", doc).and_then(Object::as_array);
+    let mut items = list.map(Vec::as_slice).unwrap_or_default();
+    while let [first, second, rest @ ..] = items {
+        let Ok(first) = first.as_float() else { break };
+        let first = first as u32;
+        if let Some(each) = numbers(second, doc) {
+            widths.extend((first..).zip(each));
+            items = rest;
+        } else if let ([width, rest @ ..], Ok(last)) = (rest, second.as_float()) {
+            let last = (last as u32).min(first.saturating_add(1 << 16));
+            let width = width.as_float().unwrap_or(0.0);
+            widths.extend((first..=last).map(|code| (code, width)));
+            items = rest;
+        } else {
+            break;
+        }
+    }
+    widths
+}

@@ -1,0 +1,42 @@
+//! What became of the entries of a manifest, as a table.
+
+use super::paint::Paint;
+use super::table::{Side, table};
+use super::words::{count, seconds};
+use crate::ops::manifest::Batch;
+
+/// A line for each entry, and how many ended how.
+pub fn manifest(paint: Paint, batch: &Batch) -> String {
+    let rows = batch.entries.iter().map(|entry| {
+        let about = match (&entry.error, &entry.estimate) {
+            (Some(error), _) => format!("{}: {}", error.code, error.message),
+            (None, Some(left)) if left.calls > 0 => {
+                let calls = count(left.calls, "call", "calls");
+                let cost = left
+                    .cost_usd
+                    .map_or(String::new(), |cost| format!(", ${cost:.2}"));
+                format!("{calls} to make{cost}")
+            }
+            (None, _) => String::new(),
+        };
+        vec![
+            entry.workspace.clone(),
+            entry.status.to_owned(),
+            seconds(entry.seconds),
+            about,
+        ]
+    });
+    let rows: Vec<Vec<String>> = rows.collect();
+    let sides = [Side::Left, Side::Left, Side::Right, Side::Left];
+    let failed = batch
+        .entries
+        .iter()
+        .filter(|entry| entry.exit_code != 0)
+        .count();
+    let all = count(batch.entries.len() as u64, "workspace", "workspaces");
+    let end = match failed {
+        0 => paint.good(&all),
+        some => paint.warn(format!("{all}, {some} of them not complete")),
+    };
+    format!("{}\n{end}\n", table(&sides, &rows))
+}

@@ -1,0 +1,194 @@
+//! One run over the workspaces that a manifest lists.
+
+use super::house::House;
+use serde_json::{Value, json};
+
+/// Grades: a request that names more than 100 is refused.
+fn grades() -> House {
+    House::new(&[
+        (
+            "milepost.toml",
+            r#"
+name = "grades"
+
+[params]
+request = { file = "inputs/request.json" }
+bonus = 0
+
+[manifest]
+select = 'sort_by(.order)[] | {workspace: .id, request: .file, bonus}'
+summary = 'def of($word): [.entries[] | select(.status == $word) | .workspace]; {dry_run, complete: of("complete"), reused: of("reused"), errors: [.entries[] | select(.error) | {workspace, code: .error.code, message: .error.message}], total: ([.entries[].stages.grade.summary.grade // 0] | add)}'
+"#,
+        ),
+        (
+            "stages/1_grade.toml",
+            r#"
+summary = "{grade: .graded.grade}"
+
+[inputs]
+request = { path = "{{ params.request }}", schema = "schemas/request.schema.json" }
+
+[step]
+jq = '{grade: (.request.grade + $params.bonus)}'
+
+[outputs]
+graded = { path = "outputs/graded.json", schema = false }
+
+[errors]
+schema = "WRONG_REQUEST"
+"#,
+        ),
+        (
+            "schemas/request.schema.json",
+            r#"{"properties": {"grade": {"maximum": 100}}}"#,
+        ),
+        (
+            "all/list.json",
+            r#"[
+  {"id": "dora", "order": 4, "file": "d.json", "bonus": 5},
+  {"id": "anna", "order": 1, "file": "a.json"},
+  {"id": "berta", "order": 2, "file": "missing.json"},
+  {"id": "carla", "order": 3, "file": "c.json"}
+]"#,
+        ),
+        ("all/a.json", r#"{"grade": 80}"#),
+        ("all/c.json", r#"{"grade": 101}"#),
+        ("all/d.json", r#"{"grade": 60}"#),
+    ])
+}
+
+fn summary(house: &House, code: i32, more: &[&str]) -> Value {
+    let output = house
+        .command(&["run", "--manifest", "all/list.json", "--json"])
+        .args(more)
+        .output()
+        .unwrap();
+    let err = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(code), "{err}");
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+#[test]
+fn each_entry_has_its_workspace_and_fails_alone() {
+    let house = grades();
+    let first = summary(&house, 1, &[]);
+    assert_eq!(
+        (&first["complete"], &first["reused"], &first["total"]),
+        (&json!(["anna", "dora"]), &json!([]), &json!(145))
+    );
+    let errors = first["errors"].as_array().unwrap();
+    assert_eq!(errors.len(), 2, "{errors:?}");
+    assert_eq!(
+        (&errors[0]["workspace"], &errors[0]["code"]),
+        (&json!("berta"), &json!("ERROR"))
+    );
+    let message = errors[0]["message"].as_str().unwrap();
+    assert!(
+        message.starts_with("`--set request=missing.json`: there is no such file"),
+        "{message}"
+    );
+    assert_eq!(
+        (&errors[1]["workspace"], &errors[1]["code"]),
+        (&json!("carla"), &json!("WRONG_REQUEST"))
+    );
+    assert_eq!(
+        house.json("workspaces/dora/outputs/graded.json"),
+        json!({"grade": 65})
+    );
+    assert!(!house.exists("workspaces/carla/outputs/graded.json"));
+    // What is right is not done again.
+    house.write("all/c.json", r#"{"grade": 99}"#);
+    house.write("all/missing.json", r#"{"grade": 1}"#);
+    assert_eq!(
+        summary(&house, 0, &[]),
+        json!({"dry_run": false, "complete": ["berta", "carla"], "reused": ["anna", "dora"], "errors": [], "total": 245})
+    );
+    // Another place, and a value for all of them.
+    assert_eq!(
+        summary(&house, 0, &["--workspace", "other", "--set", "bonus=10"])["total"],
+        json!(280)
+    );
+    assert_eq!(
+        house.json("other/anna/outputs/graded.json"),
+        json!({"grade": 90})
+    );
+}
+
+#[test]
+fn a_dry_run_writes_nothing() {
+    let house = grades();
+    let before = house.tree();
+    let planned = summary(&house, 1, &["-n"]);
+    assert_eq!(
+        (&planned["dry_run"], &planned["complete"]),
+        (&json!(true), &json!([]))
+    );
+    assert_eq!(house.tree(), before);
+    // That a request is wrong is found by doing; that a file is not there is seen.
+    assert_eq!(planned["errors"].as_array().unwrap().len(), 1);
+    house.edit("all/list.json", "missing.json", "a.json");
+    let before = house.tree();
+    assert_eq!(summary(&house, 0, &["-n"])["errors"], json!([]));
+    assert_eq!(house.tree(), before);
+}
+
+#[test]
+fn the_table_says_how_each_ended() {
+    let house = grades();
+    let (code, said) = house.milepost(&["run", "--manifest", "all/list.json"]);
+    assert_eq!(code, 1);
+    for line in [
+        "anna (1 of 4)",
+        "dora (4 of 4)",
+        "4 workspaces, 2 of them not complete",
+        "WRONG_REQUEST: grade: ",
+    ] {
+        assert!(said.contains(line), "not said: {line}\n{said}");
+    }
+    house.edit("milepost.toml", "summary =", "# summary =");
+    let all = summary(&house, 1, &[]);
+    let anna = &all["entries"][0];
+    assert_eq!(
+        json!([
+            anna["workspace"],
+            anna["status"],
+            anna["exit_code"],
+            anna["error"],
+            anna["params"],
+            anna["stages"],
+            anna["usage"]
+        ]),
+        json!(["anna", "reused", 0, null, {"request": "a.json", "bonus": null},
+            {"grade": {"status": "complete", "summary": {"grade": 80}}}, {"calls": 0, "tokens": 0, "cost_usd": 0.0}])
+    );
+}
+
+#[test]
+fn a_manifest_that_cannot_be_is_refused_before_anything_runs() {
+    let house = grades();
+    let wrong = |list: &str, says: &str| {
+        house.write("all/list.json", list);
+        let (code, said) = house.milepost(&["run", "--manifest", "all/list.json"]);
+        assert!(code == 2 && said.contains(says), "{code} {said}");
+        assert!(!house.exists("workspaces"));
+    };
+    wrong(
+        "[{\"order\": 1}]",
+        "entry 1: an object with `workspace`, a folder's name, and parameters was expected",
+    );
+    wrong("[{\"id\": \"../x\"}]", "leaves its folder by `..`");
+    wrong(
+        "[{\"id\": \"x\"}, {\"id\": \"X\"}]",
+        "entry 2: another has the workspace `X` as well",
+    );
+    wrong("{", "list.json");
+    house.edit("milepost.toml", "select =", "# select =");
+    wrong(
+        "{}",
+        "it is no list: [manifest] in milepost.toml says by `select` where its entries are",
+    );
+    let (code, said) = house.milepost(&["run", "--manifest", "nowhere.json"]);
+    assert!(code == 2 && said.contains("nowhere.json"), "{said}");
+    let (code, said) = house.milepost(&["status", "--manifest", "all/list.json"]);
+    assert!(code == 2, "{said}");
+}

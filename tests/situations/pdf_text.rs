@@ -1,0 +1,316 @@
+//! The text of PDFs: what comes out, by which engine, and what is said when none gives any.
+
+use super::house::House;
+use lopdf::{
+    Document, EncryptionState, EncryptionVersion, Object, Permissions, Stream, dictionary,
+};
+use serde_json::{Value, json};
+
+const MARKDOWN: &str = "\
+# A small service
+
+It answers questions about the offices of a firm.
+
+## Layout
+
+All code is in one file:
+
+```python
+def answer(question):
+    if not question:
+        return None
+
+    return question.lower()
+```
+
+### Tests
+
+There are five of them.
+";
+
+/// A stage that reads each PDF of `inputs/`, by these engines.
+fn reading(engines: &str) -> House {
+    let stage = format!(
+        r#"
+[each.file]
+path = "inputs/*.pdf"
+
+[inputs]
+pdf = "{{{{ file.path }}}}"
+
+[step]
+pdf_text = "pdf"
+{engines}
+
+[outputs]
+text = {{ path = "intermediate/{{{{ file.stem }}}}.json", schema = false }}
+
+[policy]
+on_failure = "continue"
+
+[errors]
+engines = "ALL_PARSERS_FAILED"
+"#
+    );
+    House::new(&[
+        ("milepost.toml", "name = \"reading\"\n"),
+        ("stages/1_read.toml", &stage),
+    ])
+}
+
+/// A document of pages with these contents, in Helvetica (`F1`) and Courier (`F2`).
+fn document(pages: &[&str]) -> Document {
+    let mut doc = Document::with_version("1.7");
+    let root = doc.new_object_id();
+    let font = |name: &str| dictionary! { "Type" => "Font", "Subtype" => "Type1", "BaseFont" => name, "Encoding" => "WinAnsiEncoding" };
+    let fonts = dictionary! { "F1" => font("Helvetica"), "F2" => font("Courier") };
+    let resources = doc.add_object(dictionary! { "Font" => fonts });
+    let kids: Vec<Object> = pages
+        .iter()
+        .map(|content| {
+            let content = doc.add_object(Stream::new(dictionary! {}, content.as_bytes().to_vec()));
+            let page = dictionary! { "Type" => "Page", "Parent" => root, "Contents" => content };
+            doc.add_object(page).into()
+        })
+        .collect();
+    let count = kids.len() as i64;
+    let pages = dictionary! {
+        "Type" => "Pages", "Kids" => kids, "Count" => count, "Resources" => resources,
+        "MediaBox" => vec![0.into(), 0.into(), 595.into(), 842.into()],
+    };
+    doc.objects.insert(root, Object::Dictionary(pages));
+    let catalog = doc.add_object(dictionary! { "Type" => "Catalog", "Pages" => root });
+    doc.trailer.set("Root", catalog);
+    let id = Object::string_literal("0123456789abcdef");
+    doc.trailer.set("ID", vec![id.clone(), id]);
+    doc
+}
+
+fn bytes(mut doc: Document) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    doc.save_to(&mut bytes).unwrap();
+    bytes
+}
+
+/// The same, for whoever knows the password.
+fn locked(mut doc: Document, password: &str) -> Vec<u8> {
+    let version = EncryptionVersion::V2 {
+        document: &doc,
+        owner_password: "owner",
+        user_password: password,
+        key_length: 128,
+        permissions: Permissions::all(),
+    };
+    let state = EncryptionState::try_from(version).unwrap();
+    doc.encrypt(&state).unwrap();
+    bytes(doc)
+}
+
+const SIMPLE: &str = "BT /F1 12 Tf 72 700 Td (Read me) Tj ET";
+
+fn simple() -> Vec<u8> {
+    bytes(document(&[SIMPLE]))
+}
+
+fn page_texts(house: &House, name: &str) -> Vec<String> {
+    let read = house.json(&format!("workspace/intermediate/{name}.json"));
+    let pages = read["pages"].as_array().unwrap();
+    pages
+        .iter()
+        .map(|page| page["text"].as_str().unwrap().to_owned())
+        .collect()
+}
+
+fn has_pdftotext() -> bool {
+    let found = std::process::Command::new("pdftotext")
+        .arg("-v")
+        .output()
+        .is_ok();
+    if !found {
+        eprintln!("skipped: pdftotext is not here");
+    }
+    found
+}
+
+#[test]
+fn what_was_set_as_pdf_comes_out_with_its_headings_and_code() {
+    let house = House::new(&[
+        ("milepost.toml", "name = \"both_ways\"\n"),
+        ("workspace/inputs/a.md", MARKDOWN),
+        (
+            "stages/1_both.toml",
+            r#"
+[inputs]
+source = "inputs/a.md"
+
+[[step]]
+pdf = "source"
+out = "set"
+
+[[step]]
+pdf_text = "set"
+engines = ["builtin"]
+out = "read"
+
+[outputs]
+read = { path = "outputs/read.json", schema = false }
+"#,
+        ),
+    ]);
+    house.run(&[]).expect(0, &["both"]);
+    let code = "def answer(question):\n    if not question:\n        return None\n\n    return question.lower()";
+    let text = format!(
+        "A small service\n\nIt answers questions about the offices of a firm.\n\nLayout\n\nAll code is in one file:\n\n{code}\n\nTests\n\nThere are five of them.\n\nA small service  page 1 of 1"
+    );
+    let heading = |title: &str, level: u8| json!({"title": title, "page": 1, "level": level});
+    let headings = [("A small service", 1), ("Layout", 2), ("Tests", 3)];
+    let headings: Vec<Value> = headings
+        .map(|(title, level)| heading(title, level))
+        .to_vec();
+    let read = house.json("workspace/outputs/read.json");
+    assert_eq!(
+        read,
+        json!({
+            "engine": "builtin",
+            "total_pages": 1,
+            "pages": [{"number": 1, "text": text, "code": [{"content": code, "line_count": 5}]}],
+            "outline": read["outline"],
+            "headings": headings,
+            "warnings": [],
+        })
+    );
+    assert_eq!(
+        house.json("workspace/stage_1_complete.json")["summary"],
+        json!({"engine": "builtin", "engine_version": "lopdf 0.44", "pages": 1, "letters": 190,
+            "letters_without_unicode": 0, "pages_without_text": []})
+    );
+    house.run(&[]).expect(0, &[]);
+}
+
+#[test]
+fn words_columns_and_code_are_read_as_they_stand() {
+    let house = reading("engines = [\"builtin\"]");
+    let letters = [
+        // Words apart by moves and by gaps in one string, letters apart by their own space, and one that is drawn twice.
+        "BT /F1 10 Tf 72 700 Td (Two) Tj 25 0 Td (words) Tj 0 -14 Td [(O) 20 (n) -30 (e) -400 (more)] TJ ET",
+        "BT /F1 10 Tf 3 Tc 72 660 Td (wide apart) Tj ET",
+        "BT /F1 10 Tf 72 640 Td (Heavy) Tj 0.3 0 Td (Heavy) Tj ET",
+    ];
+    let columns = "BT /F1 10 Tf 12 TL 72 700 Td (left one) Tj T* (left two) Tj ET BT /F1 10 Tf 12 TL 320 700 Td (right one) Tj (right two) ' ET";
+    let code = "BT /F2 10 Tf 12 TL 72 700 Td (if x:) Tj 24 -12 Td (y = 1) Tj -24 -24 Td (end   # done) Tj ET";
+    let turned = "BT /F1 10 Tf 72 700 Td (The longer line of this page) Tj ET BT /F1 10 Tf 0 1 -1 0 40 300 Tm (up) Tj ET";
+    let doc = document(&[&letters.join("\n"), columns, code, turned]);
+    house.write("workspace/inputs/a.pdf", bytes(doc));
+    house.run(&[]).expect(0, &["read/a"]);
+    assert_eq!(
+        page_texts(&house, "a"),
+        [
+            "Two words\nOne more\n\nwide apart\n\nHeavy",
+            "left one\nleft two\n\nright one\nright two",
+            "if x:\n    y = 1\n\nend   # done",
+            "The longer line of this page\n\nup",
+        ]
+    );
+    let read = house.json("workspace/intermediate/a.json");
+    assert_eq!(
+        read["pages"][2]["code"],
+        json!([{"content": "if x:\n    y = 1\n\nend   # done", "line_count": 4}])
+    );
+}
+
+#[test]
+fn what_cannot_be_read_is_told_with_what_to_do() {
+    let house = reading("engines = [\"builtin\"]");
+    let file =
+        |name: &str, bytes: &[u8]| house.write(&format!("workspace/inputs/{name}.pdf"), bytes);
+    let whole = simple();
+    file("cut", &whole[..whole.len() - 40]);
+    file("empty", b"");
+    file("locked", &locked(document(&[SIMPLE]), "secret"));
+    file("other", b"PK\x03\x04 a text document");
+    file("scan", &bytes(document(&["q 100 0 0 100 0 0 cm Q", ""])));
+    file(
+        "strange",
+        &bytes(document(&[
+            "BT /F1 12 Tf 72 700 Td (\x01\x02\x03\x04 a) Tj ET",
+        ])),
+    );
+    file("open", &locked(document(&[SIMPLE]), ""));
+    file("part", &bytes(document(&[SIMPLE, "", SIMPLE])));
+    let ran = house.run(&[]);
+    let names = [
+        "cut", "empty", "locked", "open", "other", "part", "scan", "strange",
+    ];
+    let names = names.map(|name| format!("read/{name}"));
+    ran.expect(3, &names.each_ref().map(String::as_str));
+    for line in [
+        "read/cut failed: ALL_PARSERS_FAILED: `inputs/cut.pdf` breaks off (it ends after",
+        "copy or download it once more",
+        "`inputs/empty.pdf` is empty: put the file there again",
+        "`inputs/locked.pdf` needs a password (",
+        "save a copy without one, such as by `qpdf --decrypt --password=… in.pdf out.pdf`",
+        "`inputs/other.pdf` is no PDF, it begins with \"PK",
+        "`inputs/scan.pdf` has no text on its pages (2), as scans have none: give it one, such as by `ocrmypdf in.pdf out.pdf`",
+        "`inputs/strange.pdf` does not say what 4 of its 5 letters are: export it once more from where it comes",
+        "read/part warning: no text on page 2: blank, or a picture",
+    ] {
+        ran.says(line);
+    }
+    assert_eq!(page_texts(&house, "open"), ["Read me"]);
+    assert_eq!(page_texts(&house, "part"), ["Read me", "", "Read me"]);
+}
+
+#[test]
+fn the_next_engine_is_tried_when_one_fails() {
+    if !has_pdftotext() {
+        return;
+    }
+    let house = reading("");
+    let whole = simple();
+    // The place of the table of objects is wrong: Poppler looks for the objects themselves.
+    let at = whole
+        .windows(9)
+        .rposition(|nine| nine == b"startxref")
+        .unwrap();
+    let root = document(&[SIMPLE])
+        .trailer
+        .get(b"Root")
+        .unwrap()
+        .as_reference();
+    let end = format!(
+        "trailer\n<< /Root {} 0 R >>\nstartxref\n7\n%%EOF\n",
+        root.unwrap().0
+    );
+    let damaged = [&whole[..at], end.as_bytes()].concat();
+    house.write("workspace/inputs/damaged.pdf", damaged);
+    house.write(
+        "workspace/inputs/locked.pdf",
+        locked(document(&[SIMPLE]), "secret"),
+    );
+    let ran = house.run(&[]);
+    ran.expect(3, &["read/damaged", "read/locked"])
+        .says("read/damaged warning: read by pdftotext, since by builtin it cannot be read (")
+        // What says most is told, not what was tried last.
+        .says("`inputs/locked.pdf` needs a password (");
+    let read = house.json("workspace/intermediate/damaged.json");
+    assert_eq!(read["engine"], "pdftotext");
+    assert_eq!(
+        read["pages"],
+        json!([{"number": 1, "text": "Read me", "code": null}])
+    );
+    assert_eq!(
+        (&read["outline"], &read["headings"]),
+        (&json!([]), &Value::Null)
+    );
+}
+
+#[test]
+fn an_engine_that_is_not_installed_is_told() {
+    let mut house = reading("engines = [\"pdftotext\"]");
+    house.env("PATH", "/nowhere");
+    house.write("workspace/inputs/a.pdf", simple());
+    house
+        .run(&[])
+        .expect(3, &["read/a"])
+        .says("program `pdftotext` was not found in PATH (/nowhere)");
+}
