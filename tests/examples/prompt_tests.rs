@@ -346,7 +346,12 @@ fn wrong_tests_are_refused_by_name() {
             ran.said
         );
         ran.says(&format!("context failed: {error}: "));
-        assert_eq!(ran.tried(), ["context", "extract"], "{name}");
+        // A file that is not there is found out before the batch is tried.
+        let tried: &[&str] = match name {
+            "missing-import" => &["extract"],
+            _ => &["context", "extract"],
+        };
+        assert_eq!(ran.tried(), tried, "{name}");
         assert_eq!(house.list("outputs"), [""; 0], "{name}");
     }
     let house = house();

@@ -114,8 +114,8 @@ fn the_grade_is_the_mean_by_weight_of_what_was_evaluated() {
             evaluation("prd_quality", 0.08, 90.0, "minor"),
         ],
     );
-    // (0.08 * 85.5 + 0.07 * 57 + 0.09 * 100) / 0.24
-    near(&result["final_score"], 82.63);
+    // (0.08 * 85.5 + 0.07 * 57 + 0.09 * 100) / 0.24 is 82.625, a little less in binary.
+    near(&result["final_score"], 82.62);
     let breakdown = result["breakdown"].as_object().unwrap();
     assert_eq!(breakdown.keys().collect::<Vec<_>>(), ["documents", "code"]);
     near(&breakdown["documents"]["score"], 72.2);
