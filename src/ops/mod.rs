@@ -15,6 +15,7 @@ pub mod log;
 pub mod open;
 pub mod origin;
 pub mod orphans;
+pub mod outlook;
 pub mod plan;
 pub mod present;
 pub mod project;
