@@ -422,18 +422,19 @@ mod tests {
         }
     }
 
+    /// An answer with these headers.
+    fn answer(headers: &[(&str, &str)]) -> Answer {
+        let headers = headers.iter();
+        let headers = headers.map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+        Answer {
+            headers: headers.collect(),
+            ..Answer::default()
+        }
+    }
+
     #[test]
     fn a_limit_that_is_used_up_is_waited_for() {
-        let rest = |headers: &[(&str, &str)]| {
-            let headers = headers
-                .iter()
-                .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
-            Answer {
-                headers: headers.collect(),
-                ..Answer::default()
-            }
-            .rest()
-        };
+        let rest = |headers: &[(&str, &str)]| answer(headers).rest();
         let date = ("date", "Sun, 22 Nov 2026 09:00:00 GMT");
         let reset = |left| {
             [
@@ -465,16 +466,7 @@ mod tests {
 
     #[test]
     fn a_servers_wait_is_read_in_all_its_forms() {
-        let wait = |headers: &[(&str, &str)]| {
-            let headers = headers
-                .iter()
-                .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
-            Answer {
-                headers: headers.collect(),
-                ..Answer::default()
-            }
-            .retry_after()
-        };
+        let wait = |headers: &[(&str, &str)]| answer(headers).retry_after();
         let date = ("date", "Sun, 22 Nov 2026 09:00:00 GMT");
         assert_eq!(wait(&[("retry-after", "2")]), Some(Duration::from_secs(2)));
         assert_eq!(

@@ -55,6 +55,13 @@ pub enum Condition {
         /// The file or pattern that is read.
         path: String,
     },
+    /// The item that the batch is for differs in what an earlier stage makes.
+    ItemChanges {
+        /// The stage that makes the file.
+        stage: String,
+        /// The file, or pattern, that the items of `each` come from.
+        path: String,
+    },
     /// The outputs no longer pass their schemas and checks.
     NotValid,
 }

@@ -199,6 +199,7 @@ pub(super) fn asked(
     let more = calls.len().saturating_sub(LISTED);
     let folder = opened.workspace.layout.calls();
     let mut elsewhere: Vec<String> = from.iter().map(|one| one.run.clone()).collect();
+    elsewhere.sort();
     elsewhere.dedup();
     elsewhere.retain(|run| !folder.join(format!("{run}.jsonl")).exists());
     Ok(Some(Asked {

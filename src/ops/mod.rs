@@ -16,6 +16,7 @@ pub mod manifest;
 pub mod open;
 pub mod origin;
 pub mod orphans;
+pub mod outlook;
 pub mod plan;
 pub mod present;
 pub mod project;

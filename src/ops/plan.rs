@@ -2,27 +2,19 @@
 
 use super::glance;
 use super::open::{Opened, OpsError, Request, open, state};
+use super::outlook;
 use super::run::{Wanted, selection};
 use crate::base::digest::Digest;
 use crate::model::fingerprint::Change;
-use crate::model::policy::OnFailure;
 use crate::model::reason::{Condition, Reason};
 use crate::model::stage::Stage;
-use crate::model::state::{Phase, State};
-use crate::plan::decide::{Alteration, Decision};
-use crate::plan::inputs::Missed;
-use crate::plan::pending::{Expected, Pending};
-use crate::plan::selection::Selection;
+use crate::model::state::State;
+use crate::plan::decide::Alteration;
 use crate::run::agents::{Purpose, agents};
-use crate::run::engine::wish;
 use crate::run::foresee::Foresight;
-use crate::run::gate;
-use crate::run::report::{StageReport, StageStatus};
-use crate::run::survey::{Keep, Survey, Surveyed, survey};
+use crate::run::report::StageReport;
 use crate::store::layout;
 use serde::Serialize;
-use std::borrow::Cow;
-use std::collections::BTreeMap;
 
 pub use crate::plan::estimate::Basis;
 pub use crate::run::foresee::Asks;
@@ -220,16 +212,8 @@ pub fn plan(request: &Request, wanted: &Wanted) -> Result<Plan, OpsError> {
     );
     let agents = agents.map_err(OpsError::World)?;
     let look = |known: &State| {
-        let mut outlook = Outlook::new(&opened, known, &selection);
-        let context = opened.context();
-        outlook.foresight = Some(Foresight::new(
-            context,
-            &opened.project,
-            &agents,
-            wanted.fresh,
-        ));
-        let stages = opened.pipeline.stages.iter();
-        stages.map(|stage| outlook.pass(stage)).collect::<Vec<_>>()
+        let foresight = Foresight::new(opened.context(), &opened.project, &agents, wanted.fresh);
+        outlook::with_asks(&opened, known, &selection, foresight)
     };
     let mut stages = look(&known);
     // What a run beside this one makes meanwhile looks altered by what was known before.
@@ -295,284 +279,4 @@ fn was_made(stage: &StagePlan, later: &State) -> bool {
                     .any(|(_, made)| made.path.as_str() == file.path && made.digest == file.found)
             })
     })
-}
-
-/// What a run of a selection would do of each stage, from what is known; not what agents would be asked.
-pub fn of(opened: &Opened, known: &State, selection: &Selection) -> Vec<StagePlan> {
-    let mut outlook = Outlook::new(opened, known, selection);
-    let stages = opened.pipeline.stages.iter();
-    stages.map(|stage| outlook.pass(stage)).collect()
-}
-
-/// What a run of everything would find of a stage when its turn comes.
-///
-/// # Errors
-/// When its batches cannot be told.
-pub fn look(
-    opened: &Opened,
-    known: &State,
-    stage: &Stage,
-    keep: Keep<'_>,
-) -> Result<Survey, String> {
-    let all = Selection::default();
-    let mut outlook = Outlook::new(opened, known, &all);
-    let stages = opened.pipeline.stages.iter();
-    for earlier in stages.take_while(|earlier| earlier.number < stage.number) {
-        outlook.pass(earlier);
-    }
-    outlook.look(stage, keep)
-}
-
-/// Goes through the stages as a run would, and keeps what is to be expected for those after.
-struct Outlook<'a> {
-    opened: &'a Opened,
-    selection: &'a Selection,
-    /// What will be known, as far as it can be told.
-    state: Cow<'a, State>,
-    pending: Pending,
-    /// How the stages are expected to end.
-    standing: BTreeMap<String, StageStatus>,
-    /// Batches that may still run under a limit.
-    budget: Option<u64>,
-    /// The stage that the run stops at.
-    stops_at: Option<String>,
-    /// Where it matters what agents would be asked.
-    foresight: Option<Foresight<'a>>,
-}
-
-impl<'a> Outlook<'a> {
-    fn new(opened: &'a Opened, known: &'a State, selection: &'a Selection) -> Self {
-        let mut state = Cow::Borrowed(known);
-        let mut pending = Pending::default();
-        for (name, stage) in &known.stages {
-            let declared = &opened.pipeline.stages;
-            match declared.iter().find(|declared| declared.name == *name) {
-                // What is no longer declared is forgotten before anything else,
-                None => pending.forget(&mut state, name),
-                // and a checkpoint under another number is removed.
-                Some(declared) if declared.number != stage.number => {
-                    state.to_mut().checkpoints.remove(name);
-                    if let Some(stage) = state.to_mut().stages.get_mut(name) {
-                        stage.status = None;
-                    }
-                }
-                Some(_) => {}
-            }
-        }
-        Self {
-            opened,
-            selection,
-            state,
-            pending,
-            standing: BTreeMap::new(),
-            budget: selection.limit,
-            stops_at: None,
-            foresight: None,
-        }
-    }
-
-    fn look(&self, stage: &Stage, keep: Keep<'_>) -> Result<Survey, String> {
-        let wish = |batch: &str| wish(self.selection, stage, batch);
-        survey(
-            &self.opened.context(),
-            stage,
-            &self.state,
-            &self.pending,
-            &wish,
-            keep,
-        )
-    }
-
-    /// What a run would do of a stage.
-    fn pass(&mut self, stage: &Stage) -> StagePlan {
-        let mut line = StagePlan {
-            stage: stage.name.clone(),
-            number: stage.number,
-            description: stage.description.clone(),
-            certain: true,
-            ..StagePlan::default()
-        };
-        if !self.selection.wants_stage(&self.opened.pipeline, stage) {
-            line.skipped = true;
-            return line;
-        }
-        if let Some(stop) = &self.stops_at {
-            line.blocked = Some(format!("the run stops at stage `{stop}`"));
-            let status = self.expected(stage, &line);
-            self.standing.insert(stage.name.clone(), status);
-            return line;
-        }
-        let context = self.opened.context();
-        match gate::blocked_by(&context, &self.state, &self.standing, stage) {
-            Err(why) => line.problem = Some(why),
-            Ok(Some(obstacle)) => {
-                line.blocked = Some(obstacle.to_string());
-                line.blocked_by = Some(obstacle);
-            }
-            Ok(None) => match self.look(stage, Keep::Undone) {
-                Err(why) => line.problem = Some(why),
-                Ok(found) => self.fill(stage, found, &mut line),
-            },
-        }
-        if !line.altered.is_empty() {
-            self.stops_at = Some(stage.name.clone());
-        }
-        let status = self.expected(stage, &line);
-        self.standing.insert(stage.name.clone(), status);
-        line
-    }
-
-    /// How a stage is expected to end, when nothing fails that does not fail already.
-    fn expected(&self, stage: &Stage, line: &StagePlan) -> StageStatus {
-        let tolerates = self.selection.keep_going
-            || stage.policy.on_failure == OnFailure::Continue
-            || stage.policy.placeholder.is_some();
-        if !line.altered.is_empty() {
-            StageStatus::Altered
-        } else if line.blocked.is_some() {
-            StageStatus::Blocked
-        } else if line.problem.is_some() || (!line.missing.is_empty() && !tolerates) {
-            StageStatus::Failed
-        } else if line.left > 0 {
-            StageStatus::Held
-        } else if line.missing.is_empty() {
-            StageStatus::Complete
-        } else {
-            StageStatus::Partial
-        }
-    }
-
-    fn fill(&mut self, stage: &Stage, found: Survey, line: &mut StagePlan) {
-        let keys = found.batches.iter().map(|batch| batch.batch.key.as_str());
-        let unknown = self.selection.unknown_batch(&stage.name, keys);
-        if unknown.is_some() && found.certain {
-            line.problem = unknown;
-            return;
-        }
-        let context = self.opened.context();
-        match gate::altered(&context, &self.state, self.selection, stage, &found) {
-            Err(why) => line.problem = Some(why),
-            Ok(altered) => {
-                line.altered = altered.into_iter().map(Altered::of).collect();
-            }
-        }
-        line.certain = found.certain;
-        if !line.altered.is_empty() {
-            // The run stops before it does any of this.
-            let batches = || found.batches.iter().map(|batch| &batch.decision);
-            let is_reused =
-                |decision: &&Result<Decision, Missed>| matches!(decision, Ok(Decision::Reused));
-            let is_altered =
-                |decision: &&Result<Decision, Missed>| matches!(decision, Ok(Decision::Altered(_)));
-            line.reused = batches().filter(is_reused).count() as u64;
-            line.left = batches().count() as u64
-                - line.reused
-                - batches().filter(is_altered).count() as u64;
-            return;
-        }
-        // As the state stands before this stage: what it expects of itself takes the checkpoint away.
-        let recorded = self.state.stages.get(&stage.name);
-        let has_checkpoint = recorded.is_some_and(|known| known.status.is_some())
-            && context.layout.checkpoint(stage.number).exists();
-        let mut expected = Vec::with_capacity(found.batches.len());
-        for batch in &found.batches {
-            let expects = match &batch.decision {
-                Ok(Decision::Will(reasons)) if self.wants(stage, batch, reasons) => Expected::Runs,
-                Ok(Decision::May(_) | Decision::Judge(_)) => Expected::Perhaps,
-                _ => Expected::Same,
-            };
-            expected.push((batch.batch.key.as_str(), expects, &batch.targets));
-        }
-        self.pending.expect(
-            &mut self.state,
-            stage,
-            found.certain,
-            &found.gone,
-            expected.iter().copied(),
-        );
-        let runs: Vec<bool> = expected
-            .iter()
-            .map(|(_, expects, _)| *expects == Expected::Runs)
-            .collect();
-        self.foresee(stage, &found.batches, &runs, line);
-        line.retire = found.gone;
-        for (batch, runs) in found.batches.into_iter().zip(runs) {
-            let key = batch.batch.key;
-            match batch.decision {
-                Ok(Decision::Will(reasons)) if runs => line.will.push(Will {
-                    batch: key,
-                    reasons,
-                }),
-                Ok(Decision::Will(_)) => line.left += 1,
-                Ok(Decision::Reused) => line.reused += 1,
-                Ok(Decision::May(conditions)) => line.may.push(May {
-                    batch: key,
-                    conditions,
-                }),
-                Ok(Decision::Judge(changes)) => line.judge.push(Judge {
-                    batch: key,
-                    changes,
-                }),
-                // Its files are listed already.
-                Ok(Decision::Altered(_)) => {}
-                Err(_) if !self.wants_missing(stage, &key) => line.left += 1,
-                Err(missed) => line.missing.push(Missing {
-                    batch: key,
-                    why: missed.why,
-                }),
-            }
-        }
-        line.checkpoint = !has_checkpoint && !line.changes() && line.left == 0;
-    }
-
-    /// What the batches ask of agents: those that run, and those that may.
-    fn foresee(
-        &mut self,
-        stage: &Stage,
-        batches: &[Surveyed],
-        runs: &[bool],
-        line: &mut StagePlan,
-    ) {
-        let Some(foresight) = &mut self.foresight else {
-            return;
-        };
-        let those = |wanted: &dyn Fn(&Surveyed, bool) -> bool| {
-            let all = batches.iter().zip(runs);
-            let those = all.filter(|(batch, runs)| wanted(batch, **runs));
-            those.map(|(batch, _)| batch).collect::<Vec<_>>()
-        };
-        let will = those(&|_, runs| runs);
-        let may =
-            those(&|batch, _| matches!(batch.decision, Ok(Decision::May(_) | Decision::Judge(_))));
-        let asks = foresight.asks(stage, &will);
-        match asks.and_then(|asks| Ok((asks, foresight.asks(stage, &may)?))) {
-            Ok((asks, may_ask)) => {
-                line.asks = asks;
-                line.may_ask = may_ask;
-            }
-            Err(why) => line.problem = Some(why),
-        }
-    }
-
-    /// Whether a batch that lacks an input is asked for.
-    fn wants_missing(&self, stage: &Stage, key: &str) -> bool {
-        let known = self.state.stages.get(&stage.name);
-        let has_failed = known
-            .and_then(|known| known.batches.get(key))
-            .is_some_and(|batch| matches!(batch.phase, Phase::Failed { .. }));
-        self.selection.wants_batch(&stage.name, key) && (!self.selection.failed || has_failed)
-    }
-
-    /// Whether a batch that must run is asked for, and there is room for it under the limit.
-    fn wants(&mut self, stage: &Stage, batch: &Surveyed, reasons: &[Reason]) -> bool {
-        let has_failed = reasons
-            .iter()
-            .any(|reason| matches!(reason, Reason::Failed { .. }));
-        let is_named = self.selection.wants_batch(&stage.name, &batch.batch.key);
-        if !is_named || (self.selection.failed && !has_failed) || self.budget == Some(0) {
-            return false;
-        }
-        self.budget = self.budget.map(|left| left - 1);
-        true
-    }
 }

@@ -1,7 +1,7 @@
 //! What a batch would send first to an agent, to the byte. Nothing is sent or written.
 
 use super::open::{OpsError, Request, open, state};
-use super::plan::look;
+use super::outlook::look;
 use crate::model::money::NanoUsd;
 use crate::plan::selection::Target;
 use crate::run::agents::{Purpose, agents};

@@ -3,7 +3,8 @@
 use super::calls::{self, Money};
 use super::glance;
 use super::open::{Opened, OpsError, Request, open};
-use super::plan::{StagePlan, of};
+use super::outlook::of;
+use super::plan::StagePlan;
 use super::present::{LastRun, Present, Runner, last_run, runner};
 use crate::model::call::Spent;
 use crate::model::checkpoint::{self, Checkpoint};

@@ -122,7 +122,7 @@ pub fn decide(found: &Found<'_>) -> Decision {
     let (judged, made): (Vec<_>, Vec<_>) = differing
         .into_iter()
         .partition(|change| change.fact.kind.is_judged());
-    // Which files a list will hold is not known while a stage may still make others.
+    // Which files a list will hold, and which items a file, is not known while a stage may still make others.
     let waits: Vec<Glob> = found
         .pending
         .iter()
@@ -131,7 +131,14 @@ pub fn decide(found: &Found<'_>) -> Decision {
             _ => None,
         })
         .collect();
+    let item_may_differ = found
+        .pending
+        .iter()
+        .any(|condition| matches!(condition, Condition::ItemChanges { .. }));
     let may_still = |change: &Change| {
+        if change.fact.kind == FactKind::Item {
+            return item_may_differ;
+        }
         let path = RelPath::parse(&change.fact.name);
         change.fact.kind == FactKind::Input
             && path.is_ok_and(|path| waits.iter().any(|wait| wait.matches(&path)))

@@ -72,11 +72,17 @@ impl Pending {
         }
     }
 
-    /// Whether a file at a path that is perhaps still a pattern may change.
-    pub fn may_change_at(&self, pattern: &str) -> bool {
-        self.files
-            .keys()
-            .any(|path| may_meet(path.as_str(), pattern))
+    /// The earlier stage that may still change a file at a path that is perhaps still a pattern.
+    pub fn may_change_by(
+        &self,
+        pipeline: &Pipeline,
+        before: &Stage,
+        pattern: &str,
+    ) -> Option<String> {
+        let mut known = self.files.iter();
+        let known = known.find(|(path, _)| may_meet(path.as_str(), pattern));
+        let known = known.map(|(_, stage)| stage.clone());
+        known.or_else(|| self.may_make(pipeline, before, pattern))
     }
 
     /// Takes in what is expected of a stage, and puts into the state what can be told of its files. `certain` says whether its

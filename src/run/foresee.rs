@@ -28,7 +28,7 @@ pub struct Asks {
     pub questions: u64,
     /// Answers that are kept and used.
     pub kept: u64,
-    /// Batches of which it is not known before they run what they ask, or what they ask after their first request.
+    /// Batches of which it is not known before they run what they ask. Of the others, what follows from an answer is not counted.
     pub unknown: u64,
     /// Why not, of the first of them.
     pub why: Option<String>,
@@ -71,7 +71,7 @@ impl<'a> Foresight<'a> {
     /// # Errors
     /// When an agent cannot be made ready, or records of calls cannot be read.
     pub fn asks(&mut self, stage: &Stage, batches: &[&Surveyed]) -> Result<Option<Asks>, String> {
-        let asked = paid(&self.ctx, stage);
+        let asked = called(&self.ctx, stage);
         if asked.is_empty() || batches.is_empty() {
             return Ok(None);
         }
@@ -89,7 +89,7 @@ impl<'a> Foresight<'a> {
         stage: &Stage,
         batch: &Surveyed,
     ) -> Result<Result<Request, String>, String> {
-        if paid(&self.ctx, stage).is_empty() {
+        if called(&self.ctx, stage).is_empty() {
             return Ok(Err("no agent that costs something is asked".to_owned()));
         }
         let ready = of_stage(&self.ctx, stage, self.agents)?;
@@ -171,7 +171,7 @@ impl<'a> Foresight<'a> {
         &mut self,
         stage: &Stage,
         ready: &Answerers,
-        asked: &BTreeMap<String, (String, bool)>,
+        asked: &BTreeMap<String, Called>,
         rehearsed: &[Rehearsed],
     ) -> Result<Asks, String> {
         let mut by_agent: BTreeMap<&str, Asked> = BTreeMap::new();
@@ -179,7 +179,7 @@ impl<'a> Foresight<'a> {
         let mut asks = Asks {
             agents: asked
                 .iter()
-                .map(|(name, (who, _))| format!("{name} ({who})"))
+                .map(|(name, called)| format!("{name} ({})", called.who))
                 .collect(),
             calls: 0,
             questions: 0,
@@ -218,8 +218,11 @@ impl<'a> Foresight<'a> {
             }
         }
         for (name, sum) in by_agent {
-            let past = self.past(stage, &asked[name].0)?;
-            let one = if asked[name].1 {
+            let Some(called) = asked.get(name) else {
+                continue;
+            };
+            let past = self.past(stage, &called.who)?;
+            let one = if called.answers_questions {
                 ONE_ANSWER
             } else {
                 WHOLE_ANSWER
@@ -260,9 +263,17 @@ impl<'a> Foresight<'a> {
     }
 }
 
-/// The agents of a stage that cost something, by their names after replacements: who they are, and whether they are asked questions.
-fn paid(ctx: &Context<'_>, stage: &Stage) -> BTreeMap<String, (String, bool)> {
-    let mut paid = BTreeMap::new();
+/// An agent that is called: one that may cost something, or whose answers were recorded.
+struct Called {
+    /// Who that is, in one line.
+    who: String,
+    /// Whether it is asked the questions that `split` wrote, or a whole prompt.
+    answers_questions: bool,
+}
+
+/// The agents of a stage that are called, by their names after replacements.
+fn called(ctx: &Context<'_>, stage: &Stage) -> BTreeMap<String, Called> {
+    let mut called = BTreeMap::new();
     for step in &stage.steps {
         if let StepKind::Agent {
             agent, questions, ..
@@ -270,8 +281,12 @@ fn paid(ctx: &Context<'_>, stage: &Stage) -> BTreeMap<String, (String, bool)> {
             && let Some(agent) = ctx.settings.agent(ctx.pipeline, agent)
             && !agent.is_free()
         {
-            paid.insert(agent.name.clone(), (agent.describe(), *questions));
+            let one = Called {
+                who: agent.describe(),
+                answers_questions: *questions,
+            };
+            called.insert(agent.name.clone(), one);
         }
     }
-    paid
+    called
 }

@@ -71,6 +71,19 @@ impl<'a, 'c> Later<'a, 'c> {
             .may_change(self.inner.pipeline, self.stage, &file.path)
     }
 
+    /// What must come true for an item of a batch to be another: the files that items come from, where they may still change.
+    fn items_may_differ(&self) -> impl Iterator<Item = Condition> {
+        self.stage.each.iter().filter_map(|each| {
+            let EachSource::From { file, .. } = &each.source else {
+                return None;
+            };
+            let path = file.pattern();
+            let (pipeline, before) = (self.inner.pipeline, self.stage);
+            let stage = self.pending.may_change_by(pipeline, before, &path)?;
+            Some(Condition::ItemChanges { stage, path })
+        })
+    }
+
     /// Whether an `each` depends on what an earlier stage may still make or change.
     pub(super) fn batches_may_differ(&self) -> bool {
         let mut sources = self
@@ -84,10 +97,13 @@ impl<'a, 'c> Later<'a, 'c> {
             });
         sources.any(|(path, by_content)| {
             let pattern = path.pattern();
-            let made = self
-                .pending
-                .may_make(self.inner.pipeline, self.stage, &pattern);
-            made.is_some() || by_content && self.pending.may_change_at(&pattern)
+            let (pipeline, before) = (self.inner.pipeline, self.stage);
+            let stage = if by_content {
+                self.pending.may_change_by(pipeline, before, &pattern)
+            } else {
+                self.pending.may_make(pipeline, before, &pattern)
+            };
+            stage.is_some()
         })
     }
 }
@@ -144,6 +160,7 @@ impl<'a, 'b, 'c> Asked<'a, 'b, 'c> {
             .into_iter()
             .filter(|(path, _)| is_pattern(path) || !covered(path))
             .map(|(path, stage)| Condition::OutputChanges { stage, path })
+            .chain(self.world.items_may_differ())
             .collect()
     }
 }

@@ -68,15 +68,15 @@ pub struct Rehearsal<'a> {
 impl Rehearsal<'_> {
     /// Rehearses a batch. `taken` are questions that batches before it ask.
     pub fn of(&self, found: &Surveyed, taken: &HashSet<Digest>) -> Rehearsed {
-        let foresight = Foresight {
+        let calls = NoCalls {
             ctx: self.ctx,
             answers: self.answers,
             fresh: self.fresh,
             taken,
             seen: Mutex::default(),
         };
-        let ended = self.within(found, &foresight);
-        let seen = foresight.seen.into_inner();
+        let ended = self.within(found, &calls);
+        let seen = calls.seen.into_inner();
         let seen = seen.unwrap_or_else(PoisonError::into_inner);
         let asked = seen.request.as_ref();
         // Of those that are not kept, and those that are no longer valid.
@@ -90,7 +90,7 @@ impl Rehearsal<'_> {
         }
     }
 
-    fn within(&self, found: &Surveyed, foresight: &Foresight<'_>) -> Result<(), Outcome> {
+    fn within(&self, found: &Surveyed, calls: &NoCalls<'_>) -> Result<(), Outcome> {
         let alarm = Alarm::new(Arc::new(AtomicBool::new(false)));
         let scope = scopes::of_inputs(&self.ctx, self.stage, found, &alarm)?;
         let name = batch_name(&self.stage.name, &found.batch.key);
@@ -111,7 +111,7 @@ impl Rehearsal<'_> {
             watcher: &Nobody,
             schemas: self.schemas,
             agents: self.agents,
-            calls: foresight,
+            calls,
             caller: &Caller::default(),
             environment: &environment,
             declared_env: &self.ctx.settings.env,
@@ -173,7 +173,7 @@ impl Watcher for Nobody {
 }
 
 /// Knows the answers that are kept, and sends nothing.
-struct Foresight<'a> {
+struct NoCalls<'a> {
     ctx: Context<'a>,
     answers: &'a Answers,
     fresh: bool,
@@ -191,13 +191,13 @@ struct Seen {
     request: Option<Request>,
 }
 
-impl Foresight<'_> {
+impl NoCalls<'_> {
     fn seen(&self) -> MutexGuard<'_, Seen> {
         self.seen.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Calls for Foresight<'_> {
+impl Calls for NoCalls<'_> {
     fn known(&self, addresses: &[Digest]) -> Result<Vec<Option<(Value, AnswersOf)>>, Outcome> {
         let mut all = Vec::with_capacity(addresses.len());
         let mut seen = self.seen();

@@ -245,7 +245,8 @@ fn conditions(stage: &StagePlan) -> Vec<String> {
     let all = || stage.may.iter().flat_map(|may| &may.conditions);
     let mut stages: Vec<&str> = Vec::new();
     for condition in all() {
-        if let Condition::OutputChanges { stage, .. } = condition
+        if let Condition::OutputChanges { stage, .. } | Condition::ItemChanges { stage, .. } =
+            condition
             && !stages.contains(&stage.as_str())
         {
             stages.push(stage);
@@ -261,7 +262,24 @@ fn conditions(stage: &StagePlan) -> Vec<String> {
                 _ => None,
             })
             .collect();
-        lines.push(format!("if {from} changes {}", files(&paths)));
+        if !paths.is_empty() {
+            lines.push(format!("if {from} changes {}", files(&paths)));
+        }
+        let mut seen = BTreeSet::new();
+        let lists: Vec<&str> = all()
+            .filter_map(|condition| match condition {
+                Condition::ItemChanges { stage, path } if stage == from && seen.insert(path) => {
+                    Some(path.as_str())
+                }
+                _ => None,
+            })
+            .collect();
+        if !lists.is_empty() {
+            lines.push(format!(
+                "if {from} changes their items in {}",
+                files(&lists)
+            ));
+        }
     }
     if all().any(|condition| matches!(condition, Condition::NotValid)) {
         lines.push(format!("if {}", condition(&Condition::NotValid)));

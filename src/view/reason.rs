@@ -97,6 +97,9 @@ fn differ(old: &Value, new: &Value, place: &str, keys: &mut Vec<String>) {
 pub fn condition(condition: &Condition) -> String {
     match condition {
         Condition::OutputChanges { stage, path } => format!("{stage} makes another {path}"),
+        Condition::ItemChanges { stage, path } => {
+            format!("{stage} makes another {path}, and the batch's item in it is another")
+        }
         Condition::NotValid => "the outputs are no longer valid".to_owned(),
     }
 }

@@ -290,3 +290,48 @@ placeholder = '{failed: .outcome}'
     house.write("filters/rows.jq", ".[] | .");
     house.run(&[]).expect(0, &[]);
 }
+
+#[test]
+fn a_batch_whose_item_an_earlier_stage_may_change_says_so() {
+    let house = House::new(&[
+        ("milepost.toml", "name = \"x\"\n"),
+        (
+            "stages/1_rows.toml",
+            r#"
+[inputs]
+given = "inputs/given.json"
+[step]
+jq = '$given'
+[outputs]
+rows = { path = "intermediate/rows.json", schema = false }
+"#,
+        ),
+        (
+            "stages/2_each.toml",
+            r#"
+[each.row]
+from = "intermediate/rows.json"
+select = '.[]'
+key = '.id'
+[step]
+jq = '.row.say'
+[outputs]
+out = { path = "outputs/{{ row.id }}.json", schema = false }
+"#,
+        ),
+        (
+            "workspace/inputs/given.json",
+            r#"[{"id": 1, "say": "a"}, {"id": 2, "say": "b"}]"#,
+        ),
+    ]);
+    house.run(&[]).expect(0, &["each/1", "each/2", "rows"]);
+    house.edit("workspace/inputs/given.json", r#""b""#, r#""c""#);
+    let plan = house.plan(&[]).unwrap();
+    let waits =
+        json!([{"condition": "item_changes", "stage": "rows", "path": "intermediate/rows.json"}]);
+    let may = |batch: &str| json!({"batch": batch, "conditions": waits.clone()});
+    assert_eq!(plan["stages"][1]["may"], json!([may("1"), may("2")]));
+    house.run(&[]).expect(0, &["each/2", "rows"]);
+    assert_eq!(house.json("workspace/outputs/2.json"), "c");
+    house.run(&[]).expect(0, &[]);
+}

@@ -191,7 +191,7 @@ mod tests {
     /// Runs of 1970 and of 2026.
     const OLD: &str = "00000000010000000000000000";
     const NEWER: &str = "00000000020000000000000000";
-    const NEW: &str = "01KAHXXXXX0000000000000000";
+    const NEW: &str = "01KAH000000000000000000000";
 
     struct Place(tempfile::TempDir);
 
