@@ -87,6 +87,8 @@ pub struct Bench<'a> {
     pub run_id: &'a str,
     /// Folders of attempts that are over.
     pub spares: Spares,
+    /// How each batch fails before its first step: a service that the stage needs is not there.
+    pub lacks: Option<Outcome>,
 }
 
 /// One try at one batch.
@@ -207,6 +209,9 @@ fn within(
 ) -> Result<Produced, Outcome> {
     if let Err(why) = &found.decision {
         return Err(Outcome::new(why.kind, why.why.as_str()));
+    }
+    if let Some(lacks) = &bench.lacks {
+        return Err(lacks.clone());
     }
     validate::inputs(&bench.ctx, bench.stage, found, bench.schemas, alarm)?;
     let scope = scopes::of_inputs(&bench.ctx, bench.stage, found, alarm)?;
