@@ -303,8 +303,7 @@ fn collect(
         for file in files {
             if let Some(schema) = &output.schema {
                 let source = alarm.source(Arc::new(ScratchFile::new(scratch, &file)));
-                let counted =
-                    validate::file(bench.schemas, schema, &*source, output.stream.as_ref())?;
+                let counted = validate::output(bench.schemas, output, schema, &*source)?;
                 if output.stream.is_some() {
                     items = Some(items.unwrap_or(0) + counted);
                 }
