@@ -12,6 +12,7 @@ use crate::model::agent::{
 };
 use crate::model::money::NanoUsd;
 use crate::model::stage::FIXED_NAMES;
+use crate::model::step::Text;
 
 /// The most tokens of an answer where nothing is declared.
 const MAX_TOKENS: u64 = 4096;
@@ -51,6 +52,7 @@ pub fn agent(
             concurrency: whole(&fields, "concurrency"),
             requests_per_minute: whole(&fields, "requests_per_minute"),
             tokens_per_minute: whole(&fields, "tokens_per_minute"),
+            tries: whole(&fields, "tries").map(|tries| u32::try_from(tries).unwrap_or(u32::MAX)),
             max_usd_per_call: number(&fields, "max_usd_per_call").and_then(NanoUsd::from_dollars),
         },
     })
@@ -99,7 +101,8 @@ fn provider(
             return Some(Provider::Api(Api {
                 kind,
                 model: model.to_owned(),
-                base_url: text("base_url"),
+                address: address(reader, file, names, fields),
+                base_url: None,
                 key_env: text("api_key_env").unwrap_or_else(|| kind.key_env().to_owned()),
                 max_tokens: whole(fields, "max_tokens").unwrap_or(MAX_TOKENS),
                 temperature: number(fields, "temperature").unwrap_or(0.0),
@@ -108,6 +111,24 @@ fn provider(
         }
     }
     cli(reader, file, fields).map(Provider::Cli)
+}
+
+/// Where an API is, as far as that is said.
+fn address(
+    reader: &mut Reader<'_>,
+    file: &File,
+    names: &ProjectNames,
+    fields: &Fields<'_>,
+) -> Option<Text> {
+    let (text, span) = fields.text("base_url")?;
+    let key = "base_url";
+    let spot = Spot {
+        file,
+        key,
+        text,
+        span,
+    };
+    reader.text(&spot, &Names::of_project(names), Sees::Start)
 }
 
 fn cli(reader: &mut Reader<'_>, file: &File, fields: &Fields<'_>) -> Option<Cli> {

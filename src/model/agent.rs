@@ -3,6 +3,7 @@
 use super::money::NanoUsd;
 use super::pipeline::Asset;
 use super::stage::Program;
+use super::step::Text;
 use crate::base::digest::Digest;
 use crate::base::path::RelPath;
 use serde_json::json;
@@ -34,13 +35,16 @@ pub enum Provider {
 }
 
 /// A model API.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone)]
 pub struct Api {
     /// Whose.
     pub kind: ApiKind,
     /// The model.
     pub model: String,
-    /// Another address than the provider's own.
+    /// Another address than the provider's own, as declared.
+    pub address: Option<Text>,
+    /// The same with its names filled in, where it gives one; the provider's own where it gives nothing. Until a workspace is
+    /// open, nothing.
     pub base_url: Option<String>,
     /// The environment variable that holds the key.
     pub key_env: String,
@@ -123,6 +127,8 @@ pub struct AgentLimits {
     pub requests_per_minute: Option<u64>,
     /// Tokens a minute.
     pub tokens_per_minute: Option<u64>,
+    /// How often a request is sent at most, as long as nobody answers it; by default the caller's to know.
+    pub tries: Option<u32>,
     /// What a call costs at most, where no price tells.
     pub max_usd_per_call: Option<NanoUsd>,
 }

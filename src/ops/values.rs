@@ -5,6 +5,7 @@ use crate::base::glob::is_pattern;
 use crate::base::path::{FilePath, RelPath};
 use crate::expr::place::nearest;
 use crate::expr::template::{Template, is_template};
+use crate::model::agent::Provider;
 use crate::model::pipeline::Param;
 use crate::plan::selection::did_you_mean;
 use jiff::civil::Date;
@@ -229,6 +230,31 @@ pub(super) fn settle(opened: &mut Opened, request: &Request) -> Result<(), OpsEr
         }
     }
     opened.settings.workspace = workspace;
+    addresses(opened)
+}
+
+/// Fills in where agents are.
+fn addresses(opened: &mut Opened) -> Result<(), OpsError> {
+    let scope = Value::Object(opened.settings.scope(&opened.pipeline));
+    for agent in opened.pipeline.agents.values_mut() {
+        let Provider::Api(api) = &mut agent.provider else {
+            continue;
+        };
+        if let Some(address) = &api.address {
+            let given = address.template.render(&scope).map_err(|error| {
+                OpsError::Usage(format!("`base_url` of agent `{}`: {error}", agent.name))
+            })?;
+            let given = given.trim();
+            let is_url = given.starts_with("http://") || given.starts_with("https://");
+            if !given.is_empty() && !is_url {
+                return Err(OpsError::Usage(format!(
+                    "`base_url` of agent `{}` gives `{given}`: a URL was expected, such as https://api.example.org",
+                    agent.name
+                )));
+            }
+            api.base_url = (!given.is_empty()).then(|| given.to_owned());
+        }
+    }
     Ok(())
 }
 

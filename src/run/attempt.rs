@@ -87,6 +87,8 @@ pub struct Bench<'a> {
     pub run_id: &'a str,
     /// Folders of attempts that are over.
     pub spares: Spares,
+    /// How each batch fails before its first step: a service that the stage needs is not there.
+    pub lacks: Option<Outcome>,
 }
 
 /// One try at one batch.
@@ -208,6 +210,9 @@ fn within(
     if let Err(why) = &found.decision {
         return Err(Outcome::new(why.kind, why.why.as_str()));
     }
+    if let Some(lacks) = &bench.lacks {
+        return Err(lacks.clone());
+    }
     validate::inputs(&bench.ctx, bench.stage, found, bench.schemas, alarm)?;
     let scope = scopes::of_inputs(&bench.ctx, bench.stage, found, alarm)?;
     let token = token(bench.run_id, &bench.stage.name, &found.batch.key);
@@ -298,8 +303,7 @@ fn collect(
         for file in files {
             if let Some(schema) = &output.schema {
                 let source = alarm.source(Arc::new(ScratchFile::new(scratch, &file)));
-                let counted =
-                    validate::file(bench.schemas, schema, &*source, output.stream.as_ref())?;
+                let counted = validate::output(bench.schemas, output, schema, &*source)?;
                 if output.stream.is_some() {
                     items = Some(items.unwrap_or(0) + counted);
                 }

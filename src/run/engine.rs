@@ -18,6 +18,7 @@ use crate::base::path::{RelPath, Root};
 use crate::check::schemas::Schemas;
 use crate::model::checkpoint::ProgressStatus;
 use crate::model::event::{Event, EventType};
+use crate::model::outcome::{Outcome, OutcomeKind};
 use crate::model::policy::OnAltered;
 use crate::model::stage::Stage;
 use crate::model::state::{Phase, State};
@@ -359,7 +360,8 @@ impl Engine<'_, '_> {
         report.left += (all - will.len()) as u64;
     }
 
-    /// Runs batches. Gives which service is not there that they need: none of them was tried then.
+    /// Runs batches. Gives why the agents that they need cannot be asked: none of them was tried then. Where a service does not
+    /// come, each fails in its turn.
     fn work(
         &mut self,
         stage: &Stage,
@@ -377,10 +379,7 @@ impl Engine<'_, '_> {
         });
         let services = &mut self.services;
         let lacks = services.need(&mut self.keeper, stage, &self.caller, self.observer)?;
-        if lacks.is_some() {
-            report.left += will.len() as u64;
-            return Ok(lacks);
-        }
+        let lacks = lacks.map(|why| Outcome::new(OutcomeKind::Connect, why));
         let ctx = self.keeper.ctx;
         let base = ctx.settings.scope(ctx.pipeline);
         let time = match &stage.policy.timeout {
@@ -416,6 +415,7 @@ impl Engine<'_, '_> {
             },
             run_id: &run_id,
             spares: Spares::default(),
+            lacks,
         };
         let previous = previous_files(&self.keeper.state, &stage.name);
         let order = Order {

@@ -148,7 +148,7 @@ pub fn holds(
         for made in outputs.iter().filter(|made| made.name == output.name) {
             let file = scopes::source(ctx, &FilePath::workspace(made.path.clone()), alarm)?;
             if let Some(schema) = &output.schema {
-                validate::file(schemas, schema, &*file, output.stream.as_ref())?;
+                validate::output(schemas, output, schema, &*file)?;
             }
             there.push((file, output.format));
         }

@@ -3,17 +3,17 @@
 use super::context::Context;
 use super::scopes;
 use super::survey::Surveyed;
-use crate::base::path::RelPath;
 use crate::base::source::Source;
 use crate::check::conserve::conserve;
+use crate::check::content;
 use crate::check::schema::{Schema, Violation};
 use crate::check::schemas::Schemas;
-use crate::expr::scope::{Format, Scope, lines};
+use crate::expr::scope::{Format, Scope};
 use crate::expr::select::Select;
 use crate::model::outcome::{Outcome, OutcomeKind};
 use crate::model::pipeline::Asset;
 use crate::model::record::Opinion;
-use crate::model::stage::{Program, Stage};
+use crate::model::stage::{Output, Program, Stage};
 use crate::steps::alarm::Alarm;
 use serde_json::Value;
 use std::collections::BTreeSet;
@@ -75,7 +75,6 @@ pub fn inputs(
     Ok(())
 }
 
-/// The schema of a table is that of one row, as the schema of NDJSON is that of one line.
 fn input(
     schemas: &Schemas,
     schema: &Asset,
@@ -86,73 +85,29 @@ fn input(
         return file(schemas, schema, source, None).map(|_| ());
     }
     let compiled = compiled(schemas, schema)?;
-    let content = crate::expr::scope::parse(&source.name(), source, format)
-        .map_err(|error| Outcome::new(OutcomeKind::Input, error.to_string()))?;
-    let rows = match content {
-        Value::Array(rows) if matches!(format, Format::Csv | Format::Ndjson) => rows,
-        other => vec![other],
-    };
-    self::rows(&compiled, &schema.path, source, format, &rows)
+    content::judge(&compiled, &schema.path, source, format)
 }
 
-/// Judges the rows of a table or of NDJSON, each by the schema; what is wrong is named by its line.
+/// Judges a file of an output by its schema: a table or NDJSON row by row. Gives the number of items that were judged one by one.
 ///
 /// # Errors
 /// The violations, as an outcome.
-fn rows(
-    schema: &Schema,
-    path: &RelPath,
+pub fn output(
+    schemas: &Schemas,
+    output: &Output,
+    schema: &Asset,
     source: &dyn Source,
-    format: Format,
-    rows: &[Value],
-) -> Result<(), Outcome> {
-    let mut found = Vec::new();
-    for (number, row) in rows.iter().enumerate() {
-        let left = KEPT - found.len();
-        let violations = schema.violations(row, "", left).into_iter();
-        found.extend(violations.map(|violation| (number, violation)));
-        if found.len() >= KEPT {
-            break;
-        }
+) -> Result<u64, Outcome> {
+    if matches!(output.format, Format::Json | Format::Binary) {
+        return file(schemas, schema, source, output.stream.as_ref());
     }
-    if found.is_empty() {
-        return Ok(());
-    }
-    let lines = lines(source, format).unwrap_or_default();
-    let name = source.name();
-    let mut details: Vec<String> = Vec::new();
-    for (number, violation) in found {
-        let field = violation.pointer.trim_start_matches('/');
-        let is_column =
-            format == Format::Csv && field.is_empty() && violation.keyword == "required";
-        let detail = if is_column {
-            // What one row lacks, all do.
-            let columns = rows.first().and_then(Value::as_object);
-            let columns = columns.map(|row| row.keys().map(String::as_str).collect::<Vec<_>>());
-            let what = violation.message.replace(" in object", " in the header");
-            format!(
-                "{name}:1: {what}, which has {}",
-                columns.unwrap_or_default().join(", ")
-            )
-        } else {
-            let at = match lines.get(number) {
-                Some(line) => format!("{name}:{line}"),
-                None => format!("{name}, row {}", number + 1),
-            };
-            let field = if field.is_empty() {
-                String::new()
-            } else {
-                format!("{field}: ")
-            };
-            format!("{at}: {field}{}", violation.message)
-        };
-        if !details.contains(&detail) {
-            details.push(detail);
-        }
-    }
-    let first = details.remove(0);
-    let message = format!("{first} (by {path})");
-    Err(Outcome::new(OutcomeKind::Schema, message).with_details(details))
+    let compiled = compiled(schemas, schema)?;
+    let judged = content::judge(&compiled, &schema.path, source, output.format);
+    judged.map(|()| 0).map_err(|outcome| match outcome.kind {
+        // What cannot be read as what it shall be is not what was declared.
+        OutcomeKind::Input => Outcome::new(OutcomeKind::Schema, outcome.message),
+        _ => outcome,
+    })
 }
 
 fn refuse(name: &str, asset: &Asset, violations: &[Violation]) -> Result<(), Outcome> {

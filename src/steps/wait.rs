@@ -6,6 +6,8 @@ use super::work::{Said, StepResult, Work, input_failure, output_failure, parse_f
 use crate::base::duration::show_duration;
 use crate::base::path::FilePath;
 use crate::base::source::Source;
+use crate::check::content;
+use crate::expr::scope::Format;
 use crate::model::outcome::{Outcome, OutcomeKind};
 use crate::model::stage::PathTemplate;
 use std::io::{BufReader, ErrorKind};
@@ -167,6 +169,13 @@ fn invalid(work: &Work<'_>, out: &str, source: &dyn Source) -> Result<Option<Lac
         .schemas
         .get(asset)
         .map_err(|error| wrong(error.to_string()))?;
+    if !matches!(output.format, Format::Json | Format::Binary) {
+        let judged = content::judge(&schema, &asset.path, source, output.format);
+        return Ok(judged.err().map(|outcome| Lack::Valid {
+            message: format!("is not valid: {}", outcome.message),
+            details: outcome.details,
+        }));
+    }
     let opened = source
         .open()
         .map_err(|error| input_failure(&source.name(), error))?;

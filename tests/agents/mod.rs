@@ -11,6 +11,7 @@ mod openai;
 pub mod pipeline;
 mod revisions;
 pub mod server;
+mod settings;
 mod single;
 mod tools;
 

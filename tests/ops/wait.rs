@@ -189,9 +189,26 @@ fn a_service_that_never_answers_is_given_up() {
         ..wanted(&project)
     });
     assert_eq!(report.stages[0].status, StageStatus::Failed);
-    assert_eq!((report.stages[0].left, report.stages[0].ran), (1, 0));
-    let why = report.stages[0].why.clone().unwrap();
+    assert_eq!((report.stages[0].left, report.stages[0].ran), (0, 0));
+    assert_eq!(outcome(&report).kind, OutcomeKind::Connect);
+    let why = &outcome(&report).message;
     let expected =
         "the service `mute`: http://127.0.0.1:1/ did not answer within 0.1 s: could not connect";
     assert!(why.starts_with(expected), "{why}");
+}
+
+#[test]
+fn a_table_is_waited_for_until_its_rows_are_valid() {
+    let project = project("timeout = \"200ms\"");
+    let stage = std::fs::read_to_string(project.at("stages/1_take.toml")).unwrap();
+    project.put("stages/1_take.toml", &stage.replace(".json", ".csv"));
+    project.put("workspace/outbox/ann.csv", "when\n1\n");
+    let report = project.run_with(&wanted(&project));
+    let message = &outcome(&report).message;
+    assert!(
+        message.starts_with("`outbox/ann.csv` is not valid: outbox/ann.csv:1: "),
+        "{message}"
+    );
+    project.put("workspace/outbox/ann.csv", "done\n1\n");
+    assert_eq!(project.run_with(&wanted(&project)).stages[0].ran, 1);
 }

@@ -211,3 +211,60 @@ fn markers_come_after_the_outputs_and_progress_counts_by_the_files_own_numbers()
         json!([4, 17])
     );
 }
+
+/// A table that is made is judged as one that is read: each row by the schema.
+#[test]
+fn the_schema_of_a_table_is_that_of_a_row() {
+    let house = project(&[
+        (
+            "stages/1_table.toml",
+            "[inputs]\nrows = \"inputs/rows.json\"\n\n[step]\njq = '\"id,kind\\n\" + ([.rows[] | \"\\(.[0]),\\(.[1])\\n\"] | join(\"\"))'\n\n[outputs]\ntable = \"outputs/table.csv\"\n",
+        ),
+        (
+            "schemas/table.schema.json",
+            r#"{"type": "object", "required": ["id", "kind"], "additionalProperties": false, "properties": {"id": {"type": "string", "minLength": 1}, "kind": {"enum": ["wall", "slab"]}}}"#,
+        ),
+        (
+            "workspace/inputs/rows.json",
+            r#"[["a", "wall"], ["b", "slab"]]"#,
+        ),
+    ]);
+    house.run(&[]).expect(0, &["table"]);
+    assert_eq!(
+        house.read("workspace/outputs/table.csv"),
+        "id,kind\na,wall\nb,slab\n"
+    );
+    let (code, said) = house.milepost(&["verify"]);
+    assert_eq!(code, 0, "{said}");
+
+    house.write(
+        "workspace/inputs/rows.json",
+        r#"[["a", "wall"], ["b", "door"]]"#,
+    );
+    house
+        .run(&[])
+        .expect(1, &["table"])
+        .says("table failed: SCHEMA: outputs/table.csv:3: kind: \"door\" is not one of \"wall\", \"slab\" (by schemas/table.schema.json)");
+    // Another schema judges the rows that are there.
+    house.write(
+        "workspace/inputs/rows.json",
+        r#"[["a", "wall"], ["b", "slab"]]"#,
+    );
+    house.run(&[]).expect(0, &["table"]);
+    house.edit("schemas/table.schema.json", "\"slab\"", "\"roof\"");
+    house
+        .run(&[])
+        .expect(1, &["table"])
+        .says("outputs/table.csv:3: kind");
+    house.edit("schemas/table.schema.json", "\"roof\"", "\"slab\"");
+    house.edit("stages/1_table.toml", "id,kind", "id,sort");
+    house
+        .run(&[])
+        .expect(1, &["table"])
+        .says("outputs/table.csv:1: Missing kind in the header, which has id, sort");
+    house.edit("stages/1_table.toml", "\\(.[0]),", "");
+    house
+        .run(&[])
+        .expect(1, &["table"])
+        .says("table failed: SCHEMA: outputs/table.csv");
+}

@@ -187,3 +187,39 @@ fn a_step_that_fails_is_tried_again() {
         2
     );
 }
+
+#[test]
+fn a_placeholder_stands_for_a_batch_that_lacks_an_input() {
+    let stage = r#"
+[each.name]
+values = ["ann", "bob"]
+
+[inputs]
+text = "inputs/{{ name }}.json"
+
+[step]
+jq = ".text"
+
+[outputs]
+made = { path = "outputs/{{ name }}.json", schema = false }
+
+[policy]
+placeholder = "{error: .error_code}"
+"#;
+    let house = House::new(&[
+        ("milepost.toml", "name = \"placeholders\"\n"),
+        ("stages/1_take.toml", stage),
+        ("workspace/inputs/bob.json", "1"),
+    ]);
+    house
+        .run_unplanned(&[])
+        .expect(3, &["take/ann", "take/bob"]);
+    assert_eq!(
+        house.json("workspace/outputs/ann.json"),
+        json!({"error": "INPUT"})
+    );
+    assert_eq!(house.json("workspace/outputs/bob.json"), json!(1));
+    house.write("workspace/inputs/ann.json", "2");
+    house.run(&[]).expect(0, &["take/ann"]);
+    assert_eq!(house.json("workspace/outputs/ann.json"), json!(2));
+}

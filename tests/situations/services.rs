@@ -136,17 +136,32 @@ fn a_service_that_does_not_come_fails_its_stage() {
     let house = house("\"echo no port left >&2; exit 3\"", CALL);
     // A plan cannot know that.
     let ran = house.run_unplanned(&[]);
-    ran.expect(1, &[])
+    ran.expect(1, &["first", "second"])
         .says("answers failed: it ended with exit code 3 before http://127.0.0.1:")
         .says("    no port left")
-        .says("first   failed    the service `answers`: it ended with exit code 3")
-        .says("second  failed    the service `answers`: it ended with exit code 3");
+        .says("first failed: CONNECT: the service `answers`: it ended with exit code 3")
+        .says("second failed: CONNECT: the service `answers`: it ended with exit code 3");
     assert_eq!(of_services(&ran.records).len(), 1);
     assert!(!house.exists("workspace/stage_1_complete.json"));
+    let failed: Vec<&Value> = ran.data("batch_failed").collect();
+    assert_eq!(failed.len(), 2, "{failed:?}");
+    assert_eq!(failed[0]["outcome"]["kind"], "connect", "{failed:?}");
+
+    // It has a name like any other outcome, and what goes on after failures does.
+    let after =
+        "[policy]\nplaceholder = '{error: .error_code}'\n[errors]\nconnect = \"NO_SERVICE\"\n";
+    let first = house.read("stages/1_first.toml");
+    house.write("stages/1_first.toml", format!("{first}{after}"));
+    let ran = house.run_unplanned(&["first"]);
+    ran.expect(3, &["first"])
+        .says("first failed: NO_SERVICE: the service `answers`");
+    let placeholder = json!({"error": "NO_SERVICE"});
+    assert_eq!(house.json("workspace/outputs/first.json"), placeholder);
+    house.write("stages/1_first.toml", first);
     house.edit("milepost.toml", "echo no", "no_such_program; echo no");
     house
         .run_unplanned(&[])
-        .expect(1, &[])
+        .expect(1, &["first", "second"])
         .says("no_such_program");
     house.edit(
         "milepost.toml",
@@ -155,7 +170,7 @@ fn a_service_that_does_not_come_fails_its_stage() {
     );
     house
         .run_unplanned(&[])
-        .expect(1, &[])
+        .expect(1, &["first", "second"])
         .says("the service `answers`: program `no_such_program` was not found");
 }
 

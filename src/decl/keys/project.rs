@@ -223,10 +223,10 @@ pub static AGENT: Table = Table {
         ),
         key(
             "base_url",
-            Plain,
+            Text,
             Beside(&["anthropic", "openai"]),
             "the provider's",
-            "Where the API is.",
+            "Where the API is; the provider's own address where a template gives nothing.",
         ),
         key(
             "api_key_env",
@@ -290,6 +290,13 @@ pub static AGENT: Table = Table {
             Optional,
             "none",
             "Tokens a minute, over all stages of a run.",
+        ),
+        key(
+            "tries",
+            Integer,
+            Beside(&["anthropic", "openai", "cli"]),
+            "6; 1 where the step says `attempts = 1`, unless the service is too busy",
+            "How often a request is sent at most while it meets no answer, with pauses of 1 s, 2 s, 4 s and so on. Answers that are not valid are for `attempts` of the step.",
         ),
         key(
             "max_usd_per_call",

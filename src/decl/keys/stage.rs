@@ -240,7 +240,7 @@ pub static INPUT: Table = Table {
             File,
             Optional,
             "none",
-            "JSON Schema of what it holds; of CSV: of one row.",
+            "JSON Schema of what it holds; of CSV and NDJSON: of one row.",
         ),
         key(
             "optional",
@@ -278,7 +278,7 @@ pub static OUTPUT: Table = Table {
             FileOrFalse,
             Optional,
             "schemas/NAME.schema.json if it is there",
-            "JSON Schema of what it holds; false: none.",
+            "JSON Schema of what it holds; of CSV and NDJSON: of one row; false: none.",
         ),
         key(
             "stream",

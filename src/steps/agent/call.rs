@@ -20,8 +20,8 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 
-/// Tries of one request when a service is busy or out of reach.
-const TRIES: u32 = 6;
+/// Tries of one request when a service is busy or out of reach, where the agent says nothing.
+pub const TRIES: u32 = 6;
 
 /// Time for the check of a key.
 const CHECK: Duration = Duration::from_secs(20);
@@ -32,7 +32,7 @@ pub struct Caller<'a> {
     pub ready: &'a Ready,
     /// One call.
     pub timeout: Duration,
-    /// As declared: with 1, what failed is not sent again, unless nobody took it.
+    /// As declared: with 1, what failed is not sent again, unless nobody took it or the agent says how often.
     pub attempts: u32,
     /// Calls of the batch so far.
     pub count: u32,
@@ -83,10 +83,10 @@ impl Caller<'_> {
             };
             // Whoever is too busy has not begun.
             let is_busy = matches!(fault.kind, FaultKind::RateLimited | FaultKind::Overloaded);
-            let tries = if self.attempts > 1 || is_busy {
-                TRIES
-            } else {
-                1
+            let tries = match self.ready.agent.limits.tries {
+                Some(tries) => tries,
+                None if self.attempts > 1 || is_busy => TRIES,
+                None => 1,
             };
             match next {
                 Next::Retry { wait } if tried < tries && has_time(work, wait) => {

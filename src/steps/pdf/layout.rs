@@ -228,7 +228,11 @@ impl Flow<'_> {
                 let (size, before, below, _) = heading_look(*level);
                 before + size * 1.25 + below + self.beginning(&after[1..after.len().min(2)], width)
             }
-            Some(Block::Table(table)) => self.kept_together(table, width).unwrap_or(4.0 * 18.0),
+            Some(Block::Table(table)) => {
+                let least = 4.0 * 18.0;
+                let whole = self.kept_together(table, width);
+                whole.map_or(least, |whole| whole.max(least))
+            }
             Some(Block::Chart(text)) => Chart::parse(text).map_or(0.0, |c| c.height() + 4.0),
             Some(Block::Paragraph(spans)) => {
                 // A line that leads to a table or a chart stays with it.
@@ -287,13 +291,13 @@ impl Flow<'_> {
         parent: Tag,
     ) -> Result<(), PdfError> {
         let list = self.tags.add(parent, StructRole::L);
-        let last = start.map(|s| s.saturating_add(items.len() as u64));
-        let indent = last.map_or(13.0, |n| 10.0 + 5.5 * n.to_string().len() as f32);
+        let indent = indent(start, items.len());
         for (place, item) in items.iter().enumerate() {
             let tag = self.tags.add(list, StructRole::LI);
             let label = self.tags.add(tag, StructRole::Lbl);
             let body = self.tags.add(tag, StructRole::LBody);
-            self.need(BODY * LEADING);
+            let first = self.first(item, width - indent);
+            self.need(first);
             let mark = match start {
                 Some(first) => format!("{}.", first.saturating_add(place as u64)),
                 None => "•".to_owned(),
@@ -318,6 +322,23 @@ impl Flow<'_> {
             }
         }
         Ok(())
+    }
+
+    /// Height that must follow the mark of a list's item on its page: two lines, or what else the item begins with.
+    fn first(&mut self, item: &[Block], width: f32) -> f32 {
+        match item.first() {
+            Some(Block::Paragraph(spans)) => {
+                let lines = wrap(self.fonts, spans, BODY, width).len();
+                lines.clamp(1, 2) as f32 * BODY * LEADING
+            }
+            Some(Block::List { start, items }) => match items.first() {
+                Some(first) => self.first(first, width - indent(*start, items.len())),
+                None => BODY * LEADING,
+            },
+            Some(Block::Quote(inner)) => self.first(inner, width - 12.0),
+            Some(_) => (self.beginning(item, width) + 4.0).min(self.whole()),
+            None => BODY * LEADING,
+        }
     }
 
     fn quote(
@@ -408,6 +429,12 @@ impl Flow<'_> {
                 .extend(items.map(|shape| Item { shape, tag: None }));
         }
     }
+}
+
+/// How far the text of a list stands from its left edge: as far as its widest mark asks for.
+fn indent(start: Option<u64>, items: usize) -> f32 {
+    let last = start.map(|first| first.saturating_add(items as u64));
+    last.map_or(13.0, |n| 10.0 + 5.5 * n.to_string().len() as f32)
 }
 
 /// Size, space before, space below and colour of a heading.

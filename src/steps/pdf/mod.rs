@@ -179,6 +179,30 @@ mod tests {
     }
 
     #[test]
+    fn the_mark_of_a_list_stands_on_the_page_of_its_item() {
+        let long = "word ".repeat(40);
+        let table = "| a |\n  |---|\n  | r0 |\n  | r1 |";
+        for item in [
+            format!("- {long}\n"),
+            format!("7. {long}\n"),
+            format!("- - {long}\n"),
+            format!("- > {long}\n"),
+            format!("- {table}\n"),
+            "- ```\n  code\n  ```\n".to_owned(),
+            format!("- ### Head\n\n  {long}\n"),
+        ] {
+            for lines in 30..60 {
+                let pages = pages(&format!("{}{item}", "a line\n\n".repeat(lines)));
+                for page in &pages {
+                    let shown = &page[..page.len() - 2];
+                    let last = shown.last().map_or("", String::as_str);
+                    assert!(!["•", "7."].contains(&last), "{lines} lines, then {item}");
+                }
+            }
+        }
+    }
+
+    #[test]
     fn signs_that_no_face_has_are_shown_and_said() {
         let note = |text: &str| pages(text).concat().into_iter().rev().nth(2).unwrap();
         assert_eq!(

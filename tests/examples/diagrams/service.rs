@@ -43,6 +43,11 @@ fn errors_of_the_render_service_have_names() {
         assert_eq!(lines, ["GET /health", "POST /api/v1/render"], "asked once");
     }
     let Some(house) = example() else { return };
+    house.edit("milepost.toml", "service/server.js", "milepost.toml");
+    house
+        .run_unplanned(&[])
+        .says("author/card_001 failed: CONNECTION_ERROR: the service `screenshot`: it ended");
+    let Some(house) = example() else { return };
     house.write("filters/author.jq", "{board: {}, elements: []}");
     house
         .run_unplanned(&[])

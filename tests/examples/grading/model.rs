@@ -51,11 +51,7 @@ fn asked(server: &Server) -> Vec<Seen> {
 /// The example with Claude at this address.
 fn with_claude(server: &Server) -> House {
     let mut house = project();
-    let at = format!(
-        "api_key_env = \"CLAUDE_API_KEY\"\nbase_url = \"{}\"",
-        server.url
-    );
-    house.edit("milepost.toml", "api_key_env = \"CLAUDE_API_KEY\"", &at);
+    house.env("CLAUDE_BASE_URL", &server.url);
     house.env("CLAUDE_API_KEY", KEY);
     house
 }
@@ -194,4 +190,16 @@ fn answers_that_are_none_are_asked_for_three_times() {
         one["error"],
         "ValueError: agent `claude` gave no valid answer in 3 requests"
     );
+}
+
+#[test]
+fn a_call_that_meets_no_answer_is_tried_three_times() {
+    let script = std::iter::once(taken()).chain((0..3).map(|_| Play::Closes));
+    let server = Server::new(script.collect());
+    let house = with_claude(&server);
+    let claude = ["--agent", "evaluator=claude"];
+    house.run(&["--until", "parse", "--set", TODAY]);
+    let ran = house.run(&["evaluate/prd_quality", claude[0], claude[1]]);
+    ran.says("evaluate/prd_quality failed: APIError: agent `claude`: the connection broke");
+    assert_eq!(asked(&server).len(), 3, "{}", ran.said);
 }

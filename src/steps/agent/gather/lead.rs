@@ -8,6 +8,7 @@ use crate::base::digest::Digest;
 use crate::model::batched::{LeftCall, Submitting, Which};
 use crate::model::call::Heard;
 use crate::model::money::NanoUsd;
+use crate::steps::agent::call::TRIES;
 use crate::steps::agent::heard::{heard_of, heard_of_fault, outcome_of};
 use crate::steps::command::Deadline;
 use jiff::SignedDuration;
@@ -25,9 +26,6 @@ const HARVEST: Duration = Duration::from_mins(10);
 
 /// Time that a stopped run gives to a batch that is being submitted.
 const PATIENCE: Duration = Duration::from_secs(3);
-
-/// Tries to submit what the provider refuses for now.
-const TRIES: u32 = 6;
 
 /// How long before and after it was recorded a batch may have been made, by the provider's clock: it may take [`SUBMIT`] to send it.
 const EARLY: SignedDuration = SignedDuration::from_mins(2);
@@ -160,8 +158,9 @@ impl Gatherer {
         let under = state.under_way.remove(at);
         state.refused += 1;
         let next = after(fault, state.refused, 0.5);
+        let tries = desk.ready.agent.limits.tries.unwrap_or(TRIES);
         let again = match next {
-            Next::Retry { wait } if state.refused < TRIES && over.is_ok() => Some(wait),
+            Next::Retry { wait } if state.refused < tries && over.is_ok() => Some(wait),
             _ => None,
         };
         let mut unsent = Vec::new();
