@@ -62,7 +62,12 @@ pub fn read(
     }
     let progress = part.progress(&top, name);
     let needed = services::needed(part.reader, file, &project.names, &top);
-    let built = step::read(part.reader, project, file, &names, &steps, &outputs);
+    let mut built = step::read(part.reader, project, file, &names, &steps, &outputs);
+    if let Some((role, _)) = top.text("role") {
+        for step in &mut built {
+            step.role.get_or_insert_with(|| role.to_owned());
+        }
+    }
     let mut all_errors = project.errors.clone();
     all_errors.extend(errors(file, &mut part.reader.report, &top));
     draft.names_its_outputs = outputs.len() == names.outputs.len();

@@ -374,6 +374,7 @@ fn why_log_and_status_tell_who_answered_for_how_much() {
 
 /// A draft by one agent, judged by another, twice.
 const ROUNDS: &str = r#"
+role = "PlanningReviewer"
 summary = '{result_type: (if .critique.score > 0.8 then "approved_plan" else "needs_revision" end)}'
 verdict = '.critique.score > 0.8'
 
@@ -391,7 +392,6 @@ prompt = "prompts/tell.md"
 out = "plan"
 
 [[step]]
-role = "PlanningReviewer"
 jq = '{score: [0.25, 0.875][$iteration - 1], said: .plan.said}'
 out = "critique"
 
@@ -415,7 +415,7 @@ fn the_journal_tells_which_agent_did_what_with_which_verdict() {
     house.write("stages/1_plan.toml", ROUNDS);
     house.write(
         "stages/2_export.toml",
-        "[inputs]\nplan = \"outputs/plan.json\"\n\n[step]\njq = '.plan.said'\nrole = \"Coordinator\"\n\n\
+        "role = \"Coordinator\"\n\n[inputs]\nplan = \"outputs/plan.json\"\n\n[step]\njq = '.plan.said'\n\n\
          [outputs]\nsaid = \"outputs/said.txt\"\n",
     );
     let ran = house.run(&["--agent", "speller=chat"]);

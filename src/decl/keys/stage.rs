@@ -22,6 +22,13 @@ pub static STAGE: Table = Table {
             "What the stage is for; shown by plan and graph.",
         ),
         key(
+            "role",
+            Plain,
+            Optional,
+            "the stage's name",
+            "`agent_name` in the journal, of all steps that have none of their own.",
+        ),
+        key(
             "progress",
             FileName,
             Optional,

@@ -114,7 +114,7 @@ pub static STEP: Table = Table {
             "role",
             Plain,
             Optional,
-            "the stage's name",
+            "the stage's",
             "`agent_name` in the journal.",
         ),
         key(
