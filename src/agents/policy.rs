@@ -1,5 +1,6 @@
 //! What follows from a fault: try again and when, stop, send less, or give up.
 
+use super::cli::NOT_FOUND;
 use super::fault::{CallFault, FaultKind};
 use std::time::Duration;
 
@@ -34,12 +35,12 @@ pub fn after(fault: &CallFault, attempt: u32, jitter: f64) -> Next {
         FaultKind::TooLong => return Next::Shrink,
         FaultKind::BadRequest => return Next::Fail,
         FaultKind::Status(status) if !is_passing(status) => return Next::Fail,
-        // A tool's own limit (turns, money) is reached again.
+        // A tool's own limit (turns, money) is reached again, and one that is not there is not there again.
         FaultKind::ToolFailed
             if fault
                 .code
                 .as_deref()
-                .is_some_and(|code| code.starts_with("error_max")) =>
+                .is_some_and(|code| code.starts_with("error_max") || code == NOT_FOUND) =>
         {
             return Next::Fail;
         }

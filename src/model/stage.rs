@@ -293,7 +293,7 @@ impl<T: fmt::Debug> fmt::Debug for Templated<T> {
 }
 
 impl Templated<u64> {
-    /// The number in a scope.
+    /// The number in a scope, from 1 on.
     ///
     /// # Errors
     /// When the template fails or gives something else.
@@ -307,9 +307,9 @@ impl Templated<u64> {
                 let number = value
                     .as_u64()
                     .or_else(|| value.as_str().and_then(|text| text.parse().ok()));
-                number.ok_or_else(|| {
+                number.filter(|number| *number > 0).ok_or_else(|| {
                     format!(
-                        "`{}` gave {value}: a whole number was expected",
+                        "`{}` gave {value}: a whole number from 1 on was expected",
                         template.name()
                     )
                 })

@@ -4,7 +4,7 @@ use super::open::{Opened, OpsError, Request, open};
 use super::status::{Word, status};
 use crate::base::glob::may_meet;
 use crate::base::path::Root;
-use crate::model::stage::{PathTemplate, Stage};
+use crate::model::stage::{Input, InputSource, PathTemplate, Stage};
 use crate::plan::lineage;
 use serde::Serialize;
 use std::collections::BTreeSet;
@@ -39,10 +39,21 @@ pub struct Node {
     pub steps: Vec<String>,
     /// Paths and patterns that people put there, which it reads.
     pub inputs: Vec<String>,
+    /// Files that it reads since another file names them.
+    pub named: Vec<Named>,
     /// Paths and patterns that it writes.
     pub outputs: Vec<String>,
     /// Those of its outputs that no other stage reads.
     pub ends: Vec<String>,
+}
+
+/// Files that a file names.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, schemars::JsonSchema)]
+pub struct Named {
+    /// Where they lie.
+    pub files: String,
+    /// The file that names them.
+    pub by: String,
 }
 
 /// What flows from a stage to another.
@@ -109,6 +120,11 @@ pub fn graph(request: &Request) -> Result<Graph, OpsError> {
                 .map(|step| step.kind.name().to_owned())
                 .collect(),
             inputs,
+            named: stage
+                .inputs
+                .iter()
+                .filter_map(|input| named(&opened, input))
+                .collect(),
             ends: outputs
                 .iter()
                 .filter(|path| !read.contains(&(stage.name.clone(), (*path).clone())))
@@ -139,6 +155,29 @@ fn flowing(from: &Stage, to: &Stage) -> Vec<String> {
         })
         .map(|output| plain(&output.path))
         .collect()
+}
+
+/// The files of an input that a file names.
+fn named(opened: &Opened, input: &Input) -> Option<Named> {
+    let InputSource::From {
+        file, base, whole, ..
+    } = &input.source
+    else {
+        return None;
+    };
+    let root = match base.root {
+        Root::Workspace => "",
+        Root::Project => "project:",
+    };
+    let folder = if *whole {
+        String::new()
+    } else {
+        format!("{}/", base.path)
+    };
+    Some(Named {
+        files: format!("{root}{folder}**"),
+        by: as_set(opened, file),
+    })
 }
 
 /// A path for people. One that is a parameter is the file that the parameter names, with the prefix `project:` for the project's.

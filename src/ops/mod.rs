@@ -3,6 +3,7 @@
 pub mod accept;
 pub mod calls;
 pub mod clean;
+mod counts;
 pub mod diff;
 pub mod elements;
 pub mod ended;

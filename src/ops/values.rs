@@ -1,5 +1,6 @@
 //! The values that a run goes by: what `--set` and `--agent` give, what the workspace keeps, what the declarations say.
 
+use super::counts;
 use super::open::{Opened, OpsError, Request};
 use crate::base::glob::is_pattern;
 use crate::base::path::{FilePath, RelPath};
@@ -230,7 +231,8 @@ pub(super) fn settle(opened: &mut Opened, request: &Request) -> Result<(), OpsEr
         }
     }
     opened.settings.workspace = workspace;
-    addresses(opened)
+    addresses(opened)?;
+    counts::check(opened)
 }
 
 /// Fills in where agents are.

@@ -47,6 +47,35 @@ pub struct Resolved {
     pub many: bool,
 }
 
+/// Whether a program goes through a list: `[]` stands in it, outside of texts and comments.
+fn goes_through_list(source: &str) -> bool {
+    let mut rest = source;
+    while let Some(at) = rest.find(['"', '#', '[']) {
+        let (mark, after) = rest[at..].split_at(1);
+        rest = match mark {
+            "[" if after.trim_start().starts_with(']') => return true,
+            "#" => after.find('\n').map_or("", |end| &after[end..]),
+            "\"" => after_text(after),
+            _ => after,
+        };
+    }
+    false
+}
+
+/// What stands behind a text whose opening quote is gone.
+fn after_text(text: &str) -> &str {
+    let mut is_escaped = false;
+    for (at, c) in text.char_indices() {
+        match c {
+            _ if is_escaped => is_escaped = false,
+            '\\' => is_escaped = true,
+            '"' => return &text[at + 1..],
+            _ => {}
+        }
+    }
+    ""
+}
+
 /// The files of all inputs of a batch. `scope` has the batch's items and the names that every scope has.
 ///
 /// # Errors
@@ -114,7 +143,7 @@ fn one(
             let names = select
                 .all(content, scope.as_object().unwrap_or(&Map::new()))
                 .map_err(|error| error.to_string())?;
-            let many = names.len() != 1;
+            let many = names.len() > 1 || goes_through_list(&select.source);
             let files = names
                 .iter()
                 .map(|name| match name {
@@ -144,4 +173,32 @@ fn confined(text: &str, base: &FilePath, whole: bool) -> Result<FilePath, Missed
         kind: OutcomeKind::Path,
         why: error.to_string(),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::goes_through_list;
+
+    #[test]
+    fn a_program_that_goes_through_a_list_says_so() {
+        for source in [
+            ".files[]",
+            ".files[].path",
+            ".files[ ]?",
+            "# all\n.[]",
+            "\"\\\"[\", .x[]",
+        ] {
+            assert!(goes_through_list(source), "{source}");
+        }
+        for source in [
+            ".pdf_path",
+            ".files[0]",
+            "ltrimstr(\"a[]\")",
+            ".a # .files[]",
+            ".a // empty",
+            "\"\\\"[]\"",
+        ] {
+            assert!(!goes_through_list(source), "{source}");
+        }
+    }
 }

@@ -119,6 +119,12 @@ pub fn source(
     let found = ctx.files.source(file);
     match found {
         Ok(found) => Ok(alarm.source(found)),
-        Err(error) => Err(Outcome::new(OutcomeKind::Input, error.to_string())),
+        Err(error) => {
+            let kind = match error {
+                FileError::Leaves { .. } => OutcomeKind::Path,
+                _ => OutcomeKind::Input,
+            };
+            Err(Outcome::new(kind, error.to_string()))
+        }
     }
 }

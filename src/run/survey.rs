@@ -6,6 +6,7 @@ use crate::base::digest::Digest;
 use crate::base::glob::is_pattern;
 use crate::base::path::{FilePath, RelPath};
 use crate::model::fingerprint::{FactKind, Facts};
+use crate::model::outcome::OutcomeKind;
 use crate::model::reason::Reason;
 use crate::model::record::BatchRecord;
 use crate::model::stage::{Each, EachSource, Input, InputSource, Stage};
@@ -16,6 +17,7 @@ use crate::plan::inputs::{Missed, Resolved, resolve};
 use crate::plan::pending::Pending;
 use crate::plan::recorded::Recorded;
 use crate::plan::{facts, lineage, paths};
+use crate::store::files::FileError;
 use crate::store::glance::Differing;
 use serde_json::{Map, Value, json};
 use std::collections::{BTreeMap, BTreeSet, HashSet};
@@ -266,7 +268,8 @@ impl One<'_, '_> {
         };
         let inputs = resolve(self.stage, scope, self.recorded, &asked, &written);
         let own = inputs.and_then(|inputs| {
-            let mut own = facts::own(self.stage, &batch, &inputs, scope, &asked)?;
+            let own = facts::own(self.stage, &batch, &inputs, scope, &asked);
+            let mut own = own.map_err(|why| self.missed(&inputs, why))?;
             let (pipeline, settings) = (self.ctx.pipeline, self.ctx.settings);
             facts::add_picked(&mut own, self.stage, scope, self.shared, pipeline, settings)?;
             Ok((inputs, own))
@@ -318,6 +321,23 @@ impl One<'_, '_> {
             targets,
             decision,
         })
+    }
+
+    /// Why a batch cannot have its inputs: one leaves its folder by a link, or whatever else.
+    fn missed(&self, inputs: &[Resolved], why: String) -> Missed {
+        let leaves = |file: &FilePath| {
+            let found = self.ctx.files.resolve(file);
+            matches!(found, Err(FileError::Leaves { .. }))
+        };
+        let mut files = inputs.iter().flat_map(|input| &input.files);
+        Missed {
+            kind: if files.any(leaves) {
+                OutcomeKind::Path
+            } else {
+                OutcomeKind::Input
+            },
+            why,
+        }
     }
 
     /// Whether nothing differs that a batch was made from or made, since it was reused.

@@ -15,6 +15,9 @@ use std::time::Duration;
 /// Bytes of a program's output that are shown with its failure.
 const SHOWN: usize = 2000;
 
+/// How a shell ends that does not find a program (POSIX, Shell Command Language 2.8.2).
+const NOT_FOUND: i32 = 127;
+
 /// Does the step.
 ///
 /// # Errors
@@ -71,6 +74,12 @@ pub fn command(
     let name = program.first().map_or("", String::as_str);
     let failure = match exit {
         Ok(Exit::Code(0)) => return Ok(Said::default()),
+        // A shell found no such program: it will not be there at another try.
+        Ok(Exit::Code(NOT_FOUND)) => Outcome::new(
+            OutcomeKind::Exit,
+            format!("`{name}` ended with exit code {NOT_FOUND}: a program was not found"),
+        )
+        .for_good(),
         Ok(Exit::Code(code)) => Outcome::new(
             OutcomeKind::Exit,
             format!("`{name}` ended with exit code {code}"),
@@ -87,7 +96,14 @@ pub fn command(
             ),
         ),
         Ok(Exit::Cancelled) => Outcome::new(OutcomeKind::Cancelled, "the run was stopped"),
-        Err(error) => Outcome::new(OutcomeKind::Exit, error.to_string()),
+        Err(error) => {
+            let outcome = Outcome::new(OutcomeKind::Exit, error.to_string());
+            if error.is_missing() {
+                outcome.for_good()
+            } else {
+                outcome
+            }
+        }
     };
     Err(failure.with_details(details))
 }

@@ -30,6 +30,9 @@ pub fn graph(data: &Graph) -> String {
                 text.push_str(&format!("  ← {path}  ({})\n", edge.from));
             }
         }
+        for named in &node.named {
+            text.push_str(&format!("  ← {}  (named by {})\n", named.files, named.by));
+        }
         for output in &node.outputs {
             text.push_str(&format!("  → {output}\n"));
         }
@@ -62,6 +65,19 @@ pub fn mermaid(data: &Graph) -> String {
                 text.push_str(&format!("  i{number}[/\"{}\"/]\n", quoted(input)));
             }
             text.push_str(&format!("  i{number} --> s{}\n", node.number));
+        }
+        for named in &node.named {
+            let next = inputs.len() + 1;
+            let number = *inputs.entry(&named.files).or_insert(next);
+            if number == next {
+                let files = quoted(&named.files);
+                text.push_str(&format!("  i{number}[/\"{files}\"/]\n"));
+            }
+            let by = quoted(&named.by);
+            text.push_str(&format!(
+                "  i{number} -->|\"named by {by}\"| s{}\n",
+                node.number
+            ));
         }
     }
     let number = |stage: &str| {

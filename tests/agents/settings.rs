@@ -56,3 +56,12 @@ fn an_agent_says_how_often_a_request_is_sent() {
         assert_eq!(calls(&house), want, "{tries}: {}", ran.said);
     }
 }
+
+#[test]
+fn a_tool_that_is_not_there_is_asked_once() {
+    let house = tells(1, "attempts = 3");
+    house.edit("milepost.toml", "\"python3\"", "\"no-such-program-here\"");
+    let ran = house.run(&["--agent", "speller=tool"]);
+    ran.expect(1, &["tell/1"]).says("exit code 127");
+    assert_eq!(calls(&house).len(), 1, "{}", ran.said);
+}

@@ -377,9 +377,32 @@ fn imports_stay_in_the_project() {
             "{name}"
         );
     }
-    let house = house();
+    // A link inside the project leads out of it as well.
     let outside = tempfile::tempdir().unwrap();
     std::fs::write(outside.path().join("test.md"), "- Given it, should \"x\"").unwrap();
+    let house = house();
+    std::os::unix::fs::symlink(
+        outside.path().join("test.md"),
+        house.at("under-test/link.md"),
+    )
+    .unwrap();
+    let linked = std::fs::read_to_string(house.at("tests/wrong/leaves-project.md")).unwrap();
+    let import = linked
+        .lines()
+        .find(|line| line.starts_with("import"))
+        .unwrap();
+    house.write(
+        "tests/link.md",
+        linked.replace(import, "import \"under-test/link.md\""),
+    );
+    let ran = house.run(&["--set", "test=tests/link.md"]);
+    assert_eq!(
+        (ran.code, codes(&ran.records)),
+        (1, vec!["SecurityError".to_owned()]),
+        "{}",
+        ran.said
+    );
+    ran.says("`project:under-test/link.md` leaves the project by a symbolic link, to ");
     let set = format!("test={}/test.md", outside.path().display());
     let ran = house.run_unplanned(&["--set", &set]);
     assert_eq!(ran.code, 2, "{}", ran.said);
@@ -388,7 +411,27 @@ fn imports_stay_in_the_project() {
 
 #[test]
 fn settings_that_cannot_be_are_refused() {
-    for set in ["threshold=101", "threshold=-1", "runs=0"] {
+    for (set, why) in [
+        (
+            "runs=0",
+            "`--set runs=0`: `stages/3_answer.toml: count` gave 0: a whole number from 1 on was expected",
+        ),
+        (
+            "concurrency=0",
+            "`--set concurrency=0`: `stages/3_answer.toml: concurrency` gave 0: a whole number from 1 on was expected",
+        ),
+        (
+            "timeout=soon",
+            "`--set timeout=soon`: `soon` is no duration",
+        ),
+    ] {
+        let house = house();
+        let (code, said) = house.milepost(&["run", "--set", set]);
+        assert_eq!(code, 2, "{said}");
+        assert!(said.contains(why), "{said}");
+        assert!(!house.exists("workspace/.milepost"));
+    }
+    for set in ["threshold=101", "threshold=-1"] {
         let house = house();
         let ran = house.run_unplanned(&["--set", set]);
         assert_eq!(

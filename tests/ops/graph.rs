@@ -39,3 +39,40 @@ fn shows_what_flows_and_how_far_it_is() {
 "#
     );
 }
+
+#[test]
+fn files_that_a_file_names_are_shown() {
+    let project = Project::new(&[
+        ("milepost.toml", "name = \"named\"\n"),
+        (
+            "stages/1_read.toml",
+            "[inputs.texts]\nfrom = \"inputs/list.json\"\nselect = \".[]\"\nbase = \"inputs/texts\"\n[inputs.rules]\nfrom = \"inputs/list.json\"\nselect = \".[]\"\nbase = \"project:\"\n[step]\njq = '.texts'\n[outputs]\nmade = { path = \"outputs/made.json\", schema = false }\n",
+        ),
+    ]);
+    let found = graph(&project.request()).unwrap();
+    assert_eq!(
+        view::graph::graph(&found),
+        "named
+
+1 read  waiting
+  jq
+  ← inputs/list.json
+  ← inputs/texts/**  (named by inputs/list.json)
+  ← project:**  (named by inputs/list.json)
+  → outputs/made.json
+"
+    );
+    assert_eq!(
+        view::graph::mermaid(&found),
+        r#"flowchart TD
+  s1["1 read<br/>jq<br/>waiting"]
+  i1[/"inputs/list.json"/]
+  i1 --> s1
+  i2[/"inputs/texts/**"/]
+  i2 -->|"named by inputs/list.json"| s1
+  i3[/"project:**"/]
+  i3 -->|"named by inputs/list.json"| s1
+  s1 --> o1[("outputs/made.json")]
+"#
+    );
+}

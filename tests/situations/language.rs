@@ -169,6 +169,29 @@ fn inputs_may_be_named_by_a_file_and_may_be_absent() {
     );
     house.remove("workspace/inputs/note.txt");
     house.run(&[]).expect(0, &["read"]);
+    // A list is one also of one name, and of none; a program that goes through none gives a file, or null.
+    for (list, select, named) in [
+        (r#"{"files": ["x.txt"]}"#, ".files[]", json!(["x"])),
+        (r#"{"files": []}"#, ".files[]", json!([])),
+        (r#"{"files": ["x.txt"]}"#, ".files[0]", json!("x")),
+        (r#"{"files": []}"#, ".files[0] // empty", json!(null)),
+    ] {
+        house.write("workspace/inputs/list.json", list);
+        let stage = house.read("stages/1_read.toml");
+        let from = stage.split("select = '").nth(1).unwrap();
+        let from = from.split('\'').next().unwrap();
+        house.edit(
+            "stages/1_read.toml",
+            &format!("select = '{from}'"),
+            &format!("select = '{select}'"),
+        );
+        house.run(&[]).expect(0, &["read"]);
+        assert_eq!(
+            house.json("workspace/outputs/made.json"),
+            json!({"named": named, "note": null})
+        );
+    }
+    house.edit("stages/1_read.toml", ".files[0] // empty", ".files[]");
     for path in ["../list.json", "/etc/passwd"] {
         house.write(
             "workspace/inputs/list.json",

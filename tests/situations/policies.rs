@@ -223,3 +223,20 @@ placeholder = "{error: .error_code}"
     house.run(&[]).expect(0, &["take/ann"]);
     assert_eq!(house.json("workspace/outputs/ann.json"), json!(2));
 }
+
+#[test]
+fn a_program_that_is_not_there_is_not_tried_again() {
+    for command in ["\"no-such-program-here\"", "[\"no-such-program-here\"]"] {
+        let stage = format!(
+            "[step]\ncommand = {command}\nattempts = 3\n[outputs]\nmade = \"outputs/made.txt\"\n"
+        );
+        let house = House::new(&[
+            ("milepost.toml", "name = \"programs\"\n"),
+            ("stages/1_make.toml", &stage),
+        ]);
+        let ran = house.run(&[]);
+        ran.expect(1, &["make"]).says("not found");
+        assert!(!ran.said.contains("again in"), "{}", ran.said);
+        assert_eq!(ran.data("attempt_failed").count(), 0, "{}", ran.said);
+    }
+}

@@ -7,7 +7,7 @@ mod opencode;
 mod read;
 mod registry;
 
-pub use read::{Ended, Output};
+pub use read::{Ended, NOT_FOUND, Output};
 pub use registry::{REGISTRY, RegistryError};
 
 use super::fault::{CallFault, FaultKind};

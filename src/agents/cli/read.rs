@@ -199,6 +199,9 @@ pub(super) fn status_of(value: &Value) -> Option<u16> {
         .filter(|status| (100..600).contains(status))
 }
 
+/// The code of a fault whose tool is not there: a shell says so by the exit code 127.
+pub const NOT_FOUND: &str = "command_not_found";
+
 /// What tools say when nobody is logged in; they tell no code.
 const NOT_LOGGED_IN: [&str; 5] = [
     "invalid api key",
@@ -242,8 +245,10 @@ pub(super) fn failed(output: Output<'_>, told: &Told, status: Option<u16>) -> Ca
         Ended::Signal(signal) => format!("ended by signal {signal}"),
         Ended::TimedOut | Ended::Cancelled => "ended".to_owned(),
     };
+    let is_missing = output.ended == Ended::Code(127);
+    let code = told.types.first().cloned();
     CallFault {
-        code: told.types.first().cloned(),
+        code: code.or_else(|| is_missing.then(|| NOT_FOUND.to_owned())),
         ..CallFault::new(kind, format!("{ended}: {message}"))
     }
 }

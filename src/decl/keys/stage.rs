@@ -226,7 +226,7 @@ pub static INPUT: Table = Table {
             Path,
             What,
             "",
-            "The file that names the files to read.",
+            "The file that names the files to read. A list of them where `[]` stands in `select`, however many names that gives; else one, or null.",
         ),
         key(
             "select",

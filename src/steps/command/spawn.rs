@@ -132,6 +132,16 @@ pub enum SpawnError {
     },
 }
 
+impl SpawnError {
+    /// Whether there is nothing to start, now or at another try.
+    pub fn is_missing(&self) -> bool {
+        matches!(
+            self,
+            Self::Empty | Self::NotFound { .. } | Self::NoFile { .. } | Self::NoInterpreter { .. }
+        )
+    }
+}
+
 /// Process ids of the leaders that have not been reaped: nobody else may wait for them.
 static LEADERS: Mutex<BTreeSet<u32>> = Mutex::new(BTreeSet::new());
 /// Shared by starts, from before the process exists until it is in the register; taken alone by who has to be sure that a child

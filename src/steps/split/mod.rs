@@ -48,15 +48,9 @@ pub fn split(
     size: &Templated<u64>,
     max_elements: &Templated<u64>,
 ) -> StepResult {
-    let at_least_one = |key: &str, number: &Templated<u64>| match number.number(&work.base) {
-        Ok(0) => Err(parse_failure(format!(
-            "`{key}` is 0: a batch holds at least 1"
-        ))),
-        other => other.map_err(parse_failure),
-    };
     let limits = Limits {
-        questions: at_least_one("size", size)?,
-        elements: at_least_one("max_elements", max_elements)?,
+        questions: size.number(&work.base).map_err(parse_failure)?,
+        elements: max_elements.number(&work.base).map_err(parse_failure)?,
     };
     let records = Records::of(work, "split", records)?.items();
     let vars = question
