@@ -159,7 +159,8 @@ pub fn run(
         _ => outcome.without_keys(bench.ctx.redactor),
     });
     let result = match result {
-        Err(outcome) if outcome.kind != OutcomeKind::Cancelled => {
+        // What was not tried has not failed: it is held.
+        Err(outcome) if !matches!(outcome.kind, OutcomeKind::Cancelled | OutcomeKind::Budget) => {
             placeholder(bench, found, &scratch, bench.stage.named(outcome))
         }
         result => result,

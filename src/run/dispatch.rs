@@ -72,7 +72,7 @@ pub fn dispatch(
     survey: &Survey,
     order: &Order<'_>,
     observer: &mut dyn Observer,
-    progress: &mut dyn FnMut(&Keeper<'_>, &BTreeSet<u64>) -> Result<(), RunError>,
+    progress: &mut dyn FnMut(&Keeper<'_>, &BTreeSet<u64>) -> Result<bool, RunError>,
 ) -> Result<Dispatched, RunError> {
     let workers = match &order.at_once {
         AtOnce::Batches(count) => *count,
@@ -166,9 +166,10 @@ impl Hearing<'_, '_> {
     fn hear(
         &mut self,
         receiver: &Receiver<Message>,
-        progress: &mut dyn FnMut(&Keeper<'_>, &BTreeSet<u64>) -> Result<(), RunError>,
+        progress: &mut dyn FnMut(&Keeper<'_>, &BTreeSet<u64>) -> Result<bool, RunError>,
     ) -> Result<(), RunError> {
         let mut opened: Option<Stopwatch> = None;
+        let mut told = BTreeSet::new();
         loop {
             let wait = match &opened {
                 Some(since) => GROUP_AGE.saturating_sub(since.elapsed()),
@@ -180,11 +181,16 @@ impl Hearing<'_, '_> {
                     if self.stop.stopping() {
                         self.ready.notify_all();
                     }
+                    // What takes long is seen at work before it ends.
+                    if told != self.running && progress(self.keeper, &self.running)? {
+                        told.clone_from(&self.running);
+                    }
                 }
                 Err(RecvTimeoutError::Disconnected) => {
                     self.close_group()?;
                     self.done.stopped = self.stop.stopping();
-                    return progress(self.keeper, &self.running);
+                    progress(self.keeper, &self.running)?;
+                    return Ok(());
                 }
             }
             if self.group.is_empty() {
@@ -195,7 +201,9 @@ impl Hearing<'_, '_> {
             if self.group.len() >= GROUP_SIZE || since.elapsed() >= GROUP_AGE {
                 self.close_group()?;
                 opened = None;
-                progress(self.keeper, &self.running)?;
+                if progress(self.keeper, &self.running)? {
+                    told.clone_from(&self.running);
+                }
             }
         }
     }

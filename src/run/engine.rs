@@ -428,7 +428,7 @@ impl Engine<'_, '_> {
         let mut file =
             finish::progress_path(stage).map(|path| ProgressFile::new(ctx.layout.at(path)));
         let watch = Stopwatch::start();
-        let mut write = |keeper: &Keeper<'_>, running: &BTreeSet<u64>| -> Result<(), RunError> {
+        let mut write = |keeper: &Keeper<'_>, running: &BTreeSet<u64>| -> Result<bool, RunError> {
             if let Some(file) = &mut file {
                 let since = watch.elapsed();
                 if file.is_due(since) {
@@ -436,9 +436,10 @@ impl Engine<'_, '_> {
                     let now = finish::progress_of(keeper, stage, found, running, status);
                     file.write(ctx.disk, &now, since, false)?;
                     file.cost(watch.elapsed().saturating_sub(since));
+                    return Ok(true);
                 }
             }
-            Ok(())
+            Ok(false)
         };
         write(&self.keeper, &BTreeSet::new())?;
         let done = dispatch(

@@ -269,7 +269,7 @@ fn next(report: &Report, call: &Call) -> Vec<(String, String)> {
         if rest {
             run(&[], "try again, and go on with the rest");
         } else {
-            run(&["--failed"], "try again what failed");
+            run(&[], "try again what failed");
         }
         if failures().any(|stage| stage.left > 0) {
             run(&["-k"], "the same, and go on after what fails");

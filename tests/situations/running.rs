@@ -1,6 +1,6 @@
 //! A run while it goes on: batches that overlap, the wish to stop, and what a killed run leaves.
 
-use super::house::code;
+use super::house::{House, code};
 use super::meeting::{go, here, lives, meeting, start};
 use std::process::Command;
 
@@ -79,4 +79,36 @@ fn a_program_that_no_record_names_is_ended_by_the_run_that_it_belongs_to() {
         go(&house, 1);
         assert_eq!(code(&again.wait_with_output().unwrap()), 3, "{cut}");
     }
+}
+
+#[test]
+fn the_batch_at_work_is_told_before_any_is_done() {
+    let mut house = House::new(&[
+        (
+            "milepost.toml",
+            "name = \"slow\"\n\n[env]\nPROGRESS = \"\"\n",
+        ),
+        (
+            "stages/1_slow.toml",
+            r#"
+[each.n]
+count = 2
+
+[step]
+command = ["sh", "-c", 'until grep -s "current_batch.: [0-9]" "$PROGRESS" > "$1"; do sleep 0.02; done', "sh", "{{ paths.seen }}"]
+env = ["PROGRESS"]
+timeout = "60s"
+
+[outputs]
+seen = "outputs/{{ n }}.txt"
+"#,
+        ),
+    ]);
+    let progress = house.at("workspace/slow_progress.json");
+    house.env("PROGRESS", &progress.display().to_string());
+    assert_eq!(house.run(&["slow/1"]).code, 3);
+    assert_eq!(
+        house.read("workspace/outputs/1.txt").trim(),
+        "\"current_batch\": 1,"
+    );
 }

@@ -124,6 +124,20 @@ fn a_failing_evaluator_leaves_a_placeholder_and_is_asked_again_by_the_next_run()
 }
 
 #[test]
+fn what_there_is_no_money_for_is_held_and_gets_no_placeholder() {
+    let server = Server::new(Vec::new());
+    let house = with_claude(&server);
+    for limit in ["--until-paid", "--budget-usd=0.001"] {
+        let ran = house.run(&[&CLAUDE[..], &[limit]].concat());
+        assert_eq!(ran.code, 3, "{}", ran.said);
+        assert_eq!(asked(&server).len(), 0);
+        let evaluated = house.at("workspace/intermediate/evaluations");
+        assert!(!evaluated.exists() || evaluated.read_dir().unwrap().next().is_none());
+        assert!(!house.exists("workspace/intermediate/scoring_result.json"));
+    }
+}
+
+#[test]
 fn each_criterion_is_asked_by_its_own_prompt() {
     let server = always(17, &good(80));
     let house = with_claude(&server);
