@@ -220,10 +220,12 @@ fn exchange(
 
 /// No answer was right. What the last one was says the kind: not readable in its form, or not as its schema wants it.
 fn invalid(ready: &Ready, attempts: u32, kind: OutcomeKind, wrong: Vec<String>) -> Outcome {
-    let message = format!(
-        "agent `{}` gave no valid answer in {attempts} requests",
-        ready.agent.name
-    );
+    let requests = match attempts {
+        1 => "one request".to_owned(),
+        many => format!("{many} requests"),
+    };
+    let agent = &ready.agent.name;
+    let message = format!("agent `{agent}` gave no valid answer in {requests}");
     Outcome::new(kind, message).with_details(wrong).for_good()
 }
 
