@@ -6,6 +6,7 @@ pub mod clean;
 pub mod diff;
 pub mod elements;
 pub mod ended;
+pub mod external;
 pub mod gc;
 pub mod glance;
 pub mod graph;
