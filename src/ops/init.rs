@@ -47,7 +47,6 @@ const TEMPLATES: &[Template] = &[
             "filters/record.jq",
             "filters/report.jq",
             "prompts/batch-processor.md",
-            "prompts/orchestrator.md",
             "templates/report.md",
             "templates/report.xlsx.toml",
             "workspace/inputs/sample.ifc",

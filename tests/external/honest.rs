@@ -1,6 +1,6 @@
 //! Clients that answer rightly: the pipeline ends as with the rules, whoever answers, and whoever is killed.
 
-use super::client::Site;
+use super::client::{Site, run_as};
 use milepost::ops::external::WhyNothing;
 use milepost::ops::run::{StageStatus, exit_code};
 
@@ -15,7 +15,7 @@ const MADE: [&str; 4] = [
 #[test]
 fn the_report_is_the_one_of_the_rules_also_when_a_client_is_killed() {
     let rules = Site::new();
-    let report = rules.run_as(&rules.with_rules(), &[]);
+    let report = run_as(&rules.with_rules(), &[]);
     assert_eq!(exit_code(&report), 0);
 
     let site = Site::new();
