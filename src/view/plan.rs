@@ -130,7 +130,12 @@ fn headline(paint: Paint, stage: &StagePlan) -> String {
     if stage.checkpoint {
         parts.push(paint.warn("its checkpoint is written"));
     }
-    if !stage.certain {
+    if !stage.certain
+        && stage
+            .awaits
+            .as_ref()
+            .is_none_or(|awaits| awaits.batches > 0)
+    {
         parts.push("and others, by what the stages before it make".to_owned());
     }
     parts.join(", ")

@@ -22,7 +22,7 @@ pub fn batches(number: u64) -> String {
 pub fn awaits(awaits: &Awaits) -> String {
     let who = awaits.agents.join(" and ");
     let waits = match awaits.batches {
-        0 => return format!("waits for {who} to answer what is not known yet"),
+        0 => return format!("waits for {who}; what is asked, the stages before it say"),
         many => count(many, "batch waits", "batches wait"),
     };
     match awaits.questions {

@@ -1,7 +1,9 @@
-//! A client that is stopped at every operation of the disk, while it leases or hands in: another goes on, and all ends the same.
+//! A client that is stopped at operations of the disk, while it leases or hands in: another goes on, and all ends the same.
+//! `MILEPOST_TEST_EVERY=1` stops it at each of them.
 
 use super::client::{NOW, Site, copy, run_as};
 use super::shapes::meetings;
+use crate::crash::setting;
 use milepost::base::clock::StillClock;
 use milepost::ops::external::{
     NextBatch, Submission, Submitted, WantedBatch, next_batch, submit_batch,
@@ -99,7 +101,7 @@ fn handing_in_is_stopped_anywhere_and_loses_nothing() {
     let last = next(&request).leased.unwrap();
     let text = minutes(&last.batch).to_string();
     std::fs::write(&last.output_file, text).unwrap();
-    let mut at = 1;
+    let (mut at, step) = (1, setting("MILEPOST_TEST_EVERY", 11));
     loop {
         let twin = twin(&site);
         let is_stopped = stopped(&twin, at, Some(&last.lease));
@@ -111,7 +113,7 @@ fn handing_in_is_stopped_anywhere_and_loses_nothing() {
         if !is_stopped {
             break;
         }
-        at += 1;
+        at += step;
     }
     assert!(at > 50, "{at}");
 }
@@ -119,7 +121,7 @@ fn handing_in_is_stopped_anywhere_and_loses_nothing() {
 #[test]
 fn leasing_is_stopped_anywhere_and_leaves_the_batch_or_a_lease() {
     let site = meetings();
-    let mut at = 1;
+    let (mut at, step) = (1, setting("MILEPOST_TEST_EVERY", 7));
     loop {
         let twin = twin(&site);
         let is_stopped = stopped(&twin, at, None);
@@ -128,7 +130,7 @@ fn leasing_is_stopped_anywhere_and_leaves_the_batch_or_a_lease() {
         if !is_stopped {
             break;
         }
-        at += 1;
+        at += step;
     }
     assert!(at > 10, "{at}");
 }

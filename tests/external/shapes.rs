@@ -1,6 +1,7 @@
 //! Other stages that ask somebody outside: one answer for a prompt, checks on what is made of it, and what commands say.
 
 use super::client::{Site, run_as};
+use crate::support::{Project, expect};
 use milepost::ops::external::WhyNothing;
 use milepost::ops::plan::plan;
 use milepost::ops::run::{Wanted, exit_code};
@@ -126,6 +127,8 @@ fn a_prompt_is_answered_and_what_is_made_of_it_is_checked() {
         again.failed.first().map(String::as_str),
         Some("WRONG_COUNT: 5 people were counted")
     );
+    // Of two answers the later one counts.
+    site.wait(1);
     let told = submit(&again.lease, json!({ "title": "a", "people": 2 }));
     assert!(told.accepted, "{told:#?}");
     assert_eq!(told.output_files, ["intermediate/a.json"]);
@@ -137,6 +140,51 @@ fn a_prompt_is_answered_and_what_is_made_of_it_is_checked() {
         site.text("workspace/outputs/titles.json"),
         "[\n  \"a\",\n  \"b\"\n]\n"
     );
+}
+
+#[test]
+fn commands_say_in_words_who_is_waited_for() {
+    let files = [
+        ("milepost.toml", PROJECT),
+        ("stages/1_write.toml", STAGE),
+        ("stages/2_join.toml", JOIN),
+        ("schemas/minutes.schema.json", SCHEMA),
+        (
+            "prompts/write.md",
+            "Write the minutes of {{ meeting.data | tojson }}.\n",
+        ),
+        ("workspace/inputs/a.json", "{\"title\": \"a\"}"),
+        ("workspace/inputs/b.json", "{\"title\": \"b\"}"),
+    ];
+    let project = Project::new(&files);
+    let next = "next     milepost mcp  serves whoever answers them; then run again\n";
+    expect(
+        project.run("plan"),
+        0,
+        &format!(
+            "minutes in workspace\n\n  1 write  2 batches wait for writer to answer 2 questions\n  2 join   blocked: stage `write` is not \
+             complete\n\nnothing can run before that is answered\n{next}"
+        ),
+        "",
+    );
+    expect(
+        project.run("run"),
+        3,
+        &format!(
+            "write  held      2 batches wait for writer to answer 2 questions\njoin   blocked   stage `write` is not complete\n\nheld in \
+             …\n{next}"
+        ),
+        "",
+    );
+    let why = project.run("why write").out;
+    assert_eq!(
+        why,
+        "stage 1 write\n2 batches, 0 reused\n\nwrite/a: waits for writer to answer, from outside\n  never made\n\nwrite/b: waits for \
+         writer to answer, from outside\n  never made\n"
+    );
+    let status = project.run("status").out;
+    let line = "  write: 2 batches wait for writer to answer 2 questions (`milepost mcp` serves whoever answers them; then run again)\n";
+    assert!(status.contains(line), "{status}");
 }
 
 #[test]
@@ -158,8 +206,7 @@ fn plan_run_and_status_say_who_is_waited_for() {
     let report = run_as(&request(&site), &[]);
     assert_eq!(exit_code(&report), 3);
     // A run in which nothing could be done leaves no trace.
-    let journal = std::fs::read_dir(site.at("workspace/.milepost/journal")).unwrap();
-    assert_eq!(journal.count(), 0);
+    assert_eq!(site.text("workspace/.milepost/journal/000001.jsonl"), "");
     assert_eq!(said(), (waits, 0, join, false));
     let told = status(&request(&site)).unwrap();
     assert_eq!(told.stages[0].status, Word::Waiting);
