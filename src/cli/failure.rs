@@ -27,7 +27,9 @@ pub fn classify(error: &OpsError) -> (&'static str, u8) {
         OpsError::Lock(_) => ("in_use", FAILED),
         OpsError::Journal(_) => ("journal", FAILED),
         OpsError::Workspace(error) if error.is_wrong_folder() => ("usage", USAGE),
-        OpsError::Workspace(_) | OpsError::Manifest(_) => ("workspace", FAILED),
+        OpsError::Workspace(_) | OpsError::Manifest(_) | OpsError::Lease(_) => {
+            ("workspace", FAILED)
+        }
         OpsError::Disk(_) => ("disk", FAILED),
         OpsError::Run(_) | OpsError::World(_) => ("failed", FAILED),
     }

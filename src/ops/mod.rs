@@ -7,6 +7,7 @@ mod counts;
 pub mod diff;
 pub mod elements;
 pub mod ended;
+pub mod external;
 pub mod gc;
 pub mod glance;
 pub mod graph;

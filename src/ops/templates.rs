@@ -44,7 +44,6 @@ pub(super) const TEMPLATES: &[Template] = &[
             "filters/record.jq",
             "filters/report.jq",
             "prompts/batch-processor.md",
-            "prompts/orchestrator.md",
             "templates/report.md",
             "templates/report.xlsx.toml",
             "workspace/inputs/sample.ifc",

@@ -160,7 +160,12 @@ pub fn run(
     });
     let result = match result {
         // What was not tried has not failed: it is held.
-        Err(outcome) if !matches!(outcome.kind, OutcomeKind::Cancelled | OutcomeKind::Budget) => {
+        Err(outcome)
+            if !matches!(
+                outcome.kind,
+                OutcomeKind::Cancelled | OutcomeKind::Budget | OutcomeKind::Awaited
+            ) =>
+        {
             placeholder(bench, found, &scratch, bench.stage.named(outcome))
         }
         result => result,

@@ -12,7 +12,6 @@ pub static STAGE: Table = Table {
     what: "stage",
     header: "",
     short: None,
-    later: &[],
     keys: &[
         key(
             "description",
@@ -148,7 +147,6 @@ pub static ESTIMATE: Table = Table {
     what: "estimate",
     header: "[estimate]",
     short: None,
-    later: &[],
     keys: &[
         key(
             "tokens",
@@ -172,7 +170,6 @@ pub static EACH: Table = Table {
     what: "`each`",
     header: "[each.NAME]",
     short: None,
-    later: &[],
     keys: &[
         key(
             "path",
@@ -212,7 +209,6 @@ pub static INPUT: Table = Table {
     what: "input",
     header: "[inputs.NAME]",
     short: Some("path"),
-    later: &[],
     keys: &[
         key(
             "path",
@@ -271,7 +267,6 @@ pub static OUTPUT: Table = Table {
     what: "output",
     header: "[outputs.NAME]",
     short: Some("path"),
-    later: &[],
     keys: &[
         key(
             "path",
@@ -309,7 +304,6 @@ pub static REFINE: Table = Table {
     what: "refine",
     header: "[refine]",
     short: None,
-    later: &[],
     keys: &[
         key(
             "until",
@@ -347,7 +341,6 @@ pub static CONSERVE: Table = Table {
     what: "conserve",
     header: "[conserve]",
     short: None,
-    later: &[],
     keys: &[
         key("in", Select, Required, "", "The keys that go in."),
         key("out", Select, Required, "", "The keys that come out."),
@@ -359,7 +352,6 @@ pub static CHECK: Table = Table {
     what: "check",
     header: "[[check]]",
     short: None,
-    later: &[],
     keys: &[
         key("test", Jq, Required, "", "Must give true."),
         key(
@@ -378,7 +370,6 @@ pub static POLICY: Table = Table {
     what: "policy",
     header: "[policy]",
     short: None,
-    later: &[],
     keys: &[
         key(
             "concurrency",

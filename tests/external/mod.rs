@@ -1,0 +1,9 @@
+//! Work for agents outside: a scripted client drives the main pipeline through the functions that tools call.
+
+mod client;
+mod crash;
+mod example;
+mod honest;
+mod leases;
+mod lies;
+mod shapes;
