@@ -15,6 +15,7 @@ mod command;
 mod crash;
 mod decl;
 mod examples;
+mod external;
 mod ifc;
 mod model;
 mod mutated;

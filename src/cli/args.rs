@@ -310,6 +310,9 @@ pub enum Command {
         /// By streamable HTTP at this port of this machine; 0: one that is free
         #[arg(long, value_name = "PORT")]
         http: Option<u16>,
+        /// Let another agent answer in the place of one, or of all; an external one leaves it to clients
+        #[arg(long, value_name = "[NAME=]OTHER")]
+        agent: Vec<String>,
     },
     /// Print a JSON Schema of what Milepost reads, writes or tells
     Schema {

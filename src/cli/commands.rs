@@ -192,9 +192,13 @@ fn command(cli: Cli, environment: &Environment, printer: &Printer) -> Result<u8,
             let collected = ops::gc::gc(&request(Values::default())?, &wanted)?;
             tell(printer, &collected, view::clean::gc)
         }
-        Some(Command::Mcp { http }) => {
+        Some(Command::Mcp { http, agent }) => {
+            let values = Values {
+                agent,
+                ..Values::default()
+            };
             let desk = Desk {
-                request: request(Values::default())?,
+                request: request(values)?,
                 command: settings::command_line(environment),
             };
             Ok(serve(printer, desk, http.map_or(Reach::Stdio, Reach::Http)))

@@ -107,6 +107,9 @@ fn provider(
             }));
         }
     }
+    if fields.get("external").is_some() {
+        return Some(Provider::External);
+    }
     cli(reader, file, fields).map(Provider::Cli)
 }
 

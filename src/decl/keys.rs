@@ -47,6 +47,8 @@ pub enum Kind {
     CountOrShare,
     /// True or false.
     Bool,
+    /// True.
+    True,
     /// A count, or a table of one name and a count.
     Concurrency,
     /// A list of strings, or one string.

@@ -133,6 +133,7 @@ fn of_kind(kind: Kind) -> Value {
             json!({ "anyOf": [{ "type": "integer", "minimum": 0 }, { "type": "number", "minimum": 0, "maximum": 1 }] })
         }
         Kind::Bool => json!({ "type": "boolean" }),
+        Kind::True => json!({ "const": true }),
         Kind::Concurrency => {
             let names = json!({ "type": "object", "minProperties": 1, "maxProperties": 1,
                 "additionalProperties": { "anyOf": [count, template] } });

@@ -56,6 +56,7 @@ fn fits(kind: Kind, value: &Val) -> bool {
     match (kind, value) {
         (Kind::Bool, Val::Bool(_)) | (Kind::Values, Val::List(_)) => true,
         (Kind::FileOrFalse, Val::Bool(value)) => !value,
+        (Kind::True, Val::Bool(value)) => *value,
         (kind, Val::Table(table)) => match kind {
             Kind::Concurrency => table.entries.len() == 1,
             kind => is_table(kind),
@@ -143,7 +144,7 @@ pub fn wrong_type(key: &'static Key, node: &Node) -> Option<WrongType> {
         ) if text.trim().parse::<f64>().is_ok() => {
             wrong.help(format!("write it without quotes: {name} = {}", text.trim()))
         }
-        (Kind::Bool, Val::Text(text)) if text == "true" || text == "false" => {
+        (Kind::Bool | Kind::True, Val::Text(text)) if text == "true" || text == "false" => {
             wrong.help(format!("write it without quotes: {name} = {text}"))
         }
         (Kind::Command | Kind::Names, Val::List(items)) => {
@@ -191,6 +192,7 @@ fn expected(kind: Kind) -> &'static str {
         Kind::Number => "a number from 0 on",
         Kind::CountOrShare => "an integer from 0 on, or a share from 0.0 to 1.0",
         Kind::Bool => "true or false",
+        Kind::True => "true",
         Kind::Concurrency => {
             "an integer from 1 on, or `{ NAME = N }` for values of one `each` name"
         }

@@ -15,6 +15,8 @@ pub(super) struct Call<'a> {
     pub(super) desk: &'a Desk,
     /// The tool's name.
     pub(super) tool: &'static str,
+    /// The client's name, as it gave it.
+    pub(super) client: String,
     /// Its arguments, as the client sent them.
     pub(super) arguments: Map<String, Value>,
     /// Tells the client how far the call is.

@@ -93,11 +93,14 @@ impl ServerHandler for Server {
         let hurry = Hurry(Arc::clone(&entry.stop));
         let desk = Arc::clone(&self.desk);
         let arguments = request.arguments.unwrap_or_default();
+        let client = context.client_info();
+        let client = client.map_or_else(|| "client".to_owned(), |client| client.name);
         // Stages are run by plain threads that wait: not by those that serve.
         let mut working = tokio::task::spawn_blocking(move || {
             let call = Call {
                 desk: &desk,
                 tool: row.name,
+                client,
                 arguments,
                 teller: &teller,
                 stop: &entry.stop,

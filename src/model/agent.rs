@@ -31,6 +31,8 @@ pub enum Provider {
     Api(Api),
     /// A command line.
     Cli(Cli),
+    /// Someone outside: their answers are handed in, batch by batch.
+    External,
 }
 
 /// A model API.
@@ -143,6 +145,7 @@ impl Agent {
                 CliCommand::Registry { file, agent } => format!("cli {} {agent}", file.path),
                 CliCommand::List(list) => format!("cli {}", list.join(" ")),
             },
+            Provider::External => "external".to_owned(),
         }
     }
 
@@ -163,6 +166,8 @@ impl Agent {
                 }
                 CliCommand::List(list) => json!(["cli", list, cli.envelope]),
             },
+            // Who it is, only its name says.
+            Provider::External => json!(["external", self.name]),
         };
         Digest::of(said.to_string())
     }
@@ -170,6 +175,11 @@ impl Agent {
     /// Whether its requests go in batches.
     pub fn is_batched(&self) -> bool {
         matches!(&self.provider, Provider::Api(api) if api.batch)
+    }
+
+    /// Whether someone outside answers: a run sends nothing, and waits for what is handed in.
+    pub fn is_external(&self) -> bool {
+        matches!(self.provider, Provider::External)
     }
 
     /// Whether it costs nothing and says the same again: its answers are not kept.

@@ -59,6 +59,8 @@ pub enum OutcomeKind {
     Timeout,
     /// The run was stopped.
     Cancelled,
+    /// Someone outside has to answer first.
+    Awaited,
 }
 
 impl OutcomeKind {
@@ -83,6 +85,7 @@ impl OutcomeKind {
             Self::Status => "status",
             Self::Timeout => "timeout",
             Self::Cancelled => "cancelled",
+            Self::Awaited => "awaited",
         }
     }
 
@@ -91,6 +94,7 @@ impl OutcomeKind {
         !matches!(
             self,
             Self::Auth
+                | Self::Awaited
                 | Self::Budget
                 | Self::Cancelled
                 | Self::Engines

@@ -114,7 +114,7 @@ pub fn aggregate(
         if !files.iter().any(|file| makes(stage, file)) {
             continue;
         }
-        let found = completion::of(&opened, stage)?;
+        let found = completion::of(request, &opened, stage)?;
         if !found.complete {
             return Ok(Aggregation::NotComplete(Box::new(found)));
         }

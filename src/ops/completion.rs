@@ -8,7 +8,9 @@ use crate::model::checkpoint::{Checkpoint, Status};
 use crate::model::stage::Stage;
 use crate::model::state::{Phase, State};
 use crate::plan::selection::Selection;
+use crate::run::agents::{Purpose, agents};
 use crate::run::attempt::batch_name;
+use crate::run::foresee::Foresight;
 use crate::store::checkpoint;
 use crate::store::files::digest_of;
 use crate::store::layout;
@@ -54,17 +56,30 @@ pub fn stage_completion(request: &Request, number: u32) -> Result<Completion, Op
             known.join(", ")
         )));
     };
-    of(&opened, stage)
+    of(request, &opened, stage)
 }
 
 /// Whether a stage of an open workspace is complete.
 ///
 /// # Errors
 /// When the workspace cannot be read.
-pub(super) fn of(opened: &Opened, stage: &Stage) -> Result<Completion, OpsError> {
+pub(super) fn of(
+    request: &Request,
+    opened: &Opened,
+    stage: &Stage,
+) -> Result<Completion, OpsError> {
     let layout = &opened.workspace.layout;
     let present = Present::read(layout)?;
-    let plans = outlook::of(opened, &present.state, &Selection::default());
+    let agents = agents(
+        Purpose::Plan,
+        &opened.pipeline,
+        &opened.project,
+        &request.environment,
+    );
+    let agents = agents.map_err(OpsError::World)?;
+    let foresight = Foresight::new(opened.context(), &opened.project, &agents, false);
+    let all = Selection::default();
+    let plans = outlook::of(opened, &present.state, &all, foresight);
     let plan = plans.into_iter().find(|plan| plan.stage == stage.name);
     let mut missing = Vec::new();
     if let Some(runner) = &present.runner {
@@ -164,6 +179,13 @@ fn undone(plan: &StagePlan) -> Vec<String> {
             format!("{} of {total} batches ", names.len())
         };
         lines.push(format!("{of}{what}: {}", named(&names)));
+    }
+    if let Some(awaits) = &plan.awaits {
+        lines.push(format!(
+            "{} batches wait for agents outside ({})",
+            awaits.batches,
+            awaits.agents.join(", ")
+        ));
     }
     if !plan.retire.is_empty() {
         lines.push(format!("{} are no longer made", named(&plan.retire)));

@@ -12,6 +12,7 @@ mod declared;
 pub mod diff;
 pub mod elements;
 pub mod ended;
+pub mod external;
 pub mod gc;
 pub mod glance;
 pub mod graph;

@@ -122,6 +122,9 @@ pub enum OpsError {
     /// Another run has the workspace.
     #[error(transparent)]
     Lock(#[from] crate::store::lock::LockError),
+    /// A lease.
+    #[error(transparent)]
+    Lease(#[from] crate::store::leases::LeaseError),
     /// The disk.
     #[error(transparent)]
     Disk(#[from] crate::store::disk::DiskError),

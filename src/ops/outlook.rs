@@ -13,14 +13,20 @@ use crate::plan::selection::Selection;
 use crate::run::engine::wish;
 use crate::run::foresee::Foresight;
 use crate::run::gate;
-use crate::run::report::StageStatus;
+use crate::run::report::{Awaits, StageStatus};
 use crate::run::survey::{Keep, Survey, Surveyed, survey};
 use std::borrow::Cow;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// What a run of a selection would do of each stage, from what is known; not what agents would be asked.
-pub fn of(opened: &Opened, known: &State, selection: &Selection) -> Vec<StagePlan> {
+pub fn of<'a>(
+    opened: &'a Opened,
+    known: &'a State,
+    selection: &'a Selection,
+    foresight: Foresight<'a>,
+) -> Vec<StagePlan> {
     let mut outlook = Outlook::new(opened, known, selection);
+    outlook.foresight = Some(foresight);
     let stages = opened.pipeline.stages.iter();
     stages.map(|stage| outlook.pass(stage)).collect()
 }
@@ -34,6 +40,7 @@ pub fn with_asks<'a>(
 ) -> Vec<StagePlan> {
     let mut outlook = Outlook::new(opened, known, selection);
     outlook.foresight = Some(foresight);
+    outlook.tells_asks = true;
     let stages = opened.pipeline.stages.iter();
     stages.map(|stage| outlook.pass(stage)).collect()
 }
@@ -70,8 +77,10 @@ struct Outlook<'a> {
     budget: Option<u64>,
     /// The stage that the run stops at.
     stops_at: Option<String>,
-    /// Where it matters what agents would be asked.
+    /// Where it matters what agents would be asked, or that someone outside has to answer.
     foresight: Option<Foresight<'a>>,
+    /// Whether what they would be asked is told.
+    tells_asks: bool,
 }
 
 impl<'a> Outlook<'a> {
@@ -102,6 +111,7 @@ impl<'a> Outlook<'a> {
             budget: selection.limit,
             stops_at: None,
             foresight: None,
+            tells_asks: false,
         }
     }
 
@@ -167,7 +177,7 @@ impl<'a> Outlook<'a> {
             StageStatus::Blocked
         } else if line.problem.is_some() || (!line.missing.is_empty() && !tolerates) {
             StageStatus::Failed
-        } else if line.left > 0 {
+        } else if line.left > 0 || line.awaits.is_some() {
             StageStatus::Held
         } else if line.missing.is_empty() {
             StageStatus::Complete
@@ -208,9 +218,17 @@ impl<'a> Outlook<'a> {
         let recorded = self.state.stages.get(&stage.name);
         let has_checkpoint = recorded.is_some_and(|known| known.status.is_some())
             && context.layout.checkpoint(stage.number).exists();
+        let awaited = match self.awaited(stage, &found.batches, line) {
+            Ok(awaited) => awaited,
+            Err(why) => {
+                line.problem = Some(why);
+                return;
+            }
+        };
         let mut expected = Vec::with_capacity(found.batches.len());
         for batch in &found.batches {
             let expects = match &batch.decision {
+                Ok(Decision::Will(_)) if awaited.contains(&batch.batch.position) => Expected::Same,
                 Ok(Decision::Will(reasons)) if self.wants(stage, batch, reasons) => Expected::Runs,
                 Ok(Decision::May(_) | Decision::Judge(_)) => Expected::Perhaps,
                 _ => Expected::Same,
@@ -259,6 +277,32 @@ impl<'a> Outlook<'a> {
         line.checkpoint = !has_checkpoint && !line.changes() && line.left == 0;
     }
 
+    /// The positions of batches that someone outside has to answer for first.
+    fn awaited(
+        &self,
+        stage: &Stage,
+        batches: &[Surveyed],
+        line: &mut StagePlan,
+    ) -> Result<BTreeSet<u64>, String> {
+        let Some(foresight) = &self.foresight else {
+            return Ok(BTreeSet::new());
+        };
+        let will = batches.iter().filter(|batch| {
+            matches!(batch.decision, Ok(Decision::Will(_)))
+                && self.selection.wants_batch(&stage.name, &batch.batch.key)
+        });
+        let will: Vec<&Surveyed> = will.collect();
+        let awaited = foresight.awaited(stage, &will)?;
+        line.awaits = Awaits::of(awaited.iter().flatten());
+        if line.awaits.is_none() && !line.certain {
+            // Of batches that are not known yet nobody has answered, as a rule.
+            let outside = foresight.outside(stage);
+            line.awaits = (!outside.is_empty()).then(|| Awaits::by(outside));
+        }
+        let waits = will.iter().zip(&awaited).filter(|(_, sent)| sent.is_some());
+        Ok(waits.map(|(batch, _)| batch.batch.position).collect())
+    }
+
     /// What the batches ask of agents: those that run, and those that may.
     fn foresee(
         &mut self,
@@ -267,7 +311,7 @@ impl<'a> Outlook<'a> {
         runs: &[bool],
         line: &mut StagePlan,
     ) {
-        let Some(foresight) = &mut self.foresight else {
+        let Some(foresight) = self.foresight.as_mut().filter(|_| self.tells_asks) else {
             return;
         };
         let those = |wanted: &dyn Fn(&Surveyed, bool) -> bool| {

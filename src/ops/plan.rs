@@ -12,6 +12,7 @@ use crate::model::state::State;
 use crate::plan::decide::Alteration;
 use crate::run::agents::{Purpose, agents};
 use crate::run::foresee::Foresight;
+pub use crate::run::report::Awaits;
 use crate::run::report::StageReport;
 use crate::store::layout;
 use serde::Serialize;
@@ -79,6 +80,8 @@ pub struct StagePlan {
     pub asks: Option<Asks>,
     /// What those would ask that run only if a condition comes true.
     pub may_ask: Option<Asks>,
+    /// What it waits for from outside: these batches are among those that are left.
+    pub awaits: Option<Awaits>,
 }
 
 impl StagePlan {
@@ -183,6 +186,7 @@ impl Plan {
                 && stage.missing.is_empty()
                 && stage.problem.is_none()
                 && stage.blocked.is_none()
+                && stage.awaits.is_none()
                 && !stage.checkpoint
                 && stage.certain
         };

@@ -15,7 +15,7 @@ impl OpsError {
             Self::Lock(_) => "in_use",
             Self::Journal(_) => "journal",
             Self::Workspace(error) if error.is_wrong_folder() => "usage",
-            Self::Workspace(_) | Self::Manifest(_) => "workspace",
+            Self::Workspace(_) | Self::Manifest(_) | Self::Lease(_) => "workspace",
             Self::Disk(_) => "disk",
             Self::Run(_) | Self::World(_) => "failed",
         }
@@ -43,7 +43,7 @@ impl OpsError {
             Self::Lock(_) | Self::Disk(_) => {
                 "make room or give the permission that the message names, then call again: a run goes on where it stopped"
             }
-            Self::Journal(_) | Self::Workspace(_) | Self::Manifest(_) => {
+            Self::Journal(_) | Self::Workspace(_) | Self::Manifest(_) | Self::Lease(_) => {
                 "a person must look at the workspace: `milepost verify` says what is wrong"
             }
             Self::NotAccepted(_) | Self::Run(_) | Self::World(_) => {

@@ -4,7 +4,7 @@ use super::calls::{self, Money};
 use super::glance;
 use super::open::{Opened, OpsError, Request, open};
 use super::outlook::of;
-use super::plan::StagePlan;
+use super::plan::{Awaits, StagePlan};
 use super::present::{LastRun, Present, Runner, last_run, runner};
 use crate::model::call::Spent;
 use crate::model::checkpoint::{self, Checkpoint};
@@ -12,6 +12,8 @@ use crate::model::event::{Event, Record};
 use crate::model::stage::Stage;
 use crate::model::state::{Phase, StageState};
 use crate::plan::selection::Selection;
+use crate::run::agents::{Purpose, agents};
+use crate::run::foresee::Foresight;
 use crate::run::report::StageReport;
 use crate::store::checkpoint as stored;
 use crate::store::journal;
@@ -131,6 +133,8 @@ pub struct Due {
     pub altered: Vec<String>,
     /// Whether its checkpoint, which is not there, is written.
     pub checkpoint: bool,
+    /// What it waits for from outside.
+    pub awaits: Option<Awaits>,
     /// Why the stage, or a batch, cannot run.
     pub problem: Option<String>,
 }
@@ -150,8 +154,17 @@ pub fn status(request: &Request) -> Result<Status, OpsError> {
     }
     let layout = &opened.workspace.layout;
     let present = Present::read(layout)?;
+    let agents = agents(
+        Purpose::Plan,
+        &opened.pipeline,
+        &opened.project,
+        &request.environment,
+    );
+    let agents = agents.map_err(OpsError::World)?;
+    let all = Selection::default();
     let plans = if present.runner.is_none() {
-        of(&opened, &present.state, &Selection::default())
+        let foresight = Foresight::new(opened.context(), &opened.project, &agents, false);
+        of(&opened, &present.state, &all, foresight)
     } else {
         Vec::new()
     };
@@ -339,6 +352,7 @@ fn due(plan: &StagePlan) -> Option<Due> {
         retire: plan.retire.len() as u64,
         altered: plan.altered.iter().map(|file| file.path.clone()).collect(),
         checkpoint: plan.checkpoint,
+        awaits: plan.awaits.clone(),
         problem: plan
             .problem
             .clone()

@@ -157,7 +157,7 @@ pub fn run(
         _ => outcome.without_keys(bench.ctx.redactor),
     });
     let result = match result {
-        Err(outcome) if outcome.kind != OutcomeKind::Cancelled => {
+        Err(outcome) if !matches!(outcome.kind, OutcomeKind::Cancelled | OutcomeKind::Awaited) => {
             placeholder(bench, found, &scratch, bench.stage.named(outcome))
         }
         result => result,

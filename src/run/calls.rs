@@ -186,6 +186,14 @@ impl Book {
     }
 }
 
+fn told(found: Vec<Option<Answer>>) -> Vec<Option<(Value, AnswersOf)>> {
+    let told = |found: Answer| {
+        let (run, call) = found.call;
+        (found.answer, AnswersOf::one(&run, call))
+    };
+    found.into_iter().map(|found| found.map(told)).collect()
+}
+
 fn kept(error: impl std::fmt::Display) -> Outcome {
     Outcome::new(OutcomeKind::Output, error.to_string()).for_good()
 }
@@ -196,22 +204,19 @@ impl Calls for RunCalls<'_> {
     }
 
     fn known(&self, addresses: &[Digest]) -> Result<Vec<Option<(Value, AnswersOf)>>, Outcome> {
-        let found = if self.fresh {
-            // What this run has asked once more is not asked again by the next of its batches.
-            let ours = |found: &Answer| found.call.0 == self.run;
-            let found = addresses.iter().map(|&address| self.answers.peek(address));
-            found
-                .map(|found| Ok(found?.filter(ours)))
-                .collect::<Result<Vec<_>, _>>()
-        } else {
-            self.answers.get_all(addresses)
-        };
-        let found = found.map_err(kept)?.into_iter();
-        let told = |found: Answer| {
-            let (run, call) = found.call;
-            (found.answer, AnswersOf::one(&run, call))
-        };
-        Ok(found.map(|found| found.map(told)).collect())
+        if !self.fresh {
+            return self.kept(addresses);
+        }
+        // What this run has asked once more is not asked again by the next of its batches.
+        let ours = |found: &Answer| found.call.0 == self.run;
+        let found = addresses.iter().map(|&address| self.answers.peek(address));
+        let found = found.map(|found| Ok(found?.filter(ours)));
+        let found: Result<Vec<_>, String> = found.collect();
+        Ok(told(found.map_err(kept)?))
+    }
+
+    fn kept(&self, addresses: &[Digest]) -> Result<Vec<Option<(Value, AnswersOf)>>, Outcome> {
+        Ok(told(self.answers.get_all(addresses).map_err(kept)?))
     }
 
     fn run(&self) -> &str {

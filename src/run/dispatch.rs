@@ -60,6 +60,8 @@ pub struct Dispatched {
     pub spent: Spent,
     /// Why batches were held: they would cost more than may be spent.
     pub held: Option<String>,
+    /// Batches that someone outside has to answer for first.
+    pub awaits: u64,
 }
 
 /// Runs batches of a stage.
@@ -384,17 +386,25 @@ impl Hearing<'_, '_> {
             }
             (Ok(_), None) => {}
             (Err(outcome), scratch)
-                if matches!(outcome.kind, OutcomeKind::Cancelled | OutcomeKind::Budget) =>
+                if matches!(
+                    outcome.kind,
+                    OutcomeKind::Cancelled | OutcomeKind::Budget | OutcomeKind::Awaited
+                ) =>
             {
                 self.done.left += 1;
                 let name = batch_name(&stage, &batch);
-                let summary = if outcome.kind == OutcomeKind::Budget {
-                    self.done
-                        .held
-                        .get_or_insert_with(|| outcome.message.clone());
-                    format!("{name} is held: {}", outcome.message)
-                } else {
-                    format!("{name} was stopped")
+                let summary = match outcome.kind {
+                    OutcomeKind::Budget => {
+                        self.done
+                            .held
+                            .get_or_insert_with(|| outcome.message.clone());
+                        format!("{name} is held: {}", outcome.message)
+                    }
+                    OutcomeKind::Awaited => {
+                        self.done.awaits += 1;
+                        format!("{name} is held: {}", outcome.message)
+                    }
+                    _ => format!("{name} was stopped"),
                 };
                 let event = Event::BatchCancelled { stage, batch };
                 self.keeper.record(

@@ -6,9 +6,10 @@ use super::calls::RunCalls;
 use super::context::Context;
 use super::dispatch::{Order, dispatch};
 use super::ending::Ending;
+use super::foresee::Foresight;
 use super::keeper::Keeper;
 use super::notice::{Notice, Observer};
-use super::report::{Options, Report, StageReport, StageStatus, worst};
+use super::report::{Awaits, Options, Report, StageReport, StageStatus, worst};
 use super::services::Services;
 use super::stop::StopFlag;
 use super::survey::{Keep, Survey, survey};
@@ -292,6 +293,12 @@ impl Engine<'_, '_> {
         }
         report.left += rejudged.left.len() as u64;
         rounds::tidy(&self.keeper.ctx, stage, &found, &will)?;
+        if let Err(why) = self.set_apart(stage, &found, &mut will, &mut report) {
+            return Ok(StageReport {
+                why: Some(why),
+                ..StageReport::of(stage, StageStatus::Failed)
+            });
+        }
         self.choose(stage, &found, &mut will, &mut report);
         let mut lacks = None;
         if !will.is_empty() {
@@ -318,6 +325,36 @@ impl Engine<'_, '_> {
         let standing = standing.map(|report| (report.stage.clone(), report.status));
         let (ctx, state) = (&self.keeper.ctx, &self.keeper.state);
         gate::blocked_by(ctx, state, &standing.collect(), stage).map_err(RunError::World)
+    }
+
+    /// Leaves those batches that someone outside has to answer for first.
+    fn set_apart(
+        &self,
+        stage: &Stage,
+        found: &Survey,
+        will: &mut Vec<usize>,
+        report: &mut StageReport,
+    ) -> Result<(), String> {
+        let ctx = self.keeper.ctx;
+        let project = ctx.files.folder(Root::Project);
+        let wanted = |index: &usize| {
+            let batch = &found.batches[*index];
+            let is_wanted = self.selection.wants_batch(&stage.name, &batch.batch.key);
+            is_wanted && batch.decision.is_ok()
+        };
+        let those: Vec<usize> = will.iter().copied().filter(wanted).collect();
+        let batches: Vec<_> = those.iter().map(|&index| &found.batches[index]).collect();
+        let foresight = Foresight::new(ctx, project, self.agents, self.options.fresh);
+        let awaited = foresight.awaited(stage, &batches)?;
+        let waits: BTreeSet<usize> = those
+            .iter()
+            .zip(&awaited)
+            .filter_map(|(&index, sent)| sent.as_ref().map(|_| index))
+            .collect();
+        will.retain(|index| !waits.contains(index));
+        report.left += waits.len() as u64;
+        report.awaits = Awaits::of(awaited.iter().flatten());
+        Ok(())
     }
 
     /// Keeps of what would run what is selected.
@@ -453,6 +490,10 @@ impl Engine<'_, '_> {
         report.failed.extend(done.failed);
         report.left += done.left;
         report.held = done.held;
+        if done.awaits > 0 {
+            let who = agents.external();
+            report.awaits.get_or_insert_with(|| Awaits::by(who)).batches += done.awaits;
+        }
         report.spent = done.spent;
         Ok(None)
     }

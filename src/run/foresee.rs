@@ -6,10 +6,12 @@ use super::rehearse::{Rehearsal, Rehearsed, Request};
 use super::survey::Surveyed;
 use crate::base::digest::Digest;
 use crate::check::schemas::Schemas;
+use crate::model::call::Sent;
 use crate::model::money::NanoUsd;
 use crate::model::stage::Stage;
 use crate::model::step::StepKind;
 use crate::plan::estimate::{Asked, Basis, ONE_ANSWER, Past, WHOLE_ANSWER, expect};
+use crate::steps::agent::outside::Parts;
 use crate::steps::agent::{Agents, Answerers};
 use crate::store::answers::Answers;
 use crate::store::calls;
@@ -71,7 +73,9 @@ impl<'a> Foresight<'a> {
     /// # Errors
     /// When an agent cannot be made ready, or records of calls cannot be read.
     pub fn asks(&mut self, stage: &Stage, batches: &[&Surveyed]) -> Result<Option<Asks>, String> {
-        let asked = called(&self.ctx, stage);
+        let mut asked = called(&self.ctx, stage);
+        // Whoever is outside is not sent anything.
+        asked.retain(|_, called| !called.is_external);
         if asked.is_empty() || batches.is_empty() {
             return Ok(None);
         }
@@ -106,6 +110,68 @@ impl<'a> Foresight<'a> {
         })
     }
 
+    /// The agents of a stage that are someone outside, by name.
+    pub fn outside(&self, stage: &Stage) -> Vec<String> {
+        let asked = called(&self.ctx, stage).into_iter();
+        asked
+            .filter(|(_, called)| called.is_external)
+            .map(|(name, _)| name)
+            .collect()
+    }
+
+    /// Of batches of a stage, which wait for an answer of someone outside before anybody else is asked: by whom, and how many
+    /// questions. Nothing is rehearsed where nobody outside is asked.
+    ///
+    /// # Errors
+    /// When an agent cannot be made ready.
+    pub fn awaited(
+        &self,
+        stage: &Stage,
+        batches: &[&Surveyed],
+    ) -> Result<Vec<Option<Sent>>, String> {
+        let outside = self.outside(stage);
+        if outside.is_empty() {
+            return Ok(batches.iter().map(|_| None).collect());
+        }
+        let ready = of_stage(&self.ctx, stage, self.agents)?;
+        let rehearsed = self.rehearse(stage, &ready, batches);
+        let of_outside = |sent: &Sent| outside.contains(&sent.agent);
+        let sent = rehearsed
+            .into_iter()
+            .map(|batch| batch.request.map(|request| request.sent));
+        Ok(sent.map(|sent| sent.filter(of_outside)).collect())
+    }
+
+    /// What a batch asks of someone outside, in parts; none: they are not the first who are asked, or nothing is. `anew`: as if
+    /// nothing had been answered.
+    ///
+    /// # Errors
+    /// When an agent cannot be made ready.
+    pub fn parts(
+        &self,
+        stage: &Stage,
+        batch: &Surveyed,
+        anew: bool,
+    ) -> Result<Result<Option<(Request, Parts)>, String>, String> {
+        let ready = of_stage(&self.ctx, stage, self.agents)?;
+        let schemas = Schemas::default();
+        let rehearsal = Rehearsal {
+            anew,
+            in_parts: true,
+            ..self.rehearsal(stage, &schemas, &ready)
+        };
+        let rehearsed = rehearsal.of(batch, &HashSet::new());
+        if let Some(why) = rehearsed.unknown {
+            return Ok(Err(why));
+        }
+        let is_outside = |(request, _): &(Request, Parts)| {
+            let agent = ready.named(&request.sent.agent);
+            agent.is_some_and(|ready| ready.agent.is_external())
+        };
+        let found = rehearsed.request.zip(rehearsed.parts);
+        Ok(Ok(found.filter(is_outside)))
+    }
+
     fn rehearsal<'b>(
         &'b self,
         stage: &'b Stage,
@@ -119,6 +185,8 @@ impl<'a> Foresight<'a> {
             agents,
             answers: &self.answers,
             fresh: self.fresh,
+            anew: false,
+            in_parts: false,
         }
     }
 
@@ -199,6 +267,9 @@ impl<'a> Foresight<'a> {
             let Some(Request { sent, .. }) = &batch.request else {
                 continue;
             };
+            if !asked.contains_key(&sent.agent) {
+                continue;
+            }
             asks.calls += 1;
             asks.questions += sent.questions;
             let sum = by_agent.entry(sent.agent.as_str()).or_default();
@@ -269,6 +340,8 @@ struct Called {
     who: String,
     /// Whether it is asked the questions that `split` wrote, or a whole prompt.
     answers_questions: bool,
+    /// Whether it is someone outside.
+    is_external: bool,
 }
 
 /// The agents of a stage that are called, by their names after replacements.
@@ -284,6 +357,7 @@ fn called(ctx: &Context<'_>, stage: &Stage) -> BTreeMap<String, Called> {
             let one = Called {
                 who: agent.describe(),
                 answers_questions: *questions,
+                is_external: agent.is_external(),
             };
             called.insert(agent.name.clone(), one);
         }

@@ -19,6 +19,7 @@ pub mod keeper;
 mod later;
 pub mod notice;
 pub mod outs;
+pub mod outside;
 pub mod placeholder;
 pub mod printed;
 pub mod recover;

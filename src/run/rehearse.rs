@@ -13,6 +13,7 @@ use crate::model::outcome::{Outcome, OutcomeKind};
 use crate::model::record::AnswersOf;
 use crate::model::stage::Stage;
 use crate::steps::agent::Answerers;
+use crate::steps::agent::outside::Parts;
 use crate::steps::alarm::Alarm;
 use crate::steps::attempt::attempt;
 use crate::steps::command::{Started, Stop};
@@ -45,6 +46,8 @@ pub struct Rehearsed {
     pub asked: Vec<Digest>,
     /// Answers that are kept and would be used.
     pub kept: u64,
+    /// The same in parts, where they are wished for.
+    pub parts: Option<Parts>,
     /// Why it cannot be told what it would ask.
     pub unknown: Option<String>,
 }
@@ -63,6 +66,10 @@ pub struct Rehearsal<'a> {
     pub answers: &'a Answers,
     /// Whether they are asked for once more.
     pub fresh: bool,
+    /// Whether that holds for what nobody can be asked once more, too.
+    pub anew: bool,
+    /// Whether the parts of a request are wished for.
+    pub in_parts: bool,
 }
 
 impl Rehearsal<'_> {
@@ -72,6 +79,8 @@ impl Rehearsal<'_> {
             ctx: self.ctx,
             answers: self.answers,
             fresh: self.fresh,
+            anew: self.anew,
+            in_parts: self.in_parts,
             taken,
             seen: Mutex::default(),
         };
@@ -87,6 +96,7 @@ impl Rehearsal<'_> {
             unknown: ended.err().filter(|_| !told).map(|outcome| outcome.message),
             asked: seen.asked,
             request: seen.request,
+            parts: seen.parts,
         }
     }
 
@@ -177,6 +187,8 @@ struct NoCalls<'a> {
     ctx: Context<'a>,
     answers: &'a Answers,
     fresh: bool,
+    anew: bool,
+    in_parts: bool,
     /// Questions that earlier batches ask.
     taken: &'a HashSet<Digest>,
     seen: Mutex<Seen>,
@@ -189,20 +201,24 @@ struct Seen {
     asked: Vec<Digest>,
     waits: bool,
     request: Option<Request>,
+    parts: Option<Parts>,
 }
 
 impl NoCalls<'_> {
     fn seen(&self) -> MutexGuard<'_, Seen> {
         self.seen.lock().unwrap_or_else(PoisonError::into_inner)
     }
-}
 
-impl Calls for NoCalls<'_> {
-    fn known(&self, addresses: &[Digest]) -> Result<Vec<Option<(Value, AnswersOf)>>, Outcome> {
+    /// What is kept at addresses; `fresh`: as if nothing were.
+    fn at(
+        &self,
+        addresses: &[Digest],
+        fresh: bool,
+    ) -> Result<Vec<Option<(Value, AnswersOf)>>, Outcome> {
         let mut all = Vec::with_capacity(addresses.len());
         let mut seen = self.seen();
         for &address in addresses {
-            let found = if self.fresh {
+            let found = if fresh {
                 None
             } else {
                 let found = self.answers.peek(address);
@@ -218,6 +234,22 @@ impl Calls for NoCalls<'_> {
             }));
         }
         Ok(all)
+    }
+}
+
+impl Calls for NoCalls<'_> {
+    fn known(&self, addresses: &[Digest]) -> Result<Vec<Option<(Value, AnswersOf)>>, Outcome> {
+        self.at(addresses, self.fresh)
+    }
+
+    fn kept(&self, addresses: &[Digest]) -> Result<Vec<Option<(Value, AnswersOf)>>, Outcome> {
+        self.at(addresses, self.anew)
+    }
+
+    fn asking(&self, parts: &dyn Fn() -> Parts) {
+        if self.in_parts {
+            self.seen().parts.get_or_insert_with(parts);
+        }
     }
 
     fn run(&self) -> &'static str {

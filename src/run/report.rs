@@ -2,7 +2,7 @@
 
 use super::calls::Purse;
 use super::gate::Obstacle;
-use crate::model::call::Spent;
+use crate::model::call::{Sent, Spent};
 use crate::model::outcome::Outcome;
 use crate::model::stage::Stage;
 use crate::plan::decide::Alteration;
@@ -54,6 +54,42 @@ pub enum StageStatus {
     Altered,
 }
 
+/// What a stage waits for from outside.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct Awaits {
+    /// Who has to answer: agents, by name.
+    pub agents: Vec<String>,
+    /// Batches that wait.
+    pub batches: u64,
+    /// Questions that are open in them, as far as that is known.
+    pub questions: u64,
+}
+
+impl Awaits {
+    /// Nothing yet, of these agents.
+    pub fn by(agents: Vec<String>) -> Self {
+        Self {
+            agents,
+            batches: 0,
+            questions: 0,
+        }
+    }
+
+    /// Of the requests that wait; none where none does.
+    pub fn of<'a>(all: impl Iterator<Item = &'a Sent>) -> Option<Self> {
+        let mut awaits: Option<Self> = None;
+        for sent in all {
+            let sum = awaits.get_or_insert_with(|| Self::by(Vec::new()));
+            if !sum.agents.contains(&sent.agent) {
+                sum.agents.push(sent.agent.clone());
+            }
+            sum.batches += 1;
+            sum.questions += sent.questions;
+        }
+        awaits
+    }
+}
+
 /// What became of a stage.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct StageReport {
@@ -81,6 +117,9 @@ pub struct StageReport {
     /// Why batches were held: they would cost more than may be spent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub held: Option<String>,
+    /// Batches that someone outside has to answer for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub awaits: Option<Awaits>,
     /// Batches that there are no more, whose outputs went to quarantine.
     pub retired: u64,
     /// How long it took, in seconds.
@@ -170,6 +209,7 @@ impl StageReport {
             left: 0,
             spent: Spent::default(),
             held: None,
+            awaits: None,
             retired: 0,
             seconds: 0.0,
             why: None,

@@ -318,7 +318,7 @@ pub fn work(
 fn has_failed(tried: &Try) -> bool {
     match &tried.result {
         Ok(produced) => produced.placeholder.is_some() || !produced.failed.is_empty(),
-        Err(outcome) => outcome.kind != OutcomeKind::Cancelled,
+        Err(outcome) => !matches!(outcome.kind, OutcomeKind::Cancelled | OutcomeKind::Awaited),
     }
 }
 

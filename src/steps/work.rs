@@ -1,6 +1,7 @@
 //! What one attempt of one batch works with: its names, its files, its limits.
 
 use super::agent::Answerers;
+use super::agent::outside::Parts;
 use super::alarm::Alarm;
 use super::command::{Started, Stop};
 use super::http::Caller;
@@ -136,6 +137,14 @@ pub trait Calls: Sync {
     /// When what is kept cannot be read.
     fn known(&self, addresses: &[Digest]) -> Result<Vec<Option<(Value, AnswersOf)>>, Outcome>;
 
+    /// The same where nobody can be asked once more: what is kept counts also in a run that asks everything again.
+    ///
+    /// # Errors
+    /// When what is kept cannot be read.
+    fn kept(&self, addresses: &[Digest]) -> Result<Vec<Option<(Value, AnswersOf)>>, Outcome> {
+        self.known(addresses)
+    }
+
     /// The run that calls.
     fn run(&self) -> &str;
 
@@ -161,6 +170,9 @@ pub trait Calls: Sync {
     fn keep_all(&self, answers: Vec<Valid>) -> Result<(), Outcome> {
         answers.into_iter().try_for_each(|answer| self.keep(answer))
     }
+
+    /// What the request that follows asks, in parts, for whoever only wants to know that.
+    fn asking(&self, _parts: &dyn Fn() -> Parts) {}
 
     /// Records a call that is about to be sent, and gives its number.
     ///

@@ -84,6 +84,11 @@ impl Layout {
         self.own().join("batches")
     }
 
+    /// `.milepost/leases`: batches that clients outside answer, a folder for each lease.
+    pub fn leases(&self) -> PathBuf {
+        self.own().join("leases")
+    }
+
     /// `.milepost/scratch`: private folders of attempts, by run.
     pub fn scratch(&self) -> PathBuf {
         self.at(&scratch())

@@ -183,6 +183,17 @@ impl SharedLock {
         Ok(Self { _file: file })
     }
 
+    /// Takes it alone; waits for others.
+    ///
+    /// # Errors
+    /// What the disk says.
+    pub fn wait_alone(disk: &Disk, path: &Path) -> Result<Self, DiskError> {
+        let file = disk.open_existing_or_new(path)?;
+        let locked = file.file().lock();
+        locked.map_err(|error| DiskError::new("lock", path, error))?;
+        Ok(Self { _file: file })
+    }
+
     /// Takes it alone; none: others have it.
     ///
     /// # Errors

@@ -14,6 +14,7 @@ pub mod glance;
 pub mod id;
 pub mod journal;
 pub mod layout;
+pub mod leases;
 pub mod lock;
 pub mod manifest;
 pub mod progress;

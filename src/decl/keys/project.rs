@@ -2,7 +2,7 @@
 
 use super::Kind::{
     Choice, Command, Duration, File, Folder, Integer, Jq, Named, Names, Number, Outcomes, Params,
-    Place, Plain, Strings, Table as Of, Text,
+    Place, Plain, Strings, Table as Of, Text, True,
 };
 use super::Need::{Beside, Optional, Required, What};
 use super::{Table, key};
@@ -177,7 +177,7 @@ pub static AGENT: Table = Table {
     what: "agent",
     header: "[agents.NAME]",
     short: None,
-    later: &["external"],
+    later: &[],
     keys: &[
         key(
             "rules",
@@ -220,6 +220,13 @@ pub static AGENT: Table = Table {
             What,
             "",
             "A command line that answers: `claude`, `opencode`, `cursor`, `codex`, `gemini`, or a list of a program and its arguments. The prompt is its standard input, or stands where `{{ prompt }}` does.",
+        ),
+        key(
+            "external",
+            True,
+            What,
+            "",
+            "Someone outside answers, such as a person or an agent that works through Milepost (`milepost mcp`): the stage is held until its batches are answered.",
         ),
         key(
             "base_url",

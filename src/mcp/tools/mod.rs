@@ -1,5 +1,6 @@
 //! The tools: what a client is told of each, and the function that answers its calls.
 
+mod outside;
 mod reading;
 mod running;
 mod waiting;
@@ -32,6 +33,9 @@ pub(super) const ROWS: &[Row] = &[
     waiting::CHECK_STAGE_COMPLETION,
     waiting::WAIT_FOR_SUBAGENT,
     waiting::AGGREGATE_BATCH_RESULTS,
+    outside::NEXT_BATCH,
+    outside::SUBMIT_BATCH,
+    outside::RELEASE_BATCH,
     running::RUN,
     reading::PLAN,
     reading::STATUS,

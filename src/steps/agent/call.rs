@@ -109,6 +109,9 @@ impl Caller<'_> {
         let Who::Api(client) = &self.ready.who else {
             return Ok(());
         };
+        if work.is_rehearsed {
+            return Ok(());
+        }
         let cancelled = || work.alarm.rang().is_some();
         let checked = self
             .ready
@@ -131,6 +134,9 @@ impl Caller<'_> {
         questions: u64,
     ) -> Result<Result<(u64, Reply), CallFault>, Unanswered> {
         let ready = self.ready;
+        if matches!(ready.who, Who::Outside) && !work.is_rehearsed {
+            return Err(Unanswered::Failed(awaited(&ready.agent.name)));
+        }
         let body = match &ready.who {
             Who::Api(client) => client.body(request),
             _ => described(request).into_bytes(),
@@ -172,9 +178,9 @@ impl Caller<'_> {
             Who::Api(client) => client.call(&body, within, &stopped),
             Who::Tool(tool) => run(work, tool, request, ready, within)?,
             Who::Replay(heard) => replay(heard, &sent),
-            Who::Rules(_) | Who::Jq(_) => Err(CallFault::new(
+            Who::Rules(_) | Who::Jq(_) | Who::Outside => Err(CallFault::new(
                 FaultKind::BadRequest,
-                "a free agent is not called",
+                "this agent is not called",
             )),
         };
         let took_ms = u64::try_from(within.saturating_sub(until.left()).as_millis());
@@ -439,6 +445,12 @@ fn replay(heard: &BTreeMap<String, Heard>, sent: &Sent) -> Result<Reply, CallFau
         usage: crate::model::usage::Usage::default(),
         ..reply_of(heard, sent)
     })
+}
+
+/// How a batch ends for now that someone outside has to answer.
+fn awaited(agent: &str) -> Outcome {
+    let message = format!("agent `{agent}` has to answer first, from outside");
+    Outcome::new(OutcomeKind::Awaited, message).for_good()
 }
 
 fn cancelled() -> Outcome {

@@ -1,11 +1,12 @@
 //! Answers to the questions of a batch: those that are kept, and one request for the others, again for what was not valid.
 
 use super::call::{Caller, Unanswered};
+use super::outside::Parts;
 use super::ready::Ready;
-use super::sort::{Sorted, sort};
+use super::sort::{Sorted, Wrong, sort};
 use crate::agents::request::{Request, Stop};
 use crate::base::digest::Digest;
-use crate::check::schema::Schema;
+use crate::check::schema::{Schema, Violation};
 use crate::model::outcome::{Outcome, OutcomeKind};
 use crate::model::pipeline::Asset;
 use crate::model::record::AnswersOf;
@@ -24,6 +25,8 @@ const TOLD: usize = 40;
 
 /// What is asked, and by which terms.
 pub struct Terms<'a> {
+    /// The output that the step makes.
+    pub out: &'a str,
     /// The agent.
     pub ready: &'a Ready,
     /// The template of what it is asked.
@@ -91,7 +94,7 @@ pub fn answers(
         let open = (0..questions.len()).filter(|&place| found.is_open(place));
         let open: Vec<usize> = open.collect();
         let asked: Vec<Digest> = open.iter().map(|&place| addresses[place]).collect();
-        for (&place, known) in open.iter().zip(work.calls.known(&asked)?) {
+        for (&place, known) in open.iter().zip(terms.ready.known(work.calls, &asked)?) {
             if let Some((answer, call)) = known
                 // Under another schema, what was valid may not be.
                 && violations(terms, &answer).is_empty()
@@ -212,7 +215,8 @@ fn ask(
         let mut parts = vec![open];
         while let Some(part) = parts.pop() {
             let asked: Vec<&Asked<'_>> = part.iter().map(|&index| &questions[index]).collect();
-            let round = round(work, terms, &mut caller, frame, &asked, &wrong);
+            let to: Vec<Digest> = part.iter().map(|&index| addresses[index]).collect();
+            let round = round(work, terms, &mut caller, frame, (&asked, &to), &wrong);
             match round {
                 Ok((call, sorted)) => {
                     let valid = sorted.answers.iter().map(|(place, answer)| Valid {
@@ -229,7 +233,7 @@ fn ask(
                         found.of_each[part[place]] = Some(answer);
                     }
                     caller.judged(work, call)?;
-                    told.extend(sorted.violations);
+                    told.extend(sorted.wrong.iter().map(Wrong::line));
                 }
                 Err(Unanswered::TooLong(_)) if part.len() > 1 => {
                     let rest = part.len() / 2;
@@ -311,15 +315,9 @@ fn address(terms: &Terms<'_>, frame: &str, question: &Value) -> Digest {
     Digest::of(all.to_string())
 }
 
-fn violations(terms: &Terms<'_>, answer: &Value) -> Vec<String> {
-    let Some(form) = terms.schema else {
-        return Vec::new();
-    };
-    let found = form.schema.violations(answer, "", 5);
-    let found = found.iter();
-    found
-        .map(|violation| format!("{}: {}", violation.pointer, violation.message))
-        .collect()
+fn violations(terms: &Terms<'_>, answer: &Value) -> Vec<Violation> {
+    let found = terms.schema;
+    found.map_or_else(Vec::new, |form| form.schema.violations(answer, "", 5))
 }
 
 /// One request with these questions.
@@ -328,7 +326,7 @@ fn round(
     terms: &Terms<'_>,
     caller: &mut Caller<'_>,
     frame: &str,
-    asked: &[&Asked<'_>],
+    (asked, addresses): (&[&Asked<'_>], &[Digest]),
     wrong: &[String],
 ) -> Result<(u64, Sorted), Unanswered> {
     let mut prompt = render(work, terms, asked).map_err(Unanswered::Failed)?;
@@ -350,6 +348,17 @@ fn round(
         max_tokens: terms.ready.max_tokens(),
         temperature: terms.ready.temperature(),
     };
+    work.calls.asking(&|| Parts {
+        out: terms.out.to_owned(),
+        questions: asked
+            .iter()
+            .zip(addresses)
+            .map(|(asked, &address)| (asked.id.to_owned(), asked.question.clone(), address))
+            .collect(),
+        address: None,
+        keeps_id: keeps_id(terms),
+        request: request.clone(),
+    });
     let (call, reply) = caller.call(work, &request, asked.len() as u64)?;
     let refused = |valid: usize, violations: &[String]| {
         work.watcher.told(Told::Refused {
@@ -393,9 +402,10 @@ fn round(
         &ids,
         &|answer| violations(terms, answer),
         keeps_id(terms),
+        false,
     );
-    if !sorted.violations.is_empty() {
-        refused(sorted.answers.len(), &sorted.violations);
+    if !sorted.wrong.is_empty() {
+        refused(sorted.answers.len(), &sorted.violations());
     }
     Ok((call, sorted))
 }

@@ -5,8 +5,9 @@ mod exchange;
 mod gather;
 mod heard;
 mod one;
+pub mod outside;
 mod ready;
-mod sort;
+pub mod sort;
 
 pub use ready::{Agents, Answerers, Purpose, Ready, Replays, Who};
 
@@ -304,7 +305,7 @@ fn answers(
                 answer.map_err(|error| parse_failure(error).for_good())
             })
         }
-        Who::Replay(_) | Who::Api(_) | Who::Tool(_) => {
+        Who::Replay(_) | Who::Api(_) | Who::Tool(_) | Who::Outside => {
             let ready = Arc::clone(ready);
             let text: Option<Value> = match asking.schema {
                 Some(asset) => Some(serde_json::from_str(&asset.text).map_err(parse_failure)?),
@@ -319,6 +320,7 @@ fn answers(
                 _ => None,
             };
             let terms = Terms {
+                out: asking.out,
                 ready: &ready,
                 prompt: asking.prompt,
                 schema,

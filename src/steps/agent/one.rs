@@ -2,6 +2,7 @@
 
 use super::Asking;
 use super::call::{Caller, Unanswered, asked};
+use super::outside::Parts;
 use super::ready::{Ready, Who};
 use crate::agents::request::{Attachment, Reply, Request, Stop};
 use crate::agents::salvage::{Salvaged, salvage};
@@ -15,7 +16,7 @@ use crate::model::step::AnswerForm;
 use crate::model::usage::Usage;
 use crate::steps::values;
 use crate::steps::work::{Told, Valid, Work, input_failure, parse_failure};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use std::io::Read;
 use std::sync::Arc;
 
@@ -38,13 +39,14 @@ pub struct Answered {
 }
 
 /// What the requests for an answer used.
-struct Used {
+pub struct Used {
     tokens: Usage,
     cost: Option<NanoUsd>,
 }
 
 impl Used {
-    const NOTHING: Self = Self {
+    /// Nothing.
+    pub const NOTHING: Self = Self {
         tokens: Usage::NONE,
         cost: Some(NanoUsd::ZERO),
     };
@@ -88,7 +90,7 @@ pub fn answer(
             let answer = answer.map_err(|error| parse_failure(error).for_good())?;
             // A text that holds a block is read like anybody else's; values are taken as they are.
             let (answer, warnings) = match (asking.answer, answer) {
-                (AnswerForm::TapYaml, Value::String(text)) => block(&text, asking)
+                (AnswerForm::TapYaml, Value::String(text)) => block(&text, asking.defaults)
                     .map_err(|why| invalid(ready, 1, OutcomeKind::Parse, vec![why]))?,
                 (_, answer) => (answer, Vec::new()),
             };
@@ -103,7 +105,9 @@ pub fn answer(
             }
             Err(invalid(ready, 1, OutcomeKind::Schema, wrong))
         }
-        Who::Replay(_) | Who::Api(_) | Who::Tool(_) => exchange(work, asking, ready, schema),
+        Who::Replay(_) | Who::Api(_) | Who::Tool(_) | Who::Outside => {
+            exchange(work, asking, ready, schema)
+        }
     }
 }
 
@@ -138,7 +142,7 @@ fn exchange(
         temperature: ready.temperature(),
     };
     let address = address(work, asking, ready, &request);
-    if let Some(known) = work.calls.known(&[address])?.pop().flatten() {
+    if let Some(known) = ready.known(work.calls, &[address])?.pop().flatten() {
         let (known, from) = known;
         let usage = known["usage"].clone();
         let (answer, warnings) = unwrapped(known);
@@ -171,6 +175,13 @@ fn exchange(
             }
             again.prompt.push_str("Answer once more.\n");
         }
+        work.calls.asking(&|| Parts {
+            out: asking.out.to_owned(),
+            questions: Vec::new(),
+            address: Some(address),
+            keeps_id: true,
+            request: again.clone(),
+        });
         let (call, reply) = caller.call(work, &again, 1).map_err(|unanswered| {
             let (Unanswered::TooLong(outcome) | Unanswered::Failed(outcome)) = unanswered;
             outcome
@@ -188,14 +199,14 @@ fn exchange(
             caller.judged(work, call)?;
             return Err(outcome);
         }
-        match read(&reply, asking) {
+        match read(&reply, asking.answer, asking.defaults) {
             Ok((answer, warnings)) => {
                 told = violations(schema, &answer);
                 kind = OutcomeKind::Schema;
                 if told.is_empty() {
                     work.calls.keep(Valid {
                         address,
-                        answer: json!({ "answer": answer, "warnings": warnings, "usage": used.told() }),
+                        answer: kept(&answer, &warnings, &used),
                         schema: asking.schema.map(|asset| asset.digest),
                         agent: ready.agent.describe(),
                         call,
@@ -225,6 +236,11 @@ fn invalid(ready: &Ready, attempts: u32, kind: OutcomeKind, wrong: Vec<String>) 
         ready.agent.name
     );
     Outcome::new(kind, message).with_details(wrong).for_good()
+}
+
+/// An answer as it is kept.
+pub fn kept(answer: &Value, warnings: &[String], used: &Used) -> Value {
+    json!({ "answer": answer, "warnings": warnings, "usage": used.told() })
 }
 
 /// Answers of this kind are kept with what was said of them.
@@ -284,8 +300,8 @@ fn refuse(ready: &Ready, reply: &Reply) -> Result<(), Outcome> {
 }
 
 /// The values of the block in a text, with a warning for each default; else what is wrong with it.
-fn block(text: &str, asking: &Asking<'_>) -> Result<(Value, Vec<String>), String> {
-    let block = tap_yaml(text, asking.defaults).map_err(|error| error.to_string())?;
+fn block(text: &str, defaults: &Map<String, Value>) -> Result<(Value, Vec<String>), String> {
+    let block = tap_yaml(text, defaults).map_err(|error| error.to_string())?;
     let defaulted = block.defaulted.iter();
     let warnings = defaulted.map(|key| format!("the answer lacks `{key}`: its default is taken"));
     let warnings = warnings.collect();
@@ -293,10 +309,14 @@ fn block(text: &str, asking: &Asking<'_>) -> Result<(Value, Vec<String>), String
 }
 
 /// The answer in its form, with warnings; else what is wrong with it.
-fn read(reply: &Reply, asking: &Asking<'_>) -> Result<(Value, Vec<String>), String> {
-    match asking.answer {
+pub fn read(
+    reply: &Reply,
+    form: AnswerForm,
+    defaults: &Map<String, Value>,
+) -> Result<(Value, Vec<String>), String> {
+    match form {
         AnswerForm::Text => Ok((Value::String(reply.text.clone()), Vec::new())),
-        AnswerForm::TapYaml => block(&reply.text, asking),
+        AnswerForm::TapYaml => block(&reply.text, defaults),
         AnswerForm::Json => match (&reply.structured, salvage(&reply.text)) {
             (Some(value), _) => Ok((value.clone(), Vec::new())),
             (None, Salvaged::One { value, .. }) => Ok((value, Vec::new())),

@@ -8,14 +8,18 @@ use crate::agents::limits::{Allowed, Limits};
 use crate::agents::prices::{Mode, Prices};
 use crate::agents::rules::Rules;
 use crate::agents::secret::Secret;
+use crate::base::digest::Digest;
 use crate::base::redact::redact;
 use crate::model::agent::{Agent, ApiKind, CliCommand, Provider};
 use crate::model::call::{ANSWERED, Heard, Sent};
 use crate::model::money::NanoUsd;
+use crate::model::outcome::Outcome;
 use crate::model::pipeline::Asset;
+use crate::model::record::AnswersOf;
 use crate::model::stage::Program;
 use crate::model::usage::Usage;
 use crate::steps::work::{Calls, Pace};
+use serde_json::Value;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
@@ -73,6 +77,8 @@ pub enum Who {
     Api(Client),
     /// A command line.
     Tool(Tool),
+    /// Someone outside, whose answers are handed in.
+    Outside,
 }
 
 impl Agents {
@@ -163,6 +169,7 @@ impl Agents {
                     ApiKind::OpenAi => Client::openai(http, settings),
                 })
             }
+            Provider::External => Who::Outside,
             Provider::Cli(cli) => Who::Tool(match &cli.command {
                 CliCommand::Known(name) => Tool::preset(
                     Preset::named(name).ok_or_else(|| format!("`{name}` is not known"))?,
@@ -267,6 +274,12 @@ impl Answerers {
         self.0.values().any(|ready| ready.agent.is_batched())
     }
 
+    /// The names of those that are someone outside, after replacements.
+    pub fn external(&self) -> Vec<String> {
+        let external = self.0.values().filter(|ready| ready.agent.is_external());
+        external.map(|ready| ready.agent.name.clone()).collect()
+    }
+
     /// The agent of this name, after replacements.
     pub fn named(&self, name: &str) -> Option<&Arc<Ready>> {
         self.0.values().find(|ready| ready.agent.name == name)
@@ -279,6 +292,22 @@ impl Answerers {
 }
 
 impl Ready {
+    /// The answers of this agent that are kept at addresses and may be used.
+    ///
+    /// # Errors
+    /// When what is kept cannot be read.
+    pub fn known(
+        &self,
+        calls: &dyn Calls,
+        addresses: &[Digest],
+    ) -> Result<Vec<Option<(Value, AnswersOf)>>, Outcome> {
+        if matches!(self.who, Who::Outside) {
+            calls.kept(addresses)
+        } else {
+            calls.known(addresses)
+        }
+    }
+
     /// The model that is asked, where one is named.
     pub fn model(&self) -> &str {
         match &self.who {
@@ -306,7 +335,7 @@ impl Ready {
     /// What a call with so much input may cost at most; none when nobody knows.
     pub fn most(&self, input: u64) -> Option<NanoUsd> {
         match &self.who {
-            Who::Rules(_) | Who::Jq(_) | Who::Replay(_) => Some(NanoUsd::ZERO),
+            Who::Rules(_) | Who::Jq(_) | Who::Replay(_) | Who::Outside => Some(NanoUsd::ZERO),
             Who::Api(client) => self
                 .prices
                 .most(
@@ -333,7 +362,7 @@ impl Ready {
             return told;
         }
         match &self.who {
-            Who::Rules(_) | Who::Jq(_) | Who::Replay(_) => Some(NanoUsd::ZERO),
+            Who::Rules(_) | Who::Jq(_) | Who::Replay(_) | Who::Outside => Some(NanoUsd::ZERO),
             Who::Api(_) => self.prices.cost(model, usage, mode(batched)),
             Who::Tool(_) => None,
         }

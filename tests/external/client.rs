@@ -1,0 +1,206 @@
+//! The main pipeline in a temporary folder, a clock that is set, and a client that answers by the embedded rules.
+
+use jiff::{SignedDuration, Timestamp};
+use milepost::agents::rules::Rules;
+use milepost::base::clock::Clock;
+use milepost::ops::external::{
+    Leased, NextBatch, Submission, Submitted, WantedBatch, next_batch, submit_batch,
+};
+use milepost::ops::open::Request;
+use milepost::ops::run::{Report, Silent, StopFlag, Wanted, run};
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+
+/// The time of day when a test begins.
+pub const NOW: &str = "2026-11-21T10:00:00Z";
+
+/// A clock that a test sets.
+pub struct SetClock(Mutex<Timestamp>);
+
+impl Clock for SetClock {
+    fn now(&self) -> Timestamp {
+        *self.0.lock().unwrap()
+    }
+}
+
+/// The main pipeline in a temporary folder.
+pub struct Site {
+    folder: tempfile::TempDir,
+    pub clock: Arc<SetClock>,
+}
+
+impl Site {
+    /// With an agent `outside` that is external.
+    pub fn new() -> Self {
+        let site = Self::bare();
+        let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+        for folder in [
+            "stages",
+            "filters",
+            "prompts",
+            "rules",
+            "schemas",
+            "templates",
+        ] {
+            copy(&here.join(folder), &site.at(folder));
+        }
+        copy(&here.join("workspace/inputs"), &site.at("workspace/inputs"));
+        let project = std::fs::read_to_string(here.join("milepost.toml")).unwrap();
+        let project = project.replace("batch_size = 50", "batch_size = 25");
+        // The reports say who classified: that is all that differs.
+        for (path, line) in [
+            ("templates/report.md", "Classified by"),
+            ("templates/report.xlsx.toml", "Classified by"),
+        ] {
+            let text = site.text(path);
+            let lines = text.lines().filter(|text| !text.contains(line));
+            site.put(path, &(lines.collect::<Vec<_>>().join("\n") + "\n"));
+        }
+        site.put(
+            "milepost.toml",
+            &format!("{project}\n[agents.outside]\nexternal = true\n"),
+        );
+        site
+    }
+
+    /// With nothing in it.
+    pub fn bare() -> Self {
+        Self {
+            folder: tempfile::tempdir().unwrap(),
+            clock: Arc::new(SetClock(Mutex::new(NOW.parse().unwrap()))),
+        }
+    }
+
+    pub fn at(&self, path: &str) -> PathBuf {
+        self.folder.path().join(path)
+    }
+
+    pub fn put(&self, path: &str, text: &str) {
+        let path = self.at(path);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
+    }
+
+    pub fn bytes(&self, path: &str) -> Vec<u8> {
+        std::fs::read(self.at(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
+    }
+
+    pub fn text(&self, path: &str) -> String {
+        String::from_utf8(self.bytes(path)).unwrap()
+    }
+
+    /// Lets time go by.
+    pub fn wait(&self, seconds: i64) {
+        let mut now = self.clock.0.lock().unwrap();
+        *now += SignedDuration::from_secs(seconds);
+    }
+
+    /// What commands are asked with, `outside` in the place of the classifier.
+    pub fn request(&self) -> Request {
+        Request {
+            agents: vec!["classifier=outside".to_owned()],
+            ..self.with_rules()
+        }
+    }
+
+    /// The same as it is declared.
+    pub fn with_rules(&self) -> Request {
+        let clock: Arc<dyn Clock> = Arc::clone(&self.clock) as Arc<dyn Clock>;
+        Request {
+            clock,
+            today: Some("2026-11-21".parse().unwrap()),
+            ..Request::new(self.folder.path().to_owned(), BTreeMap::new())
+        }
+    }
+
+    /// Runs everything, or some targets.
+    pub fn run(&self, targets: &[&str]) -> Report {
+        self.run_as(&self.request(), targets)
+    }
+
+    pub fn run_as(&self, request: &Request, targets: &[&str]) -> Report {
+        let wanted = Wanted {
+            targets: targets.iter().map(ToString::to_string).collect(),
+            command: "milepost run".to_owned(),
+            ..Wanted::default()
+        };
+        run(request, &wanted, &mut Silent, &StopFlag::new()).unwrap()
+    }
+
+    pub fn next(&self, client: &str) -> NextBatch {
+        let wanted = WantedBatch {
+            client: client.to_owned(),
+            ..WantedBatch::default()
+        };
+        next_batch(&self.request(), &wanted).unwrap()
+    }
+
+    /// A batch that must be there to lease.
+    #[track_caller]
+    pub fn lease(&self, client: &str) -> Leased {
+        let next = self.next(client);
+        let said = format!("{:?}", next.nothing);
+        next.leased.unwrap_or_else(|| panic!("{said}"))
+    }
+
+    /// Hands in what lies at the output path.
+    pub fn submit(&self, lease: &str) -> Submitted {
+        self.hand_in(lease, None)
+    }
+
+    pub fn hand_in(&self, lease: &str, answer: Option<Value>) -> Submitted {
+        let submission = Submission {
+            lease: lease.to_owned(),
+            client: None,
+            answer,
+        };
+        submit_batch(&self.request(), &submission).unwrap()
+    }
+
+    /// The honest answers to a lease, by the embedded rules.
+    pub fn answers(&self, leased: &Leased) -> Vec<Value> {
+        let table = self.text("rules/elements.toml");
+        let rules = Rules::parse("rules/elements.toml", &table).unwrap();
+        let text = std::fs::read_to_string(&leased.input_file).unwrap();
+        let questions: Vec<Value> = serde_json::from_str(&text).unwrap();
+        let answer = |asked: &Value| {
+            let mut answer = rules.answer(&asked["question"]);
+            answer["id"] = asked["id"].clone();
+            answer
+        };
+        questions.iter().map(answer).collect()
+    }
+
+    /// Answers a lease honestly, at its output path.
+    pub fn answer(&self, leased: &Leased) {
+        let answers = json!(self.answers(leased));
+        std::fs::write(&leased.output_file, answers.to_string()).unwrap();
+    }
+
+    /// Answers batches until nothing is left to lease; how many.
+    pub fn finish(&self, client: &str) -> u64 {
+        let mut count = 0;
+        while let Some(leased) = self.next(client).leased {
+            self.answer(&leased);
+            let told = self.submit(&leased.lease);
+            assert!(told.accepted, "{told:#?}");
+            count += 1;
+        }
+        count
+    }
+}
+
+fn copy(from: &Path, to: &Path) {
+    std::fs::create_dir_all(to).unwrap();
+    for entry in std::fs::read_dir(from).unwrap() {
+        let entry = entry.unwrap();
+        let (from, to) = (entry.path(), to.join(entry.file_name()));
+        if from.is_dir() {
+            copy(&from, &to);
+        } else {
+            std::fs::copy(&from, &to).unwrap();
+        }
+    }
+}

@@ -1,0 +1,7 @@
+//! Work for agents outside: a scripted client drives the main pipeline through the functions that tools call.
+
+mod client;
+mod honest;
+mod leases;
+mod lies;
+mod shapes;
