@@ -3,7 +3,7 @@
 
 use super::client_path::client_path;
 use super::completion::{self, Completion};
-use super::content::Summary;
+use super::content::{self, Summary};
 use super::declared::declared;
 use super::open::{Opened, OpsError, Request, open};
 use super::origin::Makers;
@@ -143,7 +143,7 @@ pub fn aggregate(
     let place = opened.workspace.layout.at(&file.path);
     let made = File::open(&place)
         .map_err(|error| OpsError::World(format!("cannot read `{file}`: {error}")))?;
-    let (element_count, summary) = super::content::elements(made).unwrap_or_default();
+    let (element_count, summary) = content::elements(made).unwrap_or_default();
     Ok(Aggregation::Done(Aggregated {
         element_count,
         output_file: file.to_string(),
@@ -242,7 +242,7 @@ fn write(opened: &Opened, files: &[RelPath], path: &RelPath) -> Result<Aggregati
     disk.create_dir_all(parent(&place))?;
     let beside = place.with_file_name(format!(".{}.tmp", path.file_name()));
     let mut out = BufWriter::new(disk.create(&beside)?);
-    let joined = join(opened, files, &mut out);
+    let joined = join(opened, files, path, &mut out);
     let written = joined.and_then(|joined| {
         let file = out.into_inner();
         let file = file.map_err(|error| cannot_write(path, &error.into_error()))?;
@@ -276,19 +276,24 @@ fn write(opened: &Opened, files: &[RelPath], path: &RelPath) -> Result<Aggregati
 fn join(
     opened: &Opened,
     files: &[RelPath],
+    place: &RelPath,
     out: &mut BufWriter<DiskFile>,
 ) -> Result<(u64, Summary, Lacking), OpsError> {
     let mut summary = Summary::default();
     let mut lacking = Lacking::default();
     let mut count = 0_u64;
-    let mut wrote = out.write_all(b"{\"elements\":[");
+    let begun = out.write_all(b"{\"elements\":[");
+    begun.map_err(|error| cannot_write(place, &error))?;
     for path in files {
         let unreadable = |error: &dyn std::fmt::Display| {
             OpsError::Usage(format!("`{path}` is no list of elements: {error}"))
         };
         let file = File::open(opened.workspace.layout.at(path))
             .map_err(|error| OpsError::World(format!("cannot read `{path}`: {error}")))?;
-        let reader = BufReader::with_capacity(1 << 16, file);
+        let mut reader = BufReader::with_capacity(1 << 16, file);
+        if content::first(&mut reader) != Some(b'[') {
+            return Err(unreadable(&"a JSON array was expected"));
+        }
         let mut index = 0;
         let each = Select::of([Step::Each]);
         let read = each.read_text::<std::io::Error>(reader, &mut |element, _| {
@@ -302,8 +307,8 @@ fn join(
         });
         read.map_err(|error| unreadable(&error))?;
     }
-    wrote = wrote.and_then(|()| write!(out, "\n],\"count\":{count}}}\n"));
-    wrote.map_err(|error| cannot_write(&files[0], &error))?;
+    let ended = write!(out, "\n],\"count\":{count}}}\n");
+    ended.map_err(|error| cannot_write(place, &error))?;
     Ok((count, summary, lacking))
 }
 

@@ -47,7 +47,7 @@ fn select(first: u8) -> Select {
 }
 
 /// The first byte that is no blank; it stays to be read.
-fn first(reader: &mut BufReader<impl Read>) -> Option<u8> {
+pub(super) fn first(reader: &mut BufReader<impl Read>) -> Option<u8> {
     loop {
         let seen = reader.fill_buf().ok()?;
         let blanks = seen
