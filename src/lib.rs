@@ -15,6 +15,7 @@ pub mod check;
 pub mod cli;
 pub mod decl;
 pub mod expr;
+pub mod mcp;
 pub mod model;
 pub mod ops;
 pub mod plan;

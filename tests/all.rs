@@ -17,6 +17,7 @@ mod decl;
 mod examples;
 mod external;
 mod ifc;
+mod mcp;
 mod model;
 mod mutated;
 mod ops;

@@ -55,6 +55,11 @@ Examples:
   milepost log ask/batch_3 --calls   what an agent was asked for it, and answered
   milepost log --errors --last 0     everything that ever went wrong";
 
+const MCP_EXAMPLES: &str = "\
+Examples:
+  claude mcp add milepost -- milepost mcp          in Claude Code, in the project's folder
+  milepost -C house mcp --http 8765                for clients that connect to http://127.0.0.1:8765/";
+
 /// Runs a pipeline of declared stages over files: only what is not done and still true.
 #[derive(Debug, Parser)]
 #[command(
@@ -299,6 +304,16 @@ pub enum Command {
         #[arg(long)]
         yes: bool,
     },
+    /// Serve agents by the Model Context Protocol, on standard input and output, until the client leaves
+    #[command(after_help = MCP_EXAMPLES)]
+    Mcp {
+        /// By streamable HTTP at this port of this machine; 0: one that is free
+        #[arg(long, value_name = "PORT")]
+        http: Option<u16>,
+        /// Let another agent answer in the place of one, or of all; an external one leaves it to clients
+        #[arg(long, value_name = "[NAME=]OTHER")]
+        agent: Vec<String>,
+    },
     /// Print a JSON Schema of what Milepost reads, writes or tells
     Schema {
         /// Which [default: list them]
@@ -327,6 +342,7 @@ impl Command {
             Self::Init { .. } => "init",
             Self::Clean { .. } => "clean",
             Self::Gc { .. } => "gc",
+            Self::Mcp { .. } => "mcp",
             Self::Schema { .. } => "schema",
             Self::Completions { .. } => "completions",
         }

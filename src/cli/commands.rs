@@ -6,6 +6,7 @@ use super::failure::{self, ALTERED, FAILED, HELD};
 use super::print::Printer;
 use super::progress::Show;
 use super::{conflict, log_file, manifest, misplaced, settings, signals};
+use crate::mcp::{self, Desk, Reach};
 use crate::ops;
 use crate::ops::accept::WantedAccept;
 use crate::ops::clean::WantedClean;
@@ -191,6 +192,17 @@ fn command(cli: Cli, environment: &Environment, printer: &Printer) -> Result<u8,
             let collected = ops::gc::gc(&request(Values::default())?, &wanted)?;
             tell(printer, &collected, view::clean::gc)
         }
+        Some(Command::Mcp { http, agent }) => {
+            let values = Values {
+                agent,
+                ..Values::default()
+            };
+            let desk = Desk {
+                request: request(values)?,
+                command: settings::command_line(environment),
+            };
+            Ok(serve(printer, desk, http.map_or(Reach::Stdio, Reach::Http)))
+        }
         Some(Command::Schema { name }) => {
             match name {
                 Some(name) => printer.result_json(&ops::schema::schema(&name)?),
@@ -203,6 +215,26 @@ fn command(cli: Cli, environment: &Environment, printer: &Printer) -> Result<u8,
             clap_complete::generate(shell, &mut Cli::command(), "milepost", &mut script);
             printer.result(&String::from_utf8_lossy(&script));
             Ok(0)
+        }
+    }
+}
+
+/// Serves agents until they leave, or until Ctrl-C. Standard output belongs to the protocol.
+fn serve(printer: &Printer, desk: Desk, reach: Reach) -> u8 {
+    let stop = Arc::new(StopFlag::new());
+    if let Err(error) = signals::listen(Arc::clone(&stop), printer.clone()) {
+        printer.warning(&format!("Ctrl-C ends the program at once: {error}"));
+    }
+    let say = |text: &str| {
+        if !printer.quiet {
+            printer.say(text);
+        }
+    };
+    match mcp::serve(desk, reach, &stop, &say) {
+        Ok(()) => 0,
+        Err(error) => {
+            printer.error(&error.to_string());
+            FAILED
         }
     }
 }

@@ -17,27 +17,18 @@ pub const HELD: u8 = 3;
 /// Somebody altered what was made.
 pub const ALTERED: u8 = 5;
 
-/// The error in one word, and the exit code. `docs/exit-codes.md` holds the same table.
-pub fn classify(error: &OpsError) -> (&'static str, u8) {
-    match error {
-        OpsError::NoProject(_) => ("no_project", USAGE),
-        OpsError::Usage(_) => ("usage", USAGE),
-        OpsError::Declarations(_) => ("declaration", DECLARATION),
-        OpsError::NotAccepted(_) => ("not_accepted", FAILED),
-        OpsError::Lock(_) => ("in_use", FAILED),
-        OpsError::Journal(_) => ("journal", FAILED),
-        OpsError::Workspace(error) if error.is_wrong_folder() => ("usage", USAGE),
-        OpsError::Workspace(_) | OpsError::Manifest(_) | OpsError::Lease(_) => {
-            ("workspace", FAILED)
-        }
-        OpsError::Disk(_) => ("disk", FAILED),
-        OpsError::Run(_) | OpsError::World(_) => ("failed", FAILED),
+/// The exit code of what could not be done. `docs/exit-codes.md` holds the same table.
+fn exit_code(error: &OpsError) -> u8 {
+    match error.kind() {
+        "no_project" | "usage" | "path" => USAGE,
+        "declaration" => DECLARATION,
+        _ => FAILED,
     }
 }
 
 /// Says what could not be done, and gives the exit code.
 pub fn tell(printer: &Printer, error: &OpsError) -> u8 {
-    let (kind, code) = classify(error);
+    let (kind, code) = (error.kind(), exit_code(error));
     if printer.json {
         let problems = match error {
             OpsError::Declarations(problems) => Some(problems.to_json()),

@@ -1,9 +1,15 @@
 //! What Milepost can do: one function a capability. They return data and print nothing.
 
 pub mod accept;
+pub mod aggregate;
+pub mod await_file;
 pub mod calls;
 pub mod clean;
 mod counts;
+mod client_path;
+pub mod completion;
+pub mod content;
+mod declared;
 pub mod diff;
 pub mod elements;
 pub mod ended;
@@ -22,6 +28,7 @@ pub mod outlook;
 pub mod plan;
 pub mod present;
 pub mod project;
+pub mod refusal;
 pub mod run;
 pub mod schema;
 pub mod show_request;

@@ -59,6 +59,8 @@ pub struct Request {
     pub ahead: Ahead,
     /// The version of Milepost.
     pub version: String,
+    /// Whether files that `set` names must lie in the project or the workspace: whoever asks is a program.
+    pub confined: bool,
 }
 
 impl Request {
@@ -77,6 +79,7 @@ impl Request {
             clock: Arc::new(SystemClock),
             ahead: Ahead::from_setting(environment.get("MILEPOST_AHEAD").map(String::as_str)),
             version: env!("CARGO_PKG_VERSION").to_owned(),
+            confined: false,
             environment,
         }
     }
@@ -104,6 +107,9 @@ pub enum OpsError {
     /// A flag says something that cannot be.
     #[error("{0}")]
     Usage(String),
+    /// A path that a client names leaves project and workspace.
+    #[error("{0}")]
+    Outside(String),
     /// The workspace.
     #[error(transparent)]
     Workspace(#[from] crate::store::workspace::WorkspaceError),

@@ -131,14 +131,26 @@ pub fn write(disk: &Disk, folder: &Path) -> Result<Vec<String>, DiskError> {
 }
 
 fn of<T: JsonSchema>(name: &str) -> Value {
-    // Of what is written: a field that is always there is required, one that is left out when empty is not.
-    let settings = schemars::generate::SchemaSettings::draft2020_12().for_serialize();
-    let mut schema = settings
-        .into_generator()
-        .into_root_schema_for::<T>()
-        .to_value();
-    plain(&mut schema);
+    let mut schema = written::<T>();
     schema["$id"] = format!("{name}.schema.json").into();
+    schema
+}
+
+/// The schema of data that is written: a field that is always there is required, one that is left out when empty is not.
+pub fn written<T: JsonSchema>() -> Value {
+    let settings = schemars::generate::SchemaSettings::draft2020_12().for_serialize();
+    generated::<T>(settings)
+}
+
+/// The schema of data that is read: a field with a default is not required.
+pub fn read<T: JsonSchema>() -> Value {
+    generated::<T>(schemars::generate::SchemaSettings::draft2020_12().for_deserialize())
+}
+
+fn generated<T: JsonSchema>(settings: schemars::generate::SchemaSettings) -> Value {
+    let generator = settings.into_generator();
+    let mut schema = generator.into_root_schema_for::<T>().to_value();
+    plain(&mut schema);
     schema
 }
 

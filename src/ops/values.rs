@@ -1,9 +1,10 @@
 //! The values that a run goes by: what `--set` and `--agent` give, what the workspace keeps, what the declarations say.
 
+use super::client_path::client_path;
 use super::counts;
 use super::open::{Opened, OpsError, Request};
 use crate::base::glob::is_pattern;
-use crate::base::path::{FilePath, RelPath};
+use crate::base::path::{FilePath, RelPath, Root};
 use crate::expr::place::nearest;
 use crate::expr::template::{Template, is_template};
 use crate::model::agent::Provider;
@@ -11,7 +12,7 @@ use crate::model::pipeline::Param;
 use crate::plan::selection::did_you_mean;
 use jiff::civil::Date;
 use serde_json::{Map, Value, json};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// One `--set NAME=VALUE`.
 pub(super) fn take_setting(
@@ -91,8 +92,12 @@ fn file_setting(
         Some(base) => opened
             .project
             .join(base.strip_prefix("project:").unwrap_or(base)),
+        None if request.confined => confined(opened, text)?,
         None => request.folder.clone(),
     };
+    if request.confined && base.is_some() {
+        RelPath::parse(text).map_err(|error| OpsError::Outside(error.to_string()))?;
+    }
     let from = root.join(text).canonicalize().map_err(|error| {
         let inside = opened.workspace.layout.root().join(text);
         let link = [inside, root.join(text)]
@@ -132,6 +137,19 @@ fn file_setting(
         None => RelPath::parse(&name),
     };
     Ok((place.map_err(|error| wrong(error.to_string()))?, Some(from)))
+}
+
+/// The folder, project or workspace, below which the file lies that a program names.
+fn confined(opened: &Opened, text: &str) -> Result<PathBuf, OpsError> {
+    let file = client_path(opened, text)?;
+    if Path::new(text).is_absolute() {
+        return Ok(opened.files.folder(file.root).to_owned());
+    }
+    // What is not in the workspace may be in the project.
+    let file = FilePath::project(file.path);
+    let found = opened.files.resolve(&file);
+    found.map_err(|error| OpsError::Outside(error.to_string()))?;
+    Ok(opened.files.folder(Root::Project).to_owned())
 }
 
 /// A value of the same type as the parameter's default.

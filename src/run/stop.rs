@@ -34,6 +34,15 @@ impl StopFlag {
         Arc::clone(&self.seen)
     }
 
+    /// Waits this long, or until it is set.
+    pub fn pause(&self, duration: Duration) {
+        let wished = self.wished.lock().unwrap_or_else(PoisonError::into_inner);
+        let waited = self
+            .changed
+            .wait_timeout_while(wished, duration, |wished| !*wished);
+        drop(waited);
+    }
+
     /// Whether it is set.
     pub fn is_set(&self) -> bool {
         *self.wished.lock().unwrap_or_else(PoisonError::into_inner)
@@ -46,10 +55,6 @@ impl Stop for StopFlag {
     }
 
     fn wait(&self, duration: Duration) {
-        let wished = self.wished.lock().unwrap_or_else(PoisonError::into_inner);
-        let waited = self
-            .changed
-            .wait_timeout_while(wished, duration, |wished| !*wished);
-        drop(waited);
+        self.pause(duration);
     }
 }

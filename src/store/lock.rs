@@ -79,6 +79,18 @@ pub enum LockError {
     Disk(#[from] DiskError),
 }
 
+impl LockError {
+    /// Whether it is this very process that has it.
+    pub fn is_ours(&self) -> bool {
+        match self {
+            Self::Taken { holder, .. } => holder
+                .as_ref()
+                .is_some_and(|holder| holder.pid == std::process::id()),
+            Self::Disk(_) => false,
+        }
+    }
+}
+
 fn taken(path: &Path, holder: Option<&Holder>) -> String {
     match holder {
         Some(Holder {
@@ -90,7 +102,12 @@ fn taken(path: &Path, holder: Option<&Holder>) -> String {
             ..
         }) => format!(
             "another run is at work in this workspace: `{command}` (run {run_id}, process {pid} on {host}) since {since}: \
-             wait for it, or end it by `kill {pid}`"
+             {}",
+            if *pid == std::process::id() {
+                "wait for it, or cancel the call that began it".to_owned()
+            } else {
+                format!("wait for it, or end it by `kill {pid}`")
+            }
         ),
         None => format!(
             "another run has just begun to work in this workspace (lock {})",

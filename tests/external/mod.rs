@@ -1,6 +1,6 @@
 //! Work for agents outside: a scripted client drives the main pipeline through the functions that tools call.
 
-mod client;
+pub mod client;
 mod crash;
 mod example;
 mod honest;

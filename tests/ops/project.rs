@@ -133,6 +133,7 @@ total = { path = "outputs/total.json", schema = false }
             clock: Arc::new(StillClock(NOW.parse().unwrap())),
             ahead: milepost::store::clock::Ahead::from_setting(None),
             version: "0.0.0".into(),
+            confined: false,
         }
     }
 

@@ -1,0 +1,124 @@
+//! Makes results short enough for an agent: long lists, tables and texts are cut, and what is cut is said with its count.
+
+use serde::Serialize;
+use serde_json::{Map, Value, json};
+
+/// Items of a list that are given.
+const ITEMS: usize = 20;
+
+/// Entries of a table that are given.
+const ENTRIES: usize = 60;
+
+/// Characters of a text that are given: its beginning and its end, in equal parts.
+const CHARACTERS: usize = 4_000;
+
+/// Lists that are never cut: a pipeline has as many stages as it has.
+const WHOLE: [&str; 2] = ["stages", "problems"];
+
+/// Something that is not given whole.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, schemars::JsonSchema)]
+pub(super) struct Cut {
+    /// Where in the result: a JSON pointer.
+    pub(super) at: String,
+    /// Items, entries or characters that are given.
+    pub(super) shown: usize,
+    /// How many there are.
+    pub(super) of: usize,
+}
+
+/// The data without what is too long, and `cut`, which names it, with `whole`: where the whole is.
+pub(super) fn cut(mut data: Map<String, Value>, whole: &str) -> Map<String, Value> {
+    let mut cuts = Vec::new();
+    shorten_entries(&mut data, &mut String::new(), &mut cuts);
+    if !cuts.is_empty() {
+        data.insert("cut".to_owned(), json!(cuts));
+        data.insert("whole".to_owned(), whole.into());
+    }
+    data
+}
+
+fn shorten(value: &mut Value, name: &str, at: &mut String, cuts: &mut Vec<Cut>) {
+    match value {
+        Value::Array(list) => {
+            if list.len() > ITEMS && !WHOLE.contains(&name) {
+                cuts.push(of(at, ITEMS, list.len()));
+                list.truncate(ITEMS);
+            }
+            for (index, item) in list.iter_mut().enumerate() {
+                let length = at.len();
+                at.push_str(&format!("/{index}"));
+                shorten(item, "", at, cuts);
+                at.truncate(length);
+            }
+        }
+        Value::Object(entries) => {
+            if entries.len() > ENTRIES {
+                cuts.push(of(at, ENTRIES, entries.len()));
+                let beyond: Vec<String> = entries.keys().skip(ENTRIES).cloned().collect();
+                beyond.iter().for_each(|key| {
+                    entries.shift_remove(key);
+                });
+            }
+            shorten_entries(entries, at, cuts);
+        }
+        Value::String(text) => {
+            let length = text.chars().count();
+            if length > CHARACTERS {
+                cuts.push(of(at, CHARACTERS, length));
+                let half = CHARACTERS / 2;
+                let beginning: String = text.chars().take(half).collect();
+                let end: String = text.chars().skip(length - half).collect();
+                *text = format!("{beginning}\n…\n{end}");
+            }
+        }
+        _ => {}
+    }
+}
+
+fn shorten_entries(entries: &mut Map<String, Value>, at: &mut String, cuts: &mut Vec<Cut>) {
+    for (key, value) in entries {
+        let length = at.len();
+        at.push('/');
+        at.push_str(&key.replace('~', "~0").replace('/', "~1"));
+        shorten(value, key, at, cuts);
+        at.truncate(length);
+    }
+}
+
+fn of(at: &str, shown: usize, of: usize) -> Cut {
+    Cut {
+        at: at.to_owned(),
+        shown,
+        of,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_long_is_cut_and_said() {
+        let list: Vec<usize> = (0..50).collect();
+        let stages: Vec<Value> = (0..30).map(|n| json!({"n": n, "will": list})).collect();
+        let text = "é".repeat(5_000);
+        let table: Map<String, Value> = (0..70).map(|n| (n.to_string(), n.into())).collect();
+        let data = json!({"stages": stages, "a/b": text, "table": table, "few": [1, 2]});
+        let Value::Object(data) = data else { return };
+        let found = cut(data, "`milepost plan --json`");
+        assert_eq!(found["stages"].as_array().unwrap().len(), 30);
+        assert_eq!(found["stages"][29]["will"].as_array().unwrap().len(), 20);
+        assert_eq!(found["few"], json!([1, 2]));
+        assert_eq!(found["a/b"].as_str().unwrap().chars().count(), 4_003);
+        assert_eq!(found["table"].as_object().unwrap().len(), 60);
+        let cuts = found["cut"].as_array().unwrap();
+        assert_eq!(cuts.len(), 32);
+        assert_eq!(
+            cuts[29],
+            json!({"at": "/stages/29/will", "shown": 20, "of": 50})
+        );
+        assert_eq!(cuts[30], json!({"at": "/a~1b", "shown": 4000, "of": 5000}));
+        assert_eq!(cuts[31], json!({"at": "/table", "shown": 60, "of": 70}));
+        assert_eq!(found["whole"], "`milepost plan --json`");
+    }
+}

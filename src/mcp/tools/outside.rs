@@ -1,0 +1,166 @@
+//! Tools for agents outside: take a batch, hand in its answer, give it back.
+
+use super::super::call::{Call, answer, done};
+use super::super::fault::Fault;
+use super::{Row, schemas_of};
+use crate::ops::external::{
+    NextBatch, Refusal, Released, Submission, Submitted, WantedBatch, WhyNothing, next_batch,
+    release_batch, submit_batch,
+};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// Where the whole of what is handed in, or leased, is.
+const FILES: &str = "the files that the result names";
+
+pub(super) const NEXT_BATCH: Row = Row {
+    name: "next_batch",
+    title: "Take the next batch",
+    about: "Leases the next batch of a stage whose agent is external: `input_file` holds the questions, `prompt_file` the \
+            prompt, `schema` the form of an answer, `output_file` the exact path to write it to. Answer it, then call `submit_batch` \
+            with the lease. A lease that expires goes to whoever asks next. When no batch is leased, `nothing` says why.",
+    reads: false,
+    schemas: schemas_of::<Which, NextBatch>,
+    call: |call| {
+        let which: Which = call.arguments()?;
+        let wanted = WantedBatch {
+            stage: which.stage,
+            client: which.client.unwrap_or_else(|| call.client.clone()),
+            seconds: which.seconds,
+            with_prompt: which.with_prompt,
+        };
+        let found = next_batch(&call.desk.request, &wanted)?;
+        match &found.nothing {
+            Some(nothing) if is_wrong(nothing.reason) => {
+                let fault = Fault::new(code(nothing.reason), &nothing.message, &nothing.hint);
+                Err(fault.with("nothing", nothing).with("left", found.left))
+            }
+            _ => done(&found, FILES),
+        }
+    },
+};
+
+#[derive(Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+struct Which {
+    /// The stage, by name or number; none: the first that has a batch
+    stage: Option<String>,
+    /// The name under which the answers are kept; none: the client's own
+    client: Option<String>,
+    /// How long the lease holds, in seconds; none: 600
+    seconds: Option<u64>,
+    /// Give the text of the prompt, besides the file that holds it
+    with_prompt: bool,
+}
+
+/// Whether something is in the way that waiting or going on does not mend.
+fn is_wrong(reason: WhyNothing) -> bool {
+    match reason {
+        WhyNothing::Complete | WhyNothing::Leased | WhyNothing::Ready => false,
+        WhyNothing::Blocked
+        | WhyNothing::Failed
+        | WhyNothing::Altered
+        | WhyNothing::NotExternal => true,
+    }
+}
+
+fn code(reason: WhyNothing) -> &'static str {
+    match reason {
+        WhyNothing::Complete => "complete",
+        WhyNothing::Leased => "leased",
+        WhyNothing::Ready => "ready",
+        WhyNothing::Blocked => "not_complete",
+        WhyNothing::Failed => "failed",
+        WhyNothing::Altered => "altered",
+        WhyNothing::NotExternal => "not_external",
+    }
+}
+
+pub(super) const SUBMIT_BATCH: Row = Row {
+    name: "submit_batch",
+    title: "Hand in the answer to a batch",
+    about: "Hands in the answer to a leased batch: validated, conserved and published; or refused with everything that is wrong, each \
+            with its pointer. The lease is kept then: correct what `violations` names, and hand in again. Without `answer`, what lies \
+            at the lease's `output_file` is taken.",
+    reads: false,
+    schemas: schemas_of::<Answer, Submitted>,
+    call: submit,
+};
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Answer {
+    /// The lease that `next_batch` gave
+    lease: String,
+    /// Who hands in, if the lease was taken under a name
+    client: Option<String>,
+    /// The answer, instead of the file: JSON as `schema` asks for it; of another form a text
+    answer: Option<Value>,
+}
+
+fn submit(call: &Call<'_>) -> Result<Value, Fault> {
+    let handed: Answer = call.arguments()?;
+    let submission = Submission {
+        lease: handed.lease,
+        client: handed.client,
+        answer: handed.answer,
+    };
+    let taken = submit_batch(&call.desk.request, &submission)?;
+    if taken.accepted {
+        return done(&taken, FILES);
+    }
+    let fault = match &taken.refused {
+        Some(refused) => refusal(refused),
+        None => Fault::new(
+            "invalid",
+            format!(
+                "the answer was not taken: {} things are wrong with it",
+                taken.violations.len()
+            ),
+            "correct what `violations` names and hand in again; the lease is kept",
+        ),
+    };
+    Err(with_all(fault, &taken))
+}
+
+pub(super) const RELEASE_BATCH: Row = Row {
+    name: "release_batch",
+    title: "Give a batch back",
+    about: "Gives a leased batch back, so that it goes to whoever asks next. Right answers that were handed in are kept.",
+    reads: false,
+    schemas: schemas_of::<Lease, Released>,
+    call: |call| {
+        let lease: Lease = call.arguments()?;
+        let given = release_batch(&call.desk.request, &lease.lease, lease.client.as_deref())?;
+        match &given.refused {
+            Some(refused) => Err(with_all(refusal(refused), &given)),
+            None => done(&given, FILES),
+        }
+    },
+};
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Lease {
+    /// The lease that `next_batch` gave
+    lease: String,
+    /// Who gives it back, if the lease was taken under a name
+    client: Option<String>,
+}
+
+fn refusal(refused: &Refusal) -> Fault {
+    Fault::new(&refused.code, &refused.message, &refused.hint)
+}
+
+/// The fault with all that is known besides.
+fn with_all(mut fault: Fault, data: &impl Serialize) -> Fault {
+    if let Ok(Value::Object(fields)) = answer(false, data, FILES) {
+        let known = ["success", "refused"];
+        let others = fields
+            .into_iter()
+            .filter(|(name, _)| !known.contains(&name.as_str()));
+        fault.more.extend(others);
+    }
+    fault
+}

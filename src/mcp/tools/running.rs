@@ -1,0 +1,184 @@
+//! The tool that runs stages.
+
+use super::super::call::{Call, answer};
+use super::super::fault::Fault;
+use super::super::progress::Show;
+use super::{Row, schemas_of};
+use crate::model::money::NanoUsd;
+use crate::ops::ended::Ended;
+use crate::ops::run::{Report, StageReport, StageStatus, Wanted, run};
+use crate::view::report::overall;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+pub(super) const RUN: Row = Row {
+    name: "run",
+    title: "Run stages",
+    about: "Runs what is not done or no longer true: all stages, or the targets. A stage whose predecessor is not complete refuses, \
+            and says what is missing. Progress: one notification for each stage that begins and each batch that is over. Cancelling \
+            the call stops the run; what is finished stays, and the next run goes on.",
+    reads: false,
+    schemas: schemas_of::<Targets, Ended>,
+    call: |call| {
+        let targets: Targets = call.arguments()?;
+        let mut request = call.desk.request.clone();
+        request.set.extend(targets.set.iter().cloned());
+        request.agents.extend(targets.agents.iter().cloned());
+        let wanted = wanted(call, targets)?;
+        let mut show = Show::new(call.teller);
+        let report = run(&request, &wanted, &mut show, call.stop)?;
+        told(&report)
+    },
+};
+
+/// What is to be run.
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is an argument, by its name"
+)]
+#[derive(Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct Targets {
+    /// STAGE or STAGE/BATCH, each; none: all stages
+    targets: Vec<String>,
+    /// Up to this stage
+    until: Option<String>,
+    /// At most so many batches, over all stages
+    limit: Option<u64>,
+    /// Only batches that failed
+    failed: bool,
+    /// Run what is selected even if it is done and still true; altered files go to quarantine
+    force: bool,
+    /// Go on after a batch that failed
+    keep_going: bool,
+    /// Do all that is free, and ask no agent that costs something
+    until_paid: bool,
+    /// Make no call of an agent that this run could not pay, such as "2.50"
+    budget_usd: Option<String>,
+    /// Parameters, each as NAME=VALUE; the workspace keeps them
+    pub(super) set: Vec<String>,
+    /// Other agents, each as NAME=OTHER
+    pub(super) agents: Vec<String>,
+}
+
+/// The arguments as a run, or its plan, takes them.
+///
+/// # Errors
+/// When the budget is no amount.
+pub(super) fn wanted(call: &Call<'_>, targets: Targets) -> Result<Wanted, Fault> {
+    let budget = targets.budget_usd.as_deref().map(str::parse::<NanoUsd>);
+    let budget = budget.transpose().map_err(|error| {
+        Fault::new(
+            "arguments",
+            format!("`budget_usd`: {error}"),
+            "write dollars such as \"2.50\"",
+        )
+    })?;
+    Ok(Wanted {
+        command: call.command(&targets.targets.join(" ")),
+        targets: targets.targets,
+        until: targets.until,
+        limit: targets.limit,
+        failed: targets.failed,
+        force: targets.force,
+        keep_going: targets.keep_going,
+        until_paid: targets.until_paid,
+        budget,
+        ..Wanted::default()
+    })
+}
+
+/// A run that ended: complete or held as it was asked for; else a fault.
+fn told(report: &Report) -> Result<Value, Fault> {
+    let status = overall(report);
+    match status {
+        "complete" => answer(true, &Ended::of(report, status), WHOLE),
+        "held" if refused(report).is_none() => answer(false, &Ended::of(report, status), WHOLE),
+        _ => Err(fault(report)),
+    }
+}
+
+const WHOLE: &str = "`milepost status --json`, `milepost log`";
+
+/// The stage that refused to begin, when nothing that was asked for could be done before it.
+fn refused(report: &Report) -> Option<&StageReport> {
+    let is_done = |stage: &&StageReport| stage.status == StageStatus::Complete;
+    let first = report.stages.iter().find(|stage| !is_done(stage))?;
+    (first.status == StageStatus::Blocked).then_some(first)
+}
+
+/// A run that did not get where it was asked to.
+pub(super) fn fault(report: &Report) -> Fault {
+    let status = overall(report);
+    let ended = Ended::of(report, status);
+    let name = |stage: Option<&StageReport>| {
+        stage.map_or_else(
+            || "a stage".to_owned(),
+            |stage| format!("stage `{}`", stage.stage),
+        )
+    };
+    let of = |status: StageStatus| report.stages.iter().find(|stage| stage.status == status);
+    let fault = if report.interrupted {
+        Fault::cancelled()
+    } else if let Some(stage) = refused(report) {
+        let why = stage
+            .why
+            .as_deref()
+            .unwrap_or("an earlier stage is not complete");
+        let obstacle = stage.blocked_by.as_ref();
+        let before = obstacle.map_or("the earlier stage", |obstacle| obstacle.stage.as_str());
+        let hint =
+            format!("run `{before}` first, or without targets: then all stages run in their order");
+        Fault::new(
+            "not_complete",
+            format!("{} did not begin: {why}", name(Some(stage))),
+            hint,
+        )
+        .with("blocked_by", obstacle)
+    } else {
+        match status {
+            "altered" => Fault::new(
+                "altered",
+                format!(
+                    "somebody altered files that {} made; nothing was run",
+                    name(of(StageStatus::Altered))
+                ),
+                "a person decides: `milepost accept STAGE --why TEXT` keeps them; `run` with `force` makes them again",
+            ),
+            "partial" => Fault::new(
+                "partial",
+                format!(
+                    "{} is partial: `stages` names what failed",
+                    name(of(StageStatus::Partial))
+                ),
+                "`log` with the target STAGE/BATCH says why; `run` with `failed` tries again",
+            ),
+            "the verdict is no" => Fault::new(
+                "verdict",
+                "every stage is complete, and the verdict of a stage is no",
+                "`why` with the stage says what it judged",
+            ),
+            _ => Fault::new(
+                "failed",
+                format!(
+                    "{} failed: `stages` names the batches, each with its outcome",
+                    name(of(StageStatus::Failed))
+                ),
+                "`log` with the target STAGE/BATCH says why; `run` tries again and goes on with the rest",
+            ),
+        }
+    };
+    let ended = super::super::call::answer(false, &ended, WHOLE).unwrap_or_default();
+    let mut fault = fault;
+    if let Value::Object(fields) = ended {
+        for (name, value) in fields {
+            fault.more.entry(name).or_insert(value);
+        }
+    }
+    fault.more.shift_remove("success");
+    if fault.code == "cancelled" {
+        fault.more.insert("interrupted".to_owned(), json!(true));
+    }
+    fault
+}

@@ -1,0 +1,11 @@
+//! The server of the Model Context Protocol, by scripted clients that speak to the program line by line.
+
+mod aggregate;
+mod client;
+mod confined;
+mod ending;
+mod http;
+mod outside;
+mod protocol;
+mod running;
+mod waiting;
