@@ -34,7 +34,12 @@ const LAYERS: &[Layer] = &[
         ],
     ),
     ("view", true, &["base", "expr", "model", "ops"]),
-    ("cli", false, &["base", "expr", "model", "ops", "view"]),
+    ("watch", false, &["base", "expr", "model", "ops", "view"]),
+    (
+        "cli",
+        false,
+        &["base", "expr", "model", "ops", "view", "watch"],
+    ),
 ];
 
 /// What pure layers do not see: a path, and who does it for them.

@@ -19,7 +19,8 @@ pub fn can_tell(wanted: &Wanted) -> bool {
         || wanted.until.is_some()
         || wanted.limit.is_some()
         || wanted.failed
-        || wanted.force;
+        || wanted.force
+        || !wanted.tried.is_empty();
     !particular
 }
 

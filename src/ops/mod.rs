@@ -12,6 +12,7 @@ pub mod graph;
 pub mod hold;
 pub mod init;
 pub mod log;
+pub mod look;
 pub mod manifest;
 pub mod open;
 pub mod origin;

@@ -1,13 +1,15 @@
 //! Goes through the stages as a run would, from what is known: what of each would be done, and what that means for those after.
 
 use super::open::Opened;
-use super::plan::{Altered, Judge, May, Missing, StagePlan, Will};
+use super::plan::{Altered, BatchFacts, Judge, May, Missing, StagePlan, Tried, Will};
+use crate::model::fingerprint::{FactKey, FactKind, Facts};
 use crate::model::policy::OnFailure;
 use crate::model::reason::Reason;
 use crate::model::stage::Stage;
 use crate::model::state::{Phase, State};
 use crate::plan::decide::Decision;
 use crate::plan::inputs::Missed;
+use crate::plan::lineage;
 use crate::plan::pending::{Expected, Pending};
 use crate::plan::selection::Selection;
 use crate::run::engine::wish;
@@ -17,6 +19,7 @@ use crate::run::report::StageStatus;
 use crate::run::survey::{Keep, Survey, Surveyed, survey};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// What a run of a selection would do of each stage, from what is known; not what agents would be asked.
 pub fn of(opened: &Opened, known: &State, selection: &Selection) -> Vec<StagePlan> {
@@ -211,7 +214,9 @@ impl<'a> Outlook<'a> {
         let mut expected = Vec::with_capacity(found.batches.len());
         for batch in &found.batches {
             let expects = match &batch.decision {
-                Ok(Decision::Will(reasons)) if self.wants(stage, batch, reasons) => Expected::Runs,
+                Ok(Decision::Will(reasons)) if self.wants(stage, &found, batch, reasons) => {
+                    Expected::Runs
+                }
                 Ok(Decision::May(_) | Decision::Judge(_)) => Expected::Perhaps,
                 _ => Expected::Same,
             };
@@ -230,20 +235,30 @@ impl<'a> Outlook<'a> {
             .collect();
         self.foresee(stage, &found.batches, &runs, line);
         line.retire = found.gone;
+        let shared = found.shared_id;
         for (batch, runs) in found.batches.into_iter().zip(runs) {
             let key = batch.batch.key;
+            let facts = || self.facts(stage, &shared, &batch.own);
             match batch.decision {
                 Ok(Decision::Will(reasons)) if runs => line.will.push(Will {
+                    facts: facts(),
                     batch: key,
                     reasons,
                 }),
-                Ok(Decision::Will(_)) => line.left += 1,
+                Ok(Decision::Will(_)) => {
+                    line.left += 1;
+                    let facts = facts();
+                    if self.selection.was_tried(&stage.name, &key, &facts.all) {
+                        line.tried.push(Tried { batch: key, facts });
+                    }
+                }
                 Ok(Decision::Reused) => line.reused += 1,
                 Ok(Decision::May(conditions)) => line.may.push(May {
                     batch: key,
                     conditions,
                 }),
                 Ok(Decision::Judge(changes)) => line.judge.push(Judge {
+                    facts: facts(),
                     batch: key,
                     changes,
                 }),
@@ -257,6 +272,30 @@ impl<'a> Outlook<'a> {
             }
         }
         line.checkpoint = !has_checkpoint && !line.changes() && line.left == 0;
+    }
+
+    /// What a batch depends on, in short.
+    fn facts(&self, stage: &Stage, shared: &str, own: &Facts) -> BatchFacts {
+        let all = format!("{shared}{}", own.id());
+        if !self.selection.outside {
+            return BatchFacts { all, outside: None };
+        }
+        let pipeline = &self.opened.pipeline;
+        let is_first = lineage::upstream(pipeline, stage).is_empty();
+        if !is_first && own == &Facts::default() {
+            return BatchFacts { all, outside: None };
+        }
+        let is_outside = |key: &FactKey| match key.kind {
+            FactKind::Item => is_first,
+            FactKind::Input => is_first || lineage::writers(pipeline, stage, &key.name).is_empty(),
+            _ => true,
+        };
+        let mut outside = Facts::default();
+        for (key, value) in own.iter().filter(|(key, _)| is_outside(key)) {
+            outside.add(key.kind, Arc::clone(&key.name), value.clone());
+        }
+        let outside = Some(format!("{shared}{}", outside.id()));
+        BatchFacts { all, outside }
     }
 
     /// What the batches ask of agents: those that run, and those that may.
@@ -298,12 +337,26 @@ impl<'a> Outlook<'a> {
     }
 
     /// Whether a batch that must run is asked for, and there is room for it under the limit.
-    fn wants(&mut self, stage: &Stage, batch: &Surveyed, reasons: &[Reason]) -> bool {
+    fn wants(
+        &mut self,
+        stage: &Stage,
+        found: &Survey,
+        batch: &Surveyed,
+        reasons: &[Reason],
+    ) -> bool {
         let has_failed = reasons
             .iter()
             .any(|reason| matches!(reason, Reason::Failed { .. }));
         let is_named = self.selection.wants_batch(&stage.name, &batch.batch.key);
         if !is_named || (self.selection.failed && !has_failed) || self.budget == Some(0) {
+            return false;
+        }
+        let key = &batch.batch.key;
+        if !self.selection.tried.is_empty()
+            && self
+                .selection
+                .was_tried(&stage.name, key, &found.facts(batch))
+        {
             return false;
         }
         self.budget = self.budget.map(|left| left - 1);

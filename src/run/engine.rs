@@ -347,6 +347,16 @@ impl Engine<'_, '_> {
                 })
             });
         }
+        if !self.selection.tried.is_empty() {
+            will.retain(|&index| {
+                let batch = &found.batches[index];
+                let facts = found.facts(batch);
+                batch.decision.is_err()
+                    || !self
+                        .selection
+                        .was_tried(&stage.name, &batch.batch.key, &facts)
+            });
+        }
         if let Some(budget) = &mut self.budget {
             // A batch that cannot be tried for want of an input costs nothing.
             will.retain(|&index| {
