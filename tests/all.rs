@@ -23,3 +23,4 @@ mod report;
 mod situations;
 mod store;
 mod support;
+mod watch;

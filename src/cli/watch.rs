@@ -88,7 +88,7 @@ impl Face<'_> {
 
     fn watch(&mut self, mut watcher: Watcher) -> Result<u8, OpsError> {
         loop {
-            match watcher.next()? {
+            match watcher.due()? {
                 Due::End => return Ok(INTERRUPTED),
                 Due::Told(told) => self.told(told),
                 Due::Run(plan) => {

@@ -20,7 +20,10 @@ pub fn can_tell(wanted: &Wanted) -> bool {
         || wanted.limit.is_some()
         || wanted.failed
         || wanted.force
-        || !wanted.tried.is_empty();
+        || wanted
+            .watched
+            .as_ref()
+            .is_some_and(|tried| !tried.is_empty());
     !particular
 }
 

@@ -238,16 +238,16 @@ impl<'a> Outlook<'a> {
         let shared = found.shared_id;
         for (batch, runs) in found.batches.into_iter().zip(runs) {
             let key = batch.batch.key;
-            let facts = || self.facts(stage, &shared, &batch.own);
+            let facts = |reasons: &[Reason]| self.facts(stage, &shared, &batch.own, reasons);
             match batch.decision {
                 Ok(Decision::Will(reasons)) if runs => line.will.push(Will {
-                    facts: facts(),
+                    facts: facts(&reasons),
                     batch: key,
                     reasons,
                 }),
-                Ok(Decision::Will(_)) => {
+                Ok(Decision::Will(reasons)) => {
                     line.left += 1;
-                    let facts = facts();
+                    let facts = facts(&reasons);
                     if self.selection.was_tried(&stage.name, &key, &facts.all) {
                         line.tried.push(Tried { batch: key, facts });
                     }
@@ -258,7 +258,10 @@ impl<'a> Outlook<'a> {
                     conditions,
                 }),
                 Ok(Decision::Judge(changes)) => line.judge.push(Judge {
-                    facts: facts(),
+                    facts: BatchFacts {
+                        by_people: true,
+                        ..facts(&[])
+                    },
                     batch: key,
                     changes,
                 }),
@@ -274,28 +277,38 @@ impl<'a> Outlook<'a> {
         line.checkpoint = !has_checkpoint && !line.changes() && line.left == 0;
     }
 
-    /// What a batch depends on, in short.
-    fn facts(&self, stage: &Stage, shared: &str, own: &Facts) -> BatchFacts {
-        let all = format!("{shared}{}", own.id());
-        if !self.selection.outside {
-            return BatchFacts { all, outside: None };
+    /// What a batch depends on, in short, for one who watches.
+    fn facts(&self, stage: &Stage, shared: &str, own: &Facts, reasons: &[Reason]) -> BatchFacts {
+        if self.selection.watched.is_none() {
+            return BatchFacts::default();
         }
+        let mut facts = BatchFacts {
+            all: format!("{shared}{}", own.id()),
+            ..BatchFacts::default()
+        };
         let pipeline = &self.opened.pipeline;
         let is_first = lineage::upstream(pipeline, stage).is_empty();
-        if !is_first && own == &Facts::default() {
-            return BatchFacts { all, outside: None };
-        }
+        let no_stage_writes =
+            |path: &str| is_first || lineage::writers(pipeline, stage, path).is_empty();
         let is_outside = |key: &FactKey| match key.kind {
             FactKind::Item => is_first,
-            FactKind::Input => is_first || lineage::writers(pipeline, stage, &key.name).is_empty(),
+            FactKind::Input => no_stage_writes(&key.name),
             _ => true,
         };
+        facts.by_people = reasons.iter().any(|reason| match reason {
+            Reason::Changed(change) => is_outside(&change.fact),
+            Reason::Stale { input } => no_stage_writes(input),
+            _ => false,
+        });
+        if !is_first && own == &Facts::default() {
+            return facts;
+        }
         let mut outside = Facts::default();
         for (key, value) in own.iter().filter(|(key, _)| is_outside(key)) {
             outside.add(key.kind, Arc::clone(&key.name), value.clone());
         }
-        let outside = Some(format!("{shared}{}", outside.id()));
-        BatchFacts { all, outside }
+        facts.outside = Some(format!("{shared}{}", outside.id()));
+        facts
     }
 
     /// What the batches ask of agents: those that run, and those that may.
@@ -352,7 +365,7 @@ impl<'a> Outlook<'a> {
             return false;
         }
         let key = &batch.batch.key;
-        if !self.selection.tried.is_empty()
+        if self.selection.watched.is_some()
             && self
                 .selection
                 .was_tried(&stage.name, key, &found.facts(batch))

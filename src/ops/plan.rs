@@ -138,6 +138,8 @@ pub struct BatchFacts {
     pub all: String,
     /// What no stage makes; none when it was not asked for, or is not known before earlier stages ran.
     pub outside: Option<String>,
+    /// Whether it differs from what was made by something that no stage makes.
+    pub by_people: bool,
 }
 
 /// A batch that may run.

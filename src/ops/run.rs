@@ -37,10 +37,8 @@ pub struct Wanted {
     pub force: bool,
     /// Go on after a failed batch.
     pub keep_going: bool,
-    /// Batches that are left, having failed with these facts.
-    pub tried: Tried,
-    /// Tell of what people may change apart from what stages make.
-    pub outside: bool,
+    /// Of one who watches: the batches that are left, having failed with these facts.
+    pub watched: Option<Tried>,
     /// Ask for answers that are kept once more.
     pub fresh: bool,
     /// What the run may spend.
@@ -79,8 +77,7 @@ pub fn selection(opened: &Opened, wanted: &Wanted) -> Result<Selection, OpsError
         failed: wanted.failed,
         force: wanted.force,
         keep_going: wanted.keep_going,
-        tried: wanted.tried.clone(),
-        outside: wanted.outside,
+        watched: wanted.watched.clone(),
     })
 }
 

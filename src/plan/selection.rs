@@ -20,10 +20,8 @@ pub struct Selection {
     pub force: bool,
     /// Go on after a failed batch.
     pub keep_going: bool,
-    /// Batches that are left, having failed with these facts.
-    pub tried: Tried,
-    /// Whether it is told what of a batch's facts no stage makes.
-    pub outside: bool,
+    /// Of one who watches: the batches that are left, having failed with these facts.
+    pub watched: Option<Tried>,
 }
 
 /// The facts, in short, that batches failed with, by stage and batch.
@@ -124,7 +122,7 @@ impl Selection {
 
     /// Whether the batch failed with just these facts, and is to be left for it.
     pub fn was_tried(&self, stage: &str, batch: &str, facts: &str) -> bool {
-        let of_stage = self.tried.get(stage);
+        let of_stage = self.watched.as_ref().and_then(|tried| tried.get(stage));
         of_stage
             .and_then(|tried| tried.get(batch))
             .map(String::as_str)

@@ -347,7 +347,7 @@ impl Engine<'_, '_> {
                 })
             });
         }
-        if !self.selection.tried.is_empty() {
+        if self.selection.watched.is_some() {
             will.retain(|&index| {
                 let batch = &found.batches[index];
                 let facts = found.facts(batch);
@@ -461,6 +461,14 @@ impl Engine<'_, '_> {
         )?;
         report.ran = done.ran;
         report.failed.extend(done.failed);
+        if self.selection.watched.is_some() {
+            let failed: BTreeSet<&str> = report.failed.iter().map(|(key, _)| &**key).collect();
+            let batches = found.batches.iter();
+            let tried = batches.filter(|batch| failed.contains(batch.batch.key.as_str()));
+            report.tried = tried
+                .map(|batch| (batch.batch.key.clone(), found.facts(batch)))
+                .collect();
+        }
         report.left += done.left;
         report.held = done.held;
         report.spent = done.spent;

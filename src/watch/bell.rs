@@ -98,6 +98,11 @@ impl Bell {
         std::mem::take(&mut rung.changed)
     }
 
+    /// Whether something changed that was not waited for.
+    pub fn has_changed(&self) -> bool {
+        self.rung().changed
+    }
+
     /// Forgets what changed up to here, and gives what was moved.
     pub fn take(&self) -> Moved {
         let mut rung = self.rung();

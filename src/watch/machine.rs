@@ -60,6 +60,8 @@ pub struct Item {
     pub facts: String,
     /// What of that no run changes, where this can be told.
     pub outside: Option<String>,
+    /// Whether a person changed what it was made from.
+    pub by_people: bool,
     /// What a run can do about it.
     pub kind: Kind,
 }
@@ -126,6 +128,8 @@ struct After {
     before: Todo,
     /// Whether it did everything.
     whole: bool,
+    /// What failed, with the facts that it was tried with.
+    failed: BTreeMap<Key, String>,
 }
 
 /// The state machine.
@@ -149,6 +153,8 @@ pub struct Machine {
     troubled: bool,
     /// Whether a look follows that leaves what has failed: what is blocked by that is no news.
     settles: bool,
+    /// Since when looks are disturbed by changes.
+    unsettled: Option<Duration>,
     restless: u32,
 }
 
@@ -166,6 +172,7 @@ impl Machine {
             hindered: None,
             troubled: true,
             settles: false,
+            unsettled: None,
             restless: 0,
         }
     }
@@ -219,8 +226,8 @@ impl Machine {
         self.not_before = None;
     }
 
-    /// What a look saw.
-    pub fn saw(&mut self, now: Duration, sight: Sight) -> Verdict {
+    /// What a look saw; `disturbed` if something changed while it was taken.
+    pub fn saw(&mut self, now: Duration, sight: Sight, disturbed: bool) -> Verdict {
         self.due = self.pace.poll.map(|every| now + every);
         let todo = match sight {
             Sight::Todo(todo) => todo,
@@ -248,6 +255,7 @@ impl Machine {
         }
         let fresh = self.fresh(&todo);
         if fresh.is_empty() {
+            self.unsettled = None;
             let is_mended = todo.values().all(|item| item.kind != Kind::Trouble);
             self.rest = Some(todo);
             self.seen = None;
@@ -255,6 +263,14 @@ impl Machine {
             self.troubled &= !is_mended;
             return if says { Verdict::Rests } else { Verdict::Quiet };
         }
+        let since = *self.unsettled.get_or_insert(now);
+        if disturbed && now.saturating_sub(since) < self.pace.longest {
+            // What changes is not seen whole.
+            self.heard(now);
+            self.troubled |= was_hindered;
+            return Verdict::Quiet;
+        }
+        self.unsettled = None;
         let may_go_on = self.pace.poll.is_some() && self.rest.is_some();
         if may_go_on && self.seen.as_ref() != Some(&todo) {
             // Nobody tells when a change ends: it has, when two looks see the same.
@@ -303,22 +319,40 @@ impl Machine {
     fn saw_after(&mut self, now: Duration, mut todo: Todo, after: &After) -> Verdict {
         self.seen = None;
         self.troubled = false;
+        let known = self.rest.take().unwrap_or_default();
+        // What it failed with: in this run, or in an earlier one.
+        let tried = |key: &Key| {
+            let earlier = known.get(key).filter(|item| item.kind == Kind::Failed);
+            let earlier = earlier.map(|item| &item.facts);
+            after.failed.get(key).or(earlier)
+        };
         let changed = |key: &Key, item: &Item| {
             // A run that did everything leaves nothing. What another leaves it left, unless people changed what it is made from.
-            let before = after.before.get(key);
+            if let Some(tried) = tried(key) {
+                if after.failed.contains_key(key) || item.facts == *tried {
+                    return item.facts != *tried;
+                }
+            }
             after.whole
-                || key.what == What::Altered && before.is_none()
-                || before.is_some_and(|before| {
-                    before.outside.is_some()
-                        && item.outside.is_some()
-                        && before.outside != item.outside
-                })
+                || match after.before.get(key) {
+                    None => key.what == What::Altered || item.by_people,
+                    Some(before) => {
+                        before.outside.is_some()
+                            && item.outside.is_some()
+                            && before.outside != item.outside
+                    }
+                }
         };
         let mut fresh = Vec::new();
         todo.retain(|key, item| {
-            let stays = !changed(key, item);
-            fresh.extend((!stays).then_some(item.kind));
-            stays
+            if !changed(key, item) {
+                return true;
+            }
+            fresh.push(item.kind);
+            // That it failed with what it was made from before is still known.
+            let before = after.before.get(key).map(|before| &before.facts);
+            item.facts = tried(key).or(before).cloned().unwrap_or_default();
+            item.kind == Kind::Failed
         });
         let has_failed = todo.values().any(|item| item.kind == Kind::Failed);
         self.rest = Some(todo);
@@ -344,10 +378,15 @@ impl Machine {
         Verdict::PutOff(pause)
     }
 
-    /// The run that was due has ended; `whole` if it did everything that there is to do.
-    pub fn ended(&mut self, now: Duration, whole: bool) {
+    /// The run that was due has ended; `whole` if it did everything that there is to do. What failed comes with the facts that it
+    /// was tried with.
+    pub fn ended(&mut self, now: Duration, whole: bool, failed: BTreeMap<Key, String>) {
         let before = self.seen.take().unwrap_or_default();
-        self.after = Some(After { before, whole });
+        self.after = Some(After {
+            before,
+            whole,
+            failed,
+        });
         self.heard = None;
         self.due = Some(now);
     }

@@ -3,6 +3,8 @@
 use super::machine::{Item, Key, Kind, Todo, What};
 use crate::model::reason::Reason;
 use crate::ops::plan::{BatchFacts, Plan, StagePlan, Will};
+use crate::ops::run::Report;
+use std::collections::BTreeMap;
 
 /// What is to be done by a plan, and what hinders it.
 pub fn of(plan: &Plan) -> Todo {
@@ -10,6 +12,18 @@ pub fn of(plan: &Plan) -> Todo {
     let forgotten = forgotten.map(|stage| thing(stage, What::Forgotten, "", "", Kind::Open));
     forgotten
         .chain(plan.stages.iter().flat_map(of_stage))
+        .collect()
+}
+
+/// What failed in a run, with the facts that it was tried with.
+pub fn tried(report: &Report) -> BTreeMap<Key, String> {
+    let stages = report.stages.iter();
+    let tried = stages.flat_map(|stage| stage.tried.iter().map(|tried| (&stage.stage, tried)));
+    tried
+        .map(|(stage, (batch, facts))| {
+            let (key, _) = thing(stage, What::Batch, batch, "", Kind::Failed);
+            (key, facts.clone())
+        })
         .collect()
 }
 
@@ -38,8 +52,12 @@ fn of_stage(stage: &StagePlan) -> Vec<(Key, Item)> {
     }
     let mut batch = |name: &str, facts: &BatchFacts, kind| {
         let (key, item) = thing(stage.stage.as_str(), What::Batch, name, &facts.all, kind);
-        let outside = facts.outside.clone();
-        all.push((key, Item { outside, ..item }));
+        let item = Item {
+            outside: facts.outside.clone(),
+            by_people: facts.by_people,
+            ..item
+        };
+        all.push((key, item));
     };
     for will in &stage.will {
         batch(&will.batch, &will.facts, kind(will));
@@ -71,6 +89,7 @@ fn thing(stage: &str, what: What, name: &str, facts: &str, kind: Kind) -> (Key, 
     let item = Item {
         facts: facts.to_owned(),
         outside: None,
+        by_people: false,
         kind,
     };
     (key, item)

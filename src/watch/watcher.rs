@@ -121,7 +121,7 @@ impl Watcher {
     ///
     /// # Errors
     /// What was asked for cannot be.
-    pub fn next(&mut self) -> Result<Due, OpsError> {
+    pub fn due(&mut self) -> Result<Due, OpsError> {
         loop {
             if self.bell.ends() {
                 return Ok(Due::End);
@@ -163,7 +163,8 @@ impl Watcher {
             Ok(report) => {
                 let stages = report.stages.iter();
                 self.spent = stages.fold(self.spent, |sum, stage| sum + stage.spent.cost);
-                self.machine.ended(now, is_whole(&report));
+                self.machine
+                    .ended(now, is_whole(&report), todo::tried(&report));
                 Ok(Some(report))
             }
             Err(OpsError::Lock(_) | OpsError::Declarations(_) | OpsError::NoProject(_)) => {
@@ -182,8 +183,7 @@ impl Watcher {
         let wanted = &self.settings.wanted;
         Wanted {
             budget: wanted.budget.map(|budget| budget.less(self.spent)),
-            tried: self.machine.tried(),
-            outside: true,
+            watched: Some(self.machine.tried()),
             ..wanted.clone()
         }
     }
@@ -233,8 +233,12 @@ impl Watcher {
     }
 
     fn planned(&mut self, plan: Box<Plan>) -> Option<Due> {
+        let disturbed = self.bell.has_changed();
         let now = self.since.elapsed();
-        match self.machine.saw(now, Sight::Todo(todo::of(&plan))) {
+        match self
+            .machine
+            .saw(now, Sight::Todo(todo::of(&plan)), disturbed)
+        {
             Verdict::Run => Some(Due::Run(plan)),
             Verdict::Trouble => {
                 self.later.push(Told::Waits(self.waits()));
@@ -247,7 +251,7 @@ impl Watcher {
     }
 
     fn hindered(&mut self, sight: Sight, told: Told) -> Option<Due> {
-        let verdict = self.machine.saw(self.since.elapsed(), sight);
+        let verdict = self.machine.saw(self.since.elapsed(), sight, false);
         (verdict == Verdict::Hindered).then_some(Due::Told(told))
     }
 
