@@ -42,6 +42,7 @@ pub fn watch(
     };
     adopt_orphans();
     let bell = Arc::new(Bell::default());
+    let only_free = wanted.until_paid;
     let settings = Settings { wanted, pace };
     let watcher = Watcher::new(request, settings, Arc::clone(&bell))?;
     let mut face = Face {
@@ -49,6 +50,7 @@ pub fn watch(
         call,
         stop: Arc::new(StopFlag::new()),
         is_running: Arc::default(),
+        only_free,
     };
     face.hear_signals(bell);
     face.begins(&watcher);
@@ -61,6 +63,8 @@ struct Face<'a> {
     call: &'a Call,
     stop: Arc<StopFlag>,
     is_running: Arc<AtomicBool>,
+    /// Whether agents that cost something are not asked.
+    only_free: bool,
 }
 
 impl Face<'_> {
@@ -121,9 +125,13 @@ impl Face<'_> {
             self.line(json!({ "event": "ended", "run": json!(ended) }));
         } else {
             let quiet = self.printer.quiet;
-            let text = view::report::summary(self.printer.out, &report, self.call, quiet);
+            let paint = self.printer.out;
+            let text = view::report::summary(paint, &report, self.call, quiet);
             if !quiet || code != 0 {
-                self.printer.result(&text);
+                self.printer.result(&format!("\n{text}"));
+            }
+            if self.only_free && report.stages.iter().any(|stage| stage.held.is_some()) {
+                self.printer.result(&view::watch::unpaid(paint));
             }
         }
         Some(code)
@@ -133,7 +141,7 @@ impl Face<'_> {
         let text = view::plan::changes(self.printer.out, plan, self.call);
         self.tell(
             json!({ "event": "plan", "plan": json!(plan) }),
-            &format!("\n{text}\n"),
+            &format!("\n{text}"),
         );
     }
 

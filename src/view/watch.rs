@@ -55,6 +55,15 @@ pub fn waits<'a>(
     lines.join("\n")
 }
 
+/// Agents that cost something were not asked.
+pub fn unpaid(paint: Paint) -> String {
+    format!(
+        "agents that cost something are asked with {}, or with {}",
+        paint.code("--budget-usd DOLLARS"),
+        paint.code("--paid")
+    )
+}
+
 /// Another run is at work.
 pub fn busy(paint: Paint, runner: &Runner) -> String {
     format!(

@@ -178,10 +178,10 @@ fn what_changes_during_a_run_is_run_after_it() {
         project.remove("workspace/inputs/person_10.json");
         let watch = Session::start(&project, arguments);
         gate.open(|| project.write("workspace/inputs/person_1.json", "{\"name\": \"Ada\"}\n"));
-        let said = watch.until("complete in");
+        let said = watch.until("held in");
         assert_eq!(count(&said, "  1 copy  will run"), 1, "{said:#?}");
         let said = watch.until("  1 copy  will run");
-        assert_eq!(count(&said, "complete in"), 0, "{said:#?}");
+        assert_eq!(count(&said, "held in"), 0, "{said:#?}");
         gate.open(|| ());
         watch.until("complete in");
         watch.waits();

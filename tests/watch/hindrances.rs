@@ -191,10 +191,12 @@ fn what_costs_money_is_not_bought_unasked() {
     let watch = Session::start(&project, "");
     let said = watch.waits();
     assert!(
-        said.iter().any(|line| line.contains("asks model: 1 call")),
+        said.iter().any(|line| line.contains("): 1 call")),
         "{said:#?}"
     );
     let held = said.iter().filter(|line| line.starts_with("held in"));
     assert_eq!(held.count(), 1, "{said:#?}");
+    let way = "agents that cost something are asked with --budget-usd DOLLARS, or with --paid";
+    assert_eq!(said[said.len() - 2..], [way, WAITS]);
     assert_eq!(watch.end(), (Some(130), vec![]));
 }
