@@ -23,3 +23,4 @@ pub mod run;
 pub mod steps;
 pub mod store;
 pub mod view;
+pub mod watch;

@@ -25,3 +25,4 @@ mod report;
 mod situations;
 mod store;
 mod support;
+mod watch;

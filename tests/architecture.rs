@@ -35,10 +35,11 @@ const LAYERS: &[Layer] = &[
     ),
     ("view", true, &["base", "expr", "model", "ops"]),
     ("mcp", false, &["base", "expr", "model", "ops", "view"]),
+    ("watch", false, &["base", "expr", "model", "ops", "view"]),
     (
         "cli",
         false,
-        &["base", "expr", "model", "ops", "view", "mcp"],
+        &["base", "expr", "model", "ops", "view", "mcp", "watch"],
     ),
 ];
 

@@ -4,6 +4,7 @@ use crate::base::duration::parse_duration;
 use crate::model::money::NanoUsd;
 use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
+use std::time::Duration;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -35,6 +36,17 @@ Examples:
   milepost plan --set batch_size=25  under another parameter
   milepost plan --show-request classify/batch_3   what would be sent to an agent
   milepost plan --json               for programs";
+
+const WATCH_EXAMPLES: &str = "\
+Examples:
+  milepost watch                     run, and run again what changes make stale
+  milepost watch --until classify    up to a stage
+  milepost watch -k -j 4             as of run: go on after a failed batch; four at once
+  milepost watch --budget-usd 2      ask models, too, for so much in all runs together
+  milepost watch --poll=5            look every 5 seconds, where a network file system tells nothing
+
+Agents that cost something are asked only with --budget-usd or --paid: every save of a prompt would buy its answers anew. What
+failed is tried again when something that it is made from changes. Ctrl-C ends it, with exit code 130.";
 
 const WHY_EXAMPLES: &str = "\
 Examples:
@@ -150,6 +162,48 @@ pub struct RunFlags {
     pub values: Values,
 }
 
+/// What a watch takes beside targets.
+#[derive(Debug, Clone, Default, Args)]
+pub struct WatchFlags {
+    /// Batches at once, in stages that declare no concurrency
+    #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    pub jobs: Option<u16>,
+    /// Go on after a batch that failed
+    #[arg(short, long)]
+    pub keep_going: bool,
+    /// Up to this stage
+    #[arg(long, value_name = "STAGE")]
+    pub until: Option<String>,
+    /// Ask agents that cost something, for so much in all runs together, such as 2.50
+    #[arg(long, value_name = "DOLLARS")]
+    pub budget_usd: Option<NanoUsd>,
+    /// Ask agents that cost something, up to the limits that the project declares
+    #[arg(long)]
+    pub paid: bool,
+    /// Ask no agent that costs something, and say what it would cost: so without a word
+    #[arg(long, conflicts_with_all = ["budget_usd", "paid"])]
+    pub until_paid: bool,
+    /// Look every so often, by default every 2 seconds, instead of being told of changes
+    #[arg(long, value_name = "SECONDS", num_args = 0..=1, require_equals = true, default_missing_value = "2", value_parser = pause)]
+    pub poll: Option<Duration>,
+    /// Begin when nothing has changed for so long
+    #[arg(long, value_name = "SECONDS", default_value = "0.2", value_parser = pause)]
+    pub debounce: Duration,
+}
+
+/// A time in seconds, or with its unit.
+fn pause(text: &str) -> Result<Duration, String> {
+    let seconds = text.parse().map(Duration::try_from_secs_f64);
+    let pause = match seconds {
+        Ok(pause) => pause.map_err(|error| error.to_string())?,
+        Err(_) => parse_duration(text).map_err(|error| error.to_string())?,
+    };
+    if pause.is_zero() {
+        return Err("a time above 0 was expected".to_owned());
+    }
+    Ok(pause)
+}
+
 /// What of the pipeline is wanted.
 #[derive(Debug, Clone, Default, Args)]
 pub struct Select {
@@ -201,6 +255,17 @@ pub enum Command {
         show_request: Option<String>,
         #[command(flatten)]
         select: Select,
+        #[command(flatten)]
+        values: Values,
+    },
+    /// Run, and run again what changes make stale, until Ctrl-C
+    #[command(after_help = WATCH_EXAMPLES)]
+    Watch {
+        /// What to run [default: all stages]
+        #[arg(value_name = "STAGE[/BATCH]")]
+        targets: Vec<String>,
+        #[command(flatten)]
+        flags: WatchFlags,
         #[command(flatten)]
         values: Values,
     },
@@ -332,6 +397,7 @@ impl Command {
         match self {
             Self::Run { .. } => "run",
             Self::Plan { .. } => "plan",
+            Self::Watch { .. } => "watch",
             Self::Status { .. } => "status",
             Self::Why { .. } => "why",
             Self::Log { .. } => "log",
@@ -356,6 +422,7 @@ impl Command {
             self,
             Self::Run { .. }
                 | Self::Plan { .. }
+                | Self::Watch { .. }
                 | Self::Status { .. }
                 | Self::Why { .. }
                 | Self::Verify { .. }

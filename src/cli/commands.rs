@@ -5,7 +5,7 @@ use super::env::Environment;
 use super::failure::{self, ALTERED, FAILED, HELD};
 use super::print::Printer;
 use super::progress::Show;
-use super::{conflict, log_file, manifest, misplaced, settings, signals};
+use super::{conflict, log_file, manifest, misplaced, settings, signals, watch};
 use crate::mcp::{self, Desk, Reach};
 use crate::ops;
 use crate::ops::accept::WantedAccept;
@@ -14,12 +14,11 @@ use crate::ops::diff::WantedDiff;
 use crate::ops::gc::WantedGc;
 use crate::ops::log::WantedLog;
 use crate::ops::open::{OpsError, Request};
-use crate::ops::run::{StopFlag, Wanted, adopt_orphans, exit_code};
+use crate::ops::run::{Wanted, adopt_orphans, exit_code};
 use crate::view;
 use crate::view::call::Call;
 use clap::CommandFactory as _;
 use serde::Serialize;
-use std::sync::Arc;
 
 /// Carries out what the command line says, and gives the exit code.
 pub fn carry_out(cli: Cli, environment: &Environment) -> u8 {
@@ -32,6 +31,7 @@ pub fn carry_out(cli: Cli, environment: &Environment) -> u8 {
     let watched = match &cli.command {
         None => !dry,
         Some(Command::Run { flags, .. }) => !dry && !flags.dry_run,
+        Some(Command::Watch { .. }) => true,
         Some(_) => false,
     };
     let printer = settings::printer(&cli.everywhere, environment, watched);
@@ -94,6 +94,16 @@ fn command(cli: Cli, environment: &Environment, printer: &Printer) -> Result<u8,
                 ..RunFlags::default()
             };
             of_run(targets, cli.run.joined(later))
+        }
+        Some(Command::Watch {
+            targets,
+            flags,
+            values,
+        }) => {
+            let call = settings::call(&cli.everywhere, environment, Vec::new());
+            let wanted = settings::watched(targets, &flags, environment);
+            let request = request(cli.run.values.joined(values))?;
+            watch::watch(printer, request, wanted, &flags, &call)
         }
         Some(Command::Status { values }) => {
             let status = ops::status::status(&request(cli.run.values.joined(values))?)?;
@@ -221,10 +231,7 @@ fn command(cli: Cli, environment: &Environment, printer: &Printer) -> Result<u8,
 
 /// Serves agents until they leave, or until Ctrl-C. Standard output belongs to the protocol.
 fn serve(printer: &Printer, desk: Desk, reach: Reach) -> u8 {
-    let stop = Arc::new(StopFlag::new());
-    if let Err(error) = signals::listen(Arc::clone(&stop), printer.clone()) {
-        printer.warning(&format!("Ctrl-C ends the program at once: {error}"));
-    }
+    let stop = signals::stop_flag(printer);
     let say = |text: &str| {
         if !printer.quiet {
             printer.say(text);
@@ -260,10 +267,7 @@ fn tell<T: Serialize>(
 
 fn run(printer: &Printer, request: &Request, wanted: &Wanted, call: &Call) -> Result<u8, OpsError> {
     adopt_orphans();
-    let stop = Arc::new(StopFlag::new());
-    if let Err(error) = signals::listen(Arc::clone(&stop), printer.clone()) {
-        printer.warning(&format!("Ctrl-C ends the program at once: {error}"));
-    }
+    let stop = signals::stop_flag(printer);
     let mut show = Show::new(printer);
     let report = ops::run::run(request, wanted, &mut show, &stop);
     show.end();

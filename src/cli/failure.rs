@@ -26,22 +26,27 @@ fn exit_code(error: &OpsError) -> u8 {
     }
 }
 
+/// What could not be done, as data.
+pub fn refusal(error: &OpsError) -> Refusal {
+    let problems = match error {
+        OpsError::Declarations(problems) => Some(problems.to_json()),
+        _ => None,
+    };
+    Refusal {
+        kind: error.kind().to_owned(),
+        message: redact(&error.to_string()).into_owned(),
+        problems,
+    }
+}
+
 /// Says what could not be done, and gives the exit code.
 pub fn tell(printer: &Printer, error: &OpsError) -> u8 {
-    let (kind, code) = (error.kind(), exit_code(error));
+    let code = exit_code(error);
     if printer.json {
-        let problems = match error {
-            OpsError::Declarations(problems) => Some(problems.to_json()),
-            _ => None,
-        };
         let refused = Refused {
             status: "error".to_owned(),
             exit_code: code,
-            error: Refusal {
-                kind: kind.to_owned(),
-                message: redact(&error.to_string()).into_owned(),
-                problems,
-            },
+            error: refusal(error),
         };
         printer.result_json(&json!(refused));
     }

@@ -6,10 +6,9 @@ use super::signals;
 use crate::model::money::NanoUsd;
 use crate::ops::manifest::{Batch, entries, worst_code};
 use crate::ops::open::{OpsError, Request};
-use crate::ops::run::{StopFlag, Wanted, adopt_orphans};
+use crate::ops::run::{Wanted, adopt_orphans};
 use crate::view;
 use std::path::Path;
-use std::sync::Arc;
 
 /// Runs, or plans, all entries of a manifest, and gives the exit code of the one that ended worst.
 ///
@@ -24,10 +23,7 @@ pub fn run(
 ) -> Result<u8, OpsError> {
     let entries = entries(request, file)?;
     adopt_orphans();
-    let stop = Arc::new(StopFlag::new());
-    if let Err(error) = signals::listen(Arc::clone(&stop), printer.clone()) {
-        printer.warning(&format!("Ctrl-C ends the program at once: {error}"));
-    }
+    let stop = signals::stop_flag(printer);
     let mut batch = Batch {
         dry_run: dry || wanted.until_paid,
         entries: Vec::new(),

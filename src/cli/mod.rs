@@ -11,6 +11,7 @@ mod print;
 mod progress;
 mod settings;
 mod signals;
+mod watch;
 
 use args::{Cli, Command};
 use clap::error::{ContextKind, ContextValue, ErrorKind};

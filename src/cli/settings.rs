@@ -1,6 +1,6 @@
 //! Arguments and environment as what `ops` is asked for.
 
-use super::args::{Everywhere, RunFlags, Values, When};
+use super::args::{Everywhere, RunFlags, Values, WatchFlags, When};
 use super::env::Environment;
 use super::print::{Printer, Screen};
 use crate::ops::open::{OpsError, Request};
@@ -42,6 +42,20 @@ pub fn wanted(targets: Vec<String>, flags: &RunFlags, environment: &Environment)
         keep_going: flags.keep_going,
         fresh: flags.fresh,
         until_paid: flags.until_paid,
+        budget: flags.budget_usd,
+        jobs: flags.jobs.map(usize::from),
+        command: command_line(environment),
+        ..Wanted::default()
+    }
+}
+
+/// What each run of a watch is to do. What costs something is not done unless it is said how much it may be.
+pub fn watched(targets: Vec<String>, flags: &WatchFlags, environment: &Environment) -> Wanted {
+    Wanted {
+        targets,
+        until: flags.until.clone(),
+        keep_going: flags.keep_going,
+        until_paid: !flags.paid && flags.budget_usd.is_none(),
         budget: flags.budget_usd,
         jobs: flags.jobs.map(usize::from),
         command: command_line(environment),

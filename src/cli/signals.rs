@@ -8,10 +8,14 @@ use std::io::Read as _;
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 
-/// The exit code of a run that was interrupted.
+/// The exit code of what was interrupted.
 pub const INTERRUPTED: u8 = 130;
 
-/// Sets the flag at the first signal and ends the program at the second. What is left then is put in order by the next run.
+/// Said when a run is stopped.
+pub const STOPPING: &str =
+    "stopping: what runs is cancelled; run again to go on (once more: end at once)";
+
+/// Sets the flag at the first signal, of which `told` is told, and ends the program at the second. What is left then is put in order by the next run.
 ///
 /// # Errors
 /// When the system does not let signals be heard.
@@ -19,7 +23,7 @@ pub const INTERRUPTED: u8 = 130;
     clippy::disallowed_methods,
     reason = "whoever asks twice does not want to wait; the journal makes an end at any moment safe"
 )]
-pub fn listen(stop: Arc<StopFlag>, printer: Printer) -> std::io::Result<()> {
+pub fn listen(stop: Arc<StopFlag>, told: impl Fn() + Send + 'static) -> std::io::Result<()> {
     let (mut heard, sender) = UnixStream::pair()?;
     for signal in [SIGINT, SIGTERM, SIGHUP] {
         pipe::register(signal, sender.try_clone()?)?;
@@ -31,13 +35,23 @@ pub fn listen(stop: Arc<StopFlag>, printer: Printer) -> std::io::Result<()> {
                 std::process::exit(i32::from(INTERRUPTED));
             }
             stop.set();
-            printer.say(
-                "stopping: what runs is cancelled; run again to go on (once more: end at once)",
-            );
+            told();
         }
     };
     std::thread::Builder::new()
         .name("signals".to_owned())
         .spawn(listening)?;
     Ok(())
+}
+
+/// The same for a command that is one run: the printer says that it is stopped.
+///
+/// Gives the flag. Where signals cannot be heard, this is said.
+pub fn stop_flag(printer: &Printer) -> Arc<StopFlag> {
+    let stop = Arc::new(StopFlag::new());
+    let of_thread = printer.clone();
+    if let Err(error) = listen(Arc::clone(&stop), move || of_thread.say(STOPPING)) {
+        printer.warning(&format!("Ctrl-C ends the program at once: {error}"));
+    }
+    stop
 }

@@ -19,7 +19,11 @@ pub fn can_tell(wanted: &Wanted) -> bool {
         || wanted.until.is_some()
         || wanted.limit.is_some()
         || wanted.failed
-        || wanted.force;
+        || wanted.force
+        || wanted
+            .watched
+            .as_ref()
+            .is_some_and(|tried| !tried.is_empty());
     !particular
 }
 

@@ -189,6 +189,15 @@ impl Opened {
     }
 }
 
+/// The folder of the workspace that is asked for.
+pub(super) fn workspace_of(request: &Request, project: &Path) -> PathBuf {
+    match &request.workspace {
+        Some(folder) if folder.is_absolute() => folder.clone(),
+        Some(folder) => request.folder.join(folder),
+        None => project.join(DEFAULT_WORKSPACE),
+    }
+}
+
 /// Opens a project and a workspace. Nothing is written.
 ///
 /// # Errors
@@ -199,12 +208,11 @@ pub fn open(request: &Request) -> Result<Opened, OpsError> {
     let (pipeline, warnings) =
         decl::load(&on_disk).map_err(|problems| OpsError::Declarations(Box::new(problems)))?;
     let declared = on_disk.digest();
-    let folder = match &request.workspace {
-        Some(folder) if folder.is_absolute() => folder.clone(),
-        Some(folder) => request.folder.join(folder),
-        None => project.join(DEFAULT_WORKSPACE),
-    };
-    let workspace = Workspace::open(&folder, request.clock.now(), request.today)?;
+    let workspace = Workspace::open(
+        &workspace_of(request, &project),
+        request.clock.now(),
+        request.today,
+    )?;
     let files = Files::new(&project, workspace.layout.root());
     let cache = StatCache::with_clock(&workspace.layout.stat_cache(), Box::new(request.ahead));
     let mut opened = Opened {

@@ -1,13 +1,15 @@
 //! Goes through the stages as a run would, from what is known: what of each would be done, and what that means for those after.
 
 use super::open::Opened;
-use super::plan::{Altered, Judge, May, Missing, StagePlan, Will};
+use super::plan::{Altered, BatchFacts, Judge, May, Missing, StagePlan, Tried, Will};
+use crate::model::fingerprint::{FactKey, FactKind, Facts};
 use crate::model::policy::OnFailure;
 use crate::model::reason::Reason;
 use crate::model::stage::Stage;
 use crate::model::state::{Phase, State};
 use crate::plan::decide::Decision;
 use crate::plan::inputs::Missed;
+use crate::plan::lineage;
 use crate::plan::pending::{Expected, Pending};
 use crate::plan::selection::Selection;
 use crate::run::engine::wish;
@@ -17,6 +19,7 @@ use crate::run::report::{Awaits, StageStatus};
 use crate::run::survey::{Keep, Survey, Surveyed, survey};
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 /// What a run of a selection would do of each stage, from what is known; not what agents would be asked.
 pub fn of<'a>(
@@ -229,7 +232,9 @@ impl<'a> Outlook<'a> {
         for batch in &found.batches {
             let expects = match &batch.decision {
                 Ok(Decision::Will(_)) if awaited.contains(&batch.batch.position) => Expected::Same,
-                Ok(Decision::Will(reasons)) if self.wants(stage, batch, reasons) => Expected::Runs,
+                Ok(Decision::Will(reasons)) if self.wants(stage, &found, batch, reasons) => {
+                    Expected::Runs
+                }
                 Ok(Decision::May(_) | Decision::Judge(_)) => Expected::Perhaps,
                 _ => Expected::Same,
             };
@@ -248,20 +253,33 @@ impl<'a> Outlook<'a> {
             .collect();
         self.foresee(stage, &found.batches, &runs, line);
         line.retire = found.gone;
+        let shared = found.shared_id;
         for (batch, runs) in found.batches.into_iter().zip(runs) {
             let key = batch.batch.key;
+            let facts = |reasons: &[Reason]| self.facts(stage, &shared, &batch.own, reasons);
             match batch.decision {
                 Ok(Decision::Will(reasons)) if runs => line.will.push(Will {
+                    facts: facts(&reasons),
                     batch: key,
                     reasons,
                 }),
-                Ok(Decision::Will(_)) => line.left += 1,
+                Ok(Decision::Will(reasons)) => {
+                    line.left += 1;
+                    let facts = facts(&reasons);
+                    if self.selection.was_tried(&stage.name, &key, &facts.all) {
+                        line.tried.push(Tried { batch: key, facts });
+                    }
+                }
                 Ok(Decision::Reused) => line.reused += 1,
                 Ok(Decision::May(conditions)) => line.may.push(May {
                     batch: key,
                     conditions,
                 }),
                 Ok(Decision::Judge(changes)) => line.judge.push(Judge {
+                    facts: BatchFacts {
+                        by_people: true,
+                        ..facts(&[])
+                    },
                     batch: key,
                     changes,
                 }),
@@ -303,6 +321,40 @@ impl<'a> Outlook<'a> {
         Ok(waits.map(|(batch, _)| batch.batch.position).collect())
     }
 
+    /// What a batch depends on, in short, for one who watches.
+    fn facts(&self, stage: &Stage, shared: &str, own: &Facts, reasons: &[Reason]) -> BatchFacts {
+        if self.selection.watched.is_none() {
+            return BatchFacts::default();
+        }
+        let mut facts = BatchFacts {
+            all: format!("{shared}{}", own.id()),
+            ..BatchFacts::default()
+        };
+        let pipeline = &self.opened.pipeline;
+        let is_first = lineage::upstream(pipeline, stage).is_empty();
+        let no_stage_writes =
+            |path: &str| is_first || lineage::writers(pipeline, stage, path).is_empty();
+        let is_outside = |key: &FactKey| match key.kind {
+            FactKind::Item => is_first,
+            FactKind::Input => no_stage_writes(&key.name),
+            _ => true,
+        };
+        facts.by_people = reasons.iter().any(|reason| match reason {
+            Reason::Changed(change) => is_outside(&change.fact),
+            Reason::Stale { input } => no_stage_writes(input),
+            _ => false,
+        });
+        if !is_first && own == &Facts::default() {
+            return facts;
+        }
+        let mut outside = Facts::default();
+        for (key, value) in own.iter().filter(|(key, _)| is_outside(key)) {
+            outside.add(key.kind, Arc::clone(&key.name), value.clone());
+        }
+        facts.outside = Some(format!("{shared}{}", outside.id()));
+        facts
+    }
+
     /// What the batches ask of agents: those that run, and those that may.
     fn foresee(
         &mut self,
@@ -342,12 +394,26 @@ impl<'a> Outlook<'a> {
     }
 
     /// Whether a batch that must run is asked for, and there is room for it under the limit.
-    fn wants(&mut self, stage: &Stage, batch: &Surveyed, reasons: &[Reason]) -> bool {
+    fn wants(
+        &mut self,
+        stage: &Stage,
+        found: &Survey,
+        batch: &Surveyed,
+        reasons: &[Reason],
+    ) -> bool {
         let has_failed = reasons
             .iter()
             .any(|reason| matches!(reason, Reason::Failed { .. }));
         let is_named = self.selection.wants_batch(&stage.name, &batch.batch.key);
         if !is_named || (self.selection.failed && !has_failed) || self.budget == Some(0) {
+            return false;
+        }
+        let key = &batch.batch.key;
+        if self.selection.watched.is_some()
+            && self
+                .selection
+                .was_tried(&stage.name, key, &found.facts(batch))
+        {
             return false;
         }
         self.budget = self.budget.map(|left| left - 1);

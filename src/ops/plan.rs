@@ -60,6 +60,9 @@ pub struct StagePlan {
     pub reused: u64,
     /// Batches that are left out by what was asked for.
     pub left: u64,
+    /// Those of them that are left because they failed as they stand.
+    #[serde(skip)]
+    pub tried: Vec<Tried>,
     /// Batches that there are no more: their outputs are retired.
     pub retire: Vec<String>,
     /// Files that somebody altered: the run stops here.
@@ -117,6 +120,29 @@ pub struct Will {
     pub batch: String,
     /// Why.
     pub reasons: Vec<Reason>,
+    /// What it depends on.
+    #[serde(skip)]
+    pub facts: BatchFacts,
+}
+
+/// A batch that is left because it failed as it stands.
+#[derive(Debug)]
+pub struct Tried {
+    /// The batch.
+    pub batch: String,
+    /// What it depends on.
+    pub facts: BatchFacts,
+}
+
+/// What a batch depends on, in short.
+#[derive(Debug, Clone, Default)]
+pub struct BatchFacts {
+    /// Everything.
+    pub all: String,
+    /// What no stage makes; none when it was not asked for, or is not known before earlier stages ran.
+    pub outside: Option<String>,
+    /// Whether it differs from what was made by something that no stage makes.
+    pub by_people: bool,
 }
 
 /// A batch that may run.
@@ -135,6 +161,9 @@ pub struct Judge {
     pub batch: String,
     /// What differs.
     pub changes: Vec<Change>,
+    /// What it depends on.
+    #[serde(skip)]
+    pub facts: BatchFacts,
 }
 
 /// A file that somebody altered.
@@ -199,12 +228,20 @@ impl Plan {
 /// # Errors
 /// When there is no project, its declarations are wrong, or the workspace cannot be read.
 pub fn plan(request: &Request, wanted: &Wanted) -> Result<Plan, OpsError> {
-    let mut opened = open(request)?;
-    let selection = selection(&opened, wanted)?;
+    plan_of(&mut open(request)?, request, wanted)
+}
+
+/// The same of what is open.
+pub(super) fn plan_of(
+    opened: &mut Opened,
+    request: &Request,
+    wanted: &Wanted,
+) -> Result<Plan, OpsError> {
+    let selection = selection(opened, wanted)?;
     if glance::can_tell(wanted)
-        && let Some(stages) = glance::again(&mut opened)
+        && let Some(stages) = glance::again(opened)
     {
-        return Ok(unchanged(&opened, &stages));
+        return Ok(unchanged(opened, &stages));
     }
     let layout = &opened.workspace.layout;
     let mut known = state(layout)?;
@@ -217,7 +254,7 @@ pub fn plan(request: &Request, wanted: &Wanted) -> Result<Plan, OpsError> {
     let agents = agents.map_err(OpsError::World)?;
     let look = |known: &State| {
         let foresight = Foresight::new(opened.context(), &opened.project, &agents, wanted.fresh);
-        outlook::with_asks(&opened, known, &selection, foresight)
+        outlook::with_asks(opened, known, &selection, foresight)
     };
     let mut stages = look(&known);
     // What a run beside this one makes meanwhile looks altered by what was known before.

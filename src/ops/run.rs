@@ -4,7 +4,7 @@ use super::glance;
 use super::hold::take;
 use super::open::{Opened, OpsError, Request, open};
 use crate::model::money::NanoUsd;
-use crate::plan::selection::{Selection, Target};
+use crate::plan::selection::{Selection, Target, Tried};
 use crate::run::agents::{Purpose, agents};
 use crate::run::calls::Purse;
 use crate::run::engine;
@@ -37,6 +37,8 @@ pub struct Wanted {
     pub force: bool,
     /// Go on after a failed batch.
     pub keep_going: bool,
+    /// Of one who watches: the batches that are left, having failed with these facts.
+    pub watched: Option<Tried>,
     /// Ask for answers that are kept once more.
     pub fresh: bool,
     /// What the run may spend.
@@ -75,6 +77,7 @@ pub fn selection(opened: &Opened, wanted: &Wanted) -> Result<Selection, OpsError
         failed: wanted.failed,
         force: wanted.force,
         keep_going: wanted.keep_going,
+        watched: wanted.watched.clone(),
     })
 }
 

@@ -3,6 +3,7 @@
 use crate::expr::place::nearest;
 use crate::model::pipeline::Pipeline;
 use crate::model::stage::Stage;
+use std::collections::BTreeMap;
 
 /// What of a pipeline to run.
 #[derive(Debug, Clone, Default)]
@@ -19,7 +20,12 @@ pub struct Selection {
     pub force: bool,
     /// Go on after a failed batch.
     pub keep_going: bool,
+    /// Of one who watches: the batches that are left, having failed with these facts.
+    pub watched: Option<Tried>,
 }
+
+/// The facts, in short, that batches failed with, by stage and batch.
+pub type Tried = BTreeMap<String, BTreeMap<String, String>>;
 
 /// A stage, or one batch of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -112,6 +118,15 @@ impl Selection {
             format!("it has {}{more}", some.join(", "))
         };
         Some(format!("there is no batch `{named}`; {known}{near}"))
+    }
+
+    /// Whether the batch failed with just these facts, and is to be left for it.
+    pub fn was_tried(&self, stage: &str, batch: &str, facts: &str) -> bool {
+        let of_stage = self.watched.as_ref().and_then(|tried| tried.get(stage));
+        of_stage
+            .and_then(|tried| tried.get(batch))
+            .map(String::as_str)
+            == Some(facts)
     }
 
     /// Whether the batch is among those named.

@@ -385,6 +385,16 @@ impl Engine<'_, '_> {
                 })
             });
         }
+        if self.selection.watched.is_some() {
+            will.retain(|&index| {
+                let batch = &found.batches[index];
+                let facts = found.facts(batch);
+                batch.decision.is_err()
+                    || !self
+                        .selection
+                        .was_tried(&stage.name, &batch.batch.key, &facts)
+            });
+        }
         if let Some(budget) = &mut self.budget {
             // A batch that cannot be tried for want of an input costs nothing.
             will.retain(|&index| {
@@ -489,6 +499,14 @@ impl Engine<'_, '_> {
         )?;
         report.ran = done.ran;
         report.failed.extend(done.failed);
+        if self.selection.watched.is_some() {
+            let failed: BTreeSet<&str> = report.failed.iter().map(|(key, _)| &**key).collect();
+            let batches = found.batches.iter();
+            let tried = batches.filter(|batch| failed.contains(batch.batch.key.as_str()));
+            report.tried = tried
+                .map(|batch| (batch.batch.key.clone(), found.facts(batch)))
+                .collect();
+        }
         report.left += done.left;
         report.held = done.held;
         if done.awaits > 0 {

@@ -109,6 +109,9 @@ pub struct StageReport {
     pub judged: u64,
     /// Batches that failed, with how.
     pub failed: Vec<(String, Outcome)>,
+    /// The facts, in short, that those that failed were tried with, of a run for one who watches.
+    #[serde(skip)]
+    pub tried: Vec<(String, String)>,
     /// Batches that were not tried.
     pub left: u64,
     /// What its calls of agents cost.
@@ -206,6 +209,7 @@ impl StageReport {
             reused: 0,
             judged: 0,
             failed: Vec::new(),
+            tried: Vec::new(),
             left: 0,
             spent: Spent::default(),
             held: None,

@@ -38,6 +38,13 @@ pub struct Survey {
     pub gone: Vec<String>,
 }
 
+impl Survey {
+    /// All facts of a batch whose own were kept, in short.
+    pub fn facts(&self, batch: &Surveyed) -> String {
+        format!("{}{}", self.shared_id, batch.own.id())
+    }
+}
+
 /// A batch as it was found.
 #[derive(Debug, Clone)]
 pub struct Surveyed {

@@ -19,6 +19,7 @@ pub mod request;
 pub mod status;
 pub mod table;
 pub mod verify;
+pub mod watch;
 pub mod ways;
 pub mod why;
 pub mod words;

@@ -21,19 +21,46 @@ pub fn text(paint: Paint, plan: &Plan, call: &Call) -> String {
         lines.push(format!("{} {warning}", paint.warn("warning:")));
     }
     for stage in &plan.forgotten {
-        lines.push(format!(
-            "{} is no longer declared: its outputs go to quarantine",
-            paint.strong(stage)
-        ));
+        lines.push(forgotten(paint, stage));
     }
     let stages: Vec<&StagePlan> = plan.stages.iter().filter(|stage| !stage.skipped).collect();
-    let width = stages
-        .iter()
-        .map(|stage| stage.stage.chars().count())
-        .max()
-        .unwrap_or(0);
     lines.push(String::new());
-    for stage in &stages {
+    lines.extend(stage_lines(paint, plan, &stages, call));
+    lines.push(String::new());
+    lines.push(conclusion(paint, plan, &stages, call));
+    lines.join("\n") + "\n"
+}
+
+/// What a run does, and what hinders it: the stages of which there is something to say, with the reasons.
+pub fn changes(paint: Paint, plan: &Plan, call: &Call) -> String {
+    let mut lines: Vec<String> = plan
+        .forgotten
+        .iter()
+        .map(|stage| forgotten(paint, stage))
+        .collect();
+    let says = |stage: &&StagePlan| {
+        !stage.skipped
+            && (stage.changes()
+                || stage.checkpoint
+                || !stage.altered.is_empty()
+                || stage.blocked.is_some())
+    };
+    let stages: Vec<&StagePlan> = plan.stages.iter().filter(says).collect();
+    lines.extend(stage_lines(paint, plan, &stages, call));
+    lines.join("\n")
+}
+
+fn forgotten(paint: Paint, stage: &str) -> String {
+    let stage = paint.strong(stage);
+    format!("{stage} is no longer declared: its outputs go to quarantine")
+}
+
+/// A line for each stage, and below it why.
+fn stage_lines(paint: Paint, plan: &Plan, stages: &[&StagePlan], call: &Call) -> Vec<String> {
+    let names = stages.iter().map(|stage| stage.stage.chars().count());
+    let width = names.max().unwrap_or(0);
+    let mut lines = Vec::new();
+    for stage in stages {
         let name = paint.strong(format!("{:width$}", stage.stage));
         lines.push(format!(
             "{:>3} {name}  {}",
@@ -46,9 +73,7 @@ pub fn text(paint: Paint, plan: &Plan, call: &Call) -> String {
             .chain(ways_on(paint, plan, stage, call));
         lines.extend(below.map(|line| format!("    {:width$}  {line}", "")));
     }
-    lines.push(String::new());
-    lines.push(conclusion(paint, plan, &stages, call));
-    lines.join("\n") + "\n"
+    lines
 }
 
 /// What becomes of a stage, in one line.

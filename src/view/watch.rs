@@ -1,0 +1,113 @@
+//! What a watch says between its runs.
+
+use super::call::Call;
+use super::paint::Paint;
+use super::words::{batches, place, seconds, some_of};
+use crate::ops::present::Runner;
+use std::path::Path;
+use std::time::Duration;
+
+/// How many batches or folders are named.
+const NAMED: usize = 3;
+
+/// What it watches, at its beginning.
+pub fn begins(paint: Paint, project: &Path, workspace: &Path, call: &Call) -> String {
+    let shown = |path: &Path| call.near(&path.display().to_string());
+    let (project, workspace) = (shown(project), shown(workspace));
+    let place = if project == "." {
+        workspace
+    } else {
+        format!("{project} and {workspace}")
+    };
+    paint.dim(format!("watching {place} (Ctrl-C ends it)"))
+}
+
+/// It waits; what failed as it stands and what a person has to see to are named.
+pub fn waits<'a>(
+    paint: Paint,
+    failed: &[(String, String)],
+    trouble: impl Iterator<Item = &'a str>,
+    call: &Call,
+) -> String {
+    let mut lines = Vec::new();
+    if !failed.is_empty() {
+        let names: Vec<String> = failed
+            .iter()
+            .map(|(stage, batch)| place(stage, batch))
+            .collect();
+        let names = some_of(names.iter().map(String::as_str), NAMED);
+        let many = batches(failed.len() as u64);
+        let again = paint.code(call.run(&["--failed"]));
+        lines.push(format!(
+            "{many} failed: {names}; tried again when something that it is made from changes, or by {again}"
+        ));
+    }
+    let trouble: Vec<&str> = trouble.collect();
+    if trouble.is_empty() {
+        lines.push(paint.good("waiting for changes"));
+    } else {
+        let names = some_of(trouble, NAMED);
+        lines.push(format!(
+            "{}: {names} cannot go on as it is",
+            paint.warn("waiting for changes")
+        ));
+    }
+    lines.join("\n")
+}
+
+/// Agents that cost something were not asked.
+pub fn unpaid(paint: Paint) -> String {
+    format!(
+        "agents that cost something are asked with {}, or with {}",
+        paint.code("--budget-usd DOLLARS"),
+        paint.code("--paid")
+    )
+}
+
+/// Another run is at work.
+pub fn busy(paint: Paint, runner: &Runner) -> String {
+    format!(
+        "{} for another run: `{}` (process {} on {})",
+        paint.warn("waiting"),
+        runner.command,
+        runner.pid,
+        runner.host
+    )
+}
+
+/// Folders are away.
+pub fn gone<'a>(paint: Paint, gone: impl Iterator<Item = &'a Path>, call: &Call) -> String {
+    let gone: Vec<String> = gone
+        .map(|path| call.near(&path.display().to_string()))
+        .collect();
+    let is = if gone.len() == 1 { "is" } else { "are" };
+    let it = if gone.len() == 1 { "it is" } else { "they are" };
+    let names = some_of(gone.iter().map(String::as_str), NAMED);
+    format!(
+        "{} {names} {is} not there: nothing is run until {it} back; to run without: {}",
+        paint.warn("waiting:"),
+        paint.code(call.run(&[]))
+    )
+}
+
+/// Declarations, or the workspace, are wrong.
+pub fn wrong(paint: Paint) -> String {
+    format!("{} until this is mended", paint.warn("waiting"))
+}
+
+/// The next run is put off.
+pub fn put_off(paint: Paint, pause: Duration) -> String {
+    format!(
+        "{} what it reads changes while it runs, again and again: the next run in {} (does a stage write what it reads?)",
+        paint.warn("slower:"),
+        seconds(pause.as_secs_f64())
+    )
+}
+
+/// It polls, because it cannot listen.
+pub fn polls(every: Duration, why: &str) -> String {
+    format!(
+        "changes cannot be listened to ({why}): it looks every {} instead, as with --poll",
+        seconds(every.as_secs_f64())
+    )
+}

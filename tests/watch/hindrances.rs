@@ -1,0 +1,202 @@
+//! What stands in the way of a run is told, and the watch goes on when it is gone.
+
+use super::session::{Gate, Session, WAITS};
+use crate::support::Project;
+use std::process::Stdio;
+
+const PAGE: &str = "workspace/outputs/page.txt";
+
+/// A stage whose only batch copies its input, and then waits at the gate.
+fn gated(gate: &Gate) -> Project {
+    let project = Project::new(&[
+        ("milepost.toml", "name = \"gated\"\n"),
+        (
+            "stages/1_page.toml",
+            &format!(
+                "[inputs]\ntext = \"inputs/text.txt\"\n\n[step]\ncommand = [\"sh\", \"-c\", 'cp \"$1\" \"$2\"; cat \"{}\" > /dev/null', \"page\", \"{{{{ paths.text }}}}\", \"{{{{ paths.page }}}}\"]\n\n[outputs]\npage = \"outputs/page.txt\"\n",
+                gate.path().display()
+            ),
+        ),
+    ]);
+    project.write("workspace/inputs/text.txt", "one\n");
+    project
+}
+
+#[test]
+fn folders_that_are_away_are_waited_for() {
+    for arguments in ["", "--poll=0.1"] {
+        let project = Project::letters();
+        let watch = Session::start(&project, arguments);
+        watch.waits();
+        let (inputs, aside) = (project.at("workspace/inputs"), project.at("aside"));
+        std::fs::rename(&inputs, &aside).unwrap();
+        let said = watch.until("waiting: workspace/inputs is not there");
+        assert_eq!(said.len(), 1, "{said:#?}");
+        assert_eq!(project.read(PAGE), "Hello Ann\nHello Bo\nHello Cy");
+        std::fs::write(aside.join("person_1.json"), "{\"name\": \"Ada\"}").unwrap();
+        std::fs::rename(&aside, &inputs).unwrap();
+        watch.until("complete in");
+        watch.waits();
+        assert_eq!(project.read(PAGE), "Hello Ada\nHello Bo\nHello Cy");
+        // What is in it is heard of, though it is another folder than at first: deleted, and made anew.
+        watch.at_once(|| {
+            std::fs::remove_dir_all(&inputs).unwrap();
+            project.write("workspace/inputs/person_1.json", "{\"name\": \"Al\"}\n");
+        });
+        watch.until("complete in");
+        watch.waits();
+        assert_eq!(project.read(PAGE), "Hello Al");
+        watch.at_once(|| project.write("workspace/inputs/person_1.json", "{\"name\": \"Amy\"}\n"));
+        watch.until("complete in");
+        watch.waits();
+        assert_eq!(project.read(PAGE), "Hello Amy");
+        let (stages, aside) = (project.at("stages"), project.at("aside"));
+        std::fs::rename(&stages, &aside).unwrap();
+        watch.until("waiting: stages is not there");
+        std::fs::rename(&aside, &stages).unwrap();
+        watch.waits();
+        let (file, aside) = (project.at("milepost.toml"), project.at("aside"));
+        std::fs::rename(&file, &aside).unwrap();
+        watch.until("waiting: milepost.toml is not there");
+        std::fs::rename(&aside, &file).unwrap();
+        watch.waits();
+        assert_eq!(watch.end(), (Some(130), vec![]), "{arguments}");
+        assert_eq!(project.run("verify").code, 0);
+    }
+}
+
+#[test]
+fn declarations_that_are_wrong_are_told_and_read_anew() {
+    let project = Project::letters();
+    let watch = Session::start(&project, "");
+    watch.waits();
+    watch.at_once(|| project.edit("stages/2_join.toml", "+ .name]", "+ .name"));
+    watch.until("waiting until this is mended");
+    watch.at_once(|| project.edit("stages/2_join.toml", "+ .name", "+ .name + \"!\"]"));
+    watch.until("complete in");
+    watch.waits();
+    assert_eq!(project.read(PAGE), "Hello Ann!\nHello Bo!\nHello Cy!");
+    // A stage that was not there.
+    watch.at_once(|| {
+        project.write(
+            "stages/3_shout.toml",
+            "[inputs]\npage = \"outputs/page.txt\"\n\n[step]\njq = '.page | ascii_upcase'\n\n[outputs]\nloud = \"outputs/loud.txt\"\n",
+        );
+    });
+    watch.until("complete in");
+    watch.waits();
+    assert_eq!(
+        project.read("workspace/outputs/loud.txt"),
+        "HELLO ANN!\nHELLO BO!\nHELLO CY!"
+    );
+    assert_eq!(watch.end(), (Some(130), vec![]));
+}
+
+#[test]
+fn altered_outputs_are_told_and_not_run() {
+    let project = Project::letters();
+    let watch = Session::start(&project, "");
+    watch.waits();
+    watch.at_once(|| project.write(PAGE, "by hand"));
+    let said = watch.waits();
+    assert_eq!(
+        said[1], "  2 join  stops the run: 1 altered file",
+        "{said:#?}"
+    );
+    assert_eq!(
+        said.last().unwrap(),
+        "waiting for changes: join cannot go on as it is"
+    );
+    assert_eq!(project.read(PAGE), "by hand");
+    watch.at_once(|| project.write(PAGE, "Hello Ann\nHello Bo\nHello Cy"));
+    assert_eq!(watch.waits(), [WAITS]);
+    // What is deleted is made again.
+    watch.at_once(|| project.remove(PAGE));
+    watch.until("complete in");
+    watch.waits();
+    assert_eq!(project.read(PAGE), "Hello Ann\nHello Bo\nHello Cy");
+    assert_eq!(watch.end(), (Some(130), vec![]));
+}
+
+#[test]
+fn another_run_is_waited_for() {
+    let gate = Gate::new();
+    let project = gated(&gate);
+    let mut other = project.command(&["run"]);
+    let mut other = other
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let mut watch = None;
+    gate.open(|| {
+        let begun = Session::start(&project, "");
+        let said = begun.until("waiting for another run: `milepost run`");
+        assert_eq!(said.len(), 2, "{said:#?}");
+        watch = Some(begun);
+    });
+    assert_eq!(other.wait().unwrap().code(), Some(0));
+    let watch = watch.unwrap();
+    // There is nothing left to do.
+    assert_eq!(watch.waits(), [WAITS]);
+    project.write("workspace/inputs/text.txt", "two\n");
+    watch.until("  1 page  will run");
+    gate.open(|| {
+        // Nor can another begin beside this one.
+        assert_eq!(project.run("run").code, 1);
+    });
+    watch.until("complete in");
+    watch.waits();
+    assert_eq!(project.read(PAGE), "two\n");
+    assert_eq!(watch.end(), (Some(130), vec![]));
+}
+
+#[test]
+fn ctrl_c_during_a_run_ends_it_in_order() {
+    let gate = Gate::new();
+    let project = gated(&gate);
+    let watch = Session::start(&project, "");
+    watch.until("  1 page  will run");
+    let mut ended = None;
+    gate.open(|| ended = Some(watch.end()));
+    let (code, said) = ended.unwrap();
+    assert_eq!(code, Some(130));
+    assert!(
+        said.iter().any(|line| line.starts_with("interrupted in")),
+        "{said:#?}"
+    );
+    let watch = Session::start(&project, "");
+    watch.until("  1 page  will run");
+    gate.open(|| ());
+    watch.until("complete in");
+    watch.waits();
+    assert_eq!(watch.end(), (Some(130), vec![]));
+    assert_eq!(project.run("verify").code, 0);
+}
+
+#[test]
+fn what_costs_money_is_not_bought_unasked() {
+    let project = Project::new(&[
+        (
+            "milepost.toml",
+            "name = \"paid\"\n\n[agents.model]\nanthropic = \"claude-sonnet-4-5\"\nmax_tokens = 100\n",
+        ),
+        ("prompts/ask.md", "Say {{ text }}\n"),
+        (
+            "stages/1_ask.toml",
+            "[inputs]\ntext = \"inputs/text.txt\"\n\n[step]\nagent = \"model\"\nprompt = \"prompts/ask.md\"\nanswer = \"text\"\n\n[outputs]\nsaid = \"outputs/said.txt\"\n",
+        ),
+        ("workspace/inputs/text.txt", "one"),
+    ]);
+    let watch = Session::start(&project, "");
+    let said = watch.waits();
+    assert!(
+        said.iter().any(|line| line.contains("): 1 call")),
+        "{said:#?}"
+    );
+    let held = said.iter().filter(|line| line.starts_with("held in"));
+    assert_eq!(held.count(), 1, "{said:#?}");
+    let way = "agents that cost something are asked with --budget-usd DOLLARS, or with --paid";
+    assert_eq!(said[said.len() - 2..], [way, WAITS]);
+    assert_eq!(watch.end(), (Some(130), vec![]));
+}

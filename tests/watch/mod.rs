@@ -1,0 +1,5 @@
+//! `watch` as people meet it: the program is started, files change, and what it says is waited for.
+
+mod changes;
+mod hindrances;
+mod session;

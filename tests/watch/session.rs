@@ -1,0 +1,139 @@
+//! A watch that is under way: what it says, line by line, with a deadline instead of sleeps.
+
+use crate::support::Project;
+use std::fs::OpenOptions;
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{Receiver, channel};
+use std::time::Duration;
+
+/// So long is waited for a line that must come.
+const DEADLINE: Duration = Duration::from_secs(120);
+
+/// The line that ends what a watch says.
+pub const WAITS: &str = "waiting for changes";
+
+/// A watch that is under way.
+pub struct Session {
+    child: Child,
+    lines: Receiver<String>,
+}
+
+impl Session {
+    /// Starts it. Arguments are words with blanks between.
+    pub fn start(project: &Project, arguments: &str) -> Session {
+        let words: Vec<&str> = ["watch", "--debounce", "0.1"]
+            .into_iter()
+            .chain(arguments.split_whitespace())
+            .collect();
+        let mut child = project
+            .command(&words)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let (sender, lines) = channel();
+        let out = BufReader::new(child.stdout.take().unwrap());
+        let err = BufReader::new(child.stderr.take().unwrap());
+        std::thread::spawn(move || {
+            for line in out.lines().map_while(Result::ok) {
+                let _ = sender.send(line);
+            }
+        });
+        // What is said beside must not fill the pipe.
+        std::thread::spawn(move || err.lines().map_while(Result::ok).for_each(drop));
+        Session { child, lines }
+    }
+
+    /// What it says up to a line that begins so, with that line.
+    #[track_caller]
+    pub fn until(&self, start: &str) -> Vec<String> {
+        let mut said = Vec::new();
+        loop {
+            match self.lines.recv_timeout(DEADLINE) {
+                Ok(line) => {
+                    let is_last = line.starts_with(start);
+                    said.push(line);
+                    if is_last {
+                        return said;
+                    }
+                }
+                Err(_) => panic!("`{start}` is not said, but:\n{}", said.join("\n")),
+            }
+        }
+    }
+
+    /// What it says before it waits again.
+    #[track_caller]
+    pub fn waits(&self) -> Vec<String> {
+        self.until(WAITS)
+    }
+
+    /// Sends it a signal.
+    pub fn signal(&self, name: &str) {
+        let id = self.child.id().to_string();
+        let mut kill = Command::new("kill");
+        assert!(kill.args([name, &id]).status().unwrap().success());
+    }
+
+    /// Changes what the watch hears of at once, and only when it is whole.
+    pub fn at_once(&self, change: impl FnOnce()) {
+        self.signal("-STOP");
+        change();
+        self.signal("-CONT");
+    }
+
+    /// Its exit code, and what it says after Ctrl-C.
+    #[track_caller]
+    pub fn end(mut self) -> (Option<i32>, Vec<String>) {
+        self.signal("-INT");
+        let status = self.child.wait().unwrap();
+        let mut said = Vec::new();
+        while let Ok(line) = self.lines.recv_timeout(DEADLINE) {
+            said.push(line);
+        }
+        (status.code(), said)
+    }
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// A gate that a program of a stage waits at, once for each time that it is opened.
+pub struct Gate {
+    folder: tempfile::TempDir,
+}
+
+impl Gate {
+    pub fn new() -> Gate {
+        let gate = Gate {
+            folder: tempfile::tempdir().unwrap(),
+        };
+        let mut make = Command::new("mkfifo");
+        assert!(make.arg(gate.path()).status().unwrap().success());
+        gate
+    }
+
+    /// Where it is: reading there waits.
+    pub fn path(&self) -> PathBuf {
+        self.folder.path().join("gate")
+    }
+
+    /// Waits until somebody waits there, does something, and lets them through.
+    pub fn open(&self, meanwhile: impl FnOnce()) {
+        let path = self.path();
+        let (sender, opened) = channel();
+        std::thread::spawn(move || {
+            let _ = sender.send(OpenOptions::new().write(true).open(path).unwrap());
+        });
+        let mut gate = opened.recv_timeout(DEADLINE).unwrap();
+        meanwhile();
+        // Whoever was ended meanwhile does not hear it.
+        let _ = gate.write_all(b"go on\n");
+    }
+}
