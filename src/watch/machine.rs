@@ -155,6 +155,8 @@ pub struct Machine {
     settles: bool,
     /// Since when looks are disturbed by changes.
     unsettled: Option<Duration>,
+    /// When the last look began.
+    began: Duration,
     restless: u32,
 }
 
@@ -173,6 +175,7 @@ impl Machine {
             troubled: true,
             settles: false,
             unsettled: None,
+            began: Duration::ZERO,
             restless: 0,
         }
     }
@@ -220,7 +223,8 @@ impl Machine {
     }
 
     /// A look begins. What changes while it is taken is heard after this, and looked at again.
-    pub fn looks(&mut self) {
+    pub fn looks(&mut self, now: Duration) {
+        self.began = now;
         self.heard = None;
         self.due = None;
         self.not_before = None;
@@ -228,7 +232,9 @@ impl Machine {
 
     /// What a look saw; `disturbed` if something changed while it was taken.
     pub fn saw(&mut self, now: Duration, sight: Sight, disturbed: bool) -> Verdict {
-        self.due = self.pace.poll.map(|every| now + every);
+        // Polling leaves most of the time to others, however long a look takes.
+        let took = now.saturating_sub(self.began);
+        self.due = self.pace.poll.map(|every| now + every.max(took * 4));
         let todo = match sight {
             Sight::Todo(todo) => todo,
             hindrance => {
@@ -328,10 +334,10 @@ impl Machine {
         };
         let changed = |key: &Key, item: &Item| {
             // A run that did everything leaves nothing. What another leaves it left, unless people changed what it is made from.
-            if let Some(tried) = tried(key) {
-                if after.failed.contains_key(key) || item.facts == *tried {
-                    return item.facts != *tried;
-                }
+            if let Some(tried) = tried(key)
+                && (after.failed.contains_key(key) || item.facts == *tried)
+            {
+                return item.facts != *tried;
             }
             after.whole
                 || match after.before.get(key) {

@@ -189,7 +189,7 @@ impl Watcher {
     }
 
     fn look(&mut self) -> Result<Option<Due>, OpsError> {
-        self.machine.looks();
+        self.machine.looks(self.since.elapsed());
         let moved = self.bell.take();
         if let Some(folders) = &mut self.folders
             && let Err(error) = folders.follow(&moved)

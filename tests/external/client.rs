@@ -147,7 +147,7 @@ impl Site {
             client: None,
             answer,
         };
-        submit_batch(&self.request(), &submission).unwrap()
+        submit_batch(&self.request(), &submission, &StopFlag::new()).unwrap()
     }
 
     /// The honest answers to a lease, by the embedded rules.

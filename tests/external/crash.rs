@@ -9,7 +9,7 @@ use milepost::ops::external::{
     NextBatch, Submission, Submitted, WantedBatch, next_batch, submit_batch,
 };
 use milepost::ops::open::Request;
-use milepost::ops::run::exit_code;
+use milepost::ops::run::{StopFlag, exit_code};
 use milepost::ops::verify::verify;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -31,7 +31,7 @@ fn submit(request: &Request, lease: &str, answer: Option<Value>) -> Submitted {
         client: None,
         answer,
     };
-    submit_batch(request, &submission).unwrap()
+    submit_batch(request, &submission, &StopFlag::new()).unwrap()
 }
 
 fn minutes(batch: &str) -> Value {

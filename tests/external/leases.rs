@@ -6,6 +6,7 @@ use milepost::ops::external::{
     Submission, WantedBatch, WhyNothing, next_batch, release_batch, submit_batch,
 };
 use milepost::ops::open::{OpsError, Request};
+use milepost::ops::run::StopFlag;
 use milepost::store::lock::{Holder, Lock};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -32,7 +33,7 @@ fn a_lease_expires_is_given_back_and_is_handed_in_once() {
         client: Some("two".to_owned()),
         answer: None,
     };
-    let told = submit_batch(&site.request(), &submission).unwrap();
+    let told = submit_batch(&site.request(), &submission, &StopFlag::new()).unwrap();
     assert_eq!(code(&told), "foreign_lease");
     assert_eq!(
         code(&site.submit("01KAK3Y7Q0Z7V5W3N2M1P0R9S8")),
@@ -216,7 +217,7 @@ fn a_run_at_work_is_in_use_and_a_stage_waits_for_those_before_it() {
         lease: leased.lease.clone(),
         ..Submission::default()
     };
-    let refused = submit_batch(&site.request(), &submission);
+    let refused = submit_batch(&site.request(), &submission, &StopFlag::new());
     assert!(matches!(refused, Err(OpsError::Lock(_))));
     drop(lock);
     assert!(site.submit(&leased.lease).accepted);

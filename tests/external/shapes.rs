@@ -4,7 +4,7 @@ use super::client::{Site, run_as};
 use crate::support::{Project, expect};
 use milepost::ops::external::WhyNothing;
 use milepost::ops::plan::plan;
-use milepost::ops::run::{Wanted, exit_code};
+use milepost::ops::run::{StopFlag, Wanted, exit_code};
 use milepost::ops::status::{Word, status};
 use serde_json::json;
 
@@ -82,7 +82,8 @@ fn a_prompt_is_answered_and_what_is_made_of_it_is_checked() {
             client: None,
             answer: Some(answer),
         };
-        milepost::ops::external::submit_batch(&request(&site), &submission).unwrap()
+        milepost::ops::external::submit_batch(&request(&site), &submission, &StopFlag::new())
+            .unwrap()
     };
     let leased = next().leased.unwrap();
     assert_eq!(

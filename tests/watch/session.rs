@@ -9,7 +9,7 @@ use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
 /// So long is waited for a line that must come.
-const DEADLINE: Duration = Duration::from_secs(120);
+const DEADLINE: Duration = Duration::from_mins(2);
 
 /// The line that ends what a watch says.
 pub const WAITS: &str = "waiting for changes";
@@ -51,15 +51,15 @@ impl Session {
     pub fn until(&self, start: &str) -> Vec<String> {
         let mut said = Vec::new();
         loop {
-            match self.lines.recv_timeout(DEADLINE) {
-                Ok(line) => {
-                    let is_last = line.starts_with(start);
-                    said.push(line);
-                    if is_last {
-                        return said;
-                    }
-                }
-                Err(_) => panic!("`{start}` is not said, but:\n{}", said.join("\n")),
+            let line = self.lines.recv_timeout(DEADLINE);
+            assert!(
+                line.is_ok(),
+                "`{start}` is not said, but:\n{}",
+                said.join("\n")
+            );
+            said.extend(line);
+            if said.last().is_some_and(|line| line.starts_with(start)) {
+                return said;
             }
         }
     }

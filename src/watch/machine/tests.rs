@@ -35,7 +35,7 @@ fn todo<const N: usize>(items: [(Key, Item); N]) -> Sight {
 
 fn look(machine: &mut Machine, at: u64, sight: Sight) -> Verdict {
     assert_eq!(machine.next(ms(at)), Next::Look, "at {at}");
-    machine.looks();
+    machine.looks(ms(at));
     machine.saw(ms(at), sight, false)
 }
 
@@ -71,15 +71,15 @@ fn what_is_seen_while_it_changes_is_seen_again_before_it_runs() {
     let mut machine = resting();
     let seen = || todo([batch("a", "2", Kind::Open)]);
     machine.heard(ms(2000));
-    machine.looks();
+    machine.looks(ms(2200));
     assert_eq!(machine.saw(ms(2200), seen(), true), Verdict::Quiet);
     assert_eq!(machine.next(ms(2200)), Next::Wait(Some(ms(2400))));
     assert_eq!(look(&mut machine, 2400, seen()), Verdict::Run);
     // It does not wait for ever.
     let mut machine = resting();
-    machine.looks();
+    machine.looks(ms(2000));
     assert_eq!(machine.saw(ms(2000), seen(), true), Verdict::Quiet);
-    machine.looks();
+    machine.looks(ms(12_000));
     assert_eq!(machine.saw(ms(12_000), seen(), true), Verdict::Run);
 }
 
@@ -224,6 +224,10 @@ fn polling_waits_until_two_looks_see_the_same() {
     machine.ended(ms(2500), true, BTreeMap::new());
     assert_eq!(look(&mut machine, 2500, todo([])), Verdict::Rests);
     assert_eq!(machine.next(ms(2500)), Next::Wait(Some(ms(4500))));
+    // A look that takes long is not followed by the next at once.
+    machine.looks(ms(4500));
+    machine.saw(ms(5500), todo([]), false);
+    assert_eq!(machine.next(ms(5500)), Next::Wait(Some(ms(9500))));
 }
 
 /// Batches whose facts people change; those whose facts are divisible by three fail.
@@ -329,7 +333,7 @@ proptest! {
                     }
                 }
                 Next::Look => {
-                    machine.looks();
+                    machine.looks(now);
                     let verdict = machine.saw(now, world.sight(), false);
                     idle = if verdict == Verdict::Quiet && deeds.is_empty() { idle + 1 } else { 0 };
                     if verdict != Verdict::Run {
