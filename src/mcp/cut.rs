@@ -55,9 +55,9 @@ fn shorten(value: &mut Value, name: &str, at: &mut String, cuts: &mut Vec<Cut>) 
             if entries.len() > ENTRIES {
                 cuts.push(of(at, ENTRIES, entries.len()));
                 let beyond: Vec<String> = entries.keys().skip(ENTRIES).cloned().collect();
-                beyond.iter().for_each(|key| {
+                for key in &beyond {
                     entries.shift_remove(key);
-                });
+                }
             }
             shorten_entries(entries, at, cuts);
         }

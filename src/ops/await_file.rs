@@ -10,6 +10,7 @@ use crate::base::digest::Digest;
 use crate::base::path::{FilePath, Root};
 use crate::base::source::Source;
 use crate::check::schemas::Schemas;
+use crate::model::state::StageState;
 use crate::run::validate;
 use crate::store::files::{FileError, digest_of};
 use serde::Serialize;
@@ -238,11 +239,7 @@ fn arrived(
     (digest, bytes): (Digest, u64),
 ) -> Result<Arrived, OpsError> {
     let present = Present::read(&opened.workspace.layout)?;
-    let mut recorded = present
-        .state
-        .stages
-        .values()
-        .flat_map(|stage| stage.outputs());
+    let mut recorded = present.state.stages.values().flat_map(StageState::outputs);
     let recorded = file.root == Root::Workspace
         && recorded.any(|(_, made)| made.path == file.path && made.digest == digest);
     let elements = source.open().ok().and_then(content::elements);
@@ -300,7 +297,10 @@ fn invalid(source: &dyn Source, found: Option<&Declared<'_>>) -> Option<Vec<Stri
         let all = std::iter::once(outcome.message).chain(outcome.details);
         return Some(all.collect());
     }
-    let is_json = source.name().ends_with(".json");
+    let is_json = source
+        .path()
+        .extension()
+        .is_some_and(|ending| ending == "json");
     let opened = source.open().ok().filter(|_| is_json)?;
     Some(vec![content::not_json(opened)?])
 }

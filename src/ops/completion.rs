@@ -6,7 +6,7 @@ use super::plan::StagePlan;
 use super::present::Present;
 use crate::model::checkpoint::{Checkpoint, Status};
 use crate::model::stage::Stage;
-use crate::model::state::{Phase, State};
+use crate::model::state::{Phase, StageState, State};
 use crate::plan::selection::Selection;
 use crate::run::agents::{Purpose, agents};
 use crate::run::attempt::batch_name;
@@ -202,7 +202,7 @@ fn altered(
     let layout = &opened.workspace.layout;
     let mut wrong = Vec::new();
     let known = state.stages.get(&stage.name);
-    let outputs = known.into_iter().flat_map(|known| known.outputs());
+    let outputs = known.into_iter().flat_map(StageState::outputs);
     let files = outputs.map(|(_, made)| (made.path.clone(), made.digest));
     let recorded = state.checkpoints.get(&stage.name);
     let own = recorded.map(|digest| (layout::checkpoint(stage.number), *digest));

@@ -84,13 +84,13 @@ pub(super) const SUBMIT_BATCH: Row = Row {
             with its pointer. The lease is kept then: correct what `violations` names, and hand in again. Without `answer`, what lies \
             at the lease's `output_file` is taken.",
     reads: false,
-    schemas: schemas_of::<Answer, Submitted>,
+    schemas: schemas_of::<HandedIn, Submitted>,
     call: submit,
 };
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Answer {
+struct HandedIn {
     /// The lease that `next_batch` gave
     lease: String,
     /// Who hands in, if the lease was taken under a name
@@ -100,7 +100,7 @@ struct Answer {
 }
 
 fn submit(call: &Call<'_>) -> Result<Value, Fault> {
-    let handed: Answer = call.arguments()?;
+    let handed: HandedIn = call.arguments()?;
     let submission = Submission {
         lease: handed.lease,
         client: handed.client,

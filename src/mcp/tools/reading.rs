@@ -2,7 +2,7 @@
 
 use super::super::call::{Call, done};
 use super::super::fault::Fault;
-use super::running::{Targets, wanted};
+use super::running::{Asked, wanted};
 use super::{Row, schemas_of};
 use crate::model::event::Record;
 use crate::ops;
@@ -21,9 +21,9 @@ pub(super) const PLAN: Row = Row {
     about: "Says what `run` with the same arguments would do, and why: batches that run with their reasons, batches that are reused, \
             and what agents would be asked and cost. Writes nothing.",
     reads: true,
-    schemas: schemas_of::<Targets, Plan>,
+    schemas: schemas_of::<Asked, Plan>,
     call: |call| {
-        let targets: Targets = call.arguments()?;
+        let targets: Asked = call.arguments()?;
         let mut request = call.desk.request.clone();
         request.set.extend(targets.set.iter().cloned());
         request.agents.extend(targets.agents.iter().cloned());

@@ -19,9 +19,9 @@ pub(super) const RUN: Row = Row {
             and says what is missing. Progress: one notification for each stage that begins and each batch that is over. Cancelling \
             the call stops the run; what is finished stays, and the next run goes on.",
     reads: false,
-    schemas: schemas_of::<Targets, Ended>,
+    schemas: schemas_of::<Asked, Ended>,
     call: |call| {
-        let targets: Targets = call.arguments()?;
+        let targets: Asked = call.arguments()?;
         let mut request = call.desk.request.clone();
         request.set.extend(targets.set.iter().cloned());
         request.agents.extend(targets.agents.iter().cloned());
@@ -39,7 +39,7 @@ pub(super) const RUN: Row = Row {
 )]
 #[derive(Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
-pub(super) struct Targets {
+pub(super) struct Asked {
     /// STAGE or STAGE/BATCH, each; none: all stages
     targets: Vec<String>,
     /// Up to this stage
@@ -66,7 +66,7 @@ pub(super) struct Targets {
 ///
 /// # Errors
 /// When the budget is no amount.
-pub(super) fn wanted(call: &Call<'_>, targets: Targets) -> Result<Wanted, Fault> {
+pub(super) fn wanted(call: &Call<'_>, targets: Asked) -> Result<Wanted, Fault> {
     let budget = targets.budget_usd.as_deref().map(str::parse::<NanoUsd>);
     let budget = budget.transpose().map_err(|error| {
         Fault::new(
