@@ -13,6 +13,7 @@ mod settings;
 mod signals;
 mod watch;
 
+use crate::expr::place::nearest;
 use args::{Cli, Command};
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory as _, Parser as _};
@@ -36,14 +37,25 @@ fn start(environment: &Environment) -> u8 {
 fn refused(mut error: clap::Error) -> u8 {
     if error.kind() == ErrorKind::InvalidSubcommand
         && let Some(ContextValue::String(name)) = error.get(ContextKind::InvalidSubcommand)
-        && error.get(ContextKind::SuggestedSubcommand).is_none()
+        && !is_misspelt(name, error.get(ContextKind::SuggestedSubcommand))
     {
         let tip = format!("to run the stage `{name}`: milepost run {name}").into();
+        error.remove(ContextKind::SuggestedSubcommand);
         error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip]));
     }
     // Nobody is left to tell when the terminal is gone.
     let _ = error.print();
     u8::from(error.use_stderr()) * failure::USAGE
+}
+
+/// Whether a name is nearly that of a command that is suggested: the parser's own measure takes `copy` for `mcp`.
+fn is_misspelt(name: &str, suggested: Option<&ContextValue>) -> bool {
+    let suggested = match suggested {
+        Some(ContextValue::String(one)) => std::slice::from_ref(one),
+        Some(ContextValue::Strings(all)) => all,
+        _ => return false,
+    };
+    nearest(name, suggested.iter().map(String::as_str)).is_some()
 }
 
 /// A mistake in how flags go together, said as clap says its own.

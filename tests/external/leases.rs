@@ -129,9 +129,8 @@ fn threads_never_have_the_same_batch_and_finish_together() {
     assert!(site.at("workspace/stage_3_complete.json").exists());
 }
 
-/// A client that is a process of its own: it leases what it can, and never gives anything back.
+/// A client that is a process of its own, when another test starts it: it leases what it can, and never gives anything back.
 #[test]
-#[ignore = "started by another test"]
 fn another_process() {
     let Some(folder) = std::env::var_os("MILEPOST_TEST_SITE") else {
         return;
@@ -161,7 +160,6 @@ fn processes_never_have_the_same_batch() {
             .args([
                 "external::leases::another_process",
                 "--exact",
-                "--ignored",
                 "--nocapture",
             ])
             .env("MILEPOST_TEST_SITE", site.at(""))
