@@ -279,9 +279,9 @@ pub enum Command {
         #[arg(long, value_name = "N", default_value_t = 20)]
         limit: usize,
     },
-    /// Make a project to start from: `minimal`, or `ifc`, a building model to a report
+    /// Make a project to start from
     Init {
-        /// Which
+        /// `ifc`, `grading`, `study-plan`, `diagrams`, `prompt-tests`, each a whole system, or `minimal`
         template: String,
         /// Where [default: a folder of that name]
         folder: Option<String>,

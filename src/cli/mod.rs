@@ -35,14 +35,25 @@ fn start(environment: &Environment) -> u8 {
 fn refused(mut error: clap::Error) -> u8 {
     if error.kind() == ErrorKind::InvalidSubcommand
         && let Some(ContextValue::String(name)) = error.get(ContextKind::InvalidSubcommand)
-        && error.get(ContextKind::SuggestedSubcommand).is_none()
+        && !is_near(name, error.get(ContextKind::SuggestedSubcommand))
     {
         let tip = format!("to run the stage `{name}`: milepost run {name}").into();
+        error.remove(ContextKind::SuggestedSubcommand);
         error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip]));
     }
     // Nobody is left to tell when the terminal is gone.
     let _ = error.print();
     u8::from(error.use_stderr()) * failure::USAGE
+}
+
+/// Whether a command that is suggested is what was meant: so short a name as `mcp` is like many others.
+fn is_near(name: &str, suggested: Option<&ContextValue>) -> bool {
+    let near = |command: &str| strsim::damerau_levenshtein(name, command) <= 2;
+    match suggested {
+        Some(ContextValue::String(command)) => near(command),
+        Some(ContextValue::Strings(commands)) => commands.iter().any(|command| near(command)),
+        _ => false,
+    }
 }
 
 /// A mistake in how flags go together, said as clap says its own.

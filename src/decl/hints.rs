@@ -48,24 +48,6 @@ pub fn or<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
     }
 }
 
-/// A key of the language that this version has not.
-pub fn later_key(file: &File, spec: &'static Table, key: &Key) -> Problem {
-    let there = if std::ptr::eq(spec, &raw const AGENT) {
-        format!("agents of this version: {}", or(AGENT.whats()))
-    } else {
-        format!(
-            "this version has here: {}",
-            or(spec.keys.iter().map(|key| key.name))
-        )
-    };
-    file.problem(
-        key.span.clone(),
-        format!("`{}` is not in this version of Milepost", key.name),
-    )
-    .label("not yet")
-    .help(there)
-}
-
 /// A key that stands beside the wrong other one.
 pub fn misplaced(file: &File, key: &keys::Key, at: &Key, beside: &[&str], what: &str) -> Problem {
     file.problem(

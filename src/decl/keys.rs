@@ -114,8 +114,6 @@ pub struct Table {
     pub header: &'static str,
     /// Its keys.
     pub keys: &'static [Key],
-    /// Keys of the language that this version has not.
-    pub later: &'static [&'static str],
     /// The key that a plain string stands for.
     pub short: Option<&'static str>,
 }

@@ -4,7 +4,7 @@ use super::hints;
 use super::keys::{Key, Need, Table};
 use super::problem::{File, Report};
 use super::tree::{self, Node, Val};
-use super::types::{WrongType, wrong_type};
+use super::types::wrong_type;
 use std::ops::Range;
 
 /// A table whose keys were checked: only keys that are known, in their place, and of the right type.
@@ -63,25 +63,14 @@ pub fn check<'a>(
     };
     let mut present: Vec<Present<'a>> = Vec::new();
     let mut meant: Vec<&'static str> = Vec::new();
-    let mut is_later = false;
-    let of_step_or_agent = spec.whats().next().is_some();
     for (key, node) in &table.entries {
-        let wrong = wrong_of(spec, key, node);
-        if let Some(known) = spec.key(&key.name)
-            && !matches!(wrong, Some(Wrong::Later))
-        {
+        if let Some(known) = spec.key(&key.name) {
             present.push((known, key));
-            match wrong {
-                Some(Wrong::Type(wrong)) => report.add(wrong.at(file, known, node)),
-                _ => fields.entries.push((known, key, node)),
+            match wrong_type(known, node) {
+                Some(wrong) => report.add(wrong.at(file, known, node)),
+                None => fields.entries.push((known, key, node)),
             }
-        } else if matches!(wrong, Some(Wrong::Later)) {
-            // of a step or agent that this version has not, one word is enough
-            if !is_later || !of_step_or_agent {
-                report.add(hints::later_key(file, spec, key));
-            }
-            is_later = true;
-        } else if !is_later || spec.what != "agent" {
+        } else {
             report.add(hints::unknown_key(file, spec, header, key, node));
             // It is read as what is meant, so that one slip is one mistake.
             if let Some(known) = hints::meant(&key.name, spec).and_then(|name| spec.key(name)) {
@@ -96,7 +85,7 @@ pub fn check<'a>(
             }
         }
     }
-    let is_known = check_what(file, report, spec, header, &mut fields, &present, is_later);
+    let is_known = check_what(file, report, spec, header, &mut fields, &present);
     if is_known {
         check_needs(file, report, spec, header, &fields, &present, &meant);
     }
@@ -106,21 +95,6 @@ pub fn check<'a>(
 /// A key that is there, and its entry in the table of keys.
 type Present<'a> = (&'static Key, &'a tree::Key);
 
-enum Wrong {
-    Type(WrongType),
-    Later,
-}
-
-fn wrong_of(spec: &'static Table, key: &tree::Key, node: &Node) -> Option<Wrong> {
-    match spec.key(&key.name) {
-        Some(known) => wrong_type(known, node).map(Wrong::Type),
-        None => spec
-            .later
-            .contains(&key.name.as_str())
-            .then_some(Wrong::Later),
-    }
-}
-
 /// Checks that a table is one thing. False: what it is cannot be told.
 fn check_what(
     file: &File,
@@ -129,7 +103,6 @@ fn check_what(
     header: &str,
     fields: &mut Fields<'_>,
     present: &[Present<'_>],
-    is_later: bool,
 ) -> bool {
     let whats: Vec<_> = present
         .iter()
@@ -137,7 +110,6 @@ fn check_what(
         .collect();
     match whats.as_slice() {
         [] if spec.whats().next().is_none() => return true,
-        [] if is_later => {}
         [] => {
             let several = if spec.whats().count() > 1 {
                 "one of "

@@ -144,6 +144,10 @@ pub fn wrong_type(key: &'static Key, node: &Node) -> Option<WrongType> {
         ) if text.trim().parse::<f64>().is_ok() => {
             wrong.help(format!("write it without quotes: {name} = {}", text.trim()))
         }
+        (Kind::True, Val::Bool(_)) => wrong.label("this is false").help(
+            "of an agent that someone outside answers for, this is true; leave it out of any other"
+                .to_owned(),
+        ),
         (Kind::Bool | Kind::True, Val::Text(text)) if text == "true" || text == "false" => {
             wrong.help(format!("write it without quotes: {name} = {text}"))
         }

@@ -1,6 +1,6 @@
 //! How a run ended, and what could not be done, as `--json` prints it.
 
-use super::plan::{Altered, Obstacle};
+use super::plan::{Altered, Awaits, Obstacle};
 use super::run::{Report, StageReport, StageStatus, exit_code};
 use crate::model::outcome::Outcome;
 use serde::Serialize;
@@ -56,6 +56,8 @@ pub struct StageEnded {
     pub checkpoint_rewritten: bool,
     /// Batches that were not tried.
     pub left: u64,
+    /// What it waits for from outside: these batches are among those that were not tried.
+    pub awaits: Option<Awaits>,
     /// Batches that failed, with how.
     pub failed: Vec<BatchFailed>,
     /// Files that somebody altered.
@@ -138,6 +140,7 @@ impl StageEnded {
             retired: stage.retired,
             checkpoint_rewritten: stage.checkpoint_rewritten,
             left: stage.left,
+            awaits: stage.awaits.clone(),
             failed: failed.collect(),
             altered: stage.altered.iter().cloned().map(Altered::of).collect(),
             verdict: stage.verdict,

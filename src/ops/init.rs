@@ -1,102 +1,11 @@
-//! Makes a project from a template: Milepost's own main pipeline, or the smallest that shows how stages work together.
+//! Makes a project from a template: the main pipeline, one of the other four systems, or the smallest that shows how stages work.
 
 use super::open::OpsError;
 use super::schema::{FOLDER, schemas, text};
+use super::templates::TEMPLATES;
 use crate::store::disk::{Disk, parent};
 use serde::Serialize;
 use std::path::Path;
-
-/// A file of a template: its path in the project, and what it holds.
-type TemplateFile = (&'static str, &'static [u8]);
-
-/// A template.
-struct Template {
-    name: &'static str,
-    about: &'static str,
-    files: &'static [TemplateFile],
-    /// Schemas that its files name, for editors.
-    schemas: &'static [&'static str],
-}
-
-/// Files of Milepost's repository, as they are there.
-macro_rules! repository {
-    ($($path:literal),* $(,)?) => {
-        &[$(($path, include_bytes!(concat!(env!("CARGO_MANIFEST_DIR"), "/", $path)))),*]
-    };
-}
-
-const TEMPLATES: &[Template] = &[
-    Template {
-        name: "ifc",
-        about: "a building model to an Excel and a PDF report",
-        files: repository![
-            "milepost.toml",
-            "stages/1_parse.toml",
-            "stages/2_batch.toml",
-            "stages/3_classify.toml",
-            "stages/4_generate.toml",
-            "schemas/all.schema.json",
-            "schemas/answer.schema.json",
-            "schemas/batches.schema.json",
-            "schemas/classified.schema.json",
-            "schemas/corrections.schema.json",
-            "schemas/parsed.schema.json",
-            "schemas/report.schema.json",
-            "rules/elements.toml",
-            "filters/question.jq",
-            "filters/record.jq",
-            "filters/report.jq",
-            "prompts/batch-processor.md",
-            "prompts/orchestrator.md",
-            "templates/report.md",
-            "templates/report.xlsx.toml",
-            "workspace/inputs/sample.ifc",
-        ],
-        schemas: &["project", "stage", "rules", "workbook"],
-    },
-    Template {
-        name: "minimal",
-        about: "two stages that run commands over text files",
-        files: &[
-            ("milepost.toml", MINIMAL.as_bytes()),
-            ("stages/1_upper.toml", UPPER.as_bytes()),
-            ("stages/2_join.toml", JOIN.as_bytes()),
-            ("workspace/inputs/note_1.txt", b"the first milepost\n"),
-            ("workspace/inputs/note_2.txt", b"the second\n"),
-        ],
-        schemas: &["project", "stage"],
-    },
-];
-
-const MINIMAL: &str = r#"#:schema ./schemas/milepost/project.schema.json
-name = "minimal"
-"#;
-
-const UPPER: &str = r#"#:schema ../schemas/milepost/stage.schema.json
-description = "Each note in capitals"
-
-[each.note]                              # a batch per file
-path = "inputs/*.txt"
-
-[step]
-command = ["sh", "-c", 'tr a-z A-Z < "$1" > "$2"', "upper", "{{ note.path }}", "{{ paths.upper }}"]
-
-[outputs]
-upper = "intermediate/{{ note.stem }}.txt"
-"#;
-
-const JOIN: &str = r#"#:schema ../schemas/milepost/stage.schema.json
-description = "All notes in one file"
-
-[inputs]
-notes = "intermediate/*.txt"             # what the stage before wrote
-
-[step]
-command = ["sh", "-c", 'all="$1"; shift; cat "$@" > "$all"', "join", "{{ paths.all }}", "{{ paths.notes }}"]
-
-[outputs]
-all = "outputs/all.txt"
-"#;
 
 /// What is Milepost's own, or made by a run, is not for version control.
 const IGNORED: &str = "/.milepost/\n/workspace*/*\n!/workspace*/inputs/\n";
@@ -144,7 +53,7 @@ pub fn init(disk: &Disk, base: &Path, folder: &str, name: &str) -> Result<Initia
     let mut files: Vec<(String, Vec<u8>)> = template
         .files
         .iter()
-        .map(|(path, bytes)| ((*path).to_owned(), bytes.to_vec()))
+        .map(|(path, bytes)| ((*path).to_owned(), at_home(path, bytes)))
         .collect();
     for (name, schema) in schemas() {
         if template.schemas.contains(&name) {
@@ -152,7 +61,9 @@ pub fn init(disk: &Disk, base: &Path, folder: &str, name: &str) -> Result<Initia
             files.push((path, text(&schema).into_bytes()));
         }
     }
-    files.push((".gitignore".to_owned(), IGNORED.as_bytes().to_vec()));
+    if !files.iter().any(|(path, _)| path == ".gitignore") {
+        files.push((".gitignore".to_owned(), IGNORED.as_bytes().to_vec()));
+    }
     let root = base.join(folder);
     let there: Vec<&str> = files
         .iter()
@@ -189,4 +100,20 @@ pub fn init(disk: &Disk, base: &Path, folder: &str, name: &str) -> Result<Initia
             format!("milepost{place} run"),
         ],
     })
+}
+
+/// What a file of the repository holds in a project of its own: the schema that a declaration names for editors lies in the
+/// project's folder, and not in the repository's.
+fn at_home(path: &str, bytes: &[u8]) -> Vec<u8> {
+    let declared = || {
+        let text = std::str::from_utf8(bytes).ok()?;
+        let rest = text.strip_prefix("#:schema ")?;
+        let (_, named) = rest.split_once(FOLDER)?;
+        let up = match path.matches('/').count() {
+            0 => "./".to_owned(),
+            depth => "../".repeat(depth),
+        };
+        Some(format!("#:schema {up}{FOLDER}{named}").into_bytes())
+    };
+    declared().unwrap_or_else(|| bytes.to_vec())
 }

@@ -32,6 +32,7 @@ pub mod run;
 pub mod schema;
 pub mod show_request;
 pub mod status;
+mod templates;
 pub mod used;
 pub mod values;
 pub mod verify;

@@ -20,7 +20,9 @@ use crate::plan::decide::Decision;
 use crate::plan::lineage;
 use crate::plan::selection::Target;
 use crate::plan::world::World;
+use crate::run::agents::{Purpose, agents};
 use crate::run::attempt::batch_name;
+use crate::run::foresee::Foresight;
 use crate::run::survey::{Keep, Survey, Surveyed};
 use crate::store::journal;
 use jiff::Timestamp;
@@ -81,6 +83,13 @@ pub enum Verdict {
     /// It runs.
     Will {
         /// Why.
+        reasons: Vec<Reason>,
+    },
+    /// It waits for someone outside to answer.
+    Waits {
+        /// Who: an agent, by name.
+        agent: String,
+        /// Why it must be made.
         reasons: Vec<Reason>,
     },
     /// It is reused.
@@ -228,15 +237,23 @@ pub fn why(request: &Request, what: &str) -> Result<Why, OpsError> {
         let found = look(&opened, state, stage, Keep::And(key));
         match (target.batch, found) {
             (None, Ok(found)) if stage.each.is_empty() => {
+                let waits = waits(request, &opened, stage, &found)?;
                 if let Some(batch) = found.batches.first() {
-                    return batch_why(&opened, state, stage, &found, batch);
+                    return batch_why(&opened, state, stage, (&found, &waits), batch);
                 }
-                return Ok(Why::Stage(stage_why(stage, Ok(found))));
+                return Ok(Why::Stage(stage_why(stage, Ok(found), &waits)));
             }
-            (None, found) => return Ok(Why::Stage(stage_why(stage, found))),
+            (None, found) => {
+                let waits = match &found {
+                    Ok(found) => waits(request, &opened, stage, found)?,
+                    Err(_) => BTreeMap::new(),
+                };
+                return Ok(Why::Stage(stage_why(stage, found, &waits)));
+            }
             (Some(key), Ok(found)) => {
                 if let Some(batch) = found.batches.iter().find(|one| one.batch.key == key) {
-                    return batch_why(&opened, state, stage, &found, batch);
+                    let waits = waits(request, &opened, stage, &found)?;
+                    return batch_why(&opened, state, stage, (&found, &waits), batch);
                 }
             }
             (Some(_), Err(_)) => {}
@@ -264,14 +281,42 @@ impl StageWhy {
     }
 }
 
-fn stage_why(stage: &Stage, found: Result<Survey, String>) -> StageWhy {
+/// The batches that wait for someone outside to answer: for which agent.
+fn waits(
+    request: &Request,
+    opened: &Opened,
+    stage: &Stage,
+    found: &Survey,
+) -> Result<BTreeMap<String, String>, OpsError> {
+    let is_open = |batch: &&Surveyed| matches!(batch.decision, Ok(Decision::Will(_)));
+    let open: Vec<&Surveyed> = found.batches.iter().filter(is_open).collect();
+    let agents = agents(
+        Purpose::Plan,
+        &opened.pipeline,
+        &opened.project,
+        &request.environment,
+    );
+    let agents = agents.map_err(OpsError::World)?;
+    let foresight = Foresight::new(opened.context(), &opened.project, &agents, false);
+    let awaited = foresight.awaited(stage, &open).map_err(OpsError::World)?;
+    let waits = open.iter().zip(awaited);
+    Ok(waits
+        .filter_map(|(batch, sent)| Some((batch.batch.key.clone(), sent?.agent)))
+        .collect())
+}
+
+fn stage_why(
+    stage: &Stage,
+    found: Result<Survey, String>,
+    waits: &BTreeMap<String, String>,
+) -> StageWhy {
     let mut why = StageWhy::of(stage);
     match found {
         Err(problem) => why.problem = Some(problem),
         Ok(found) => {
             why.batches = found.batches.len() as u64;
             for batch in &found.batches {
-                match verdict(batch) {
+                match verdict(batch, waits) {
                     Verdict::Reused => why.reused += 1,
                     verdict => why.others.push(BatchVerdict {
                         batch: batch.batch.key.clone(),
@@ -285,8 +330,12 @@ fn stage_why(stage: &Stage, found: Result<Survey, String>) -> StageWhy {
     why
 }
 
-fn verdict(found: &Surveyed) -> Verdict {
+fn verdict(found: &Surveyed, waits: &BTreeMap<String, String>) -> Verdict {
     match found.decision.clone() {
+        Ok(Decision::Will(reasons)) if waits.contains_key(&found.batch.key) => Verdict::Waits {
+            agent: waits[&found.batch.key].clone(),
+            reasons,
+        },
         Ok(Decision::Will(reasons)) => Verdict::Will { reasons },
         Ok(Decision::Reused) => Verdict::Reused,
         Ok(Decision::Judge(changes)) => Verdict::Judge { changes },
@@ -311,7 +360,7 @@ fn batch_why(
     opened: &Opened,
     state: &State,
     stage: &Stage,
-    found: &Survey,
+    (found, waits): (&Survey, &BTreeMap<String, String>),
     batch: &Surveyed,
 ) -> Result<Why, OpsError> {
     let key = &batch.batch.key;
@@ -331,7 +380,7 @@ fn batch_why(
     Ok(Why::Batch(Box::new(BatchWhy {
         stage: stage.name.clone(),
         batch: key.clone(),
-        verdict: verdict(batch),
+        verdict: verdict(batch, waits),
         made,
         failed: record.map_or_else(Vec::new, |record| record.failed.clone()),
         quarantine,

@@ -1,12 +1,33 @@
 //! `init` as text: what was made, and how to go on.
 
 use crate::ops::init::Initiated;
+use std::collections::BTreeMap;
+
+/// Of a folder with more files their number is told.
+const NAMED: usize = 4;
 
 /// What was made.
 pub fn init(data: &Initiated) -> String {
     let mut text = format!("made a project from `{}`: {}\n", data.template, data.about);
+    let folder = |file: &str| file.split_once('/').map(|(folder, _)| folder.to_owned());
+    let mut folders: BTreeMap<String, usize> = BTreeMap::new();
+    for folder in data.files.iter().filter_map(|file| folder(file)) {
+        *folders.entry(folder).or_default() += 1;
+    }
     for file in &data.files {
-        text.push_str(&format!("  {file}\n"));
+        let Some(folder) = folder(file) else {
+            text.push_str(&format!("  {file}\n"));
+            continue;
+        };
+        match folders.get(&folder) {
+            Some(files) if *files > NAMED => {
+                text.push_str(&format!("  {folder}/  {files} files\n"));
+                // It is told once.
+                folders.remove(&folder);
+            }
+            Some(_) => text.push_str(&format!("  {file}\n")),
+            None => {}
+        }
     }
     text.push_str("\nnext:\n");
     for command in &data.next {

@@ -5,7 +5,7 @@ use super::groups::{Class, Groups, class};
 use super::paint::Paint;
 use super::reason::{change, condition, reason};
 use super::ways;
-use super::words::{batches, count, grouped, some_of};
+use super::words::{awaits, batches, count, grouped, some_of};
 use crate::model::reason::Condition;
 use crate::ops::plan::{Asks, Basis, Plan, StagePlan};
 use std::collections::BTreeSet;
@@ -111,8 +111,12 @@ fn headline(paint: Paint, stage: &StagePlan) -> String {
             paint.good(format!("{} reused", grouped(stage.reused)))
         });
     }
-    if stage.left > 0 {
-        parts.push(format!("{} not asked for", grouped(stage.left)));
+    let waits = stage.awaits.as_ref().map_or(0, |awaits| awaits.batches);
+    if let Some(awaited) = &stage.awaits {
+        parts.push(paint.warn(awaits(awaited)));
+    }
+    if stage.left > waits {
+        parts.push(format!("{} not asked for", grouped(stage.left - waits)));
     }
     if !stage.retire.is_empty() {
         parts.push(format!("{} retired", batches(stage.retire.len() as u64)));
@@ -126,7 +130,12 @@ fn headline(paint: Paint, stage: &StagePlan) -> String {
     if stage.checkpoint {
         parts.push(paint.warn("its checkpoint is written"));
     }
-    if !stage.certain {
+    if !stage.certain
+        && stage
+            .awaits
+            .as_ref()
+            .is_none_or(|awaits| awaits.batches > 0)
+    {
         parts.push("and others, by what the stages before it make".to_owned());
     }
     parts.join(", ")
@@ -339,10 +348,17 @@ fn conclusion(paint: Paint, plan: &Plan, stages: &[&StagePlan], call: &Call) -> 
     let wrong = sum(&|stage| {
         usize::from(stage.problem.is_some()) + stage.altered.len() + stage.missing.len()
     });
+    let waits = stages.iter().any(|stage| stage.awaits.is_some());
     let blocked = stages.iter().any(|stage| stage.blocked.is_some());
     let checkpoints = sum(&|stage| usize::from(stage.checkpoint));
-    if checkpoints + will + may + judge + retire + wrong + forgotten == 0 && !uncertain && !blocked
-    {
+    let nothing = checkpoints + will + may + judge + retire + wrong + forgotten == 0;
+    if nothing && waits {
+        let code = |text: &str| paint.code(text);
+        let mut lines = vec!["nothing can run before that is answered".to_owned()];
+        lines.extend(ways::lines(&[ways::outside(call)], "next", &code));
+        return lines.join("\n");
+    }
+    if nothing && !uncertain && !blocked {
         if stages.iter().any(|stage| stage.left > 0) {
             return format!(
                 "{} nothing of what was asked for",

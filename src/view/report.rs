@@ -5,7 +5,7 @@ use super::calls::spent;
 use super::notice::status;
 use super::paint::Paint;
 use super::ways;
-use super::words::{batches, count, grouped, place, seconds};
+use super::words::{awaits, batches, count, grouped, place, seconds};
 use crate::ops::run::{Report, StageReport, StageStatus, exit_code};
 
 /// How many lines the list of outputs has.
@@ -151,11 +151,12 @@ fn what(stage: &StageReport) -> String {
         };
         parts.push(word.to_owned());
     } else if stage.batches > 0 {
+        let waits = waits(stage);
         let some = [
             (stage.ran, "ran"),
             (stage.reused, "reused"),
             (stage.failed.len() as u64, "failed"),
-            (stage.left, "left"),
+            (stage.left - waits, "left"),
         ];
         let some: Vec<String> = some
             .into_iter()
@@ -197,10 +198,19 @@ fn what(stage: &StageReport) -> String {
     if let Some(why) = &stage.held {
         parts.push(why.clone());
     }
+    if let Some(waits) = &stage.awaits {
+        parts.push(awaits(waits));
+    }
     if stage.verdict == Some(false) {
         parts.push("its verdict is no".to_owned());
     }
     parts.join(", ")
+}
+
+/// Batches of a stage that are left for somebody outside.
+fn waits(stage: &StageReport) -> u64 {
+    let waits = stage.awaits.as_ref().map_or(0, |awaits| awaits.batches);
+    waits.min(stage.left)
 }
 
 /// Where the reports are.
@@ -276,6 +286,13 @@ fn next(report: &Report, call: &Call) -> Vec<(String, String)> {
         }
     } else if is(StageStatus::Failed).is_some() {
         // The stage could not begin: its line says what to do.
+    } else if let Some(stage) = is(StageStatus::Held).filter(|stage| stage.awaits.is_some()) {
+        next.push(ways::outside(call));
+        if stage.left > waits(stage) {
+            let rest = stage.left - waits(stage);
+            let what = format!("run the rest: {} of {}", batches(rest), stage.stage);
+            next.push((call.run(&[]), what));
+        }
     } else if let Some(stage) = is(StageStatus::Held) {
         let what = format!("run the rest: {} of {}", batches(stage.left), stage.stage);
         match report.stages.as_slice() {

@@ -4,7 +4,7 @@ use super::call::Call;
 use super::calls;
 use super::table::{Side, table, time};
 use super::ways;
-use super::words::{batches, grouped, place, some_of};
+use super::words::{awaits, batches, grouped, place, some_of};
 use crate::ops::status::{Due, StageLine, Status, Word};
 
 /// Failed batches that are shown of a stage.
@@ -156,6 +156,13 @@ fn due_text(stage: &StageLine, due: &Due, data: &Status, call: &Call) -> String 
         for line in ways::lines(&ways, "", &str::to_owned) {
             text.push_str(&format!("    {}\n", line.trim_start()));
         }
+    }
+    if let Some(awaited) = &due.awaits {
+        let (command, what) = ways::outside(call);
+        text.push_str(&format!(
+            "  {name}: {} (`{command}` {what})\n",
+            awaits(awaited)
+        ));
     }
     if let Some(problem) = &due.problem {
         text.push_str(&format!("  {name}: {problem}\n"));

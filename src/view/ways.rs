@@ -64,6 +64,12 @@ pub fn after_blocked(
     log.into_iter().chain([run]).collect()
 }
 
+/// The way on where someone outside has to answer.
+pub fn outside(call: &Call) -> (String, String) {
+    let what = "serves whoever answers them; then run again".to_owned();
+    (call.line(&["mcp"]), what)
+}
+
 /// Commands under each other, each with what it does; `label` stands before the first.
 pub fn lines(ways: &[(String, String)], label: &str, code: &dyn Fn(&str) -> String) -> Vec<String> {
     let length = |command: &str| command.chars().count();

@@ -6,6 +6,7 @@ use super::table::{Side, table, time};
 use super::words::{batches, grouped, place, seconds, some_of};
 use crate::ops::origin::{FileWhy, Origin};
 use crate::ops::why::{BatchWhy, FileState, InputFile, MadeBy, StageWhy, Verdict, Why};
+use std::borrow::Cow;
 
 /// Batches of a stage that are listed.
 const LISTED: usize = 20;
@@ -61,9 +62,12 @@ fn of_stage(why: &StageWhy) -> String {
     text
 }
 
-fn verdict(verdict: &Verdict) -> &'static str {
-    match verdict {
+fn verdict(verdict: &Verdict) -> Cow<'static, str> {
+    let word = match verdict {
         Verdict::Will { .. } => "will run",
+        Verdict::Waits { agent, .. } => {
+            return format!("waits for {agent} to answer, from outside").into();
+        }
         Verdict::Reused => {
             "is reused: nothing that it was made from has changed, and its outputs are as they were made"
         }
@@ -71,13 +75,16 @@ fn verdict(verdict: &Verdict) -> &'static str {
         Verdict::May { .. } => "may run",
         Verdict::Altered { .. } => "stops the run: somebody altered what was made",
         Verdict::Impossible { .. } => "cannot run",
-    }
+    };
+    word.into()
 }
 
 /// The reasons, a line each.
 fn lines(verdict: &Verdict) -> String {
     let list: Vec<String> = match verdict {
-        Verdict::Will { reasons } => reasons.iter().map(reason).collect(),
+        Verdict::Will { reasons } | Verdict::Waits { reasons, .. } => {
+            reasons.iter().map(reason).collect()
+        }
         Verdict::Reused => Vec::new(),
         Verdict::Judge { changes } => changes.iter().map(change).collect(),
         Verdict::May { conditions } => {

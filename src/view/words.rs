@@ -1,6 +1,7 @@
 //! Numbers, durations and lists in words.
 
 use crate::base::duration::show_duration;
+use crate::ops::plan::Awaits;
 use std::time::Duration;
 
 /// `1 batch`, `7 batches`.
@@ -15,6 +16,22 @@ pub fn count(number: u64, one: &str, many: &str) -> String {
 /// `1 batch`, `7 batches`.
 pub fn batches(number: u64) -> String {
     count(number, "batch", "batches")
+}
+
+/// `6 batches wait for outside to answer 140 questions`.
+pub fn awaits(awaits: &Awaits) -> String {
+    let who = awaits.agents.join(" and ");
+    let waits = match awaits.batches {
+        0 => return format!("waits for {who}; what is asked, the stages before it say"),
+        many => count(many, "batch waits", "batches wait"),
+    };
+    match awaits.questions {
+        0 => format!("{waits} for {who}"),
+        many => {
+            let questions = count(many, "question", "questions");
+            format!("{waits} for {who} to answer {questions}")
+        }
+    }
 }
 
 /// A number with its thousands apart: `1,000,000`.

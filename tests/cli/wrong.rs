@@ -99,12 +99,12 @@ fn a_report_as_json_holds_what_the_summary_says() {
             "interrupted": false, "under_way": 0, "seconds": "…", "forgotten": [],
             "stages": [
                 { "stage": "copy", "number": 1, "status": "failed", "why": null, "blocked_by": null, "batches": 3, "ran": 1, "reused": 0,
-                  "validated_again": 0, "retired": 0, "checkpoint_rewritten": false, "left": 1,
+                  "validated_again": 0, "retired": 0, "checkpoint_rewritten": false, "left": 1, "awaits": null,
                   "failed": [{ "batch": "person_2", "outcome": outcome }],
                   "altered": [], "verdict": null, "elements": null, "outputs": [], "seconds": "…" },
                 { "stage": "join", "number": 2, "status": "blocked", "why": "stage `copy` is not complete",
                   "blocked_by": { "stage": "copy", "number": 1, "how": "incomplete", "failed": "copy/person_2", "altered": [] },
-                  "batches": 0, "ran": 0, "reused": 0, "validated_again": 0, "retired": 0, "checkpoint_rewritten": false, "left": 0, "failed": [],
+                  "batches": 0, "ran": 0, "reused": 0, "validated_again": 0, "retired": 0, "checkpoint_rewritten": false, "left": 0, "awaits": null, "failed": [],
                   "altered": [], "verdict": null, "elements": null, "outputs": [], "seconds": "…" },
             ],
         })

@@ -429,14 +429,14 @@ impl Table {
             (
                 Event::ChildStarted(_)
                 | Event::StepStarted { .. }
-                | Event::Called { .. }
-                | Event::AnswersRefused { .. }
                 | Event::RoundJudged { .. }
                 | Event::RoundStarted { .. }
                 | Event::Verdict { .. }
                 | Event::ElementsFailed { .. },
                 (Tried(_), _),
-            ) => Some(known),
+            )
+            // Someone outside answers while nothing runs.
+            | (Event::Called { .. } | Event::AnswersRefused { .. }, _) => Some(known),
             (Event::AttemptFailed { attempt, .. }, (Tried(at), made)) => {
                 (*attempt == at).then_some((Waits(at), made))
             }

@@ -73,7 +73,7 @@ fn wrong_keys_and_types_are_not_valid() {
     for wrong in [
         "",
         "name = 1",
-        "name = \"x\"\n[agents.a]\nexternal = true",
+        "name = \"x\"\n[agents.a]\nexternal = false",
         "name = \"x\"\n[params]\nx = { base = \"y\" }",
     ] {
         let value: Value = toml::from_str(wrong).unwrap();

@@ -48,7 +48,7 @@ impl Site {
         }
         copy(&here.join("workspace/inputs"), &site.at("workspace/inputs"));
         let project = std::fs::read_to_string(here.join("milepost.toml")).unwrap();
-        let project = project.replace("batch_size = 50", "batch_size = 25");
+        let project = project.replace("batch_size = 50", "batch_size = 15");
         // The reports say who classified: that is all that differs.
         for (path, line) in [
             ("templates/report.md", "Classified by"),
@@ -117,16 +117,7 @@ impl Site {
 
     /// Runs everything, or some targets.
     pub fn run(&self, targets: &[&str]) -> Report {
-        self.run_as(&self.request(), targets)
-    }
-
-    pub fn run_as(&self, request: &Request, targets: &[&str]) -> Report {
-        let wanted = Wanted {
-            targets: targets.iter().map(ToString::to_string).collect(),
-            command: "milepost run".to_owned(),
-            ..Wanted::default()
-        };
-        run(request, &wanted, &mut Silent, &StopFlag::new()).unwrap()
+        run_as(&self.request(), targets)
     }
 
     pub fn next(&self, client: &str) -> NextBatch {
@@ -156,7 +147,7 @@ impl Site {
             client: None,
             answer,
         };
-        submit_batch(&self.request(), &submission).unwrap()
+        submit_batch(&self.request(), &submission, &StopFlag::new()).unwrap()
     }
 
     /// The honest answers to a lease, by the embedded rules.
@@ -192,7 +183,18 @@ impl Site {
     }
 }
 
-fn copy(from: &Path, to: &Path) {
+/// Runs everything, or some targets, by this request.
+pub fn run_as(request: &Request, targets: &[&str]) -> Report {
+    let wanted = Wanted {
+        targets: targets.iter().map(ToString::to_string).collect(),
+        command: "milepost run".to_owned(),
+        ..Wanted::default()
+    };
+    run(request, &wanted, &mut Silent, &StopFlag::new()).unwrap()
+}
+
+/// Copies a folder with all that is in it.
+pub fn copy(from: &Path, to: &Path) {
     std::fs::create_dir_all(to).unwrap();
     for entry in std::fs::read_dir(from).unwrap() {
         let entry = entry.unwrap();

@@ -1,8 +1,9 @@
 //! Clients that answer rightly: the pipeline ends as with the rules, whoever answers, and whoever is killed.
 
-use super::client::Site;
+use super::client::{Site, run_as};
 use milepost::ops::external::WhyNothing;
 use milepost::ops::run::{StageStatus, exit_code};
+use milepost::ops::why::why;
 
 /// What the pipeline makes.
 const MADE: [&str; 4] = [
@@ -15,7 +16,7 @@ const MADE: [&str; 4] = [
 #[test]
 fn the_report_is_the_one_of_the_rules_also_when_a_client_is_killed() {
     let rules = Site::new();
-    let report = rules.run_as(&rules.with_rules(), &[]);
+    let report = run_as(&rules.with_rules(), &[]);
     assert_eq!(exit_code(&report), 0);
 
     let site = Site::new();
@@ -47,6 +48,9 @@ fn the_report_is_the_one_of_the_rules_also_when_a_client_is_killed() {
         let told = site.submit(&leased.lease);
         assert!(told.accepted && told.violations.is_empty(), "{told:#?}");
     }
+    let told = why(&site.request(), "classify/batch_1").unwrap();
+    let told = serde_json::to_string(&told).unwrap();
+    assert!(told.contains("\"provider\":\"external first\""), "{told}");
     let lost = site.lease("first");
     assert_eq!(site.finish("second"), awaits.batches - 3);
     let nothing = site.next("second").nothing.unwrap();

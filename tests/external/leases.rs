@@ -1,1 +1,231 @@
-//! leases
+//! Leases: one client for a batch, for as long as it holds, over threads and processes.
+
+use super::client::{NOW, Site};
+use jiff::{SignedDuration, Timestamp};
+use milepost::ops::external::{
+    Submission, WantedBatch, WhyNothing, next_batch, release_batch, submit_batch,
+};
+use milepost::ops::open::{OpsError, Request};
+use milepost::ops::run::StopFlag;
+use milepost::store::lock::{Holder, Lock};
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+
+fn code(told: &milepost::ops::external::Submitted) -> &str {
+    told.refused.as_ref().map_or("", |refused| &refused.code)
+}
+
+#[test]
+fn a_lease_expires_is_given_back_and_is_handed_in_once() {
+    let site = Site::new();
+    site.run(&[]);
+    let first = site.lease("one");
+    let now: Timestamp = NOW.parse().unwrap();
+    assert_eq!(first.expires, now + SignedDuration::from_secs(600));
+    assert_eq!((first.batch.as_str(), first.number), ("batch_1", 3));
+    let second = site.lease("two");
+    assert_eq!(second.batch, "batch_2");
+
+    // Nobody else hands in under it, and nobody under one that there is not.
+    let submission = Submission {
+        lease: first.lease.clone(),
+        client: Some("two".to_owned()),
+        answer: None,
+    };
+    let told = submit_batch(&site.request(), &submission, &StopFlag::new()).unwrap();
+    assert_eq!(code(&told), "foreign_lease");
+    assert_eq!(
+        code(&site.submit("01KAK3Y7Q0Z7V5W3N2M1P0R9S8")),
+        "unknown_lease"
+    );
+    assert_eq!(code(&site.submit("../../x")), "unknown_lease");
+    assert_eq!(code(&site.submit(&first.lease)), "answer_missing");
+
+    // What is given back goes to the next.
+    let given = release_batch(&site.request(), &second.lease, Some("one")).unwrap();
+    assert_eq!(given.refused.unwrap().code, "foreign_lease");
+    let given = release_batch(&site.request(), &second.lease, Some("two")).unwrap();
+    assert!(given.released);
+    assert_eq!(code(&site.submit(&second.lease)), "lease_released");
+    assert_eq!(site.lease("three").batch, "batch_2");
+
+    // One that expired publishes nothing; what was right in it is kept, so that a run needs nobody for the batch.
+    site.answer(&first);
+    site.wait(600);
+    let told = site.submit(&first.lease);
+    assert_eq!(code(&told), "lease_expired");
+    assert_eq!(
+        (told.accepted, told.kept, told.open.len()),
+        (false, first.questions, 0)
+    );
+    assert_eq!(site.lease("one").batch, "batch_2");
+    let report = site.run(&["classify"]);
+    assert_eq!(
+        (report.stages[0].ran, report.stages[0].left),
+        (1, report.stages[0].batches - 1)
+    );
+
+    // What is made is not handed in again.
+    assert_eq!(code(&site.submit(&first.lease)), "already_made");
+    let leased = site.lease("four");
+    site.answer(&leased);
+    assert!(site.submit(&leased.lease).accepted);
+    assert_eq!(code(&site.submit(&leased.lease)), "already_submitted");
+}
+
+#[test]
+fn what_changed_since_it_was_leased_is_stale_and_what_is_still_asked_is_kept() {
+    let site = Site::new();
+    site.run(&[]);
+    let leased = site.lease("one");
+    site.answer(&leased);
+    let model = site.text("workspace/inputs/sample.ifc");
+    let changed = model.replace("IFCWALL(", "IFCWALL( ");
+    assert_ne!(model, changed);
+    site.put("workspace/inputs/sample.ifc", &changed);
+    // The stages before it are no longer up to date: nothing is leased, and what is handed in is kept.
+    let nothing = site.next("two").nothing.unwrap();
+    assert_eq!(nothing.reason, WhyNothing::Blocked);
+    assert_eq!(nothing.missing.unwrap().stage, "parse");
+    let told = site.submit(&leased.lease);
+    assert_eq!((told.accepted, code(&told)), (false, "blocked"));
+    assert_eq!((told.kept, told.open.len()), (leased.questions, 0));
+    site.run(&[]);
+
+    let leased = site.lease("one");
+    site.answer(&leased);
+    // A prompt that says something else asks something else.
+    let prompt = site.text("prompts/batch-processor.md");
+    site.put("prompts/batch-processor.md", &format!("Be exact. {prompt}"));
+    let told = site.submit(&leased.lease);
+    assert_eq!((told.accepted, code(&told)), (false, "stale"));
+    let again = site.lease("two");
+    assert_eq!(again.batch, "batch_1");
+    assert!(
+        std::fs::read_to_string(&again.prompt_file)
+            .unwrap()
+            .starts_with("Be exact.")
+    );
+}
+
+#[test]
+fn threads_never_have_the_same_batch_and_finish_together() {
+    let site = Site::new();
+    let batches = site.run(&[]).stages[2].batches;
+    let counts: Vec<u64> = std::thread::scope(|threads| {
+        let clients: Vec<_> = (0..3)
+            .map(|number| {
+                let site = &site;
+                threads.spawn(move || site.finish(&format!("client {number}")))
+            })
+            .collect();
+        clients
+            .into_iter()
+            .map(|client| client.join().unwrap())
+            .collect()
+    });
+    assert_eq!(counts.iter().sum::<u64>(), batches);
+    assert!(site.at("workspace/stage_3_complete.json").exists());
+}
+
+/// A client that is a process of its own: it leases what it can, and never gives anything back.
+#[test]
+#[ignore = "started by another test"]
+fn another_process() {
+    let Some(folder) = std::env::var_os("MILEPOST_TEST_SITE") else {
+        return;
+    };
+    let request = Request {
+        agents: vec!["classifier=outside".to_owned()],
+        ..Request::new(PathBuf::from(folder), BTreeMap::new())
+    };
+    let wanted = WantedBatch {
+        client: format!("process {}", std::process::id()),
+        ..WantedBatch::default()
+    };
+    loop {
+        match next_batch(&request, &wanted).unwrap().leased {
+            Some(leased) => eprintln!("leased {}", leased.batch),
+            None => return,
+        }
+    }
+}
+
+#[test]
+fn processes_never_have_the_same_batch() {
+    let site = Site::new();
+    let batches = site.run(&[]).stages[2].batches;
+    let start = || {
+        Command::new(std::env::current_exe().unwrap())
+            .args([
+                "external::leases::another_process",
+                "--exact",
+                "--ignored",
+                "--nocapture",
+            ])
+            .env("MILEPOST_TEST_SITE", site.at(""))
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap()
+    };
+    let clients: Vec<_> = (0..3).map(|_| start()).collect();
+    let mut all = Vec::new();
+    for client in clients {
+        let said = client.wait_with_output().unwrap();
+        assert!(said.status.success());
+        let said = String::from_utf8(said.stderr).unwrap();
+        let leased = said.lines().filter_map(|line| line.strip_prefix("leased "));
+        all.extend(leased.map(str::to_owned));
+    }
+    let different: BTreeSet<&String> = all.iter().collect();
+    assert_eq!(
+        (all.len() as u64, different.len() as u64),
+        (batches, batches)
+    );
+}
+
+#[test]
+fn a_run_at_work_is_in_use_and_a_stage_waits_for_those_before_it() {
+    let site = Site::new();
+    let nothing = site.next("one").nothing.unwrap();
+    assert_eq!(nothing.reason, WhyNothing::Blocked);
+    assert_eq!(nothing.missing.unwrap().stage, "parse");
+    assert_eq!(
+        nothing.message,
+        "stage `classify` cannot begin: stage `parse` is not complete"
+    );
+    assert_eq!(nothing.hint, "complete stage `parse` first: run it");
+    site.run(&["parse"]);
+    let nothing = site.next("one").nothing.unwrap();
+    assert_eq!(nothing.missing.unwrap().stage, "batch");
+    site.run(&["batch"]);
+    let leased = site.lease("one");
+    site.answer(&leased);
+
+    let path = site.at("workspace/.milepost/lock");
+    let holder = Holder::this("R1", NOW.parse().unwrap(), "milepost run");
+    let (lock, _) = Lock::take(&milepost::store::disk::Disk::real(), &path, &holder).unwrap();
+    let wanted = WantedBatch {
+        client: "one".to_owned(),
+        ..WantedBatch::default()
+    };
+    let refused = next_batch(&site.request(), &wanted);
+    assert!(matches!(refused, Err(OpsError::Lock(_))));
+    let submission = Submission {
+        lease: leased.lease.clone(),
+        ..Submission::default()
+    };
+    let refused = submit_batch(&site.request(), &submission, &StopFlag::new());
+    assert!(matches!(refused, Err(OpsError::Lock(_))));
+    drop(lock);
+    assert!(site.submit(&leased.lease).accepted);
+
+    // Who asks nobody outside leases nothing.
+    let nothing = next_batch(&site.with_rules(), &wanted)
+        .unwrap()
+        .nothing
+        .unwrap();
+    assert_eq!(nothing.reason, WhyNothing::NotExternal);
+}

@@ -1,7 +1,7 @@
 //! An agent outside that drives the main pipeline over standard input and output, and one that lies.
 
 use super::client::{Client, well};
-use crate::external::client::Site;
+use crate::external::client::{Site, run_as};
 use milepost::agents::rules::Rules;
 use rustix::process::Signal;
 use serde_json::{Value, json};
@@ -48,7 +48,7 @@ fn work(site: &Site, client: &mut Client, most: usize) -> usize {
 #[test]
 fn an_agent_drives_the_main_pipeline_is_killed_and_another_finishes_it() {
     let rules = Site::new();
-    rules.run_as(&rules.with_rules(), &[]);
+    run_as(&rules.with_rules(), &[]);
     let site = Site::new();
     let mut client = server(&site);
     // The rules of the workflow hold whatever a client asks for.

@@ -56,6 +56,10 @@ next:
     assert_eq!(
         error,
         "there is no template `maximal`: there are `ifc` (a building model to an Excel and a PDF report), \
+         `grading` (submissions graded by a table of criteria, with a report for each), \
+         `study-plan` (syllabi to a plan of every day up to the last midterm), \
+         `diagrams` (lesson cards to diagrams, drawn and judged until they are good enough), \
+         `prompt-tests` (tests of a prompt, answered and judged several times, to a TAP file), \
          `minimal` (two stages that run commands over text files)"
     );
 }
@@ -84,4 +88,55 @@ fn the_main_pipeline_is_the_repository_itself() {
         }
     }
     milepost::ops::project::declarations(&project.at("")).unwrap();
+}
+
+/// The files of an example, without what runs of it leave.
+fn files_of(example: &Path) -> Vec<String> {
+    let mut files: Vec<String> = walkdir::WalkDir::new(example)
+        .into_iter()
+        .map(Result::unwrap)
+        .filter(|entry| entry.file_type().is_file())
+        .map(|entry| {
+            let path = entry.path().strip_prefix(example).unwrap();
+            path.to_str().unwrap().to_owned()
+        })
+        .filter(|path| {
+            let parts: Vec<&str> = path.split('/').collect();
+            let made = parts.iter().position(|part| *part == "workspace");
+            let is_made = made.is_some_and(|at| parts.get(at + 1) != Some(&"inputs"));
+            let left = [".milepost", "node_modules", "lessons", "workspaces", "runs"];
+            !is_made && !parts.iter().any(|part| left.contains(part))
+        })
+        .collect();
+    files.sort();
+    files
+}
+
+#[test]
+fn each_example_is_copied_whole() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    for example in ["grading", "study-plan", "diagrams", "prompt-tests"] {
+        let project = Project::new(&[]);
+        let made = init(&project.disk, &project.at(""), "", example).unwrap();
+        let mut made: Vec<String> = made.files;
+        made.retain(|file| !file.starts_with("schemas/milepost/"));
+        made.sort();
+        assert_eq!(made, files_of(&root.join("examples").join(example)));
+        for file in made.iter().filter(|file| file.contains(".toml")) {
+            if let Some(line) = project.text(file).strip_prefix("#:schema ") {
+                let named = line.lines().next().unwrap();
+                let folder = project.at(file).parent().unwrap().to_owned();
+                assert!(folder.join(named).is_file(), "{example}/{file}: {named}");
+            }
+        }
+        milepost::ops::project::declarations(&project.at("")).unwrap();
+    }
+}
+
+#[test]
+fn a_copy_of_an_example_runs() {
+    let project = Project::new(&[]);
+    init(&project.disk, &project.at(""), "", "prompt-tests").unwrap();
+    let report = project.run();
+    assert_eq!(exit_code(&report), 0, "{report:?}");
 }

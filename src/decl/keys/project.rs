@@ -12,7 +12,6 @@ pub static PROJECT: Table = Table {
     what: "project",
     header: "",
     short: None,
-    later: &[],
     keys: &[
         key("name", Plain, Required, "", "Name of the project."),
         key(
@@ -72,7 +71,6 @@ pub static MANIFEST: Table = Table {
     what: "manifest",
     header: "[manifest]",
     short: None,
-    later: &[],
     keys: &[
         key(
             "select",
@@ -96,7 +94,6 @@ pub static LIMITS: Table = Table {
     what: "limits",
     header: "[limits]",
     short: None,
-    later: &[],
     keys: &[
         key("usd", Number, Optional, "none", "Money, in dollars."),
         key(
@@ -122,7 +119,6 @@ pub static SERVICE: Table = Table {
     what: "service",
     header: "[services.NAME]",
     short: None,
-    later: &[],
     keys: &[
         key(
             "command",
@@ -153,7 +149,6 @@ pub static PARAM_FILE: Table = Table {
     what: "file parameter",
     header: "[params]",
     short: None,
-    later: &[],
     keys: &[
         key(
             "file",
@@ -177,7 +172,6 @@ pub static AGENT: Table = Table {
     what: "agent",
     header: "[agents.NAME]",
     short: None,
-    later: &[],
     keys: &[
         key(
             "rules",

@@ -12,7 +12,6 @@ pub static STAGE: Table = Table {
     what: "stage",
     header: "",
     short: None,
-    later: &[],
     keys: &[
         key(
             "description",
@@ -141,7 +140,6 @@ pub static ESTIMATE: Table = Table {
     what: "estimate",
     header: "[estimate]",
     short: None,
-    later: &[],
     keys: &[
         key(
             "tokens",
@@ -165,7 +163,6 @@ pub static EACH: Table = Table {
     what: "`each`",
     header: "[each.NAME]",
     short: None,
-    later: &[],
     keys: &[
         key(
             "path",
@@ -205,7 +202,6 @@ pub static INPUT: Table = Table {
     what: "input",
     header: "[inputs.NAME]",
     short: Some("path"),
-    later: &[],
     keys: &[
         key(
             "path",
@@ -264,7 +260,6 @@ pub static OUTPUT: Table = Table {
     what: "output",
     header: "[outputs.NAME]",
     short: Some("path"),
-    later: &[],
     keys: &[
         key(
             "path",
@@ -302,7 +297,6 @@ pub static REFINE: Table = Table {
     what: "refine",
     header: "[refine]",
     short: None,
-    later: &[],
     keys: &[
         key(
             "until",
@@ -340,7 +334,6 @@ pub static CONSERVE: Table = Table {
     what: "conserve",
     header: "[conserve]",
     short: None,
-    later: &[],
     keys: &[
         key("in", Select, Required, "", "The keys that go in."),
         key("out", Select, Required, "", "The keys that come out."),
@@ -352,7 +345,6 @@ pub static CHECK: Table = Table {
     what: "check",
     header: "[[check]]",
     short: None,
-    later: &[],
     keys: &[
         key("test", Jq, Required, "", "Must give true."),
         key(
@@ -371,7 +363,6 @@ pub static POLICY: Table = Table {
     what: "policy",
     header: "[policy]",
     short: None,
-    later: &[],
     keys: &[
         key(
             "concurrency",

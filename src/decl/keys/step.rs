@@ -15,7 +15,6 @@ pub static STEP: Table = Table {
     what: "step",
     header: "[step]",
     short: None,
-    later: &[],
     keys: &[
         key(
             "command",

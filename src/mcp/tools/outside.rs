@@ -106,7 +106,7 @@ fn submit(call: &Call<'_>) -> Result<Value, Fault> {
         client: handed.client,
         answer: handed.answer,
     };
-    let taken = submit_batch(&call.desk.request, &submission)?;
+    let taken = submit_batch(&call.desk.request, &submission, call.stop)?;
     if taken.accepted {
         return done(&taken, FILES);
     }

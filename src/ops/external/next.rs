@@ -341,7 +341,12 @@ impl Search<'_> {
                     Some(why) => failed.push((batch, why)),
                     None => against.ready.push(key.clone()),
                 },
-                Err(why) => against.failed.push((key.clone(), why)),
+                Err(why) => {
+                    let why = format!(
+                        "what batch `{key}` asks cannot be told before it runs ({why}): put the steps before its agent into a stage of their own"
+                    );
+                    against.failed.push((key.clone(), why));
+                }
             }
         }
         for (batch, why) in failed {

@@ -40,11 +40,15 @@ enum Taken {
 }
 
 /// Takes the answer to a leased batch: what is right is kept, and when all is right the batch is made, checked and published. Otherwise
-/// everything that is wrong is told, and the lease is kept.
+/// everything that is wrong is told, and the lease is kept. `stop` ends the making of the batch; the answer is kept then.
 ///
 /// # Errors
 /// When there is no project, its declarations are wrong, a run is at work in the workspace, or the disk fails.
-pub fn submit_batch(request: &Request, submission: &Submission) -> Result<Submitted, OpsError> {
+pub fn submit_batch(
+    request: &Request,
+    submission: &Submission,
+    stop: &StopFlag,
+) -> Result<Submitted, OpsError> {
     let mut opened = open(request)?;
     opened.workspace.prepare(&opened.disk)?;
     let leases = Leases::lock(&opened.disk, &opened.workspace.layout)?;
@@ -127,7 +131,7 @@ pub fn submit_batch(request: &Request, submission: &Submission) -> Result<Submit
         command: command.clone(),
         ..Wanted::default()
     };
-    let report = run(request, &wanted, &mut Silent, &StopFlag::new())?;
+    let report = run(request, &wanted, &mut Silent, stop)?;
     let made = made(&opened, &lease)?;
     tell(&mut told, &lease, &report, made, &leases, now)?;
     if told.accepted {

@@ -4,6 +4,7 @@ use super::{EVIDENCE, FINAL, REQUEST, asking, check_plan, example, rounds, strin
 use crate::situations::house::House;
 use serde_json::json;
 use std::collections::BTreeSet;
+use std::path::Path;
 
 const NO_PDF: &str = "%PDF-1.7\nnothing follows\n";
 
@@ -160,11 +161,11 @@ fn a_window_whose_answer_is_wrong_is_left_out() {
 #[test]
 fn without_any_evidence_nothing_is_planned() {
     let house = example();
-    for name in house
-        .list("inputs")
+    let files = house.list("inputs");
+    let pdfs = files
         .iter()
-        .filter(|name| name.ends_with(".pdf"))
-    {
+        .filter(|name| Path::new(name).extension().is_some_and(|end| end == "pdf"));
+    for name in pdfs {
         house.write(&format!("workspace/inputs/{name}"), NO_PDF);
     }
     let ran = house.run(&[]);
