@@ -38,6 +38,7 @@ fn refused(mut error: clap::Error) -> u8 {
     if error.kind() == ErrorKind::InvalidSubcommand
         && let Some(ContextValue::String(name)) = error.get(ContextKind::InvalidSubcommand)
         && !is_misspelt(name, error.get(ContextKind::SuggestedSubcommand))
+        && !is_near(name, error.get(ContextKind::SuggestedSubcommand))
     {
         let tip = format!("to run the stage `{name}`: milepost run {name}").into();
         error.remove(ContextKind::SuggestedSubcommand);
@@ -56,6 +57,14 @@ fn is_misspelt(name: &str, suggested: Option<&ContextValue>) -> bool {
         _ => return false,
     };
     nearest(name, suggested.iter().map(String::as_str)).is_some()
+/// Whether a command that is suggested is what was meant: so short a name as `mcp` is like many others.
+fn is_near(name: &str, suggested: Option<&ContextValue>) -> bool {
+    let near = |command: &str| strsim::damerau_levenshtein(name, command) <= 2;
+    match suggested {
+        Some(ContextValue::String(command)) => near(command),
+        Some(ContextValue::Strings(commands)) => commands.iter().any(|command| near(command)),
+        _ => false,
+    }
 }
 
 /// A mistake in how flags go together, said as clap says its own.
