@@ -13,7 +13,6 @@ mod settings;
 mod signals;
 mod watch;
 
-use crate::expr::place::nearest;
 use args::{Cli, Command};
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory as _, Parser as _};
@@ -37,7 +36,6 @@ fn start(environment: &Environment) -> u8 {
 fn refused(mut error: clap::Error) -> u8 {
     if error.kind() == ErrorKind::InvalidSubcommand
         && let Some(ContextValue::String(name)) = error.get(ContextKind::InvalidSubcommand)
-        && !is_misspelt(name, error.get(ContextKind::SuggestedSubcommand))
         && !is_near(name, error.get(ContextKind::SuggestedSubcommand))
     {
         let tip = format!("to run the stage `{name}`: milepost run {name}").into();
@@ -49,14 +47,6 @@ fn refused(mut error: clap::Error) -> u8 {
     u8::from(error.use_stderr()) * failure::USAGE
 }
 
-/// Whether a name is nearly that of a command that is suggested: the parser's own measure takes `copy` for `mcp`.
-fn is_misspelt(name: &str, suggested: Option<&ContextValue>) -> bool {
-    let suggested = match suggested {
-        Some(ContextValue::String(one)) => std::slice::from_ref(one),
-        Some(ContextValue::Strings(all)) => all,
-        _ => return false,
-    };
-    nearest(name, suggested.iter().map(String::as_str)).is_some()
 /// Whether a command that is suggested is what was meant: so short a name as `mcp` is like many others.
 fn is_near(name: &str, suggested: Option<&ContextValue>) -> bool {
     let near = |command: &str| strsim::damerau_levenshtein(name, command) <= 2;
