@@ -264,7 +264,7 @@ mod tests {
             error,
             format!(
                 "another run is at work in this workspace: `milepost run` (run R1, process {pid} on {host}) since \
-                 2026-03-01T12:00:00Z: wait for it, or end it by `kill {pid}`"
+                 2026-03-01T12:00:00Z: wait for it, or cancel the call that began it"
             )
         );
         assert_eq!(Lock::peek(&path), Some(first));
