@@ -302,7 +302,10 @@ fn conditions(stage: &StagePlan) -> Vec<String> {
         let mut seen = BTreeSet::new();
         let lists: Vec<&str> = all()
             .filter_map(|condition| match condition {
-                Condition::ItemChanges { stage, path } if stage == from && seen.insert(path) => {
+                // A file that batches read besides is told already.
+                Condition::ItemChanges { stage, path }
+                    if stage == from && !paths.contains(&path.as_str()) && seen.insert(path) =>
+                {
                     Some(path.as_str())
                 }
                 _ => None,

@@ -171,7 +171,7 @@ pub fn sort(
             continue;
         }
         for violation in wrong {
-            let message = format!("{}: {}", violation.pointer, violation.message);
+            let message = violation.to_string();
             let pointer = format!("{pointer}{}", violation.pointer);
             let what = What::Schema(violation.keyword);
             sorted.wrong.push(Wrong::of(what, id, &pointer, message));
