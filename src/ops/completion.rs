@@ -8,7 +8,6 @@ use crate::model::checkpoint::{Checkpoint, Status};
 use crate::model::stage::Stage;
 use crate::model::state::{Phase, StageState, State};
 use crate::plan::selection::Selection;
-use crate::run::agents::{Purpose, agents};
 use crate::run::attempt::batch_name;
 use crate::run::foresee::Foresight;
 use crate::store::checkpoint;
@@ -70,13 +69,7 @@ pub(super) fn of(
 ) -> Result<Completion, OpsError> {
     let layout = &opened.workspace.layout;
     let present = Present::read(layout)?;
-    let agents = agents(
-        Purpose::Plan,
-        &opened.pipeline,
-        &opened.project,
-        &request.environment,
-    );
-    let agents = agents.map_err(OpsError::World)?;
+    let agents = opened.planned_agents(request)?;
     let foresight = Foresight::new(opened.context(), &opened.project, &agents, false);
     let all = Selection::default();
     let plans = outlook::of(opened, &present.state, &all, foresight);

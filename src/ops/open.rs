@@ -13,6 +13,7 @@ use crate::model::state::State;
 use crate::model::step::{HttpCall, StepKind};
 use crate::plan::machine::apply;
 use crate::plan::settings::Settings;
+use crate::run::agents::{Agents, Purpose, agents};
 use crate::run::context::Context;
 use crate::store::checkpoint;
 use crate::store::clock::{Ahead, SystemClock};
@@ -186,6 +187,20 @@ impl Opened {
             redactor: &self.redactor,
             imports: &self.imports,
         }
+    }
+
+    /// The agents as a plan knows them: what they would be asked can be told, and nobody is asked.
+    ///
+    /// # Errors
+    /// When the prices are wrong.
+    pub fn planned_agents(&self, request: &Request) -> Result<Agents, OpsError> {
+        let made = agents(
+            Purpose::Plan,
+            &self.pipeline,
+            &self.project,
+            &request.environment,
+        );
+        made.map_err(OpsError::World)
     }
 }
 

@@ -10,7 +10,6 @@ use crate::model::reason::{Condition, Reason};
 use crate::model::stage::Stage;
 use crate::model::state::State;
 use crate::plan::decide::Alteration;
-use crate::run::agents::{Purpose, agents};
 use crate::run::foresee::Foresight;
 pub use crate::run::report::Awaits;
 use crate::run::report::StageReport;
@@ -245,13 +244,7 @@ pub(super) fn plan_of(
     }
     let layout = &opened.workspace.layout;
     let mut known = state(layout)?;
-    let agents = agents(
-        Purpose::Plan,
-        &opened.pipeline,
-        &opened.project,
-        &request.environment,
-    );
-    let agents = agents.map_err(OpsError::World)?;
+    let agents = opened.planned_agents(request)?;
     let look = |known: &State| {
         let foresight = Foresight::new(opened.context(), &opened.project, &agents, wanted.fresh);
         outlook::with_asks(opened, known, &selection, foresight)

@@ -4,7 +4,6 @@ use super::open::{OpsError, Request, open, state};
 use super::outlook::look;
 use crate::model::money::NanoUsd;
 use crate::plan::selection::Target;
-use crate::run::agents::{Purpose, agents};
 use crate::run::foresee::Foresight;
 use crate::run::survey::Keep;
 use serde::Serialize;
@@ -75,13 +74,7 @@ pub fn show_request(request: &Request, target: &str) -> Result<WouldSend, OpsErr
             ),
         }));
     };
-    let agents = agents(
-        Purpose::Plan,
-        &opened.pipeline,
-        &opened.project,
-        &request.environment,
-    );
-    let agents = agents.map_err(OpsError::World)?;
+    let agents = opened.planned_agents(request)?;
     let foresight = Foresight::new(opened.context(), &opened.project, &agents, false);
     let told = foresight.request(stage, batch).map_err(OpsError::World)?;
     let (shown, why_not) = match told {

@@ -12,7 +12,6 @@ use crate::model::event::{Event, Record};
 use crate::model::stage::Stage;
 use crate::model::state::{Phase, StageState};
 use crate::plan::selection::Selection;
-use crate::run::agents::{Purpose, agents};
 use crate::run::foresee::Foresight;
 use crate::run::report::StageReport;
 use crate::store::checkpoint as stored;
@@ -154,13 +153,7 @@ pub fn status(request: &Request) -> Result<Status, OpsError> {
     }
     let layout = &opened.workspace.layout;
     let present = Present::read(layout)?;
-    let agents = agents(
-        Purpose::Plan,
-        &opened.pipeline,
-        &opened.project,
-        &request.environment,
-    );
-    let agents = agents.map_err(OpsError::World)?;
+    let agents = opened.planned_agents(request)?;
     let all = Selection::default();
     let plans = if present.runner.is_none() {
         let foresight = Foresight::new(opened.context(), &opened.project, &agents, false);

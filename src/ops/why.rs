@@ -20,7 +20,6 @@ use crate::plan::decide::Decision;
 use crate::plan::lineage;
 use crate::plan::selection::Target;
 use crate::plan::world::World;
-use crate::run::agents::{Purpose, agents};
 use crate::run::attempt::batch_name;
 use crate::run::foresee::Foresight;
 use crate::run::survey::{Keep, Survey, Surveyed};
@@ -290,13 +289,7 @@ fn waits(
 ) -> Result<BTreeMap<String, String>, OpsError> {
     let is_open = |batch: &&Surveyed| matches!(batch.decision, Ok(Decision::Will(_)));
     let open: Vec<&Surveyed> = found.batches.iter().filter(is_open).collect();
-    let agents = agents(
-        Purpose::Plan,
-        &opened.pipeline,
-        &opened.project,
-        &request.environment,
-    );
-    let agents = agents.map_err(OpsError::World)?;
+    let agents = opened.planned_agents(request)?;
     let foresight = Foresight::new(opened.context(), &opened.project, &agents, false);
     let awaited = foresight.awaited(stage, &open).map_err(OpsError::World)?;
     let waits = open.iter().zip(awaited);

@@ -9,7 +9,6 @@ use crate::ops::open::{Opened, OpsError, Request, open};
 use crate::plan::decide::{Decision, Wish};
 use crate::plan::pending::Pending;
 use crate::plan::selection::Selection;
-use crate::run::agents::{Purpose, agents};
 use crate::run::foresee::Foresight;
 use crate::run::gate;
 use crate::run::keeper::Keeper;
@@ -77,13 +76,7 @@ pub fn next_batch(request: &Request, wanted: &WantedBatch) -> Result<NextBatch, 
             left: None,
         });
     }
-    let agents = agents(
-        Purpose::Plan,
-        &opened.pipeline,
-        &opened.project,
-        &request.environment,
-    );
-    let agents = agents.map_err(OpsError::World)?;
+    let agents = opened.planned_agents(request)?;
     opened.workspace.prepare(&opened.disk)?;
     let leases = Leases::lock(&opened.disk, &opened.workspace.layout)?;
     let now = opened.clock.now();
