@@ -86,10 +86,10 @@ pub fn apply(state: &mut State, run_id: &str, event: &Event) -> Result<(), Illeg
         }
         // Someone outside answers while nothing runs.
         Event::Called { stage, batch, .. } => {
-            legal(state, "called", stage, batch, |_| true)?;
+            begun(state, "called", stage, batch)?;
         }
         Event::AnswersRefused { stage, batch, .. } => {
-            legal(state, "answers_refused", stage, batch, |_| true)?;
+            begun(state, "answers_refused", stage, batch)?;
         }
         Event::RoundJudged { stage, batch, .. } => {
             legal(state, "round_judged", stage, batch, is_running)?;
@@ -325,6 +325,24 @@ fn legal<'a>(
         return Err(illegal(known.phase.word()));
     }
     Ok(found.batches.entry(batch.to_owned()).or_default())
+}
+
+/// Refuses what is said of a batch before its stage began. The batch itself need not be known, and stays as it is.
+fn begun(
+    state: &State,
+    event: &'static str,
+    stage: &str,
+    batch: &str,
+) -> Result<(), IllegalTransition> {
+    if state.stages.contains_key(stage) {
+        return Ok(());
+    }
+    Err(IllegalTransition {
+        event,
+        stage: stage.to_owned(),
+        batch: batch.to_owned(),
+        phase: "not started".to_owned(),
+    })
 }
 
 fn end_children(state: &mut State, stage: &str, batch: &str) {

@@ -40,7 +40,6 @@ fn minutes(batch: &str) -> Value {
 
 /// Leases, or hands in what it is told to, on a disk that stops it.
 #[test]
-#[ignore = "started by another test"]
 fn stopped_client() {
     let Some(folder) = std::env::var_os("MILEPOST_TEST_SITE") else {
         return;
@@ -61,7 +60,7 @@ fn stopped_client() {
 fn stopped(site: &Site, at: usize, lease: Option<&str>) -> bool {
     let mut command = Command::new(std::env::current_exe().unwrap());
     command
-        .args(["external::crash::stopped_client", "--exact", "--ignored"])
+        .args(["external::crash::stopped_client", "--exact"])
         .env("MILEPOST_TEST_SITE", site.at(""))
         .env("MILEPOST_TEST_STOP", at.to_string())
         .stdout(Stdio::null())

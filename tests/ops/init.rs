@@ -104,7 +104,7 @@ fn files_of(example: &Path) -> Vec<String> {
             let parts: Vec<&str> = path.split('/').collect();
             let made = parts.iter().position(|part| *part == "workspace");
             let is_made = made.is_some_and(|at| parts.get(at + 1) != Some(&"inputs"));
-            let left = [".milepost", "node_modules", "lessons", "workspaces", "runs"];
+            let left = [".milepost", "node_modules", "workspaces", "runs"];
             !is_made && !parts.iter().any(|part| left.contains(part))
         })
         .collect();
