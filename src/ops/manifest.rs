@@ -63,6 +63,9 @@ pub struct EntryEnded {
     pub exit_code: u8,
     /// Why it failed.
     pub error: Option<EntryError>,
+    /// Why a run left it `partial`, `held` or `interrupted`, or ended with a verdict of no, in one line. An entry that failed has
+    /// an `error` instead.
+    pub reason: Option<String>,
     /// Stages that have a checkpoint, by name.
     pub stages: BTreeMap<String, StageSummary>,
     /// What is still to be asked of agents; only where it was planned.
@@ -236,6 +239,7 @@ impl Entries {
             status: "planned",
             exit_code: 0,
             error: None,
+            reason: None,
             stages: BTreeMap::new(),
             estimate: None,
             usage: Used::default(),
@@ -244,6 +248,7 @@ impl Entries {
         if stop.is_set() {
             ended.status = "interrupted";
             ended.exit_code = 130;
+            ended.reason = Some(STOPPED.to_owned());
             return ended;
         }
         let ran = if dry {
@@ -345,6 +350,9 @@ impl EntryEnded {
             }
         };
         self.error = report.stages.iter().find(bad).map(of_stage);
+        if self.error.is_none() {
+            self.reason = reason(report);
+        }
         let mut cost = NanoUsd::ZERO;
         for stage in &report.stages {
             self.usage.calls += stage.spent.calls;
@@ -386,6 +394,40 @@ impl EntryEnded {
         sum.cost_usd = cost.map(NanoUsd::dollars);
         self.estimate = Some(sum);
     }
+}
+
+/// The reason of an entry that was stopped.
+const STOPPED: &str = "the run was stopped";
+
+/// Returns why a run in which no stage failed is not complete, or its verdict is no.
+fn reason(report: &Report) -> Option<String> {
+    if report.interrupted {
+        return Some(STOPPED.to_owned());
+    }
+    let of_stage = |stage: &StageReport| {
+        let name = &stage.stage;
+        if let Some(why) = &stage.held {
+            return Some(format!("{name}: {why}"));
+        }
+        if let Some(awaits) = &stage.awaits {
+            let agents = awaits.agents.join("`, `");
+            return Some(format!("{name}: waiting for agent `{agents}`"));
+        }
+        if let Some((batch, outcome)) = stage.failed.first() {
+            let batch = if batch.is_empty() {
+                name.clone()
+            } else {
+                format!("{name}/{batch}")
+            };
+            let more = match stage.failed.len() {
+                1 => String::new(),
+                all => format!("; {} more failed", all - 1),
+            };
+            return Some(format!("{batch}: {outcome}{more}"));
+        }
+        (stage.verdict == Some(false)).then(|| format!("{name}: the verdict is no"))
+    };
+    report.stages.iter().find_map(of_stage)
 }
 
 /// The exit code of all entries: that of the one that ended worst.

@@ -17,7 +17,7 @@ pub fn manifest(paint: Paint, batch: &Batch) -> String {
                     .map_or(String::new(), |cost| format!(", ${cost:.2}"));
                 format!("{calls} to make{cost}")
             }
-            (None, _) => String::new(),
+            (None, _) => entry.reason.clone().unwrap_or_default(),
         };
         vec![
             entry.workspace.clone(),

@@ -2,6 +2,7 @@
 
 mod formulas;
 mod model;
+mod ungraded;
 
 use crate::situations::house::House;
 use serde_json::Value;

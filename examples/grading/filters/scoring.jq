@@ -1,12 +1,16 @@
 # The grade. Every number of it stands in criteria.toml.
+# A criterion without an evaluation does not have 0 points: while one is missing there is no grade; `not_graded` says why.
 def round2: . * 100 | round / 100;
 def shown: if . == floor then floor else . end;
+# A sum of which a part is unknown is unknown.
+def total(f): map(f) | if any(.[]; . == null) then null else add // 0 end;
 
 .criteria as $table
 | .request.criticism_multiplier as $m
 | ([$table.criteria[] | {key: .criterion, value: .category}] | from_entries) as $category
 | ([$table.criteria[].criterion]) as $order
 | (.evaluations | sort_by(.criterion_id as $id | $order | index($id))) as $all
+| [$all[] | select(.error != null)] as $failed
 
 # severity first, then a penalty for those who think highly of themselves, or a bonus for those who do not
 | [ $all[] | select(.error == null)
@@ -16,26 +20,39 @@ def shown: if . == floor then floor else . end;
     | { criterion_id, category: $category[.criterion_id], weight, score, severity, severity_factor: $factor,
         penalty: $penalty, bonus: $bonus, adjusted_score: (.score * $factor - $penalty + $bonus) } ] as $counted
 
-| def mean: (map(.weight) | add // 0) as $weight
-    | if $weight > 0 then [(map(.adjusted_score * .weight) | add) / $weight, $table.scoring.lowest] | max else 0 end;
+# of the adjusted scores by weight, over as many criteria as there are; null if one of them was not evaluated
+| def mean($of):
+    if length == 0 or length < $of then null
+    else [(map(.adjusted_score * .weight) | add) / (map(.weight) | add), $table.scoring.lowest] | max | round2 end;
 
-($counted | mean | round2) as $final
-| ($final - .request.self_grade | round2) as $difference
+($counted | mean($all | length)) as $final
+| (if $final != null then null
+   else "no evaluation for \($failed | length) of \($all | length) criteria: "
+     + ([$failed[].error] | unique | join("; ")) end) as $not_graded
+| (if $final == null then null else $final - .request.self_grade | round2 end) as $difference
 | { submission_id: .request.submission_id,
     self_grade: .request.self_grade,
     final_score: $final,
+    not_graded: $not_graded,
     criticism_multiplier: $m,
     comparison_message: (
-      if ($counted | length) == 0 then "No criterion could be evaluated: this is no grade"
-      elif $difference > $table.scoring.agreement then "The work is better than its author thinks: \($final | shown) against \(.request.self_grade)"
-      elif $difference < -$table.scoring.agreement then "The work is \(-$difference | shown) points below its author's own grade of \(.request.self_grade)"
+      if $final == null then "Not graded: \($not_graded)"
+      elif $difference > $table.scoring.agreement then
+        "The work is better than its author thinks: \($final | shown) against \(.request.self_grade)"
+      elif $difference < -$table.scoring.agreement then
+        "The work is \(-$difference | shown) points below its author's own grade of \(.request.self_grade)"
       else "The author's own grade of \(.request.self_grade) agrees with \($final | shown)" end),
     breakdown: ([$table.criteria[].category] | reduce .[] as $name ([]; if index([$name]) then . else . + [$name] end)
-      | map(. as $name | {key: ., value: [$counted[] | select(.category == $name)]} | select(.value != []))
-      | map({key, value: {score: (.value | mean | round2), weight: (.value | map(.weight) | add | round2), criteria: (.value | length)}})
+      | map(. as $name | {key: ., value: [$all[] | select($category[.criterion_id] == $name)]} | select(.value != []))
+      | map(.key as $name | (.value | length) as $criteria | [$counted[] | select(.category == $name)] as $own
+        | { key, value: {
+              score: ($own | mean($criteria)), weight: (.value | map(.weight) | add | round2),
+              criteria: $criteria, evaluated: ($own | length) } })
       | from_entries),
-    adjustments: (($counted | map(.weight) | add) as $weight
-      | [$counted[] | .lost = (100 - .adjusted_score) * .weight / $weight | .penalty |= round2 | .bonus |= round2 | .adjusted_score |= round2 | .lost |= round2]),
+    adjustments: (($all | map(.weight) | add) as $weight
+      | [ $counted[]
+          | .lost = (if $final == null then null else (100 - .adjusted_score) * .weight / $weight | round2 end)
+          | .penalty |= round2 | .bonus |= round2 | .adjusted_score |= round2 ]),
     evaluations: [$all[] | .category = $category[.criterion_id]],
-    failed: [$all[] | select(.error != null) | .criterion_id],
-    usage: { tokens: ($all | map(.tokens_used) | add // 0), cost_usd: ($all | map(.cost // 0) | add // 0) } }
+    failed: [$failed[].criterion_id],
+    usage: { tokens: ($all | total(.tokens_used)), cost_usd: ($all | total(.cost)) } }

@@ -1,9 +1,20 @@
-# What became of the submissions of a manifest: their grades, best first, what could not be graded, and what models cost, or will.
-def graded: .status == "complete" or .status == "reused" or .status == "partial";
+# What became of the submissions of a manifest: grades, best first; what was not graded, and why; what models cost.
+# Only a submission with all its criteria evaluated has a grade; any other stands under `not_graded` with its reason.
+def is_graded:
+  (.status == "complete" or .status == "reused")
+  and .stages.score.status == "complete" and .stages.score.summary.final_score != null;
+# A sum of which a part is unknown is unknown.
+def total(f): map(f) | if any(.[]; . == null) then null else add // 0 end;
+def reason:
+  .stages.score.summary.not_graded as $why
+  | if .error != null then "\(.error.code): \(.error.message)"
+    elif .status == "partial" and $why != null then $why
+    else .reason // $why // "stage `score` did not run" end;
 { dry_run,
   submissions: (.entries | length),
-  grades: ([.entries[] | select(graded) | {workspace, status, grade: .stages.score.summary.final_score}] | sort_by(.grade) | reverse),
-  not_graded: [.entries[] | select((graded or .status == "planned") | not) | {workspace, status, error: (.error | if . == null then null else "\(.code): \(.message)" end)}],
-  calls_to_come: ([.entries[].estimate.calls // 0] | add // 0),
-  cost_to_come_usd: ([.entries[].estimate.cost_usd // 0] | add // 0),
-  cost_usd: ([.entries[].usage.cost_usd // 0] | add // 0) }
+  grades: ([.entries[] | select(is_graded) | {workspace, status, grade: .stages.score.summary.final_score}]
+    | sort_by(.grade) | reverse),
+  not_graded: [.entries[] | select((is_graded or .status == "planned") | not) | {workspace, status, error: reason}],
+  calls_to_come: ([.entries[].estimate | values] | total(.calls)),
+  cost_to_come_usd: ([.entries[].estimate | values] | total(.cost_usd)),
+  cost_usd: (.entries | total(.usage.cost_usd)) }

@@ -100,15 +100,10 @@ fn severity_penalty_and_bonus_are_those_of_the_document() {
 }
 
 #[test]
-fn the_grade_is_the_mean_by_weight_of_what_was_evaluated() {
-    let mut failed = evaluation("unit_tests", 0.08, 0.0, "critical");
-    failed["error"] = json!("APIError: no connection");
-    failed["tokens_used"] = json!(0);
-    failed["cost"] = json!(0);
+fn the_grade_is_the_mean_by_weight() {
     let result = scored(
         75,
         &[
-            failed,
             evaluation("code_structure", 0.09, 100.0, "strength"),
             evaluation("architecture_doc", 0.07, 60.0, "minor"),
             evaluation("prd_quality", 0.08, 90.0, "minor"),
@@ -123,36 +118,72 @@ fn the_grade_is_the_mean_by_weight_of_what_was_evaluated() {
     assert_eq!(breakdown["documents"]["criteria"], 2);
     near(&breakdown["code"]["score"], 100.0);
     near(&breakdown["code"]["weight"], 0.09);
-    assert_eq!(result["failed"], json!(["unit_tests"]));
+    assert_eq!(
+        (&result["failed"], &result["not_graded"]),
+        (&json!([]), &json!(null))
+    );
     let order: Vec<_> = result["evaluations"]
         .as_array()
         .unwrap()
         .iter()
         .map(|it| it["criterion_id"].as_str().unwrap())
         .collect();
-    assert_eq!(
-        order,
-        [
-            "prd_quality",
-            "architecture_doc",
-            "code_structure",
-            "unit_tests"
-        ]
-    );
+    assert_eq!(order, ["prd_quality", "architecture_doc", "code_structure"]);
     assert_eq!(result["usage"], json!({ "tokens": 300, "cost_usd": 0.75 }));
 }
 
+/// The record of a criterion whose evaluator failed so.
+fn failed(criterion: &str, error: &str) -> Value {
+    let row = json!({ "criterion": criterion, "weight": 0.08 });
+    let failure = json!({ "outcome": "status", "error_code": "APIError", "message": error });
+    filter("placeholder", &["criterion"])
+        .one(failure, &[row])
+        .unwrap()
+}
+
 #[test]
-fn nothing_evaluated_is_no_grade() {
-    let mut failed = evaluation("unit_tests", 0.08, 0.0, "critical");
-    failed["error"] = json!("APIError: no connection");
-    let result = scored(75, &[failed]);
-    near(&result["final_score"], 0.0);
-    assert_eq!(result["breakdown"], json!({}));
+fn without_every_evaluation_there_is_no_grade() {
+    let result = scored(75, &[failed("unit_tests", "no connection")]);
+    let reason = "no evaluation for 1 of 1 criteria: APIError: no connection";
+    assert_eq!(
+        (&result["final_score"], &result["not_graded"]),
+        (&json!(null), &json!(reason))
+    );
+    assert_eq!(
+        result["breakdown"],
+        json!({ "tests": { "score": null, "weight": 0.08, "criteria": 1, "evaluated": 0 } })
+    );
     assert_eq!(
         result["comparison_message"],
-        "No criterion could be evaluated: this is no grade"
+        json!(format!("Not graded: {reason}"))
     );
+
+    let one = evaluation("code_structure", 0.09, 100.0, "strength");
+    let result = scored(
+        75,
+        &[
+            failed("unit_tests", "no connection"),
+            one,
+            failed("coverage", "late"),
+        ],
+    );
+    assert_eq!(
+        (&result["final_score"], &result["not_graded"]),
+        (
+            &json!(null),
+            &json!("no evaluation for 2 of 3 criteria: APIError: late; APIError: no connection")
+        )
+    );
+    assert_eq!(
+        result["breakdown"],
+        json!({
+            "code": { "score": 100.0, "weight": 0.09, "criteria": 1, "evaluated": 1 },
+            "tests": { "score": null, "weight": 0.16, "criteria": 2, "evaluated": 0 }
+        })
+    );
+    assert_eq!(result["adjustments"][0]["lost"], json!(null));
+    assert_eq!(result["failed"], json!(["unit_tests", "coverage"]));
+    assert_eq!(result["usage"], json!({ "tokens": null, "cost_usd": null }));
 }
 
 #[test]

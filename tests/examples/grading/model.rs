@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 const KEY: &str = "sk-ant-test-0123456789abcdef";
 
 /// What Anthropic says with this answer.
-fn says(answer: &str) -> Play {
+pub fn says(answer: &str) -> Play {
     let message = json!({
         "id": "msg_1", "type": "message", "role": "assistant", "model": "claude-sonnet-4-20250514",
         "content": [{ "type": "text", "text": answer }], "stop_reason": "end_turn",
@@ -22,7 +22,7 @@ fn says(answer: &str) -> Play {
     )
 }
 
-fn good(score: i64) -> String {
+pub fn good(score: i64) -> String {
     json!({
         "score": score, "evidence": ["Page 1: it is there"], "strengths": ["clear"], "weaknesses": [], "suggestions": [],
         "severity": "minor"
@@ -31,7 +31,7 @@ fn good(score: i64) -> String {
 }
 
 /// What a run is told when it looks whether the key is taken, once before its first call.
-fn taken() -> Play {
+pub fn taken() -> Play {
     Play::Says(200, &["content-type: application/json"], "{}".to_owned())
 }
 
@@ -49,7 +49,7 @@ fn asked(server: &Server) -> Vec<Seen> {
 }
 
 /// The example with Claude at this address.
-fn with_claude(server: &Server) -> House {
+pub fn with_claude(server: &Server) -> House {
     let mut house = project();
     house.env("CLAUDE_BASE_URL", &server.url);
     house.env("CLAUDE_API_KEY", KEY);
@@ -86,7 +86,7 @@ fn a_failing_evaluator_leaves_a_placeholder_and_is_asked_again_by_the_next_run()
     ));
     assert_eq!(
         (&placeholder["score"], &placeholder["severity"]),
-        (&json!(0), &json!("critical"))
+        (&json!(null), &json!(null))
     );
     assert!(
         placeholder["error"]
@@ -95,8 +95,13 @@ fn a_failing_evaluator_leaves_a_placeholder_and_is_asked_again_by_the_next_run()
             .contains("agent `claude`: HTTP 400"),
         "{placeholder}"
     );
-    // 80 * 0.95 - 20 * 0.2 * 0.2: the failed one takes nothing from it
-    near(&result["final_score"], 75.2);
+    // With one criterion missing there is no grade.
+    assert_eq!(result["final_score"], json!(null));
+    let reason = result["not_graded"].as_str().unwrap();
+    assert_eq!(
+        reason,
+        "no evaluation for 1 of 17 criteria: APIError: agent `claude`: HTTP 400: no"
+    );
     assert_eq!(
         house.json("workspace/stage_3_complete.json")["status"],
         "partial"
@@ -104,16 +109,19 @@ fn a_failing_evaluator_leaves_a_placeholder_and_is_asked_again_by_the_next_run()
     assert!(
         house
             .read("workspace/outputs/larder_report.md")
-            .contains("**Not evaluated, and not in the grade:**")
+            .contains(&format!("**Not evaluated:** {criterion}. Run again"))
     );
 
     let ran = house.run(&CLAUDE);
     assert_eq!(ran.code, 0, "{}", ran.said);
     assert_eq!(asked(&server).len(), 18);
+    let result = house.json("workspace/outputs/larder_result.json");
     assert_eq!(
-        house.json("workspace/outputs/larder_result.json")["failed"],
-        json!([])
+        (&result["failed"], &result["not_graded"]),
+        (&json!([]), &json!(null))
     );
+    // 80 * 0.95 - 20 * 0.2 * 0.2
+    near(&result["final_score"], 75.2);
     for name in house.contents().keys() {
         let bytes = std::fs::read(house.at("workspace").join(name)).unwrap();
         assert!(
@@ -197,7 +205,7 @@ fn answers_that_are_none_are_asked_for_three_times() {
     assert_eq!(result["failed"].as_array().unwrap().len(), 17);
     assert_eq!(
         result["comparison_message"],
-        "No criterion could be evaluated: this is no grade"
+        "Not graded: no evaluation for 17 of 17 criteria: ValueError: agent `claude` gave no valid answer in 3 requests"
     );
     let one = house.json("workspace/intermediate/evaluations/coverage.json");
     assert_eq!(

@@ -1,0 +1,266 @@
+//! Submissions that could not be graded: what has no value is null, and the reason stands beside it.
+
+use super::model::{good, says, taken, with_claude};
+use super::{TODAY, near};
+use crate::agents::server::{Play, Server};
+use crate::situations::house::House;
+use serde_json::{Value, json};
+use std::net::TcpListener;
+
+/// The answer of a server to which the key is unknown.
+fn refused() -> Play {
+    let error = json!({ "type": "error", "error": { "type": "authentication_error", "message": "invalid x-api-key" } });
+    Play::Says(401, &["content-type: application/json"], error.to_string())
+}
+
+/// Runs three submissions and returns the exit code, the summary, and what the screen says.
+fn grade_three(house: &House, more: &[&str]) -> (Option<i32>, Value, String) {
+    let list = json!([
+        { "workspace": "larder", "request": "workspace/inputs/grading_request.json",
+          "submission": "workspace/inputs/submission.pdf" },
+        { "workspace": "shiftly", "request": "submissions/shiftly.json", "submission": "submissions/shiftly.pdf" },
+        { "workspace": "tern", "request": "submissions/tern.json", "submission": "submissions/tern.pdf" }
+    ]);
+    house.write("three.json", list.to_string());
+    let output = house
+        .command(&["run", "--manifest", "three.json", "--json"])
+        .args(["--set", TODAY, "--agent", "evaluator=claude"])
+        .args(more)
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    let summary = serde_json::from_slice(&output.stdout).unwrap();
+    (output.status.code(), summary, said)
+}
+
+/// Checks that no file of a workspace reports a value for an evaluation that is not there.
+fn check_nothing_reported(house: &House, id: &str, error: &str) {
+    let at = |path: &str| format!("workspaces/{id}/{path}");
+    let reason = format!("no evaluation for 17 of 17 criteria: {error}");
+    let result = house.json(&at(&format!("outputs/{id}_result.json")));
+    assert_eq!(result["final_score"], Value::Null, "{id}");
+    assert_eq!(result["not_graded"], json!(reason));
+    assert_eq!(
+        result["comparison_message"],
+        json!(format!("Not graded: {reason}"))
+    );
+    assert_eq!(result["usage"], json!({ "tokens": null, "cost_usd": null }));
+    assert_eq!(result["adjustments"], json!([]));
+    for category in result["breakdown"].as_object().unwrap().values() {
+        assert_eq!(
+            (&category["score"], &category["evaluated"]),
+            (&Value::Null, &json!(0))
+        );
+    }
+    for evaluation in result["evaluations"].as_array().unwrap() {
+        let values = ["score", "severity", "tokens_used", "cost"].map(|key| &evaluation[key]);
+        assert_eq!(values, [&Value::Null; 4], "{evaluation}");
+        assert_eq!(evaluation["error"], json!(error));
+    }
+    let checkpoint = house.json(&at("stage_4_complete.json"));
+    assert_eq!(checkpoint["status"], "partial");
+    let summary = &checkpoint["summary"];
+    assert_eq!(
+        (&summary["final_score"], &summary["not_graded"]),
+        (&Value::Null, &json!(reason))
+    );
+    assert_eq!(
+        summary["warnings"],
+        json!([format!("not graded: {reason}")])
+    );
+    let report = house.read(&at(&format!("outputs/{id}_report.md")));
+    assert!(
+        report.contains(&format!("\n**Not graded.** {reason}.\n")),
+        "{report}"
+    );
+    assert!(
+        !report.contains("of 100") && !report.contains("0.00") && !report.contains("critical"),
+        "{report}"
+    );
+    let csv = house.read(&at(&format!("outputs/{id}_criteria.csv")));
+    let row = format!("\"prd_quality\",\"documents\",0.08,,,,,,,,,\"{error}\"");
+    assert_eq!(csv.lines().nth(1), Some(row.as_str()));
+}
+
+/// What the summary reports of three submissions none of which was graded.
+fn none_graded(reason: &str) -> Value {
+    let row = |id: &str| json!({ "workspace": id, "status": "partial", "error": reason });
+    json!({
+        "dry_run": false, "submissions": 3, "grades": [],
+        "not_graded": [row("larder"), row("shiftly"), row("tern")],
+        "calls_to_come": 0, "cost_to_come_usd": 0, "cost_usd": 0.0
+    })
+}
+
+#[test]
+fn a_refused_key_grades_nobody() {
+    let server = Server::new((0..3).map(|_| refused()).collect());
+    let house = with_claude(&server);
+    let (code, summary, said) = grade_three(&house, &[]);
+    let error = "APIError: agent `claude`: HTTP 401: invalid x-api-key";
+    let reason = format!("no evaluation for 17 of 17 criteria: {error}");
+    assert_eq!((code, summary), (Some(3), none_graded(&reason)), "{said}");
+    for id in ["larder", "shiftly", "tern"] {
+        check_nothing_reported(&house, id, error);
+    }
+    assert!(
+        said.contains(&format!("score warning: not graded: {reason}")),
+        "{said}"
+    );
+}
+
+#[test]
+fn a_service_that_never_answers_grades_nobody() {
+    let limited = || {
+        let error =
+            json!({ "type": "error", "error": { "type": "rate_limit_error", "message": "slow" } });
+        Play::Says(429, &["content-type: application/json"], error.to_string())
+    };
+    let script = (0..3).flat_map(|_| std::iter::once(taken()).chain((0..17).map(|_| limited())));
+    let server = Server::new(script.collect());
+    let house = with_claude(&server);
+    house.edit("milepost.toml", "tries = 3", "tries = 1");
+    let (code, summary, said) = grade_three(&house, &[]);
+    let error = "APIError: agent `claude`: HTTP 429: slow";
+    let reason = format!("no evaluation for 17 of 17 criteria: {error}");
+    assert_eq!((code, summary), (Some(3), none_graded(&reason)), "{said}");
+    check_nothing_reported(&house, "tern", error);
+}
+
+#[test]
+fn a_provider_that_is_gone_grades_nobody() {
+    let mut house = with_claude(&Server::new(Vec::new()));
+    // A port at which nobody listens any more.
+    let port = TcpListener::bind("127.0.0.1:0")
+        .unwrap()
+        .local_addr()
+        .unwrap()
+        .port();
+    house.env("CLAUDE_BASE_URL", &format!("http://127.0.0.1:{port}"));
+    house.edit("milepost.toml", "tries = 3", "tries = 1");
+    let (code, summary, said) = grade_three(&house, &[]);
+    assert_eq!(
+        (code, &summary["grades"]),
+        (Some(3), &json!([])),
+        "{summary:#}\n{said}"
+    );
+    let rows = summary["not_graded"].as_array().unwrap();
+    assert_eq!(rows.len(), 3, "{summary:#}");
+    for row in rows {
+        let error = row["error"].as_str().unwrap();
+        let start =
+            "no evaluation for 17 of 17 criteria: APIError: agent `claude`: could not connect";
+        assert!(error.starts_with(start), "{error}");
+    }
+    let error = house.json("workspaces/tern/intermediate/evaluations/coverage.json");
+    check_nothing_reported(&house, "tern", error["error"].as_str().unwrap());
+}
+
+#[test]
+fn a_budget_that_pays_no_call_grades_nobody() {
+    let server = Server::new((0..3).map(|_| taken()).collect());
+    let house = with_claude(&server);
+    let (code, summary, said) = grade_three(&house, &["--budget-usd", "0.000001"]);
+    assert_eq!(
+        (code, &summary["grades"]),
+        (Some(3), &json!([])),
+        "{summary:#}\n{said}"
+    );
+    let rows = summary["not_graded"].as_array().unwrap();
+    assert_eq!(rows.len(), 3, "{summary:#}");
+    for row in rows {
+        assert_eq!(row["status"], "held");
+        let error = row["error"].as_str().unwrap();
+        assert!(
+            error.starts_with("evaluate: this call may cost $0.0")
+                && error.ends_with("raise --budget-usd"),
+            "{error}"
+        );
+    }
+    assert!(!house.exists("workspaces/tern/stage_4_complete.json"));
+}
+
+/// The key works for the first submission and a part of the second, is revoked, and works again.
+#[test]
+fn a_key_that_is_revoked_midway_grades_whom_it_paid_for() {
+    let mut script = vec![taken()];
+    script.extend((0..17).map(|_| says(&good(80))));
+    script.push(taken());
+    script.extend((0..11).map(|_| says(&good(80))));
+    script.extend((0..6).map(|_| refused()));
+    script.push(refused());
+    for calls in [6, 17] {
+        script.push(taken());
+        script.extend((0..calls).map(|_| says(&good(80))));
+    }
+    let server = Server::new(script);
+    let house = with_claude(&server);
+    let (code, summary, said) = grade_three(&house, &[]);
+    let error = "APIError: agent `claude`: HTTP 401: invalid x-api-key";
+    let reason = |lost: u32| format!("no evaluation for {lost} of 17 criteria: {error}");
+    assert_eq!(code, Some(3), "{said}");
+    assert_eq!(
+        summary["grades"],
+        json!([{ "workspace": "larder", "status": "complete", "grade": 75.2 }])
+    );
+    assert_eq!(
+        summary["not_graded"],
+        json!([
+            { "workspace": "shiftly", "status": "partial", "error": reason(6) },
+            { "workspace": "tern", "status": "partial", "error": reason(17) }
+        ])
+    );
+    // What was evaluated is reported; what would be a total over it is not.
+    let result = house.json("workspaces/shiftly/outputs/shiftly_result.json");
+    assert_eq!(result["final_score"], Value::Null);
+    assert_eq!(result["adjustments"].as_array().unwrap().len(), 11);
+    for row in result["adjustments"].as_array().unwrap() {
+        near(&row["adjusted_score"], 74.0);
+        assert_eq!(row["lost"], Value::Null);
+    }
+    for category in result["breakdown"].as_object().unwrap().values() {
+        let whole = category["criteria"] == category["evaluated"];
+        assert_eq!(category["score"].is_null(), !whole, "{category}");
+    }
+    let report = house.read("workspaces/shiftly/outputs/shiftly_report.md");
+    assert!(
+        report.contains("| Criteria | 11 of 17 evaluated |"),
+        "{report}"
+    );
+    assert!(
+        !report.contains("lost |\n") && !report.contains("of 100"),
+        "{report}"
+    );
+
+    let (code, summary, said) = grade_three(&house, &[]);
+    assert_eq!(
+        (code, &summary["not_graded"]),
+        (Some(0), &json!([])),
+        "{said}"
+    );
+    let grades = summary["grades"].as_array().unwrap();
+    let grades: Vec<_> = grades
+        .iter()
+        .map(|row| (&row["workspace"], &row["grade"]))
+        .collect();
+    assert_eq!(
+        grades,
+        [
+            (&json!("tern"), &json!(77.2)),
+            (&json!("larder"), &json!(75.2)),
+            (&json!("shiftly"), &json!(74.0))
+        ]
+    );
+}
+
+#[test]
+fn a_run_that_ends_before_the_grade_says_so() {
+    let server = Server::new(Vec::new());
+    let house = with_claude(&server);
+    let (code, summary, said) = grade_three(&house, &["--until", "parse"]);
+    assert_eq!((code, &summary["grades"]), (Some(0), &json!([])), "{said}");
+    assert_eq!(
+        summary["not_graded"][0],
+        json!({ "workspace": "larder", "status": "complete", "error": "stage `score` did not run" })
+    );
+}
