@@ -1,8 +1,6 @@
 //! The process's environment and terminal, read once: the only place of the program that asks for them.
 
 use jiff::Timestamp;
-use jiff::civil::Date;
-use jiff::tz::TimeZone;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::io::IsTerminal as _;
@@ -47,18 +45,18 @@ impl Environment {
             .filter(|value| !value.is_empty())
     }
 
-    /// The day that `SOURCE_DATE_EPOCH` stands for, in UTC.
+    /// The moment that `SOURCE_DATE_EPOCH` stands for.
     ///
     /// # Errors
     /// When it is set and is no number of seconds.
-    pub fn today(&self) -> Result<Option<Date>, String> {
+    pub fn epoch(&self) -> Result<Option<Timestamp>, String> {
         let Some(text) = self.get("SOURCE_DATE_EPOCH") else {
             return Ok(None);
         };
         let seconds = text.parse().ok();
         let moment = seconds.and_then(|seconds| Timestamp::from_second(seconds).ok());
         match moment {
-            Some(moment) => Ok(Some(moment.to_zoned(TimeZone::UTC).date())),
+            Some(moment) => Ok(Some(moment)),
             None => Err(format!(
                 "`SOURCE_DATE_EPOCH={text}`: seconds since 1970 were expected, such as 1795219200"
             )),
@@ -100,12 +98,12 @@ mod tests {
     }
 
     #[test]
-    fn the_day_of_a_source_date_epoch_is_that_of_utc() {
-        let today = with(&[("SOURCE_DATE_EPOCH", "1795219199")]).today();
-        assert_eq!(today.unwrap().unwrap().to_string(), "2026-11-20");
-        assert_eq!(with(&[("SOURCE_DATE_EPOCH", "")]).today(), Ok(None));
+    fn a_source_date_epoch_is_in_seconds() {
+        let epoch = with(&[("SOURCE_DATE_EPOCH", "1795219199")]).epoch();
+        assert_eq!(epoch.unwrap().unwrap().to_string(), "2026-11-20T23:59:59Z");
+        assert_eq!(with(&[("SOURCE_DATE_EPOCH", "")]).epoch(), Ok(None));
         assert_eq!(
-            with(&[("SOURCE_DATE_EPOCH", "yesterday")]).today(),
+            with(&[("SOURCE_DATE_EPOCH", "yesterday")]).epoch(),
             Err("`SOURCE_DATE_EPOCH=yesterday`: seconds since 1970 were expected, such as 1795219200".to_owned())
         );
     }

@@ -27,7 +27,7 @@ pub fn request(
     request.workspace.clone_from(&everywhere.workspace);
     request.set = values.set;
     request.agents = values.agent;
-    request.today = environment.today().map_err(OpsError::Usage)?;
+    request.epoch = environment.epoch().map_err(OpsError::Usage)?;
     Ok(request)
 }
 

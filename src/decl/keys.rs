@@ -4,7 +4,7 @@ mod project;
 mod stage;
 mod step;
 
-pub use project::{AGENT, LIMITS, MANIFEST, PARAM_FILE, PROJECT, SERVICE};
+pub use project::{AGENT, LIMITS, MANIFEST, PARAM, PARAM_FILE, PROJECT, SERVICE};
 pub use stage::{CHECK, CONSERVE, EACH, ESTIMATE, INPUT, OUTPUT, POLICY, REFINE, STAGE};
 pub use step::STEP;
 
@@ -57,6 +57,10 @@ pub enum Kind {
     Names,
     /// A list of anything.
     Values,
+    /// Anything.
+    Any,
+    /// A number, which may be below 0.
+    AnyNumber,
     /// A table of these keys.
     Table(&'static Table),
     /// A table of names, each a table of these keys (or its short form).

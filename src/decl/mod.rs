@@ -9,6 +9,7 @@ mod made;
 mod manifest;
 mod names;
 mod outside;
+mod params;
 mod parts;
 mod picked;
 mod policy;

@@ -1,20 +1,21 @@
 //! Reads `milepost.toml`: name, parameters, environment, agents, services, names for outcomes.
 
 use super::agent::{agent, number, whole};
-use super::keys::{self, LIMITS, PARAM_FILE, PROJECT};
+use super::keys::{self, LIMITS, PROJECT};
 use super::manifest;
-use super::names::{Names, ProjectNames, Sees};
+use super::names::ProjectNames;
+use super::params::param;
 use super::problem::{File, Report};
-use super::reader::{Reader, Spot};
+use super::reader::Reader;
 use super::services;
 use super::shape::{self, Fields};
-use super::tree::{self, Key, Node, Val};
+use super::tree::{self, Key, Node};
 use crate::base::duration::parse_duration;
 use crate::base::path::RelPath;
 use crate::expr::place::nearest;
 use crate::model::agent::Agent;
 use crate::model::money::NanoUsd;
-use crate::model::pipeline::{Limits, Manifest, Param, ParamFile, Service};
+use crate::model::pipeline::{Limits, Manifest, Param, Service};
 use std::collections::BTreeMap;
 use std::ops::Range;
 
@@ -93,62 +94,6 @@ pub fn read(reader: &mut Reader<'_>, file: &File) -> Project {
     project.manifest = manifest::read(reader, file, &top);
     project.errors = errors(file, &mut reader.report, &top);
     project
-}
-
-fn param(reader: &mut Reader<'_>, file: &File, key: &Key, node: &Node) -> Option<Param> {
-    let name = key.name.clone();
-    let Some(table) = node.table() else {
-        if let Val::Text(text) = &node.value
-            && text.contains("{{")
-        {
-            let names = ProjectNames::default();
-            let spot = Spot {
-                file,
-                key: &name,
-                text,
-                span: node.span.clone(),
-            };
-            reader.template(&spot, &Names::of_project(&names), Sees::Start)?;
-        }
-        return Some(Param {
-            name,
-            default: node.to_json(),
-            file: None,
-        });
-    };
-    if table.get("file").is_none() && table.get("base").is_none() {
-        return Some(Param {
-            name,
-            default: node.to_json(),
-            file: None,
-        });
-    }
-    let header = format!("params.{name}");
-    let fields = shape::check(
-        file,
-        &mut reader.report,
-        &PARAM_FILE,
-        &header,
-        node.span.clone(),
-        table,
-    );
-    let (text, span) = fields.text("file")?;
-    let path = rel_path(file, &mut reader.report, text, span)?;
-    let base = match fields.text("base") {
-        Some((text, span)) => {
-            let inner = text.strip_prefix("project:").unwrap_or(text);
-            if !inner.is_empty() && inner != "." {
-                rel_path(file, &mut reader.report, inner, span)?;
-            }
-            Some(text.to_owned())
-        }
-        None => None,
-    };
-    Some(Param {
-        name,
-        default: path.as_str().into(),
-        file: Some(ParamFile { path, base }),
-    })
 }
 
 fn limits(file: &File, report: &mut Report, top: &Fields<'_>) -> Limits {

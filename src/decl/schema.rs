@@ -144,6 +144,8 @@ fn of_kind(kind: Kind) -> Value {
         }
         Kind::Names => json!({ "type": "array", "minItems": 1, "items": { "type": "string" } }),
         Kind::Values => json!({ "type": "array" }),
+        Kind::Any => json!({}),
+        Kind::AnyNumber => json!({ "type": "number" }),
         Kind::Table(table) => of_table(table),
         Kind::Named(table) => {
             let item = of_table(table);
@@ -165,8 +167,10 @@ fn of_kind(kind: Kind) -> Value {
         }
         Kind::Params => {
             let file = of_table(&keys::PARAM_FILE);
-            let value = json!({ "not": { "type": "object", "anyOf": [{ "required": ["file"] }, { "required": ["base"] }] } });
-            json!({ "type": "object", "propertyNames": { "pattern": NAME }, "additionalProperties": { "anyOf": [file, value] } })
+            let declared = of_table(&keys::PARAM);
+            let keys = ["file", "base", "type", "default"].map(|key| json!({ "required": [key] }));
+            let value = json!({ "not": { "type": "object", "anyOf": keys } });
+            json!({ "type": "object", "propertyNames": { "pattern": NAME }, "additionalProperties": { "anyOf": [file, declared, value] } })
         }
         Kind::OneOrMany(table) => {
             let one = of_table(table);

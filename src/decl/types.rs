@@ -54,7 +54,11 @@ impl WrongType {
 /// Whether a value can stand behind a key of this kind.
 fn fits(kind: Kind, value: &Val) -> bool {
     match (kind, value) {
-        (Kind::Bool, Val::Bool(_)) | (Kind::Values, Val::List(_)) => true,
+        (Kind::Any, _)
+        | (Kind::Bool, Val::Bool(_))
+        | (Kind::Values, Val::List(_))
+        | (Kind::AnyNumber, Val::Int(_)) => true,
+        (Kind::AnyNumber, Val::Float(number)) => number.is_finite(),
         (Kind::FileOrFalse, Val::Bool(value)) => !value,
         (Kind::True, Val::Bool(value)) => *value,
         (kind, Val::Table(table)) => match kind {
@@ -203,6 +207,8 @@ fn expected(kind: Kind) -> &'static str {
         Kind::Command => "a list of strings, or one string for `sh -c`",
         Kind::Names => "a list of strings",
         Kind::Values => "a list",
+        Kind::Any => "a value",
+        Kind::AnyNumber => "a number",
         Kind::Table(_) => "a table",
         Kind::Named(_) | Kind::Strings | Kind::Free | Kind::Outcomes | Kind::Params => {
             "a table of names"

@@ -9,6 +9,7 @@ pub mod facts;
 pub mod fingerprint;
 pub mod money;
 pub mod outcome;
+pub mod param;
 pub mod pipeline;
 pub mod policy;
 pub mod reason;

@@ -2,11 +2,11 @@
 
 use super::agent::Agent;
 use super::money::NanoUsd;
+pub use super::param::{Param, ParamFile};
 use super::stage::{Program, Stage};
 use super::step::Text;
 use crate::base::digest::Digest;
 use crate::base::path::RelPath;
-use serde_json::Value;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -70,26 +70,6 @@ impl Pipeline {
     pub fn param(&self, name: &str) -> Option<&Param> {
         self.params.iter().find(|param| param.name == name)
     }
-}
-
-/// A parameter: a value with a default, or a file of the workspace.
-#[derive(Debug, Clone)]
-pub struct Param {
-    /// Its name.
-    pub name: String,
-    /// What it is when nobody sets it: for a file its path in the workspace. May be a template over `workspace`.
-    pub default: Value,
-    /// Set for `{ file, base }`: `--set` copies a file from outside to this path.
-    pub file: Option<ParamFile>,
-}
-
-/// A parameter that is a file.
-#[derive(Debug, Clone)]
-pub struct ParamFile {
-    /// Where it lies in the workspace.
-    pub path: RelPath,
-    /// The folder that `--set` is relative to and confined by, as written (`project:` or a path).
-    pub base: Option<String>,
 }
 
 /// A process that stages need, and that ends with the run.

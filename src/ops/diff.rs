@@ -119,7 +119,7 @@ fn with_other(
     wanted: &WantedDiff,
 ) -> Result<Diff, OpsError> {
     let folder = request.folder.join(other);
-    let old = Workspace::open(&folder, opened.clock.now(), None)?;
+    let old = Workspace::open(&folder, opened.clock.now())?;
     if !old.is_made {
         return Err(OpsError::Usage(format!(
             "`{}` is no workspace that was run: name the folder that holds `.milepost`",

@@ -195,9 +195,11 @@ fn entry(pipeline: &Pipeline, base: &Path, beside: &Path, row: Value) -> Result<
         _ => return Err(FORM.to_owned()),
     };
     let place = RelPath::parse(&workspace).map_err(|error| error.to_string())?;
-    let set = params.iter().filter(|(_, value)| !value.is_null());
-    let set = set.map(|(name, value)| {
-        let file = pipeline.param(name).and_then(|param| param.file.as_ref());
+    let given = params.iter().filter(|(_, value)| !value.is_null());
+    let mut set = Vec::new();
+    for (name, value) in given {
+        let param = pipeline.param(name);
+        let file = param.and_then(|param| param.file.as_ref());
         let text = match value {
             // Files are named as seen from the manifest.
             Value::String(text) if file.is_some_and(|file| file.base.is_none()) => {
@@ -208,10 +210,16 @@ fn entry(pipeline: &Pipeline, base: &Path, beside: &Path, row: Value) -> Result<
             Value::String(text) => text.clone(),
             other => other.to_string(),
         };
-        format!("{name}={text}")
-    });
+        let setting = format!("{name}={text}");
+        // Entries are checked before the first of them runs: a wrong value late in the list must not be found after calls were paid.
+        if let Some(param) = param.filter(|param| param.file.is_none()) {
+            let parsed = param.parse(&text);
+            parsed.map_err(|expected| format!("{setting}: {expected}"))?;
+        }
+        set.push(setting);
+    }
     Ok(Entry {
-        set: set.collect(),
+        set,
         folder: base.join(place.as_str()),
         workspace,
         params,

@@ -6,7 +6,7 @@ use crate::base::clock::Clock;
 use crate::base::digest::Digest;
 use crate::base::path::RelPath;
 use crate::base::redact::Redactor;
-use crate::decl::{self, Problems, Warning};
+use crate::decl::{self, Problems};
 use crate::model::agent::Provider;
 use crate::model::pipeline::Pipeline;
 use crate::model::state::State;
@@ -25,7 +25,8 @@ use crate::store::layout::Layout;
 use crate::store::manifest;
 use crate::store::statcache::StatCache;
 use crate::store::workspace::Workspace;
-use jiff::civil::Date;
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
 use serde_json::{Map, Value};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -50,8 +51,8 @@ pub struct Request {
     pub agents: Vec<String>,
     /// The environment of this process.
     pub environment: BTreeMap<String, String>,
-    /// The day for workspaces that are made, from `SOURCE_DATE_EPOCH`.
-    pub today: Option<Date>,
+    /// The moment of `SOURCE_DATE_EPOCH`: files bear it in the place of the time of day.
+    pub epoch: Option<Timestamp>,
     /// The one writer.
     pub disk: Disk,
     /// The time of day.
@@ -75,7 +76,7 @@ impl Request {
             workspace: None,
             set: Vec::new(),
             agents: Vec::new(),
-            today: None,
+            epoch: None,
             disk: Disk::from_setting(stop_at),
             clock: Arc::new(SystemClock),
             ahead: Ahead::from_setting(environment.get("MILEPOST_AHEAD").map(String::as_str)),
@@ -83,6 +84,11 @@ impl Request {
             confined: false,
             environment,
         }
+    }
+
+    /// Returns the moment that files bear: that of `SOURCE_DATE_EPOCH`, else the time of day.
+    pub fn now(&self) -> Timestamp {
+        self.epoch.unwrap_or_else(|| self.clock.now())
     }
 }
 
@@ -147,7 +153,7 @@ pub struct Opened {
     /// The declarations.
     pub pipeline: Pipeline,
     /// What is allowed and perhaps not meant.
-    pub warnings: Vec<Warning>,
+    pub warnings: Vec<String>,
     /// The values that a run would go by.
     pub settings: Settings,
     /// Reading, confined.
@@ -223,16 +229,12 @@ pub fn open(request: &Request) -> Result<Opened, OpsError> {
     let (pipeline, warnings) =
         decl::load(&on_disk).map_err(|problems| OpsError::Declarations(Box::new(problems)))?;
     let declared = on_disk.digest();
-    let workspace = Workspace::open(
-        &workspace_of(request, &project),
-        request.clock.now(),
-        request.today,
-    )?;
+    let workspace = Workspace::open(&workspace_of(request, &project), request.now())?;
     let files = Files::new(&project, workspace.layout.root());
     let cache = StatCache::with_clock(&workspace.layout.stat_cache(), Box::new(request.ahead));
     let mut opened = Opened {
         project,
-        warnings,
+        warnings: warnings.iter().map(ToString::to_string).collect(),
         settings: Settings {
             params: Map::new(),
             env: BTreeMap::new(),
@@ -252,8 +254,8 @@ pub fn open(request: &Request) -> Result<Opened, OpsError> {
         disk: request.disk.clone(),
         clock: Arc::clone(&request.clock),
     };
-    if let Some(today) = request.today {
-        opened.workspace.identity.today = today;
+    if let Some(epoch) = request.epoch {
+        opened.workspace.identity.today = epoch.to_zoned(TimeZone::UTC).date();
     }
     for setting in &request.set {
         take_setting(&mut opened, request, setting)?;

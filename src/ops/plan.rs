@@ -276,7 +276,7 @@ pub(super) fn plan_of(
             .cloned()
             .collect(),
         stages,
-        warnings: opened.warnings.iter().map(ToString::to_string).collect(),
+        warnings: opened.warnings.clone(),
     })
 }
 
@@ -298,7 +298,7 @@ fn unchanged(opened: &Opened, stages: &[StageReport]) -> Plan {
         workspace: opened.workspace.layout.root().display().to_string(),
         forgotten: Vec::new(),
         stages: opened.pipeline.stages.iter().map(line).collect(),
-        warnings: opened.warnings.iter().map(ToString::to_string).collect(),
+        warnings: opened.warnings.clone(),
     }
 }
 

@@ -94,7 +94,7 @@ pub fn run(
     let mut opened = open(request)?;
     let selection = selection(&opened, wanted)?;
     if !opened.warnings.is_empty() {
-        let warnings = opened.warnings.iter().map(ToString::to_string).collect();
+        let warnings = opened.warnings.clone();
         observer.notice(Notice::Warned { warnings });
     }
     // Taking the workspace reads its identity anew, without the day that was set.

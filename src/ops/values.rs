@@ -6,11 +6,11 @@ use super::open::{Opened, OpsError, Request};
 use crate::base::glob::is_pattern;
 use crate::base::path::{FilePath, RelPath, Root};
 use crate::expr::place::nearest;
-use crate::expr::template::{Template, is_template};
+use crate::expr::template::Template;
 use crate::model::agent::Provider;
-use crate::model::pipeline::Param;
+use crate::model::param::Param;
 use crate::plan::selection::did_you_mean;
-use jiff::civil::Date;
+use jiff::tz::TimeZone;
 use serde_json::{Map, Value, json};
 use std::path::{Path, PathBuf};
 
@@ -23,16 +23,10 @@ pub(super) fn take_setting(
     let (name, text) = setting
         .split_once('=')
         .ok_or_else(|| OpsError::Usage(format!("`--set {setting}`: write `--set NAME=VALUE`")))?;
-    if name == "today" {
-        let date: Date = text.parse().map_err(|_| {
-            OpsError::Usage(format!(
-                "`--set today={text}`: write a date such as 2026-11-21"
-            ))
-        })?;
-        opened.workspace.identity.today = date;
-        return Ok(());
-    }
     let Some(param) = opened.pipeline.param(name) else {
+        if name == "today" {
+            return take_day(opened, text);
+        }
         let params = opened.pipeline.params.iter();
         let known: Vec<&str> = params.map(|param| param.name.as_str()).collect();
         let near = did_you_mean(nearest(name, known.iter().copied()));
@@ -59,9 +53,25 @@ pub(super) fn take_setting(
             }
             json!(place.as_str())
         }
-        None => typed(param, text)?,
+        None => param
+            .parse(text)
+            .map_err(|expected| OpsError::Usage(format!("--set {setting}: {expected}")))?,
     };
     opened.set.insert(name.to_owned(), value);
+    Ok(())
+}
+
+/// Takes the day of `workspace.today`, where no parameter `today` is declared.
+fn take_day(opened: &mut Opened, text: &str) -> Result<(), OpsError> {
+    let date = text.parse().map_err(|_| {
+        OpsError::Usage(format!(
+            "--set today={text}: expected a date such as 2026-11-21"
+        ))
+    })?;
+    opened.workspace.identity.today = date;
+    opened.warnings.push(
+        "`--set today` is deprecated in a project without a parameter `today`: it sets `workspace.today` only. Declare `today = { type = \"date\", default = \"today\" }` in `[params]` and mention `params.today`; for the dates that files bear, set SOURCE_DATE_EPOCH".to_owned(),
+    );
     Ok(())
 }
 
@@ -152,44 +162,10 @@ fn confined(opened: &Opened, text: &str) -> Result<PathBuf, OpsError> {
     Ok(opened.files.folder(Root::Project).to_owned())
 }
 
-/// A value of the same type as the parameter's default.
-fn typed(param: &Param, text: &str) -> Result<Value, OpsError> {
-    let wrong = |kind: &str| {
-        OpsError::Usage(format!(
-            "`--set {}={text}`: {kind} was expected, as its default is",
-            param.name
-        ))
-    };
-    match &param.default {
-        Value::Bool(_) => text
-            .parse()
-            .map(Value::Bool)
-            .map_err(|_| wrong("true or false")),
-        Value::Number(default) => match serde_json::from_str(text) {
-            Ok(Value::Number(number)) if number.is_i64() || number.is_u64() || default.is_f64() => {
-                Ok(Value::Number(number))
-            }
-            _ => Err(wrong(if default.is_f64() {
-                "a number"
-            } else {
-                "a whole number"
-            })),
-        },
-        Value::Array(_) => match serde_json::from_str(text) {
-            Ok(list @ Value::Array(_)) => Ok(list),
-            _ => Ok(text.split(',').map(|part| json!(part.trim())).collect()),
-        },
-        Value::Object(_) => match serde_json::from_str(text) {
-            Ok(object @ Value::Object(_)) => Ok(object),
-            _ => Err(wrong("a JSON object")),
-        },
-        _ => Ok(json!(text)),
-    }
-}
-
 /// The values of a run: defaults, then what the workspace keeps, then what is set.
 pub(super) fn settle(opened: &mut Opened, request: &Request) -> Result<(), OpsError> {
     let identity = &opened.workspace.identity;
+    let today = request.now().to_zoned(TimeZone::UTC).date();
     let workspace: Map<String, Value> = [
         ("name", identity.name.clone()),
         ("slug", identity.slug.clone()),
@@ -201,14 +177,13 @@ pub(super) fn settle(opened: &mut Opened, request: &Request) -> Result<(), OpsEr
     .collect();
     let scope = json!({ "workspace": workspace });
     for param in &opened.pipeline.params {
-        let kept = opened
-            .set
-            .get(&param.name)
-            .or_else(|| identity.params.get(&param.name));
-        let value = match kept {
-            Some(value) => value.clone(),
-            None => default(param, &scope)?,
+        let set = opened.set.get(&param.name);
+        let value = match (set, identity.params.get(&param.name)) {
+            (Some(value), _) => value.clone(),
+            (None, Some(value)) => stored(param, value)?,
+            (None, None) => default(param, &scope)?,
         };
+        let value = param.evaluated(value, today);
         opened.settings.params.insert(param.name.clone(), value);
     }
     for (name, default) in &opened.pipeline.env {
@@ -278,14 +253,42 @@ fn addresses(opened: &mut Opened) -> Result<(), OpsError> {
     Ok(())
 }
 
+/// The value that an earlier `--set` stored in the workspace, as long as the parameter still takes it.
+fn stored(param: &Param, value: &Value) -> Result<Value, OpsError> {
+    let checked = param.check(value);
+    checked.map(|()| value.clone()).map_err(|expected| {
+        OpsError::Usage(format!(
+            "this workspace stores {}, which the parameter no longer takes: {expected}\nhelp: set another value with `--set {}=VALUE`",
+            shown_setting(&param.name, value),
+            param.name
+        ))
+    })
+}
+
+/// `NAME=VALUE`, as `--set` takes it.
+fn shown_setting(name: &str, value: &Value) -> String {
+    match value {
+        Value::String(text) => format!("{name}={text}"),
+        other => format!("{name}={other}"),
+    }
+}
+
+/// The default. A template is rendered, and what it gives is checked.
 fn default(param: &Param, scope: &Value) -> Result<Value, OpsError> {
     match &param.default {
-        Value::String(text) if is_template(text) => {
+        Value::String(text) if param.has_template() => {
             let template = Template::compile(&param.name, text)
                 .map_err(|error| OpsError::Usage(error.to_string()))?;
-            template
+            let value = template
                 .render_value(scope)
-                .map_err(|error| OpsError::Usage(error.to_string()))
+                .map_err(|error| OpsError::Usage(error.to_string()))?;
+            match param.check(&value) {
+                Err(expected) if value.is_string() => Err(OpsError::Usage(format!(
+                    "the default of parameter `{}` gives {value} here: {expected}",
+                    param.name
+                ))),
+                _ => Ok(value),
+            }
         }
         other => Ok(other.clone()),
     }

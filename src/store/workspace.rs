@@ -114,12 +114,8 @@ impl WorkspaceError {
 
 impl Workspace {
     /// Opens a workspace and changes nothing. One that was not made yet has the identity that it would get: the name of its
-    /// folder, and `today`.
-    pub fn open(
-        folder: &Path,
-        now: Timestamp,
-        today: Option<Date>,
-    ) -> Result<Workspace, WorkspaceError> {
+    /// folder, and the day of `now`.
+    pub fn open(folder: &Path, now: Timestamp) -> Result<Workspace, WorkspaceError> {
         check_is_folder(folder)?;
         // `..` and links above the folder are followed, so that one workspace has one place.
         let root = real_path(folder);
@@ -127,7 +123,7 @@ impl Workspace {
         check_is_folder(&layout.own())?;
         let found = read_identity(&layout.identity())?;
         let is_made = found.is_some();
-        let identity = found.unwrap_or_else(|| virtual_identity(layout.root(), now, today));
+        let identity = found.unwrap_or_else(|| virtual_identity(layout.root(), now));
         Ok(Workspace {
             layout,
             identity,
@@ -216,7 +212,7 @@ pub fn slug(name: &str) -> String {
     if slug.is_empty() { "workspace" } else { slug }.to_owned()
 }
 
-fn virtual_identity(root: &Path, now: Timestamp, today: Option<Date>) -> Identity {
+fn virtual_identity(root: &Path, now: Timestamp) -> Identity {
     let name = root
         .file_name()
         .map_or_else(|| "workspace".into(), |name| name.to_string_lossy());
@@ -225,7 +221,7 @@ fn virtual_identity(root: &Path, now: Timestamp, today: Option<Date>) -> Identit
         session_id: String::new(),
         name: name.clone().into_owned(),
         slug: slug(&name),
-        today: today.unwrap_or_else(|| now.to_zoned(TimeZone::UTC).date()),
+        today: now.to_zoned(TimeZone::UTC).date(),
         created: now,
         params: BTreeMap::new(),
     }
@@ -297,7 +293,7 @@ mod tests {
     fn is_the_same_over_all_runs() {
         let folder = tempfile::tempdir().unwrap();
         let root = folder.path().join("Haus Nr. 7");
-        let mut first = Workspace::open(&root, now(), None).unwrap();
+        let mut first = Workspace::open(&root, now()).unwrap();
         assert_eq!((first.is_made, root.exists()), (false, false));
         assert_eq!(first.identity.slug, "haus-nr-7");
         assert_eq!(first.identity.today.to_string(), "2026-11-21");
@@ -308,13 +304,13 @@ mod tests {
         assert!(!first.update(&disk, &params, None).unwrap());
 
         let later = "2027-01-01T00:00:00Z".parse().unwrap();
-        let mut second = Workspace::open(&root, later, None).unwrap();
+        let mut second = Workspace::open(&root, later).unwrap();
         assert!(second.is_made);
         assert_eq!(second.identity, first.identity);
         assert!(!second.make(&disk, later).unwrap());
         let day = "2027-01-02".parse().unwrap();
         second.update(&disk, &BTreeMap::new(), Some(day)).unwrap();
-        let third = Workspace::open(&root, later, None).unwrap();
+        let third = Workspace::open(&root, later).unwrap();
         assert_eq!((third.identity.today, third.identity.params), (day, params));
     }
 
@@ -323,7 +319,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let root = folder.path().canonicalize().unwrap();
         let error = |path: &Path| {
-            let opened = Workspace::open(path, now(), None);
+            let opened = Workspace::open(path, now());
             opened.unwrap_err().to_string()
         };
         std::os::unix::fs::symlink(&root, root.join("link")).unwrap();

@@ -31,7 +31,7 @@ fn what_is_typed_wrong_is_named_with_what_can_be_typed() {
         ),
         (
             "--set today=soon",
-            "error: `--set today=soon`: write a date such as 2026-11-21\n",
+            "error: --set today=soon: expected a date such as 2026-11-21\n",
         ),
         (
             "run joyn",

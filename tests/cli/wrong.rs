@@ -271,7 +271,7 @@ fn values_of_the_wrong_kind_are_told_which_was_expected() {
         ("loud=yes", "true or false"),
         ("map=a", "a JSON object"),
     ] {
-        let said = format!("error: `--set {set}`: {kind} was expected, as its default is\n");
+        let said = format!("error: --set {set}: expected {kind}\n");
         expect(project.run(&format!("--set {set}")), 2, "", &said);
     }
     assert_eq!(

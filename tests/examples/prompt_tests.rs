@@ -414,11 +414,19 @@ fn settings_that_cannot_be_are_refused() {
     for (set, why) in [
         (
             "runs=0",
-            "`--set runs=0`: `stages/3_answer.toml: count` gave 0: a whole number from 1 on was expected",
+            "error: --set runs=0: expected a whole number of at least 1\n",
         ),
         (
             "concurrency=0",
-            "`--set concurrency=0`: `stages/3_answer.toml: concurrency` gave 0: a whole number from 1 on was expected",
+            "error: --set concurrency=0: expected a whole number of at least 1\n",
+        ),
+        (
+            "threshold=101",
+            "error: --set threshold=101: expected a number from 0 to 100\n",
+        ),
+        (
+            "threshold=-1",
+            "error: --set threshold=-1: expected a number from 0 to 100\n",
         ),
         (
             "timeout=soon",
@@ -430,17 +438,6 @@ fn settings_that_cannot_be_are_refused() {
         assert_eq!(code, 2, "{said}");
         assert!(said.contains(why), "{said}");
         assert!(!house.exists("workspace/.milepost"));
-    }
-    for set in ["threshold=101", "threshold=-1"] {
-        let house = house();
-        let ran = house.run_unplanned(&["--set", set]);
-        assert_eq!(
-            (ran.code, codes(&ran.records)),
-            (1, vec!["ValidationError".to_owned()]),
-            "{set}: {}",
-            ran.said
-        );
-        assert_eq!(ran.tried(), ["extract"], "{set}");
     }
 }
 

@@ -110,7 +110,7 @@ impl Site {
         let clock: Arc<dyn Clock> = Arc::clone(&self.clock) as Arc<dyn Clock>;
         Request {
             clock,
-            today: Some("2026-11-21".parse().unwrap()),
+            epoch: Some("2026-11-21T00:00:00Z".parse().unwrap()),
             ..Request::new(self.folder.path().to_owned(), BTreeMap::new())
         }
     }

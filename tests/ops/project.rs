@@ -128,7 +128,7 @@ total = { path = "outputs/total.json", schema = false }
             set: Vec::new(),
             agents: Vec::new(),
             environment: BTreeMap::from([("PATH".into(), "/usr/bin:/bin".into())]),
-            today: None,
+            epoch: None,
             disk: self.disk.clone(),
             clock: Arc::new(StillClock(NOW.parse().unwrap())),
             ahead: milepost::store::clock::Ahead::from_setting(None),

@@ -24,3 +24,4 @@ mod refine;
 mod running;
 mod services;
 mod table;
+mod typed;

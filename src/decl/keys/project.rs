@@ -1,11 +1,12 @@
 //! Keys of `milepost.toml`.
 
 use super::Kind::{
-    Choice, Command, Duration, File, Folder, Integer, Jq, Named, Names, Number, Outcomes, Params,
-    Place, Plain, Strings, Table as Of, Text, True,
+    Any, AnyNumber, Choice, Command, Duration, File, Folder, Integer, Jq, Named, Names, Number,
+    Outcomes, Params, Place, Plain, Strings, Table as Of, Text, True, Values,
 };
 use super::Need::{Beside, Optional, Required, What};
 use super::{Table, key};
+use crate::model::param::ParamType;
 
 /// `milepost.toml`.
 pub static PROJECT: Table = Table {
@@ -19,7 +20,7 @@ pub static PROJECT: Table = Table {
             Params,
             Optional,
             "",
-            "Parameters and their defaults; `--set NAME=VALUE` changes one. `{ file, base }` is a file that `--set` copies into the workspace.",
+            "Parameters and their defaults; `--set NAME=VALUE` changes one. `{ type, default, min, max, enum, pattern, description }` declares its values; `{ file, base }` is a file that `--set` copies into the workspace.",
         ),
         key(
             "env",
@@ -144,6 +145,52 @@ pub static SERVICE: Table = Table {
     ],
 };
 
+/// `{ type, default }` of `[params]`.
+pub static PARAM: Table = Table {
+    what: "parameter",
+    header: "[params]",
+    short: None,
+    keys: &[
+        key(
+            "type",
+            Choice(ParamType::WORDS),
+            Optional,
+            "the type of the default",
+            "The type of its values. A `date` is written 2026-11-23; `today` is the day of each run, in UTC.",
+        ),
+        key(
+            "default",
+            Any,
+            Required,
+            "",
+            "The value when nobody sets it; a string may be a template over `workspace`.",
+        ),
+        key("min", AnyNumber, Optional, "none", "The least number."),
+        key("max", AnyNumber, Optional, "none", "The greatest number."),
+        key(
+            "enum",
+            Values,
+            Optional,
+            "any",
+            "The only values; for a list, of its items.",
+        ),
+        key(
+            "pattern",
+            Plain,
+            Optional,
+            "none",
+            "A regular expression that a string, or each item of a list, must match; `^…$` matches the whole of it.",
+        ),
+        key(
+            "description",
+            Plain,
+            Optional,
+            "none",
+            "What the parameter is for.",
+        ),
+    ],
+};
+
 /// `{ file, base }` of `[params]`.
 pub static PARAM_FILE: Table = Table {
     what: "file parameter",
@@ -163,6 +210,13 @@ pub static PARAM_FILE: Table = Table {
             Optional,
             "",
             "Folder that `--set` is relative to and must stay in.",
+        ),
+        key(
+            "description",
+            Plain,
+            Optional,
+            "none",
+            "What the parameter is for.",
         ),
     ],
 };
