@@ -7,6 +7,7 @@ use super::project::rel_path;
 use super::reader::{Reader, Spot};
 use super::shape::{self, Fields};
 use super::tree::{Key, Node, Val};
+use crate::expr::shell::script_of;
 use crate::model::agent::{
     Agent, AgentLimits, Api, ApiKind, Cli, CliCommand, KNOWN_TOOLS, Provider,
 };
@@ -139,6 +140,7 @@ fn cli(reader: &mut Reader<'_>, file: &File, fields: &Fields<'_>) -> Option<Cli>
     let envelope = fields.text("envelope").map_or("text", |(text, _)| text);
     let command = match &node.value {
         Val::List(list) => {
+            script(reader, file, list);
             let list = list.iter().map(|item| item.text().map(str::to_owned));
             CliCommand::List(list.collect::<Option<_>>()?)
         }
@@ -178,6 +180,21 @@ fn cli(reader: &mut Reader<'_>, file: &File, fields: &Fields<'_>) -> Option<Cli>
         command,
         envelope: envelope.to_owned(),
     })
+}
+
+/// Reports a prompt that would become a part of a script for a shell.
+fn script(reader: &mut Reader<'_>, file: &File, list: &[Node]) {
+    let words = list.iter().map(|item| item.text().unwrap_or_default());
+    let item = script_of(words).and_then(|at| list.get(at));
+    let has_prompt = |item: &&Node| item.text().is_some_and(|text| text.contains("{{"));
+    if let Some(item) = item.filter(has_prompt) {
+        let message = "`{{ prompt }}` stands in a script, which the shell would run with all that the prompt holds";
+        let problem = file.problem(item.span.clone(), message);
+        reader.report.add(problem.label("the prompt is no script").help(
+            "leave it out and read the prompt from standard input, or put it behind the script and write \"$1\": \
+             cli = [\"sh\", \"-c\", 'ask \"$1\"', \"sh\", \"{{ prompt }}\"]",
+        ));
+    }
 }
 
 /// The names behind `$` in a program.

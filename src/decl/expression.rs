@@ -9,6 +9,7 @@ use crate::base::path::RelPath;
 use crate::expr::jq::Jq;
 use crate::expr::place::Place;
 use crate::expr::select::{Select, SelectError};
+use crate::expr::shell;
 use crate::expr::template::Template;
 use crate::model::pipeline::Asset;
 use crate::model::stage::{Program, Templated};
@@ -86,6 +87,35 @@ impl Reader<'_> {
             source: spot.text.to_owned(),
             template,
         })
+    }
+
+    /// Reports a `{{ }}` in a script for a shell that stands where its value cannot become a quoted word.
+    pub fn script(&mut self, spot: &Spot<'_>) {
+        if let Err(wrong) = shell::check(spot.text) {
+            let problem = spot.problem_at(&wrong.range, wrong.message);
+            self.report
+                .add(problem.label("not a word by itself").help(shell::HELP));
+        }
+    }
+
+    /// The same of a list of arguments that gives a shell its script: `["sh", "-c", SCRIPT]`.
+    pub fn list_script(&mut self, file: &File, arguments: &[Text], items: &[Node], shell: bool) {
+        let sources = arguments.iter().map(|argument| argument.source.as_str());
+        let Some(at) = shell::script_of(sources).filter(|_| !shell) else {
+            return;
+        };
+        // A script that a single value gives is run as it is.
+        if let (Some(argument), Some(item)) = (arguments.get(at), items.get(at))
+            && !argument.template.is_single()
+        {
+            let span = item.span.clone();
+            self.script(&Spot {
+                file,
+                key: "command",
+                text: &argument.source,
+                span,
+            });
+        }
     }
 
     /// Compiles a template that stands in the declaration itself.

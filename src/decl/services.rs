@@ -115,12 +115,17 @@ fn command(
             span: item.span.clone(),
         };
         words.push(reader.text(&spot, names, Sees::Start));
+        if shell {
+            reader.script(&spot);
+        }
         let path = spot.text.strip_prefix("project:").filter(|_| !shell);
         if let Some(path) = path.filter(|path| !path.contains("{{")) {
             reader.project_file(&spot, path);
         }
     }
-    Some((words.into_iter().collect::<Option<_>>()?, shell))
+    let words: Vec<Text> = words.into_iter().collect::<Option<_>>()?;
+    reader.list_script(file, &words, items, shell);
+    Some((words, shell))
 }
 
 /// The services that a stage names. Unknown ones are reported.

@@ -375,11 +375,16 @@ impl One<'_, '_> {
             // Which file it is must be known before the batch runs: it is an input.
             let sees = path.map_or(Sees::All, |_| Sees::Batch);
             arguments.push(self.reader.text(&spot, self.names, sees));
+            if shell {
+                self.reader.script(&spot);
+            }
             if let Some(path) = path.filter(|path| !path.contains("{{")) {
                 self.reader.project_file(&spot, path);
             }
         }
-        Some((arguments.into_iter().collect::<Option<_>>()?, shell))
+        let arguments: Vec<Text> = arguments.into_iter().collect::<Option<_>>()?;
+        self.reader.list_script(self.file, &arguments, items, shell);
+        Some((arguments, shell))
     }
 
     pub(super) fn jq(&mut self, key: &'static str, sees: Sees) -> Option<Program> {

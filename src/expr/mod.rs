@@ -9,4 +9,5 @@ pub mod place;
 pub mod sample;
 pub mod scope;
 pub mod select;
+pub mod shell;
 pub mod template;

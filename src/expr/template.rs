@@ -7,6 +7,7 @@
 
 mod engine;
 mod fault;
+mod parts;
 mod pieces;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -16,6 +17,7 @@ use minijinja::Environment;
 use serde_json::{Value, json};
 
 pub use fault::TemplateError;
+pub use parts::Part;
 use pieces::Pieces;
 
 use super::component::component;
@@ -27,6 +29,9 @@ pub struct Template {
     sources: BTreeMap<String, String>,
     env: Environment<'static>,
     components: OnceLock<Environment<'static>>,
+    parts: OnceLock<Environment<'static>>,
+    /// Whether `as_file` may occur in it.
+    has_files: bool,
     /// The expression, if the template is one `{{ }}` and nothing else.
     single: Option<String>,
     /// Its pieces, if there is no more to it than words and names.
@@ -100,9 +105,11 @@ impl Template {
         let mentions = mentions(&env);
         Ok(Template {
             name: name.to_owned(),
+            has_files: sources.values().any(|source| source.contains("as_file")),
             sources,
             env,
             components: OnceLock::new(),
+            parts: OnceLock::new(),
             single,
             pieces: Pieces::of(source),
             mentions,
@@ -210,6 +217,36 @@ impl Template {
             env
         });
         self.render_in(env, scope)
+    }
+
+    /// Whether it may write lists to files, by `as_file`: then only [`Template::render_parts`] renders it.
+    pub fn has_files(&self) -> bool {
+        self.has_files
+    }
+
+    /// Whether it is one `{{ }}` and nothing else.
+    pub fn is_single(&self) -> bool {
+        self.single.is_some()
+    }
+
+    /// Renders to a text cut at the values of its `{{ }}`, which keep their types.
+    ///
+    /// # Errors
+    /// As [`Template::render`].
+    pub fn render_parts(&self, scope: &Value) -> Result<Vec<Part>, TemplateError> {
+        let env = self.parts.get_or_init(|| {
+            let mut env = self.env.clone();
+            parts::write_parts(&mut env);
+            env
+        });
+        // What these gather holds values that were marked already.
+        let gathers = |source: &String| {
+            ["endset", "endmacro", "endcall", "endfilter"]
+                .iter()
+                .any(|tag| source.contains(tag))
+        };
+        let is_nested = self.sources.values().any(gathers);
+        Ok(parts::of(&self.render_in(env, scope)?, is_nested))
     }
 
     fn render_in(

@@ -117,7 +117,17 @@ impl<'a> Services<'a> {
         let ctx = keeper.ctx;
         let name = &declared.name;
         let project = ctx.files.folder(Root::Project);
-        let program = match program(&declared.command, declared.shell, scope, project) {
+        // No stage has a name that begins with a point.
+        let folder = ctx.layout.scratch().join(".services").join(name);
+        ctx.disk.create_dir_all(&folder)?;
+        let mut write = |name: &str, bytes: &[u8]| {
+            let path = folder.join(name);
+            let written = ctx.disk.write_swap(&path, bytes);
+            written.map_err(std::io::Error::other)?;
+            Ok(path)
+        };
+        let (command, shell) = (&declared.command, declared.shell);
+        let program = match program(command, shell, scope, project, &mut write) {
             Ok(program) => program,
             Err(outcome) => return Ok(Err(outcome.message)),
         };
@@ -127,9 +137,6 @@ impl<'a> Services<'a> {
                 environment.insert(name.clone(), value.clone());
             }
         }
-        // No stage has a name that begins with a point.
-        let folder = ctx.layout.scratch().join(".services").join(name);
-        ctx.disk.create_dir_all(&folder)?;
         let token = format!("{}/.services/{name}", keeper.run_id());
         let started = Service::start(ServiceSpec {
             program,

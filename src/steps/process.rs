@@ -5,11 +5,13 @@ use super::values;
 use super::work::{Said, StepResult, Work, input_failure, output_failure, parse_failure};
 use crate::base::path::RelPath;
 use crate::expr::mentions::Mentions;
+use crate::expr::shell::{HELP, Misplaced, script, script_of, text};
+use crate::expr::template::{Part, TemplateError};
 use crate::model::outcome::{Outcome, OutcomeKind};
 use crate::model::step::Text;
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// Bytes of a program's output that are shown with its failure.
@@ -31,7 +33,9 @@ pub fn command(
     timeout: Duration,
 ) -> StepResult {
     let scope = scope(work, arguments)?;
-    let program = program(arguments, shell, &scope, work.project)?;
+    let outs = work.outs;
+    let mut write = |name: &str, bytes: &[u8]| outs.beside(name, bytes);
+    let program = program(arguments, shell, &scope, work.project, &mut write)?;
     let mut environment: BTreeMap<String, String> = work.environment.clone();
     for name in env {
         if let Some(value) = work.declared_env.get(name) {
@@ -108,52 +112,125 @@ pub fn command(
     Err(failure.with_details(details))
 }
 
+/// Writes a file for a program, and gives its path.
+pub type WriteFile<'a> = dyn FnMut(&str, &[u8]) -> std::io::Result<PathBuf> + 'a;
+
 /// The program and its arguments, rendered. `project:` names a file of the project: programs get it absolute, as they get all
-/// others.
+/// others. In a script for a shell each value is a quoted word. `write` writes what `as_file` hands over.
 ///
 /// # Errors
-/// When a name is missing, or a path leaves the project.
+/// When a name is missing, a path leaves the project, or a value stands where it cannot be quoted.
 pub fn program(
     arguments: &[Text],
     shell: bool,
     scope: &Value,
     project: &Path,
+    write: &mut WriteFile<'_>,
 ) -> Result<Vec<String>, Outcome> {
-    let mut program = if shell {
-        vec!["sh".to_owned(), "-c".to_owned()]
-    } else {
-        Vec::new()
-    };
-    for argument in arguments {
-        let rendered = argument.template.render_value(scope);
-        for rendered in words(rendered.map_err(parse_failure)?, shell) {
-            program.push(match rendered.strip_prefix("project:") {
-                Some("") if !shell => project.display().to_string(),
-                Some(path) if !shell => {
+    let mut files = Files { count: 0, write };
+    if shell {
+        let mut program = vec!["sh".to_owned(), "-c".to_owned()];
+        for argument in arguments {
+            program.push(shell_script(argument, scope, &mut files)?);
+        }
+        return Ok(program);
+    }
+    let is_script = script_of(arguments.iter().map(|argument| argument.source.as_str()));
+    let mut program = Vec::new();
+    for (at, argument) in arguments.iter().enumerate() {
+        // A script that a single value gives is run as it is.
+        if is_script == Some(at) && !argument.template.is_single() {
+            program.push(shell_script(argument, scope, &mut files)?);
+            continue;
+        }
+        for word in words(argument, scope, &mut files)? {
+            program.push(match word.strip_prefix("project:") {
+                Some("") => project.display().to_string(),
+                Some(path) => {
                     let path = RelPath::parse(path).map_err(|error| {
-                        Outcome::new(OutcomeKind::Path, format!("`{rendered}`: {error}"))
+                        Outcome::new(OutcomeKind::Path, format!("`{word}`: {error}"))
                     })?;
                     project.join(path.as_str()).display().to_string()
                 }
-                _ => rendered,
+                _ => word,
             });
         }
     }
     Ok(program)
 }
 
-/// What one argument stands for: a list for its values (the files of a glob), null for none, all else for one.
-fn words(value: Value, shell: bool) -> Vec<String> {
-    let word = |value: Value| match value {
-        Value::String(text) => text,
-        other => other.to_string(),
-    };
-    match value {
-        Value::Array(values) if !shell => values.into_iter().map(word).collect(),
-        Value::Array(values) => vec![values.into_iter().map(word).collect::<Vec<_>>().join(" ")],
-        Value::Null => Vec::new(),
-        other => vec![word(other)],
+/// The files that are written for one program.
+struct Files<'a, 'b> {
+    count: u32,
+    write: &'a mut WriteFile<'b>,
+}
+
+impl Files<'_, '_> {
+    /// Writes the names of a part, and gives the path.
+    fn of(&mut self, part: &Part) -> Result<String, Outcome> {
+        let Part::File { names, nul } = part else {
+            return Ok(String::new());
+        };
+        self.count += 1;
+        let end = if *nul { "\0" } else { "\n" };
+        let lines = names.iter().flat_map(|name| [name.as_str(), end]);
+        let content: String = lines.collect();
+        let name = format!(".list_{}.txt", self.count);
+        match (self.write)(&name, content.as_bytes()) {
+            Ok(path) => Ok(path.display().to_string()),
+            Err(error) => Err(input_failure("as_file", error)),
+        }
     }
+}
+
+/// A value that is misplaced in a script.
+struct Wrong(Outcome);
+
+impl From<Misplaced> for Wrong {
+    fn from(wrong: Misplaced) -> Self {
+        Self(parse_failure(format!(
+            "`command`: {} ({HELP})",
+            wrong.message
+        )))
+    }
+}
+
+fn shell_script(
+    argument: &Text,
+    scope: &Value,
+    files: &mut Files<'_, '_>,
+) -> Result<String, Outcome> {
+    let parts = argument
+        .template
+        .render_parts(scope)
+        .map_err(parse_failure)?;
+    script(&parts, &mut |part| files.of(part).map_err(Wrong)).map_err(|Wrong(outcome)| outcome)
+}
+
+/// What one argument of a list stands for: a list for its values (the files of a glob), null for none, all else for one.
+fn words(
+    argument: &Text,
+    scope: &Value,
+    files: &mut Files<'_, '_>,
+) -> Result<Vec<String>, Outcome> {
+    let template = &argument.template;
+    let failed = |error: TemplateError| parse_failure(error);
+    if template.has_files() {
+        let mut word = String::new();
+        for part in template.render_parts(scope).map_err(failed)? {
+            match part {
+                Part::Text(text) => word.push_str(&text),
+                Part::Value(value) => word.push_str(&text(&value)),
+                Part::File { .. } => word.push_str(&files.of(&part)?),
+            }
+        }
+        return Ok(vec![word]);
+    }
+    Ok(match template.render_value(scope).map_err(failed)? {
+        Value::Array(values) => values.iter().map(text).collect(),
+        Value::Null => Vec::new(),
+        value => vec![text(&value)],
+    })
 }
 
 /// What arguments see: as other steps do, but `paths` and the items' `path` are absolute.

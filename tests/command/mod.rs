@@ -2,6 +2,7 @@
 
 #[cfg(target_os = "linux")]
 mod ending;
+mod shell;
 #[cfg(target_os = "linux")]
 mod survivors;
 

@@ -23,5 +23,6 @@ mod promises;
 mod refine;
 mod running;
 mod services;
+mod shell;
 mod table;
 mod typed;

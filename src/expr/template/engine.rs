@@ -25,6 +25,7 @@ pub fn texts() -> Environment<'static> {
         env.add_filter("tojson", tojson);
         env.add_filter("fixed", fixed);
         env.add_filter("urlencode", urlencode);
+        env.add_filter("as_file", super::parts::as_file);
         env
     })
     .clone()
@@ -85,6 +86,9 @@ pub fn plain(value: &Value) -> Option<String> {
 fn write_text(out: &mut Output<'_>, _: &mut State<'_, '_>, value: &Value) -> Result<(), Error> {
     if let Some(text) = value.as_str() {
         out.write_str(text)?;
+    } else if super::parts::is_file(value) {
+        let message = "`as_file` writes a file for a program: it can be used in `command` only";
+        return Err(Error::new(ErrorKind::InvalidOperation, message));
     } else if !value.is_undefined() && !value.is_none() {
         out.write_str(&json(value, None)?)?;
     }

@@ -90,7 +90,8 @@ pub enum SpawnError {
     },
     /// More than the kernel takes.
     #[error(
-        "program `{program}` was not started: its arguments and environment are too long; hand them over in a file"
+        "program `{program}` was not started: its arguments and environment are longer than the system allows; hand a long list over as a \
+         file: `{{{{ paths.NAME | as_file }}}}` is the path of a file with one value a line"
     )]
     TooLong {
         /// First word of the command.

@@ -1,0 +1,164 @@
+//! Values in a shell script: each becomes a quoted word, and a place where that cannot be is refused.
+//!
+//! A value never becomes a part of the script's own text. It is assigned to a shell variable at the very beginning, in single
+//! quotes, and `"$variable"` stands in its place: even if this reader took a place for another one, nothing of a value would run.
+
+mod pieces;
+mod reader;
+
+use std::ops::Range;
+
+use serde_json::Value;
+
+use super::template::Part;
+use pieces::{Piece, pieces};
+use reader::{Place, Reader};
+
+/// The programs that take a script after `-c`.
+const SHELLS: [&str; 6] = ["sh", "bash", "dash", "ash", "ksh", "zsh"];
+
+/// What the variables of values are called, before their numbers.
+const VARIABLE: &str = "__milepost";
+
+/// A value stands where it cannot become a quoted word.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Misplaced {
+    /// Where in the source of the template; empty when it was found at the run.
+    pub range: Range<usize>,
+    /// What is wrong.
+    pub message: String,
+}
+
+impl Misplaced {
+    fn new(place: &str) -> Self {
+        Self {
+            range: 0..0,
+            message: format!(
+                "`{{{{ }}}}` stands {place}, where a value cannot become a quoted word"
+            ),
+        }
+    }
+}
+
+/// What to do about a value that is misplaced.
+pub const HELP: &str = "write `{{ }}` outside of quotes, Milepost quotes what it gives; for a longer text assign it first: \
+                        `name={{ … }}; … \"$name\"`";
+
+/// The position of the argument that a list of arguments gives a shell as its script, if it does: `["sh", "-c", SCRIPT]`.
+pub fn script_of<'a>(arguments: impl IntoIterator<Item = &'a str>) -> Option<usize> {
+    let mut arguments = arguments.into_iter().enumerate();
+    let (_, program) = arguments.next()?;
+    let name = program.rsplit('/').next().unwrap_or(program);
+    if !SHELLS.contains(&name) {
+        return None;
+    }
+    let mut takes_script = false;
+    for (at, argument) in arguments {
+        match argument.strip_prefix('-') {
+            Some(flags) if !flags.starts_with('-') => takes_script |= flags.contains('c'),
+            _ if takes_script => return Some(at),
+            // What an option such as `-o` takes.
+            _ => {}
+        }
+    }
+    None
+}
+
+/// Checks that every `{{ }}` of a script stands where its value becomes a quoted word.
+///
+/// # Errors
+/// The first that does not.
+pub fn check(source: &str) -> Result<(), Misplaced> {
+    let pieces = pieces(source);
+    let mut reader = Reader::default();
+    for (at, piece) in pieces.iter().enumerate() {
+        match piece {
+            Piece::Text(text) => reader.text(text),
+            Piece::Value(range) => {
+                let next = pieces.get(at + 1).and_then(Piece::text);
+                reader
+                    .value(next.unwrap_or_default())
+                    .map_err(|wrong| Misplaced {
+                        range: range.clone(),
+                        ..wrong
+                    })?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The script of a template's parts. `file` writes a list of names and gives the path of its file.
+///
+/// # Errors
+/// When a value is misplaced, or a list stands where one word is expected.
+pub fn script<E: From<Misplaced>>(
+    parts: &[Part],
+    file: &mut dyn FnMut(&Part) -> Result<String, E>,
+) -> Result<String, E> {
+    let mut reader = Reader::default();
+    let mut variables = String::new();
+    let mut script = String::new();
+    let mut count = 0;
+    let mut word = |value: &str| {
+        count += 1;
+        variables.push_str(&format!("{VARIABLE}{count}={}; ", quoted(value)));
+        format!("\"${VARIABLE}{count}\"")
+    };
+    for (at, part) in parts.iter().enumerate() {
+        let value = match part {
+            Part::Text(text) => {
+                reader.text(text);
+                script.push_str(text);
+                continue;
+            }
+            Part::Value(value) => value.clone(),
+            Part::File { .. } => Value::String(file(part)?),
+        };
+        let next = match parts.get(at + 1) {
+            Some(Part::Text(text)) => text.as_str(),
+            Some(_) => "{",
+            None => "",
+        };
+        let place = reader.value(next)?;
+        match value {
+            Value::Array(values) if place == Place::Word => {
+                let words: Vec<String> = values.iter().map(|value| word(&text(value))).collect();
+                script.push_str(&words.join(" "));
+            }
+            Value::Array(_) => {
+                let message = "`{{ }}` gives a list where one word is expected: put blanks around it, and no quotes";
+                let range = 0..0;
+                return Err(Misplaced {
+                    range,
+                    message: message.to_owned(),
+                }
+                .into());
+            }
+            Value::Null if place == Place::Word => {}
+            // The quotes of the declaration close before the variable, and open after it.
+            value if place == Place::Quotes('\'') => {
+                script.push_str(&format!("'{}'", word(&text(&value))));
+            }
+            value if place == Place::Quotes('"') => {
+                script.push_str(&format!("\"{}\"", word(&text(&value))));
+            }
+            value => script.push_str(&word(&text(&value))),
+        }
+    }
+    Ok(variables + &script)
+}
+
+/// A value as one word: a text as it is, null as nothing, all else as JSON.
+pub fn text(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        Value::Null => String::new(),
+        other => other.to_string(),
+    }
+}
+
+/// A text in single quotes, as every POSIX shell reads it.
+fn quoted(text: &str) -> String {
+    format!("'{}'", text.replace('\'', "'\\''"))
+}

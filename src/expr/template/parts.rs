@@ -1,0 +1,154 @@
+//! A rendered template cut at its values, so that whoever uses it decides how each of them is written.
+
+use std::fmt;
+use std::sync::Arc;
+
+use minijinja::value::{Kwargs, Object, ObjectRepr, Value as Item};
+use minijinja::{Environment, Error, ErrorKind, Output, State};
+use serde_json::{Value, json};
+
+use super::engine::plain;
+
+/// Begins a value in the rendered text, and ends it. JSON holds neither as it is.
+const MARKS: [char; 2] = ['\u{1}', '\u{2}'];
+
+/// A part of a rendered template.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Part {
+    /// What stands around the values.
+    Text(String),
+    /// What a `{{ }}` gives.
+    Value(Value),
+    /// Names to be written to a file, whose path stands in their place.
+    File {
+        /// The names.
+        names: Vec<String>,
+        /// Whether each ends with a NUL byte and not with a line feed.
+        nul: bool,
+    },
+}
+
+/// Names that become a file.
+struct Names {
+    names: Vec<String>,
+    nul: bool,
+}
+
+impl fmt::Debug for Names {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "as_file({} names)", self.names.len())
+    }
+}
+
+impl Object for Names {
+    fn repr(self: &Arc<Self>) -> ObjectRepr {
+        ObjectRepr::Plain
+    }
+}
+
+/// `{{ paths.scans | as_file }}`: a file with one name a line; with `as_file(nul=true)` a NUL byte ends each.
+pub(super) fn as_file(value: &Item, named: Kwargs) -> Result<Item, Error> {
+    let nul = named.get::<Option<bool>>("nul")?.unwrap_or(false);
+    named.assert_all_used()?;
+    let wrong = |message: String| Error::new(ErrorKind::InvalidOperation, message);
+    let name = |value: &Item| {
+        let text = plain(value).ok_or_else(|| {
+            wrong("`as_file` takes a list of texts, numbers or booleans".to_owned())
+        })?;
+        if !nul && text.contains('\n') {
+            return Err(wrong(format!(
+                "{text:?} has a line break, and `as_file` writes one value a line: write `as_file(nul=true)`, and let the program \
+                 read values that end with a NUL byte"
+            )));
+        }
+        Ok(text)
+    };
+    let names = if value.is_none() {
+        Vec::new()
+    } else if plain(value).is_some() {
+        vec![name(value)?]
+    } else {
+        let values: Vec<Item> = value.try_iter()?.collect();
+        values.iter().map(name).collect::<Result<_, _>>()?
+    };
+    Ok(Item::from_object(Names { names, nul }))
+}
+
+/// Whether a value was made by `as_file`.
+pub(super) fn is_file(value: &Item) -> bool {
+    value.downcast_object_ref::<Names>().is_some()
+}
+
+/// Makes an engine mark values, to be read by [`of`].
+pub(super) fn write_parts(env: &mut Environment<'static>) {
+    env.set_formatter(
+        |out: &mut Output<'_>, _: &mut State<'_, '_>, value: &Item| {
+            if value.is_undefined() {
+                return Ok(());
+            }
+            let marked = match value.downcast_object_ref::<Names>() {
+                Some(file) => json!({ "names": file.names, "nul": file.nul }),
+                None => json!({ "value": serde_json::to_value(value).map_err(|error| {
+                Error::new(ErrorKind::BadSerialization, error.to_string())
+            })? }),
+            };
+            Ok(out.write_str(&format!("{}{marked}{}", MARKS[0], MARKS[1]))?)
+        },
+    );
+}
+
+/// The parts of a text that such an engine rendered. Marks that are none are text. `is_nested`: a value may hold marked ones.
+pub(super) fn of(rendered: &str, is_nested: bool) -> Vec<Part> {
+    let mut parts = Vec::new();
+    let mut text = String::new();
+    let mut rest = rendered;
+    while let Some((before, after)) = rest.split_once(MARKS[0]) {
+        text.push_str(before);
+        let marked = after.split_once(MARKS[1]);
+        let marked = marked.and_then(|(json, after)| Some((part(json, is_nested)?, after)));
+        match marked {
+            Some((part, after)) => {
+                if !text.is_empty() {
+                    parts.push(Part::Text(std::mem::take(&mut text)));
+                }
+                parts.push(part);
+                rest = after;
+            }
+            None => {
+                text.push(MARKS[0]);
+                rest = after;
+            }
+        }
+    }
+    text.push_str(rest);
+    if !text.is_empty() {
+        parts.push(Part::Text(text));
+    }
+    parts
+}
+
+fn part(json: &str, is_nested: bool) -> Option<Part> {
+    let mut marked: Value = serde_json::from_str(json).ok()?;
+    if let Some(value) = marked.get_mut("value") {
+        return Some(Part::Value(match value.take() {
+            Value::String(text) if is_nested => Value::String(plain_text(&text)),
+            value => value,
+        }));
+    }
+    let names = marked.get("names")?.as_array()?;
+    let names = names.iter().map(|name| name.as_str().map(str::to_owned));
+    Some(Part::File {
+        names: names.collect::<Option<_>>()?,
+        nul: marked.get("nul")?.as_bool()?,
+    })
+}
+
+/// The text of what a tag gathered, without marks.
+fn plain_text(gathered: &str) -> String {
+    let parts = of(gathered, true).into_iter().map(|part| match part {
+        Part::Text(text) => text,
+        Part::Value(value) => crate::expr::shell::text(&value),
+        Part::File { names, .. } => names.join("\n"),
+    });
+    parts.collect()
+}

@@ -1,0 +1,190 @@
+//! Commands that are one string: whatever values hold, the shell takes them for words.
+
+use super::house::House;
+
+const STAGE: &str = r#"[each.note]
+path = "inputs/notes/*"
+
+[step]
+command = COMMAND
+
+[outputs]
+copy = { path = "outputs/{{ note.stem }}.out", schema = false }
+"#;
+
+fn house(command: &str) -> House {
+    House::new(&[
+        (
+            "milepost.toml",
+            "name = \"notes\"\n[env]\nWHO = \"$(touch ../../../../../../who)\"\n",
+        ),
+        ("stages/1_copy.toml", &STAGE.replace("COMMAND", command)),
+    ])
+}
+
+/// Names that a shell would not leave alone.
+const NAMES: [&str; 12] = [
+    "$(touch ..|touch pwned).txt",
+    "x$(touch ${PWD%%.milepost*}pwned).txt",
+    "`touch pwned`.txt",
+    "a b  c.txt",
+    "it's.txt",
+    "\"quoted\".txt",
+    "-rf",
+    "*",
+    "~",
+    "; exit 3 #.txt",
+    "a&b|c>d<e.txt",
+    "{é,ü}.txt",
+];
+
+#[test]
+fn names_are_words_whatever_is_in_them() {
+    for command in [
+        "'cp {{ note.path }} {{ paths.copy }}'",
+        "'cp \"{{ note.path }}\" {{ paths.copy }}'",
+        r#"["sh", "-c", "cp {{ note.path }} {{ paths.copy }}"]"#,
+        r#"["bash", "-eu", "-c", "f={{ note.path }}; cp \"$f\" '{{ paths.copy }}'"]"#,
+    ] {
+        let house = house(command);
+        for (number, name) in NAMES.iter().enumerate() {
+            house.write(
+                &format!("workspace/inputs/notes/{name}"),
+                number.to_string(),
+            );
+        }
+        let ran = house.run(&[]);
+        assert_eq!(ran.code, 0, "{command}: {}", ran.said);
+        let outputs = house.list("outputs");
+        let mut copied: Vec<usize> = outputs
+            .iter()
+            .map(|name| {
+                house
+                    .read(&format!("workspace/outputs/{name}"))
+                    .parse()
+                    .unwrap()
+            })
+            .collect();
+        copied.sort_unstable();
+        assert_eq!(copied, (0..NAMES.len()).collect::<Vec<_>>(), "{command}");
+        for entry in walkdir::WalkDir::new(house.at("")) {
+            assert_ne!(entry.unwrap().file_name(), "pwned", "{command}");
+        }
+    }
+}
+
+#[test]
+fn a_value_inside_quotes_is_refused_with_its_place_and_the_way_out() {
+    let house =
+        house("'sh -c \"cp {{ note.path }} x\" && echo {{ note.stem }} > {{ paths.copy }}'");
+    let (code, said) = house.milepost(&["plan"]);
+    assert_eq!(code, 4, "{said}");
+    assert!(
+        said.contains("stages/1_copy.toml:5:22")
+            && said.contains("`{{ }}` stands inside a quoted text, where a value cannot become a quoted word")
+            && said.contains("Milepost quotes what it gives; for a longer text assign it first: `name={{ … }}; … \"$name\"`"),
+        "{said}"
+    );
+    house.edit("stages/1_copy.toml", "'sh -c", "[\"bash\", \"-c\", 'sh -c");
+    house.edit("stages/1_copy.toml", "paths.copy }}'", "paths.copy }}']");
+    let (code, said) = house.milepost(&["plan"]);
+    assert_eq!(code, 4, "{said}");
+    assert!(said.contains("stages/1_copy.toml:5:37"), "{said}");
+}
+
+#[test]
+fn what_an_agent_or_a_service_is_started_with_is_held_to_the_same() {
+    let house = house("'cp {{ note.path }} {{ paths.copy }}'");
+    house.write(
+        "milepost.toml",
+        "name = \"notes\"\n[env]\nWHO = \"x\"\n[services.s]\ncommand = 'serve \"for {{ env.WHO }}\"'\nready = \"http://localhost:1\"\n\
+         [agents.a]\ncli = [\"sh\", \"-c\", 'ask \"{{ prompt }}\"']\n",
+    );
+    let (code, said) = house.milepost(&["plan"]);
+    assert_eq!(code, 4, "{said}");
+    assert!(
+        said.contains("milepost.toml:5:23") && said.contains("inside a quoted text"),
+        "{said}"
+    );
+    assert!(
+        said.contains("milepost.toml:8:") && said.contains("`{{ prompt }}` stands in a script"),
+        "{said}"
+    );
+}
+
+#[test]
+fn a_long_list_is_handed_over_as_a_file() {
+    let stage = r#"[inputs]
+parts = "inputs/parts/*.txt"
+
+[[step]]
+command = COMMAND
+out = "all"
+
+[outputs]
+all = { path = "outputs/all.txt", schema = false }
+"#;
+    let with = |command: &str| {
+        let house = House::new(&[
+            ("milepost.toml", "name = \"parts\"\n"),
+            ("stages/1_join.toml", &stage.replace("COMMAND", command)),
+        ]);
+        let name = "n".repeat(200);
+        for number in 0..800 {
+            house.write(
+                &format!("workspace/inputs/parts/{number:03} {name}.txt"),
+                format!("{number}\n"),
+            );
+        }
+        house
+    };
+    let numbers: String = (0..800).map(|number| format!("{number}\n")).collect();
+
+    let house = with("'cat {{ paths.parts }} > {{ paths.all }}'");
+    let ran = house.run(&[]);
+    assert_eq!(ran.code, 1, "{}", ran.said);
+    assert!(
+        ran.said.contains("longer than the system allows; hand a long list over as a file: `{{ paths.NAME | as_file }}`"),
+        "{}",
+        ran.said
+    );
+
+    for command in [
+        "'while read -r part; do cat \"$part\"; done < {{ paths.parts | as_file }} > {{ paths.all }}'",
+        "'xargs -0 cat < {{ paths.parts | as_file(nul=true) }} > {{ paths.all }}'",
+        r#"["sh", "-c", 'xargs -d "\n" cat < "${1#--from=}" > "$2"', "join", "--from={{ paths.parts | as_file }}", "{{ paths.all }}"]"#,
+    ] {
+        let house = with(command);
+        let ran = house.run(&[]);
+        assert_eq!(ran.code, 0, "{command}: {}", ran.said);
+        assert_eq!(
+            house.read("workspace/outputs/all.txt"),
+            numbers,
+            "{command}"
+        );
+        assert_eq!(house.list("outputs"), ["all.txt"], "{command}");
+    }
+
+    // What ends a line cannot stand in one.
+    let house = with(r#"'cp {{ ["a\nb"] | as_file }} {{ paths.all }}'"#);
+    let ran = house.run(&[]);
+    assert_eq!(ran.code, 1, "{}", ran.said);
+    assert!(
+        ran.said.contains("write `as_file(nul=true)`"),
+        "{}",
+        ran.said
+    );
+
+    house.write(
+        "stages/1_join.toml",
+        stage.replace("command = COMMAND", "render = \"page.md\""),
+    );
+    house.write("page.md", "{{ paths.parts | as_file }}");
+    let ran = house.run(&[]);
+    assert!(
+        ran.said
+            .contains("`as_file` writes a file for a program: it can be used in `command` only"),
+        "{}",
+        ran.said
+    );
+}
