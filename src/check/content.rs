@@ -1,9 +1,9 @@
 //! Files that are no JSON, judged by a schema as they are read: tables and NDJSON row by row, others as one value.
 
-use super::schema::Schema;
+use super::schema::{Schema, Violation};
 use crate::base::path::RelPath;
 use crate::base::source::Source;
-use crate::expr::scope::{Format, lines, parse};
+use crate::expr::scope::{Format, Reading, ScopeError, header, lines, misfits, parse};
 use crate::model::outcome::{Outcome, OutcomeKind};
 use serde_json::Value;
 
@@ -11,22 +11,37 @@ use serde_json::Value;
 const KEPT: usize = 20;
 
 /// Judges a file. The schema of a table is that of one row, as the schema of NDJSON is that of one line; what is wrong is named by
-/// its line. `path` is the schema's.
+/// its line. The path is the schema's.
 ///
 /// # Errors
-/// That it cannot be read (`input`), or the violations (`schema`).
+/// That it cannot be read (`input`), or the violations of its columns or its schema (`schema`).
 pub fn judge(
-    schema: &Schema,
-    path: &RelPath,
+    schema: Option<(&Schema, &RelPath)>,
     source: &dyn Source,
-    format: Format,
+    reading: &Reading,
 ) -> Result<(), Outcome> {
-    let content = parse(&source.name(), source, format)
-        .map_err(|error| Outcome::new(OutcomeKind::Input, error.to_string()))?;
+    if let Some(columns) = &reading.columns {
+        let found = misfits(source, columns, KEPT);
+        refuse(found.map_err(|error| Outcome::new(OutcomeKind::Schema, error.to_string()))?)?;
+    }
+    let Some((schema, path)) = schema else {
+        return Ok(());
+    };
+    let unreadable = |error: ScopeError| Outcome::new(OutcomeKind::Input, error.to_string());
+    let content = parse(&source.name(), source, reading).map_err(unreadable)?;
+    let name = source.name();
     let rows = match content {
-        Value::Array(rows) if matches!(format, Format::Csv | Format::Ndjson) => rows,
+        Value::Array(rows) if matches!(reading.format, Format::Csv | Format::Ndjson) => rows,
         other => vec![other],
     };
+    let mut details: Vec<String> = Vec::new();
+    if reading.format == Format::Csv && rows.is_empty() {
+        let header = header(source).map_err(unreadable)?;
+        let row = header.iter().map(|name| (name.clone(), Value::from("")));
+        let found = schema.violations(&Value::Object(row.collect()), "", KEPT);
+        let found = found.iter().filter(|violation| is_of_columns(violation));
+        details.extend(found.map(|violation| of_header(&name, violation, &header)));
+    }
     let mut found = Vec::new();
     for (number, row) in rows.iter().enumerate() {
         let left = KEPT - found.len();
@@ -36,25 +51,20 @@ pub fn judge(
             break;
         }
     }
-    if found.is_empty() {
-        return Ok(());
-    }
-    let lines = lines(source, format).unwrap_or_default();
-    let name = source.name();
-    let mut details: Vec<String> = Vec::new();
+    let lines = if found.is_empty() {
+        Vec::new()
+    } else {
+        lines(source, reading.format).unwrap_or_default()
+    };
     for (number, violation) in found {
         let field = violation.pointer.trim_start_matches('/');
         let is_column =
-            format == Format::Csv && field.is_empty() && violation.keyword == "required";
+            reading.format == Format::Csv && field.is_empty() && violation.keyword == "required";
         let detail = if is_column {
             // What one row lacks, all do.
             let columns = rows.first().and_then(Value::as_object);
-            let columns = columns.map(|row| row.keys().map(String::as_str).collect::<Vec<_>>());
-            let what = violation.message.replace(" in object", " in the header");
-            format!(
-                "{name}:1: {what}, which has {}",
-                columns.unwrap_or_default().join(", ")
-            )
+            let columns = columns.map(|row| row.keys().cloned().collect::<Vec<_>>());
+            of_header(&name, &violation, &columns.unwrap_or_default())
         } else {
             let at = match lines.get(number) {
                 Some(line) => format!("{name}:{line}"),
@@ -65,13 +75,51 @@ pub fn judge(
             } else {
                 format!("{field}: ")
             };
-            format!("{at}: {field}{}", violation.message)
+            let is_empty = reading.columns.is_some()
+                && violation.keyword == "type"
+                && rows[number].pointer(&violation.pointer) == Some(&Value::Null);
+            let message = if is_empty {
+                "the cell is empty"
+            } else {
+                violation.message.as_str()
+            };
+            format!("{at}: {field}{message}")
         };
         if !details.contains(&detail) {
             details.push(detail);
         }
     }
-    let first = details.remove(0);
-    let message = format!("{first} (by {path})");
-    Err(Outcome::new(OutcomeKind::Schema, message).with_details(details))
+    if let Some(first) = details.first_mut() {
+        first.push_str(&format!(" (by {path})"));
+    }
+    refuse(details)
+}
+
+/// Whether a violation is one of a table's columns, whatever its rows hold.
+fn is_of_columns(violation: &Violation) -> bool {
+    match violation.keyword.as_str() {
+        "required" | "additionalProperties" | "unevaluatedProperties" => {
+            violation.pointer.is_empty()
+        }
+        "falseSchema" => true,
+        _ => false,
+    }
+}
+
+fn of_header(name: &str, violation: &Violation, header: &[String]) -> String {
+    let what = violation.message.replace(" in object", " in the header");
+    let has = match header {
+        [] => "is empty".to_owned(),
+        header => format!("has {}", header.join(", ")),
+    };
+    format!("{name}:1: {what}, which {has}")
+}
+
+/// Refuses a file for these violations, if there are any.
+fn refuse(mut found: Vec<String>) -> Result<(), Outcome> {
+    if found.is_empty() {
+        return Ok(());
+    }
+    let first = found.remove(0);
+    Err(Outcome::new(OutcomeKind::Schema, first).with_details(found))
 }

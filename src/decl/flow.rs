@@ -77,9 +77,12 @@ impl Part<'_, '_, '_> {
             "from" => {
                 let file = self.read_path(fields, "from", Sees::Start, false);
                 let select = self.jq(fields, "select", Sees::Start);
+                let format = file.as_ref().map(|file| Format::of_path(&file.text));
+                let columns = self.columns(fields, format.unwrap_or(Format::Csv));
                 EachSource::From {
                     file: file?,
                     select: select?,
+                    columns: columns?,
                 }
             }
             "values" => {
@@ -150,12 +153,18 @@ impl Part<'_, '_, '_> {
         let format = fields
             .text("format")
             .and_then(|(text, _)| Format::named(text));
+        let by_name = match &source {
+            InputSource::Path(path) => Format::of_path(&path.text),
+            InputSource::From { .. } => Format::Text,
+        };
+        let columns = self.columns(fields, format.unwrap_or(by_name))?;
         Some(Input {
             name: name.name.clone(),
             source,
             schema: transpose(schema)?,
             optional,
             format,
+            columns,
         })
     }
 
@@ -204,6 +213,11 @@ impl Part<'_, '_, '_> {
             Some((text, _)) => Format::named(text)?,
             None => Format::of_path(&path.text),
         };
+        let columns = self.columns(fields, format)?;
+        let format = match &columns {
+            Some(_) => Format::Csv,
+            None => format,
+        };
         let schema = self.output_schema(name, fields, format);
         Some(Output {
             name: name.name.clone(),
@@ -211,6 +225,7 @@ impl Part<'_, '_, '_> {
             schema: schema?,
             stream: transpose(stream)?,
             format,
+            columns,
             per_round: pattern.is_some(),
         })
     }

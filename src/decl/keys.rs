@@ -69,6 +69,8 @@ pub enum Kind {
     Strings,
     /// A table of names, each anything.
     Free,
+    /// A table of the columns of a table, each a type of cells.
+    Columns,
     /// A table of outcomes, each a string.
     Outcomes,
     /// A table of names, each a parameter.

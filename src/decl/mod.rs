@@ -1,6 +1,7 @@
 //! Declarations: TOML text to `model::pipeline::Pipeline`, and everything that is wrong with it, with its place.
 
 mod agent;
+mod columns;
 mod expression;
 mod flow;
 mod hints;

@@ -2,7 +2,7 @@
 
 use super::step::{MAX_ELEMENTS, SIZE};
 use super::tree::Table;
-use crate::expr::scope::Format;
+use crate::expr::scope::{Columns, Format};
 use crate::model::stage::{EachSource, InputSource, Program, Stage, Templated};
 use crate::model::step::StepKind;
 use serde_json::{Map, Value, json};
@@ -73,7 +73,8 @@ pub fn of(stage: &Stage, steps: &[&Table]) -> BTreeMap<String, Value> {
             .iter()
             .map(|output| {
                 let stream = output.stream.as_ref().map(ToString::to_string);
-                let value = json!({ "path": output.path.shown(), "format": format_name(output.format), "stream": stream });
+                let mut value = json!({ "path": output.path.shown(), "format": format_name(output.format), "stream": stream });
+                add_columns(&mut value, output.columns.as_deref());
                 (output.name.clone(), value)
             })
             .collect(),
@@ -117,8 +118,14 @@ pub fn of(stage: &Stage, steps: &[&Table]) -> BTreeMap<String, Value> {
 fn each_part(from: &EachSource, key: Option<&Program>) -> Value {
     let mut value = match from {
         EachSource::Path(path) => json!({ "path": path.shown() }),
-        EachSource::From { file, select } => {
-            json!({ "from": file.shown(), "select": source(select) })
+        EachSource::From {
+            file,
+            select,
+            columns,
+        } => {
+            let mut value = json!({ "from": file.shown(), "select": source(select) });
+            add_columns(&mut value, columns.as_deref());
+            value
         }
         EachSource::Values(values) => json!({ "values": values }),
         EachSource::Count(Templated::Fixed(count)) => json!({ "count": count }),
@@ -150,7 +157,18 @@ fn input_part(input: &crate::model::stage::Input) -> Value {
     if let Some(format) = input.format {
         value["format"] = format_name(format).into();
     }
+    add_columns(&mut value, input.columns.as_deref());
     value
+}
+
+/// Declared columns in their order, which is that of a row's fields.
+fn add_columns(value: &mut Value, columns: Option<&Columns>) {
+    if let Some(columns) = columns {
+        let columns = columns
+            .iter()
+            .map(|(name, kind)| json!([name, kind.name()]));
+        value["columns"] = columns.collect();
+    }
 }
 
 fn format_name(format: Format) -> &'static str {

@@ -1,6 +1,7 @@
 //! JSON Schemas of declarations, for editors; made from the table of keys that the reader checks by.
 
 use super::keys::{self, Key, Kind, Need, Table};
+use crate::expr::scope::CellType;
 use serde_json::{Map, Value, json};
 
 /// Schema of `milepost.toml`.
@@ -158,6 +159,9 @@ fn of_kind(kind: Kind) -> Value {
         }
         Kind::Free => json!({ "type": "object" }),
         Kind::Strings => json!({ "type": "object", "additionalProperties": { "type": "string" } }),
+        Kind::Columns => {
+            json!({ "type": "object", "minProperties": 1, "additionalProperties": { "enum": CellType::NAMES } })
+        }
         Kind::Outcomes => {
             let names: Map<String, Value> = keys::OUTCOMES
                 .iter()

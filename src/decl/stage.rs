@@ -160,6 +160,7 @@ fn assignment(stage: &Stage) -> Option<Output> {
         schema: None,
         stream: None,
         format: Format::Json,
+        columns: None,
         per_round: false,
     })
 }

@@ -88,6 +88,7 @@ fn is_table(kind: Kind) -> bool {
         Kind::Table(_)
             | Kind::Named(_)
             | Kind::Strings
+            | Kind::Columns
             | Kind::Free
             | Kind::Outcomes
             | Kind::Params
@@ -213,6 +214,7 @@ fn expected(kind: Kind) -> &'static str {
         Kind::Named(_) | Kind::Strings | Kind::Free | Kind::Outcomes | Kind::Params => {
             "a table of names"
         }
+        Kind::Columns => "a table of columns, such as `{ name = \"string\", price = \"number\" }`",
         Kind::OneOrMany(_) => "a table, or a list of tables",
         Kind::Many(_) => "a list of tables",
     }

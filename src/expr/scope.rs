@@ -4,14 +4,18 @@
 //! expressions use it, and a plain path reads it as a stream without loading it. A dotted name such as `batch.data` is a
 //! member of another name that is loaded only when it is mentioned.
 
+mod columns;
 mod content;
+mod table;
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, OnceLock};
 
 use serde_json::{Map, Value};
 
-pub use content::{Format, ScopeError, lines, parse};
+pub use columns::{CellType, Columns};
+pub use content::{Format, Reading, ScopeError, lines, parse};
+pub use table::{header, misfits};
 
 use super::jq::Jq;
 use super::mentions::Mentions;
@@ -36,15 +40,15 @@ enum Entry {
 
 struct File {
     source: Arc<dyn Source>,
-    format: Format,
+    reading: Reading,
     parsed: OnceLock<Arc<Value>>,
 }
 
 impl File {
-    fn of((source, format): (Arc<dyn Source>, Format)) -> Self {
+    fn of((source, reading): (Arc<dyn Source>, Reading)) -> Self {
         Self {
             source,
-            format,
+            reading,
             parsed: OnceLock::new(),
         }
     }
@@ -52,7 +56,7 @@ impl File {
     /// An object of these fields of a JSON document, read as a stream: the rest may be larger than memory. None where that
     /// cannot be told without reading the whole.
     fn fields(&self, keys: &BTreeSet<&str>) -> Option<Value> {
-        if self.parsed.get().is_some() || self.format != Format::Json || keys.is_empty() {
+        if self.parsed.get().is_some() || self.reading.format != Format::Json || keys.is_empty() {
             return None;
         }
         fields(keys, content::open(&*self.source).ok()?)
@@ -62,7 +66,7 @@ impl File {
         if let Some(parsed) = self.parsed.get() {
             return Ok(Arc::clone(parsed));
         }
-        let parsed = Arc::new(content::parse(name, &*self.source, self.format)?);
+        let parsed = Arc::new(content::parse(name, &*self.source, &self.reading)?);
         Ok(Arc::clone(self.parsed.get_or_init(|| parsed)))
     }
 }
@@ -79,12 +83,18 @@ impl Scope {
     }
 
     /// A name, or the member of a name (`batch.data`), that is the content of a file.
-    pub fn insert_file(&mut self, name: &str, source: Arc<dyn Source>, format: Format) {
-        self.insert(name, Entry::File(Arc::new(File::of((source, format)))));
+    pub fn insert_file(
+        &mut self,
+        name: &str,
+        source: Arc<dyn Source>,
+        reading: impl Into<Reading>,
+    ) {
+        let file = File::of((source, reading.into()));
+        self.insert(name, Entry::File(Arc::new(file)));
     }
 
     /// A name that is the list of the contents of files.
-    pub fn insert_files(&mut self, name: &str, files: Vec<(Arc<dyn Source>, Format)>) {
+    pub fn insert_files(&mut self, name: &str, files: Vec<(Arc<dyn Source>, Reading)>) {
         let files = files.into_iter().map(File::of).collect();
         self.insert(name, Entry::Files(Arc::new(files)));
     }
@@ -223,8 +233,26 @@ impl Scope {
         let Some(Entry::File(file)) = self.entry(name) else {
             return None;
         };
-        let lines = content::lines(&*file.source, file.format).unwrap_or_default();
+        let lines = content::lines(&*file.source, file.reading.format).unwrap_or_default();
         Some((file.source.name(), lines))
+    }
+
+    /// Returns the columns of a table as its rows have them: as declared, else as in its header. None if the name is no single
+    /// table.
+    ///
+    /// # Errors
+    /// When the file cannot be read.
+    pub fn header(&self, name: &str) -> Result<Option<Vec<String>>, ScopeError> {
+        match self.entry(name) {
+            Some(Entry::File(file)) if file.reading.format == Format::Csv => {
+                let names = |columns: &Columns| columns.iter().map(|it| it.0.to_owned()).collect();
+                match &file.reading.columns {
+                    Some(columns) => Ok(Some(names(columns))),
+                    None => table::header(&*file.source).map(Some),
+                }
+            }
+            _ => Ok(None),
+        }
     }
 
     /// Whether the name is a list of files.
@@ -234,7 +262,7 @@ impl Scope {
 
     /// The names, and members such as `photo.data`, whose content is neither text nor data.
     pub fn binary(&self) -> Vec<&str> {
-        let is_binary = |file: &File| file.format == Format::Binary;
+        let is_binary = |file: &File| file.reading.format == Format::Binary;
         let named = self.entries.iter().filter(|(_, entry)| match entry {
             Entry::File(file) => is_binary(file),
             Entry::Files(files) => !files.is_empty() && files.iter().all(is_binary),
@@ -371,18 +399,18 @@ fn stream<E: From<ScopeError>>(
 ) -> Result<u64, E> {
     let shown = file.source.name();
     if file.parsed.get().is_none() {
-        if file.format == Format::Json {
+        if file.reading.format == Format::Json {
             let reader = content::open(&*file.source)?;
             return select
                 .read(reader, each)
                 .map_err(|error| unfit(&shown, error));
         }
         if let (Format::Ndjson | Format::Csv, Some(Step::Each)) =
-            (file.format, select.steps().first())
+            (file.reading.format, select.steps().first())
         {
             let rest = select.rest();
             let mut count = 0;
-            content::records(&*file.source, file.format, &mut |at, record| {
+            content::records(&*file.source, &file.reading, &mut |at, record| {
                 if rest.steps().is_empty() {
                     count += 1;
                     return each(record);

@@ -8,7 +8,7 @@ use crate::base::duration::parse_duration;
 use crate::base::glob::is_pattern;
 use crate::base::path::{FilePath, PathError, RelPath, Root};
 use crate::expr::jq::{Jq, JqError};
-use crate::expr::scope::Format;
+use crate::expr::scope::{Columns, Format, Reading};
 use crate::expr::select::Select;
 use crate::expr::template::Template;
 use serde_json::{Map, Value};
@@ -358,6 +358,8 @@ pub enum EachSource {
         file: PathTemplate,
         /// Run over its content.
         select: Program,
+        /// The columns that the table must have.
+        columns: Option<Arc<Columns>>,
     },
     /// A batch per value.
     Values(Vec<Value>),
@@ -378,6 +380,22 @@ pub struct Input {
     pub optional: bool,
     /// How its content is read.
     pub format: Option<Format>,
+    /// The columns that the table must have.
+    pub columns: Option<Arc<Columns>>,
+}
+
+impl Input {
+    /// Returns how one of its files is read. What has columns is a table, whatever it is called.
+    pub fn reading(&self, file: &FilePath) -> Reading {
+        let by_name = || match &self.columns {
+            Some(_) => Format::Csv,
+            None => Format::of_path(file.path.as_str()),
+        };
+        Reading {
+            format: self.format.unwrap_or_else(by_name),
+            columns: self.columns.clone(),
+        }
+    }
 }
 
 /// Where an input comes from.
@@ -411,11 +429,21 @@ pub struct Output {
     pub stream: Option<Select>,
     /// How its content is read back and written.
     pub format: Format,
+    /// The columns that the table must have.
+    pub columns: Option<Arc<Columns>>,
     /// Whether there is one of each round of `[refine]`: its path holds a `*` where the round stands.
     pub per_round: bool,
 }
 
 impl Output {
+    /// Returns how its content is read back.
+    pub fn reading(&self) -> Reading {
+        Reading {
+            format: self.format,
+            columns: self.columns.clone(),
+        }
+    }
+
     /// Whether it may be any number of files.
     pub fn is_many(&self) -> bool {
         self.path.text.contains('*')

@@ -146,10 +146,10 @@ pub fn entries(request: &Request, file: &Path) -> Result<Entries, OpsError> {
     let (pipeline, _) = declarations(&project)?;
     let shown = file.display();
     let wrong = |why: String| OpsError::Usage(format!("`--manifest {shown}`: {why}"));
-    let format = Format::of_path(&file.to_string_lossy());
+    let reading = Format::of_path(&file.to_string_lossy()).into();
     let source = Outside(file.to_owned());
     let content =
-        parse(&source.name(), &source, format).map_err(|error| wrong(error.to_string()))?;
+        parse(&source.name(), &source, &reading).map_err(|error| wrong(error.to_string()))?;
     let rows = match &pipeline.manifest.select {
         Some(select) => {
             let rows = select.all(content, &Map::new());

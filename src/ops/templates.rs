@@ -46,6 +46,7 @@ pub(super) const TEMPLATES: &[Template] = &[
             "prompts/batch-processor.md",
             "templates/report.md",
             "templates/report.xlsx.toml",
+            "workspace/inputs/corrections.csv",
             "workspace/inputs/sample.ifc",
         ],
         schemas: &["project", "stage", "rules", "workbook"],

@@ -5,7 +5,7 @@ use super::recorded::Recorded;
 use super::world::World;
 use crate::base::natural::natural;
 use crate::base::path::FilePath;
-use crate::expr::scope::Format;
+use crate::expr::scope::{Format, Reading};
 use crate::model::stage::{Each, EachSource, Stage};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeSet;
@@ -144,9 +144,20 @@ fn items(
             let files = glob(&pattern, recorded, world, written)?;
             files.into_iter().map(Item::File).collect()
         }
-        EachSource::From { file, select } => {
+        EachSource::From {
+            file,
+            select,
+            columns,
+        } => {
             let file = paths::render(file, &scope)?;
-            let content = world.content(&file, Format::of_path(file.path.as_str()))?;
+            let reading = match columns {
+                Some(_) => Reading {
+                    format: Format::Csv,
+                    columns: columns.clone(),
+                },
+                None => Format::of_path(file.path.as_str()).into(),
+            };
+            let content = world.content(&file, &reading)?;
             let values = select
                 .all(content, base)
                 .map_err(|error| error.to_string())?;

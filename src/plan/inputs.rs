@@ -139,7 +139,7 @@ fn one(
             whole,
         } => {
             let file = paths::render(file, scope)?;
-            let content = world.content(&file, Format::of_path(file.path.as_str()))?;
+            let content = world.content(&file, &Format::of_path(file.path.as_str()).into())?;
             let names = select
                 .all(content, scope.as_object().unwrap_or(&Map::new()))
                 .map_err(|error| error.to_string())?;

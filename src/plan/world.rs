@@ -2,7 +2,7 @@
 
 use crate::base::digest::Digest;
 use crate::base::path::{FilePath, RelPath, Root};
-use crate::expr::scope::Format;
+use crate::expr::scope::Reading;
 use serde_json::Value;
 
 /// Answers questions about files.
@@ -11,7 +11,7 @@ pub trait World {
     ///
     /// # Errors
     /// When it cannot be read or parsed; the text names it.
-    fn content(&self, file: &FilePath, format: Format) -> Result<Value, String>;
+    fn content(&self, file: &FilePath, reading: &Reading) -> Result<Value, String>;
 
     /// The files on the disk that match a pattern, in natural order.
     ///

@@ -307,9 +307,9 @@ fn collect(
             ));
         }
         for file in files {
-            if let Some(schema) = &output.schema {
+            if output.schema.is_some() || output.columns.is_some() {
                 let source = alarm.source(Arc::new(ScratchFile::new(scratch, &file)));
-                let counted = validate::output(bench.schemas, output, schema, &*source)?;
+                let counted = validate::output(bench.schemas, output, &*source)?;
                 if output.stream.is_some() {
                     items = Some(items.unwrap_or(0) + counted);
                 }

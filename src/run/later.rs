@@ -4,7 +4,7 @@ use super::context::Context;
 use crate::base::digest::Digest;
 use crate::base::glob::{Glob, is_pattern};
 use crate::base::path::{FilePath, RelPath, Root};
-use crate::expr::scope::Format;
+use crate::expr::scope::Reading;
 use crate::model::fingerprint::{FactKind, FactValue, Facts};
 use crate::model::reason::Condition;
 use crate::model::stage::{EachSource, Stage};
@@ -166,8 +166,8 @@ impl<'a, 'b, 'c> Asked<'a, 'b, 'c> {
 }
 
 impl World for Asked<'_, '_, '_> {
-    fn content(&self, file: &FilePath, format: Format) -> Result<Value, String> {
-        let content = self.world.inner.content(file, format);
+    fn content(&self, file: &FilePath, reading: &Reading) -> Result<Value, String> {
+        let content = self.world.inner.content(file, reading);
         if let Some(stage) = self.world.changer(file) {
             self.waits.borrow_mut().insert(file.to_string(), stage);
             if content.is_err() {

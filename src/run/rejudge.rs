@@ -147,10 +147,10 @@ pub fn holds(
         let mut there = Vec::new();
         for made in outputs.iter().filter(|made| made.name == output.name) {
             let file = scopes::source(ctx, &FilePath::workspace(made.path.clone()), alarm)?;
-            if let Some(schema) = &output.schema {
-                validate::output(schemas, output, schema, &*file)?;
+            if output.schema.is_some() || output.columns.is_some() {
+                validate::output(schemas, output, &*file)?;
             }
-            there.push((file, output.format));
+            there.push((file, output.reading()));
         }
         if output.per_round {
             // Of the rounds' files, a stage's programs see the last.

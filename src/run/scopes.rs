@@ -4,7 +4,7 @@ use super::context::Context;
 use super::survey::Surveyed;
 use crate::base::path::FilePath;
 use crate::base::source::Source;
-use crate::expr::scope::{Format, Scope};
+use crate::expr::scope::{Format, Reading, Scope};
 use crate::model::outcome::{Outcome, OutcomeKind};
 use crate::model::stage::{Input, Stage};
 use crate::plan::expand::Item;
@@ -13,7 +13,7 @@ use crate::store::files::FileError;
 use std::sync::Arc;
 
 /// A file and how its content is read.
-pub type Readable = (Arc<dyn Source>, Format);
+pub type Readable = (Arc<dyn Source>, Reading);
 
 /// The scope of a batch before its steps: values, items and inputs.
 ///
@@ -45,7 +45,7 @@ pub fn of_inputs(
         };
         let there = match (items.as_slice(), resolved.files.as_slice()) {
             ([(item, source)], [file]) if *item == file => {
-                vec![(Arc::clone(source), format_of(declared, file))]
+                vec![(Arc::clone(source), declared.reading(file))]
             }
             (_, inputs) => files(ctx, declared, inputs, alarm)?,
         };
@@ -69,14 +69,9 @@ pub fn files(
         if declared.optional && matches!(ctx.files.exists(file), Ok(false)) {
             continue;
         }
-        there.push((source(ctx, file, alarm)?, format_of(declared, file)));
+        there.push((source(ctx, file, alarm)?, declared.reading(file)));
     }
     Ok(there)
-}
-
-fn format_of(declared: &Input, file: &FilePath) -> Format {
-    let by_name = || Format::of_path(file.path.as_str());
-    declared.format.unwrap_or_else(by_name)
 }
 
 /// Puts the files of a name into a scope: a list, the only one, or none.
@@ -86,7 +81,7 @@ pub fn insert(scope: &mut Scope, name: &str, many: bool, files: Vec<Readable>) {
         return;
     }
     match files.into_iter().next() {
-        Some((source, format)) => scope.insert_file(name, source, format),
+        Some((source, reading)) => scope.insert_file(name, source, reading),
         None => scope.absent(name),
     }
 }

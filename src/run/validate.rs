@@ -8,7 +8,7 @@ use crate::check::conserve::conserve;
 use crate::check::content;
 use crate::check::schema::{Schema, Violation};
 use crate::check::schemas::Schemas;
-use crate::expr::scope::{Format, Scope};
+use crate::expr::scope::{Format, Reading, Scope};
 use crate::expr::select::Select;
 use crate::model::outcome::{Outcome, OutcomeKind};
 use crate::model::pipeline::Asset;
@@ -50,7 +50,7 @@ fn compiled(schemas: &Schemas, asset: &Asset) -> Result<Arc<Schema>, Outcome> {
     found.map_err(|error| Outcome::new(OutcomeKind::Schema, error.to_string()))
 }
 
-/// Judges the inputs of a batch that have a schema.
+/// Judges the inputs of a batch that have a schema or declared columns.
 ///
 /// # Errors
 /// The violations, as an outcome.
@@ -65,44 +65,42 @@ pub fn inputs(
         let Some(declared) = stage.input(&resolved.name) else {
             continue;
         };
-        let Some(schema) = &declared.schema else {
+        if declared.schema.is_none() && declared.columns.is_none() {
             continue;
-        };
-        for (source, format) in scopes::files(ctx, declared, &resolved.files, alarm)? {
-            input(schemas, schema, &*source, format)?;
+        }
+        for (source, reading) in scopes::files(ctx, declared, &resolved.files, alarm)? {
+            match &declared.schema {
+                Some(schema) if reading.format == Format::Json => {
+                    file(schemas, schema, &*source, None)?;
+                }
+                schema => content(schemas, schema.as_ref(), &*source, &reading)?,
+            }
         }
     }
     Ok(())
 }
 
-fn input(
+fn content(
     schemas: &Schemas,
-    schema: &Asset,
+    schema: Option<&Asset>,
     source: &dyn Source,
-    format: Format,
+    reading: &Reading,
 ) -> Result<(), Outcome> {
-    if matches!(format, Format::Json) {
-        return file(schemas, schema, source, None).map(|_| ());
-    }
-    let compiled = compiled(schemas, schema)?;
-    content::judge(&compiled, &schema.path, source, format)
+    let compiled = schema.map(|schema| compiled(schemas, schema)).transpose()?;
+    let schema = compiled.as_deref().zip(schema.map(|schema| &schema.path));
+    content::judge(schema, source, reading)
 }
 
-/// Judges a file of an output by its schema: a table or NDJSON row by row. Gives the number of items that were judged one by one.
+/// Judges a file of an output by its schema and its declared columns: a table or NDJSON row by row. Returns the number of items
+/// that were judged one by one.
 ///
 /// # Errors
 /// The violations, as an outcome.
-pub fn output(
-    schemas: &Schemas,
-    output: &Output,
-    schema: &Asset,
-    source: &dyn Source,
-) -> Result<u64, Outcome> {
-    if matches!(output.format, Format::Json | Format::Binary) {
+pub fn output(schemas: &Schemas, output: &Output, source: &dyn Source) -> Result<u64, Outcome> {
+    if let (Some(schema), Format::Json | Format::Binary) = (&output.schema, output.format) {
         return file(schemas, schema, source, output.stream.as_ref());
     }
-    let compiled = compiled(schemas, schema)?;
-    let judged = content::judge(&compiled, &schema.path, source, output.format);
+    let judged = content(schemas, output.schema.as_ref(), source, &output.reading());
     judged.map(|()| 0).map_err(|outcome| match outcome.kind {
         // What cannot be read as what it shall be is not what was declared.
         OutcomeKind::Input => Outcome::new(OutcomeKind::Schema, outcome.message),

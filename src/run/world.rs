@@ -4,19 +4,19 @@ use super::context::Context;
 use crate::base::digest::Digest;
 use crate::base::glob::Glob;
 use crate::base::path::{FilePath, RelPath, Root};
-use crate::expr::scope::{self, Format};
+use crate::expr::scope::{self, Reading};
 use crate::plan::world::World;
 use crate::store::folder::Opened;
 use serde_json::Value;
 
 impl World for Context<'_> {
-    fn content(&self, file: &FilePath, format: Format) -> Result<Value, String> {
+    fn content(&self, file: &FilePath, reading: &Reading) -> Result<Value, String> {
         // Its digest stands for its content.
         if self.asked.is_on() && self.digest(file).is_err() {
             self.asked.spoil();
         }
         let source = self.files.source(file).map_err(|error| error.to_string())?;
-        scope::parse(&source.name(), &*source, format).map_err(|error| error.to_string())
+        scope::parse(&source.name(), &*source, reading).map_err(|error| error.to_string())
     }
 
     fn matches(&self, root: Root, pattern: &str) -> Result<Vec<RelPath>, String> {

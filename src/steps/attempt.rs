@@ -3,9 +3,9 @@
 use super::alarm::Rang;
 use super::work::{Said, Told, Work, output_failure, parse_failure};
 use super::{agent, files, http, jq, merge, pdf_text, process, refine, split, values, wait};
-use crate::expr::scope::Format;
+use crate::expr::scope::{Format, Reading};
 use crate::model::outcome::{Outcome, OutcomeKind};
-use crate::model::stage::Stage;
+use crate::model::stage::{Output, Stage};
 use crate::model::step::{Step, StepKind, TemplateChoice, TemplateFile};
 use serde_json::Value;
 use std::time::Duration;
@@ -325,19 +325,20 @@ pub fn take(work: &mut Work<'_>, name: &str) -> Result<(), Outcome> {
         .made(name)
         .map_err(|error| output_failure(name, error))?;
     let output = work.stage.output(name);
-    let format = output.map(|output| output.format);
+    let reading = output.map(Output::reading);
     if output.is_some_and(|output| output.is_many() && !output.per_round) {
         let files = made.into_iter().map(|file| {
-            let format = format.unwrap_or_else(|| Format::of_path(&file.name()));
-            (file, format)
+            let reading = reading.clone();
+            let reading = reading.unwrap_or_else(|| Format::of_path(&file.name()).into());
+            (file, reading)
         });
         work.scope.insert_files(name, files.collect());
         return Ok(());
     }
     match made.into_iter().next() {
         Some(file) => {
-            let format = format.unwrap_or_else(|| intermediate(work, name));
-            work.scope.insert_file(name, file, format);
+            let reading = reading.unwrap_or_else(|| Reading::from(intermediate(work, name)));
+            work.scope.insert_file(name, file, reading);
         }
         None => work.scope.absent(name),
     }

@@ -160,22 +160,27 @@ fn stamp_of(path: &Path) -> Result<Option<Stamp>, Outcome> {
 
 /// What is wrong with the file by the schema of the output that it becomes.
 fn invalid(work: &Work<'_>, out: &str, source: &dyn Source) -> Result<Option<Lack>, Outcome> {
-    let output = work.stage.output(out);
-    let Some((output, asset)) = output.and_then(|it| Some((it, it.schema.as_ref()?))) else {
+    let Some(output) = work.stage.output(out) else {
         return Ok(None);
     };
     let wrong = |error: String| Outcome::new(OutcomeKind::Schema, error);
-    let schema = work
-        .schemas
-        .get(asset)
+    let asset = output.schema.as_ref();
+    let schema = asset
+        .map(|asset| work.schemas.get(asset))
+        .transpose()
         .map_err(|error| wrong(error.to_string()))?;
-    if !matches!(output.format, Format::Json | Format::Binary) {
-        let judged = content::judge(&schema, &asset.path, source, output.format);
+    let schema = schema.as_deref().zip(asset.map(|asset| &asset.path));
+    if schema.is_none() && output.columns.is_none() {
+        return Ok(None);
+    }
+    let document = schema.filter(|_| matches!(output.format, Format::Json | Format::Binary));
+    let Some((schema, path)) = document else {
+        let judged = content::judge(schema, source, &output.reading());
         return Ok(judged.err().map(|outcome| Lack::Valid {
             message: format!("is not valid: {}", outcome.message),
             details: outcome.details,
         }));
-    }
+    };
     let opened = source
         .open()
         .map_err(|error| input_failure(&source.name(), error))?;
@@ -184,7 +189,7 @@ fn invalid(work: &Work<'_>, out: &str, source: &dyn Source) -> Result<Option<Lac
         .validate_stream(reader, output.stream.as_ref(), TOLD)
         .map_err(|error| wrong(error.to_string()))?;
     Ok(found.violations.first().map(|first| Lack::Valid {
-        message: format!("does not match {}: {first}", asset.path),
+        message: format!("does not match {}: {first}", path),
         details: found.violations.iter().map(ToString::to_string).collect(),
     }))
 }

@@ -170,8 +170,8 @@ fn wrong_corrections_are_named_all_at_once_and_nothing_is_replaced() {
         .run(&[])
         .expect(1, &["generate"])
         .says("SCHEMA: inputs/corrections.csv:2: value: \"bean\" is not one of")
-        .says("corrections.csv:3: who: an empty text, and it must not be empty")
-        .says("corrections.csv:4: why: an empty text, and it must not be empty")
+        .says("corrections.csv:3: who: the cell is empty")
+        .says("corrections.csv:4: why: the cell is empty")
         .says("corrections.csv:5: field: \"global_id\" is not one of \"element_type\"")
         .says("corrections.csv:6: value: \"one\" does not match");
 
@@ -179,4 +179,72 @@ fn wrong_corrections_are_named_all_at_once_and_nothing_is_replaced() {
     house.remove(GIVEN);
     house.run(&[]).expect(0, &["generate"]);
     assert_eq!(house.read(ALL), before);
+}
+
+#[test]
+fn a_table_of_corrections_with_another_header_is_refused() {
+    const EXPECTED: &str = "inputs/corrections.csv:1: expected columns `global_id`, `field`, `value`, `who`, `why`; found ";
+    let house = main_project();
+    assert_eq!(house.read(GIVEN), "global_id,field,value,who,why\n");
+    let all = house.json(ALL);
+    let id = record(&all, "other")["global_id"].as_str().unwrap();
+    let before = house.read(ALL);
+    for (header, found) in [
+        // The first line is a correction: it would be lost as a header.
+        (
+            format!("{id},element_type,furniture,Ada,seen"),
+            format!(
+                "`{id}`, `element_type`, `furniture`, `Ada`, `seen`; the first line must name the columns"
+            ),
+        ),
+        (
+            "global_id,feild,value,who,why".to_owned(),
+            "`global_id`, `feild`, `value`, `who`, `why`; did you mean `field`?".to_owned(),
+        ),
+        (
+            "global_id;field;value;who".to_owned(),
+            "`global_id`, `field`, `value`, `who`".to_owned(),
+        ),
+        (String::new(), "no header".to_owned()),
+    ] {
+        house.write(GIVEN, format!("{header}\n"));
+        house
+            .run(&[])
+            .expect(1, &["generate"])
+            .says(&format!("SCHEMA: {EXPECTED}{found}"));
+        assert_eq!(house.read(ALL), before);
+    }
+    // The order of the columns is free, and the key is the column that is declared first.
+    house.write(
+        GIVEN,
+        format!("why;who;field;value;global_id\r\nseen;Ada;element_type;furniture;{id}\r\n"),
+    );
+    house.run(&[]).expect(0, &["generate"]);
+    let corrected = house.json(ALL);
+    let elements = corrected["elements"].as_array().unwrap();
+    let corrected = elements.iter().find(|element| element["global_id"] == id);
+    assert_eq!(corrected.unwrap()["element_type"], "furniture");
+}
+
+#[test]
+fn corrections_without_declared_columns_need_their_header_too() {
+    let house = main_project();
+    let stage = house.read("stages/4_generate.toml");
+    let columns = stage.lines().find(|line| line.starts_with("columns = "));
+    let stage = stage
+        .replace(columns.unwrap(), "")
+        .replace("schema = \"schemas/corrections.schema.json\"\n", "");
+    house.write("stages/4_generate.toml", stage);
+    for (header, found) in [
+        (
+            "1,element_type,beam,Ada,seen",
+            "`1`, `element_type`, `beam`, `Ada`, `seen`",
+        ),
+        ("field,value,who,why", "`field`, `value`, `who`, `why`"),
+    ] {
+        house.write(GIVEN, format!("{header}\n"));
+        house.run(&[]).expect(1, &["generate"]).says(&format!(
+            "INPUT: inputs/corrections.csv:1: expected a column for the key, then `field`, `value`, `who`, `why`; found {found}"
+        ));
+    }
 }

@@ -1,10 +1,11 @@
 //! Keys of a stage's file, but for those of its steps.
 
 use super::Kind::{
-    Bool, Choice, Concurrency, Count, CountOrShare, Duration, File, FileName, FileOrFalse, Folder,
-    Integer, Jq, Many, Named, Names, OneOrMany, Outcomes, Path, Place, Plain, Select, Text, Values,
+    Bool, Choice, Columns, Concurrency, Count, CountOrShare, Duration, File, FileName, FileOrFalse,
+    Folder, Integer, Jq, Many, Named, Names, OneOrMany, Outcomes, Path, Place, Plain, Select, Text,
+    Values,
 };
-use super::Need::{Optional, Required, RequiredBeside, What};
+use super::Need::{Beside, Optional, Required, RequiredBeside, What};
 use super::{FORMATS, Kind, STEP, Table, key};
 
 /// `stages/N_name.toml`.
@@ -195,6 +196,13 @@ pub static EACH: Table = Table {
             "Gives the rows; `.` is what the file holds.",
         ),
         key(
+            "columns",
+            Columns,
+            Beside(&["from"]),
+            "none",
+            "The columns of the table, each with the type of its cells: all of them, in any order, and no others. An empty cell is null.",
+        ),
+        key(
             "key",
             Jq,
             Optional,
@@ -259,6 +267,13 @@ pub static INPUT: Table = Table {
             "by ending",
             "How it is read.",
         ),
+        key(
+            "columns",
+            Columns,
+            Optional,
+            "none",
+            "The columns of the table, each with the type of its cells: all of them, in any order, and no others. An empty cell is null.",
+        ),
     ],
 };
 
@@ -295,6 +310,13 @@ pub static OUTPUT: Table = Table {
             Optional,
             "by ending",
             "What it is.",
+        ),
+        key(
+            "columns",
+            Columns,
+            Optional,
+            "none",
+            "The columns of the table, each with the type of its cells: all of them, in any order, and no others. An empty cell is null.",
         ),
     ],
 };

@@ -1,14 +1,15 @@
 //! The content of a file as a value, by its format.
 
 use std::io::{BufRead, BufReader, Read};
+use std::sync::Arc;
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 
+use super::columns::Columns;
+use super::table;
 use crate::base::source::Source;
-use crate::expr::place::{Place, excerpt, listed};
+use crate::expr::place::{Place, listed};
 use crate::expr::select::SelectError;
-
-const SAVE_AS_UTF8: &str = "save it as UTF-8 (in a spreadsheet: `CSV UTF-8`)";
 
 /// How a file's content becomes a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -17,8 +18,7 @@ pub enum Format {
     Json,
     /// A JSON value a line: a list.
     Ndjson,
-    /// A list of objects, keyed by the header. Every cell is a string, an empty one too: what a column means is for a
-    /// schema or a program to say.
+    /// A table: a list of objects, keyed by the header. Without declared columns every cell is a string, an empty one too.
     Csv,
     /// An object. Dates are strings.
     Toml,
@@ -26,6 +26,24 @@ pub enum Format {
     Text,
     /// No content that an expression could use: known by its path and digest only.
     Binary,
+}
+
+/// How a file is read: its format and, if it is a table, its declared columns.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Reading {
+    /// The format.
+    pub format: Format,
+    /// The columns that the table must have.
+    pub columns: Option<Arc<Columns>>,
+}
+
+impl From<Format> for Reading {
+    fn from(format: Format) -> Self {
+        Self {
+            format,
+            columns: None,
+        }
+    }
 }
 
 /// Why a name has no value.
@@ -114,14 +132,14 @@ pub fn open(source: &dyn Source) -> Result<Box<dyn Read + Send>, ScopeError> {
     source.open().map_err(|error| read_error(source, &error))
 }
 
-fn read_error(source: &dyn Source, error: &std::io::Error) -> ScopeError {
+pub(super) fn read_error(source: &dyn Source, error: &std::io::Error) -> ScopeError {
     ScopeError::Read {
         file: source.name(),
         message: error.to_string(),
     }
 }
 
-fn wrong(source: &dyn Source, message: impl Into<String>) -> ScopeError {
+pub(super) fn wrong(source: &dyn Source, message: impl Into<String>) -> ScopeError {
     ScopeError::Parse {
         file: source.name(),
         message: message.into(),
@@ -129,8 +147,8 @@ fn wrong(source: &dyn Source, message: impl Into<String>) -> ScopeError {
 }
 
 /// Reads a file to a value.
-pub fn parse(name: &str, source: &dyn Source, format: Format) -> Result<Value, ScopeError> {
-    match format {
+pub fn parse(name: &str, source: &dyn Source, reading: &Reading) -> Result<Value, ScopeError> {
+    match reading.format {
         Format::Binary => Err(ScopeError::Binary {
             name: name.to_owned(),
             file: source.name(),
@@ -157,7 +175,7 @@ pub fn parse(name: &str, source: &dyn Source, format: Format) -> Result<Value, S
         }
         Format::Ndjson | Format::Csv => {
             let mut list = Vec::new();
-            records(source, format, &mut |_, record| {
+            records(source, reading, &mut |_, record| {
                 list.push(record);
                 Ok::<(), ScopeError>(())
             })?;
@@ -166,7 +184,7 @@ pub fn parse(name: &str, source: &dyn Source, format: Format) -> Result<Value, S
     }
 }
 
-fn text(source: &dyn Source) -> Result<String, ScopeError> {
+pub(super) fn text(source: &dyn Source) -> Result<String, ScopeError> {
     // Most files are no longer, and are read at once.
     let mut bytes = Vec::with_capacity(1 << 13);
     open(source)?
@@ -204,12 +222,12 @@ fn json_message(error: &serde_json::Error) -> String {
 /// Reads the records of an NDJSON or CSV file one by one, numbered from 1.
 pub fn records<E: From<ScopeError>>(
     source: &dyn Source,
-    format: Format,
+    reading: &Reading,
     each: &mut dyn FnMut(u64, Value) -> Result<(), E>,
 ) -> Result<(), E> {
     let reader = BufReader::with_capacity(1 << 16, open(source)?);
-    if format == Format::Csv {
-        return rows(source, reader, each);
+    if reading.format == Format::Csv {
+        return table::rows(source, reader, reading.columns.as_deref(), each);
     }
     let mut number = 0;
     for (at, line) in reader.lines().enumerate() {
@@ -237,149 +255,17 @@ pub fn records<E: From<ScopeError>>(
 
 /// The lines, from 1, on which the records of an NDJSON or CSV file begin; none for other formats.
 pub fn lines(source: &dyn Source, format: Format) -> Result<Vec<u64>, ScopeError> {
-    let mut lines = Vec::new();
     match format {
-        Format::Csv => {
-            let text = text(source)?;
-            let (mut csv, _) = table(source, text.as_bytes())?;
-            let mut row = csv::StringRecord::new();
-            let (mut counted, mut line) = (0, 1);
-            while csv
-                .read_record(&mut row)
-                .map_err(|error| csv_fault(source, &error))?
-            {
-                let at = row.position().map_or(0, csv::Position::byte) as usize;
-                let start = begins(text.as_bytes(), at);
-                line += newlines(&text.as_bytes()[counted..start]);
-                counted = start;
-                lines.push(line);
-            }
-        }
+        Format::Csv => table::lines(source),
         Format::Ndjson => {
             let text = text(source)?;
             let filled = text
                 .lines()
                 .zip(1..)
                 .filter(|(line, _)| !line.trim().is_empty());
-            lines.extend(filled.map(|(_, number)| number));
+            Ok(filled.map(|(_, number)| number).collect())
         }
-        _ => {}
-    }
-    Ok(lines)
-}
-
-/// Where a row begins that the reader of tables places before the ends of lines that stand before it.
-fn begins(bytes: &[u8], at: usize) -> usize {
-    let at = at.min(bytes.len());
-    let blank = bytes[at..]
-        .iter()
-        .take_while(|byte| matches!(byte, b'\r' | b'\n'));
-    at + blank.count()
-}
-
-fn newlines(bytes: &[u8]) -> u64 {
-    bytes.split(|&byte| byte == b'\n').count() as u64 - 1
-}
-
-/// The line of a row at these bytes behind the byte order mark; the reader's own count is off by the ends of lines before it.
-fn line_of(source: &dyn Source, at: usize) -> Option<u64> {
-    let mut bytes = Vec::new();
-    source.open().ok()?.read_to_end(&mut bytes).ok()?;
-    let bytes = bytes.strip_prefix("\u{feff}".as_bytes()).unwrap_or(&bytes);
-    Some(1 + newlines(&bytes[..begins(bytes, at)]))
-}
-
-fn csv_fault(source: &dyn Source, error: &csv::Error) -> ScopeError {
-    let line = error
-        .position()
-        .and_then(|at| line_of(source, at.byte() as usize))
-        .map(|line| format!("line {line}: "))
-        .unwrap_or_default();
-    let message = match error.kind() {
-        csv::ErrorKind::UnequalLengths {
-            expected_len, len, ..
-        } => {
-            format!("{len} cells, but the header has {expected_len}")
-        }
-        csv::ErrorKind::Utf8 { .. } => format!("it is not UTF-8 text: {SAVE_AS_UTF8}"),
-        csv::ErrorKind::Io(error) => error.to_string(),
-        _ => error.to_string(),
-    };
-    wrong(source, format!("{line}{message}"))
-}
-
-/// A table from behind its header, and the header.
-fn table<R: BufRead>(
-    source: &dyn Source,
-    mut reader: R,
-) -> Result<(csv::Reader<R>, Vec<String>), ScopeError> {
-    let start = reader
-        .fill_buf()
-        .map_err(|error| read_error(source, &error))?;
-    if start.starts_with(&[0xff, 0xfe]) || start.starts_with(&[0xfe, 0xff]) {
-        return Err(wrong(source, format!("it is UTF-16 text: {SAVE_AS_UTF8}")));
-    }
-    if start.starts_with("\u{feff}".as_bytes()) {
-        reader.consume(3);
-    }
-    let separator = separator(
-        reader
-            .fill_buf()
-            .map_err(|error| read_error(source, &error))?,
-    );
-    let mut csv = csv::ReaderBuilder::new()
-        .delimiter(separator)
-        .from_reader(reader);
-    let header: Vec<String> = csv
-        .headers()
-        .map_err(|error| csv_fault(source, &error))?
-        .iter()
-        .map(|cell| cell.trim().to_owned())
-        .collect();
-    if let Some(twice) = header
-        .iter()
-        .enumerate()
-        .find(|(at, name)| header[..*at].contains(name))
-    {
-        return Err(wrong(
-            source,
-            format!("the header has `{}` twice", excerpt(twice.1, 60)),
-        ));
-    }
-    Ok((csv, header))
-}
-
-fn rows<E: From<ScopeError>>(
-    source: &dyn Source,
-    reader: impl BufRead,
-    each: &mut dyn FnMut(u64, Value) -> Result<(), E>,
-) -> Result<(), E> {
-    let (mut csv, header) = table(source, reader)?;
-    let mut number = 0;
-    let mut row = csv::StringRecord::new();
-    while csv
-        .read_record(&mut row)
-        .map_err(|error| csv_fault(source, &error))?
-    {
-        let cells = header.iter().zip(row.iter());
-        let record: Map<String, Value> = cells
-            .map(|(name, cell)| (name.clone(), Value::from(cell)))
-            .collect();
-        number += 1;
-        each(number, Value::Object(record))?;
-    }
-    Ok(())
-}
-
-/// What stands between the cells, by the header: a spreadsheet writes semicolons where the comma is the decimal mark, and tabs
-/// where cells are copied.
-fn separator(start: &[u8]) -> u8 {
-    let header = start.split(|&byte| byte == b'\n').next().unwrap_or(start);
-    let has = |byte| header.contains(&byte);
-    match (has(b','), has(b';'), has(b'\t')) {
-        (false, true, _) => b';',
-        (false, false, true) => b'\t',
-        _ => b',',
+        _ => Ok(Vec::new()),
     }
 }
 

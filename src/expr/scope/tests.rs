@@ -109,11 +109,11 @@ fn says_where_a_file_is_wrong() {
     );
     assert_eq!(
         fails("a.csv", b"a,b\n1,2\n1\n"),
-        "a.csv: line 3: 1 cells, but the header has 2"
+        "a.csv:3: expected 2 cells as in the header, found 1"
     );
     assert_eq!(
         fails("a.csv", b"a,a\n1,2\n"),
-        "a.csv: the header has `a` twice"
+        "a.csv:1: the header has `a` twice"
     );
     assert!(
         fails("a.toml", b"a = 1\nb = ").starts_with("a.toml: line 2, column 5: "),
@@ -151,9 +151,12 @@ fn sample() -> (Scope, Arc<Memory>, Arc<Memory>) {
     scope.insert_files(
         "all",
         vec![
-            (memory("1.json", "[{\"k\": 1}]"), Format::Json),
-            (memory("2.ndjson", "{\"k\": 2}\n{\"k\": 3}"), Format::Ndjson),
-            (memory("3.csv", "k\n4\n"), Format::Csv),
+            (memory("1.json", "[{\"k\": 1}]"), Format::Json.into()),
+            (
+                memory("2.ndjson", "{\"k\": 2}\n{\"k\": 3}"),
+                Format::Ndjson.into(),
+            ),
+            (memory("3.csv", "k\n4\n"), Format::Csv.into()),
         ],
     );
     scope.absent("maybe");

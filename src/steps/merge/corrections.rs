@@ -1,5 +1,6 @@
 //! People's corrections of records: they win over what was answered, and are shown as such.
 
+use crate::expr::place::listed;
 use crate::expr::scope::Scope;
 use crate::model::outcome::{Outcome, OutcomeKind};
 use crate::steps::work::input_failure;
@@ -17,6 +18,9 @@ pub struct Corrections {
     wrong: BTreeSet<(u64, String)>,
 }
 
+/// The columns beside the key.
+const COLUMNS: [&str; 4] = ["field", "value", "who", "why"];
+
 struct Row {
     line: u64,
     field: String,
@@ -27,7 +31,7 @@ impl Corrections {
     /// The rows of an input; none when it is absent.
     ///
     /// # Errors
-    /// When it cannot be read or a row lacks a column.
+    /// When it cannot be read or lacks a column.
     pub fn of(name: &str, scope: &Scope) -> Result<Self, Outcome> {
         let rows = match scope.value(name)? {
             Value::Null => return Ok(Self::default()),
@@ -42,6 +46,9 @@ impl Corrections {
         let (file, lines) = scope
             .lines(name)
             .unwrap_or_else(|| (name.to_owned(), Vec::new()));
+        if let Some(header) = scope.header(name)? {
+            check_header(&file, &header)?;
+        }
         let mut found = Self {
             name: file,
             ..Self::default()
@@ -49,7 +56,7 @@ impl Corrections {
         for (number, row) in rows.into_iter().enumerate() {
             let Value::Object(cells) = row else { continue };
             let line = lines.get(number).copied().unwrap_or(number as u64 + 2);
-            for column in ["field", "value", "who", "why"] {
+            for column in COLUMNS {
                 if !cells.contains_key(column) {
                     let place = format!("{}:{line}", found.name);
                     return Err(input_failure(&place, format!("no column `{column}`")));
@@ -141,6 +148,28 @@ impl Corrections {
         let details: Vec<String> = lines.collect();
         Err(Outcome::new(OutcomeKind::Input, first).with_details(details))
     }
+}
+
+/// Checks the header of a table, which may have no rows: its first column is the key.
+fn check_header(file: &str, header: &[String]) -> Result<(), Outcome> {
+    let (key, others) = header
+        .split_first()
+        .map_or(("", header), |(key, others)| (key, others));
+    let has_all = COLUMNS
+        .iter()
+        .all(|column| others.iter().any(|other| other == column));
+    if has_all && !COLUMNS.contains(&key) {
+        return Ok(());
+    }
+    let found = match header {
+        [] => "no header".to_owned(),
+        header => listed(header.iter().map(String::as_str)),
+    };
+    let expected = listed(COLUMNS);
+    Err(input_failure(
+        &format!("{file}:1"),
+        format!("expected a column for the key, then {expected}; found {found}"),
+    ))
 }
 
 fn text_of(cell: Option<&Value>) -> String {

@@ -1,0 +1,268 @@
+//! Tables: a header, and rows whose cells are kept apart by commas, semicolons or tabs.
+
+use std::io::{BufRead, BufReader};
+
+use csv::{ErrorKind, Position, ReaderBuilder, StringRecord};
+use serde_json::{Map, Value};
+
+use super::columns::Columns;
+use super::content::{ScopeError, open, read_error, text, wrong};
+use crate::base::source::Source;
+use crate::expr::place::excerpt;
+
+const SAVE_AS_UTF8: &str = "save it as UTF-8 (in a spreadsheet: `CSV UTF-8`)";
+
+/// A table that is read row by row.
+struct Table<'s, R> {
+    source: &'s dyn Source,
+    csv: csv::Reader<R>,
+    separator: u8,
+    header: Vec<String>,
+    row: StringRecord,
+}
+
+impl<'s, R: BufRead> Table<'s, R> {
+    /// Reads the header.
+    fn open(source: &'s dyn Source, mut reader: R) -> Result<Self, ScopeError> {
+        let failed = |error: std::io::Error| read_error(source, &error);
+        let start = reader.fill_buf().map_err(failed)?;
+        if start.starts_with(&[0xff, 0xfe]) || start.starts_with(&[0xfe, 0xff]) {
+            return Err(wrong(source, format!("it is UTF-16 text: {SAVE_AS_UTF8}")));
+        }
+        if start.starts_with("\u{feff}".as_bytes()) {
+            reader.consume(3);
+        }
+        let separator = separator(reader.fill_buf().map_err(failed)?);
+        let mut csv = ReaderBuilder::new()
+            .delimiter(separator)
+            .from_reader(reader);
+        let row = csv
+            .headers()
+            .map_err(|error| csv_fault(source, &error))?
+            .clone();
+        let header: Vec<String> = row.iter().map(|cell| cell.trim().to_owned()).collect();
+        let twice = header
+            .iter()
+            .enumerate()
+            .find(|(at, name)| header[..*at].contains(name));
+        if let Some((_, name)) = twice {
+            let message = format!("the header has `{}` twice", excerpt(name, 60));
+            return Err(wrong_at(source, line_of(source, 0), message));
+        }
+        Ok(Self {
+            source,
+            csv,
+            separator,
+            header,
+            row,
+        })
+    }
+
+    /// Reads the next row. False: there is none.
+    fn next(&mut self) -> Result<bool, ScopeError> {
+        let is_long = self
+            .row
+            .iter()
+            .next_back()
+            .is_some_and(|cell| cell.contains('\n'));
+        let begin = self.begin();
+        let read = self.csv.read_record(&mut self.row);
+        let is_row = read.map_err(|error| csv_fault(self.source, &error))?;
+        // A quote that nothing closes turns all lines after it into one cell.
+        if !is_row && is_long && is_open(self.source, begin, self.separator) {
+            let message = "a quote is opened here and never closed".to_owned();
+            return Err(wrong_at(self.source, line_of(self.source, begin), message));
+        }
+        Ok(is_row)
+    }
+
+    /// Where the row read last begins.
+    fn begin(&self) -> usize {
+        self.row.position().map_or(0, Position::byte) as usize
+    }
+
+    /// An error of the row read last.
+    fn wrong(&self, message: String) -> ScopeError {
+        wrong_at(self.source, line_of(self.source, self.begin()), message)
+    }
+
+    /// Where each of these columns stands in the header.
+    fn places(&self, columns: &Columns) -> Result<Vec<usize>, ScopeError> {
+        let places = columns.places(&self.header);
+        places.map_err(|why| {
+            let line = if self.header.is_empty() {
+                Some(1)
+            } else {
+                line_of(self.source, 0)
+            };
+            wrong_at(self.source, line, why)
+        })
+    }
+}
+
+/// An error at a line of a file.
+fn wrong_at(source: &dyn Source, line: Option<u64>, message: String) -> ScopeError {
+    let name = source.name();
+    ScopeError::Parse {
+        file: line.map_or(name.clone(), |line| format!("{name}:{line}")),
+        message,
+    }
+}
+
+/// Returns the names of a table's columns.
+///
+/// # Errors
+/// When the file cannot be read, or its header names a column twice.
+pub fn header(source: &dyn Source) -> Result<Vec<String>, ScopeError> {
+    let text = text(source)?;
+    Table::open(source, text.as_bytes()).map(|table| table.header)
+}
+
+/// Returns the lines, from 1, on which the rows of a table begin.
+///
+/// # Errors
+/// When the file cannot be read as a table.
+pub fn lines(source: &dyn Source) -> Result<Vec<u64>, ScopeError> {
+    let text = text(source)?;
+    let mut table = Table::open(source, text.as_bytes())?;
+    let mut lines = Vec::new();
+    let (mut counted, mut line) = (0, 1);
+    while table.next()? {
+        let start = begins(text.as_bytes(), table.begin());
+        line += newlines(&text.as_bytes()[counted..start]);
+        counted = start;
+        lines.push(line);
+    }
+    Ok(lines)
+}
+
+/// Reads the rows of a table one by one, numbered from 1. With declared columns a row has their order and types.
+///
+/// # Errors
+/// When the file cannot be read as a table, differs from the declared columns, or `each` fails.
+pub fn rows<E: From<ScopeError>>(
+    source: &dyn Source,
+    reader: impl BufRead,
+    columns: Option<&Columns>,
+    each: &mut dyn FnMut(u64, Value) -> Result<(), E>,
+) -> Result<(), E> {
+    let mut table = Table::open(source, reader)?;
+    let places = columns.map(|columns| table.places(columns)).transpose()?;
+    let declared = columns.zip(places);
+    let mut number = 0;
+    while table.next()? {
+        let record: Map<String, Value> = match &declared {
+            Some((columns, places)) => columns
+                .cells(places, &table.row)
+                .map(|(name, value)| Ok((name.to_owned(), value?)))
+                .collect::<Result<_, String>>()
+                .map_err(|why| table.wrong(why))?,
+            None => {
+                let cells = table.header.iter().zip(table.row.iter());
+                cells
+                    .map(|(name, cell)| (name.clone(), Value::from(cell)))
+                    .collect()
+            }
+        };
+        number += 1;
+        each(number, Value::Object(record))?;
+    }
+    Ok(())
+}
+
+/// Returns the cells of a table that are not of their column's type, each with its line; at most `limit`.
+///
+/// # Errors
+/// When the file cannot be read as a table, or its header differs from the declared columns.
+pub fn misfits(
+    source: &dyn Source,
+    columns: &Columns,
+    limit: usize,
+) -> Result<Vec<String>, ScopeError> {
+    let reader = BufReader::with_capacity(1 << 16, open(source)?);
+    let mut table = Table::open(source, reader)?;
+    let places = table.places(columns)?;
+    let mut found = Vec::new();
+    while found.len() < limit && table.next()? {
+        let wrong = columns
+            .cells(&places, &table.row)
+            .filter_map(|(_, value)| value.err());
+        found.extend(wrong.map(|why| table.wrong(why).to_string()));
+    }
+    found.truncate(limit);
+    Ok(found)
+}
+
+/// Where a row begins that the reader of tables places before the ends of lines that stand before it.
+fn begins(bytes: &[u8], at: usize) -> usize {
+    let at = at.min(bytes.len());
+    let blank = bytes[at..]
+        .iter()
+        .take_while(|byte| matches!(byte, b'\r' | b'\n'));
+    at + blank.count()
+}
+
+fn newlines(bytes: &[u8]) -> u64 {
+    bytes.split(|&byte| byte == b'\n').count() as u64 - 1
+}
+
+/// The bytes of a file behind its byte order mark; none if it cannot be read again.
+fn bytes_of(source: &dyn Source) -> Option<Vec<u8>> {
+    let mut bytes = Vec::new();
+    source.open().ok()?.read_to_end(&mut bytes).ok()?;
+    if bytes.starts_with("\u{feff}".as_bytes()) {
+        bytes.drain(..3);
+    }
+    Some(bytes)
+}
+
+/// The line of a row that the reader places here; its own count is off by the ends of lines before it.
+fn line_of(source: &dyn Source, at: usize) -> Option<u64> {
+    let bytes = bytes_of(source)?;
+    Some(1 + newlines(&bytes[..begins(&bytes, at)]))
+}
+
+/// Whether a quote that opens a cell of the row at `at` is never closed.
+fn is_open(source: &dyn Source, at: usize, separator: u8) -> bool {
+    let bytes = bytes_of(source).unwrap_or_default();
+    let (mut is_quoted, mut is_start) = (false, true);
+    for &byte in &bytes[begins(&bytes, at)..] {
+        if byte == b'"' && (is_quoted || is_start) {
+            // A doubled quote closes the cell and opens it again.
+            is_quoted = !is_quoted;
+            is_start = !is_quoted;
+        } else {
+            is_start = !is_quoted && (byte == separator || byte == b'\n');
+        }
+    }
+    is_quoted
+}
+
+fn csv_fault(source: &dyn Source, error: &csv::Error) -> ScopeError {
+    let line = error
+        .position()
+        .and_then(|at| line_of(source, at.byte() as usize));
+    let message = match error.kind() {
+        ErrorKind::UnequalLengths {
+            expected_len, len, ..
+        } => {
+            format!("expected {expected_len} cells as in the header, found {len}")
+        }
+        ErrorKind::Utf8 { .. } => format!("it is not UTF-8 text: {SAVE_AS_UTF8}"),
+        ErrorKind::Io(error) => error.to_string(),
+        _ => error.to_string(),
+    };
+    wrong_at(source, line, message)
+}
+
+/// What stands between the cells, by the header: a spreadsheet writes semicolons where the comma is the decimal mark, and tabs
+/// where cells are copied.
+fn separator(start: &[u8]) -> u8 {
+    let header = start.split(|&byte| byte == b'\n').next().unwrap_or(start);
+    let has = |byte| header.contains(&byte);
+    match (has(b','), has(b';'), has(b'\t')) {
+        (false, true, _) => b';',
+        (false, false, true) => b'\t',
+        _ => b',',
+    }
+}
