@@ -108,7 +108,7 @@ pub struct Everywhere {
     /// Say nothing but problems
     #[arg(short, long, global = true)]
     pub quiet: bool,
-    /// Write a debug log to this file
+    /// Append a debug log to this file
     #[arg(long, value_name = "FILE", global = true)]
     pub log_file: Option<PathBuf>,
     /// When to use colours

@@ -2,7 +2,7 @@
 
 use super::env::Environment;
 use crate::base::redact::Redactor;
-use crate::ops::open::{OpsError, create_file};
+use crate::ops::open::{OpsError, append_file};
 use std::io::{self, Write};
 use std::path::Path;
 use std::sync::Mutex;
@@ -20,7 +20,7 @@ pub fn begin(file: &Path, environment: &Environment) -> Result<(), OpsError> {
     let variables = environment.variables.iter();
     let keys = variables.filter(|(name, _)| is_key(name));
     let writer = Hiding {
-        file: create_file(file)?,
+        file: append_file(file)?,
         redactor: Redactor::new(keys.map(|(_, value)| value.clone())),
     };
     let log = fmt()

@@ -226,13 +226,10 @@ impl Observer for Show {
                 ));
                 self.over(&batch, true);
             }
-            Notice::Retired {
-                stage,
-                batch,
-                files,
-                failed,
-            } => {
-                self.line(&notice::retired(err, &stage, &batch, files, failed));
+            Notice::Kept { files } => {
+                for line in notice::kept(err, &files) {
+                    self.line(&line);
+                }
             }
             Notice::StageEnded(report) => {
                 let ours = |stage: &mut Stage| stage.name == report.stage;

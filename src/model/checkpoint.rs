@@ -119,6 +119,9 @@ pub struct Progress {
     /// When this was written, in UTC.
     #[schemars(with = "String")]
     pub updated: Timestamp,
+    /// The digest of this file without this line, by which a modification by hand is noticed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub checksum: Option<Digest>,
 }
 
 /// How far a stage is.

@@ -10,6 +10,7 @@ pub mod fingerprint;
 pub mod money;
 pub mod outcome;
 pub mod param;
+pub mod pin;
 pub mod pipeline;
 pub mod policy;
 pub mod reason;

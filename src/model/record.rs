@@ -3,6 +3,7 @@
 use super::call::Spent;
 use super::fingerprint::Facts;
 use super::outcome::Outcome;
+pub use super::pin::{ModifiedFile, Override, Pin};
 use crate::base::digest::Digest;
 use crate::base::path::RelPath;
 use serde::{Deserialize, Serialize};
@@ -21,15 +22,6 @@ pub struct Made {
     pub digest: Digest,
     /// Its size in bytes.
     pub size: u64,
-}
-
-/// A person's word that an output stands as it is.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
-pub struct Pin {
-    /// Who said so.
-    pub who: String,
-    /// Why.
-    pub why: String,
 }
 
 /// What a stage says of a batch that was made.
@@ -208,6 +200,15 @@ impl<Output> Default for BatchRecord<Output> {
     }
 }
 
+impl BatchRecord {
+    /// Returns the accepted modifications of its outputs.
+    pub fn overrides(&self, stage: &str) -> Vec<Override> {
+        let pin = self.pin.iter();
+        pin.flat_map(|pin| pin.overrides(stage, &self.key, &self.outputs))
+            .collect()
+    }
+}
+
 impl<Output> BatchRecord<Output> {
     /// The same with other outputs.
     pub fn with_outputs<Other>(self, outputs: Vec<Other>) -> BatchRecord<Other> {
@@ -230,6 +231,11 @@ impl<Output> BatchRecord<Output> {
             duration_ms: self.duration_ms,
             run: self.run,
         }
+    }
+
+    /// Returns true if the recorded bytes of a file may be a person's, who accepted them.
+    pub fn is_by_hand(&self, path: &RelPath) -> bool {
+        self.pin.as_ref().is_some_and(|pin| pin.covers(path))
     }
 
     /// How it failed, where a placeholder stands for it or elements of it are missing.

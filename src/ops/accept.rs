@@ -8,7 +8,7 @@ use crate::check::schemas::Schemas;
 use crate::model::event::{Event, EventType};
 use crate::model::fingerprint::{Change, FactKind, Facts};
 use crate::model::reason::Reason;
-use crate::model::record::{Made, Pin};
+use crate::model::record::{BatchRecord, Made, ModifiedFile, Pin};
 use crate::model::stage::Stage;
 use crate::plan::decide::{Decision, Wish};
 use crate::plan::pending::Pending;
@@ -17,11 +17,13 @@ use crate::plan::world::World;
 use crate::run::attempt::batch_name;
 use crate::run::commit::agent;
 use crate::run::keeper::Keeper;
+use crate::run::kept::KeptFile;
 use crate::run::rejudge::holds;
 use crate::run::survey::{Keep, Survey, Surveyed, survey};
 use crate::run::{finish, recover, retire};
 use crate::store::files::digest_of;
-use crate::store::layout;
+use crate::store::{accepted, layout};
+use jiff::Timestamp;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -52,6 +54,9 @@ pub struct Accepted {
     pub adopted: Vec<Adopted>,
     /// Checkpoints that were written again.
     pub checkpoints: Vec<String>,
+    /// Checkpoints and progress files that a person modified, which went to quarantine.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub quarantined: Vec<KeptFile>,
 }
 
 /// An output that is pinned as it is.
@@ -94,14 +99,9 @@ pub fn accept(request: &Request, wanted: &WantedAccept) -> Result<Accepted, OpsE
         return Err(OpsError::Usage(message));
     }
     let user = request.environment.get("USER").cloned();
-    let pin = Pin {
-        who: wanted
-            .who
-            .clone()
-            .or(user)
-            .unwrap_or_else(|| "somebody".to_owned()),
-        why: wanted.why.clone(),
-    };
+    let who = wanted.who.clone().or(user);
+    let who = who.unwrap_or_else(|| "somebody".to_owned());
+    let by = (who.as_str(), wanted.why.as_str(), opened.clock.now());
     let held = hold(&mut opened, &wanted.command)?;
     let ctx = opened.context();
     let mut keeper = Keeper::new(ctx, held.state, held.journal, &wanted.command);
@@ -142,8 +142,14 @@ pub fn accept(request: &Request, wanted: &WantedAccept) -> Result<Accepted, OpsE
     if !refused.is_empty() {
         return Err(OpsError::NotAccepted(refused));
     }
+    // A person's bytes are safe before anything says that they are accepted.
+    for (stage, _, chosen) in &work {
+        for (key, outputs) in chosen.iter().filter(|_| wanted.changes.is_empty()) {
+            copy(&keeper, stage, key, outputs, by)?;
+        }
+    }
     for (stage, found, chosen) in work {
-        take(&mut keeper, stage, &found, chosen, &pin, wanted, &mut done)?;
+        take(&mut keeper, stage, &found, chosen, by, wanted, &mut done)?;
         rewrite(&mut keeper, stage, &mut done)?;
     }
     if keeper.has_begun() {
@@ -158,6 +164,7 @@ pub fn accept(request: &Request, wanted: &WantedAccept) -> Result<Accepted, OpsE
             .record(EventType::Complete, "milepost", event, summary, Vec::new())
             .and_then(|()| keeper.flush())?;
     }
+    done.quarantined = std::mem::take(&mut keeper.kept);
     // Only a cache.
     let _ = opened.cache.save(&opened.disk);
     drop(held.lock);
@@ -259,11 +266,7 @@ fn choose(
         Ok(_) => return Ok(None),
         Err(why) => return Err(vec![format!("{name}: {why}")]),
     };
-    let record = keeper
-        .state
-        .stages
-        .get(&stage.name)
-        .and_then(|known| known.batches.get(&found.batch.key)?.record.as_ref());
+    let record = record_of(keeper, stage, &found.batch.key);
     let altered: Vec<&RelPath> = reasons.iter().filter_map(altered).collect();
     let Some(record) = record else {
         let path = altered.first();
@@ -349,13 +352,45 @@ fn at_present(keeper: &Keeper<'_>, made: &Made) -> Result<Made, String> {
     })
 }
 
+/// What is recorded of a batch.
+fn record_of<'a>(keeper: &'a Keeper<'_>, stage: &Stage, key: &str) -> Option<&'a BatchRecord> {
+    let known = keeper.state.stages.get(&stage.name);
+    known.and_then(|known| known.batches.get(key)?.record.as_ref())
+}
+
+/// Who accepts, why, and when.
+type By<'a> = (&'a str, &'a str, Timestamp);
+
+/// The pin of a batch whose outputs are accepted.
+fn pin(keeper: &Keeper<'_>, stage: &Stage, key: &str, outputs: &[Made], by: By<'_>) -> Pin {
+    let record = record_of(keeper, stage, key);
+    let earlier = record.and_then(|record| record.pin.as_deref());
+    let before = record.map_or(&[][..], |record| &record.outputs);
+    Pin::new(by, earlier, before, outputs)
+}
+
+/// Copies the outputs of a batch that a person modified into the store of accepted content.
+fn copy(
+    keeper: &Keeper<'_>,
+    stage: &Stage,
+    key: &str,
+    outputs: &[Made],
+    by: By<'_>,
+) -> Result<(), OpsError> {
+    let pin = pin(keeper, stage, key, outputs, by);
+    for made in outputs.iter().filter(|made| pin.covers(&made.path)) {
+        accepted::keep(keeper.ctx.disk, keeper.ctx.layout, &made.path, made.digest)?;
+    }
+    Ok(())
+}
+
 /// Records what is accepted of a stage.
 fn take(
     keeper: &mut Keeper<'_>,
     stage: &Stage,
     found: &Survey,
     chosen: Vec<(String, Vec<Made>)>,
-    pin: &Pin,
+    by: By<'_>,
     wanted: &WantedAccept,
     done: &mut Accepted,
 ) -> Result<(), OpsError> {
@@ -392,14 +427,15 @@ fn take(
             continue;
         }
         done.pinned.extend(newly(keeper, stage, &key, &outputs));
+        let pin = pin(keeper, stage, &key, &outputs, by);
         let refs = outputs.iter().map(|made| made.path.to_string()).collect();
+        let summary = accepted_line(&name, &pin);
         let event = Event::Accepted {
             stage: stage.name.clone(),
             batch: key,
             outputs,
-            pin: pin.clone(),
+            pin,
         };
-        let summary = format!("{name} is accepted by {}: {}", pin.who, pin.why);
         keeper.record(EventType::Review, agent(stage), event, summary, refs)?;
     }
     if facts.is_empty() {
@@ -410,29 +446,42 @@ fn take(
     } else {
         wanted.changes.join(", ")
     };
-    let summary = format!(
-        "{} adopts {change} as accepted by {}: {}",
-        stage.name, pin.who, pin.why
-    );
+    let (who, why, at) = by;
+    let summary = format!("{} adopts {change} as accepted by {who}: {why}", stage.name);
     let event = Event::ChangeAccepted {
         stage: stage.name.clone(),
         change,
         shared: found.shared_id.clone(),
         facts: (*found.shared).clone(),
         batches: facts,
-        pin: pin.clone(),
+        pin: Pin {
+            who: who.to_owned(),
+            why: why.to_owned(),
+            at: Some(at),
+            files: Vec::new(),
+        },
     };
     keeper.record(EventType::Review, agent(stage), event, summary, Vec::new())?;
     Ok(keeper.flush()?)
 }
 
+/// The journal's line: who accepted what of a batch, with the digests before and after.
+fn accepted_line(name: &str, pin: &Pin) -> String {
+    let of = |file: &ModifiedFile| {
+        let (from, to) = (file.from.short(), file.to.short());
+        format!("{} ({from}… → {to}…)", file.path)
+    };
+    let files: Vec<String> = pin.files.iter().map(of).collect();
+    let files = match files.as_slice() {
+        [] => "its outputs as they are".to_owned(),
+        some => format!("{} as modified by hand", some.join(", ")),
+    };
+    format!("{name}: {} accepted {files}: {}", pin.who, pin.why)
+}
+
 /// The outputs that are not what is recorded.
 fn newly(keeper: &Keeper<'_>, stage: &Stage, key: &str, outputs: &[Made]) -> Vec<Pinned> {
-    let record = keeper
-        .state
-        .stages
-        .get(&stage.name)
-        .and_then(|known| known.batches.get(key)?.record.as_ref());
+    let record = record_of(keeper, stage, key);
     let recorded = record.iter().flat_map(|record| &record.outputs);
     recorded
         .zip(outputs)

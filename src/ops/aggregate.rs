@@ -15,11 +15,14 @@ use crate::expr::select::{Select, Step};
 use crate::model::stage::{PathTemplate, Stage};
 use crate::plan::lineage;
 use crate::store::disk::{DiskFile, parent};
-use crate::store::layout;
+use crate::store::files::digest_of;
+use crate::store::id::new_id;
+use crate::store::{layout, quarantine};
 use serde::Serialize;
 use serde_json::Value;
 use std::fs::File;
 use std::io::{BufReader, BufWriter, Write as _};
+use std::path::Path;
 
 /// Fields that every element must have.
 const REQUIRED: [&str; 3] = ["global_id", "ifc_type", "material_primary"];
@@ -69,6 +72,9 @@ pub struct Aggregated {
     pub summary: Summary,
     /// Files that were joined.
     pub files: u64,
+    /// Where the file with other bytes is that lay there before, in the workspace.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub quarantine: Option<String>,
     /// The stage that makes the file, and ran where it had to; none: no stage does, and it was written as it is.
     pub stage: Option<String>,
 }
@@ -150,6 +156,7 @@ pub fn aggregate(
         path: place.display().to_string(),
         summary,
         files: files.len() as u64,
+        quarantine: None,
         stage: Some(stage),
     }))
 }
@@ -260,9 +267,11 @@ fn write(opened: &Opened, files: &[RelPath], path: &RelPath) -> Result<Aggregati
         disk.remove_file(&beside)?;
         return Ok(Aggregation::Lacking(lacking));
     }
+    let quarantine = keep_old(opened, path, &beside)?;
     disk.rename(&beside, &place)?;
     disk.sync_dir(parent(&place))?;
     Ok(Aggregation::Done(Aggregated {
+        quarantine,
         element_count: count,
         output_file: path.to_string(),
         path: place.display().to_string(),
@@ -270,6 +279,24 @@ fn write(opened: &Opened, files: &[RelPath], path: &RelPath) -> Result<Aggregati
         files: files.len() as u64,
         stage: None,
     }))
+}
+
+/// Moves a file with other bytes than the new one to quarantine, since nothing records who wrote it. Returns where it is.
+fn keep_old(opened: &Opened, path: &RelPath, new: &Path) -> Result<Option<String>, OpsError> {
+    let (disk, layout) = (&opened.disk, &opened.workspace.layout);
+    let place = layout.at(path);
+    let digest = |path: &Path| digest_of(path).ok().flatten().map(|(digest, _)| digest);
+    if place.symlink_metadata().is_err() || digest(&place) == digest(new) {
+        return Ok(None);
+    }
+    let id = new_id(opened.clock.now());
+    let id = id.map_err(|error| OpsError::World(format!("no random numbers: {error}")))?;
+    let folder = quarantine::folder(&id, 1, "replaced");
+    let why = format!("{path}: replaced by an aggregation of batches\n");
+    quarantine::say_why(disk, layout, &folder, &why)?;
+    let aside = folder.with(path);
+    quarantine::keep(disk, layout, path, &aside)?;
+    Ok(Some(aside.to_string()))
 }
 
 /// Copies every element, and notes those that lack a field.

@@ -3,14 +3,15 @@
 use super::hold::hold;
 use super::open::{Opened, OpsError, Request, open};
 use super::present::Present;
-use crate::base::digest::Digest;
 use crate::base::path::{FilePath, RelPath};
 use crate::model::event::{Event, EventType};
-use crate::model::state::{StageState, State};
+use crate::model::state::{BatchState, StageState, State};
 use crate::plan::world::World;
 use crate::run::keeper::Keeper;
+use crate::run::kept::{self, Content, KeptFile, Removal};
 use crate::run::{recover, retire};
-use crate::store::{layout, quarantine, rounds};
+use crate::store::files::digest_of;
+use crate::store::{layout, progress, rounds};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -33,8 +34,11 @@ pub struct Cleaned {
     pub removed: Vec<String>,
     /// Their bytes.
     pub bytes: u64,
-    /// Files that somebody altered: they go to quarantine.
+    /// Files that a person modified: they go to quarantine, and are not removed.
     pub altered: Vec<String>,
+    /// Where those went; empty if nothing was done but looking.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub quarantined: Vec<KeptFile>,
     /// Whether nothing was done but looking.
     pub dry_run: bool,
 }
@@ -44,7 +48,8 @@ struct Todo {
     stage: String,
     number: u32,
     removed: Vec<RelPath>,
-    altered: Vec<RelPath>,
+    /// What a person wrote, with the batch that it is an output of.
+    altered: Vec<(String, RelPath)>,
     bytes: u64,
 }
 
@@ -76,6 +81,7 @@ pub fn clean(request: &Request, wanted: &WantedClean) -> Result<Cleaned, OpsErro
         todo.carry_out(&mut keeper)?;
         todo.tell(&mut done);
     }
+    done.quarantined = std::mem::take(&mut keeper.kept);
     if keeper.has_begun() {
         let event = Event::RunFinished {
             status: "cleaned".to_owned(),
@@ -111,14 +117,19 @@ fn todo(opened: &Opened, state: &State, wanted: &WantedClean) -> Result<Vec<Todo
     let mut all = Vec::new();
     for name in names {
         if let Some(known) = state.stages.get(&name) {
-            all.push(of_stage(opened, &name, known)?);
+            all.push(of_stage(opened, state, &name, known)?);
         }
     }
     all.sort_by_key(|todo: &Todo| std::cmp::Reverse(todo.number));
     Ok(all)
 }
 
-fn of_stage(opened: &Opened, name: &str, known: &StageState) -> Result<Todo, OpsError> {
+fn of_stage(
+    opened: &Opened,
+    state: &State,
+    name: &str,
+    known: &StageState,
+) -> Result<Todo, OpsError> {
     let mut todo = Todo {
         stage: name.to_owned(),
         number: known.number,
@@ -126,22 +137,21 @@ fn of_stage(opened: &Opened, name: &str, known: &StageState) -> Result<Todo, Ops
         altered: Vec::new(),
         bytes: 0,
     };
-    let mut recorded: BTreeMap<&RelPath, Digest> = BTreeMap::new();
-    for batch in known.batches.values() {
-        recorded.extend(batch.remains.iter().map(|(path, digest)| (path, *digest)));
-        let made = batch.record.iter().flat_map(|record| &record.outputs);
-        recorded.extend(made.map(|made| (&made.path, made.digest)));
+    let mut batches: BTreeMap<&RelPath, (&str, &BatchState)> = BTreeMap::new();
+    for (key, batch) in &known.batches {
+        batches.extend(batch.files().map(|path| (path, (key.as_str(), batch))));
     }
     let ctx = opened.context();
-    for (path, digest) in recorded {
+    for (path, (key, batch)) in batches {
         let file = FilePath::workspace(path.clone());
-        match ctx.digest(&file).map_err(OpsError::World)? {
-            None => {}
-            Some(there) if there == digest => {
-                todo.bytes += size(opened, path);
-                todo.removed.push(path.clone());
-            }
-            Some(_) => todo.altered.push(path.clone()),
+        let Some(there) = ctx.digest(&file).map_err(OpsError::World)? else {
+            continue;
+        };
+        if Content::of(ctx.layout, Some(batch), path, there).is_by_hand() {
+            todo.altered.push((key.to_owned(), path.clone()));
+        } else {
+            todo.bytes += size(opened, path);
+            todo.removed.push(path.clone());
         }
     }
     let declared = opened
@@ -149,13 +159,25 @@ fn of_stage(opened: &Opened, name: &str, known: &StageState) -> Result<Todo, Ops
         .stage(name)
         .filter(|stage| stage.name == name);
     let progress = declared.map(|stage| stage.progress.clone());
-    for path in progress
-        .into_iter()
-        .chain([layout::checkpoint(known.number)])
-    {
-        if opened.workspace.layout.at(&path).is_file() {
-            todo.bytes += size(opened, &path);
-            todo.removed.push(path);
+    let checkpoint = layout::checkpoint(known.number);
+    let is_by_hand = |path: &RelPath| {
+        let place = ctx.layout.at(path);
+        if *path == checkpoint {
+            let there = digest_of(&place).ok().flatten().map(|(digest, _)| digest);
+            there.is_some() && there != state.checkpoints.get(name).copied()
+        } else {
+            progress::is_by_hand(&place)
+        }
+    };
+    for path in progress.iter().chain([&checkpoint]) {
+        if !ctx.layout.at(path).is_file() {
+            continue;
+        }
+        if is_by_hand(path) {
+            todo.altered.push((String::new(), path.clone()));
+        } else {
+            todo.bytes += size(opened, path);
+            todo.removed.push(path.clone());
         }
     }
     Ok(todo)
@@ -172,10 +194,19 @@ impl Todo {
         retire::remove_checkpoint(keeper, &self.stage, self.number)?;
         keeper.flush()?;
         let ctx = keeper.ctx;
-        for path in &self.altered {
-            let aside = keeper.aside("altered", path);
-            quarantine::keep(ctx.disk, ctx.layout, path, &aside)?;
+        let mut by_hand = Vec::new();
+        for (key, path) in &self.altered {
+            if ctx.layout.at(path).symlink_metadata().is_err() {
+                continue;
+            }
+            let was = match Content::at(keeper, &self.stage, key, path)? {
+                // A progress file is no output.
+                Content::Untracked => Content::Modified,
+                other => other,
+            };
+            by_hand.push((key.clone(), path.clone(), was));
         }
+        kept::put_away(keeper, &self.stage, &by_hand, Removal::Cleaned)?;
         for path in &self.removed {
             let place = ctx.layout.at(path);
             if place.symlink_metadata().is_ok() {
@@ -198,8 +229,9 @@ impl Todo {
     fn tell(&self, done: &mut Cleaned) {
         done.removed
             .extend(self.removed.iter().map(ToString::to_string));
+        let altered = self.altered.iter();
         done.altered
-            .extend(self.altered.iter().map(ToString::to_string));
+            .extend(altered.map(|(_, path)| path.to_string()));
         done.bytes += self.bytes;
     }
 }

@@ -3,6 +3,7 @@
 use super::plan::{Altered, Awaits, Obstacle};
 use super::run::{Report, StageReport, StageStatus, exit_code};
 use crate::model::outcome::Outcome;
+use crate::run::kept::KeptFile;
 use serde::Serialize;
 use serde_json::Value;
 
@@ -25,6 +26,9 @@ pub struct Ended {
     pub seconds: f64,
     /// Stages that are no longer declared, whose outputs went to quarantine.
     pub forgotten: Vec<String>,
+    /// Files that were moved to quarantine: outputs that are no longer made, and what a person wrote where others were put.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub quarantined: Vec<KeptFile>,
     /// Stage by stage.
     pub stages: Vec<StageEnded>,
 }
@@ -116,6 +120,7 @@ impl Ended {
             under_way: report.under_way,
             seconds: report.seconds,
             forgotten: report.forgotten.clone(),
+            quarantined: report.quarantined.clone(),
             stages: report.stages.iter().map(StageEnded::of).collect(),
         }
     }

@@ -5,12 +5,14 @@ use super::hold::hold;
 use super::open::{OpsError, Request, open};
 use super::present::Present;
 use super::used::Used;
+use crate::base::digest::Digest;
 use crate::base::path::Root;
+use crate::model::state::State;
 use crate::run::keeper::Keeper;
 use crate::run::recover;
 use crate::store::answers::compact::{Unneeded, look};
 use crate::store::disk::DiskError;
-use crate::store::gc::{calls, find, remove};
+use crate::store::gc::{accepted, calls, find, remove};
 use crate::store::layout;
 use crate::store::lock::SharedLock;
 use serde::Serialize;
@@ -46,7 +48,7 @@ pub struct Collected {
 /// One thing that was taken away.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 pub struct Removed {
-    /// `scratch`, `quarantine`, `calls`, `leftover` or `answers`.
+    /// `scratch`, `quarantine`, `calls`, `accepted`, `leftover` or `answers`.
     pub kind: String,
     /// Where it lay, in the workspace; with `project:`, in the project.
     pub path: String,
@@ -54,6 +56,20 @@ pub struct Removed {
     pub files: u64,
     /// Their bytes.
     pub bytes: u64,
+}
+
+/// Returns the digests of everything that is recorded of outputs: what is accepted of them is in use.
+fn recorded(state: &State) -> BTreeSet<Digest> {
+    let stages = state.stages.values();
+    let records = stages
+        .flat_map(|stage| stage.batches.values())
+        .filter_map(|batch| batch.record.as_ref());
+    let made = records.flat_map(|record| record.outputs.iter().map(|made| made.digest));
+    let remains = state.stages.values().flat_map(|stage| {
+        let batches = stage.batches.values();
+        batches.flat_map(|batch| batch.remains.values().copied())
+    });
+    made.chain(remains).collect()
 }
 
 /// Takes away what no run needs. Journal, manifests and outputs are never touched, nor are answers that what lies in the workspace
@@ -89,6 +105,7 @@ pub fn gc(request: &Request, wanted: &WantedGc) -> Result<Collected, OpsError> {
     let mut garbage = find(layout, &BTreeSet::new(), before)?;
     if let Some(before) = before {
         garbage.extend(calls(layout, before, &in_use)?);
+        garbage.extend(accepted(layout, before, &recorded(&state))?);
     }
     for one in &garbage {
         done.bytes += one.size;

@@ -92,12 +92,12 @@ impl Request {
     }
 }
 
-/// A file outside the workspace that is written whole while the program goes on, such as a debug log.
+/// Opens a file outside the workspace that is written while the program runs, such as a debug log. What is in it stays.
 ///
 /// # Errors
-/// When it cannot be made.
-pub fn create_file(path: &Path) -> Result<impl std::io::Write + Send + 'static, OpsError> {
-    Ok(Disk::real().create(path)?)
+/// When it cannot be opened.
+pub fn append_file(path: &Path) -> Result<impl std::io::Write + Send + 'static, OpsError> {
+    Ok(Disk::real().open_append(path)?)
 }
 
 /// Why something could not be done. A failed step is no error but part of a report.
@@ -141,6 +141,9 @@ pub enum OpsError {
     /// Outputs that cannot be accepted, with why.
     #[error("nothing was accepted:\n  {}", .0.join("\n  "))]
     NotAccepted(Vec<String>),
+    /// Accepted content that could not be stored.
+    #[error(transparent)]
+    NotStored(#[from] crate::store::accepted::AcceptedError),
     /// A file that could not be looked at.
     #[error("{0}")]
     World(String),

@@ -17,6 +17,7 @@ impl OpsError {
             Self::Workspace(error) if error.is_wrong_folder() => "usage",
             Self::Workspace(_) | Self::Manifest(_) | Self::Lease(_) => "workspace",
             Self::Disk(_) => "disk",
+            Self::NotStored(_) => "not_accepted",
             Self::Run(_) | Self::World(_) => "failed",
         }
     }
@@ -46,7 +47,7 @@ impl OpsError {
             Self::Journal(_) | Self::Workspace(_) | Self::Manifest(_) | Self::Lease(_) => {
                 "a person must look at the workspace: `milepost verify` says what is wrong"
             }
-            Self::NotAccepted(_) | Self::Run(_) | Self::World(_) => {
+            Self::NotAccepted(_) | Self::NotStored(_) | Self::Run(_) | Self::World(_) => {
                 "the message says what is in the way; `log` tells what happened before"
             }
         }

@@ -10,9 +10,11 @@ use crate::run::calls::Purse;
 use crate::run::engine;
 use crate::run::report::{Options, Pace};
 use crate::store::disk::parent;
+use crate::store::quarantine;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+pub use crate::run::kept::{Content, KeptFile, Removal};
 pub use crate::run::notice::{Notice, Observer, Silent};
 pub use crate::run::report::{Report, StageReport, StageStatus};
 pub use crate::run::stop::{StopFlag, adopt_orphans};
@@ -101,7 +103,11 @@ pub fn run(
     let today = opened.workspace.identity.today;
     let watch = Stopwatch::start();
     let taken = take(&mut opened, &wanted.command)?;
-    import(&opened)?;
+    let imported = import(&opened, &taken.run_id)?;
+    if !imported.is_empty() {
+        let files = imported.clone();
+        observer.notice(Notice::Kept { files });
+    }
     let set = opened.set.clone();
     opened.workspace.update(&opened.disk, &set, Some(today))?;
     let can_tell = glance::can_tell(wanted);
@@ -114,6 +120,7 @@ pub fn run(
                 run_id: taken.run_id,
                 workspace: opened.workspace.layout.root().display().to_string(),
                 forgotten: Vec::new(),
+                quarantined: imported,
                 stages,
                 interrupted: false,
                 under_way: 0,
@@ -161,7 +168,7 @@ pub fn run(
         &request.environment,
     );
     let agents = agents.map_err(OpsError::World)?;
-    let report = engine::run(
+    let mut report = engine::run(
         opened.context(),
         held.state,
         held.journal,
@@ -174,15 +181,19 @@ pub fn run(
     );
     // Only caches: a run is not lost for them.
     let _ = opened.cache.save(&opened.disk);
-    if let Ok(report) = &report {
+    if let Ok(report) = &mut report {
         let _ = glance::keep(&opened, report);
+        report.quarantined.splice(0..0, imported);
     }
     drop(held.lock);
     Ok(report?)
 }
 
-/// Copies files that `--set` names into the workspace.
-fn import(opened: &Opened) -> Result<(), OpsError> {
+/// Copies files that `--set` names into the workspace. What lay in their place goes to quarantine: somebody may have edited it,
+/// and nothing records what an earlier import wrote. Returns what was moved there.
+fn import(opened: &Opened, run_id: &str) -> Result<Vec<KeptFile>, OpsError> {
+    let mut replaced = Vec::new();
+    let (disk, layout) = (&opened.disk, &opened.workspace.layout);
     for (place, from) in &opened.imports {
         let to = opened.workspace.layout.at(place);
         // A second run with the same file has nothing to copy, and what is there keeps its times.
@@ -190,15 +201,26 @@ fn import(opened: &Opened) -> Result<(), OpsError> {
         if to.is_file() && digest(&to).is_some_and(|there| digest(from) == Some(there)) {
             continue;
         }
-        opened.disk.create_dir_all(parent(&to))?;
+        disk.create_dir_all(parent(&to))?;
         // Beside the inputs, half a file that a crash leaves would match a stage's pattern.
         let beside = opened.workspace.layout.own().join(".import.tmp");
-        opened.disk.copy_file(from, &beside)?;
-        opened.disk.sync_file(&beside)?;
-        opened.disk.rename(&beside, &to)?;
-        opened.disk.sync_dir(parent(&to))?;
+        disk.copy_file(from, &beside)?;
+        disk.sync_file(&beside)?;
+        if to.symlink_metadata().is_ok() {
+            let sequence = quarantine::next_sequence(layout, run_id);
+            let folder = quarantine::folder(run_id, sequence, "replaced");
+            let why = format!("{place}: replaced by {} (`--set`)\n", from.display());
+            quarantine::say_why(disk, layout, &folder, &why)?;
+            let aside = folder.with(place);
+            quarantine::keep(disk, layout, place, &aside)?;
+            let files = (place, &aside);
+            let kept = KeptFile::new(("", ""), files, Removal::Replaced, Content::Untracked);
+            replaced.push(kept);
+        }
+        disk.rename(&beside, &to)?;
+        disk.sync_dir(parent(&to))?;
     }
-    Ok(())
+    Ok(replaced)
 }
 
 /// What programs of steps see of the environment, beside what they declare.

@@ -5,7 +5,7 @@ use crate::base::glob::{Glob, is_pattern};
 use crate::base::path::RelPath;
 use crate::model::fingerprint::{Change, FactKind, Facts, changes};
 use crate::model::reason::{Condition, Reason};
-use crate::model::record::BatchRecord;
+use crate::model::record::{BatchRecord, Made};
 use crate::model::state::{BatchState, Phase};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -155,9 +155,11 @@ pub fn decide(found: &Found<'_>) -> Decision {
             Decision::Judge(judged)
         };
     }
-    // A person's word holds until the batch would have to be made again: then it is their turn.
-    if record.pin.is_some() && found.wish == Wish::Needed {
-        return Decision::Altered(pinned(record, found));
+    // A person's word holds until the batch would have to be made again: then it is their turn. If they deleted what they had
+    // accepted, nothing of theirs is in the way.
+    let pinned = pinned(record, found);
+    if !pinned.is_empty() && found.wish == Wish::Needed {
+        return Decision::Altered(pinned);
     }
     Decision::Will(reasons)
 }
@@ -187,7 +189,8 @@ fn alterations(found: &Found<'_>, record: Option<&BatchRecord>) -> Vec<Alteratio
 }
 
 fn pinned(record: &BatchRecord, found: &Found<'_>) -> Vec<Alteration> {
-    let there = record.outputs.iter().filter_map(|made| {
+    let by_hand = |made: &&Made| record.is_by_hand(&made.path);
+    let there = record.outputs.iter().filter(by_hand).filter_map(|made| {
         let digest = found.on_disk.get(&made.path)?;
         Some(Alteration {
             path: made.path.clone(),

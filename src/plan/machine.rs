@@ -233,7 +233,7 @@ pub fn apply(state: &mut State, run_id: &str, event: &Event) -> Result<(), Illeg
             let entry = entry.and_then(|stage| stage.batches.get_mut(batch));
             if let Some(record) = entry.and_then(|entry| entry.record.as_mut()) {
                 record.outputs.clone_from(outputs);
-                record.pin = Some(Box::new(pin.clone()));
+                record.pin = (!pin.is_void()).then(|| Box::new(pin.clone()));
             }
         }
         Event::ChangeAccepted {

@@ -3,6 +3,7 @@
 use super::attempt::{Produced, batch_name};
 use super::engine::RunError;
 use super::keeper::Keeper;
+use super::kept::{self, Content, KeptFile, Removal};
 use super::retire;
 use super::survey::{MARKER, Survey, Surveyed};
 use crate::base::digest::Digest;
@@ -11,8 +12,10 @@ use crate::model::call::Spent;
 use crate::model::event::{Event, EventType, Publish};
 use crate::model::record::BatchRecord;
 use crate::model::stage::Stage;
+use crate::model::state::BatchState;
 use crate::plan::world::World;
 use crate::steps::command::nothing_strayed;
+use crate::store::accepted;
 use crate::store::folders::{Folders, There};
 use crate::store::publish;
 use crate::store::rounds;
@@ -80,12 +83,17 @@ pub fn commit(
     let mut renames = Vec::new();
     let mut asides = BTreeMap::new();
     let mut scratches = Vec::new();
+    let mut leaving = Vec::new();
     let folders = Folders::new(ctx.files);
     for finished in group {
         let found = &survey.batches[finished.index];
         let files = publishes(keeper, stage, found, &finished.produced, &folders)?;
         let record = record(keeper, survey, found, &finished);
+        let replaced = replaced(keeper, stage, &found.batch.key, &files);
         let retired = retire::dropped(keeper, &stage.name, &record.key, &record.outputs);
+        let whose = (stage.name.as_str(), found.batch.key.as_str());
+        leaving.extend(replaced);
+        leaving.extend(retire::leaving(keeper, whose, &retired, Removal::Retired)?);
         let name = batch_name(&stage.name, &found.batch.key);
         let refs = record
             .outputs
@@ -118,6 +126,8 @@ pub fn commit(
         // What one batch of the group drops, another may make.
         for file in &files {
             asides.remove(&file.path);
+            let path = file.path.as_str();
+            leaving.retain(|kept: &KeptFile| kept.why == Removal::Replaced || kept.path != path);
         }
         // By the time that the rest is removed.
         for file in &files {
@@ -128,8 +138,10 @@ pub fn commit(
     }
     // From here on the batches are finished: a crash is put right from the records.
     keeper.flush()?;
+    kept::explain(keeper, &leaving)?;
     publish::rename_into_place(ctx.disk, ctx.layout, &renames)?;
     retire::move_aside(keeper, &asides, &BTreeSet::new())?;
+    keeper.kept.extend(leaving);
     keeper.record(
         EventType::Complete,
         "milepost",
@@ -186,6 +198,11 @@ pub fn agent(stage: &Stage) -> &str {
         .unwrap_or(&stage.name)
 }
 
+/// What is known of a batch.
+fn known<'a>(keeper: &'a Keeper<'_>, stage: &Stage, key: &str) -> Option<&'a BatchState> {
+    keeper.state.stages.get(&stage.name)?.batches.get(key)
+}
+
 fn publishes(
     keeper: &Keeper<'_>,
     stage: &Stage,
@@ -193,25 +210,15 @@ fn publishes(
     produced: &Produced,
     folders: &Folders<'_>,
 ) -> Result<Vec<Publish>, RunError> {
-    let known = keeper
-        .state
-        .stages
-        .get(&stage.name)
-        .and_then(|known| known.batches.get(&found.batch.key));
-    let ours = |path: &RelPath, digest: Digest| {
-        known.is_some_and(|known| {
-            let recorded = known.record.iter().flat_map(|record| &record.outputs);
-            let mut recorded = recorded
-                .filter(|made| made.path == *path)
-                .map(|made| made.digest);
-            recorded.any(|made| made == digest) || known.remains.get(path) == Some(&digest)
-        })
+    let known = known(keeper, stage, &found.batch.key);
+    let by_hand = |path: &RelPath, digest: Digest| {
+        Content::of(keeper.ctx.layout, known, path, digest).is_by_hand()
     };
     let mut files = Vec::with_capacity(produced.files.len());
     for (made, scratch) in &produced.files {
         let old = old(keeper, folders, &made.path)?;
-        let foreign = old.is_some_and(|old| !ours(&made.path, old));
-        let quarantine = foreign.then(|| keeper.aside("altered", &made.path));
+        let foreign = old.filter(|old| *old != made.digest && by_hand(&made.path, *old));
+        let quarantine = foreign.map(|_| keeper.aside("modified", &made.path));
         files.push(Publish {
             scratch: scratch.clone(),
             path: made.path.clone(),
@@ -222,6 +229,35 @@ fn publishes(
         });
     }
     Ok(files)
+}
+
+/// Returns what a person wrote at the paths of a batch, which goes to quarantine before the batch's files take its place.
+fn replaced(keeper: &Keeper<'_>, stage: &Stage, key: &str, files: &[Publish]) -> Vec<KeptFile> {
+    let known = known(keeper, stage, key);
+    let of = |file: &Publish| {
+        let aside = file.quarantine.as_ref()?;
+        let was = Content::of(keeper.ctx.layout, known, &file.path, file.old?);
+        let paths = (&file.path, aside);
+        Some(KeptFile::new(
+            (&stage.name, key),
+            paths,
+            Removal::Replaced,
+            was,
+        ))
+    };
+    // What was accepted and then deleted from the workspace is still in the store of accepted content.
+    let pins = known.and_then(|known| known.record.as_ref()?.pin.as_deref());
+    let accepted = pins.iter().flat_map(|pin| &pin.files).filter_map(|file| {
+        let layout = keeper.ctx.layout;
+        let is_gone = layout.at(&file.path).symlink_metadata().is_err();
+        let copy = accepted::place(file.to);
+        let paths = (&file.path, &copy);
+        (is_gone && accepted::has(layout, file.to)).then(|| {
+            let whose = (stage.name.as_str(), key);
+            KeptFile::new(whose, paths, Removal::Replaced, Content::Accepted)
+        })
+    });
+    files.iter().filter_map(of).chain(accepted).collect()
 }
 
 /// The digest of what lies at a path of the workspace; none: nothing. Most of what is published is new, and one look at its name

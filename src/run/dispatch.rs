@@ -464,6 +464,10 @@ impl Hearing<'_, '_> {
             self.survey,
             std::mem::take(&mut self.group),
             self.spares,
-        )
+        )?;
+        if let Some(notice) = self.keeper.newly_kept() {
+            self.observer.notice(notice);
+        }
+        Ok(())
     }
 }

@@ -2,10 +2,9 @@
 
 use super::engine::RunError;
 use super::keeper::Keeper;
-use super::notice::Observer;
 use super::report::{StageReport, StageStatus};
 use super::survey::Survey;
-use super::{finish, retire};
+use super::{finish, kept, retire};
 use crate::base::path::FilePath;
 use crate::model::checkpoint::{ProgressStatus, Status};
 use crate::model::policy::OnFailure;
@@ -37,16 +36,11 @@ impl Ending<'_> {
     ///
     /// # Errors
     /// When the disk fails.
-    pub fn end(
-        &self,
-        keeper: &mut Keeper<'_>,
-        report: &mut StageReport,
-        observer: &mut dyn Observer,
-    ) -> Result<(), RunError> {
+    pub fn end(&self, keeper: &mut Keeper<'_>, report: &mut StageReport) -> Result<(), RunError> {
         let (stage, found) = (self.stage, self.found);
         if !self.invalid.is_empty() {
             // What does not hold any more and could not be made again is no output.
-            self.retire_failed(keeper, observer, &|index| self.invalid.contains(&index))?;
+            self.retire_failed(keeper, &|index| self.invalid.contains(&index))?;
         }
         let status = finish::status(keeper, stage, found);
         let goes_on = self.selection.keep_going
@@ -102,7 +96,7 @@ impl Ending<'_> {
             _ => false,
         };
         if report.status == StageStatus::Partial && changed {
-            self.retire_failed(keeper, observer, &|_| true)?;
+            self.retire_failed(keeper, &|_| true)?;
         }
         report.checkpoint_rewritten = write_checkpoint && !changed;
         if changed || write_checkpoint {
@@ -130,7 +124,6 @@ impl Ending<'_> {
     fn retire_failed(
         &self,
         keeper: &mut Keeper<'_>,
-        observer: &mut dyn Observer,
         wanted: &dyn Fn(usize) -> bool,
     ) -> Result<(), RunError> {
         let (stage, found) = (self.stage, self.found);
@@ -150,10 +143,10 @@ impl Ending<'_> {
             })
             .map(|found| found.batch.key.clone())
             .collect();
-        retire::batches(keeper, &stage.name, &keys, observer)
+        retire::batches(keeper, &stage.name, &keys)
     }
 
-    fn progress(&self, keeper: &Keeper<'_>, status: StageStatus) -> Result<(), RunError> {
+    fn progress(&self, keeper: &mut Keeper<'_>, status: StageStatus) -> Result<(), RunError> {
         let (stage, found) = (self.stage, self.found);
         let Some(path) = finish::progress_path(stage) else {
             return Ok(());
@@ -165,6 +158,7 @@ impl Ending<'_> {
             StageStatus::Held | StageStatus::Blocked | StageStatus::Altered => ProgressStatus::Held,
         };
         let now = finish::progress_of(keeper, stage, found, &BTreeSet::new(), status);
+        kept::put_progress_away(keeper, stage)?;
         let ctx = keeper.ctx;
         ProgressFile::new(ctx.layout.at(path)).write(ctx.disk, &now, Duration::ZERO, true)?;
         Ok(())

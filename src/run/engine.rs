@@ -14,7 +14,7 @@ use super::services::Services;
 use super::stop::StopFlag;
 use super::survey::{Keep, Survey, survey};
 use super::workers::at_once;
-use super::{begin, finish, gate, recover, rejudge, retire, rounds};
+use super::{begin, finish, gate, kept, recover, rejudge, retire, rounds};
 use crate::base::path::{RelPath, Root};
 use crate::check::schemas::Schemas;
 use crate::model::checkpoint::ProgressStatus;
@@ -93,7 +93,10 @@ pub fn run(
     if !what.is_empty() {
         observer.notice(Notice::Recovered { what });
     }
-    let forgotten = retire::stages(&mut keeper, observer)?;
+    let forgotten = retire::stages(&mut keeper)?;
+    if let Some(notice) = keeper.newly_kept() {
+        observer.notice(notice);
+    }
     rounds::tidy_stages(&ctx)?;
     let schemas = Schemas::default();
     let project = ctx.files.folder(Root::Project);
@@ -152,6 +155,7 @@ pub fn run(
         run_id,
         workspace: keeper.ctx.layout.root().display().to_string(),
         forgotten,
+        quarantined: keeper.kept,
         stages: reports,
         interrupted,
         under_way,
@@ -203,6 +207,9 @@ impl Engine<'_, '_> {
             report.seconds = watch.elapsed().as_secs_f64();
             self.services.note(&mut self.keeper)?;
             let status = report.status;
+            if let Some(notice) = self.keeper.newly_kept() {
+                self.observer.notice(notice);
+            }
             self.observer
                 .notice(Notice::StageEnded(Box::new(report.clone())));
             self.reports.push(report);
@@ -270,7 +277,7 @@ impl Engine<'_, '_> {
             ..StageReport::of(stage, StageStatus::Complete)
         };
         let before = self.keeper.counted();
-        retire::batches(&mut self.keeper, &stage.name, &found.gone, self.observer)?;
+        retire::batches(&mut self.keeper, &stage.name, &found.gone)?;
         let alarm = Alarm::new(self.stop.seen());
         let rejudged = rejudge::rejudge(&mut self.keeper, stage, &found, self.schemas, &alarm)?;
         report.judged = rejudged.valid;
@@ -312,7 +319,7 @@ impl Engine<'_, '_> {
             invalid: &rejudged.invalid,
             before,
         };
-        ending.end(&mut self.keeper, &mut report, self.observer)?;
+        ending.end(&mut self.keeper, &mut report)?;
         if lacks.is_some() {
             report.status = StageStatus::Failed;
             report.why = lacks;
@@ -472,6 +479,7 @@ impl Engine<'_, '_> {
             keep_going: self.selection.keep_going,
             previous: &|key: &str| previous.get(key).cloned().unwrap_or_default(),
         };
+        kept::put_progress_away(&mut self.keeper, stage)?;
         let mut file =
             finish::progress_path(stage).map(|path| ProgressFile::new(ctx.layout.at(path)));
         let watch = Stopwatch::start();

@@ -3,6 +3,7 @@
 use super::commit::agent;
 use super::engine::RunError;
 use super::keeper::Keeper;
+use super::kept;
 use super::survey::Survey;
 use crate::base::digest::{Digest, Hasher};
 use crate::base::path::RelPath;
@@ -65,7 +66,7 @@ pub fn checkpoint(
     let ctx = keeper.ctx;
     // No checkpoint stands over a manifest that is another.
     keeper.flush()?;
-    checkpoint::remove(ctx.disk, ctx.layout, stage.number)?;
+    kept::put_checkpoint_away(keeper, &stage.name, stage.number)?;
     let manifest_digest = keeper.write_manifest(stage)?;
     let nothing = StageState::default();
     let known = keeper.state.stages.get(&stage.name).unwrap_or(&nothing);
@@ -270,6 +271,7 @@ pub fn progress_of(
         run_id: keeper.run_id().to_owned(),
         pid: std::process::id(),
         updated: keeper.ctx.clock.now(),
+        checksum: None,
     }
 }
 

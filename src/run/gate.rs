@@ -163,15 +163,18 @@ pub fn pinned(
     let records = keys.filter_map(|key| record(key).filter(|record| record.pin.is_some()));
     records
         .flat_map(|record| {
-            record.outputs.iter().map(|made| {
-                let file = Alteration {
-                    path: made.path.clone(),
-                    recorded: Some(made.digest),
-                    found: made.digest,
-                    pinned: true,
-                };
-                (record.key.clone(), file)
-            })
+            let outputs = record.outputs.iter();
+            outputs
+                .filter(|made| record.is_by_hand(&made.path))
+                .map(|made| {
+                    let file = Alteration {
+                        path: made.path.clone(),
+                        recorded: Some(made.digest),
+                        found: made.digest,
+                        pinned: true,
+                    };
+                    (record.key.clone(), file)
+                })
         })
         .collect()
 }

@@ -2,6 +2,8 @@
 
 use super::context::Context;
 use super::engine::RunError;
+use super::kept::KeptFile;
+use super::notice::Notice;
 use crate::base::digest::Digest;
 use crate::base::path::RelPath;
 use crate::model::event::{Event, EventType};
@@ -19,6 +21,10 @@ pub struct Keeper<'a> {
     pub ctx: Context<'a>,
     /// What is known.
     pub state: State,
+    /// Files that this run moved to quarantine.
+    pub kept: Vec<KeptFile>,
+    /// How many of them were reported.
+    reported: usize,
     journal: Journal,
     command: String,
     begun: bool,
@@ -34,6 +40,8 @@ impl<'a> Keeper<'a> {
         Self {
             ctx,
             state,
+            kept: Vec::new(),
+            reported: 0,
             journal,
             command: command.to_owned(),
             begun: false,
@@ -140,6 +148,13 @@ impl<'a> Keeper<'a> {
     /// Where a file goes that is set aside.
     pub fn aside(&self, reason: &str, path: &RelPath) -> RelPath {
         crate::store::quarantine::folder(self.run_id(), self.counted, reason).with(path)
+    }
+
+    /// Returns the files that were moved to quarantine since the last call.
+    pub fn newly_kept(&mut self) -> Option<Notice> {
+        let files = self.kept[self.reported..].to_vec();
+        self.reported = self.kept.len();
+        (!files.is_empty()).then_some(Notice::Kept { files })
     }
 
     /// From here on records are gathered, up to the next flush: none of them counts before all are durable.

@@ -16,6 +16,7 @@ pub mod gate;
 mod happened;
 pub mod in_memory;
 pub mod keeper;
+pub mod kept;
 mod later;
 pub mod notice;
 pub mod outs;

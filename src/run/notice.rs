@@ -100,16 +100,10 @@ pub enum Notice {
         /// Where what it left is kept, in the workspace.
         quarantine: Option<String>,
     },
-    /// Outputs went to quarantine that no batch makes any more, or not as they were.
-    Retired {
-        /// The stage.
-        stage: String,
-        /// The batch.
-        batch: String,
-        /// How many files.
-        files: u64,
-        /// Whether the batch is there and failed: what it made before does not stand.
-        failed: bool,
+    /// Files were moved to quarantine.
+    Kept {
+        /// The files.
+        files: Vec<super::kept::KeptFile>,
     },
     /// A stage ended.
     StageEnded(Box<super::report::StageReport>),

@@ -6,6 +6,7 @@ use super::retire;
 use crate::model::event::{Event, EventType};
 use crate::steps::command::{Started, end_survivors};
 use crate::store::publish::{Settled, settle};
+use crate::store::quarantine;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -50,8 +51,16 @@ pub fn recover(keeper: &mut Keeper<'_>, grace: Duration) -> Result<Vec<String>, 
                 Settled::Done | Settled::Renamed => finished += 1,
                 Settled::Lost { old: there } => {
                     lost = true;
-                    if let Some(digest) = there {
-                        remains.insert(file.path.clone(), digest);
+                    match (&file.quarantine, there) {
+                        // A person's: it goes where it was to go.
+                        (Some(aside), Some(_)) => {
+                            let (disk, layout) = (keeper.ctx.disk, keeper.ctx.layout);
+                            quarantine::keep(disk, layout, &file.path, aside)?;
+                        }
+                        (None, Some(digest)) => {
+                            remains.insert(file.path.clone(), digest);
+                        }
+                        (_, None) => {}
                     }
                 }
                 // Somebody altered it: the look at the stage finds that and says so.

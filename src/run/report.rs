@@ -2,6 +2,7 @@
 
 use super::calls::Purse;
 use super::gate::Obstacle;
+use super::kept::KeptFile;
 use crate::model::call::{Sent, Spent};
 use crate::model::outcome::Outcome;
 use crate::model::stage::Stage;
@@ -153,6 +154,9 @@ pub struct Report {
     pub workspace: String,
     /// Stages that are no longer declared, whose outputs went to quarantine.
     pub forgotten: Vec<String>,
+    /// Files that were moved to quarantine: outputs that are no longer made, and whatever a person wrote in their place.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub quarantined: Vec<KeptFile>,
     /// Stage by stage.
     pub stages: Vec<StageReport>,
     /// Whether it was stopped by the user.

@@ -2,7 +2,7 @@
 
 use super::engine::RunError;
 use super::keeper::Keeper;
-use super::notice::{Notice, Observer};
+use super::kept::{self, Content, KeptFile, Removal};
 use super::survey::MARKER;
 use crate::base::path::{FilePath, RelPath};
 use crate::model::event::{Event, EventType};
@@ -18,12 +18,7 @@ use std::collections::{BTreeMap, BTreeSet};
 ///
 /// # Errors
 /// When the disk fails.
-pub fn batches(
-    keeper: &mut Keeper<'_>,
-    stage: &str,
-    keys: &[String],
-    observer: &mut dyn Observer,
-) -> Result<(), RunError> {
+pub fn batches(keeper: &mut Keeper<'_>, stage: &str, keys: &[String]) -> Result<(), RunError> {
     if keys.is_empty() {
         return Ok(());
     }
@@ -44,6 +39,11 @@ pub fn batches(
             _ => None,
         };
         let folder = quarantine::folder(keeper.run_id(), keeper.counted(), "retired");
+        let removal = match failed {
+            Some(_) => Removal::Failed,
+            None => Removal::Retired,
+        };
+        let leaving = leaving(keeper, (stage, key), &files, removal)?;
         let summary = format!(
             "{} {}: {count} files to quarantine",
             super::attempt::batch_name(stage, key),
@@ -61,19 +61,13 @@ pub fn batches(
         };
         keeper.record(EventType::Revision, "milepost", event, summary, refs)?;
         keeper.flush()?;
+        kept::explain(keeper, &leaving)?;
         move_aside(keeper, &files, &markers)?;
+        keeper.kept.extend(leaving);
         if let Some(outcome) = failed.as_ref().filter(|_| count > 0) {
             let why =
                 format!("it does not stand any more, and making it again failed: {outcome}\n");
             quarantine::say_why(keeper.ctx.disk, keeper.ctx.layout, &folder, &why)?;
-        }
-        if count > 0 {
-            observer.notice(Notice::Retired {
-                stage: stage.to_owned(),
-                batch: key.clone(),
-                files: count,
-                failed: failed.is_some(),
-            });
         }
     }
     Ok(())
@@ -124,6 +118,25 @@ pub fn dropped(
     let live = live_outputs(keeper, &|name, other| name != stage || other != key);
     let before = before.into_iter().filter(|path| !live.contains(path));
     aside(keeper, before)
+}
+
+/// Returns files on their way to quarantine, as they are reported.
+///
+/// # Errors
+/// When one of them cannot be read.
+pub fn leaving(
+    keeper: &Keeper<'_>,
+    (stage, key): (&str, &str),
+    files: &BTreeMap<RelPath, RelPath>,
+    why: Removal,
+) -> Result<Vec<KeptFile>, RunError> {
+    files
+        .iter()
+        .map(|(from, to)| {
+            let was = Content::at(keeper, stage, key, from)?;
+            Ok(KeptFile::new((stage, key), (from, to), why, was))
+        })
+        .collect()
 }
 
 /// Where these files go in quarantine, for those that are there.
@@ -195,10 +208,7 @@ fn is_same(keeper: &Keeper<'_>, a: &RelPath, b: &RelPath) -> Result<bool, RunErr
 ///
 /// # Errors
 /// When the disk fails.
-pub fn stages(
-    keeper: &mut Keeper<'_>,
-    observer: &mut dyn Observer,
-) -> Result<Vec<String>, RunError> {
+pub fn stages(keeper: &mut Keeper<'_>) -> Result<Vec<String>, RunError> {
     let mut forgotten = Vec::new();
     remove_untold(keeper)?;
     let known: Vec<(String, u32, bool)> = keeper
@@ -228,7 +238,7 @@ pub fn stages(
                 .stages
                 .get(&name)
                 .map_or_else(Vec::new, |known| known.batches.keys().cloned().collect());
-            batches(keeper, &name, &keys, observer)?;
+            batches(keeper, &name, &keys)?;
             let summary = format!("stage {name} is no longer declared");
             keeper.record(
                 EventType::Revision,
@@ -282,7 +292,7 @@ pub fn remove_checkpoint(
     stage: &str,
     number: u32,
 ) -> Result<(), RunError> {
-    let was_there = checkpoint::remove(keeper.ctx.disk, keeper.ctx.layout, number)?;
+    let was_there = kept::put_checkpoint_away(keeper, stage, number)?;
     let known = keeper.state.stages.get(stage);
     let is_known = known.is_some_and(|known| known.status.is_some())
         || keeper.state.checkpoints.contains_key(stage);
@@ -313,7 +323,7 @@ fn remove_untold(keeper: &mut Keeper<'_>) -> Result<(), RunError> {
         match of_number.map(|(name, _)| name.clone()) {
             Some(name) => remove_checkpoint(keeper, &name, number)?,
             None => {
-                checkpoint::remove(keeper.ctx.disk, keeper.ctx.layout, number)?;
+                kept::put_checkpoint_away(keeper, "", number)?;
             }
         }
     }

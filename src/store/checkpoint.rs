@@ -99,6 +99,13 @@ pub fn read(layout: &Layout, number: u32) -> Result<Option<Found>, CheckpointErr
     Ok(Some(Found { checkpoint, digest }))
 }
 
+/// Returns true if the file of a checkpoint is byte for byte one that Milepost writes.
+pub fn is_as_written(layout: &Layout, number: u32) -> bool {
+    let there = std::fs::read(layout.checkpoint(number)).ok();
+    let found = read(layout, number).ok().flatten();
+    found.and_then(|found| bytes(&found.checkpoint).ok()) == there && there.is_some()
+}
+
 /// Removes a checkpoint, durably: after a crash it is gone. Whether it was there.
 pub fn remove(disk: &Disk, layout: &Layout, number: u32) -> Result<bool, CheckpointError> {
     let path = layout.checkpoint(number);

@@ -1,10 +1,12 @@
 //! What can be removed from a workspace without losing anything that a run needs. Journal and manifests never are.
 
+use super::accepted;
 use super::disk::{Disk, DiskError};
 use super::id::made_at;
 use super::layout::{self, Layout};
 use super::quarantine::{self, weigh};
 use super::scratch::safe_name;
+use crate::base::digest::Digest;
 use crate::base::path::RelPath;
 use jiff::Timestamp;
 use std::collections::BTreeSet;
@@ -35,6 +37,8 @@ pub enum Kind {
     Quarantine,
     /// The bytes of calls that nothing at present was made from.
     Calls,
+    /// A copy of accepted content that nothing records any more.
+    Accepted,
     /// The beginning of a file of Milepost's own that was not finished before a crash.
     Leftover,
 }
@@ -46,6 +50,7 @@ impl Kind {
             Self::Scratch => "scratch",
             Self::Quarantine => "quarantine",
             Self::Calls => "calls",
+            Self::Accepted => "accepted",
             Self::Leftover => "leftover",
         }
     }
@@ -91,7 +96,7 @@ pub fn remove(disk: &Disk, layout: &Layout, garbage: &[Garbage]) -> Result<u64, 
     for one in garbage {
         let path = layout.at(&one.path);
         match one.kind {
-            Kind::Leftover => disk.remove_file(&path)?,
+            Kind::Leftover | Kind::Accepted => disk.remove_file(&path)?,
             Kind::Calls if !one.parts.is_empty() => {
                 for name in &one.parts {
                     disk.remove_file(&path.join(name))?;
@@ -109,6 +114,11 @@ fn leftovers(layout: &Layout, found: &mut Vec<Garbage>) -> Result<(), DiskError>
     let own = RelPath::of_parts([layout::OWN]);
     let journal = RelPath::of_parts([layout::OWN, "journal"]);
     let mut folders = vec![None, Some(own), Some(journal)];
+    for two in names(&layout.at(&layout::accepted()))? {
+        folders.push(Some(
+            layout::accepted().with(&RelPath::of_parts([two.as_str()])),
+        ));
+    }
     for stage in names(&layout.manifests())? {
         folders.push(Some(layout::manifest(&stage)));
     }
@@ -176,6 +186,26 @@ pub fn calls(
         found.push(garbage);
     }
     Ok(found)
+}
+
+/// Returns the copies of accepted content that are older than `before` and whose digest is not among `in_use`.
+///
+/// # Errors
+/// When the store cannot be read.
+pub fn accepted(
+    layout: &Layout,
+    before: Timestamp,
+    in_use: &BTreeSet<Digest>,
+) -> Result<Vec<Garbage>, DiskError> {
+    let unused = accepted::unused(layout, before, in_use)?.into_iter();
+    let garbage = unused.map(|copy| Garbage {
+        path: copy.path,
+        kind: Kind::Accepted,
+        files: 1,
+        size: copy.size,
+        parts: Vec::new(),
+    });
+    Ok(garbage.collect())
 }
 
 /// The names in a folder that can be written in a record; none when there is no folder.

@@ -125,6 +125,11 @@ pub fn quarantine() -> RelPath {
     RelPath::of_parts([OWN, "quarantine"])
 }
 
+/// `.milepost/accepted`, in the workspace: copies of outputs that people accepted as modified, by digest.
+pub fn accepted() -> RelPath {
+    RelPath::of_parts([OWN, "accepted"])
+}
+
 /// `.milepost/rounds/STAGE`, in the workspace: finished rounds of batches that are not.
 pub fn rounds(stage: &str) -> RelPath {
     RelPath::of_parts([OWN, ROUNDS, stage])

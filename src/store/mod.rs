@@ -1,5 +1,6 @@
 //! Every path under the workspace, and the one writer of the disk.
 
+pub mod accepted;
 pub mod answers;
 pub mod batches;
 pub mod calls;

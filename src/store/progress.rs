@@ -1,6 +1,7 @@
 //! Progress files: information for whoever watches, rewritten whole a few times a second at most.
 
 use super::disk::{Disk, DiskError, parent};
+use crate::base::digest::Digest;
 use crate::model::checkpoint::Progress;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
@@ -61,9 +62,8 @@ impl ProgressFile {
         if !must && !self.is_due(elapsed) {
             return Ok(false);
         }
-        let mut bytes = serde_json::to_vec_pretty(progress)
-            .map_err(|error| DiskError::new("write", &self.path, error.into()))?;
-        bytes.push(b'\n');
+        let bytes =
+            bytes(progress).map_err(|error| DiskError::new("write", &self.path, error.into()))?;
         if self.written.is_none() {
             disk.create_dirs(parent(&self.path))?;
         }
@@ -71,6 +71,45 @@ impl ProgressFile {
         self.written = Some(elapsed);
         Ok(true)
     }
+}
+
+/// The bytes of a progress file, with the checksum of the rest.
+fn bytes(progress: &Progress) -> serde_json::Result<Vec<u8>> {
+    let without = Progress {
+        checksum: None,
+        ..progress.clone()
+    };
+    let with = Progress {
+        checksum: Some(Digest::of(plain(&without)?)),
+        ..without
+    };
+    plain(&with)
+}
+
+fn plain(progress: &Progress) -> serde_json::Result<Vec<u8>> {
+    let mut bytes = serde_json::to_vec_pretty(progress)?;
+    bytes.push(b'\n');
+    Ok(bytes)
+}
+
+/// Returns true if a person wrote or modified what lies at the path of a progress file. Nothing, and what a failure of the power
+/// leaves of a file that was not flushed, is no person's.
+pub fn is_by_hand(path: &Path) -> bool {
+    let Ok(there) = std::fs::read(path) else {
+        return path.symlink_metadata().is_ok();
+    };
+    if there.iter().all(|byte| *byte == 0) {
+        return false;
+    }
+    let Ok(found) = serde_json::from_slice::<Progress>(&there) else {
+        return true;
+    };
+    // Earlier versions wrote no checksum.
+    let written = match found.checksum {
+        Some(_) => bytes(&found),
+        None => plain(&found),
+    };
+    written.ok() != Some(there)
 }
 
 /// Numbers of batches as the progress file lists them: each one, or, of more than 1,000, runs of them such as `"1-1250"`.

@@ -138,7 +138,9 @@ pub fn settle(
     let mut to_do = Vec::new();
     for (file, became) in files.iter().zip(&settled) {
         // A marker that is there may be the one from before: all of them are alike.
-        let again = renames && file.marker && digest_at(&layout.at(&file.scratch))?.is_some();
+        let is_ours = *became != Settled::Altered;
+        let again =
+            renames && file.marker && is_ours && digest_at(&layout.at(&file.scratch))?.is_some();
         if *became == Settled::Renamed || again {
             to_do.push(file.clone());
         } else if *became == Settled::Done {

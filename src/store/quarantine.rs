@@ -86,8 +86,13 @@ pub(super) fn move_aside(disk: &Disk, from: &Path, to: &Path) -> Result<bool, Di
 /// Writes beside what is set aside why it was.
 pub fn say_why(disk: &Disk, layout: &Layout, folder: &RelPath, why: &str) -> Result<(), DiskError> {
     let folder = layout.at(folder);
+    let place = folder.join(WHY);
+    if place.exists() {
+        // Something of this name was set aside, or a run that was killed wrote it.
+        return Ok(());
+    }
     disk.create_dir_all(&folder)?;
-    disk.write_atomic(&folder.join(WHY), why.as_bytes())
+    disk.write_atomic(&place, why.as_bytes())
 }
 
 /// What is set aside, the oldest first.

@@ -1,5 +1,7 @@
 //! `accept` as text: what was pinned, adopted and written again.
 
+use super::notice::kept;
+use super::paint::Paint;
 use super::reason::change;
 use super::words::place;
 use crate::ops::accept::Accepted;
@@ -27,6 +29,10 @@ pub fn accept(data: &Accepted) -> String {
     }
     for checkpoint in &data.checkpoints {
         text.push_str(&format!("written  {checkpoint}\n"));
+    }
+    for line in kept(Paint::PLAIN, &data.quarantined) {
+        text.push_str(&line);
+        text.push('\n');
     }
     if text.is_empty() {
         "there was nothing to accept\n".to_owned()

@@ -1,5 +1,7 @@
 //! `clean` and `gc` as text: what was taken away.
 
+use super::notice::kept;
+use super::paint::Paint;
 use super::table::{Side, table};
 use super::words::{count, grouped};
 use crate::ops::clean::Cleaned;
@@ -23,8 +25,10 @@ pub fn clean(data: &Cleaned) -> String {
         let more = (data.removed.len() - all) as u64;
         text.push_str(&format!("  and {} more\n", grouped(more)));
     }
-    for path in &data.altered {
-        text.push_str(&format!("  {path}  (altered: to quarantine)\n"));
+    for path in data.altered.iter().filter(|_| data.dry_run) {
+        text.push_str(&format!(
+            "  {path}  (modified by hand: goes to quarantine)\n"
+        ));
     }
     let verb = if data.dry_run {
         "would be removed"
@@ -36,6 +40,10 @@ pub fn clean(data: &Cleaned) -> String {
         count(data.removed.len() as u64, "file", "files"),
         grouped(data.bytes)
     ));
+    for line in kept(Paint::PLAIN, &data.quarantined) {
+        text.push_str(&line);
+        text.push('\n');
+    }
     text
 }
 

@@ -5,11 +5,14 @@ use super::words::{batches, count, place, seconds};
 use crate::model::call::Spent;
 use crate::model::money::NanoUsd;
 use crate::model::outcome::Outcome;
-use crate::ops::run::{StageReport, StageStatus};
+use crate::ops::run::{Content, KeptFile, Removal, StageReport, StageStatus};
 use std::time::Duration;
 
 /// How many lines of detail are shown of a failure.
 const DETAILS: usize = 5;
+
+/// How many files that nothing makes any more are listed.
+const LISTED: usize = 20;
 
 /// A stage begins.
 pub fn started(paint: Paint, stage: &str, all: u64, will: u64, about: Option<&str>) -> String {
@@ -156,18 +159,58 @@ pub fn warning(paint: Paint, stage: &str, batch: &str, warning: &str) -> String 
     )
 }
 
-/// Outputs went to quarantine.
-pub fn retired(paint: Paint, stage: &str, batch: &str, files: u64, failed: bool) -> String {
-    let files = super::words::count(files, "file", "files");
-    let why = if failed {
-        "what it made before does not stand"
-    } else {
-        "is no longer made"
-    };
-    format!(
-        "{} {why}: {files} moved to quarantine",
-        paint.strong(place(stage, batch))
-    )
+/// Files were moved to quarantine: a line for each, up to a limit, first those that a person wrote.
+pub fn kept(paint: Paint, files: &[KeptFile]) -> Vec<String> {
+    let by_hand = files.iter().filter(|file| file.was.is_by_hand());
+    let others = files.iter().filter(|file| !file.was.is_by_hand());
+    let others = others.take(LISTED);
+    let mut lines: Vec<String> = by_hand
+        .chain(others)
+        .map(|file| moved(paint, file))
+        .collect();
+    if lines.len() < files.len() {
+        let more = (files.len() - lines.len()) as u64;
+        let more = super::words::count(more, "other file", "other files");
+        lines.push(format!("      and {more} moved to .milepost/quarantine"));
+    }
+    lines
+}
+
+/// One file that was moved to quarantine. What a person wrote is a matter of concern, what nothing makes any more is news.
+fn moved(paint: Paint, file: &KeptFile) -> String {
+    let KeptFile {
+        path, quarantine, ..
+    } = file;
+    let made_by = place(&file.stage, &file.batch);
+    match (file.was, file.why) {
+        (Content::AsMade, Removal::Failed) => format!(
+            "{}: {path} is out of date and {made_by} failed: moved to {quarantine}",
+            paint.warn("note")
+        ),
+        (Content::AsMade, _) => format!(
+            "{}: {path} is no longer made by {made_by}: moved to {quarantine}",
+            paint.strong("note")
+        ),
+        (was, why) => {
+            let was = match was {
+                Content::Accepted => "was modified by hand and accepted",
+                Content::Untracked if file.stage.is_empty() => "was in inputs",
+                Content::Untracked => "was not written by Milepost",
+                _ => "was modified by hand",
+            };
+            let why = match why {
+                Removal::Replaced => "is replaced",
+                Removal::Retired => "is no longer made",
+                Removal::Failed => "is out of date, and its batch failed",
+                Removal::Cleaned => "is removed",
+            };
+            format!(
+                "{}: {path} {was} and {why}\n      {} your version is in {quarantine}",
+                paint.warn("warning"),
+                paint.strong("help:"),
+            )
+        }
+    }
 }
 
 /// A stage ended that had something to do.

@@ -2,11 +2,11 @@
 
 use super::call::Call;
 use super::calls::spent;
-use super::notice::status;
+use super::notice::{self, status};
 use super::paint::Paint;
 use super::ways;
 use super::words::{awaits, batches, count, grouped, place, seconds};
-use crate::ops::run::{Report, StageReport, StageStatus, exit_code};
+use crate::ops::run::{KeptFile, Report, StageReport, StageStatus, exit_code};
 
 /// How many lines the list of outputs has.
 const OUTPUTS: usize = 8;
@@ -27,6 +27,14 @@ pub fn summary(paint: Paint, report: &Report, call: &Call, quiet: bool) -> Strin
         lines.push(String::new());
         lines.push(format!("{word} in {}", seconds(report.seconds)));
     }
+    let concerns = |file: &&KeptFile| !quiet || file.was.is_by_hand();
+    let kept: Vec<KeptFile> = report
+        .quarantined
+        .iter()
+        .filter(concerns)
+        .cloned()
+        .collect();
+    lines.extend(notice::kept(paint, &kept));
     if report.under_way > 0 {
         let many = count(
             report.under_way,
@@ -114,7 +122,12 @@ fn nothing_to_do(report: &Report) -> Option<String> {
             && stage.failed.is_empty()
             && stage.altered.is_empty()
     };
-    if report.interrupted || !report.forgotten.is_empty() || !report.stages.iter().all(idle) {
+    let moved = !report.quarantined.is_empty();
+    if moved
+        || report.interrupted
+        || !report.forgotten.is_empty()
+        || !report.stages.iter().all(idle)
+    {
         return None;
     }
     if report.stages.is_empty() {

@@ -53,6 +53,7 @@ fn pin() -> Pin {
     Pin {
         who: "me".into(),
         why: "so".into(),
+        ..Pin::default()
     }
 }
 

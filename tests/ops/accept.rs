@@ -79,7 +79,15 @@ fn an_altered_output_is_pinned_and_what_follows_is_made_again() {
     let last = &errors.unwrap().records[0];
     assert_eq!(
         (last.timestamp.to_string().as_str(), last.summary.as_str()),
-        (NOW, "sort/list_2 is accepted by Ada: seen on site")
+        (
+            NOW,
+            format!(
+                "sort/list_2: Ada accepted intermediate/list_2.json ({}… → {}…) as modified by hand: seen on site",
+                old.short(),
+                new.short()
+            )
+            .as_str()
+        )
     );
     assert_eq!(
         run(&project),

@@ -74,11 +74,18 @@ fn of_one_stage_leaves_the_others_and_sets_aside_what_was_altered() {
         .into_keys()
         .filter(|path| path.contains("quarantine"))
         .collect();
-    assert_eq!(kept.len(), 1);
+    assert_eq!(kept.len(), 2);
+    assert!(kept[0].ends_with("-modified/WHY.txt"), "{kept:?}");
     assert!(
-        kept[0].ends_with("-altered/intermediate/list_2.json"),
+        kept[1].ends_with("-modified/intermediate/list_2.json"),
         "{kept:?}"
     );
+    let moved = &done.quarantined[0].quarantine;
+    assert_eq!(
+        view::clean::clean(&done).lines().last().unwrap(),
+        format!("      help: your version is in {moved}")
+    );
+    assert!(project.text(&format!("workspace/{moved}")).contains("Cyd"));
     let ran: Vec<u64> = project.run().stages.iter().map(|stage| stage.ran).collect();
     assert_eq!(ran, [3, 0]);
 

@@ -2,6 +2,7 @@
 
 mod altered;
 mod bad;
+mod by_hand;
 mod corrections;
 mod declared;
 mod doubled;

@@ -19,6 +19,7 @@ fn event(kind: u8, batch: &str, attempt: u32, content: &str) -> Event {
     let pin = || Pin {
         who: "me".into(),
         why: content.to_owned(),
+        ..Pin::default()
     };
     let shared = facts("rules", content);
     match kind {

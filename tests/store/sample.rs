@@ -124,6 +124,7 @@ fn batch() -> impl Strategy<Value = BatchState> {
                 Box::new(Pin {
                     who: "me".into(),
                     why,
+                    ..Pin::default()
                 })
             }),
             placeholder: placeholder.map(Box::new),

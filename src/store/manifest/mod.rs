@@ -208,14 +208,34 @@ pub fn write(
     Ok(hasher.finish())
 }
 
-/// Removes a stage's manifest, durably.
+/// Removes a stage's manifest, durably. A file in its folder that is no page stays, and the folder with it.
 pub fn remove(disk: &Disk, layout: &Layout, stage: &str) -> Result<(), ManifestError> {
     let folder = layout.at(&layout::manifest(stage));
-    if folder.exists() {
+    if !folder.exists() {
+        return Ok(());
+    }
+    let pages = list(&folder)?;
+    let read = |source| ManifestError::Read {
+        path: folder.clone(),
+        source,
+    };
+    let entries = std::fs::read_dir(&folder).map_err(read)?;
+    let others = entries.flatten().filter(|entry| {
+        let name = entry.file_name();
+        let name = name.to_string_lossy();
+        let is_page = pages.iter().any(|page| *page_name(page.number) == *name);
+        let is_unfinished = name.starts_with(".page_") && name.ends_with(".tmp");
+        !is_page && !is_unfinished
+    });
+    if others.count() == 0 {
         disk.remove_dir_all(&folder)?;
         disk.sync_dir(&layout.manifests())?;
+        return Ok(());
     }
-    Ok(())
+    for page in pages {
+        disk.remove_file(&path(&folder, page.number))?;
+    }
+    Ok(disk.sync_dir(&folder)?)
 }
 
 struct Existing {
@@ -234,7 +254,11 @@ struct Listed {
 }
 
 fn path(folder: &Path, page: u64) -> PathBuf {
-    folder.join(format!("page_{page:04}.sha256"))
+    folder.join(page_name(page))
+}
+
+fn page_name(page: u64) -> String {
+    format!("page_{page:04}.sha256")
 }
 
 fn bytes(path: &Path) -> Result<Vec<u8>, ManifestError> {

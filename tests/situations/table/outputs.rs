@@ -45,8 +45,9 @@ pub fn is_noticed_and_refused(output: &Output, alter: fn(&House, &str)) {
             .expect(0, &[output.batch]);
         assert_eq!(house.read(&path), made);
         let kept = house.list(".milepost/quarantine");
-        assert_eq!(kept.len(), 1, "{kept:?}");
-        let kept = format!("workspace/.milepost/quarantine/{}", kept[0]);
+        assert_eq!(kept.len(), 2, "{kept:?}");
+        assert!(kept[0].ends_with("/WHY.txt"), "{kept:?}");
+        let kept = format!("workspace/.milepost/quarantine/{}", kept[1]);
         assert!(kept.ends_with(output.path), "{kept}");
         assert_eq!(house.read(&kept), altered);
         as_made_anew(house);
@@ -107,6 +108,6 @@ fn altered_where_the_stage_says_that_it_is_made_again() {
     house.write("stages/2_greet.toml", format!("{stage}{policy}"));
     house.write("workspace/intermediate/letters/person_2.txt", "Dear me");
     house.run(&[]).expect(0, &["greet/person_2"]);
-    assert_eq!(house.quarantine(), [LETTER.path]);
+    assert_eq!(house.quarantine(), ["WHY.txt", LETTER.path]);
     as_made_anew(&house);
 }

@@ -1,0 +1,139 @@
+//! Outputs that a person modified by hand and accepted with `milepost accept`: which, by whom, when and why.
+
+use super::record::Made;
+use crate::base::digest::Digest;
+use crate::base::path::RelPath;
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+/// A person's decision that the outputs of a batch stay as they are.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct Pin {
+    /// The person who accepted them last.
+    pub who: String,
+    /// The reason that they gave.
+    pub why: String,
+    /// When, in UTC; `None` in records of versions that did not keep it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<String>")]
+    pub at: Option<Timestamp>,
+    /// The outputs that are not what Milepost wrote. Records without `at` name none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub files: Vec<ModifiedFile>,
+}
+
+/// An output that a person modified and accepted.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct ModifiedFile {
+    /// The file, in the workspace.
+    pub path: RelPath,
+    /// The digest of what Milepost wrote. A second modification of the same file keeps the first `from`.
+    pub from: Digest,
+    /// The digest of what was accepted.
+    pub to: Digest,
+    /// The person who accepted these bytes.
+    pub by: String,
+    /// The reason that they gave.
+    pub why: String,
+    /// When, in UTC.
+    #[schemars(with = "String")]
+    pub at: Timestamp,
+}
+
+/// An accepted modification, as checkpoints, reports, `status` and `verify` list it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct Override {
+    /// The stage whose output it is.
+    pub stage: String,
+    /// The batch; empty for the only one of the stage.
+    pub batch: String,
+    /// The file, in the workspace; `None` if an earlier version accepted one of several and did not record which.
+    pub path: Option<String>,
+    /// The person who accepted it.
+    pub by: String,
+    /// When, in UTC; `None` if an earlier version accepted it.
+    #[schemars(with = "Option<String>")]
+    pub at: Option<Timestamp>,
+    /// The reason that they gave.
+    pub why: String,
+    /// The digest of what Milepost wrote; `None` if an earlier version accepted it.
+    pub from: Option<Digest>,
+    /// The digest of what was accepted.
+    pub to: Option<Digest>,
+}
+
+impl Pin {
+    /// Returns the pin of a batch whose outputs, recorded as `before`, are accepted as `outputs`.
+    pub fn new(
+        (who, why, at): (&str, &str, Timestamp),
+        earlier: Option<&Self>,
+        before: &[Made],
+        outputs: &[Made],
+    ) -> Self {
+        let modified = |made: &Made| {
+            let earlier = earlier.and_then(|pin| pin.files.iter().find(|it| it.path == made.path));
+            let recorded = before.iter().find(|old| old.path == made.path)?.digest;
+            if recorded == made.digest {
+                return earlier.cloned();
+            }
+            let from = earlier.map_or(recorded, |earlier| earlier.from);
+            // Restored to what Milepost wrote, it is no modification.
+            (from != made.digest).then(|| ModifiedFile {
+                path: made.path.clone(),
+                from,
+                to: made.digest,
+                by: who.to_owned(),
+                why: why.to_owned(),
+                at,
+            })
+        };
+        let files: Vec<ModifiedFile> = outputs.iter().filter_map(modified).collect();
+        let is_unknown = files.is_empty() && earlier.is_some_and(Self::is_unknown);
+        Self {
+            who: who.to_owned(),
+            why: why.to_owned(),
+            at: (!is_unknown).then_some(at),
+            files,
+        }
+    }
+
+    /// Returns true if an earlier version recorded it, which did not say which files were modified.
+    fn is_unknown(&self) -> bool {
+        self.at.is_none() && self.files.is_empty()
+    }
+
+    /// Returns true if no output is a person's (any more): all of them are what Milepost wrote.
+    pub fn is_void(&self) -> bool {
+        self.at.is_some() && self.files.is_empty()
+    }
+
+    /// Returns true if the recorded bytes of a file may be a person's.
+    pub fn covers(&self, path: &RelPath) -> bool {
+        self.is_unknown() || self.files.iter().any(|file| file.path == *path)
+    }
+
+    /// Returns the accepted modifications of a batch with these outputs.
+    pub fn overrides(&self, stage: &str, batch: &str, outputs: &[Made]) -> Vec<Override> {
+        let of =
+            |path: Option<&RelPath>, file: Option<&ModifiedFile>, to: Option<Digest>| Override {
+                stage: stage.to_owned(),
+                batch: batch.to_owned(),
+                path: path.map(ToString::to_string),
+                by: file.map_or(&self.who, |file| &file.by).clone(),
+                at: file.map(|file| file.at),
+                why: file.map_or(&self.why, |file| &file.why).clone(),
+                from: file.map(|file| file.from),
+                to,
+            };
+        if !self.is_unknown() {
+            let files = self.files.iter();
+            return files
+                .map(|file| of(Some(&file.path), Some(file), Some(file.to)))
+                .collect();
+        }
+        vec![match outputs {
+            [only] => of(Some(&only.path), None, Some(only.digest)),
+            _ => of(None, None, None),
+        }]
+    }
+}
