@@ -1,6 +1,7 @@
 //! How a call of a model fails: the kind, told from status, type, code and message.
 
 use crate::model::money::NanoUsd;
+use crate::model::status::StatusClass;
 use crate::model::usage::Usage;
 use serde_json::Value;
 use std::time::Duration;
@@ -42,6 +43,8 @@ pub enum FaultKind {
 pub struct CallFault {
     /// The kind.
     pub kind: FaultKind,
+    /// The HTTP status, where one came that is not 2xx.
+    pub status: Option<u16>,
     /// One line for people, without the key.
     pub message: String,
     /// The provider's own code or type.
@@ -63,6 +66,7 @@ impl CallFault {
     pub fn new(kind: FaultKind, message: impl Into<String>) -> Self {
         Self {
             kind,
+            status: None,
             message: message.into(),
             code: None,
             request_id: None,
@@ -133,6 +137,7 @@ impl Told {
         let said = self.message.as_deref().unwrap_or_default();
         CallFault {
             kind: kind_of(status, &self.types, said),
+            status,
             code: self.types.into_iter().next(),
             request_id: self.request_id,
             ..CallFault::new(FaultKind::Unreadable, message)
@@ -151,6 +156,13 @@ const NO_MONEY: [&str; 9] = [
     "billing_hard_limit_reached",
     "billing_not_active",
     "billing_error",
+];
+
+/// Codes and types that mean that the key is refused, in errors that come without a status: events of a stream, tools.
+const BAD_KEY: [&str; 3] = [
+    "authentication_error",
+    "permission_error",
+    "invalid_api_key",
 ];
 
 /// Codes and types that mean that the request is too long.
@@ -184,19 +196,15 @@ pub(super) fn kind_of(status: Option<u16>, types: &[String], message: &str) -> F
         let message = message.to_lowercase();
         words.iter().any(|word| message.contains(word))
     };
-    if status == Some(402) || is(&NO_MONEY) || says(&["credit balance is too low"]) {
+    let class = status.map(StatusClass::of);
+    if class == Some(StatusClass::Money) || is(&NO_MONEY) || says(&["credit balance is too low"]) {
         return FaultKind::Money;
     }
-    if matches!(status, Some(401 | 403))
-        || is(&[
-            "authentication_error",
-            "permission_error",
-            "invalid_api_key",
-        ])
-    {
+    // Where a status came, it alone says whether the key is good.
+    if class == Some(StatusClass::Key) || status.is_none() && is(&BAD_KEY) {
         return FaultKind::Auth;
     }
-    if status == Some(413)
+    if class == Some(StatusClass::TooLarge)
         || is(&TOO_LONG)
         || (status.is_none_or(|it| it == 400) && says(&TOO_LONG_WORDS))
     {
@@ -209,7 +217,7 @@ pub(super) fn kind_of(status: Option<u16>, types: &[String], message: &str) -> F
     if status.is_some_and(|it| it >= 500) && is(&["invalid_request_error"]) {
         return FaultKind::BadRequest;
     }
-    if matches!(status, Some(503 | 529)) || is(&["overloaded_error", "server_is_overloaded"]) {
+    if class == Some(StatusClass::Busy) || is(&["overloaded_error", "server_is_overloaded"]) {
         return FaultKind::Overloaded;
     }
     match status {
@@ -250,6 +258,7 @@ mod tests {
         let expected = CallFault {
             code: Some("enforced_spend_limit_reached".to_owned()),
             request_id: Some("req_1".to_owned()),
+            status: Some(429),
             raw: spend.into(),
             ..CallFault::new(FaultKind::Money, "HTTP 429: limit")
         };
@@ -272,6 +281,22 @@ mod tests {
             CallFault::of_status(500, Vec::new()).message,
             "HTTP 500: nothing"
         );
+    }
+
+    #[test]
+    fn a_status_alone_says_whether_the_key_is_good() {
+        let says = r#"{"error":{"type":"authentication_error","code":"invalid_api_key","message":"HTTP 401: invalid key"}}"#;
+        for (status, expected) in [
+            (401, FaultKind::Auth),
+            (403, FaultKind::Auth),
+            (400, FaultKind::BadRequest),
+            (404, FaultKind::BadRequest),
+            (500, FaultKind::Status(500)),
+        ] {
+            assert_eq!(kind(status, says), expected, "{status}");
+        }
+        let types = ["invalid_api_key".to_owned()];
+        assert_eq!(kind_of(None, &types, ""), FaultKind::Auth);
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use super::cli::NOT_FOUND;
 use super::fault::{CallFault, FaultKind};
+use crate::model::status::{LONGEST_WAIT, StatusClass};
 use std::time::Duration;
 
 /// What follows from a fault.
@@ -28,13 +29,15 @@ const FIRST_WHEN_BUSY: Duration = Duration::from_secs(2);
 const LONGEST: Duration = Duration::from_mins(1);
 
 /// What follows from a fault of that attempt (from 1 on). `jitter` from 0 to 1 spreads waits, so that many callers do not
-/// come back at once; the server's own wait is never undercut. How often to try is the caller's to know.
+/// come back at once; the server's own wait is never undercut, and one above [`LONGEST_WAIT`] ends the tries. How often to try is the caller's to know.
 pub fn after(fault: &CallFault, attempt: u32, jitter: f64) -> Next {
+    let is_long = |wait: Duration| wait > LONGEST_WAIT;
     let first = match fault.kind {
         FaultKind::Auth | FaultKind::Money | FaultKind::Cancelled => return Next::Stop,
         FaultKind::TooLong => return Next::Shrink,
         FaultKind::BadRequest => return Next::Fail,
-        FaultKind::Status(status) if !is_passing(status) => return Next::Fail,
+        FaultKind::Status(status) if !StatusClass::of(status).is_retried() => return Next::Fail,
+        _ if fault.retry_after.is_some_and(is_long) => return Next::Fail,
         // A tool's own limit (turns, money) is reached again, and one that is not there is not there again.
         FaultKind::ToolFailed
             if fault
@@ -65,11 +68,6 @@ pub fn after(fault: &CallFault, attempt: u32, jitter: f64) -> Next {
         None => most / 2 + (most / 2).mul_f64(jitter),
     };
     Next::Retry { wait }
-}
-
-/// Whether another try may meet another answer: the server's own troubles, and what asks for another try.
-fn is_passing(status: u16) -> bool {
-    matches!(status, 409 | 425) || status >= 500
 }
 
 #[cfg(test)]
@@ -174,6 +172,12 @@ mod tests {
         assert_eq!(after(&told, 1, 0.0), again(7_000));
         assert_eq!(after(&told, 1, 1.0), again(9_000));
         assert_eq!(after(&told, 5, 0.0), again(16_000));
+        let told = |seconds| CallFault {
+            retry_after: Some(Duration::from_secs(seconds)),
+            ..CallFault::new(FaultKind::RateLimited, "")
+        };
+        assert_eq!(after(&told(600), 1, 0.0), again(600_000));
+        assert_eq!(after(&told(601), 1, 0.0), Next::Fail);
     }
 
     #[test]

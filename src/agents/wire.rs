@@ -117,8 +117,11 @@ impl Wire {
         Err(fault)
     }
 
-    /// Whether the key and the address are good: asks for the list of models, which costs nothing. A server that keeps no
-    /// such list (404, 405) cannot say, and counts as good.
+    /// Asks for the list of models, which costs nothing: a key that is refused is refused there. A server without such a list
+    /// (404, 405) refuses nobody.
+    ///
+    /// # Errors
+    /// `Auth` if the key is refused; otherwise the reason why that is not known.
     pub(super) fn check(
         &self,
         within: Duration,
@@ -132,11 +135,7 @@ impl Wire {
         };
         match self.ask(ask, cancelled) {
             Ok(_) => Ok(()),
-            Err(fault)
-                if fault.kind == FaultKind::BadRequest && fault.message.starts_with("HTTP 40") =>
-            {
-                Ok(())
-            }
+            Err(fault) if matches!(fault.status, Some(404 | 405)) => Ok(()),
             Err(fault) => Err(fault),
         }
     }

@@ -18,5 +18,6 @@ pub mod record;
 pub mod schema;
 pub mod stage;
 pub mod state;
+pub mod status;
 pub mod step;
 pub mod usage;

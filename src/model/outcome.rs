@@ -1,5 +1,6 @@
 //! How an attempt ended: the full space, not just ok or error.
 
+use super::status::StatusClass;
 use crate::base::redact::Redactor;
 use crate::expr::scope::ScopeError;
 use serde::{Deserialize, Serialize};
@@ -105,12 +106,6 @@ impl OutcomeKind {
     }
 }
 
-/// Whether the same request could meet another answer than this HTTP status: the server's own trouble, and what asks for
-/// another try. Source: RFC 9110 (408, 5xx), RFC 6585 (429), RFC 8470 (425).
-pub fn is_passing_status(status: u16) -> bool {
-    matches!(status, 408 | 425 | 429) || status >= 500
-}
-
 /// How an attempt failed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Outcome {
@@ -147,7 +142,7 @@ impl Outcome {
     /// The outcome of an HTTP status, which says whether another try could end otherwise.
     pub fn of_status(status: u16, message: impl Into<String>) -> Self {
         Self {
-            passing: Some(is_passing_status(status)),
+            passing: Some(StatusClass::of(status).is_retried()),
             ..Self::new(OutcomeKind::Status, message)
         }
     }
@@ -203,10 +198,10 @@ mod tests {
     #[test]
     fn a_status_says_whether_to_try_again() {
         let again = |status| Outcome::of_status(status, "").is_worth_another_try();
-        for status in [408, 425, 429, 500, 502, 503, 529] {
+        for status in [408, 409, 425, 429, 500, 502, 503, 529] {
             assert!(again(status), "{status}");
         }
-        for status in [301, 400, 401, 403, 404, 409, 422] {
+        for status in [301, 400, 401, 403, 404, 422] {
             assert!(!again(status), "{status}");
         }
         assert!(Outcome::new(OutcomeKind::Connect, "").is_worth_another_try());

@@ -4,10 +4,12 @@ use super::open::{Opened, OpsError};
 use crate::base::path::RelPath;
 use crate::base::redact::Redactor;
 use crate::model::call::Spent;
+use crate::model::event::{Event, Record};
 use crate::model::money::NanoUsd;
 use crate::model::record::{AnswersOf, BatchRecord};
 use crate::model::usage::Usage;
 use crate::store::calls::{self, Call};
+use crate::store::journal;
 use crate::store::layout::{self, Layout};
 use jiff::Timestamp;
 use serde::Serialize;
@@ -75,6 +77,8 @@ pub struct Exchange {
     pub prompt: Option<String>,
     /// What it answered; none: nothing was heard, or it is not kept any more.
     pub text: Option<String>,
+    /// What was wrong with the answer, a line each. Valid answers in it were used all the same.
+    pub wrong: Vec<String>,
 }
 
 /// Where the answers of a batch come from.
@@ -220,6 +224,7 @@ pub(super) fn asked(
 /// Calls with what was asked and answered.
 pub(super) fn exchanges(opened: &Opened, calls: Vec<Call>) -> Vec<Exchange> {
     let layout = &opened.workspace.layout;
+    let mut refused = refused(layout);
     let mut all = Vec::with_capacity(calls.len());
     for call in calls {
         let answered = call.heard.as_ref().and_then(|heard| heard.text.clone());
@@ -234,9 +239,26 @@ pub(super) fn exchanges(opened: &Opened, calls: Vec<Call>) -> Vec<Exchange> {
         all.push(Exchange {
             prompt: bytes.map(|bytes| prompt(&bytes, &opened.redactor)),
             text: text.map(hide),
+            wrong: refused
+                .remove(&(told.run.clone(), told.number))
+                .unwrap_or_default(),
             call: told,
         });
     }
+    all
+}
+
+/// Returns what was wrong with the answers of calls, by run and number. A journal that is broken tells what stands before the break.
+fn refused(layout: &Layout) -> BTreeMap<(String, u64), Vec<String>> {
+    let mut all = BTreeMap::new();
+    let _ = journal::read_all(layout, &mut |_, record: Record| {
+        if let Event::AnswersRefused {
+            number, violations, ..
+        } = record.event
+        {
+            all.insert((record.run_id, number), violations);
+        }
+    });
     all
 }
 

@@ -119,7 +119,8 @@ fn tries(work: &mut Work<'_>, step: &Step, index: usize) -> Result<Said, Outcome
         // Whoever asks to be left alone knows better than we do how long.
         let wait = pause(work, failed, index).max(outcome.wait.unwrap_or_default());
         let has_time = (work.left)().is_none_or(|left| left > wait);
-        if failed >= step.attempts || !outcome.is_worth_another_try() || !has_time {
+        let is_final = !outcome.is_worth_another_try() || is_certain(&step.kind, &outcome);
+        if failed >= step.attempts || is_final || !has_time {
             return Err(outcome);
         }
         for name in written_by(work.stage, step) {
@@ -131,6 +132,19 @@ fn tries(work: &mut Work<'_>, step: &Step, index: usize) -> Result<Said, Outcome
             return Err(cancelled());
         }
     }
+}
+
+/// Returns true if the step computes, so that the same failure would follow from the same inputs. An agent that costs something is
+/// asked again inside of its step, and what fails after that is computed too. Time and disk are not computed.
+fn is_certain(kind: &StepKind, outcome: &Outcome) -> bool {
+    let reaches_out = matches!(
+        kind,
+        StepKind::Command { .. }
+            | StepKind::Http(_)
+            | StepKind::Wait { .. }
+            | StepKind::PdfText { .. }
+    );
+    !reaches_out && !matches!(outcome.kind, OutcomeKind::Timeout | OutcomeKind::Output)
 }
 
 fn cancelled() -> Outcome {

@@ -10,6 +10,7 @@ use crate::expr::jq::Jq;
 use crate::expr::scope::{Format, Scope};
 use crate::model::outcome::{Outcome, OutcomeKind};
 use crate::model::pipeline::Asset;
+use crate::model::status::LONGEST_WAIT;
 use crate::model::step::{HttpCall, Text};
 use serde_json::Value;
 use std::io::Read as _;
@@ -18,9 +19,6 @@ use std::time::Duration;
 
 /// Bytes of an answer that are shown with its failure.
 const SHOWN: usize = 2000;
-
-/// The longest wait that a service may ask for: whoever wants more is called in another run.
-const LONGEST_WAIT: Duration = Duration::from_mins(10);
 
 /// Calls services, over one client that is made for the first call.
 #[derive(Default)]

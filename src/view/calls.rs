@@ -168,6 +168,10 @@ pub fn exchange(exchange: &Exchange) -> String {
             None => text.push_str(&format!("  {what}: nothing is kept\n")),
         }
     }
+    if !exchange.wrong.is_empty() {
+        text.push_str("  not valid:\n");
+        text.push_str(&indented(&shown(&exchange.wrong.join("\n")), 4));
+    }
     text
 }
 

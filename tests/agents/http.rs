@@ -161,12 +161,14 @@ fn a_wrong_key_is_found_before_anything_is_asked() {
         Play::Says(401, &["x-request-id: req_1"], told),
         Play::Says(404, &[], "404 page not found".to_owned()),
         Play::Says(200, &[], r#"{"data":[]}"#.to_owned()),
+        Play::Says(400, &[], r#"{"error":{"message":"HTTP 404"}}"#.to_owned()),
     ]);
     let client = openai(&server.url, "m");
     let fault = client.check(LONG, &never).unwrap_err();
     let expected = CallFault {
         code: Some("invalid_api_key".to_owned()),
         request_id: Some("req_1".to_owned()),
+        status: Some(401),
         raw: br#"{"error":{"message":"Incorrect API key provided: [key].","type":"invalid_request_error","code":"invalid_api_key"}}"#.to_vec(),
         ..CallFault::new(FaultKind::Auth, "HTTP 401: Incorrect API key provided: [key].")
     };
@@ -174,6 +176,12 @@ fn a_wrong_key_is_found_before_anything_is_asked() {
     // A server without a list of models cannot say.
     assert_eq!(client.check(LONG, &never), Ok(()));
     assert_eq!(client.check(LONG, &never), Ok(()));
+    // A request that is refused says nothing of the key, whatever its message.
+    let fault = client.check(LONG, &never).unwrap_err();
+    assert_eq!(
+        (fault.kind, fault.status),
+        (FaultKind::BadRequest, Some(400))
+    );
     assert_eq!(server.seen()[0].line, "GET /v1/models");
     assert_eq!(
         server.seen()[0].header("authorization"),

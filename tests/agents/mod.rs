@@ -14,6 +14,7 @@ pub mod server;
 mod settings;
 mod single;
 mod tools;
+mod tries;
 
 use milepost::agents::client::{Client, Settings};
 use milepost::agents::http::Http;

@@ -89,6 +89,11 @@ impl OpenAi {
                     .clone()
                     .unwrap_or_else(|| batch["errors"].to_string());
                 let fault = told.fault(Some(400), format!("the batch was refused: {words}"));
+                // It is a request that is wrong, though no status said so.
+                let fault = CallFault {
+                    status: None,
+                    ..fault
+                };
                 Progress::Refused(fault.with_raw(batch.to_string().into_bytes()))
             }
             "completed" | "failed" | "expired" | "cancelled" => Progress::Ended,

@@ -128,7 +128,7 @@ pub static STEP: Table = Table {
             Integer,
             Optional,
             "3 for agent and http, else 1",
-            "Tries of the step, with pauses that grow.",
+            "Tries of the step, with pauses that grow. A step that computes, and an agent that does, is tried once.",
         ),
         key(
             "prompt",

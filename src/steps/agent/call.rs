@@ -12,6 +12,7 @@ use crate::agents::request::{Reply, Request};
 use crate::base::digest::Digest;
 use crate::model::call::{Heard, Sent};
 use crate::model::outcome::{Outcome, OutcomeKind};
+use crate::model::status::LONGEST_WAIT;
 use crate::steps::command::{CommandSpec, Deadline, Exit, run_command};
 use crate::steps::work::{Batched, Work, output_failure};
 use serde_json::json;
@@ -72,7 +73,11 @@ impl Caller<'_> {
                 Ok(answered) => return Ok(answered),
                 Err(fault) => fault,
             };
-            let outcome = outcome_of(self.ready, &fault);
+            let mut outcome = outcome_of(self.ready, &fault);
+            if let Some(wait) = fault.retry_after.filter(|&wait| wait > LONGEST_WAIT) {
+                let wait = crate::base::duration::show_duration(wait);
+                outcome.message = format!("{}, to be called again in {wait}", outcome.message);
+            }
             let jitter = jitter(work.name, self.count);
             let next = match after(&fault, tried, jitter) {
                 // It waits for others in the next batch anyway.
@@ -85,7 +90,10 @@ impl Caller<'_> {
             let is_busy = matches!(fault.kind, FaultKind::RateLimited | FaultKind::Overloaded);
             let tries = match self.ready.agent.limits.tries {
                 Some(tries) => tries,
-                None if self.attempts > 1 || is_busy => TRIES,
+                None if is_busy => TRIES,
+                // A command line that failed did begin, as a program of a step does: the step says how often it is started.
+                None if fault.kind == FaultKind::ToolFailed => self.attempts,
+                None if self.attempts > 1 => TRIES,
                 None => 1,
             };
             match next {
@@ -192,7 +200,7 @@ impl Caller<'_> {
         pass.settle(heard.usage.total());
         drop(pass);
         if let Err(fault) = &replied
-            && let Some(wait) = fault.retry_after
+            && let Some(wait) = fault.retry_after.filter(|&wait| wait <= LONGEST_WAIT)
         {
             ready.limits.hold(wait);
         }

@@ -69,6 +69,8 @@ pub struct Answers {
     pub failed: BTreeMap<usize, Outcome>,
     /// The calls that the answers came with.
     pub from: Vec<AnswersOf>,
+    /// Warnings for people.
+    pub warnings: Vec<String>,
 }
 
 /// Answers to questions, in their order: to all of them, or where `some_will_do` to some.
@@ -200,7 +202,7 @@ fn ask(
         attempts: terms.attempts,
         count: 0,
     };
-    let mut told: Vec<String> = Vec::new();
+    let mut told: Vec<Wrong> = Vec::new();
     for _ in 0..terms.attempts.max(1) {
         let open: Vec<usize> = places
             .iter()
@@ -210,8 +212,8 @@ fn ask(
         if open.is_empty() {
             return Ok(());
         }
-        let mut wrong = std::mem::take(&mut told);
-        wrong.truncate(TOLD);
+        let last = std::mem::take(&mut told);
+        let wrong: Vec<String> = last.iter().take(TOLD).map(Wrong::line).collect();
         let mut parts = vec![open];
         while let Some(part) = parts.pop() {
             let asked: Vec<&Asked<'_>> = part.iter().map(|&index| &questions[index]).collect();
@@ -228,12 +230,16 @@ fn ask(
                         is_shared: true,
                     });
                     work.calls.keep_all(valid.collect())?;
+                    found.warnings.extend(sorted.invented().map(|id| {
+                        let agent = &terms.ready.agent.name;
+                        format!("call {call}: agent `{agent}` answered `{id}`, a question that was not asked: left out")
+                    }));
                     for (place, answer) in sorted.answers {
                         AnswersOf::one(work.calls.run(), call).add_to(&mut found.from);
                         found.of_each[part[place]] = Some(answer);
                     }
                     caller.judged(work, call)?;
-                    told.extend(sorted.wrong.iter().map(Wrong::line));
+                    told.extend(sorted.wrong);
                 }
                 Err(Unanswered::TooLong(_)) if part.len() > 1 => {
                     let rest = part.len() / 2;
@@ -262,7 +268,6 @@ fn ask(
         found.failed.extend(failed);
         return Ok(());
     }
-    told.truncate(TOLD);
     let message = format!(
         "{} of {} questions have no valid answer after {}",
         open.len(),
@@ -270,7 +275,7 @@ fn ask(
         requests(tried)
     );
     Err(Outcome::new(OutcomeKind::Schema, message)
-        .with_details(told)
+        .with_details(told.iter().take(TOLD).map(Wrong::line).collect())
         .for_good())
 }
 
@@ -282,21 +287,14 @@ fn requests(count: u32) -> String {
 }
 
 /// How a question failed, of all that was wrong with the last answers.
-fn unanswered(id: &str, tried: u32, wrong: &[String]) -> Outcome {
-    let own = format!("{id}: ");
-    let of_all = |line: &&String| {
-        !line
-            .split(' ')
-            .next()
-            .is_some_and(|word| word.ends_with(':'))
+fn unanswered(id: &str, tried: u32, wrong: &[Wrong]) -> Outcome {
+    let of = |id: Option<&str>| {
+        let lines = wrong.iter().filter(|wrong| wrong.id.as_deref() == id);
+        lines.take(TOLD).map(Wrong::line).collect::<Vec<String>>()
     };
-    let mut details: Vec<String> = wrong
-        .iter()
-        .filter(|line| line.starts_with(&own))
-        .cloned()
-        .collect();
+    let mut details = of(Some(id));
     if details.is_empty() {
-        details = wrong.iter().filter(of_all).take(TOLD).cloned().collect();
+        details = of(None);
     }
     let message = format!("{id} has no valid answer after {}", requests(tried));
     Outcome::new(OutcomeKind::Schema, message)

@@ -8,6 +8,7 @@ mod one;
 pub mod outside;
 mod ready;
 pub mod sort;
+mod undeclared;
 
 pub use ready::{Agents, Answerers, Purpose, Ready, Replays, Who};
 
@@ -30,6 +31,7 @@ use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::sync::Arc;
 use std::time::Duration;
+use undeclared::Undeclared;
 
 /// A question of a batch, as `split` wrote it.
 #[derive(Deserialize)]
@@ -90,6 +92,8 @@ pub fn ask(work: &mut Work<'_>, asking: &Asking<'_>) -> StepResult {
         })
         .collect();
     let answers = found.of_each;
+    let mut warnings = found.warnings;
+    let mut undeclared = undeclared(asking);
     let mut asked: Vec<usize> = Vec::new();
     for (index, question) in questions.iter().enumerate() {
         for &element in &question.elements {
@@ -138,6 +142,9 @@ pub fn ask(work: &mut Work<'_>, asking: &Asking<'_>) -> StepResult {
                     let record = bound
                         .one(answer.clone())
                         .map_err(|error| error.to_string())?;
+                    if let Some(undeclared) = &mut undeclared {
+                        undeclared.see(answer, &record);
+                    }
                     serde_json::to_writer(&mut line, &record)
                 }
             }
@@ -150,11 +157,19 @@ pub fn ask(work: &mut Work<'_>, asking: &Asking<'_>) -> StepResult {
         .map_err(|error| wrong(&error))?;
     sink.write_all(b"\n]\n").map_err(output)?;
     sink.finish().map_err(output)?;
+    warnings.extend(undeclared.into_iter().flat_map(Undeclared::warnings));
     Ok(Said {
+        warnings,
         failed: failed.into_values().collect(),
         answers: found.from,
         ..Said::default()
     })
+}
+
+/// Returns the counter of undeclared keys of a step whose `result` can leave keys of an answer out.
+fn undeclared<'a>(asking: &Asking<'a>) -> Option<Undeclared<'a>> {
+    let schema = asking.schema.filter(|_| asking.result.is_some())?;
+    Some(Undeclared::of(schema.path.as_str(), &schema.text))
 }
 
 /// How an element is named that fails.
@@ -247,7 +262,7 @@ fn ask_once(work: &mut Work<'_>, asking: &Asking<'_>) -> StepResult {
     let schema = schema.filter(|_| asking.answer != AnswerForm::Text);
     let one::Answered {
         answer,
-        warnings,
+        mut warnings,
         usage,
         from,
     } = one::answer(work, asking, &ready, schema.as_deref())?;
@@ -255,7 +270,12 @@ fn ask_once(work: &mut Work<'_>, asking: &Asking<'_>) -> StepResult {
         Some(program) => {
             let mut scope = values::named(work, program.jq.names())?;
             scope.insert("usage".to_owned(), usage);
-            program.one(answer, &scope).map_err(parse_failure)?
+            let record = program.one(answer.clone(), &scope).map_err(parse_failure)?;
+            if let Some(mut undeclared) = undeclared(asking) {
+                undeclared.see(&answer, &record);
+                warnings.extend(undeclared.warnings());
+            }
+            record
         }
         None => answer,
     };

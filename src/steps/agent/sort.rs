@@ -76,6 +76,15 @@ impl Wrong {
 }
 
 impl Sorted {
+    /// Returns the ids of answers to questions that were not asked.
+    pub fn invented(&self) -> impl Iterator<Item = &str> {
+        let wrong = self
+            .wrong
+            .iter()
+            .filter(|wrong| wrong.what == What::Unknown);
+        wrong.filter_map(|wrong| wrong.id.as_deref())
+    }
+
     /// What is wrong, a line each.
     pub fn violations(&self) -> Vec<String> {
         self.wrong.iter().map(Wrong::line).collect()

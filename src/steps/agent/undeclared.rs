@@ -1,0 +1,102 @@
+//! Keys of answers that their schema allows without declaring them, and that no record has.
+
+use serde_json::Value;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Keywords of a schema that say more of an object's keys than `properties` does.
+const MORE: [&str; 10] = [
+    "additionalProperties",
+    "patternProperties",
+    "unevaluatedProperties",
+    "propertyNames",
+    "$ref",
+    "allOf",
+    "anyOf",
+    "oneOf",
+    "if",
+    "dependentSchemas",
+];
+
+/// Counts keys that answers have, that their schema does not declare, and that `result` leaves out of the records.
+pub struct Undeclared<'a> {
+    path: &'a str,
+    /// Keys that are declared; none if the schema says nothing of others.
+    declared: Option<BTreeSet<String>>,
+    found: BTreeMap<String, u64>,
+}
+
+impl<'a> Undeclared<'a> {
+    /// Starts with no answers; `text` is the schema of one, and `path` its file.
+    pub fn of(path: &'a str, text: &str) -> Self {
+        let schema: Option<Value> = serde_json::from_str(text).ok();
+        let schema = schema.filter(|schema| MORE.iter().all(|key| schema.get(key).is_none()));
+        let declared = schema.and_then(|schema| {
+            let properties = schema.get("properties")?.as_object()?;
+            Some(properties.keys().cloned().collect())
+        });
+        Self {
+            path,
+            declared,
+            found: BTreeMap::new(),
+        }
+    }
+
+    /// Takes an answer and the record that was made from it.
+    pub fn see(&mut self, answer: &Value, record: &Value) {
+        let (Some(declared), Some(answer)) = (&self.declared, answer.as_object()) else {
+            return;
+        };
+        for key in answer.keys() {
+            if key != "id" && !declared.contains(key) && record.get(key).is_none() {
+                *self.found.entry(key.clone()).or_default() += 1;
+            }
+        }
+    }
+
+    /// Returns a line for each key.
+    pub fn warnings(self) -> impl Iterator<Item = String> {
+        let path = self.path;
+        self.found.into_iter().map(move |(key, count)| {
+            let records = match count {
+                1 => "1 record leaves".to_owned(),
+                many => format!("{many} records leave"),
+            };
+            format!("{records} out `{key}` of the answer, a key that {path} does not declare")
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn warnings(schema: &Value, answer: &Value, record: &Value) -> Vec<String> {
+        let text = schema.to_string();
+        let mut undeclared = Undeclared::of("a.json", &text);
+        undeclared.see(answer, record);
+        undeclared.see(&json!({"id": "q2", "word": "B"}), &json!({"word": "B"}));
+        undeclared.warnings().collect()
+    }
+
+    #[test]
+    fn a_key_that_nobody_declared_and_no_record_has_is_named() {
+        let open = json!({"properties": {"word": {}}});
+        let answer = json!({"id": "q1", "word": "A", "note": "rare", "why": "x"});
+        let record = json!({"word": "A", "why": "x"});
+        assert_eq!(
+            warnings(&open, &answer, &record),
+            ["1 record leaves out `note` of the answer, a key that a.json does not declare"]
+        );
+        let none: [&str; 0] = [];
+        for schema in [
+            json!({"properties": {"word": {}}, "additionalProperties": true}),
+            json!({"properties": {"word": {}}, "allOf": [{"required": ["note"]}]}),
+            json!({"required": ["word"]}),
+            json!(true),
+        ] {
+            assert_eq!(warnings(&schema, &answer, &record), none, "{schema}");
+        }
+        assert_eq!(warnings(&open, &json!("A"), &json!("A")), none);
+    }
+}
