@@ -248,7 +248,7 @@ impl Part<'_, '_, '_> {
                 text,
                 span,
             };
-            return self.reader.schema(&spot).map(Some);
+            return self.reader.output_schema(&spot).map(Some);
         }
         if fields.get("schema").is_some() {
             return Some(None);

@@ -23,6 +23,38 @@ const OTHER_WORDS: &[(&str, &str)] = &[
     ("request", "http"),
     ("wait_for", "wait"),
     ("watch", "wait"),
+    ("outs", "outputs"),
+    ("produces", "outputs"),
+    ("target", "outputs"),
+    ("targets", "outputs"),
+    ("source", "inputs"),
+    ("sources", "inputs"),
+    ("recipe", "command"),
+    ("threads", "concurrency"),
+];
+
+/// Keys by which other tools declare what runs first.
+const ORDER_WORDS: &[&str] = &[
+    "after",
+    "before",
+    "dependencies",
+    "dependency",
+    "depend",
+    "depends",
+    "depends_on",
+    "deps",
+    "follows",
+    "input_from",
+    "inputs_from",
+    "need",
+    "needs",
+    "parents",
+    "prerequisites",
+    "prereqs",
+    "require",
+    "requires",
+    "runs_after",
+    "upstream",
 ];
 
 /// The key of the table that is meant by a name that it has not, if that can be told.
@@ -76,7 +108,9 @@ pub fn unknown_key(
         format!("`{name}` is no key {}", of(spec, header)),
     );
     let is_project = std::ptr::eq(spec, &raw const PROJECT) || std::ptr::eq(spec, &raw const AGENT);
-    let help = other_number(name, spec, node)
+    let help = order(name, spec, node)
+        .or_else(|| identity(name, spec, header))
+        .or_else(|| other_number(name, spec, node))
         .or_else(|| elsewhere(name, spec, header, is_project))
         .or_else(|| meant(name, spec).map(|near| format!("did you mean `{near}`?")))
         .or_else(|| {
@@ -94,6 +128,27 @@ fn of(spec: &Table, header: &str) -> String {
     } else {
         format!("of `{header}`")
     }
+}
+
+/// What to write in the place of a key that says what runs first.
+fn order(name: &str, spec: &'static Table, node: &Node) -> Option<String> {
+    let is_of_a_stage = std::ptr::eq(spec, &raw const STAGE) || spec.what == "step";
+    let word = name.to_lowercase().replace('-', "_");
+    let is_table = |node: &Node| node.table().is_some();
+    let names_stages = !node.list().is_some_and(|list| list.iter().any(is_table));
+    (is_of_a_stage && names_stages && ORDER_WORDS.contains(&word.as_str())).then(|| {
+        format!(
+            "order follows from files and stage numbers: remove `{name}`, and declare the files that the stage reads in `[inputs]`; stages with a smaller number write them"
+        )
+    })
+}
+
+/// What to do about a key that repeats what the name of a stage's file says.
+fn identity(name: &str, spec: &'static Table, header: &str) -> Option<String> {
+    let is_top = std::ptr::eq(spec, &raw const STAGE) && header.is_empty();
+    (is_top && ["name", "number", "id", "order"].contains(&name)).then(|| {
+        format!("remove `{name}`: number and name of a stage are in the name of its file, `stages/NUMBER_NAME.toml`")
+    })
 }
 
 /// `[steps]` for `[step]`, `[input]` for `[inputs]`.

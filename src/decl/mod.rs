@@ -8,6 +8,7 @@ mod hints;
 mod keys;
 mod made;
 mod manifest;
+mod misnamed;
 mod names;
 mod outside;
 mod params;
@@ -25,6 +26,7 @@ mod services;
 mod shape;
 mod stage;
 mod step;
+mod syntax;
 mod tree;
 mod types;
 mod whole;
@@ -69,13 +71,12 @@ pub fn load(files: &dyn ProjectFiles) -> Result<(Pipeline, Vec<Warning>), Proble
     };
     let mut names = files.list(STAGES);
     names.sort_by(|a, b| natural(a, b));
+    let has_stages = names.iter().any(|name| stage_name(name).is_some());
     let mut drafts: Vec<Draft> = Vec::new();
     for file_name in names.iter().filter(|name| !name.starts_with('.')) {
         let path = format!("{STAGES}/{file_name}");
         let Some((number, name)) = stage_name(file_name) else {
-            if file_name.strip_suffix(".toml").is_some() {
-                reader.report.add(misnamed(&path, file_name));
-            }
+            misnamed::tell(&mut reader.report, &path, file_name, has_stages);
             continue;
         };
         let Some(file) = open(&mut reader, &path) else {
@@ -102,9 +103,7 @@ pub fn load(files: &dyn ProjectFiles) -> Result<(Pipeline, Vec<Warning>), Proble
     }
     drafts.sort_by_key(|draft| draft.number);
     let mut report = std::mem::take(&mut reader.report);
-    if names.iter().all(|name| stage_name(name).is_none())
-        && let Some(file) = &project_file
-    {
+    if !has_stages && let Some(file) = &project_file {
         let problem = file.whole_problem("the project has no stages");
         report.add(problem.help(format!("write the first into `{STAGES}/1_name.toml`")));
     }
@@ -173,21 +172,4 @@ fn stage_name(file_name: &str) -> Option<(u32, &str)> {
     } else {
         None
     }
-}
-
-fn misnamed(path: &str, file_name: &str) -> Problem {
-    let stem = file_name.trim_end_matches(".toml");
-    let digits: String = stem.chars().filter(char::is_ascii_digit).collect();
-    let number: u32 = digits.parse().unwrap_or(1);
-    let rest = stem.trim_start_matches(|c: char| c.is_ascii_digit() || "._- ".contains(c));
-    let name: String = rest
-        .chars()
-        .map(|c| if c.is_ascii_alphanumeric() { c } else { '_' })
-        .collect();
-    let name = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '_');
-    let name = if name.is_empty() { "name" } else { name };
-    let problem = File::new(path, "").whole_problem(format!("`{path}` is not named like a stage"));
-    problem.help(format!(
-        "a stage's file is its number, `_` and its name: `{STAGES}/{number}_{name}.toml`"
-    ))
 }

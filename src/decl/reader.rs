@@ -34,14 +34,15 @@ impl Spot<'_> {
         self.file.problem(self.span.clone(), message)
     }
 
-    /// A mistake of a part of the string.
+    /// A mistake of a part of the string. An empty part behind its beginning is the place where something is missing.
     pub fn problem_at(&self, part: &Range<usize>, message: impl Into<String>) -> Problem {
         let place = |offset| inside(&self.file.text, &self.span, offset);
-        let span = place(part.start)..place(part.end);
-        let span = if span.is_empty() {
-            self.span.clone()
-        } else {
-            span
+        let start = place(part.start);
+        let span = match (place(part.end), part.start) {
+            (end, _) if end > start => start..end,
+            (_, 0) => self.span.clone(),
+            _ if self.file.text[start..].starts_with(['\r', '\n']) => start..start,
+            _ => start..start + 1,
         };
         self.file.problem(span, message)
     }
@@ -103,6 +104,11 @@ impl<'a> Reader<'a> {
 
     /// The file of the project that a declaration names. What is wrong is reported.
     pub fn asset(&mut self, spot: &Spot<'_>) -> Option<Asset> {
+        self.asset_or(spot, None)
+    }
+
+    /// As [`Reader::asset`]; `without` says what to write where there is to be no such file.
+    fn asset_or(&mut self, spot: &Spot<'_>, without: Option<&str>) -> Option<Asset> {
         if self.has_prefix(spot) {
             return None;
         }
@@ -126,13 +132,15 @@ impl<'a> Reader<'a> {
                 None
             }
             None => {
-                let help = self
-                    .near_file(&path)
-                    .map(|near| format!("did you mean `{near}`?"));
+                let help = match (self.near_file(&path), without) {
+                    (Some(near), _) => format!("did you mean `{near}`?"),
+                    (None, Some(without)) => format!("create `{path}`, or {without}"),
+                    (None, None) => format!("create `{path}`, a file of the project"),
+                };
                 let problem = spot
                     .problem(format!("there is no `{path}` in the project"))
                     .label("no such file");
-                self.report.add(problem.maybe_help(help));
+                self.report.add(problem.help(help));
                 None
             }
         }
@@ -140,7 +148,19 @@ impl<'a> Reader<'a> {
 
     /// A schema: an asset that is JSON.
     pub fn schema(&mut self, spot: &Spot<'_>) -> Option<Asset> {
-        let asset = self.asset(spot)?;
+        self.schema_or(spot, "remove `schema` where nothing is to be validated")
+    }
+
+    /// The schema of an output, which can also be `false`.
+    pub fn output_schema(&mut self, spot: &Spot<'_>) -> Option<Asset> {
+        self.schema_or(
+            spot,
+            "write schema = false where nothing is to be validated",
+        )
+    }
+
+    fn schema_or(&mut self, spot: &Spot<'_>, without: &str) -> Option<Asset> {
+        let asset = self.asset_or(spot, Some(without))?;
         self.schema_asset(asset, spot.file, spot.span.clone())
     }
 

@@ -1,6 +1,8 @@
 //! A TOML file as a tree in which every key and every value knows where it stands.
 
-use super::problem::{File, Report};
+use super::problem::{File, Problem, Report};
+use super::syntax;
+use std::collections::BTreeSet;
 use std::ops::Range;
 use toml::de::{DeTable, DeValue};
 
@@ -124,45 +126,75 @@ impl Table {
 /// file would only give more mistakes that are none.
 pub fn parse(file: &File, report: &mut Report) -> Option<Table> {
     let (tree, errors) = DeTable::parse_recoverable(&file.text);
-    let mut last_line = usize::MAX;
-    for error in &errors {
-        let span = error.span().unwrap_or(0..0);
-        let line = file
-            .text
-            .as_bytes()
-            .iter()
-            .take(span.start)
-            .filter(|&&byte| byte == b'\n')
-            .count();
-        // one slip often breaks the rest of its line too
-        if line == last_line {
-            continue;
-        }
-        last_line = line;
-        let mut problem = file.problem(
-            span.clone(),
-            format!("this is no TOML: {}", error.message()),
-        );
-        if error.message().contains("escape") {
-            problem = problem.help("write jq and patterns in single quotes: 'test(\"\\\\S\")'; nothing is escaped there");
-        }
-        let behind_a_string = file
-            .text
-            .get(..span.start)
-            .unwrap_or_default()
-            .ends_with('"');
-        if error.message().starts_with("unexpected key or value") && behind_a_string {
-            problem = problem.help(
-                "a string in double quotes ends at the next one: write jq in single quotes, '…'",
-            );
-        }
-        report.add(problem);
-    }
     if errors.is_empty() {
-        Some(table(file, tree.get_ref(), report))
+        return Some(table(file, tree.get_ref(), report));
+    }
+    // A slip is mended in a copy, so that the rest of the file is read as it is meant: its lines stay where they are.
+    let mut text = file.text.to_string();
+    let mut told: BTreeSet<usize> = BTreeSet::new();
+    for _ in 0..MOST_SLIPS {
+        let slip = syntax::slip(&text);
+        let (slip_line, _) = slip
+            .as_ref()
+            .map_or((usize::MAX, 0), |slip| line_of(&text, slip.span.start));
+        for error in DeTable::parse_recoverable(&text).1 {
+            let span = error.span().unwrap_or(0..0);
+            // one slip often breaks the rest of its line too
+            if line_of(&text, span.start).0 < slip_line && told.insert(line_of(&text, span.start).0)
+            {
+                report.add(told_by_the_parser(file, &text, span, error.message()));
+            }
+        }
+        let Some(slip) = slip else { break };
+        if told.insert(slip_line) {
+            let problem = file.problem(moved(&text, &file.text, slip.span), slip.message);
+            report.add(problem.label(slip.label).help(slip.help));
+        }
+        let Some((range, new)) = slip.edit else { break };
+        text.replace_range(range, &new);
+    }
+    None
+}
+
+/// Slips of one file that are looked for.
+const MOST_SLIPS: usize = 50;
+
+/// A mistake in the parser's words.
+fn told_by_the_parser(file: &File, text: &str, span: Range<usize>, message: &str) -> Problem {
+    let before = text.get(..span.start).unwrap_or_default();
+    let help = if message.contains("escape") {
+        Some("write jq and patterns in single quotes: 'test(\"\\\\S\")'; nothing is escaped there")
+    } else if message.starts_with("unexpected key or value") && before.ends_with('"') {
+        Some("a string in double quotes ends at the next one: write jq in single quotes, '…'")
     } else {
         None
-    }
+    };
+    file.problem(
+        moved(text, &file.text, span),
+        format!("this is no TOML: {message}"),
+    )
+    .maybe_help(help.map(str::to_owned))
+}
+
+/// The line of a byte, from 0, and where it begins.
+fn line_of(text: &str, at: usize) -> (usize, usize) {
+    let before = &text.as_bytes()[..at.min(text.len())];
+    let start = before
+        .iter()
+        .rposition(|&byte| byte == b'\n')
+        .map_or(0, |newline| newline + 1);
+    (before.iter().filter(|&&byte| byte == b'\n').count(), start)
+}
+
+/// The bytes of the original for those of a copy in which earlier lines were mended.
+fn moved(copy: &str, original: &str, span: Range<usize>) -> Range<usize> {
+    let (line, start) = line_of(copy, span.start);
+    let begins: usize = original
+        .split_inclusive('\n')
+        .take(line)
+        .map(str::len)
+        .sum();
+    begins + (span.start - start)..begins + (span.end.max(span.start) - start)
 }
 
 fn table(file: &File, from: &DeTable<'_>, report: &mut Report) -> Table {

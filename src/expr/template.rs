@@ -7,6 +7,7 @@
 
 mod engine;
 mod fault;
+mod known;
 mod parts;
 mod pieces;
 
@@ -54,7 +55,7 @@ impl Template {
     /// Reads a template that includes nothing. `name` is its file or the key that it stands at, for messages.
     ///
     /// # Errors
-    /// Syntax, and an `include`.
+    /// Syntax, filters and tests that do not exist, and an `include`.
     pub fn compile(name: &str, source: &str) -> Result<Template, TemplateError> {
         Self::compile_with(name, source, &|_| None)
     }
@@ -62,7 +63,7 @@ impl Template {
     /// Reads a template. What it includes, imports or extends, by a literal name, is asked from `load`.
     ///
     /// # Errors
-    /// Syntax, and an include that `load` does not know.
+    /// Syntax, filters and tests that do not exist, and an include that `load` does not know.
     pub fn compile_with(
         name: &str,
         source: &str,
@@ -100,6 +101,11 @@ impl Template {
         for (name, source) in &sources {
             env.add_template_owned(name.clone(), source.clone())
                 .map_err(|error| TemplateError::of(&error, name, &source_of, &Value::Null))?;
+        }
+        for (name, source) in &sources {
+            if let Some(unknown) = known::unknown(&env, name, source) {
+                return Err(unknown);
+            }
         }
         let single = single(&env, source);
         let mentions = mentions(&env);

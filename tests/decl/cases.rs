@@ -61,4 +61,26 @@ macro_rules! cases {
         $(#[test] fn $name() { check(stringify!($name), include_str!(concat!("cases/", stringify!($name), ".txt"))); })*
     };
 }
-cases!(agents columns keys types missing references jq templates places readers names syntax outside params refine picked);
+cases!(
+    agents
+    columns
+    keys
+    types
+    missing
+    references
+    jq
+    templates
+    places
+    readers
+    names
+    syntax
+    outside
+    params
+    refine
+    picked
+    quotes
+    unfinished
+    filters
+    order
+    files
+);

@@ -73,34 +73,57 @@ impl Reading<'_> {
         };
         let first = rest.chars().next().map_or(0, char::len_utf8);
         let at = &rest[..first];
-        let message = match expected {
-            lex::Expect::Token if first > 0 => format!("`{at}` is not jq"),
-            lex::Expect::Escape => format!("`\\{at}` is not an escape of a jq string"),
-            other if rest.is_empty() => {
-                format!("the program ends too early: expected a {}", other.as_str())
+        let open = match expected {
+            lex::Expect::Delim(open) => self.unclosed(open, rest),
+            _ => None,
+        };
+        let (place, message) = match (expected, open) {
+            (lex::Expect::Token, _) if first > 0 => (at, format!("`{at}` is not jq")),
+            (lex::Expect::Escape, _) if first > 0 => {
+                (at, format!("`\\{at}` is not an escape of a jq string"))
             }
-            other => format!(
-                "expected a {}, found `{}`",
-                other.as_str(),
-                excerpt(line_of(rest), 20)
-            ),
+            (lex::Expect::Delim("\""), Some(open)) => {
+                (line_of(open), "this string has no closing `\"`".to_owned())
+            }
+            (lex::Expect::Delim(_), Some(open)) if rest.is_empty() => {
+                (&open[..1], format!("this `{}` is never closed", &open[..1]))
+            }
+            (lex::Expect::Delim(open), _) if first > 0 => {
+                (at, format!("expected `{}`, found `{at}`", closing(open)))
+            }
+            (other, _) if rest.is_empty() => {
+                let wanted = other.as_str();
+                (
+                    *rest,
+                    format!("the program ends too early: expected a {wanted}"),
+                )
+            }
+            (other, _) => {
+                let found = excerpt(line_of(rest), 20);
+                (
+                    at,
+                    format!("expected a {}, found `{found}`", other.as_str()),
+                )
+            }
         };
         let hint = self.braces().or_else(|| {
             let text = match (expected, at) {
                 (lex::Expect::Escape, _) => {
                     "in a jq string a backslash is written twice: \"\\\\d\"; write programs in TOML single quotes, where TOML takes no backslash away"
                 }
-                (lex::Expect::Delim("\""), _) => "in TOML, write programs in single quotes: '…'",
                 (_, "\\") => {
                     "a quote stands as plain \" in a program; `\\\"` is needed only in a TOML string in double quotes, so write the program in single quotes without backslashes"
                 }
                 (_, "'") => "jq writes strings in double quotes",
                 (_, "&") => "jq writes `and`",
+                (lex::Expect::Delim(open @ "\""), _) | (lex::Expect::Delim(open), "") => {
+                    return Some(format!("close it with `{}`", closing(open)));
+                }
                 _ => return None,
             };
             Some(text.to_owned())
         });
-        self.fault(at, message, hint)
+        self.fault(place, message, hint)
     }
 
     pub fn parse(
@@ -108,7 +131,9 @@ impl Reading<'_> {
         expected: &parse::Expect<&str>,
         found: Option<&lex::Token<&str>>,
     ) -> JqError {
-        let at = found.map_or(&self.source[self.source.len()..], lex::Token::as_str);
+        // Where nothing is found, something is missing behind the last word.
+        let end = self.source.trim_end().len();
+        let at = found.map_or(&self.source[end..end], lex::Token::as_str);
         let wanted = match expected {
             parse::Expect::Just("") | parse::Expect::Nothing => "the end of the program".to_owned(),
             parse::Expect::Just(word) => format!("`{word}`"),
@@ -130,6 +155,12 @@ impl Reading<'_> {
             "!" => Some("jq writes `… | not`".to_owned()),
             "if" if matches!(expected, parse::Expect::Just("end")) => {
                 Some("jq writes `elif`".to_owned())
+            }
+            "" if matches!(expected, parse::Expect::Just("end")) => {
+                Some("each `if` has its own `end`; an `elif` has none".to_owned())
+            }
+            _ if self.before(at).ends_with('?') && found.is_some() => {
+                Some("jq writes `if … then … else … end`".to_owned())
             }
             _ => self
                 .source
@@ -205,6 +236,41 @@ impl Reading<'_> {
         }
     }
 
+    /// The text of the program before a part of it, without spaces at its end.
+    fn before(&self, part: &str) -> &str {
+        let place = Place::of_slice(self.source, part);
+        place.map_or("", |place| self.source[..place.range.start].trim_end())
+    }
+
+    /// The program from the innermost delimiter on that is open where `rest` begins, if that is `delimiter`.
+    fn unclosed(&self, delimiter: &str, rest: &str) -> Option<&str> {
+        let end = Place::of_slice(self.source, rest)?.range.start;
+        let mut open: Vec<usize> = Vec::new();
+        let is_in_string = |open: &[usize]| {
+            open.last()
+                .is_some_and(|at| self.source[*at..].starts_with('"'))
+        };
+        let mut chars = self.source[..end].char_indices().peekable();
+        while let Some((at, c)) = chars.next() {
+            match c {
+                '\\' if is_in_string(&open) => {
+                    if let Some((at, '(')) = chars.next() {
+                        open.push(at);
+                    }
+                }
+                '"' if is_in_string(&open) => drop(open.pop()),
+                _ if is_in_string(&open) => {}
+                '"' | '(' | '[' | '{' => open.push(at),
+                ')' | ']' | '}' => drop(open.pop()),
+                '#' => while chars.next_if(|(_, c)| *c != '\n').is_some() {},
+                _ => {}
+            }
+        }
+        open.pop()
+            .map(|at| &self.source[at..])
+            .filter(|open| open.starts_with(delimiter))
+    }
+
     /// The hint for somebody who writes a template inside a program.
     fn braces(&self) -> Option<String> {
         let at = self.source.find("{{").or_else(|| self.source.find("{%"))?;
@@ -232,6 +298,16 @@ impl Reading<'_> {
 
 fn line_of(text: &str) -> &str {
     text.lines().next().unwrap_or_default()
+}
+
+/// What closes a delimiter.
+fn closing(open: &str) -> &'static str {
+    match open {
+        "(" => ")",
+        "[" => "]",
+        "{" => "}",
+        _ => "\"",
+    }
 }
 
 fn article(noun: &str) -> &'static str {

@@ -154,7 +154,7 @@ fn says_what_a_program_raises() {
 fn says_where_and_what_was_expected() {
     assert_eq!(
         fails("{a: 1"),
-        "p.jq, line 1, column 6: the program ends too early: expected a closing brace"
+        "p.jq, line 1, column 1: this `{` is never closed (close it with `}`)"
     );
     assert_eq!(
         fails("if .a\n  then 1 2"),
