@@ -14,6 +14,7 @@ mod cli;
 mod command;
 mod crash;
 mod decl;
+mod documents;
 mod examples;
 mod external;
 mod ifc;

@@ -330,7 +330,7 @@ description = "Each note in capitals"
 path = "inputs/*.txt"
 
 [step]
-command = ["sh", "-c", 'tr a-z A-Z < "$1" > "$2"', "upper", "{{ note.path }}", "{{ paths.upper }}"]
+command = "tr a-z A-Z < {{ note.path }} > {{ paths.upper }}"
 
 [outputs]
 upper = "intermediate/{{ note.stem }}.txt"
@@ -343,7 +343,7 @@ description = "All notes in one file"
 notes = "intermediate/*.txt"             # what the stage before wrote
 
 [step]
-command = ["sh", "-c", 'all="$1"; shift; cat "$@" > "$all"', "join", "{{ paths.all }}", "{{ paths.notes }}"]
+command = "cat {{ paths.notes }} > {{ paths.all }}"
 
 [outputs]
 all = "outputs/all.txt"

@@ -95,20 +95,26 @@ fn the_batch_at_work_is_told_before_any_is_done() {
 count = 2
 
 [step]
-command = ["sh", "-c", 'until grep -s "current_batch.: [0-9]" "$PROGRESS" > "$1"; do sleep 0.02; done', "sh", "{{ paths.seen }}"]
+command = ["sh", "-c", 'until grep -qs "current_batch.: [0-9]" "$PROGRESS"; do sleep 0.02; done; cp "$PROGRESS" "$1"', "sh", "{{ paths.seen }}"]
 env = ["PROGRESS"]
 timeout = "60s"
 
 [outputs]
-seen = "outputs/{{ n }}.txt"
+seen = { path = "outputs/{{ n }}.json", schema = false }
 "#,
         ),
     ]);
     let progress = house.at("workspace/slow_progress.json");
     house.env("PROGRESS", &progress.display().to_string());
     assert_eq!(house.run(&["slow/1"]).code, 3);
+    let mut seen = house.json("workspace/outputs/1.json");
+    let of_this_run = ["run_id", "pid", "updated"].map(|key| seen[key].take().is_null());
+    assert_eq!(of_this_run, [false; 3]);
     assert_eq!(
-        house.read("workspace/outputs/1.txt").trim(),
-        "\"current_batch\": 1,"
+        seen,
+        serde_json::json!({
+            "stage": "slow", "total_batches": 2, "completed_batches": [], "current_batch": 1, "failed_batches": [],
+            "status": "in_progress", "run_id": null, "pid": null, "updated": null,
+        })
     );
 }
