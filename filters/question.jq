@@ -40,7 +40,7 @@ def stated_material:
     external: (if $built then flag("IsExternal") else null end),
     below_ground: (if $flat and underground then true else null end),
     materials: (if any(.layers[]?; .material != null) then [] else .materials // [] end),
-    layers: [.layers[]? | {material, thickness_m: ((.thickness_m // 0) * 10000 | round / 10000)}],
+    layers: [.layers[]? | {material, thickness_m: (.thickness_m | values * 10000 | round / 10000) // null}],
     material_property: (if (.materials // []) == [] then stated_material else null end),
     classifications: (.classifications // [])
   }

@@ -10,7 +10,7 @@
     ifc_type: $element.ifc_type,
     name: $element.name,
     element_type,
-    function: (.function // "other"),
+    function,
     location,
     material_primary,
     material_secondary: (.material_secondary // []),

@@ -73,7 +73,7 @@ def most: {volume_m3: 10000, area_m2: 100000};
 # A value in a table of texts.
 def shown: if type == "array" or type == "object" then tojson elif type == "number" then exact else . end;
 
-def share($of): if $of == 0 then 0 else . / $of * 10000 | round / 10000 end;
+def share($of): if $of == 0 then null else . / $of * 10000 | round / 10000 end;
 
 $params.review_below as $below
 | ($parsed.model // {}) as $model

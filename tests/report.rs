@@ -288,6 +288,10 @@ fn a_model_without_elements_and_one_of_unknown_values_have_reports_too() {
     let empty = make(&[], fixture::scope());
     assert_eq!(empty.report["total"]["volume_m3"], Value::Null);
     assert!(empty.markdown.contains("| Volume | – | m³ |"));
+    // A share of no elements is no share.
+    let coverage = empty.report["coverage"].as_array().unwrap();
+    assert!(coverage.iter().all(|row| row["share"] == Value::Null));
+    assert!(empty.markdown.contains("| Storey | 0 | – |"));
     assert!(!empty.markdown.contains("## By"));
     let mut scope = fixture::scope();
     scope.insert("parsed".to_owned(), Value::Null);

@@ -117,7 +117,7 @@ fn a_result_sees_what_its_requests_used() {
     assert_eq!((used(&house), calls(&house).len()), (first, 3));
     // What a program used, nobody knows; a filter uses nothing.
     assert_eq!(house.run(&["--agent", "speller=tool"]).code, 0);
-    let nobody = json!({"input_tokens": 0, "output_tokens": 0, "cost_usd": null});
+    let nobody = json!({"input_tokens": null, "output_tokens": null, "cost_usd": null});
     assert_eq!(used(&house), nobody);
     house.edit("milepost.toml", "(.name | ascii_upcase)", "1, said: 2");
     assert_eq!(house.run(&[]).code, 0);

@@ -43,6 +43,12 @@ fn a_question_holds_what_rules_read_and_no_more() {
 }
 
 #[test]
+fn a_thickness_that_is_not_known_is_null() {
+    let layers = json!([{"material": "Beton", "thickness_m": null}, {"material": "Putz", "thickness_m": 0.0}]);
+    assert_eq!(asked(json!({"layers": layers}))["layers"], layers);
+}
+
+#[test]
 fn an_element_of_which_nothing_is_said_asks_the_shortest_question() {
     assert_eq!(
         asked(
@@ -178,7 +184,8 @@ fn the_shortest_answer_makes_a_record_too() {
             &record["material_secondary"],
             &record["confidence"]
         ),
-        (&json!("other"), &json!([]), &json!(0.2))
+        // What the answer does not say, the record does not say either.
+        (&Value::Null, &json!([]), &json!(0.2))
     );
     assert_eq!(
         record["data_quality"]["missing"],

@@ -512,4 +512,40 @@ fn the_summary_of_a_batch_has_the_fields_of_the_document() {
             "errors": [{"lesson_template_id": "n5_maths_13", "sow_order": 13, "error": "broken"}],
         })
     );
+
+    // What is not known is null, and a lesson that was left held is not processed.
+    let why = "author: raise --budget-usd";
+    let entries = json!([
+        entry(
+            "n5_maths_11",
+            11,
+            2,
+            json!({"estimate": {"tokens": 10_000, "cost_usd": null}})
+        ),
+        entry(
+            "n5_maths_12",
+            12,
+            5,
+            json!({"status": "held", "reason": why, "stages": {}, "estimate": null})
+        ),
+    ]);
+    assert_eq!(
+        summary
+            .one(json!({"dry_run": true, "entries": entries}), &[])
+            .unwrap(),
+        json!({
+            "dry_run": true, "courseId": "course_n5_maths", "total_lessons": 2, "lessons_needing_diagrams": null,
+            "total_eligible_cards": null, "estimated_tokens": null, "estimated_cost_usd": null,
+            "lessons_details": [{"lesson_template_id": "n5_maths_11", "sow_order": 11, "eligible_cards": 2}],
+        })
+    );
+    assert_eq!(
+        summary
+            .one(json!({"dry_run": false, "entries": entries}), &[])
+            .unwrap(),
+        json!({
+            "success": false, "courseId": "course_n5_maths", "total_lessons": 2, "lessons_processed": 1, "diagrams_generated": 2,
+            "errors": [{"lesson_template_id": "n5_maths_12", "sow_order": null, "error": why}],
+        })
+    );
 }

@@ -526,11 +526,19 @@ fn what_a_judge_leaves_out_has_a_default_and_a_warning() {
     let (house, _) = house_with_fake("text", "no-score");
     let ran = house.run_unplanned(&["--agent", "judge=fake", "--set", "runs=1"]);
     assert_eq!(ran.code, 0, "{}", ran.said);
-    ran.says("judge/1,3 warning: the answer lacks `score`: its default is taken");
+    ran.says("judge/1,3 warning: no score was given");
     let judgment = house.json("workspace/intermediate/judgments/run_1_assertion_3.json");
     assert_eq!(
         (&judgment["passed"], &judgment["score"]),
-        (&json!(true), &json!(0))
+        (&json!(true), &json!(null))
+    );
+    let results = house.json("workspace/intermediate/results.json");
+    assert_eq!(results["assertions"][2]["averageScore"], json!(null));
+    let tap = house.list("outputs").remove(0);
+    assert!(
+        house
+            .read(&format!("workspace/outputs/{tap}"))
+            .contains("\n  score: null\n")
     );
 }
 

@@ -34,5 +34,5 @@
     elif ($asked | test("^begin every line with an owner and a colon")) then
       each_line(test("^\\W*[A-Z][\\w ]*: \\S"); "an owner and a colon")
     else
-      { passed: false, score: 0, expected: "a requirement that the embedded judge can measure", actual: $asked }
+      { passed: false, score: null, expected: "a requirement that the embedded judge can measure", actual: $asked }
     end )

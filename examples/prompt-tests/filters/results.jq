@@ -4,5 +4,6 @@
       | ([$judgments[] | select(.assertion == $assertion.id)] | sort_by(.run)) as $of_it
       | ([$of_it[] | select(.passed)] | length) as $passes
       | $assertion + { passes: $passes, passed: ($passes >= $required),
-          averageScore: (($of_it | map(.score) | add // 0) / ([$of_it | length, 1] | max)), judgments: $of_it } ] }
+          averageScore: ($of_it | map(.score) | if . == [] or any(.[]; . == null) then null else add / length end),
+          judgments: $of_it } ] }
 | {passed: all(.assertions[]; .passed)} + .

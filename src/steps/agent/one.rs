@@ -32,7 +32,7 @@ pub struct Answered {
     pub answer: Value,
     /// Warnings for people.
     pub warnings: Vec<String>,
-    /// What its requests used: `input_tokens`, `output_tokens`, `cost_usd`, which is null where nobody knows.
+    /// What its requests used: `input_tokens`, `output_tokens`, `cost_usd`, each null where it is not known.
     pub usage: Value,
     /// The call that it came with; none: it was free.
     pub from: Option<AnswersOf>,
@@ -40,19 +40,23 @@ pub struct Answered {
 
 /// What the requests for an answer used.
 pub struct Used {
-    tokens: Usage,
+    /// None: a tool did not report them.
+    tokens: Option<Usage>,
     cost: Option<NanoUsd>,
 }
 
 impl Used {
     /// Nothing.
     pub const NOTHING: Self = Self {
-        tokens: Usage::NONE,
+        tokens: Some(Usage::NONE),
         cost: Some(NanoUsd::ZERO),
     };
 
     fn add(&mut self, ready: &Ready, reply: &Reply) {
-        self.tokens = self.tokens + reply.usage;
+        // No request of a tool uses nothing: it reports no tokens.
+        let is_silent = matches!(ready.who, Who::Tool(_)) && reply.usage.total() == 0;
+        let tokens = self.tokens.filter(|_| !is_silent);
+        self.tokens = tokens.map(|sum| sum + reply.usage);
         let batched = ready.agent.is_batched();
         let cost = ready.cost(ready.model(), batched, &reply.usage, reply.told_cost);
         self.cost = self.cost.zip(cost).map(|(sum, one)| sum + one);
@@ -60,8 +64,8 @@ impl Used {
 
     fn told(&self) -> Value {
         json!({
-            "input_tokens": self.tokens.total_input(),
-            "output_tokens": self.tokens.output,
+            "input_tokens": self.tokens.map(|tokens| tokens.total_input()),
+            "output_tokens": self.tokens.map(|tokens| tokens.output),
             "cost_usd": self.cost.map(NanoUsd::dollars),
         })
     }
