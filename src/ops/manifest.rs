@@ -8,7 +8,7 @@ use super::run::{exit_code, run};
 use crate::base::path::RelPath;
 use crate::base::redact::redact;
 use crate::base::source::Source;
-use crate::expr::scope::{Format, parse};
+use crate::expr::scope::{Format, Reading, parse};
 use crate::model::money::NanoUsd;
 use crate::model::pipeline::{Manifest, Pipeline};
 use crate::store::checkpoint;
@@ -146,10 +146,15 @@ pub fn entries(request: &Request, file: &Path) -> Result<Entries, OpsError> {
     let (pipeline, _) = declarations(&project)?;
     let shown = file.display();
     let wrong = |why: String| OpsError::Usage(format!("`--manifest {shown}`: {why}"));
-    let reading = Format::of_path(&file.to_string_lossy()).into();
+    let reading = Reading::from(Format::of_path(&file.to_string_lossy()));
     let source = Outside(file.to_owned());
     let content =
         parse(&source.name(), &source, &reading).map_err(|error| wrong(error.to_string()))?;
+    // A first line that is data would be lost as a header.
+    if reading.format == Format::Csv && content == Value::Array(Vec::new()) {
+        let why = "the table has no rows: its first line names the columns";
+        return Err(wrong(why.to_owned()));
+    }
     let rows = match &pipeline.manifest.select {
         Some(select) => {
             let rows = select.all(content, &Map::new());

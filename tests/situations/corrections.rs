@@ -248,3 +248,39 @@ fn corrections_without_declared_columns_need_their_header_too() {
         ));
     }
 }
+
+#[test]
+fn the_checkpoint_of_the_first_stage_is_that_of_the_document() {
+    let house = main_project();
+    let checkpoint = house.json("workspace/stage_1_complete.json");
+    let sum = |path: &str| {
+        let bytes = std::fs::read(house.at(path)).unwrap();
+        json!(milepost::base::digest::Digest::of(bytes).to_string())
+    };
+    let field = |name: &str| checkpoint[name].clone();
+    let names = [
+        "stage",
+        "status",
+        "output_file",
+        "element_count",
+        "checksums",
+    ];
+    assert_eq!(
+        json!(names.map(field)),
+        json!([
+            "parse",
+            "complete",
+            "intermediate/parsed_data.json",
+            300,
+            {
+                "input": sum("workspace/inputs/sample.ifc"),
+                "output": sum("workspace/intermediate/parsed_data.json"),
+            }
+        ])
+    );
+    let timestamp = checkpoint["timestamp"].as_str().unwrap();
+    assert!(timestamp.ends_with('Z') && timestamp.parse::<jiff::Timestamp>().is_ok());
+    let by_type = checkpoint["summary"]["by_type"].as_object().unwrap();
+    let elements: u64 = by_type.values().filter_map(Value::as_u64).sum();
+    assert_eq!(elements, 300);
+}

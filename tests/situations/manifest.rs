@@ -187,6 +187,10 @@ fn a_manifest_that_cannot_be_is_refused_before_anything_runs() {
         "{}",
         "it is no list: [manifest] in milepost.toml says by `select` where its entries are",
     );
+    house.write("all/list.csv", "a,b\n");
+    let (code, said) = house.milepost(&["run", "--manifest", "all/list.csv"]);
+    let why = "all/list.csv`: the table has no rows: its first line names the columns";
+    assert!(code == 2 && said.contains(why), "{code} {said}");
     let (code, said) = house.milepost(&["run", "--manifest", "nowhere.json"]);
     assert!(code == 2 && said.contains("nowhere.json"), "{said}");
     let (code, said) = house.milepost(&["status", "--manifest", "all/list.json"]);
