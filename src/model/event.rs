@@ -295,6 +295,9 @@ pub enum Event {
         batch: String,
         /// From where to where, both in the workspace.
         files: BTreeMap<RelPath, RelPath>,
+        /// Whether the stage no longer has the batch. A failed batch that it still has stays failed.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        gone: bool,
     },
     /// Batches were validated again under other schemas or checks, and hold.
     Judged {

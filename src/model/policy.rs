@@ -33,6 +33,13 @@ impl Default for Policy {
     }
 }
 
+impl Policy {
+    /// Returns true if a failed batch makes the stage partial: the others go on, or a placeholder is written for it.
+    pub fn tolerates_failures(&self) -> bool {
+        self.on_failure == OnFailure::Continue || self.placeholder.is_some()
+    }
+}
+
 /// How many at once.
 #[derive(Debug, Clone)]
 pub enum Concurrency {

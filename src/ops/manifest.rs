@@ -340,9 +340,7 @@ impl EntryEnded {
             None => "complete",
             Some(worst) => worst.word(),
         };
-        let bad = |stage: &&StageReport| {
-            matches!(stage.status, StageStatus::Failed | StageStatus::Altered)
-        };
+        let bad = |stage: &&StageReport| stage.failure || stage.status == StageStatus::Altered;
         let of_stage = |stage: &StageReport| {
             let name = &stage.stage;
             match stage.failed.first() {

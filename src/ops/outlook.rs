@@ -3,7 +3,6 @@
 use super::open::Opened;
 use super::plan::{Altered, BatchFacts, Judge, May, Missing, StagePlan, Tried, Will};
 use crate::model::fingerprint::{FactKey, FactKind, Facts};
-use crate::model::policy::OnFailure;
 use crate::model::reason::Reason;
 use crate::model::stage::Stage;
 use crate::model::state::{Phase, State};
@@ -171,9 +170,7 @@ impl<'a> Outlook<'a> {
 
     /// How a stage is expected to end, when nothing fails that does not fail already.
     fn expected(&self, stage: &Stage, line: &StagePlan) -> StageStatus {
-        let tolerates = self.selection.keep_going
-            || stage.policy.on_failure == OnFailure::Continue
-            || stage.policy.placeholder.is_some();
+        let tolerates = self.selection.keep_going || stage.policy.tolerates_failures();
         if !line.altered.is_empty() {
             StageStatus::Altered
         } else if line.blocked.is_some() {

@@ -231,19 +231,20 @@ fn usual_environment(all: &BTreeMap<String, String>) -> BTreeMap<String, String>
         .collect()
 }
 
-/// The exit code of a report: 0 complete, 1 a stage failed or a verdict said no, 3 partial or held, 5 altered, 130 interrupted.
+/// Returns the exit code of a report: the first that holds of 130 interrupted, 5 modified by hand, 1 a batch failed or a verdict is
+/// no, 3 partial by policy or waiting; else 0.
 pub fn exit_code(report: &Report) -> u8 {
     let any = |status: StageStatus| report.stages.iter().any(|stage| stage.status == status);
+    let failed = |stage: &StageReport| stage.failure || stage.verdict == Some(false);
     if report.interrupted {
         130
     } else if any(StageStatus::Altered) {
         5
-    } else if any(StageStatus::Failed) {
+    } else if report.stages.iter().any(failed) {
         1
     } else if any(StageStatus::Partial) || any(StageStatus::Held) || any(StageStatus::Blocked) {
         3
     } else {
-        let no = |stage: &StageReport| stage.verdict == Some(false);
-        u8::from(report.stages.iter().any(no))
+        0
     }
 }

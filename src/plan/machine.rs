@@ -181,13 +181,13 @@ pub fn apply(state: &mut State, run_id: &str, event: &Event) -> Result<(), Illeg
             stage,
             batch,
             files,
+            gone,
         } => {
             state.retiring.extend(files.clone());
             if let Some(stage) = state.stages.get_mut(stage) {
-                let failed = stage.batches.get(batch).map(|batch| batch.phase.clone());
-                stage.batches.remove(batch);
-                // A failed batch is live: only what it made before is gone.
-                if let Some(phase @ Phase::Failed { .. }) = failed {
+                let before = stage.batches.remove(batch).map(|batch| batch.phase);
+                // A failed batch that the stage still has stays failed: only its earlier outputs are retired.
+                if let Some(phase @ Phase::Failed { .. }) = before.filter(|_| !gone) {
                     stage.batches.insert(
                         batch.clone(),
                         BatchState {

@@ -6,6 +6,7 @@ use super::commit::{Finished, agent, commit};
 use super::engine::RunError;
 use super::keeper::Keeper;
 use super::notice::{Notice, Observer};
+use super::progress::ProgressWriter;
 use super::survey::Survey;
 use super::workers::{AtOnce, Message, Queue, close, work};
 use crate::base::path::RelPath;
@@ -74,7 +75,7 @@ pub fn dispatch(
     survey: &Survey,
     order: &Order<'_>,
     observer: &mut dyn Observer,
-    progress: &mut dyn FnMut(&Keeper<'_>, &BTreeSet<u64>) -> Result<bool, RunError>,
+    progress: &mut ProgressWriter<'_>,
 ) -> Result<Dispatched, RunError> {
     let workers = match &order.at_once {
         AtOnce::Batches(count) => *count,
@@ -127,6 +128,7 @@ pub fn dispatch(
             refused: BTreeMap::new(),
             roles: BTreeMap::new(),
             running: BTreeSet::new(),
+            changes: 0,
             done: Dispatched::default(),
         };
         let heard = hearing.hear(&receiver, progress);
@@ -161,6 +163,8 @@ pub(super) struct Hearing<'a, 'k> {
     /// Roles of the steps at work.
     pub(super) roles: BTreeMap<usize, String>,
     pub(super) running: BTreeSet<u64>,
+    /// Counts what the progress file shows: batches that begin, end and are published.
+    pub(super) changes: u64,
     pub(super) done: Dispatched,
 }
 
@@ -168,45 +172,46 @@ impl Hearing<'_, '_> {
     fn hear(
         &mut self,
         receiver: &Receiver<Message>,
-        progress: &mut dyn FnMut(&Keeper<'_>, &BTreeSet<u64>) -> Result<bool, RunError>,
+        progress: &mut ProgressWriter<'_>,
     ) -> Result<(), RunError> {
         let mut opened: Option<Stopwatch> = None;
-        let mut told = BTreeSet::new();
+        let mut shown = self.changes;
         loop {
             let wait = match &opened {
                 Some(since) => GROUP_AGE.saturating_sub(since.elapsed()),
                 None => GROUP_AGE,
             };
+            // A version of the progress file that is due is written however long the batches take.
+            let wait = progress.due_in().map_or(wait, |due| due.min(wait));
             match receiver.recv_timeout(wait) {
                 Ok(message) => self.take(message)?,
                 Err(RecvTimeoutError::Timeout) => {
                     if self.stop.stopping() {
                         self.ready.notify_all();
                     }
-                    // What takes long is seen at work before it ends.
-                    if told != self.running && progress(self.keeper, &self.running)? {
-                        told.clone_from(&self.running);
-                    }
                 }
                 Err(RecvTimeoutError::Disconnected) => {
                     self.close_group()?;
                     self.done.stopped = self.stop.stopping();
-                    progress(self.keeper, &self.running)?;
+                    // The end of the stage's turn writes the last version.
                     return Ok(());
                 }
             }
             if self.group.is_empty() {
                 opened = None;
-                continue;
-            }
-            let since = opened.get_or_insert_with(Stopwatch::start);
-            if self.group.len() >= GROUP_SIZE || since.elapsed() >= GROUP_AGE {
-                self.close_group()?;
-                opened = None;
-                if progress(self.keeper, &self.running)? {
-                    told.clone_from(&self.running);
+            } else {
+                let since = opened.get_or_insert_with(Stopwatch::start);
+                if self.group.len() >= GROUP_SIZE || since.elapsed() >= GROUP_AGE {
+                    self.close_group()?;
+                    opened = None;
+                    self.changes += 1;
                 }
             }
+            if shown != self.changes {
+                shown = self.changes;
+                progress.changed();
+            }
+            progress.write_if_due(self.keeper, &self.running)?;
         }
     }
 
@@ -255,6 +260,7 @@ impl Hearing<'_, '_> {
         let batch = self.key(index);
         let name = batch_name(&self.stage.name, &batch);
         self.tries.insert(index, attempt);
+        self.changes += 1;
         self.running
             .insert(self.survey.batches[index].batch.position);
         let event = Event::AttemptStarted {
@@ -342,6 +348,7 @@ impl Hearing<'_, '_> {
     }
 
     fn finished(&mut self, index: usize, tried: Try, took: Duration) -> Result<(), RunError> {
+        self.changes += 1;
         self.running
             .remove(&self.survey.batches[index].batch.position);
         let batch = self.key(index);

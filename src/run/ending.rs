@@ -7,7 +7,6 @@ use super::survey::Survey;
 use super::{finish, kept, retire};
 use crate::base::path::FilePath;
 use crate::model::checkpoint::{ProgressStatus, Status};
-use crate::model::policy::OnFailure;
 use crate::model::stage::Stage;
 use crate::model::state::Phase;
 use crate::plan::selection::Selection;
@@ -29,6 +28,8 @@ pub struct Ending<'a> {
     pub invalid: &'a BTreeSet<usize>,
     /// How many events were recorded before its turn.
     pub before: u64,
+    /// Why an agent that it needs cannot be asked: no batch was tried.
+    pub unavailable: Option<String>,
 }
 
 impl Ending<'_> {
@@ -43,10 +44,10 @@ impl Ending<'_> {
             self.retire_failed(keeper, &|index| self.invalid.contains(&index))?;
         }
         let status = finish::status(keeper, stage, found);
-        let goes_on = self.selection.keep_going
-            || stage.policy.on_failure == OnFailure::Continue
-            || stage.policy.placeholder.is_some();
+        let tolerates = stage.policy.tolerates_failures();
+        let goes_on = self.selection.keep_going || tolerates;
         report.status = match status {
+            _ if self.unavailable.is_some() => StageStatus::Failed,
             // What was left out is not up to date, though what it made earlier is there.
             Some(_) if report.left > 0 && report.failed.is_empty() => StageStatus::Held,
             Some(Status::Complete) if finish::takes_over_partial(keeper, stage) => {
@@ -58,6 +59,8 @@ impl Ending<'_> {
             Some(Status::Partial) => StageStatus::Failed,
             None => StageStatus::Held,
         };
+        report.failure =
+            report.status == StageStatus::Failed || !tolerates && !report.failed.is_empty();
         let known = keeper.state.stages.get(&stage.name);
         let records = || {
             known
@@ -67,6 +70,9 @@ impl Ending<'_> {
         };
         if let Some(input) = records().find_map(|record| record.stale.clone()) {
             report.why = Some(format!("`{input}` changed while it was read: run again"));
+        }
+        if self.unavailable.is_some() {
+            report.why.clone_from(&self.unavailable);
         }
         report.verdict = records()
             .filter_map(|record| record.verdict)
@@ -143,7 +149,7 @@ impl Ending<'_> {
             })
             .map(|found| found.batch.key.clone())
             .collect();
-        retire::batches(keeper, &stage.name, &keys)
+        retire::batches(keeper, &stage.name, &keys, retire::Cause::Failed)
     }
 
     fn progress(&self, keeper: &mut Keeper<'_>, status: StageStatus) -> Result<(), RunError> {
@@ -160,7 +166,7 @@ impl Ending<'_> {
         let now = finish::progress_of(keeper, stage, found, &BTreeSet::new(), status);
         kept::put_progress_away(keeper, stage)?;
         let ctx = keeper.ctx;
-        ProgressFile::new(ctx.layout.at(path)).write(ctx.disk, &now, Duration::ZERO, true)?;
+        ProgressFile::new(ctx.layout.at(path)).write(ctx.disk, &now, Duration::ZERO)?;
         Ok(())
     }
 }

@@ -9,15 +9,15 @@ use super::ending::Ending;
 use super::foresee::Foresight;
 use super::keeper::Keeper;
 use super::notice::{Notice, Observer};
+use super::progress::ProgressWriter;
 use super::report::{Awaits, Options, Report, StageReport, StageStatus, worst};
 use super::services::Services;
 use super::stop::StopFlag;
 use super::survey::{Keep, Survey, survey};
 use super::workers::at_once;
-use super::{begin, finish, gate, kept, recover, rejudge, retire, rounds};
+use super::{begin, gate, kept, recover, rejudge, retire, rounds};
 use crate::base::path::{RelPath, Root};
 use crate::check::schemas::Schemas;
-use crate::model::checkpoint::ProgressStatus;
 use crate::model::event::{Event, EventType};
 use crate::model::outcome::{Outcome, OutcomeKind};
 use crate::model::policy::OnAltered;
@@ -33,7 +33,6 @@ use crate::steps::http::Caller;
 use crate::steps::work::Limits;
 use crate::store::clock::Stopwatch;
 use crate::store::journal::Journal;
-use crate::store::progress::ProgressFile;
 use crate::store::scratch::Spares;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -224,6 +223,7 @@ impl Engine<'_, '_> {
         if let Some(obstacle) = self.blocked_by(stage)? {
             return Ok(StageReport {
                 why: Some(obstacle.to_string()),
+                failure: gate::is_failure(self.keeper.ctx.pipeline, &obstacle),
                 blocked_by: Some(obstacle),
                 ..StageReport::of(stage, StageStatus::Blocked)
             });
@@ -277,7 +277,12 @@ impl Engine<'_, '_> {
             ..StageReport::of(stage, StageStatus::Complete)
         };
         let before = self.keeper.counted();
-        retire::batches(&mut self.keeper, &stage.name, &found.gone)?;
+        retire::batches(
+            &mut self.keeper,
+            &stage.name,
+            &found.gone,
+            retire::Cause::Gone,
+        )?;
         let alarm = Alarm::new(self.stop.seen());
         let rejudged = rejudge::rejudge(&mut self.keeper, stage, &found, self.schemas, &alarm)?;
         report.judged = rejudged.valid;
@@ -318,12 +323,9 @@ impl Engine<'_, '_> {
             found: &found,
             invalid: &rejudged.invalid,
             before,
+            unavailable: lacks,
         };
         ending.end(&mut self.keeper, &mut report)?;
-        if lacks.is_some() {
-            report.status = StageStatus::Failed;
-            report.why = lacks;
-        }
         Ok(report)
     }
 
@@ -480,30 +482,15 @@ impl Engine<'_, '_> {
             previous: &|key: &str| previous.get(key).cloned().unwrap_or_default(),
         };
         kept::put_progress_away(&mut self.keeper, stage)?;
-        let mut file =
-            finish::progress_path(stage).map(|path| ProgressFile::new(ctx.layout.at(path)));
-        let watch = Stopwatch::start();
-        let mut write = |keeper: &Keeper<'_>, running: &BTreeSet<u64>| -> Result<bool, RunError> {
-            if let Some(file) = &mut file {
-                let since = watch.elapsed();
-                if file.is_due(since) {
-                    let status = ProgressStatus::InProgress;
-                    let now = finish::progress_of(keeper, stage, found, running, status);
-                    file.write(ctx.disk, &now, since, false)?;
-                    file.cost(watch.elapsed().saturating_sub(since));
-                    return Ok(true);
-                }
-            }
-            Ok(false)
-        };
-        write(&self.keeper, &BTreeSet::new())?;
+        let mut progress = ProgressWriter::new(ctx, stage, found);
+        progress.write_if_due(&self.keeper, &BTreeSet::new())?;
         let done = dispatch(
             &mut self.keeper,
             &bench,
             found,
             &order,
             self.observer,
-            &mut write,
+            &mut progress,
         )?;
         report.ran = done.ran;
         report.failed.extend(done.failed);

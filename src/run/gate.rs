@@ -6,6 +6,7 @@ use super::report::StageStatus;
 use super::survey::{Keep, Survey, survey};
 use crate::base::path::FilePath;
 use crate::model::checkpoint::Status;
+use crate::model::pipeline::Pipeline;
 use crate::model::reason::Reason;
 use crate::model::stage::Stage;
 use crate::model::state::{Phase, State};
@@ -105,6 +106,14 @@ pub fn blocked_by(
         }));
     }
     Ok(None)
+}
+
+/// Returns true if a stage is blocked because a batch failed for which its stage declares no policy.
+pub fn is_failure(pipeline: &Pipeline, obstacle: &Obstacle) -> bool {
+    let failed = obstacle.failed.as_deref().unwrap_or_default();
+    let stage = failed.split('/').next().unwrap_or_default();
+    let declared = pipeline.stages.iter().find(|one| one.name == stage);
+    declared.is_some_and(|declared| !declared.policy.tolerates_failures())
 }
 
 /// What is wrong with a stage that is not to be run and would have to, with its altered files.

@@ -23,6 +23,7 @@ pub mod outs;
 pub mod outside;
 pub mod placeholder;
 pub mod printed;
+pub mod progress;
 pub mod recover;
 pub mod rehearse;
 pub mod rejudge;

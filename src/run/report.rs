@@ -100,6 +100,10 @@ pub struct StageReport {
     pub number: u32,
     /// How it ended.
     pub status: StageStatus,
+    /// Whether a batch failed for which the stage declares neither `on_failure = "continue"` nor a placeholder, here or in the
+    /// stage that blocks this one: the run has failed, also where `--keep-going` makes the stage partial.
+    #[serde(skip)]
+    pub failure: bool,
     /// Batches that there are.
     pub batches: u64,
     /// Batches that ran.
@@ -186,7 +190,7 @@ impl StageStatus {
     }
 }
 
-/// The worst of the stages' ends.
+/// The worst of the stages' ends. A stage that counts as failed is one, whatever its checkpoint says.
 pub fn worst(reports: &[StageReport]) -> Option<StageStatus> {
     let order = |status: StageStatus| match status {
         StageStatus::Complete => 0,
@@ -197,7 +201,7 @@ pub fn worst(reports: &[StageReport]) -> Option<StageStatus> {
     };
     reports
         .iter()
-        .map(|report| report.status)
+        .map(StageReport::result)
         .max_by_key(|&status| order(status))
 }
 
@@ -208,6 +212,7 @@ impl StageReport {
             stage: stage.name.clone(),
             number: stage.number,
             status,
+            failure: status == StageStatus::Failed,
             batches: 0,
             ran: 0,
             reused: 0,
@@ -229,6 +234,16 @@ impl StageReport {
             outputs: Vec::new(),
         }
     }
+
+    /// How it ended for whoever wants to know whether the run failed.
+    pub fn result(&self) -> StageStatus {
+        if self.failure {
+            StageStatus::Failed
+        } else {
+            self.status
+        }
+    }
+
     /// The same stage, complete, when it is run once more and there is nothing to do.
     #[must_use]
     pub fn again(&self) -> Self {

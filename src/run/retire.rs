@@ -14,11 +14,25 @@ use crate::store::disk::parent;
 use crate::store::{checkpoint, quarantine};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Moves the files of batches that there are no more to quarantine, and forgets the batches.
+/// Why outputs of a batch are retired.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Cause {
+    /// The stage no longer has the batch: it is forgotten.
+    Gone,
+    /// The batch failed, and its earlier outputs are out of date: it stays failed.
+    Failed,
+}
+
+/// Moves the outputs of batches to quarantine and records why.
 ///
 /// # Errors
 /// When the disk fails.
-pub fn batches(keeper: &mut Keeper<'_>, stage: &str, keys: &[String]) -> Result<(), RunError> {
+pub fn batches(
+    keeper: &mut Keeper<'_>,
+    stage: &str,
+    keys: &[String],
+    cause: Cause,
+) -> Result<(), RunError> {
     if keys.is_empty() {
         return Ok(());
     }
@@ -35,7 +49,7 @@ pub fn batches(keeper: &mut Keeper<'_>, stage: &str, keys: &[String]) -> Result<
         let markers = markers_of(batch);
         let count = files.len() as u64;
         let failed = match &batch.phase {
-            Phase::Failed { outcome } => Some(outcome.to_string()),
+            Phase::Failed { outcome } if cause == Cause::Failed => Some(outcome.to_string()),
             _ => None,
         };
         let folder = quarantine::folder(keeper.run_id(), keeper.counted(), "retired");
@@ -58,6 +72,7 @@ pub fn batches(keeper: &mut Keeper<'_>, stage: &str, keys: &[String]) -> Result<
             stage: stage.to_owned(),
             batch: key.clone(),
             files: files.clone(),
+            gone: cause == Cause::Gone,
         };
         keeper.record(EventType::Revision, "milepost", event, summary, refs)?;
         keeper.flush()?;
@@ -238,7 +253,7 @@ pub fn stages(keeper: &mut Keeper<'_>) -> Result<Vec<String>, RunError> {
                 .stages
                 .get(&name)
                 .map_or_else(Vec::new, |known| known.batches.keys().cloned().collect());
-            batches(keeper, &name, &keys)?;
+            batches(keeper, &name, &keys, Cause::Gone)?;
             let summary = format!("stage {name} is no longer declared");
             keeper.record(
                 EventType::Revision,

@@ -99,13 +99,14 @@ fn table(paint: Paint, report: &Report, quiet: bool) -> Vec<String> {
 /// The run in one word.
 pub fn overall(report: &Report) -> &'static str {
     let any = |status| report.stages.iter().any(|stage| stage.status == status);
+    let failed = report.stages.iter().any(|stage| stage.failure);
     if report.interrupted {
         return "interrupted";
     }
     match exit_code(report) {
         0 => "complete",
         5 => "altered",
-        1 if any(StageStatus::Failed) => "failed",
+        1 if failed => "failed",
         1 => "the verdict is no",
         _ if any(StageStatus::Partial) => "partial",
         _ => "held",

@@ -96,14 +96,14 @@ copy failed in …
     );
     expect(
         project.run("-q --keep-going"),
-        3,
+        1,
         "",
         "\
 copy/person_2 failed: EXIT: `sh` ended with exit code 1
 copy  partial   1 ran, 1 reused, 1 failed  …
 join  blocked   stage `copy` is partial
 
-partial in …
+failed in …
 next     milepost log copy/person_2  what happened there
          milepost run                try again, and go on with the rest
 ",
@@ -347,8 +347,8 @@ next     milepost log copy/person_2       what happened there
         .replace("        run it", "   run it");
     expect(
         project.run("run join"),
-        3,
-        &format!("join  blocked   stage `copy` is not complete\n\nheld in …\n{next}"),
+        1,
+        &format!("join  blocked   stage `copy` is not complete\n\nfailed in …\n{next}"),
         "",
     );
     expect(
@@ -362,11 +362,11 @@ next     milepost log copy/person_2       what happened there
     project.run("-q -k");
     expect(
         project.run("run join"),
-        3,
+        1,
         "\
 join  blocked   stage `copy` is partial
 
-held in …
+failed in …
 next     milepost log copy/person_2     what happened there
          milepost run --failed copy     try again what failed in it
 "
@@ -411,7 +411,7 @@ next     milepost run --until join  run it with the stages before it
         verify.out
     );
     let said = project.run("-k");
-    assert_eq!(said.code, 3, "{}\n{}", said.out, said.err);
+    assert_eq!(said.code, 1, "{}\n{}", said.out, said.err);
     for gone in ["person_2", "person_10"] {
         assert!(
             !project
@@ -440,7 +440,7 @@ next     milepost run --until join  run it with the stages before it
     let summary = "copy  failed    1 reused, 1 failed, 1 left, 1 validated again  …\n";
     assert!(said.err.contains(summary), "{}", said.err);
     assert!(!stopped.at("workspace/intermediate/person_2.json").exists());
-    assert_eq!(stopped.run("run join").code, 3);
+    assert_eq!(stopped.run("run join").code, 1);
 }
 
 #[test]

@@ -137,6 +137,7 @@ pub fn event((kind, stage, batch, attempt, content): Seed) -> Event {
             stage,
             batch,
             files: moved,
+            gone: content.len() % 2 == 0,
         },
         15 => Event::Judged {
             stage,

@@ -128,12 +128,14 @@ fn what_failed_and_what_was_altered_are_faults_with_the_stages() {
     assert_eq!(fault["stages"][0]["failed"][0]["outcome"]["code"], "EXIT");
     let fault = client.fault("run", json!({"keep_going": true}));
     assert_eq!(
-        (&fault["code"], &fault["error"]),
+        (&fault["code"], &fault["error"], &fault["exit_code"]),
         (
-            &json!("partial"),
-            &json!("stage `copy` is partial: `stages` names what failed")
+            &json!("failed"),
+            &json!("stage `copy` failed: `stages` names the batches, each with its outcome"),
+            &json!(1)
         )
     );
+    assert_eq!(fault["stages"][0]["status"], "partial");
     project.write("workspace/inputs/person_2.json", "{\"name\": \"Bo\"}");
     let data = client.call("run", json!({}));
     assert_eq!(data["status"], "complete");

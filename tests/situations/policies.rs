@@ -4,7 +4,7 @@ use super::house::House;
 use serde_json::json;
 
 /// Items 1 to 5 are worked on, those listed in the file that `BAD` names fail; then they are joined.
-fn items(policy: &str) -> House {
+pub fn items(policy: &str) -> House {
     let work = format!(
         r#"
 [each.item]

@@ -156,14 +156,22 @@ pub(super) fn fault(report: &Report) -> Fault {
             ),
             "the verdict is no" => Fault::new(
                 "verdict",
-                "every stage is complete, and the verdict of a stage is no",
+                format!(
+                    "the verdict of {} is no",
+                    name(
+                        report
+                            .stages
+                            .iter()
+                            .find(|stage| stage.verdict == Some(false))
+                    )
+                ),
                 "`why` with the stage says what it judged",
             ),
             _ => Fault::new(
                 "failed",
                 format!(
                     "{} failed: `stages` names the batches, each with its outcome",
-                    name(of(StageStatus::Failed))
+                    name(report.stages.iter().find(|stage| stage.failure))
                 ),
                 "`log` with the target STAGE/BATCH says why; `run` tries again and goes on with the rest",
             ),

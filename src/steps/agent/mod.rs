@@ -20,7 +20,6 @@ use crate::check::schema::Schema;
 use crate::expr::select::{Select, Step};
 use crate::model::outcome::{Outcome, OutcomeKind};
 use crate::model::pipeline::Asset;
-use crate::model::policy::OnFailure;
 use crate::model::record::FailedKeys;
 use crate::model::stage::{Program, Stage};
 use crate::model::step::{AnswerForm, TemplateFile};
@@ -201,7 +200,7 @@ impl Key {
 /// something else than its elements.
 fn key_of(stage: &Stage) -> Option<Key> {
     let policy = &stage.policy;
-    let goes_on = policy.on_failure == OnFailure::Continue || policy.placeholder.is_some();
+    let goes_on = policy.tolerates_failures();
     if !goes_on || stage.refine.is_some() {
         return None;
     }

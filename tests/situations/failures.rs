@@ -1,0 +1,173 @@
+//! Failed batches: one exit code for each of them, and an end when their input is deleted.
+
+use super::house::House;
+use super::policies::items;
+use serde_json::{Value, json};
+
+const CONTINUE: &str = "\n[policy]\non_failure = \"continue\"\n";
+const PLACEHOLDER: &str = "\n[policy]\nplaceholder = '{item: 0}'\n";
+
+/// What a run printed with `--json`: its exit code, and the code and the word in the result.
+fn ended(house: &House, arguments: &[&str]) -> (i32, Value, Value) {
+    let output = house.command(arguments).arg("--json").output().unwrap();
+    let result: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let code = output.status.code().unwrap();
+    (code, result["exit_code"].clone(), result["status"].clone())
+}
+
+#[test]
+fn a_failed_batch_gives_1_with_and_without_keep_going() {
+    let house = items("");
+    house.write("bad", "3\n");
+    let failed = (1, json!(1), json!("failed"));
+    for arguments in [
+        &["run"][..],
+        &["run", "-k"],
+        &["run"],
+        &["run", "work"],
+        &["run", "-k", "work"],
+        &["run", "--failed", "-k"],
+        &["run", "-k", "--force"],
+        // The failed batch is in its way.
+        &["run", "join"],
+        &["run", "-k", "join"],
+    ] {
+        assert_eq!(ended(&house, arguments), failed, "{arguments:?}");
+        let status = house.command(&["status", "--json"]).output().unwrap();
+        let status: Value = serde_json::from_slice(&status.stdout).unwrap();
+        assert_eq!(status["last_run"]["status"], "failed", "{arguments:?}");
+        assert_eq!(
+            status["stages"][0]["failed"][0]["batch"], "3",
+            "{arguments:?}"
+        );
+    }
+    house.write("bad", "");
+    assert_eq!(ended(&house, &["run"]), (0, json!(0), json!("complete")));
+}
+
+#[test]
+fn a_failed_batch_gives_3_where_the_stage_provides_for_it() {
+    for policy in [CONTINUE, PLACEHOLDER] {
+        let house = items(policy);
+        house.write("bad", "3\n");
+        let partial = (3, json!(3), json!("partial"));
+        for arguments in [
+            &["run"][..],
+            &["run", "-k"],
+            &["run", "work"],
+            &["run", "-k", "work"],
+            &["run", "--failed"],
+        ] {
+            assert_eq!(ended(&house, arguments), partial, "{policy} {arguments:?}");
+        }
+        // The next stage takes nothing from a partial one: it waits.
+        let held = (3, json!(3), json!("held"));
+        assert_eq!(ended(&house, &["run", "join"]), held, "{policy}");
+    }
+}
+
+#[test]
+fn what_waits_gives_3_and_what_failed_before_is_not_held_against_it() {
+    let house = items("");
+    let held = (3, json!(3), json!("held"));
+    assert_eq!(ended(&house, &["run", "--limit", "2"]), held);
+    house.write("bad", "3\n");
+    assert_eq!(ended(&house, &["run"]), (1, json!(1), json!("failed")));
+    assert_eq!(ended(&house, &["run", "work/4"]), held);
+    assert_eq!(
+        ended(&house, &["run", "--limit", "0"]).0,
+        1,
+        "join is blocked by the failed batch"
+    );
+}
+
+#[test]
+fn an_entry_of_a_manifest_fails_with_and_without_keep_going() {
+    let house = items("");
+    house.write("bad", "3\n");
+    house.write(
+        "milepost.toml",
+        house.read("milepost.toml") + "\n[manifest]\nselect = '.[] | {workspace: .}'\n",
+    );
+    house.write("all/list.json", r#"["one"]"#);
+    for more in [&[][..], &["-k"]] {
+        let arguments = [&["run", "--manifest", "all/list.json", "--json"], more].concat();
+        let output = house.command(&arguments).output().unwrap();
+        let result: Value = serde_json::from_slice(&output.stdout).unwrap();
+        let entry = &result["entries"][0];
+        assert_eq!(
+            (
+                output.status.code(),
+                &entry["status"],
+                &entry["exit_code"],
+                &entry["error"]["code"]
+            ),
+            (Some(1), &json!("failed"), &json!(1), &json!("EXIT")),
+            "{more:?}: {result:#}"
+        );
+    }
+}
+
+/// A file each; one that says `bad` fails.
+fn files() -> House {
+    House::new(&[
+        ("milepost.toml", "name = \"files\"\n"),
+        (
+            "stages/1_work.toml",
+            r#"
+[each.file]
+path = "inputs/*.txt"
+
+[step]
+command = ["sh", "-c", 'grep -q bad "$1" && exit 7; cp "$1" "$2"', "sh", "{{ file.path }}", "{{ paths.made }}"]
+
+[outputs]
+made = "outputs/{{ file.stem }}.out"
+"#,
+        ),
+        ("workspace/inputs/a.txt", "good\n"),
+        ("workspace/inputs/b.txt", "good\n"),
+    ])
+}
+
+#[test]
+fn a_failed_batch_whose_input_is_deleted_is_retired_once() {
+    // One that was never made, and one that was made before it failed.
+    for made_before in [false, true] {
+        let house = files();
+        if made_before {
+            house.run(&[]).expect(0, &["work/a", "work/b"]);
+        }
+        house.write("workspace/inputs/b.txt", "bad\n");
+        assert_eq!(house.run(&["-k"]).code, 1);
+        house.remove("workspace/inputs/b.txt");
+        let ran = house.run(&[]);
+        ran.expect(0, &[]).says("1 batch retired");
+        assert_eq!(ran.batches("retired"), ["work/b"]);
+        for arguments in [&[][..], &["work"], &[], &["work"]] {
+            let before = house.tree();
+            let ran = house.run_unplanned(arguments);
+            ran.expect(0, &[]).says("nothing to do");
+            let mut after = house.tree();
+            // Only the cache of up-to-date checks may be written.
+            let mut before = before;
+            for tree in [&mut before, &mut after] {
+                tree.retain(|path, _| !path.is_empty() && !path.starts_with(".milepost"));
+            }
+            assert_eq!(after, before, "{arguments:?}");
+            assert_eq!(ran.records.len(), 0, "{arguments:?}");
+        }
+        let status = house.command(&["status", "--json"]).output().unwrap();
+        let status: Value = serde_json::from_slice(&status.stdout).unwrap();
+        let stage = &status["stages"][0];
+        assert_eq!(
+            (
+                &stage["status"],
+                &stage["failed"],
+                &stage["due"],
+                &stage["batches"]
+            ),
+            (&json!("complete"), &json!([]), &Value::Null, &json!(1))
+        );
+    }
+}
