@@ -207,9 +207,12 @@ fn pause(text: &str) -> Result<Duration, String> {
 /// What of the pipeline is wanted.
 #[derive(Debug, Clone, Default, Args)]
 pub struct Select {
-    /// Run what is selected, even if it is done and still true
+    /// Run what is selected even if it is up to date; what this run does not get to, the next one runs
     #[arg(short = 'B', long)]
     pub force: bool,
+    /// Forget that an earlier --force did not get to what is selected, and keep what is up to date
+    #[arg(long, conflicts_with = "force")]
+    pub no_force: bool,
     /// Only batches that failed
     #[arg(long)]
     pub failed: bool,
@@ -469,6 +472,7 @@ impl Select {
     pub fn joined(self, later: Select) -> Select {
         Select {
             force: self.force || later.force,
+            no_force: self.no_force || later.no_force,
             failed: self.failed || later.failed,
             limit: later.limit.or(self.limit),
             until: later.until.or(self.until),
@@ -479,6 +483,7 @@ impl Select {
     pub fn first(&self) -> Option<&'static str> {
         [
             (self.force, "--force"),
+            (self.no_force, "--no-force"),
             (self.failed, "--failed"),
             (self.limit.is_some(), "--limit"),
             (self.until.is_some(), "--until"),

@@ -39,6 +39,7 @@ pub fn wanted(targets: Vec<String>, flags: &RunFlags, environment: &Environment)
         limit: flags.select.limit,
         failed: flags.select.failed,
         force: flags.select.force,
+        no_force: flags.select.no_force,
         keep_going: flags.keep_going,
         fresh: flags.fresh,
         until_paid: flags.until_paid,

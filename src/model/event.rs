@@ -1,6 +1,7 @@
 //! What happens in a workspace, as the journal records it.
 
 use super::fingerprint::Facts;
+use super::forced::Forced;
 use super::money::NanoUsd;
 use super::outcome::Outcome;
 use super::record::{BatchRecord, FailedKeys, Made, Opinion, Pin};
@@ -9,7 +10,7 @@ use crate::base::digest::Digest;
 use crate::base::path::RelPath;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// One line of the journal.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
@@ -72,6 +73,30 @@ pub enum Event {
         segment: u64,
         /// The digests of the checkpoints as they were written, by stage.
         checkpoints: BTreeMap<String, Digest>,
+        /// What is left of runs with `--force`.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        forced: Vec<Forced>,
+    },
+    /// A run with `--force` selected these batches: each stays forced until it is rebuilt.
+    Forced {
+        /// The stage.
+        stage: String,
+        /// The batches.
+        batches: BTreeSet<String>,
+        /// Whether agents are asked anew, as `--fresh` says.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        fresh: bool,
+        /// Whether that holds for batches that the stage turns out to have, too.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        open: bool,
+    },
+    /// A person withdrew `--force` from these batches, by `--no-force`.
+    ForceDropped {
+        /// The stage.
+        stage: String,
+        /// The batches; empty: all that are left of the stage.
+        #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+        batches: BTreeSet<String>,
     },
     /// A stage begins; the facts that its batches share.
     StageStarted {
@@ -401,6 +426,8 @@ impl Event {
             | Self::ChangeAccepted { stage, .. }
             | Self::CheckpointWritten { stage, .. }
             | Self::CheckpointRemoved { stage, .. }
+            | Self::Forced { stage, .. }
+            | Self::ForceDropped { stage, .. }
             | Self::StageForgotten { stage } => Some(stage),
             Self::RunStarted { .. }
             | Self::Sealed { .. }
@@ -432,6 +459,9 @@ impl Event {
             Self::Published { record, .. } => record.key == key,
             Self::Judged { batches, .. } => batches.iter().any(|batch| batch == key),
             Self::ChangeAccepted { batches, .. } => batches.contains_key(key),
+            Self::Forced { batches, .. } | Self::ForceDropped { batches, .. } => {
+                batches.contains(key)
+            }
             _ => false,
         }
     }

@@ -7,6 +7,7 @@ pub mod checkpoint;
 pub mod event;
 pub mod facts;
 pub mod fingerprint;
+pub mod forced;
 pub mod money;
 pub mod outcome;
 pub mod param;

@@ -42,6 +42,13 @@ pub enum Reason {
     },
     /// The user asked for it with `--force`.
     Forced,
+    /// An earlier run with `--force` selected it and did not rebuild it.
+    ForcedBefore {
+        /// That run.
+        run: String,
+        /// Whether that run was interrupted; else it ended by a limit, a budget or a failed batch.
+        interrupted: bool,
+    },
 }
 
 /// What must come true for a batch that *may* run.

@@ -3,6 +3,7 @@
 use super::checkpoint::Status;
 use super::event::{Child, Publish};
 use super::fingerprint::Facts;
+use super::forced::Forced;
 use super::outcome::Outcome;
 use super::record::BatchRecord;
 use crate::base::digest::Digest;
@@ -25,6 +26,33 @@ pub struct State {
     pub open_run: Option<String>,
     /// Digests of the checkpoints as they were written, by stage.
     pub checkpoints: BTreeMap<String, Digest>,
+    /// What is left of runs with `--force`, in their order. A batch is in one of them at most.
+    pub forced: Vec<Forced>,
+}
+
+impl State {
+    /// Returns the run with `--force` of which this batch is left.
+    pub fn forced(&self, stage: &str, batch: &str) -> Option<&Forced> {
+        self.forced.iter().find(|forced| forced.has(stage, batch))
+    }
+
+    /// Returns the runs whose answers of agents alone count for this batch. `None`: every answer that is kept counts.
+    pub fn asked_since(&self, stage: &str, batch: &str) -> Option<&[String]> {
+        let is_new = || {
+            let known = self.stages.get(stage);
+            known
+                .and_then(|known| known.batches.get(batch))
+                .is_none_or(|known| known.record.is_none())
+        };
+        let of_batch = self.forced(stage, batch);
+        let of_stage = || {
+            let mut all = self.forced.iter().rev();
+            all.find(|forced| forced.open.contains(stage))
+                .filter(|_| is_new())
+        };
+        let forced = of_batch.or_else(of_stage)?;
+        (!forced.runs.is_empty()).then_some(forced.runs.as_slice())
+    }
 }
 
 /// Files of a batch that are perhaps not in place yet.

@@ -20,7 +20,7 @@ use crate::run::keeper::Keeper;
 use crate::run::kept::KeptFile;
 use crate::run::rejudge::holds;
 use crate::run::survey::{Keep, Survey, Surveyed, survey};
-use crate::run::{finish, recover, retire};
+use crate::run::{finish, gate, recover, retire};
 use crate::store::files::digest_of;
 use crate::store::{accepted, layout};
 use jiff::Timestamp;
@@ -507,9 +507,7 @@ fn rewrite(keeper: &mut Keeper<'_>, stage: &Stage, done: &mut Accepted) -> Resul
     let found = look(keeper, stage, Wish::Needed)?;
     let is_done = found.batches.iter().all(|batch| match &batch.decision {
         Ok(Decision::Reused) => true,
-        Ok(Decision::Will(reasons)) => reasons
-            .iter()
-            .all(|reason| matches!(reason, Reason::Failed { .. })),
+        Ok(Decision::Will(reasons)) => gate::only_failed(reasons),
         _ => false,
     });
     let status = finish::status(keeper, stage, &found).filter(|_| is_done && found.gone.is_empty());

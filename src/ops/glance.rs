@@ -20,6 +20,7 @@ pub fn can_tell(wanted: &Wanted) -> bool {
         || wanted.limit.is_some()
         || wanted.failed
         || wanted.force
+        || wanted.no_force
         || wanted
             .watched
             .as_ref()

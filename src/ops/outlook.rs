@@ -9,6 +9,7 @@ use crate::model::state::{Phase, State};
 use crate::plan::decide::Decision;
 use crate::plan::inputs::Missed;
 use crate::plan::lineage;
+use crate::plan::machine::apply;
 use crate::plan::pending::{Expected, Pending};
 use crate::plan::selection::Selection;
 use crate::run::engine::wish;
@@ -102,6 +103,16 @@ impl<'a> Outlook<'a> {
                     }
                 }
                 Some(_) => {}
+            }
+        }
+        if selection.no_force {
+            for stage in &opened.pipeline.stages {
+                let wanted = selection.wants_stage(&opened.pipeline, stage);
+                let dropped = selection.drop_force(&state, &stage.name);
+                if let Some(event) = dropped.filter(|_| wanted) {
+                    // It can follow anything.
+                    let _ = apply(state.to_mut(), "", &event);
+                }
             }
         }
         Self {

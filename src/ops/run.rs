@@ -37,6 +37,8 @@ pub struct Wanted {
     pub failed: bool,
     /// Run in any case.
     pub force: bool,
+    /// Forget that earlier runs with `--force` did not rebuild what is selected.
+    pub no_force: bool,
     /// Go on after a failed batch.
     pub keep_going: bool,
     /// Of one who watches: the batches that are left, having failed with these facts.
@@ -78,6 +80,7 @@ pub fn selection(opened: &Opened, wanted: &Wanted) -> Result<Selection, OpsError
         limit: wanted.limit,
         failed: wanted.failed,
         force: wanted.force,
+        no_force: wanted.no_force,
         keep_going: wanted.keep_going,
         watched: wanted.watched.clone(),
     })

@@ -9,6 +9,7 @@ use super::present::{LastRun, Present, Runner, last_run, runner};
 use crate::model::call::Spent;
 use crate::model::checkpoint::{self, Checkpoint};
 use crate::model::event::{Event, Record};
+use crate::model::reason::Reason;
 use crate::model::stage::Stage;
 use crate::model::state::{Phase, StageState};
 use crate::plan::selection::Selection;
@@ -122,6 +123,10 @@ pub struct FailedBatch {
 pub struct Due {
     /// Batches that run.
     pub will: u64,
+    /// Batches of these that an earlier run with `--force` selected and did not rebuild.
+    pub forced: u64,
+    /// Whether that run, or one of them, was interrupted.
+    pub forced_interrupted: bool,
     /// Batches that run if what earlier stages make differs.
     pub may: u64,
     /// Batches whose outputs are validated again.
@@ -338,8 +343,18 @@ fn last_of(records: &[Record], stage: &str) -> Option<Timestamp> {
 }
 
 fn due(plan: &StagePlan) -> Option<Due> {
+    let forced = plan.will.iter().filter_map(|will| {
+        let mut reasons = will.reasons.iter();
+        reasons.find_map(|reason| match reason {
+            Reason::ForcedBefore { interrupted, .. } => Some(*interrupted),
+            _ => None,
+        })
+    });
+    let forced: Vec<bool> = forced.collect();
     let due = Due {
         will: plan.will.len() as u64,
+        forced: forced.len() as u64,
+        forced_interrupted: forced.contains(&true),
         may: plan.may.len() as u64,
         judge: plan.judge.len() as u64,
         retire: plan.retire.len() as u64,

@@ -4,6 +4,7 @@ use crate::base::digest::Digest;
 use crate::base::glob::{Glob, is_pattern};
 use crate::base::path::RelPath;
 use crate::model::fingerprint::{Change, FactKind, Facts, changes};
+use crate::model::forced::Forced;
 use crate::model::reason::{Condition, Reason};
 use crate::model::record::{BatchRecord, Made};
 use crate::model::state::{BatchState, Phase};
@@ -29,6 +30,8 @@ pub struct Found<'a> {
     pub pending: Vec<Condition>,
     /// What to do about altered outputs, and whether to run in any case.
     pub wish: Wish,
+    /// The earlier run with `--force` that selected the batch, while it is not rebuilt.
+    pub forced: Option<&'a Forced>,
 }
 
 /// What the user or the declaration wants beside what is needed.
@@ -83,6 +86,11 @@ pub fn decide(found: &Found<'_>) -> Decision {
         .collect();
     if found.wish == Wish::Forced {
         reasons.push(Reason::Forced);
+    } else if let Some(forced) = found.forced {
+        reasons.push(Reason::ForcedBefore {
+            run: forced.run.clone(),
+            interrupted: !forced.ended,
+        });
     }
     if let Some(Phase::Failed { outcome }) = found.known.map(|known| &known.phase) {
         reasons.push(Reason::Failed {
@@ -156,9 +164,10 @@ pub fn decide(found: &Found<'_>) -> Decision {
         };
     }
     // A person's word holds until the batch would have to be made again: then it is their turn. If they deleted what they had
-    // accepted, nothing of theirs is in the way.
+    // accepted, nothing of theirs is in the way. To accept an output takes `--force` back, so of a batch that is still forced
+    // they accepted it before.
     let pinned = pinned(record, found);
-    if !pinned.is_empty() && found.wish == Wish::Needed {
+    if !pinned.is_empty() && found.wish == Wish::Needed && found.forced.is_none() {
         return Decision::Altered(pinned);
     }
     Decision::Will(reasons)

@@ -2,7 +2,9 @@
 
 use crate::model::event::Event;
 use crate::model::fingerprint::Facts;
+use crate::model::forced::Forced;
 use crate::model::state::{BatchState, Phase, StageState, State, Unsettled};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 /// An event that cannot follow what is known.
@@ -37,12 +39,47 @@ pub fn apply(state: &mut State, run_id: &str, event: &Event) -> Result<(), Illeg
             }
             state.children.clear();
             state.open_run = Some(run_id.to_owned());
+            for forced in &mut state.forced {
+                if !forced.runs.is_empty() && !forced.runs.iter().any(|known| known == run_id) {
+                    forced.runs.push(run_id.to_owned());
+                }
+            }
         }
-        Event::RunFinished { .. } => {
+        Event::RunFinished { status, .. } => {
             state.children.clear();
             state.open_run = None;
+            for forced in &mut state.forced {
+                if forced.run == run_id {
+                    forced.ended = status != "interrupted";
+                    if status == "complete" {
+                        forced.open.clear();
+                    }
+                }
+            }
+            state.forced.retain(|forced| !forced.is_empty());
         }
-        Event::Sealed { checkpoints, .. } => state.checkpoints.clone_from(checkpoints),
+        Event::Sealed {
+            checkpoints,
+            forced,
+            ..
+        } => {
+            state.checkpoints.clone_from(checkpoints);
+            state.forced.clone_from(forced);
+        }
+        Event::Forced {
+            stage,
+            batches,
+            fresh,
+            open,
+        } => force(state, run_id, stage, batches, (*fresh, *open)),
+        Event::ForceDropped { stage, batches } => {
+            release(state, stage, |batch| {
+                batches.is_empty() || batches.contains(batch)
+            });
+            if batches.is_empty() {
+                close(state, stage);
+            }
+        }
         Event::StageStarted {
             stage,
             number,
@@ -161,6 +198,10 @@ pub fn apply(state: &mut State, run_id: &str, event: &Event) -> Result<(), Illeg
                 files: files.clone(),
             });
             state.retiring.extend(retired.clone());
+            // A batch that failed in part is not rebuilt: the next run tries it again.
+            if record.failure().is_none() {
+                release(state, stage, |batch| batch == record.key);
+            }
         }
         Event::Barrier => {
             state.unsettled.clear();
@@ -184,6 +225,9 @@ pub fn apply(state: &mut State, run_id: &str, event: &Event) -> Result<(), Illeg
             gone,
         } => {
             state.retiring.extend(files.clone());
+            if *gone {
+                release(state, stage, |other| other == batch);
+            }
             if let Some(stage) = state.stages.get_mut(stage) {
                 let before = stage.batches.remove(batch).map(|batch| batch.phase);
                 // A failed batch that the stage still has stays failed: only its earlier outputs are retired.
@@ -235,6 +279,8 @@ pub fn apply(state: &mut State, run_id: &str, event: &Event) -> Result<(), Illeg
                 record.outputs.clone_from(outputs);
                 record.pin = (!pin.is_void()).then(|| Box::new(pin.clone()));
             }
+            // To keep an output as it is takes `--force` back.
+            release(state, stage, |other| other == batch);
         }
         Event::ChangeAccepted {
             stage,
@@ -263,6 +309,7 @@ pub fn apply(state: &mut State, run_id: &str, event: &Event) -> Result<(), Illeg
             digest,
         } => {
             state.checkpoints.insert(stage.clone(), *digest);
+            close(state, stage);
             let stage = state.stages.entry(stage.clone()).or_default();
             stage.status = Some(*status);
             stage.number = *number;
@@ -276,9 +323,57 @@ pub fn apply(state: &mut State, run_id: &str, event: &Event) -> Result<(), Illeg
         Event::StageForgotten { stage } => {
             state.stages.remove(stage);
             state.checkpoints.remove(stage);
+            release(state, stage, |_| true);
+            close(state, stage);
         }
     }
     Ok(())
+}
+
+/// Notes that a run with `--force` selected batches of a stage. It takes them over from earlier runs.
+fn force(
+    state: &mut State,
+    run: &str,
+    stage: &str,
+    batches: &BTreeSet<String>,
+    (fresh, open): (bool, bool),
+) {
+    release(state, stage, |batch| batches.contains(batch));
+    let at = state.forced.iter().position(|forced| forced.run == run);
+    let at = at.unwrap_or_else(|| {
+        state.forced.push(Forced {
+            run: run.to_owned(),
+            runs: fresh.then(|| run.to_owned()).into_iter().collect(),
+            ..Forced::default()
+        });
+        state.forced.len() - 1
+    });
+    if let Some(forced) = state.forced.get_mut(at) {
+        if !batches.is_empty() {
+            let of_stage = forced.batches.entry(stage.to_owned()).or_default();
+            of_stage.extend(batches.iter().cloned());
+        }
+        if open {
+            forced.open.insert(stage.to_owned());
+        }
+    }
+    state.forced.retain(|forced| !forced.is_empty());
+}
+
+/// Notes that batches of a stage are no longer forced.
+fn release(state: &mut State, stage: &str, batches: impl Fn(&str) -> bool) {
+    for forced in &mut state.forced {
+        forced.remove(stage, &batches);
+    }
+    state.forced.retain(|forced| !forced.is_empty());
+}
+
+/// Notes that new batches of a stage may use every answer that is kept.
+fn close(state: &mut State, stage: &str) {
+    for forced in &mut state.forced {
+        forced.open.remove(stage);
+    }
+    state.forced.retain(|forced| !forced.is_empty());
 }
 
 fn remember(stage: &mut StageState, shared: &str, facts: &Facts) {

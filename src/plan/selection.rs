@@ -1,11 +1,18 @@
 //! What of a pipeline a run is asked to do.
 
 use crate::expr::place::nearest;
+use crate::model::event::Event;
+use crate::model::forced::Forced;
 use crate::model::pipeline::Pipeline;
 use crate::model::stage::Stage;
-use std::collections::BTreeMap;
+use crate::model::state::State;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// What of a pipeline to run.
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a flag of the command line, by its name"
+)]
 #[derive(Debug, Clone, Default)]
 pub struct Selection {
     /// `STAGE` or `STAGE/BATCH`; empty: all.
@@ -18,6 +25,8 @@ pub struct Selection {
     pub failed: bool,
     /// Run what is selected even when it is done and still true.
     pub force: bool,
+    /// Forget that earlier runs with `--force` did not rebuild what is selected.
+    pub no_force: bool,
     /// Go on after a failed batch.
     pub keep_going: bool,
     /// Of one who watches: the batches that are left, having failed with these facts.
@@ -127,6 +136,36 @@ impl Selection {
             .and_then(|tried| tried.get(batch))
             .map(String::as_str)
             == Some(facts)
+    }
+
+    /// Returns true if the whole stage is selected, and not single batches of it.
+    pub fn wants_whole(&self, stage: &str) -> bool {
+        let mut of_stage = self.targets.iter().filter(|target| target.stage == stage);
+        of_stage.all(|target| target.batch.is_none())
+    }
+
+    /// Returns the event that withdraws `--force` from what is selected of a stage; `None`: nothing of it is left there.
+    pub fn drop_force(&self, state: &State, stage: &str) -> Option<Event> {
+        let forced = || state.forced.iter();
+        let stage_name = stage.to_owned();
+        if self.wants_whole(stage) {
+            let is_left =
+                |forced: &Forced| forced.batches.contains_key(stage) || forced.open.contains(stage);
+            return forced().any(is_left).then(|| Event::ForceDropped {
+                stage: stage_name,
+                batches: BTreeSet::new(),
+            });
+        }
+        let left = forced().filter_map(|forced| forced.batches.get(stage));
+        let batches: BTreeSet<String> = left
+            .flatten()
+            .filter(|batch| self.wants_batch(stage, batch))
+            .cloned()
+            .collect();
+        (!batches.is_empty()).then_some(Event::ForceDropped {
+            stage: stage_name,
+            batches,
+        })
     }
 
     /// Whether the batch is among those named.

@@ -85,6 +85,8 @@ pub struct Bench<'a> {
     pub time: Option<Duration>,
     /// The run's id.
     pub run_id: &'a str,
+    /// The same as a list: with `--fresh`, only answers of these runs count.
+    pub this_run: [String; 1],
     /// Folders of attempts that are over.
     pub spares: Spares,
     /// How each batch fails before its first step: a service that the stage needs is not there.
@@ -244,6 +246,11 @@ fn within(
         schemas: bench.schemas,
         agents: bench.agents,
         calls: bench.calls,
+        asked_since: if bench.fresh {
+            Some(&bench.this_run)
+        } else {
+            found.asked_since.as_deref()
+        },
         caller: bench.caller,
         environment: bench.environment,
         declared_env: &bench.ctx.settings.env,

@@ -45,8 +45,6 @@ pub struct RunCalls<'a> {
     ctx: Context<'a>,
     run: String,
     answers: Answers,
-    /// Whether answers that are kept are asked for once more.
-    fresh: bool,
     purse: Purse,
     book: Mutex<Book>,
     /// Questions that batches are asking.
@@ -70,12 +68,11 @@ struct Book {
 
 impl<'a> RunCalls<'a> {
     /// For a run.
-    pub fn new(ctx: Context<'a>, project: &Path, run: &str, purse: Purse, fresh: bool) -> Self {
+    pub fn new(ctx: Context<'a>, project: &Path, run: &str, purse: Purse) -> Self {
         Self {
             ctx,
             run: run.to_owned(),
             answers: Answers::open(ctx.disk, project, ctx.layout, run),
-            fresh,
             purse,
             book: Mutex::new(Book {
                 log: CallLog::new(ctx.disk, ctx.layout, run),
@@ -203,12 +200,16 @@ impl Calls for RunCalls<'_> {
         Some(self)
     }
 
-    fn known(&self, addresses: &[Digest]) -> Result<Vec<Option<(Value, AnswersOf)>>, Outcome> {
-        if !self.fresh {
+    fn known(
+        &self,
+        addresses: &[Digest],
+        since: Option<&[String]>,
+    ) -> Result<Vec<Option<(Value, AnswersOf)>>, Outcome> {
+        let Some(since) = since else {
             return self.kept(addresses);
-        }
-        // What this run has asked once more is not asked again by the next of its batches.
-        let ours = |found: &Answer| found.call.0 == self.run;
+        };
+        // What these runs have asked once more is not asked again by the next batch.
+        let ours = |found: &Answer| since.contains(&found.call.0);
         let found = addresses.iter().map(|&address| self.answers.peek(address));
         let found = found.map(|found| Ok(found?.filter(ours)));
         let found: Result<Vec<_>, String> = found.collect();

@@ -15,14 +15,14 @@ use super::services::Services;
 use super::stop::StopFlag;
 use super::survey::{Keep, Survey, survey};
 use super::workers::at_once;
-use super::{begin, gate, kept, recover, rejudge, retire, rounds};
+use super::{begin, forced, gate, kept, recover, rejudge, retire, rounds};
 use crate::base::path::{RelPath, Root};
 use crate::check::schemas::Schemas;
 use crate::model::event::{Event, EventType};
 use crate::model::outcome::{Outcome, OutcomeKind};
 use crate::model::policy::OnAltered;
 use crate::model::stage::Stage;
-use crate::model::state::{Phase, State};
+use crate::model::state::State;
 use crate::plan::decide::{Decision, Wish};
 use crate::plan::pending::Pending;
 use crate::plan::selection::Selection;
@@ -99,7 +99,7 @@ pub fn run(
     rounds::tidy_stages(&ctx)?;
     let schemas = Schemas::default();
     let project = ctx.files.folder(Root::Project);
-    let calls = RunCalls::new(ctx, project, keeper.run_id(), options.purse, options.fresh);
+    let calls = RunCalls::new(ctx, project, keeper.run_id(), options.purse);
     let mut engine = Engine {
         keeper,
         selection,
@@ -194,6 +194,7 @@ impl Engine<'_, '_> {
 
     fn stages(&mut self) -> Result<(), RunError> {
         let pipeline = self.keeper.ctx.pipeline;
+        forced::note(&mut self.keeper, self.selection, self.options.fresh)?;
         for stage in &pipeline.stages {
             if !self.selection.wants_stage(pipeline, stage) {
                 continue;
@@ -385,13 +386,7 @@ impl Engine<'_, '_> {
             will.retain(|&index| {
                 let batch =
                     known.and_then(|known| known.batches.get(&found.batches[index].batch.key));
-                batch.is_some_and(|batch| {
-                    matches!(batch.phase, Phase::Failed { .. })
-                        || batch
-                            .record
-                            .as_ref()
-                            .is_some_and(|record| record.failure().is_some())
-                })
+                batch.is_some_and(forced::is_failed)
             });
         }
         if self.selection.watched.is_some() {
@@ -470,6 +465,7 @@ impl Engine<'_, '_> {
                 pace: self.options.pace,
             },
             run_id: &run_id,
+            this_run: [run_id.clone()],
             spares: Spares::default(),
             lacks,
         };

@@ -141,10 +141,7 @@ fn outdated(
                 altered.extend(files.iter().map(|file| file.path.to_string()));
             }
             // A stage that is partial was let through: what failed in it stays failed here.
-            Ok(Decision::Will(reasons))
-                if reasons
-                    .iter()
-                    .all(|reason| matches!(reason, Reason::Failed { .. })) => {}
+            Ok(Decision::Will(reasons)) if only_failed(reasons) => {}
             _ => stale = true,
         }
     }
@@ -157,6 +154,16 @@ fn outdated(
     } else {
         None
     })
+}
+
+/// Returns true if a batch runs for nothing but that it failed, forced or not.
+pub fn only_failed(reasons: &[Reason]) -> bool {
+    let is_failed = |reason: &Reason| matches!(reason, Reason::Failed { .. });
+    let is_forced = |reason: &Reason| matches!(reason, Reason::ForcedBefore { .. });
+    reasons.iter().any(is_failed)
+        && reasons
+            .iter()
+            .all(|reason| is_failed(reason) || is_forced(reason))
 }
 
 /// Files that a person pinned, of batches that do not hold any more: to make them again is that person's word.

@@ -203,7 +203,8 @@ impl<'a> Keeper<'a> {
                 None => manifest::remove(self.ctx.disk, self.ctx.layout, &stage)?,
             }
         }
-        self.journal.seal(self.state.checkpoints.clone())?;
+        let (checkpoints, forced) = (&self.state.checkpoints, &self.state.forced);
+        self.journal.seal(checkpoints.clone(), forced.clone())?;
         Ok(())
     }
 }

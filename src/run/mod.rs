@@ -11,6 +11,7 @@ pub mod dispatch;
 pub mod ending;
 pub mod engine;
 pub mod finish;
+pub mod forced;
 pub mod foresee;
 pub mod gate;
 mod happened;

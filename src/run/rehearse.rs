@@ -78,7 +78,6 @@ impl Rehearsal<'_> {
         let calls = NoCalls {
             ctx: self.ctx,
             answers: self.answers,
-            fresh: self.fresh,
             anew: self.anew,
             in_parts: self.in_parts,
             taken,
@@ -122,6 +121,11 @@ impl Rehearsal<'_> {
             schemas: self.schemas,
             agents: self.agents,
             calls,
+            asked_since: if self.fresh {
+                Some(&[])
+            } else {
+                found.asked_since.as_deref()
+            },
             caller: &Caller::default(),
             environment: &environment,
             declared_env: &self.ctx.settings.env,
@@ -186,7 +190,6 @@ impl Watcher for Nobody {
 struct NoCalls<'a> {
     ctx: Context<'a>,
     answers: &'a Answers,
-    fresh: bool,
     anew: bool,
     in_parts: bool,
     /// Questions that earlier batches ask.
@@ -209,21 +212,18 @@ impl NoCalls<'_> {
         self.seen.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What is kept at addresses; `fresh`: as if nothing were.
+    /// What is kept at addresses; with `since`, only what came in one of these runs.
     fn at(
         &self,
         addresses: &[Digest],
-        fresh: bool,
+        since: Option<&[String]>,
     ) -> Result<Vec<Option<(Value, AnswersOf)>>, Outcome> {
         let mut all = Vec::with_capacity(addresses.len());
         let mut seen = self.seen();
         for &address in addresses {
-            let found = if fresh {
-                None
-            } else {
-                let found = self.answers.peek(address);
-                found.map_err(|why| Outcome::new(OutcomeKind::Input, why).for_good())?
-            };
+            let found = self.answers.peek(address);
+            let found = found.map_err(|why| Outcome::new(OutcomeKind::Input, why).for_good())?;
+            let found = found.filter(|found| since.is_none_or(|runs| runs.contains(&found.call.0)));
             match found {
                 Some(_) => seen.kept += 1,
                 None => seen.missed += 1,
@@ -238,12 +238,16 @@ impl NoCalls<'_> {
 }
 
 impl Calls for NoCalls<'_> {
-    fn known(&self, addresses: &[Digest]) -> Result<Vec<Option<(Value, AnswersOf)>>, Outcome> {
-        self.at(addresses, self.fresh)
+    fn known(
+        &self,
+        addresses: &[Digest],
+        since: Option<&[String]>,
+    ) -> Result<Vec<Option<(Value, AnswersOf)>>, Outcome> {
+        self.at(addresses, since)
     }
 
     fn kept(&self, addresses: &[Digest]) -> Result<Vec<Option<(Value, AnswersOf)>>, Outcome> {
-        self.at(addresses, self.anew)
+        self.at(addresses, self.anew.then_some(&[]))
     }
 
     fn asking(&self, parts: &dyn Fn() -> Parts) {

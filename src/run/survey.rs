@@ -58,6 +58,8 @@ pub struct Surveyed {
     pub targets: BTreeMap<String, RelPath>,
     /// What becomes of it; when an input cannot be had, why.
     pub decision: Result<Decision, Missed>,
+    /// The runs whose answers of agents alone count for it; `None`: every answer that is kept counts.
+    pub asked_since: Option<Vec<String>>,
 }
 
 impl Surveyed {
@@ -69,6 +71,7 @@ impl Surveyed {
             own: Facts::default(),
             targets: BTreeMap::new(),
             decision: Ok(Decision::Reused),
+            asked_since: None,
         }
     }
 
@@ -142,6 +145,7 @@ pub fn survey(
     let one = One {
         ctx,
         stage,
+        state,
         recorded: &recorded,
         written: &written,
         world: &world,
@@ -176,6 +180,7 @@ fn tells_all(stage: &Stage, differing: &Differing) -> bool {
 struct One<'a, 'c> {
     ctx: &'a Context<'c>,
     stage: &'a Stage,
+    state: &'a State,
     recorded: &'a Recorded<'a>,
     written: &'a (dyn Fn(&str) -> bool + Sync),
     world: &'a Later<'a, 'c>,
@@ -262,8 +267,13 @@ impl One<'_, '_> {
             Keep::And(key) => key == batch.key,
             Keep::Undone => false,
         };
+        let forced = self.state.forced(&self.stage.name, &batch.key);
+        let asked_since = || {
+            let since = self.state.asked_since(&self.stage.name, &batch.key);
+            since.map(<[String]>::to_vec)
+        };
         let as_before = record.is_some_and(|record| self.is_as_before(record));
-        if as_before && !is_kept && wish != Wish::Forced {
+        if as_before && !is_kept && wish != Wish::Forced && forced.is_none() {
             return Ok(Surveyed::reused(batch));
         }
         let targets = self.targets(scope)?;
@@ -293,6 +303,7 @@ impl One<'_, '_> {
                     (true, None) => Ok(Decision::Will(vec![Reason::NeverMade])),
                 };
                 return Ok(Surveyed {
+                    asked_since: asked_since(),
                     batch,
                     inputs: Vec::new(),
                     own: Facts::default(),
@@ -316,12 +327,14 @@ impl One<'_, '_> {
             on_disk: &on_disk,
             pending: waits,
             wish,
+            forced,
         };
         let decision = Ok(decide(&found));
         if !is_kept && decision == Ok(Decision::Reused) {
             return Ok(Surveyed::reused(batch));
         }
         Ok(Surveyed {
+            asked_since: asked_since(),
             batch,
             inputs,
             own,

@@ -131,18 +131,23 @@ pub trait Calls: Sync {
         None
     }
 
-    /// The answers that are kept at addresses, each with the run and the call that it came with.
+    /// The answers that are kept at addresses, each with the run and the call that it came with. With `since`, only those that
+    /// came in one of these runs.
     ///
     /// # Errors
     /// When what is kept cannot be read.
-    fn known(&self, addresses: &[Digest]) -> Result<Vec<Option<(Value, AnswersOf)>>, Outcome>;
+    fn known(
+        &self,
+        addresses: &[Digest],
+        since: Option<&[String]>,
+    ) -> Result<Vec<Option<(Value, AnswersOf)>>, Outcome>;
 
     /// The same where nobody can be asked once more: what is kept counts also in a run that asks everything again.
     ///
     /// # Errors
     /// When what is kept cannot be read.
     fn kept(&self, addresses: &[Digest]) -> Result<Vec<Option<(Value, AnswersOf)>>, Outcome> {
-        self.known(addresses)
+        self.known(addresses, None)
     }
 
     /// The run that calls.
@@ -282,6 +287,8 @@ pub struct Work<'a> {
     pub agents: &'a Answerers,
     /// What stands behind those that cost something.
     pub calls: &'a dyn Calls,
+    /// The runs whose answers of agents alone count; `None`: every answer that is kept counts.
+    pub asked_since: Option<&'a [String]>,
     /// By whom services are called.
     pub caller: &'a Caller,
     /// The environment of programs: the usual, without what a step declares.

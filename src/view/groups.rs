@@ -32,7 +32,7 @@ pub fn class(reason: &Reason) -> Class {
         Reason::Failed { .. } => Class::Own("failed"),
         Reason::NotValid { .. } => Class::Own("not valid"),
         Reason::Stale { .. } => Class::Own("stale"),
-        Reason::Forced => Class::Own("forced"),
+        Reason::Forced | Reason::ForcedBefore { .. } => Class::Own("forced"),
     }
 }
 

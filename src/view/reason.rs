@@ -17,6 +17,14 @@ pub fn reason(reason: &Reason) -> String {
         Reason::NotValid { outcome } => format!("no longer valid: {outcome}"),
         Reason::Stale { input } => format!("input {input} changed while the batch ran"),
         Reason::Forced => "asked for with --force".to_owned(),
+        Reason::ForcedBefore { interrupted, .. } => {
+            let how = if *interrupted {
+                "was interrupted"
+            } else {
+                "ended without rebuilding it"
+            };
+            format!("forced by an earlier run that {how}")
+        }
     }
 }
 

@@ -143,6 +143,17 @@ fn due_text(stage: &StageLine, due: &Due, data: &Status, call: &Call) -> String 
     if !parts.is_empty() {
         text.push_str(&format!("  {name}: {} (`{why}`)\n", parts.join(", ")));
     }
+    if due.forced > 0 {
+        let how = if due.forced_interrupted {
+            "was interrupted"
+        } else {
+            "ended without rebuilding them"
+        };
+        text.push_str(&format!(
+            "  {name}: {} forced by an earlier run that {how}\n",
+            batches(due.forced)
+        ));
+    }
     if due.checkpoint {
         text.push_str(&format!(
             "  {name}: its checkpoint is not there, a run writes it\n"

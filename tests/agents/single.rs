@@ -69,6 +69,39 @@ fn runs_of_one_prompt_are_calls_of_their_own_and_none_is_sent_twice() {
 }
 
 #[test]
+fn answers_that_an_interrupted_run_was_to_ask_anew_are_asked_anew_once() {
+    let served = Served::new("well");
+    let house = tells(served.port, "result = '{said, run: $run}'");
+    let run = |more: &[&str], code: i32, calls_so_far: usize| {
+        let ran = house.run(&[&["--agent", "speller=api"], more].concat());
+        assert_eq!(
+            (ran.code, calls(&house).len()),
+            (code, calls_so_far),
+            "{more:?}: {}",
+            ran.said
+        );
+    };
+    run(&[], 0, 3);
+    run(&["-B", "--fresh", "--limit", "1"], 3, 4);
+    run(&["--limit", "1"], 3, 5);
+    run(&[], 0, 6);
+    run(&[], 0, 6);
+    // Without --fresh, what is left is rebuilt from the answers that are kept.
+    run(&["-B", "--limit", "1"], 3, 6);
+    run(&[], 0, 6);
+    // Batches that no run has made yet ask anew as well.
+    house.remove("workspace/.milepost/workspace.json");
+    std::fs::remove_dir_all(house.at("workspace/.milepost/journal")).unwrap();
+    std::fs::remove_dir_all(house.at("workspace/manifests")).unwrap();
+    std::fs::remove_dir_all(house.at("workspace/intermediate")).unwrap();
+    std::fs::remove_file(house.at("workspace/stage_1_complete.json")).unwrap();
+    // The answers are still kept; the journal counts calls from here on.
+    run(&["-B", "--fresh", "--limit", "1"], 3, 1);
+    run(&[], 0, 3);
+    run(&["-B"], 0, 3);
+}
+
+#[test]
 fn an_answer_is_text_or_yaml_where_the_step_says_so() {
     let served = Served::new("well");
     let house = tells(served.port, "answer = \"text\"");

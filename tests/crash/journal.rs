@@ -100,6 +100,8 @@ proptest! {
             prop_assert_eq!(&read.retiring, &live.retiring);
             prop_assert_eq!(&read.children, &live.children);
             prop_assert_eq!(&read.checkpoints, &live.checkpoints);
+            // `--force` of a run that did not get to everything survives a seal.
+            prop_assert_eq!(&read.forced, &live.forced);
         }
     }
 }

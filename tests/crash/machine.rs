@@ -5,6 +5,7 @@ use milepost::base::path::RelPath;
 use milepost::model::checkpoint::Status;
 use milepost::model::event::{Child, Event, EventType, Publish, Record, Round};
 use milepost::model::fingerprint::{FactKind, Facts};
+use milepost::model::forced::Forced;
 use milepost::model::money::NanoUsd;
 use milepost::model::outcome::{Outcome, OutcomeKind};
 use milepost::model::record::{AnswersOf, BatchRecord, FailedKeys, Made, Pin};
@@ -173,7 +174,14 @@ pub fn event((kind, stage, batch, attempt, content): Seed) -> Event {
         20 => Event::StageForgotten { stage },
         21 => Event::Sealed {
             segment: 1,
-            checkpoints: BTreeMap::from([(stage, Digest::of(&content))]),
+            checkpoints: BTreeMap::from([(stage.clone(), Digest::of(&content))]),
+            forced: vec![Forced {
+                run: content,
+                ended: attempt > 1,
+                runs: vec!["Q".into()],
+                batches: BTreeMap::from([(stage, BTreeSet::from([batch]))]),
+                open: BTreeSet::new(),
+            }],
         },
         22 => Event::StepStarted {
             stage,
@@ -246,8 +254,23 @@ pub fn event((kind, stage, batch, attempt, content): Seed) -> Event {
             token: format!("service {content}"),
             service: content,
         },
+        31 => Event::Forced {
+            stage,
+            batches: BTreeSet::from([batch]),
+            fresh: attempt > 1,
+            open: attempt > 2,
+        },
+        32 => Event::ForceDropped {
+            stage,
+            batches: (attempt > 1).then_some(batch).into_iter().collect(),
+        },
         _ => Event::RunFinished {
-            status: "complete".into(),
+            status: if attempt > 1 {
+                "complete"
+            } else {
+                "interrupted"
+            }
+            .into(),
             ran: 1,
             reused: 1,
             failed: 0,
@@ -256,7 +279,7 @@ pub fn event((kind, stage, batch, attempt, content): Seed) -> Event {
 }
 
 pub fn seeds() -> impl Strategy<Value = Vec<Seed>> {
-    prop::collection::vec((0..32_u8, 0..2_u8, 0..2_u8, 1..4_u32, 0..3_u8), 0..100)
+    prop::collection::vec((0..34_u8, 0..2_u8, 0..2_u8, 1..4_u32, 0..3_u8), 0..100)
 }
 
 /// How often events of a kind were taken, and how often refused.
@@ -275,7 +298,7 @@ fn sequences(cases: u32, mut test: impl FnMut(&[Seed], &mut Counts) -> Result<()
     TestRunner::new(config).run(&seeds(), run).unwrap();
     // A machine that takes nothing, or everything, would hold as well.
     let counts = counts.into_inner();
-    assert_eq!(counts.len(), 28, "{counts:?}");
+    assert_eq!(counts.len(), 30, "{counts:?}");
     for (kind, (taken, refused)) in &counts {
         assert!(*taken > 20, "{kind} is taken {taken} times");
         assert_eq!(

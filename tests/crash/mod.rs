@@ -3,6 +3,7 @@
 mod agents;
 mod changes;
 mod every;
+mod forced;
 mod glance;
 mod journal;
 mod kill;

@@ -7,6 +7,7 @@ mod corrections;
 mod declared;
 mod doubled;
 mod failures;
+mod forced;
 mod freshness;
 mod glance;
 pub mod house;

@@ -42,7 +42,7 @@ fn child() {
                 append(&mut journal, at);
             }
             journal.flush().unwrap();
-            journal.seal(BTreeMap::new()).unwrap();
+            journal.seal(BTreeMap::new(), Vec::new()).unwrap();
             append(&mut journal, 3);
             journal.flush().unwrap();
         }

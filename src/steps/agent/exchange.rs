@@ -96,7 +96,7 @@ pub fn answers(
         let open = (0..questions.len()).filter(|&place| found.is_open(place));
         let open: Vec<usize> = open.collect();
         let asked: Vec<Digest> = open.iter().map(|&place| addresses[place]).collect();
-        for (&place, known) in open.iter().zip(terms.ready.known(work.calls, &asked)?) {
+        for (&place, known) in open.iter().zip(terms.ready.known(work, &asked)?) {
             if let Some((answer, call)) = known
                 // Under another schema, what was valid may not be.
                 && violations(terms, &answer).is_empty()

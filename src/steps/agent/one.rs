@@ -146,7 +146,7 @@ fn exchange(
         temperature: ready.temperature(),
     };
     let address = address(work, asking, ready, &request);
-    if let Some(known) = ready.known(work.calls, &[address])?.pop().flatten() {
+    if let Some(known) = ready.known(work, &[address])?.pop().flatten() {
         let (known, from) = known;
         let usage = known["usage"].clone();
         let (answer, warnings) = unwrapped(known);

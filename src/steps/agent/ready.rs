@@ -18,7 +18,7 @@ use crate::model::pipeline::Asset;
 use crate::model::record::AnswersOf;
 use crate::model::stage::Program;
 use crate::model::usage::Usage;
-use crate::steps::work::{Calls, Pace};
+use crate::steps::work::{Calls, Pace, Work};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -298,13 +298,13 @@ impl Ready {
     /// When what is kept cannot be read.
     pub fn known(
         &self,
-        calls: &dyn Calls,
+        work: &Work<'_>,
         addresses: &[Digest],
     ) -> Result<Vec<Option<(Value, AnswersOf)>>, Outcome> {
         if matches!(self.who, Who::Outside) {
-            calls.kept(addresses)
+            work.calls.kept(addresses)
         } else {
-            calls.known(addresses)
+            work.calls.known(addresses, work.asked_since)
         }
     }
 

@@ -5,6 +5,7 @@ use super::{JournalError, Place};
 use crate::base::clock::Clock;
 use crate::base::digest::Digest;
 use crate::model::event::{Event, EventType, Record};
+use crate::model::forced::Forced;
 use crate::store::disk::{Disk, DiskFile};
 use crate::store::layout::Layout;
 use std::collections::{BTreeMap, BTreeSet};
@@ -207,11 +208,16 @@ impl Journal {
     }
 
     /// Begins the next segment, after everything in this one is in the manifests. Its first record says so, and is durable.
-    pub fn seal(&mut self, checkpoints: BTreeMap<String, Digest>) -> Result<(), JournalError> {
+    pub fn seal(
+        &mut self,
+        checkpoints: BTreeMap<String, Digest>,
+        forced: Vec<Forced>,
+    ) -> Result<(), JournalError> {
         self.flush()?;
         let event = Event::Sealed {
             segment: self.segment,
             checkpoints,
+            forced,
         };
         let summary = format!("segment {} is sealed", self.segment);
         let record = self.record(EventType::Complete, "milepost", event, summary, Vec::new());

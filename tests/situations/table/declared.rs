@@ -138,7 +138,7 @@ fn schema_changed_and_one_does_not_hold() {
         assert_eq!(house.run(&[]).code, 0);
         house.write("schemas/clean.schema.json", SCHEMA.replace("40", "2"));
         let ran = house.run(&["-k"]);
-        ran.expect(3, &["clean/person_1", "clean/person_2"])
+        ran.expect(1, &["clean/person_1", "clean/person_2"])
             .says("/name");
         assert_eq!(ran.judged(), ["clean/person_10"]);
         house.write("schemas/clean.schema.json", SCHEMA.replace("40", "3"));
