@@ -54,6 +54,14 @@ Examples:
   milepost why classify/batch_3      what one batch depends on, and what changed
   milepost why outputs/report.xlsx   what a file came from, back to the inputs";
 
+const PARAMS_EXAMPLES: &str = "\
+Examples:
+  milepost params                    list parameters and agents
+  milepost params --set batch_size=50
+  milepost params --unset batch_size         use the default of milepost.toml again
+  milepost params --agent classifier=claude  let `claude` answer for `classifier` in this workspace
+  milepost params --agent classifier=default let `classifier` answer itself again";
+
 const ACCEPT_EXAMPLES: &str = "\
 Examples:
   milepost accept generate --why \"logo set by hand\"
@@ -227,10 +235,13 @@ pub struct Select {
 /// Values that differ from the declared ones.
 #[derive(Debug, Clone, Default, Args)]
 pub struct Values {
-    /// Set a parameter; the workspace keeps it
+    /// Set a parameter for this workspace, until `--unset`
     #[arg(long, value_name = "NAME=VALUE")]
     pub set: Vec<String>,
-    /// Let another agent answer in the place of one, or of all
+    /// Use the default of a parameter again
+    #[arg(long, value_name = "NAME")]
+    pub unset: Vec<String>,
+    /// Let another agent answer for one, or for all, in this workspace; `default` resets it
     #[arg(long, value_name = "[NAME=]OTHER")]
     pub agent: Vec<String>,
 }
@@ -274,6 +285,12 @@ pub enum Command {
     },
     /// Say how far each stage is; a run at work is not disturbed
     Status {
+        #[command(flatten)]
+        values: Values,
+    },
+    /// Show parameters and agents with where their values come from, or change them without a run
+    #[command(after_help = PARAMS_EXAMPLES)]
+    Params {
         #[command(flatten)]
         values: Values,
     },
@@ -405,6 +422,7 @@ impl Command {
             Self::Why { .. } => "why",
             Self::Log { .. } => "log",
             Self::Verify { .. } => "verify",
+            Self::Params { .. } => "params",
             Self::Accept { .. } => "accept",
             Self::Graph { .. } => "graph",
             Self::Diff { .. } => "diff",
@@ -429,6 +447,7 @@ impl Command {
                 | Self::Status { .. }
                 | Self::Why { .. }
                 | Self::Verify { .. }
+                | Self::Params { .. }
         )
     }
 }
@@ -498,6 +517,7 @@ impl Values {
     pub fn first(&self) -> Option<&'static str> {
         [
             (!self.set.is_empty(), "--set"),
+            (!self.unset.is_empty(), "--unset"),
             (!self.agent.is_empty(), "--agent"),
         ]
         .into_iter()
@@ -508,6 +528,7 @@ impl Values {
     #[must_use]
     pub fn joined(mut self, later: Values) -> Values {
         self.set.extend(later.set);
+        self.unset.extend(later.unset);
         self.agent.extend(later.agent);
         self
     }

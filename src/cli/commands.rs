@@ -1,6 +1,6 @@
 //! Each command: what it asks of `ops`, and what it prints.
 
-use super::args::{Cli, Command, RunFlags, Values};
+use super::args::{Cli, Command, Everywhere, RunFlags, Values};
 use super::env::Environment;
 use super::failure::{self, ALTERED, FAILED, HELD};
 use super::print::Printer;
@@ -52,7 +52,7 @@ fn command(cli: Cli, environment: &Environment, printer: &Printer) -> Result<u8,
         let again = if flags.dry_run {
             settings::planned(&targets, &flags)
         } else {
-            settings::kept(&flags)
+            Vec::new()
         };
         let call = settings::call(&cli.everywhere, environment, again);
         let wanted = settings::wanted(targets, &flags, environment);
@@ -62,9 +62,12 @@ fn command(cli: Cli, environment: &Environment, printer: &Printer) -> Result<u8,
             .map(|file| environment.folder.join(file));
         let request = request(flags.values)?;
         if let Some(file) = file {
-            manifest::run(printer, &request, &wanted, &file, flags.dry_run)
+            let mut own: Everywhere = cli.everywhere.clone();
+            own.workspace = None;
+            let call = settings::call(&own, environment, Vec::new());
+            manifest::run(printer, &request, &wanted, &file, flags.dry_run, &call)
         } else if flags.dry_run {
-            plan(printer, &request, &wanted, &call)
+            plan(printer, &request, &wanted, &call, false)
         } else {
             run(printer, &request, &wanted, &call)
         }
@@ -110,6 +113,15 @@ fn command(cli: Cli, environment: &Environment, printer: &Printer) -> Result<u8,
             let call = settings::call(&cli.everywhere, environment, Vec::new());
             tell(printer, &status, |status| {
                 view::status::status(status, &call)
+            })
+        }
+        Some(Command::Params { values }) => {
+            let request = request(cli.run.values.joined(values))?;
+            let command = settings::command_line(environment);
+            let found = ops::params::params(&request, &command)?;
+            let call = settings::call(&cli.everywhere, environment, Vec::new());
+            tell(printer, &found, |found| {
+                view::params::params(printer.out, found, &call)
             })
         }
         Some(Command::Why { what, values }) => {
@@ -268,7 +280,7 @@ fn tell<T: Serialize>(
 fn run(printer: &Printer, request: &Request, wanted: &Wanted, call: &Call) -> Result<u8, OpsError> {
     adopt_orphans();
     let stop = signals::stop_flag(printer);
-    let mut show = Show::new(printer);
+    let mut show = Show::new(printer, call);
     let report = ops::run::run(request, wanted, &mut show, &stop);
     show.end();
     let report = report?;
@@ -276,7 +288,7 @@ fn run(printer: &Printer, request: &Request, wanted: &Wanted, call: &Call) -> Re
     if wanted.until_paid && code == HELD {
         // What the rest costs is what was asked for.
         printer.say(view::report::summary(printer.err, &report, call, false).trim_end());
-        plan(printer, request, wanted, call)?;
+        plan(printer, request, wanted, call, true)?;
         return Ok(code);
     }
     if printer.json {
@@ -295,8 +307,13 @@ fn plan(
     request: &Request,
     wanted: &Wanted,
     call: &Call,
+    after_run: bool,
 ) -> Result<u8, OpsError> {
-    let plan = ops::plan::plan(request, wanted)?;
+    let mut plan = ops::plan::plan(request, wanted)?;
+    if after_run && !printer.json {
+        // The run has shown them.
+        plan.stored.clear();
+    }
     tell(printer, &plan, |plan| {
         view::plan::text(printer.out, plan, call)
     })?;

@@ -8,6 +8,8 @@ use crate::ops::manifest::{Batch, entries, worst_code};
 use crate::ops::open::{OpsError, Request};
 use crate::ops::run::{Wanted, adopt_orphans};
 use crate::view;
+use crate::view::call::Call;
+use crate::view::words::shell_word;
 use std::path::Path;
 
 /// Runs, or plans, all entries of a manifest, and gives the exit code of the one that ended worst.
@@ -20,6 +22,7 @@ pub fn run(
     wanted: &Wanted,
     file: &Path,
     dry: bool,
+    call: &Call,
 ) -> Result<u8, OpsError> {
     let entries = entries(request, file)?;
     adopt_orphans();
@@ -35,7 +38,12 @@ pub fn run(
             let name = printer.err.strong(&entry.workspace);
             printer.say(&format!("{name} ({number} of {count})"));
         }
-        let mut show = Show::new(printer);
+        let workspace = shell_word(&call.near(&entry.folder.to_string_lossy()));
+        let of_entry = Call {
+            milepost: format!("{} --workspace {workspace}", call.milepost),
+            ..call.clone()
+        };
+        let mut show = Show::new(printer, &of_entry);
         // What may be spent is so of all entries together.
         let own = Wanted {
             budget: wanted.budget.map(|budget| budget.less(spent)),

@@ -2,9 +2,11 @@
 
 use super::print::Printer;
 use crate::model::call::Spent;
+use crate::model::choice::StoredNote;
 use crate::ops::run::{Notice, Observer, Stopwatch};
-use crate::view::notice;
+use crate::view::call::Call;
 use crate::view::words::{seconds, some_of};
+use crate::view::{self, notice};
 use indicatif::{ProgressBar, ProgressState, ProgressStyle};
 use std::fmt::Write;
 use std::time::Duration;
@@ -15,6 +17,8 @@ const BETWEEN_LINES: Duration = Duration::from_secs(5);
 /// Shows what happens in a run.
 pub struct Show {
     printer: Printer,
+    call: Call,
+    noted: Vec<StoredNote>,
     stage: Option<Stage>,
 }
 
@@ -32,12 +36,25 @@ struct Stage {
 }
 
 impl Show {
-    /// Shows it by this printer.
-    pub fn new(printer: &Printer) -> Self {
+    /// Shows it by this printer; `call` is how proposed commands begin.
+    pub fn new(printer: &Printer, call: &Call) -> Self {
         Self {
             printer: printer.clone(),
+            call: call.clone(),
+            noted: Vec::new(),
             stage: None,
         }
+    }
+
+    /// Leaves out notes about stored values that an earlier run of the same command has shown.
+    pub fn without(mut self, noted: Vec<StoredNote>) -> Self {
+        self.noted = noted;
+        self
+    }
+
+    /// Returns the notes that were shown.
+    pub fn noted(self) -> Vec<StoredNote> {
+        self.noted
     }
 
     /// Takes away what is still drawn: the summary says it again.
@@ -150,6 +167,15 @@ impl Observer for Show {
                 )),
             },
             Notice::Warned { .. } => {}
+            Notice::Stored { notes } => {
+                let is_new = |note: &StoredNote| !self.noted.contains(note);
+                let new: Vec<StoredNote> =
+                    notes.iter().filter(|note| is_new(note)).cloned().collect();
+                for line in view::params::notes(err, &new, &self.call) {
+                    self.line(&line);
+                }
+                self.noted = notes;
+            }
             Notice::Recovered { what } => {
                 for what in what {
                     self.line(&format!("{} {what}", err.dim("put in order:")));

@@ -26,6 +26,7 @@ pub fn request(
     let mut request = Request::new(folder, environment.variables.clone());
     request.workspace.clone_from(&everywhere.workspace);
     request.set = values.set;
+    request.unset = values.unset;
     request.agents = values.agent;
     request.epoch = environment.epoch().map_err(OpsError::Usage)?;
     Ok(request)
@@ -74,20 +75,19 @@ pub fn command_line(environment: &Environment) -> String {
     all.join(" ")
 }
 
-/// The flags of a run that a later one must have to go on with it: another agent is not kept by the workspace.
-pub fn kept(flags: &RunFlags) -> Vec<String> {
-    let agents = flags.values.agent.iter();
-    agents
-        .flat_map(|agent| ["--agent".to_owned(), agent.clone()])
-        .collect()
-}
-
 /// The flags and targets of a plan, for the run that does it.
 pub fn planned(targets: &[String], flags: &RunFlags) -> Vec<String> {
     let select = &flags.select;
-    let mut words = kept(flags);
-    let sets = flags.values.set.iter();
-    words.extend(sets.flat_map(|set| ["--set".to_owned(), set.clone()]));
+    let values = &flags.values;
+    let mut words = Vec::new();
+    for (flag, values) in [
+        ("--agent", &values.agent),
+        ("--set", &values.set),
+        ("--unset", &values.unset),
+    ] {
+        let values = values.iter();
+        words.extend(values.flat_map(|value| [flag.to_owned(), value.clone()]));
+    }
     words.extend(select.force.then(|| "--force".to_owned()));
     words.extend(select.failed.then(|| "--failed".to_owned()));
     words.extend(flags.keep_going.then(|| "--keep-going".to_owned()));

@@ -5,6 +5,7 @@ use super::failure;
 use super::print::Printer;
 use super::progress::Show;
 use super::signals::{self, INTERRUPTED, STOPPING};
+use crate::model::choice::StoredNote;
 use crate::ops::ended::Ended;
 use crate::ops::open::{OpsError, Request};
 use crate::ops::plan::Plan;
@@ -13,6 +14,7 @@ use crate::view;
 use crate::view::call::Call;
 use crate::watch::{Bell, Due, Pace, Settings, Told, Waits, Watcher};
 use serde_json::{Value, json};
+use std::cell::RefCell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -51,6 +53,7 @@ pub fn watch(
         stop: Arc::new(StopFlag::new()),
         is_running: Arc::default(),
         only_free,
+        noted: RefCell::default(),
     };
     face.hear_signals(bell);
     face.begins(&watcher);
@@ -65,6 +68,8 @@ struct Face<'a> {
     is_running: Arc<AtomicBool>,
     /// Whether agents that cost something are not asked.
     only_free: bool,
+    /// Notes about stored values that were shown.
+    noted: RefCell<Vec<StoredNote>>,
 }
 
 impl Face<'_> {
@@ -107,11 +112,12 @@ impl Face<'_> {
 
     /// Runs what is due, and gives the exit code that the run alone would have.
     fn run(&self, watcher: &mut Watcher) -> Option<u8> {
-        let mut show = Show::new(self.printer);
+        let mut show = Show::new(self.printer, self.call).without(self.noted.take());
         self.is_running.store(true, Ordering::Relaxed);
         let ended = watcher.run(&mut show, &self.stop);
         self.is_running.store(false, Ordering::Relaxed);
         show.end();
+        self.noted.replace(show.noted());
         let report = match ended {
             Ok(report) => report?,
             Err(error) => {

@@ -82,7 +82,13 @@ pub fn read(reader: &mut Reader<'_>, file: &File) -> Project {
     if let Some(agents) = top.get("agents").and_then(Node::table) {
         for (key, node) in &agents.entries {
             project.names.agents.push(key.name.clone());
-            if check_name(file, &mut reader.report, key)
+            if key.name == "default" {
+                let problem = file.problem(key.span.clone(), "an agent cannot be named `default`");
+                let problem = problem.label("`--agent NAME=default` resets the choice of an agent");
+                reader
+                    .report
+                    .add(problem.help("give the agent another name"));
+            } else if check_name(file, &mut reader.report, key)
                 && let Some(agent) = agent(reader, file, &project.names, key, node)
             {
                 project.agents.insert(key.name.clone(), agent);

@@ -139,10 +139,22 @@ impl Agent {
     /// One line for reports: the provider, and what it is asked by.
     pub fn describe(&self) -> String {
         match &self.provider {
-            Provider::Rules(asset) => format!("rules {} ({})", asset.path, asset.digest),
+            Provider::Rules(asset) => format!("{} ({})", self.label(), asset.digest),
             Provider::Jq(program) => match &program.asset {
-                Some(asset) => format!("jq {} ({})", asset.path, asset.digest),
+                Some(asset) => format!("{} ({})", self.label(), asset.digest),
                 None => format!("jq {}", Digest::of(program.source.as_bytes())),
+            },
+            _ => self.label(),
+        }
+    }
+
+    /// Who it is in short, without digests.
+    pub fn label(&self) -> String {
+        match &self.provider {
+            Provider::Rules(asset) => format!("rules {}", asset.path),
+            Provider::Jq(program) => match &program.asset {
+                Some(asset) => format!("jq {}", asset.path),
+                None => "jq in milepost.toml".to_owned(),
             },
             Provider::Replay(folder) => format!("replay {folder}"),
             Provider::Api(api) => format!("{} {}", api.kind.name(), api.model),

@@ -4,6 +4,7 @@ pub mod agent;
 pub mod batched;
 pub mod call;
 pub mod checkpoint;
+pub mod choice;
 pub mod event;
 pub mod facts;
 pub mod fingerprint;

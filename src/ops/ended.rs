@@ -2,6 +2,7 @@
 
 use super::plan::{Altered, Awaits, Obstacle};
 use super::run::{Report, StageReport, StageStatus, exit_code};
+use crate::model::choice::StoredNote;
 use crate::model::outcome::Outcome;
 use crate::run::kept::KeptFile;
 use serde::Serialize;
@@ -31,6 +32,8 @@ pub struct Ended {
     pub quarantined: Vec<KeptFile>,
     /// Stage by stage.
     pub stages: Vec<StageEnded>,
+    /// Warnings and notes about values and agents that the workspace keeps.
+    pub stored: Vec<StoredNote>,
 }
 
 /// What became of a stage.
@@ -122,6 +125,7 @@ impl Ended {
             forgotten: report.forgotten.clone(),
             quarantined: report.quarantined.clone(),
             stages: report.stages.iter().map(StageEnded::of).collect(),
+            stored: report.stored.clone(),
         }
     }
 }

@@ -36,7 +36,8 @@ pub struct Entry {
     pub workspace: String,
     /// Its parameters, as the manifest gives them.
     pub params: Map<String, Value>,
-    folder: PathBuf,
+    /// Where the workspace lies.
+    pub folder: PathBuf,
     set: Vec<String>,
 }
 

@@ -1,5 +1,6 @@
 //! Opens a project and one of its workspaces, for reading.
 
+use super::choices::{check_agents, take_agents, take_unset};
 use super::project::{OnDisk, find_project};
 use super::values::{settle, take_setting};
 use crate::base::clock::Clock;
@@ -47,7 +48,9 @@ pub struct Request {
     pub workspace: Option<PathBuf>,
     /// `--set NAME=VALUE`.
     pub set: Vec<String>,
-    /// `--agent NAME=OTHER`.
+    /// `--unset NAME`.
+    pub unset: Vec<String>,
+    /// `--agent [NAME=]OTHER`, or `default` in the place of `OTHER`.
     pub agents: Vec<String>,
     /// The environment of this process.
     pub environment: BTreeMap<String, String>,
@@ -75,6 +78,7 @@ impl Request {
             folder,
             workspace: None,
             set: Vec::new(),
+            unset: Vec::new(),
             agents: Vec::new(),
             epoch: None,
             disk: Disk::from_setting(stop_at),
@@ -175,6 +179,10 @@ pub struct Opened {
     pub imports: BTreeMap<RelPath, PathBuf>,
     /// Parameters that `--set` gives.
     pub set: BTreeMap<String, Value>,
+    /// Parameters that `--unset` names.
+    pub unset: BTreeSet<String>,
+    /// Agents that `--agent` names: who answers in their place, or `None` for they themselves.
+    pub agents: BTreeMap<String, Option<String>>,
     /// The one writer.
     pub disk: Disk,
     /// The time of day.
@@ -201,8 +209,9 @@ impl Opened {
     /// The agents as a plan knows them: what they would be asked can be told, and nobody is asked.
     ///
     /// # Errors
-    /// When the prices are wrong.
+    /// When the prices are wrong, or the workspace has chosen an agent that is not declared.
     pub fn planned_agents(&self, request: &Request) -> Result<Agents, OpsError> {
+        check_agents(self)?;
         let made = agents(
             Purpose::Plan,
             &self.pipeline,
@@ -227,6 +236,14 @@ pub(super) fn workspace_of(request: &Request, project: &Path) -> PathBuf {
 /// # Errors
 /// When there is no project, its declarations are wrong, the workspace cannot be read, or a flag says something impossible.
 pub fn open(request: &Request) -> Result<Opened, OpsError> {
+    let mut opened = open_unsettled(request)?;
+    settle(&mut opened, request)?;
+    opened.redactor = Redactor::new(keys(&opened, &request.environment));
+    Ok(opened)
+}
+
+/// Opens a project and a workspace, and takes the flags, without the values that a run would go by.
+pub(super) fn open_unsettled(request: &Request) -> Result<Opened, OpsError> {
     let project = find_project(&request.folder)?;
     let on_disk = OnDisk::new(&project);
     let (pipeline, warnings) =
@@ -254,6 +271,8 @@ pub fn open(request: &Request) -> Result<Opened, OpsError> {
         declared,
         imports: BTreeMap::new(),
         set: BTreeMap::new(),
+        unset: BTreeSet::new(),
+        agents: BTreeMap::new(),
         disk: request.disk.clone(),
         clock: Arc::clone(&request.clock),
     };
@@ -263,8 +282,10 @@ pub fn open(request: &Request) -> Result<Opened, OpsError> {
     for setting in &request.set {
         take_setting(&mut opened, request, setting)?;
     }
-    settle(&mut opened, request)?;
-    opened.redactor = Redactor::new(keys(&opened, &request.environment));
+    for name in &request.unset {
+        take_unset(&mut opened, name)?;
+    }
+    take_agents(&mut opened, request)?;
     Ok(opened)
 }
 

@@ -1,10 +1,12 @@
 //! What a run would do, and why. Nothing is written.
 
+use super::choices::notes;
 use super::glance;
 use super::open::{Opened, OpsError, Request, open, state};
 use super::outlook;
 use super::run::{Wanted, selection};
 use crate::base::digest::Digest;
+use crate::model::choice::StoredNote;
 use crate::model::fingerprint::Change;
 use crate::model::reason::{Condition, Reason};
 use crate::model::stage::Stage;
@@ -36,6 +38,8 @@ pub struct Plan {
     pub stages: Vec<StagePlan>,
     /// Warnings about the declarations.
     pub warnings: Vec<String>,
+    /// Warnings and notes about values and agents that the workspace keeps.
+    pub stored: Vec<StoredNote>,
 }
 
 /// What a run would do of a stage.
@@ -277,6 +281,7 @@ pub(super) fn plan_of(
             .collect(),
         stages,
         warnings: opened.warnings.clone(),
+        stored: notes(opened),
     })
 }
 
@@ -299,6 +304,7 @@ fn unchanged(opened: &Opened, stages: &[StageReport]) -> Plan {
         forgotten: Vec::new(),
         stages: opened.pipeline.stages.iter().map(line).collect(),
         warnings: opened.warnings.clone(),
+        stored: notes(opened),
     }
 }
 

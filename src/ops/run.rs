@@ -1,5 +1,6 @@
 //! Runs a project's pipeline over a workspace.
 
+use super::choices::{check_agents, keep, notes};
 use super::glance;
 use super::hold::take;
 use super::open::{Opened, OpsError, Request, open};
@@ -9,8 +10,6 @@ use crate::run::agents::{Purpose, agents};
 use crate::run::calls::Purse;
 use crate::run::engine;
 use crate::run::report::{Options, Pace};
-use crate::store::disk::parent;
-use crate::store::quarantine;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -102,17 +101,22 @@ pub fn run(
         let warnings = opened.warnings.clone();
         observer.notice(Notice::Warned { warnings });
     }
+    check_agents(&opened)?;
+    let stored = notes(&opened);
+    if !stored.is_empty() {
+        observer.notice(Notice::Stored {
+            notes: stored.clone(),
+        });
+    }
     // Taking the workspace reads its identity anew, without the day that was set.
     let today = opened.workspace.identity.today;
     let watch = Stopwatch::start();
     let taken = take(&mut opened, &wanted.command)?;
-    let imported = import(&opened, &taken.run_id)?;
+    let imported = keep(&mut opened, request, &taken.run_id, Some(today))?;
     if !imported.is_empty() {
         let files = imported.clone();
         observer.notice(Notice::Kept { files });
     }
-    let set = opened.set.clone();
-    opened.workspace.update(&opened.disk, &set, Some(today))?;
     let can_tell = glance::can_tell(wanted);
     if can_tell {
         if let Some(stages) = glance::before_a_run(&mut opened) {
@@ -125,6 +129,7 @@ pub fn run(
                 forgotten: Vec::new(),
                 quarantined: imported,
                 stages,
+                stored,
                 interrupted: false,
                 under_way: 0,
                 seconds: watch.elapsed().as_secs_f64(),
@@ -185,45 +190,12 @@ pub fn run(
     // Only caches: a run is not lost for them.
     let _ = opened.cache.save(&opened.disk);
     if let Ok(report) = &mut report {
+        report.stored = stored;
         let _ = glance::keep(&opened, report);
         report.quarantined.splice(0..0, imported);
     }
     drop(held.lock);
     Ok(report?)
-}
-
-/// Copies files that `--set` names into the workspace. What lay in their place goes to quarantine: somebody may have edited it,
-/// and nothing records what an earlier import wrote. Returns what was moved there.
-fn import(opened: &Opened, run_id: &str) -> Result<Vec<KeptFile>, OpsError> {
-    let mut replaced = Vec::new();
-    let (disk, layout) = (&opened.disk, &opened.workspace.layout);
-    for (place, from) in &opened.imports {
-        let to = opened.workspace.layout.at(place);
-        // A second run with the same file has nothing to copy, and what is there keeps its times.
-        let digest = |path| opened.cache.digest_of(path).ok();
-        if to.is_file() && digest(&to).is_some_and(|there| digest(from) == Some(there)) {
-            continue;
-        }
-        disk.create_dir_all(parent(&to))?;
-        // Beside the inputs, half a file that a crash leaves would match a stage's pattern.
-        let beside = opened.workspace.layout.own().join(".import.tmp");
-        disk.copy_file(from, &beside)?;
-        disk.sync_file(&beside)?;
-        if to.symlink_metadata().is_ok() {
-            let sequence = quarantine::next_sequence(layout, run_id);
-            let folder = quarantine::folder(run_id, sequence, "replaced");
-            let why = format!("{place}: replaced by {} (`--set`)\n", from.display());
-            quarantine::say_why(disk, layout, &folder, &why)?;
-            let aside = folder.with(place);
-            quarantine::keep(disk, layout, place, &aside)?;
-            let files = (place, &aside);
-            let kept = KeptFile::new(("", ""), files, Removal::Replaced, Content::Untracked);
-            replaced.push(kept);
-        }
-        disk.rename(&beside, &to)?;
-        disk.sync_dir(parent(&to))?;
-    }
-    Ok(replaced)
 }
 
 /// What programs of steps see of the environment, beside what they declare.

@@ -10,6 +10,7 @@ use super::init::Initiated;
 use super::log::Log;
 use super::manifest::Batch;
 use super::open::OpsError;
+use super::params::Params;
 use super::plan::Plan;
 use super::show_request::WouldSend;
 use super::status::Status;
@@ -61,6 +62,7 @@ pub fn schemas() -> BTreeMap<&'static str, Value> {
             "milepost plan --show-request --json",
             of::<WouldSend>("request"),
         ),
+        ("params", "milepost params --json", of::<Params>("params")),
         ("status", "milepost status --json", of::<Status>("status")),
         ("why", "milepost why --json", of::<Why>("why")),
         ("log", "milepost log --json", of::<Log>("log")),

@@ -1,13 +1,16 @@
 //! How far each stage of a workspace is. Nothing is written; a run at work is not disturbed.
 
 use super::calls::{self, Money};
+use super::choices::notes;
 use super::glance;
 use super::open::{Opened, OpsError, Request, open};
 use super::outlook::of;
+use super::params::{AgentLine, agents};
 use super::plan::{Awaits, StagePlan};
 use super::present::{LastRun, Present, Runner, last_run, runner};
 use crate::model::call::Spent;
 use crate::model::checkpoint::{self, Checkpoint};
+use crate::model::choice::StoredNote;
 use crate::model::event::{Event, Record};
 use crate::model::reason::Reason;
 use crate::model::stage::Stage;
@@ -38,6 +41,10 @@ pub struct Status {
     pub stages: Vec<StageLine>,
     /// What agents cost in all runs, and what of the limits is left; none: none was called, and there is no limit.
     pub money: Option<Money>,
+    /// Agents in whose place another one answers.
+    pub agents: Vec<AgentLine>,
+    /// Warnings and notes about values and agents that the workspace keeps.
+    pub stored: Vec<StoredNote>,
 }
 
 /// How far a stage is.
@@ -188,6 +195,8 @@ fn of_workspace(
         money
     });
     let identity = &opened.workspace.identity;
+    let replaced = agents(opened).into_iter();
+    let replaced = replaced.filter(|line| line.agent != line.name);
     Ok(Status {
         project: opened.pipeline.name.clone(),
         workspace: opened.workspace.layout.root().display().to_string(),
@@ -196,6 +205,8 @@ fn of_workspace(
         runner,
         stages,
         money,
+        agents: replaced.collect(),
+        stored: notes(opened),
     })
 }
 

@@ -1,5 +1,6 @@
 //! The values that a run goes by: what `--set` and `--agent` give, what the workspace keeps, what the declarations say.
 
+use super::choices::answering;
 use super::client_path::client_path;
 use super::counts;
 use super::open::{Opened, OpsError, Request};
@@ -178,7 +179,9 @@ pub(super) fn settle(opened: &mut Opened, request: &Request) -> Result<(), OpsEr
     let scope = json!({ "workspace": workspace });
     for param in &opened.pipeline.params {
         let set = opened.set.get(&param.name);
-        let value = match (set, identity.params.get(&param.name)) {
+        let is_kept = !opened.unset.contains(&param.name);
+        let kept = identity.params.get(&param.name).filter(|_| is_kept);
+        let value = match (set, kept) {
             (Some(value), _) => value.clone(),
             (None, Some(value)) => stored(param, value)?,
             (None, None) => default(param, &scope)?,
@@ -190,39 +193,7 @@ pub(super) fn settle(opened: &mut Opened, request: &Request) -> Result<(), OpsEr
         let value = request.environment.get(name).unwrap_or(default).clone();
         opened.settings.env.insert(name.clone(), value);
     }
-    for agent in &request.agents {
-        if opened.pipeline.agents.is_empty() {
-            let message = format!("`--agent {agent}`: this project declares no agents");
-            return Err(OpsError::Usage(message));
-        }
-        let (name, other) = match agent.split_once('=') {
-            Some((name, other)) => (Some(name), other),
-            None => (None, agent.as_str()),
-        };
-        for name in name.into_iter().chain(
-            name.is_none()
-                .then_some(())
-                .into_iter()
-                .flat_map(|()| opened.pipeline.agents.keys().map(String::as_str)),
-        ) {
-            if let Some(missing) = [name, other]
-                .into_iter()
-                .find(|name| !opened.pipeline.agents.contains_key(*name))
-            {
-                let known: Vec<&str> = opened.pipeline.agents.keys().map(String::as_str).collect();
-                let message = format!(
-                    "`--agent {agent}`: there is no agent `{missing}`; this project has {}{}",
-                    known.join(", "),
-                    did_you_mean(nearest(missing, known.iter().copied()))
-                );
-                return Err(OpsError::Usage(message));
-            }
-            opened
-                .settings
-                .agents
-                .insert(name.to_owned(), other.to_owned());
-        }
-    }
+    opened.settings.agents = answering(opened);
     opened.settings.workspace = workspace;
     addresses(opened)?;
     counts::check(opened)
@@ -258,7 +229,7 @@ fn stored(param: &Param, value: &Value) -> Result<Value, OpsError> {
     let checked = param.check(value);
     checked.map(|()| value.clone()).map_err(|expected| {
         OpsError::Usage(format!(
-            "this workspace stores {}, which the parameter no longer takes: {expected}\nhelp: set another value with `--set {}=VALUE`",
+            "this workspace stores {}, which the parameter no longer takes: {expected}\nhelp: set another value with `--set {1}=VALUE`, or use the default with `--unset {1}`",
             shown_setting(&param.name, value),
             param.name
         ))
@@ -273,8 +244,11 @@ fn shown_setting(name: &str, value: &Value) -> String {
     }
 }
 
-/// The default. A template is rendered, and what it gives is checked.
-fn default(param: &Param, scope: &Value) -> Result<Value, OpsError> {
+/// Returns the declared default. A template is rendered, and what it gives is checked.
+///
+/// # Errors
+/// When the template fails, or gives what the parameter does not take.
+pub(super) fn default(param: &Param, scope: &Value) -> Result<Value, OpsError> {
     match &param.default {
         Value::String(text) if param.has_template() => {
             let template = Template::compile(&param.name, text)

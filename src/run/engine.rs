@@ -156,6 +156,7 @@ pub fn run(
         forgotten,
         quarantined: keeper.kept,
         stages: reports,
+        stored: Vec::new(),
         interrupted,
         under_way,
         seconds: watch.elapsed().as_secs_f64(),

@@ -1,6 +1,7 @@
 //! What a run tells while it goes on, for whoever shows it.
 
 use crate::model::call::Spent;
+use crate::model::choice::StoredNote;
 use crate::model::outcome::Outcome;
 use std::time::Duration;
 
@@ -11,6 +12,11 @@ pub enum Notice {
     Warned {
         /// One line for each.
         warnings: Vec<String>,
+    },
+    /// Values or agents that the workspace keeps need attention.
+    Stored {
+        /// What to know of them.
+        notes: Vec<StoredNote>,
     },
     /// What an earlier run left was put in order.
     Recovered {

@@ -4,6 +4,7 @@ use super::calls::Purse;
 use super::gate::Obstacle;
 use super::kept::KeptFile;
 use crate::model::call::{Sent, Spent};
+use crate::model::choice::StoredNote;
 use crate::model::outcome::Outcome;
 use crate::model::stage::Stage;
 use crate::plan::decide::Alteration;
@@ -163,6 +164,9 @@ pub struct Report {
     pub quarantined: Vec<KeptFile>,
     /// Stage by stage.
     pub stages: Vec<StageReport>,
+    /// What to know of values and agents that the workspace keeps.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub stored: Vec<StoredNote>,
     /// Whether it was stopped by the user.
     pub interrupted: bool,
     /// Batches of requests that providers go on with.

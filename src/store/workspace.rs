@@ -5,12 +5,13 @@ use super::files::real_path;
 use super::id::new_id;
 use super::layout::Layout;
 use crate::model::checkpoint::FORMAT;
+use crate::model::choice::{ChosenAgent, SetParam};
 use jiff::Timestamp;
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
@@ -34,6 +35,74 @@ pub struct Identity {
     /// Parameters that were set for it with `--set`, by name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub params: BTreeMap<String, Value>,
+    /// When and by whom each of them was set. Values that an older Milepost stored are not in it.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub params_set: BTreeMap<String, SetParam>,
+    /// Agents that were chosen for it with `--agent`, by the name of the agent that they replace.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub agents: BTreeMap<String, ChosenAgent>,
+}
+
+impl Identity {
+    /// Returns the day that reports bear if nobody sets it: the day when the workspace was made.
+    pub fn first_day(&self) -> Date {
+        self.created.to_zoned(TimeZone::UTC).date()
+    }
+
+    fn apply(&mut self, changes: &Changes) {
+        for name in &changes.unset {
+            self.params.remove(name);
+            self.params_set.remove(name);
+        }
+        for (name, (value, default)) in &changes.set {
+            let is_known = |set: &SetParam| set.default == *default;
+            if self.params.get(name) != Some(value)
+                || !self.params_set.get(name).is_some_and(is_known)
+            {
+                let set = SetParam {
+                    at: changes.at,
+                    by: changes.by.clone(),
+                    default: default.clone(),
+                };
+                self.params_set.insert(name.clone(), set);
+            }
+            self.params.insert(name.clone(), value.clone());
+        }
+        for (name, chosen) in &changes.agents {
+            match chosen {
+                None => {
+                    self.agents.remove(name);
+                }
+                Some(agent) if self.agents.get(name).is_some_and(|it| it.agent == *agent) => {}
+                Some(agent) => {
+                    let chosen = ChosenAgent {
+                        agent: agent.clone(),
+                        at: changes.at,
+                        by: changes.by.clone(),
+                    };
+                    self.agents.insert(name.clone(), chosen);
+                }
+            }
+        }
+        self.today = changes.today.unwrap_or(self.today);
+    }
+}
+
+/// Changes of what a workspace keeps of `--set`, `--unset` and `--agent`.
+#[derive(Debug, Clone, Default)]
+pub struct Changes {
+    /// The values to store by parameter, each with the declared default.
+    pub set: BTreeMap<String, (Value, Value)>,
+    /// The parameters whose values are removed.
+    pub unset: BTreeSet<String>,
+    /// The agents to store by the name that they replace; `None` removes the choice.
+    pub agents: BTreeMap<String, Option<String>>,
+    /// The day that reports bear.
+    pub today: Option<Date>,
+    /// The user who makes the changes.
+    pub by: String,
+    /// When the changes are made.
+    pub at: Timestamp,
 }
 
 /// A workspace as it is found.
@@ -164,20 +233,14 @@ impl Workspace {
         Ok(disk.create_dir_all(&own)?)
     }
 
-    /// Takes parameters that were set, and the day, into the identity; whether anything differs from what is there.
-    /// A parameter that is not given stays as it is.
-    pub fn update(
-        &mut self,
-        disk: &Disk,
-        params: &BTreeMap<String, Value>,
-        today: Option<Date>,
-    ) -> Result<bool, WorkspaceError> {
+    /// Applies the changes and writes the identity; returns false if nothing differs. Time and user of a value that is
+    /// stored already, over the same default, stay as they are.
+    ///
+    /// # Errors
+    /// When the disk fails.
+    pub fn update(&mut self, disk: &Disk, changes: &Changes) -> Result<bool, WorkspaceError> {
         let before = self.identity.clone();
-        let given = params
-            .iter()
-            .map(|(name, value)| (name.clone(), value.clone()));
-        self.identity.params.extend(given);
-        self.identity.today = today.unwrap_or(self.identity.today);
+        self.identity.apply(changes);
         let differs = self.identity != before;
         if differs && self.is_made {
             self.write(disk)?;
@@ -224,6 +287,8 @@ fn virtual_identity(root: &Path, now: Timestamp) -> Identity {
         today: now.to_zoned(TimeZone::UTC).date(),
         created: now,
         params: BTreeMap::new(),
+        params_set: BTreeMap::new(),
+        agents: BTreeMap::new(),
     }
 }
 
@@ -299,19 +364,76 @@ mod tests {
         assert_eq!(first.identity.today.to_string(), "2026-11-21");
         let disk = Disk::real();
         assert!(first.make(&disk, now()).unwrap());
-        let params = BTreeMap::from([("model".to_owned(), Value::from("a.ifc"))]);
-        assert!(first.update(&disk, &params, None).unwrap());
-        assert!(!first.update(&disk, &params, None).unwrap());
+        let set = |value: &str, at: Timestamp| Changes {
+            set: BTreeMap::from([("model".to_owned(), (value.into(), "b.ifc".into()))]),
+            by: "ann".to_owned(),
+            ..changes(at)
+        };
+        assert!(first.update(&disk, &set("a.ifc", now())).unwrap());
 
         let later = "2027-01-01T00:00:00Z".parse().unwrap();
+        assert!(!first.update(&disk, &set("a.ifc", later)).unwrap());
         let mut second = Workspace::open(&root, later).unwrap();
         assert!(second.is_made);
         assert_eq!(second.identity, first.identity);
         assert!(!second.make(&disk, later).unwrap());
         let day = "2027-01-02".parse().unwrap();
-        second.update(&disk, &BTreeMap::new(), Some(day)).unwrap();
-        let third = Workspace::open(&root, later).unwrap();
-        assert_eq!((third.identity.today, third.identity.params), (day, params));
+        let on = Changes {
+            today: Some(day),
+            ..changes(later)
+        };
+        second.update(&disk, &on).unwrap();
+        let third = Workspace::open(&root, later).unwrap().identity;
+        assert_eq!(
+            (third.today, third.first_day()),
+            (day, first.identity.today)
+        );
+        assert_eq!(third.params, first.identity.params);
+        assert_eq!(third.params_set["model"].at, now());
+    }
+
+    fn changes(at: Timestamp) -> Changes {
+        Changes {
+            at,
+            ..Changes::default()
+        }
+    }
+
+    #[test]
+    fn values_and_agents_are_stored_and_removed() {
+        let mut identity = virtual_identity(Path::new("w"), now());
+        let bare = identity.clone();
+        let names = |agent: Option<&str>| {
+            let agent = agent.map(str::to_owned);
+            BTreeMap::from([("reader".to_owned(), agent)])
+        };
+        let size = ("size".to_owned(), (Value::from(5), Value::from(20)));
+        let stored = Changes {
+            set: BTreeMap::from([size]),
+            agents: names(Some("claude")),
+            by: "ann".to_owned(),
+            ..changes(now())
+        };
+        identity.apply(&stored);
+        assert_eq!(identity.params_set["size"].by, "ann");
+        assert_eq!(identity.agents["reader"].agent, "claude");
+        // The same value over another default is set anew: whoever does so has seen that default.
+        let later: Timestamp = "2027-01-01T00:00:00Z".parse().unwrap();
+        let mut again = stored.clone();
+        again.at = later;
+        identity.apply(&again);
+        assert_eq!(identity.params_set["size"].at, now());
+        assert_eq!(identity.agents["reader"].at, now());
+        again.set.insert("size".to_owned(), (5.into(), 80.into()));
+        identity.apply(&again);
+        assert_eq!(identity.params_set["size"].at, later);
+        let removed = Changes {
+            unset: BTreeSet::from(["size".to_owned(), "other".to_owned()]),
+            agents: names(None),
+            ..changes(later)
+        };
+        identity.apply(&removed);
+        assert_eq!(identity, bare);
     }
 
     #[test]

@@ -12,6 +12,7 @@ pub mod log;
 pub mod manifest;
 pub mod notice;
 pub mod paint;
+pub mod params;
 pub mod plan;
 pub mod reason;
 pub mod report;

@@ -3,6 +3,7 @@
 use super::call::Call;
 use super::groups::{Class, Groups, class};
 use super::paint::Paint;
+use super::params::notes;
 use super::reason::{change, condition, reason};
 use super::ways;
 use super::words::{awaits, batches, count, grouped, some_of};
@@ -20,6 +21,7 @@ pub fn text(paint: Paint, plan: &Plan, call: &Call) -> String {
     for warning in &plan.warnings {
         lines.push(format!("{} {warning}", paint.warn("warning:")));
     }
+    lines.extend(notes(paint, &plan.stored, call));
     for stage in &plan.forgotten {
         lines.push(forgotten(paint, stage));
     }

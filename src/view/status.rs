@@ -2,6 +2,8 @@
 
 use super::call::Call;
 use super::calls;
+use super::paint::Paint;
+use super::params::{notes as stored, replaced};
 use super::table::{Side, table, time};
 use super::ways;
 use super::words::{awaits, batches, grouped, place, some_of};
@@ -47,11 +49,18 @@ pub fn status(data: &Status, call: &Call) -> String {
         Side::Left,
     ];
     text.push_str(&table(&sides, &rows));
+    if !data.agents.is_empty() {
+        text.push_str(&format!("\n{}", replaced(&data.agents)));
+    }
     if let Some(money) = &data.money {
         text.push_str(&format!("\n{}", calls::money(money)));
     }
     for stage in &data.stages {
         text.push_str(&notes(stage, data, call));
+    }
+    let stored = stored(Paint::PLAIN, &data.stored, call);
+    if !stored.is_empty() {
+        text.push_str(&format!("\n{}\n", stored.join("\n")));
     }
     let is_due = data.stages.iter().any(|stage| stage.due.is_some());
     if data.runner.is_none() && !is_due {

@@ -161,6 +161,8 @@ impl Watcher {
         let now = self.since.elapsed();
         match ended {
             Ok(report) => {
+                // The workspace keeps what the flags say. A value that someone sets meanwhile stays.
+                self.request.unset.clear();
                 let stages = report.stages.iter();
                 self.spent = stages.fold(self.spent, |sum, stage| sum + stage.spent.cost);
                 self.machine

@@ -25,6 +25,7 @@ fn what_is_printed_as_json_is_of_its_schema() {
     told("plan", "plan");
     told("run --limit 1", "run");
     told("status", "status");
+    told("params", "params");
     told("run", "run");
     told("run", "run");
     project.write("workspace/inputs/person_2.json", "{}");

@@ -107,6 +107,7 @@ fn a_report_as_json_holds_what_the_summary_says() {
                   "batches": 0, "ran": 0, "reused": 0, "validated_again": 0, "retired": 0, "checkpoint_rewritten": false, "left": 0, "awaits": null, "failed": [],
                   "altered": [], "verdict": null, "elements": null, "outputs": [], "seconds": "…" },
             ],
+            "stored": [],
         })
     );
 }

@@ -220,10 +220,13 @@ fn a_run_at_work_is_in_use_and_a_stage_waits_for_those_before_it() {
     drop(lock);
     assert!(site.submit(&leased.lease).accepted);
 
-    // Who asks nobody outside leases nothing.
-    let nothing = next_batch(&site.with_rules(), &wanted)
-        .unwrap()
-        .nothing
-        .unwrap();
+    // The workspace keeps who answers; whoever asks nobody outside leases nothing.
+    let next = next_batch(&site.with_rules(), &wanted).unwrap();
+    assert!(next.leased.is_some() || next.nothing.unwrap().reason != WhyNothing::NotExternal);
+    let declared = Request {
+        agents: vec!["classifier=default".to_owned()],
+        ..site.with_rules()
+    };
+    let nothing = next_batch(&declared, &wanted).unwrap().nothing.unwrap();
     assert_eq!(nothing.reason, WhyNothing::NotExternal);
 }

@@ -95,6 +95,7 @@ fn a_stage_refuses_before_the_one_it_reads_from_is_complete() {
             "interrupted": false,
             "under_way": 0,
             "forgotten": [],
+            "stored": [],
         })
     );
     let data = client.call("run", json!({"targets": ["copy/person_2"]}));

@@ -123,6 +123,7 @@ total = { path = "outputs/total.json", schema = false }
     /// The project, with nothing set.
     pub fn request(&self) -> Request {
         Request {
+            unset: Vec::new(),
             folder: self.folder.path().to_owned(),
             workspace: None,
             set: Vec::new(),

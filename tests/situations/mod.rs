@@ -28,5 +28,6 @@ mod refine;
 mod running;
 mod services;
 mod shell;
+mod stored;
 mod table;
 mod typed;

@@ -80,7 +80,7 @@ fn a_stored_value_that_no_longer_fits_is_refused_with_the_remedy() {
     house.edit("milepost.toml", "default = 85", "default = 75");
     let before = house.tree();
     let said = house.milepost(&["run"]);
-    let error = "error: this workspace stores threshold=90, which the parameter no longer takes: expected a number from 0 to 80\nhelp: set another value with `--set threshold=VALUE`\n";
+    let error = "error: this workspace stores threshold=90, which the parameter no longer takes: expected a number from 0 to 80\nhelp: set another value with `--set threshold=VALUE`, or use the default with `--unset threshold`\n";
     assert_eq!(said, (2, error.to_owned()));
     assert_eq!(house.tree(), before);
     house.run(&["--set", "threshold=80"]).expect(0, &["score"]);

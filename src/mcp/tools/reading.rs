@@ -26,6 +26,7 @@ pub(super) const PLAN: Row = Row {
         let targets: Asked = call.arguments()?;
         let mut request = call.desk.request.clone();
         request.set.extend(targets.set.iter().cloned());
+        request.unset.extend(targets.unset.iter().cloned());
         request.agents.extend(targets.agents.iter().cloned());
         let wanted = wanted(call, targets)?;
         done(

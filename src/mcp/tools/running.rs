@@ -24,6 +24,7 @@ pub(super) const RUN: Row = Row {
         let targets: Asked = call.arguments()?;
         let mut request = call.desk.request.clone();
         request.set.extend(targets.set.iter().cloned());
+        request.unset.extend(targets.unset.iter().cloned());
         request.agents.extend(targets.agents.iter().cloned());
         let wanted = wanted(call, targets)?;
         let mut show = Show::new(call.teller);
@@ -58,7 +59,9 @@ pub(super) struct Asked {
     budget_usd: Option<String>,
     /// Parameters, each as NAME=VALUE; the workspace keeps them
     pub(super) set: Vec<String>,
-    /// Other agents, each as NAME=OTHER
+    /// Parameters, each as NAME; their defaults are used again
+    pub(super) unset: Vec<String>,
+    /// Agents that answer for others, each as NAME=OTHER; the workspace keeps them; NAME=default resets it
     pub(super) agents: Vec<String>,
 }
 

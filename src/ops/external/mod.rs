@@ -11,8 +11,9 @@ pub use release::{Released, release_batch};
 pub use shapes::{Leased, Left, NextBatch, Nothing, Refusal, Submitted, Violation, WhyNothing};
 pub use submit::{Submission, submit_batch};
 
+use super::choices::keep;
 use super::hold::take;
-use super::open::{Opened, OpsError};
+use super::open::{Opened, OpsError, Request};
 use crate::model::stage::Stage;
 use crate::model::state::State;
 use crate::model::step::StepKind;
@@ -26,10 +27,14 @@ const GRACE: Duration = Duration::from_secs(5);
 /// Takes the workspace for a moment, and puts in order what a killed run left in it; gives what is done with it then.
 fn with_workspace<T>(
     opened: &mut Opened,
+    request: &Request,
     command: &str,
     doing: impl FnOnce(&Opened, &mut Keeper<'_>) -> Result<T, OpsError>,
 ) -> Result<T, OpsError> {
-    let held = take(opened, command)?.read(opened)?;
+    let taken = take(opened, command)?;
+    // Else the next run would ask other agents than those that answered here.
+    keep(opened, request, &taken.run_id, None)?;
+    let held = taken.read(opened)?;
     let lock = held.lock;
     let opened = &*opened;
     let mut keeper = Keeper::new(opened.context(), held.state, held.journal, command);

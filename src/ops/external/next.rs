@@ -83,7 +83,7 @@ pub fn next_batch(request: &Request, wanted: &WantedBatch) -> Result<NextBatch, 
     leases.sweep(now)?;
     let all = leases.all()?;
     let command = format!("next_batch for {}", wanted.client);
-    with_workspace(&mut opened, &command, |opened, keeper| {
+    with_workspace(&mut opened, request, &command, |opened, keeper| {
         let foresight = Foresight::new(opened.context(), &opened.project, &agents, false);
         let search = Search {
             opened,

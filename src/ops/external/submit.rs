@@ -99,7 +99,7 @@ pub fn submit_batch(
         wording::place(&lease),
         lease.client
     );
-    let taken = with_workspace(&mut opened, &command, |opened, keeper| {
+    let taken = with_workspace(&mut opened, request, &command, |opened, keeper| {
         let given = Given {
             lease: &lease,
             request: &asked,

@@ -1,0 +1,182 @@
+//! Parameters and agents of a workspace as tables; notes about stored values as warnings with their remedy.
+
+use super::call::Call;
+use super::notice::kept;
+use super::paint::Paint;
+use super::table::{Side, table};
+use crate::model::choice::StoredNote;
+use crate::ops::params::{AgentLine, Params, Source};
+use jiff::Timestamp;
+use serde_json::Value;
+
+/// Characters of a value that a table shows.
+const WIDTH: usize = 48;
+
+/// Returns the tables of parameters and agents, with the warnings about stored values below.
+pub fn params(paint: Paint, data: &Params, call: &Call) -> String {
+    let mut text = format!(
+        "{} {}\n\n",
+        paint.strong(&data.project),
+        paint.dim(format!("in {}", call.near(&data.workspace)))
+    );
+    let is_described = data.params.iter().any(|line| line.description.is_some());
+    let described = if is_described { "description" } else { "" };
+    let heading = |cells: [&str; 5]| cells.map(str::to_owned).to_vec();
+    let mut rows = vec![heading([
+        "parameter",
+        "value",
+        "default",
+        "source",
+        described,
+    ])];
+    rows.extend(data.params.iter().map(|line| {
+        let default = line.default.as_ref().map_or_else(String::new, short);
+        vec![
+            line.name.clone(),
+            short(&line.value),
+            default,
+            source(line.source, line.at, line.by.as_deref()),
+            line.description.clone().unwrap_or_default(),
+        ]
+    }));
+    text.push_str(&table(&[Side::Left; 5], &rows));
+    if !data.agents.is_empty() {
+        let heading = |cells: [&str; 3]| cells.map(str::to_owned).to_vec();
+        let mut rows = vec![heading(["agent", "answered by", "source"])];
+        rows.extend(data.agents.iter().map(|line| {
+            let source = source(line.source, line.at, line.by.as_deref());
+            vec![line.name.clone(), answered_by(line), source]
+        }));
+        text.push('\n');
+        text.push_str(&table(&[Side::Left; 3], &rows));
+    }
+    if !data.other_agents.is_empty() {
+        text.push_str(&format!("other agents: {}\n", data.other_agents.join(", ")));
+    }
+    let mut lines = kept(paint, &data.quarantined);
+    lines.extend(notes(paint, &data.notes, call));
+    if let Some(problem) = &data.problem {
+        lines.push(format!(
+            "{} a run refuses these values: {problem}",
+            paint.warn("warning:")
+        ));
+    }
+    if !lines.is_empty() {
+        text.push_str(&format!("\n{}\n", lines.join("\n")));
+    }
+    text
+}
+
+/// Returns a line for each agent in whose place another one answers.
+pub fn replaced(agents: &[AgentLine]) -> String {
+    let line = |line: &AgentLine| {
+        format!(
+            "agent {} is answered by {}, {}\n",
+            line.name,
+            answered_by(line),
+            source(line.source, line.at, line.by.as_deref())
+        )
+    };
+    agents.iter().map(line).collect()
+}
+
+/// Returns warnings and notes about stored values and agents, each with the command that mends it.
+pub fn notes(paint: Paint, notes: &[StoredNote], call: &Call) -> Vec<String> {
+    notes
+        .iter()
+        .flat_map(|note| {
+            let (label, text) = match note {
+                StoredNote::NotSet { .. } => ("note:", said(note)),
+                _ => ("warning:", said(note)),
+            };
+            let help = remedy(note, call).map(|command| {
+                let label = paint.strong("help:");
+                format!("{label} {}", paint.code(command))
+            });
+            std::iter::once(format!("{} {text}", paint.warn(label))).chain(help)
+        })
+        .collect()
+}
+
+/// Returns a note in one line, without its remedy.
+pub fn said(note: &StoredNote) -> String {
+    match note {
+        StoredNote::HidesDefault {
+            name,
+            value,
+            default,
+            at,
+            by,
+        } => format!(
+            "{name} = {} was set for this workspace {}; milepost.toml now says {}",
+            short(value),
+            when(*at, by),
+            short(default)
+        ),
+        StoredNote::UnusedParam { name, value } => format!(
+            "{name} = {} is set for this workspace, but milepost.toml declares no parameter `{name}`",
+            short(value)
+        ),
+        StoredNote::UnusedAgent { name, agent } => format!(
+            "`{agent}` was chosen to answer for `{name}` in this workspace, but milepost.toml declares no agent `{name}`"
+        ),
+        StoredNote::NotSet { name, value } => format!(
+            "{name} is not set for this workspace; milepost.toml says {}",
+            short(value)
+        ),
+    }
+}
+
+fn remedy(note: &StoredNote, call: &Call) -> Option<String> {
+    match note {
+        StoredNote::HidesDefault { name, .. } | StoredNote::UnusedParam { name, .. } => {
+            Some(call.line(&["params", "--unset", name]))
+        }
+        StoredNote::UnusedAgent { name, .. } => {
+            Some(call.line(&["params", "--agent", &format!("{name}=default")]))
+        }
+        StoredNote::NotSet { .. } => None,
+    }
+}
+
+/// `claude (anthropic claude-sonnet-4-5)`; what the agent is, if it is the declared one.
+fn answered_by(line: &AgentLine) -> String {
+    let answers = line.answers.as_deref().unwrap_or("not declared");
+    if line.agent == line.name {
+        answers.to_owned()
+    } else {
+        format!("{} ({answers})", line.agent)
+    }
+}
+
+fn source(source: Source, at: Option<Timestamp>, by: Option<&str>) -> String {
+    let set = match (at, by) {
+        (Some(at), Some(by)) => format!("set {}", when(at, by)),
+        _ => "set for this workspace".to_owned(),
+    };
+    match source {
+        Source::Declared => "milepost.toml".to_owned(),
+        Source::Set => set,
+        Source::Unused => format!("unused, {set}"),
+        Source::Environment => "SOURCE_DATE_EPOCH".to_owned(),
+    }
+}
+
+/// `on 2026-11-20 by ann`
+fn when(at: Timestamp, by: &str) -> String {
+    format!("on {} by {by}", at.strftime("%Y-%m-%d"))
+}
+
+/// A value in one line, cut if it is long.
+fn short(value: &Value) -> String {
+    let text = match value {
+        Value::String(text) if text.is_empty() => "\"\"".to_owned(),
+        Value::String(text) => text.replace('\n', " "),
+        other => other.to_string(),
+    };
+    if text.chars().count() <= WIDTH {
+        return text;
+    }
+    let cut: String = text.chars().take(WIDTH - 1).collect();
+    format!("{cut}…")
+}
