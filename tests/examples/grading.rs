@@ -163,6 +163,7 @@ fn a_submission_is_graded_whole_and_only_once() {
         "| Own grade | 85 |",
         "| Criticism multiplier | 1.2 |",
         "| Criteria | 17 of 17 evaluated |",
+        "| Graded by | jq filters/evaluator.jq |",
         "| Date | 2026-03-01 |",
         "## Prd Quality",
         "## Version Control",

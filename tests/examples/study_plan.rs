@@ -286,6 +286,8 @@ fn three_courses_are_planned() {
         page.starts_with("# Study plan, 2027-03-01 to 2027-03-25\n"),
         "{page}"
     );
+    let by = "Topics read by jq filters/ingestion.jq, estimated by jq filters/estimation.jq, planned by jq filters/planner.jq.\n";
+    assert!(page.contains(by), "{page}");
     assert!(house.exists("workspace/outputs/study_plan.pdf"));
 
     house.run(&[]).expect(0, &[]);
