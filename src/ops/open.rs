@@ -238,8 +238,13 @@ pub(super) fn workspace_of(request: &Request, project: &Path) -> PathBuf {
 pub fn open(request: &Request) -> Result<Opened, OpsError> {
     let mut opened = open_unsettled(request)?;
     settle(&mut opened, request)?;
-    opened.redactor = Redactor::new(keys(&opened, &request.environment));
+    know_keys(&mut opened, request);
     Ok(opened)
+}
+
+/// Learns the keys that are taken out of what is shown and kept.
+pub(super) fn know_keys(opened: &mut Opened, request: &Request) {
+    opened.redactor = Redactor::new(keys(opened, &request.environment));
 }
 
 /// Opens a project and a workspace, and takes the flags, without the values that a run would go by.

@@ -2,9 +2,8 @@
 
 use super::choices::{TODAY, asked, check_agents, declared, keep, notes};
 use super::hold::take;
-use super::open::{Opened, OpsError, Request, open_unsettled};
+use super::open::{Opened, OpsError, Request, know_keys, open_unsettled};
 use super::values::settle;
-use crate::model::agent::Agent;
 use crate::model::choice::StoredNote;
 use crate::run::kept::KeptFile;
 use jiff::Timestamp;
@@ -98,6 +97,7 @@ pub fn params(request: &Request, command: &str) -> Result<Params, OpsError> {
     let mut not_set = Vec::new();
     let mut quarantined = Vec::new();
     let mut settled = settled;
+    know_keys(&mut opened, request);
     if is_changed {
         // What is stored already may be wrong for another reason: it can be removed one by one.
         let only_removes = request.set.is_empty() && opened.agents.values().all(Option::is_none);
@@ -118,6 +118,7 @@ pub fn params(request: &Request, command: &str) -> Result<Params, OpsError> {
         };
         opened = open_unsettled(&plain)?;
         settled = settle(&mut opened, &plain).and_then(|()| check_agents(&opened));
+        know_keys(&mut opened, request);
     }
     not_set.extend(notes(&opened));
     let agents = agents(&opened);
@@ -205,7 +206,7 @@ pub(super) fn agents(opened: &Opened) -> Vec<AgentLine> {
             .filter(|chosen| chosen.agent == *agent && !opened.agents.contains_key(&name));
         AgentLine {
             agent: agent.clone(),
-            answers: declared.map(Agent::label),
+            answers: declared.map(|it| opened.redactor.text(&it.label()).into_owned()),
             source: match chosen {
                 _ if !opened.pipeline.agents.contains_key(&name) => Source::Unused,
                 None if *agent == name => Source::Declared,

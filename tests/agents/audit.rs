@@ -540,6 +540,7 @@ fn a_key_that_somebody_repeats_is_in_no_file_and_nowhere_on_the_screen() {
             &["log", "ask/batch_1", "--calls"],
             &["why", "ask/batch_1", "--agent", &agent],
             &["status", "--agent", &agent],
+            &["params"],
         ] {
             let (_, said) = house.milepost(command);
             assert!(

@@ -153,7 +153,7 @@ fn a_result_sees_what_its_requests_used() {
     let nobody = json!({"input_tokens": null, "output_tokens": null, "cost_usd": null});
     assert_eq!(used(&house), nobody);
     house.edit("milepost.toml", "(.name | ascii_upcase)", "1, said: 2");
-    assert_eq!(house.run(&[]).code, 0);
+    assert_eq!(house.run(&["--agent", "default"]).code, 0);
     let nothing = json!({"input_tokens": 0, "output_tokens": 0, "cost_usd": 0.0});
     assert_eq!(used(&house), nothing);
 }
