@@ -1,13 +1,13 @@
 //! Reads the expressions of declarations: jq programs, templates, plain paths, durations and numbers.
 
-use super::names::{Names, Sees};
+use super::names::{Names, ProjectNames, Sees};
 use super::problem::File;
 use super::reader::{Reader, Spot};
 use super::tree::{Node, Val};
 use crate::base::duration::parse_duration;
 use crate::base::path::RelPath;
 use crate::expr::jq::Jq;
-use crate::expr::place::Place;
+use crate::expr::place::{Place, nearest};
 use crate::expr::select::{Select, SelectError};
 use crate::expr::shell;
 use crate::expr::template::Template;
@@ -87,6 +87,32 @@ impl Reader<'_> {
             source: spot.text.to_owned(),
             template,
         })
+    }
+
+    /// The environment variables that a list names. Those that the project does not declare are reported.
+    pub fn variables(
+        &mut self,
+        file: &File,
+        names: &ProjectNames,
+        list: Option<&Node>,
+    ) -> Vec<String> {
+        let mut found = Vec::new();
+        for item in list.and_then(Node::list).unwrap_or_default() {
+            let Some(name) = item.text() else { continue };
+            if names.is_unknown || names.env.iter().any(|known| known == name) {
+                found.push(name.to_owned());
+                continue;
+            }
+            let message = format!("there is no environment variable `{name}`");
+            let help = nearest(name, names.env.iter().map(String::as_str)).map_or_else(
+                || format!("declare it in milepost.toml, with a default: [env] and below it {name} = \"\""),
+                |near| format!("did you mean `{near}`?"),
+            );
+            let problem = file.problem(item.span.clone(), message);
+            let problem = problem.label("not declared in milepost.toml");
+            self.report.add(problem.help(help));
+        }
+        found
     }
 
     /// Reports a `{{ }}` in a script for a shell that stands where its value cannot become a quoted word.

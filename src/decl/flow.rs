@@ -4,7 +4,7 @@ use super::names::Sees;
 use super::reader::Spot;
 use super::shape::Fields;
 use super::stage::Part;
-use super::tree::{Key, Node};
+use super::tree::{Key, Node, Table};
 use super::whole::{Read, Written};
 use crate::base::path::{FilePath, RelPath, Root};
 use crate::expr::scope::Format;
@@ -36,6 +36,35 @@ impl Part<'_, '_, '_> {
             is_awaited: false,
         });
         Some(path)
+    }
+
+    /// The files that a step's program reads beside its arguments.
+    pub(super) fn step_reads(&mut self, step: &Table) -> Vec<PathTemplate> {
+        let mut paths = Vec::new();
+        for item in step.get("reads").and_then(Node::list).unwrap_or_default() {
+            let Some(text) = item.text() else { continue };
+            let span = item.span.clone();
+            let spot = Spot {
+                file: self.file,
+                key: "reads",
+                text,
+                span: span.clone(),
+            };
+            let Some(path) = self.reader.path(&spot, self.names, Sees::Batch) else {
+                continue;
+            };
+            if path.root == Root::Project && path.is_pattern() && !path.text.contains("{{") {
+                self.reader.project_files(&spot, &path.text);
+            }
+            self.draft.reads.push(Read {
+                path: path.clone(),
+                span,
+                is_optional: false,
+                is_awaited: false,
+            });
+            paths.push(path);
+        }
+        paths
     }
 
     /// A path that is written.

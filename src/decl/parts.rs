@@ -85,7 +85,7 @@ pub fn of(stage: &Stage, steps: &[&Table]) -> BTreeMap<String, Value> {
     if let Some(refine) = &stage.refine {
         let most = match &refine.max_iterations {
             Templated::Fixed(most) => Value::from(*most),
-            Templated::Template(_) => "template".into(),
+            Templated::Template(template) => template.source().into(),
         };
         let score = refine.score.as_ref().map(source);
         add(
@@ -129,7 +129,7 @@ fn each_part(from: &EachSource, key: Option<&Program>) -> Value {
         }
         EachSource::Values(values) => json!({ "values": values }),
         EachSource::Count(Templated::Fixed(count)) => json!({ "count": count }),
-        EachSource::Count(Templated::Template(_)) => json!({ "count": "template" }),
+        EachSource::Count(Templated::Template(template)) => json!({ "count": template.source() }),
     };
     if let Some(key) = key {
         value["key"] = source(key).into();

@@ -4,7 +4,7 @@ use super::ProjectFiles;
 use super::names::{Names, Sees};
 use super::problem::{File, Problem, Report};
 use super::tree::inside;
-use crate::base::glob::is_pattern;
+use crate::base::glob::{Glob, is_pattern};
 use crate::base::path::{RelPath, Root};
 use crate::expr::place::nearest;
 use crate::expr::template::Template;
@@ -218,6 +218,44 @@ impl<'a> Reader<'a> {
             Err(error) => spot.problem(error.to_string()),
         };
         self.report.add(problem);
+    }
+
+    /// Reports a pattern that no file of the project matches.
+    pub fn project_files(&mut self, spot: &Spot<'_>, pattern: &str) {
+        let glob = match Glob::parse(pattern) {
+            Ok(glob) => glob,
+            Err(error) => {
+                self.report.add(spot.problem(error.to_string()));
+                return;
+            }
+        };
+        let folder = glob
+            .folder()
+            .map_or(String::new(), |folder| folder.to_string());
+        let mut open = vec![folder];
+        while let Some(folder) = open.pop() {
+            for name in self.files.list(&folder) {
+                let path = if folder.is_empty() {
+                    name
+                } else {
+                    format!("{folder}/{name}")
+                };
+                let Ok(place) = RelPath::parse(&path) else {
+                    continue;
+                };
+                // What is in a folder is looked at only where a match may lie below it.
+                // A folder has names in it, or is of no use here.
+                if glob.matches(&place) && self.files.list(&path).is_empty() {
+                    return;
+                }
+                if glob.is_deep() {
+                    open.push(path);
+                }
+            }
+        }
+        let problem = spot.problem(format!("no file of the project matches `{pattern}`"));
+        let help = "name files that are there; `**` as a part of a path stands for any folders";
+        self.report.add(problem.label("matches nothing").help(help));
     }
 
     /// The file that is meant by a path that is not there: nearly the same name beside it, or in a folder that projects have.

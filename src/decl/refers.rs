@@ -21,10 +21,7 @@ impl Reader<'_> {
         span: Range<usize>,
     ) -> Option<Asset> {
         match self.referred(&asset) {
-            Ok(refers) => Some(Asset {
-                refers: refers.into(),
-                ..asset
-            }),
+            Ok(refers) => Some(asset.referring_to(refers)),
             Err(problem) => {
                 self.report.add(problem.also(used, span, "used here"));
                 None

@@ -69,21 +69,7 @@ fn service(
         reader.text(&spot, &seen, Sees::Start)
     });
     let command = command(reader, file, &seen, &fields);
-    let mut env = Vec::new();
-    for item in fields.get("env").and_then(Node::list).unwrap_or_default() {
-        let Some(name) = item.text() else { continue };
-        if names.env.iter().any(|known| known == name) {
-            env.push(name.to_owned());
-            continue;
-        }
-        let message = format!("there is no environment variable `{name}`");
-        let help = nearest(name, names.env.iter().map(String::as_str)).map_or_else(
-            || "declare it in milepost.toml, `[env]`".to_owned(),
-            |near| format!("did you mean `{near}`?"),
-        );
-        let problem = file.problem(item.span.clone(), message);
-        reader.report.add(problem.label("unknown name").help(help));
-    }
+    let env = reader.variables(file, names, fields.get("env"));
     let (command, shell) = command?;
     Some(Service {
         name: key.name.clone(),

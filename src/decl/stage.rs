@@ -62,6 +62,10 @@ pub fn read(
     }
     let progress = part.progress(&top, name);
     let needed = services::needed(part.reader, file, &project.names, &top);
+    let reads: Vec<PathTemplate> = steps
+        .iter()
+        .flat_map(|(table, _)| part.step_reads(table))
+        .collect();
     let mut built = step::read(part.reader, project, file, &names, &steps, &outputs);
     if let Some((role, _)) = top.text("role") {
         for step in &mut built {
@@ -96,6 +100,7 @@ pub fn read(
         verdict,
         each,
         inputs,
+        reads,
         steps: built,
         outputs,
         refine,

@@ -115,15 +115,8 @@ impl One<'_, '_> {
         Some(match self.fields.what? {
             "command" => {
                 let (arguments, shell) = self.arguments()?;
-                let env = self
-                    .fields
-                    .get("env")
-                    .and_then(Node::list)
-                    .unwrap_or_default();
-                let env = env
-                    .iter()
-                    .filter_map(|name| name.text().map(str::to_owned))
-                    .collect();
+                let (names, env) = (&self.project.names, self.fields.get("env"));
+                let env = self.reader.variables(self.file, names, env);
                 let stdin = match self.fields.get("stdin") {
                     Some(_) => Some(self.file_name("stdin")?),
                     None => None,

@@ -127,6 +127,11 @@ impl Template {
         &self.name
     }
 
+    /// Its text.
+    pub fn source(&self) -> &str {
+        self.sources.get(&self.name).map_or("", String::as_str)
+    }
+
     /// The dotted names that it, and what it includes, may look up, such as `params.model`.
     pub fn names(&self) -> &BTreeSet<String> {
         self.mentions.dotted()

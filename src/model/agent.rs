@@ -136,8 +136,17 @@ pub struct AgentLimits {
 }
 
 impl Agent {
-    /// One line for reports: the provider, and what it is asked by.
+    /// One line for reports: the provider, and what it is asked by. A table of rules is named with the digest of its data: a
+    /// comment in it makes no other report.
     pub fn describe(&self) -> String {
+        match &self.provider {
+            Provider::Rules(asset) => format!("{} ({})", self.label(), asset.meaning()),
+            _ => self.describe_by_bytes(),
+        }
+    }
+
+    /// The same with the digest of the bytes of a table of rules, as earlier versions recorded it.
+    pub fn describe_by_bytes(&self) -> String {
         match &self.provider {
             Provider::Rules(asset) => format!("{} ({})", self.label(), asset.digest),
             Provider::Jq(program) => match &program.asset {

@@ -106,6 +106,18 @@ impl Facts {
         self.put(FactKey { kind, name }, value.into());
     }
 
+    /// Adds a detail of a fact: what reasons call `part` of it is `value`.
+    pub fn add_detail(
+        &mut self,
+        (kind, name): (FactKind, &str),
+        part: (FactKind, &str),
+        value: impl Into<FactValue>,
+    ) {
+        let name = name.into();
+        let key = FactKey { kind, name }.detail(part.0, part.1);
+        self.put(key, value.into());
+    }
+
     fn put(&mut self, key: FactKey, value: FactValue) {
         if self.0.last().is_none_or(|(last, _)| *last < key) {
             self.0.push((key, value));
@@ -131,10 +143,20 @@ impl Facts {
         self.0.iter().map(|(key, value)| (key, value))
     }
 
+    /// The digest of the facts without their details: that of earlier versions, which recorded none.
+    pub fn coarse_id(&self) -> String {
+        let is_whole = |(key, _): &(&FactKey, &FactValue)| key.kind != FactKind::Detail;
+        Self::id_of(self.iter().filter(is_whole))
+    }
+
     /// The digest of all facts, in short: it names a set of facts that many batches share.
     pub fn id(&self) -> String {
+        Self::id_of(self.iter())
+    }
+
+    fn id_of<'a>(facts: impl Iterator<Item = (&'a FactKey, &'a FactValue)>) -> String {
         let mut hasher = Hasher::new();
-        for (key, value) in self.iter() {
+        for (key, value) in facts {
             // A hasher takes everything.
             let _ = writeln!(hasher, "{key}\n{value}");
         }

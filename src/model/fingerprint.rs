@@ -39,9 +39,11 @@ pub enum FactKind {
     Check,
     /// Conservation. Judged.
     Conserve,
+    /// What another fact is made of, part by part: it says what of that fact changed. Facts that earlier versions recorded have none.
+    Detail,
 }
 
-const KINDS: [(FactKind, &str); 12] = [
+const KINDS: [(FactKind, &str); 13] = [
     (FactKind::Step, "step"),
     (FactKind::Input, "input"),
     (FactKind::Item, "item"),
@@ -54,7 +56,11 @@ const KINDS: [(FactKind, &str); 12] = [
     (FactKind::Schema, "schema"),
     (FactKind::Check, "check"),
     (FactKind::Conserve, "conserve"),
+    (FactKind::Detail, "detail"),
 ];
+
+/// Stands in the name of a detail between the fact that it belongs to and what it is called itself.
+const OF: &str = " | ";
 
 impl FactKind {
     /// The word in keys and messages.
@@ -89,6 +95,22 @@ pub struct FactKey {
 impl fmt::Display for FactKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} {}", self.kind.word(), self.name)
+    }
+}
+
+impl FactKey {
+    /// The key of a detail of this fact, which reasons call `kind name`.
+    pub fn detail(&self, kind: FactKind, name: &str) -> Self {
+        let name = format!("{self}{OF}{} {name}", kind.word()).into();
+        let kind = FactKind::Detail;
+        Self { kind, name }
+    }
+
+    /// The fact that a detail belongs to, and what reasons call it; none of other facts.
+    pub fn detailed(&self) -> Option<(Self, Self)> {
+        let (whole, part) = self.name.split_once(OF)?;
+        let is_detail = self.kind == FactKind::Detail;
+        is_detail.then_some((whole.parse().ok()?, part.parse().ok()?))
     }
 }
 
@@ -139,33 +161,96 @@ pub struct Change {
     pub old: Option<String>,
     /// What is; none when it is gone.
     pub new: Option<String>,
+    /// The fact that it is a part of, where only a part differs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<String>")]
+    pub of: Option<FactKey>,
 }
 
 /// The differences between two fingerprints: of each, facts that many batches share and those of one, with no key twice.
+///
+/// Where both have details of a fact, these decide: a table of rules of which only a comment changed is the same. Where one of them
+/// has none, since an earlier version recorded it, the fact itself does.
 pub fn changes(old: [&Facts; 2], new: [&Facts; 2]) -> Vec<Change> {
     if old == new {
         return Vec::new();
     }
-    let all = |facts: [&'_ Facts; 2]| -> BTreeMap<FactKey, FactValue> {
-        let both = facts.into_iter().flat_map(Facts::iter);
-        both.map(|(key, value)| (key.clone(), value.clone()))
-            .collect()
-    };
-    let (mut old, new) = (all(old), all(new));
-    let text = |value: FactValue| value.to_string();
+    let (mut old, new) = (Whole::of(old), Whole::of(new));
     let mut found = Vec::new();
+    for (fact, (value, details)) in new.0 {
+        match old.0.remove(&fact) {
+            Some((old, mut before)) if !before.is_empty() && !details.is_empty() => {
+                let mut details = details;
+                // The same bytes under another name are the same.
+                if old == value {
+                    before.retain(|part, _| part.kind != FactKind::File);
+                    details.retain(|part, _| part.kind != FactKind::File);
+                }
+                compare(before, details, Some(&fact), &mut found);
+            }
+            before => {
+                let before = before.map(|(old, _)| (fact.clone(), old));
+                let present = [(fact, value)].into();
+                compare(before.into_iter().collect(), present, None, &mut found);
+            }
+        }
+    }
+    for (fact, (value, _)) in old.0 {
+        compare([(fact, value)].into(), BTreeMap::new(), None, &mut found);
+    }
+    found.sort_by(|a, b| a.fact.cmp(&b.fact));
+    // A file that two facts hold is named once.
+    found.dedup_by(|a, b| a.fact == b.fact);
+    found
+}
+
+/// Facts, each with its details under the names that reasons call them by.
+struct Whole(BTreeMap<FactKey, (FactValue, BTreeMap<FactKey, FactValue>)>);
+
+impl Whole {
+    fn of(facts: [&Facts; 2]) -> Self {
+        let mut whole = Self(BTreeMap::new());
+        let mut parts = Vec::new();
+        for (key, value) in facts.into_iter().flat_map(Facts::iter) {
+            match key.detailed() {
+                Some((of, part)) => parts.push((of, part, value.clone())),
+                None => {
+                    whole
+                        .0
+                        .insert(key.clone(), (value.clone(), BTreeMap::new()));
+                }
+            }
+        }
+        for (of, part, value) in parts {
+            if let Some((_, details)) = whole.0.get_mut(&of) {
+                details.insert(part, value);
+            }
+        }
+        whole
+    }
+}
+
+/// Adds what differs between the facts of two maps.
+fn compare(
+    mut old: BTreeMap<FactKey, FactValue>,
+    new: BTreeMap<FactKey, FactValue>,
+    of: Option<&FactKey>,
+    found: &mut Vec<Change>,
+) {
+    let of = || of.cloned();
+    let text = |value: FactValue| value.to_string();
     for (fact, value) in new {
         let before = old.remove(&fact);
         if before.as_ref() != Some(&value) {
             let (old, new) = (before.map(text), Some(text(value)));
-            found.push(Change { fact, old, new });
+            let of = of();
+            found.push(Change { fact, old, new, of });
         }
     }
     found.extend(old.into_iter().map(|(fact, value)| Change {
         fact,
         old: Some(text(value)),
         new: None,
+        of: of(),
     }));
-    found.sort_by(|a, b| a.fact.cmp(&b.fact));
-    found
 }

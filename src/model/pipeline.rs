@@ -8,7 +8,7 @@ use super::step::Text;
 use crate::base::digest::Digest;
 use crate::base::path::RelPath;
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 /// What `milepost.toml` and the files in `stages/` declare.
@@ -98,6 +98,7 @@ pub struct Asset {
     pub digest: Digest,
     /// Of a schema: the files that it refers to, directly or not.
     pub refers: Arc<[Asset]>,
+    meaning: Arc<OnceLock<Digest>>,
 }
 
 impl Asset {
@@ -109,7 +110,25 @@ impl Asset {
             digest: Digest::of(text.as_bytes()),
             text,
             refers: Arc::default(),
+            meaning: Arc::default(),
         }
+    }
+
+    /// The schema with the files that it refers to.
+    #[must_use]
+    pub fn referring_to(self, refers: Vec<Self>) -> Self {
+        Self {
+            refers: refers.into(),
+            ..self
+        }
+    }
+
+    /// The digest of the data in a TOML file: comments and layout change nothing. Of a file that is no TOML, that of its bytes.
+    pub fn meaning(&self) -> Digest {
+        *self.meaning.get_or_init(|| {
+            let data = toml::from_str::<serde_json::Value>(&self.text);
+            data.map_or(self.digest, |data| Digest::of(data.to_string()))
+        })
     }
 }
 

@@ -45,6 +45,8 @@ pub struct Stage {
     pub each: Vec<Each>,
     /// Named inputs.
     pub inputs: Vec<Input>,
+    /// Files that programs read beside inputs and arguments: known by no name.
+    pub reads: Vec<PathTemplate>,
     /// The steps, done in turn.
     pub steps: Vec<Step>,
     /// Named outputs.
@@ -237,10 +239,10 @@ impl PathTemplate {
             }
             rest = rest[start..]
                 .find("}}")
-                .map_or("", |end| &rest[start + end + 2..]);
+                .map_or("", |end| rest[start + end + 2..].trim_start_matches('*'));
         }
         pattern.push_str(rest);
-        pattern.replace("**", "*")
+        pattern
     }
 
     /// Whether it is wholly one `{{ }}`: then what it gives is a path, not one component of a path.

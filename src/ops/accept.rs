@@ -202,7 +202,8 @@ impl Kinds {
     }
 
     fn has(&self, change: &Change) -> bool {
-        self.kinds.contains(&change.fact.kind) || self.facts.contains(&change.fact.to_string())
+        let mut facts = std::iter::once(&change.fact).chain(&change.of);
+        facts.any(|fact| self.kinds.contains(&fact.kind) || self.facts.contains(&fact.to_string()))
     }
 }
 

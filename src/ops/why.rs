@@ -363,8 +363,11 @@ fn batch_why(
         .and_then(|known| known.batches.get(key)?.record.as_ref());
     let of_kind = |judged: bool| -> BTreeMap<String, String> {
         let facts = found.shared.iter().chain(batch.own.iter());
+        let is_told = |kind: FactKind| {
+            kind.is_judged() == judged && !matches!(kind, FactKind::Input | FactKind::Detail)
+        };
         facts
-            .filter(|(key, _)| key.kind.is_judged() == judged && key.kind != FactKind::Input)
+            .filter(|(key, _)| is_told(key.kind))
             .map(|(key, value)| (key.to_string(), value.to_string()))
             .collect()
     };

@@ -1,8 +1,10 @@
 //! The fingerprint of a batch, gathered from the declaration, the settings and the files.
 
+use super::details;
 use super::expand::{Batch, Item};
 use super::inputs::Resolved;
 use super::settings::Settings;
+use super::uses;
 use super::world::World;
 use crate::base::digest::Digest;
 use crate::base::path::FilePath;
@@ -31,7 +33,7 @@ pub fn shared(stage: &Stage, pipeline: &Pipeline, settings: &Settings) -> Facts 
             "checks" | "summary" | "verdict" => FactKind::Check,
             _ => FactKind::Step,
         };
-        facts.add(kind, part.as_str(), shown(value));
+        details::add_part(&mut facts, kind, part, value);
     }
     for step in &stage.steps {
         facts.add(
@@ -39,10 +41,8 @@ pub fn shared(stage: &Stage, pipeline: &Pipeline, settings: &Settings) -> Facts 
             step.kind.name(),
             step.kind.version().to_string(),
         );
-        if let StepKind::Command { env, .. } = &step.kind {
-            for name in env {
-                add_env(&mut facts, name, settings);
-            }
+        for name in uses::of(&step.kind).env {
+            add_env(&mut facts, name, settings);
         }
         if let StepKind::Agent { agent, prompt, .. } = &step.kind {
             add_agent(&mut facts, agent, pipeline, settings);
@@ -64,6 +64,15 @@ pub fn shared(stage: &Stage, pipeline: &Pipeline, settings: &Settings) -> Facts 
     }
     for asset in made_by(stage) {
         facts.add(FactKind::File, asset.path.as_str(), asset.digest);
+    }
+    for workbook in stage
+        .steps
+        .iter()
+        .filter_map(|step| uses::of(&step.kind).workbook)
+    {
+        let key = (FactKind::File, workbook.path.as_str());
+        facts.add(key.0, key.1, workbook.digest);
+        facts.add_detail(key, key, workbook.meaning());
     }
     for asset in judged_by(stage) {
         for file in std::iter::once(asset).chain(asset.refers.iter()) {
@@ -129,8 +138,12 @@ pub fn own(
     for input in inputs {
         let optional = stage.input(&input.name).is_some_and(|input| input.optional);
         for file in &input.files {
-            add_file(&mut facts, file, optional, world)
-                .map_err(|why| format!("input `{}`: {why}", input.name))?;
+            add_file(&mut facts, file, optional, world).map_err(|why| {
+                match input.name.as_str() {
+                    "" => format!("`reads`: {why}"),
+                    name => format!("input `{name}`: {why}"),
+                }
+            })?;
         }
     }
     Ok(facts)
@@ -180,7 +193,7 @@ fn add_file(
     Ok(())
 }
 
-fn shown(value: &Value) -> String {
+pub(super) fn shown(value: &Value) -> String {
     let text = value.to_string();
     if text.len() <= SHOWN {
         text
@@ -199,10 +212,12 @@ fn add_env(facts: &mut Facts, name: &str, settings: &Settings) {
 }
 
 fn add_agent(facts: &mut Facts, name: &str, pipeline: &Pipeline, settings: &Settings) {
-    let value = settings
-        .agent(pipeline, name)
-        .map_or("unknown".to_owned(), |agent| agent.digest().to_string());
+    let agent = settings.agent(pipeline, name);
+    let value = agent.map_or("unknown".to_owned(), |agent| agent.digest().to_string());
     facts.add(FactKind::Agent, name, value);
+    if let Some(agent) = agent {
+        details::add_agent(facts, name, agent);
+    }
 }
 
 /// A template that is read: its text, and the names in it.
@@ -229,15 +244,14 @@ pub fn add_picked(
 ) -> Result<(), String> {
     let mut picked = Facts::default();
     for step in &stage.steps {
-        let (template, is_read) = match &step.kind {
-            StepKind::Render { template } => (template, true),
-            StepKind::Agent { agent, prompt, .. } => {
-                let agent = settings.agent(pipeline, agent).map(|agent| &agent.provider);
-                let reads_none = matches!(agent, Some(Provider::Rules(_) | Provider::Jq(_)));
-                (prompt, !reads_none)
-            }
-            _ => continue,
+        let uses = uses::of(&step.kind);
+        let Some(template) = uses.template else {
+            continue;
         };
+        let is_read = uses.agent.is_none_or(|agent| {
+            let agent = settings.agent(pipeline, agent).map(|agent| &agent.provider);
+            !matches!(agent, Some(Provider::Rules(_) | Provider::Jq(_)))
+        });
         // Which one it is must be right whoever is asked.
         if let TemplateChoice::Picked(_) = template {
             let file = template.of(scope);
@@ -257,10 +271,12 @@ pub fn add_picked(
 
 /// An agent that is mentioned: what scopes show of it, its digest among that.
 fn add_named_agent(facts: &mut Facts, name: &str, pipeline: &Pipeline, settings: &Settings) {
-    let value = settings
-        .agent(pipeline, name)
-        .map_or("unknown".to_owned(), Agent::describe);
+    let agent = settings.agent(pipeline, name);
+    let value = agent.map_or("unknown".to_owned(), Agent::describe_by_bytes);
     facts.add(FactKind::Agent, name, value);
+    if let Some(agent) = agent {
+        details::add_agent(facts, name, agent);
+    }
 }
 
 fn add_mention(facts: &mut Facts, name: &str, pipeline: &Pipeline, settings: &Settings) {
@@ -321,21 +337,14 @@ fn made_by(stage: &Stage) -> Vec<&Asset> {
         .filter_map(|program| program.asset.as_ref())
         .collect();
     for step in &stage.steps {
-        match &step.kind {
-            StepKind::Render {
-                template: TemplateChoice::One(template),
-            } => {
-                found.push(&template.asset);
-                found.extend(&template.included);
-            }
-            StepKind::Xlsx { workbook } => found.push(workbook),
-            // The reply is not kept: it cannot be judged again.
-            StepKind::Http(call) => {
-                let schema = call.schema.iter();
-                found.extend(schema.flat_map(|asset| std::iter::once(asset).chain(&*asset.refers)));
-            }
-            _ => {}
+        let uses = uses::of(&step.kind);
+        if let (None, Some(TemplateChoice::One(template))) = (uses.agent, uses.template) {
+            found.push(&template.asset);
+            found.extend(&template.included);
         }
+        // The reply is not kept: it cannot be judged again.
+        let schema = uses.reply_schema.iter();
+        found.extend(schema.flat_map(|asset| std::iter::once(*asset).chain(asset.refers.iter())));
     }
     found
 }
@@ -349,10 +358,10 @@ fn judged_by(stage: &Stage) -> Vec<&Asset> {
         .inputs
         .iter()
         .filter_map(|input| input.schema.as_ref());
-    let answers = stage.steps.iter().filter_map(|step| match &step.kind {
-        StepKind::Agent { schema, .. } => schema.as_ref(),
-        _ => None,
-    });
+    let answers = stage
+        .steps
+        .iter()
+        .filter_map(|step| uses::of(&step.kind).answer_schema);
     outputs.chain(inputs).chain(answers).collect()
 }
 
@@ -371,14 +380,7 @@ fn programs(stage: &Stage) -> Vec<&Program> {
     }
     for step in &stage.steps {
         found.extend(&step.when);
-        match &step.kind {
-            StepKind::Agent { result, .. } => found.extend(result),
-            StepKind::Http(call) => found.extend(&call.body),
-            StepKind::Jq { program, .. } => found.push(program),
-            StepKind::Split { question, .. } => found.extend(question),
-            StepKind::Merge { key, .. } => found.push(key),
-            _ => {}
-        }
+        found.extend(uses::of(&step.kind).programs);
     }
     found
 }
@@ -394,15 +396,8 @@ fn mentions(stage: &Stage) -> BTreeSet<String> {
     let mut refine = refine.flat_map(|it| std::iter::once(&it.until).chain(&it.score));
     let whole = refine.any(|program| program.jq.takes_whole())
         || stage.steps.iter().any(|step| {
-            let made_by = match &step.kind {
-                StepKind::Jq {
-                    program,
-                    stream: None,
-                } => Some(program),
-                StepKind::Http(call) => call.body.as_ref(),
-                _ => None,
-            };
-            let mut programs = made_by.into_iter().chain(&step.when);
+            let whole = uses::of(&step.kind).whole.into_iter();
+            let mut programs = whole.chain(&step.when);
             programs.any(|program| program.jq.takes_whole())
         });
     if whole {
@@ -418,6 +413,9 @@ fn mentions(stage: &Stage) -> BTreeSet<String> {
             }
         }
     }
+    for path in &stage.reads {
+        add_path(&mut names, path);
+    }
     for path in stage
         .outputs
         .iter()
@@ -427,48 +425,21 @@ fn mentions(stage: &Stage) -> BTreeSet<String> {
         add_path(&mut names, path);
     }
     for step in &stage.steps {
-        match &step.kind {
-            StepKind::Command { arguments, .. } => {
-                for argument in arguments {
-                    names.extend(argument.template.names().iter().cloned());
-                }
-            }
-            StepKind::Render {
-                template: TemplateChoice::One(template),
-            } => {
-                names.extend(template.template.names().iter().cloned());
-            }
-            StepKind::Wait { path, marker } => {
-                add_path(&mut names, path);
-                if let Some(path) = marker {
-                    add_path(&mut names, path);
-                }
-            }
-            StepKind::Http(call) => {
-                names.extend(call.url.template.names().iter().cloned());
-                let headers = call.headers.iter();
-                let named = headers.flat_map(|(_, value)| value.template.names());
-                // A new key changes no reply, and is nothing to keep, not even as a digest.
-                let is_secret = |name: &str| name.split('.').next() == Some("env");
-                names.extend(named.filter(|name| !is_secret(name)).cloned());
-            }
-            StepKind::Split {
-                size, max_elements, ..
-            } => {
-                add_templated(&mut names, size);
-                add_templated(&mut names, max_elements);
-            }
-            StepKind::Xlsx { workbook } => {
-                names.extend(words(&workbook.text));
-                // Title and date of the document.
-                names.extend(["workspace.name", "workspace.today"].map(str::to_owned));
-            }
-            // Date of the document.
-            StepKind::Pdf { .. } => {
-                names.insert("workspace.today".to_owned());
-            }
-            _ => {}
+        let uses = uses::of(&step.kind);
+        for template in uses.templates {
+            names.extend(template.names().iter().cloned());
         }
+        // A new key changes no reply, and is nothing to keep, not even as a digest.
+        let is_secret = |name: &str| name.split('.').next() == Some("env");
+        let named = uses.headers.iter().flat_map(|template| template.names());
+        names.extend(named.filter(|name| !is_secret(name)).cloned());
+        if let (None, Some(TemplateChoice::One(template))) = (uses.agent, uses.template) {
+            names.extend(template.template.names().iter().cloned());
+        }
+        if let Some(workbook) = uses.workbook {
+            names.extend(words(&workbook.text));
+        }
+        names.extend(uses.says.iter().map(|name| (*name).to_owned()));
     }
     names
 }

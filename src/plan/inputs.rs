@@ -39,7 +39,7 @@ impl fmt::Display for Missed {
 /// The files of one input.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Resolved {
-    /// The input's name.
+    /// The input's name; empty for files that a step only `reads`.
     pub name: String,
     /// Its files; none when it is optional and absent.
     pub files: Vec<FilePath>,
@@ -88,16 +88,26 @@ pub fn resolve(
     world: &dyn World,
     written: &dyn Fn(&str) -> bool,
 ) -> Result<Vec<Resolved>, Missed> {
-    stage
-        .inputs
-        .iter()
-        .map(|input| {
-            one(input, scope, recorded, world, written).map_err(|missed| Missed {
-                why: format!("input `{}`: {missed}", input.name),
-                ..missed
-            })
+    let inputs = stage.inputs.iter().map(|input| {
+        one(input, scope, recorded, world, written).map_err(|missed| Missed {
+            why: format!("input `{}`: {missed}", input.name),
+            ..missed
         })
-        .collect()
+    });
+    let reads = stage.reads.iter().map(|path| {
+        let place = paths::render(path, scope)?;
+        let files = if path.is_pattern() {
+            glob(&place, recorded, world, written).map_err(|why| format!("`reads`: {why}"))?
+        } else {
+            vec![place]
+        };
+        Ok(Resolved {
+            name: String::new(),
+            files,
+            many: true,
+        })
+    });
+    inputs.chain(reads).collect()
 }
 
 fn one(

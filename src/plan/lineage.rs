@@ -16,7 +16,7 @@ pub fn reads(stage: &Stage) -> Vec<&PathTemplate> {
         InputSource::Path(path) => path,
         InputSource::From { file, .. } => file,
     });
-    each.chain(inputs).collect()
+    each.chain(inputs).chain(&stage.reads).collect()
 }
 
 /// The earlier stages that write something that matches a pattern over the workspace.

@@ -1,6 +1,7 @@
 //! Decides: which batches there are, which must run and why. Pure.
 
 pub mod decide;
+mod details;
 pub mod estimate;
 pub mod expand;
 pub mod facts;
@@ -12,4 +13,5 @@ pub mod pending;
 pub mod recorded;
 pub mod selection;
 pub mod settings;
+mod uses;
 pub mod world;

@@ -59,7 +59,7 @@ pub struct Bench<'a> {
     pub ctx: Context<'a>,
     /// The stage.
     pub stage: &'a Stage,
-    /// The id of the facts that its batches share.
+    /// The id of the facts that its batches share, without their details.
     pub shared: &'a str,
     /// Its schemas.
     pub schemas: &'a Schemas,

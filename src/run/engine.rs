@@ -446,7 +446,7 @@ impl Engine<'_, '_> {
         let bench = Bench {
             ctx,
             stage,
-            shared: &found.shared_id,
+            shared: &found.shared.coarse_id(),
             schemas: self.schemas,
             agents: &agents,
             calls: self.calls,

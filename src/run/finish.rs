@@ -131,7 +131,7 @@ pub fn checkpoint(
             .filter_map(|record| record.verdict)
             .reduce(|a, b| a && b),
         batches: survey.batches.len() as u64,
-        fingerprint: of_kind(&|kind| !kind.is_judged()),
+        fingerprint: of_kind(&|kind| !kind.is_judged() && kind != FactKind::Detail),
         inputs: inputs
             .iter()
             .take(LISTED)

@@ -61,7 +61,11 @@ impl<'a> Asking<'a> {
 
 /// Everything that a batch depends on, in one digest.
 pub fn fingerprint(found: &Survey, batch: &Surveyed) -> Digest {
-    Digest::of(format!("{} {}", found.shared_id, batch.own.id()))
+    Digest::of(format!(
+        "{} {}",
+        found.shared.coarse_id(),
+        batch.own.coarse_id()
+    ))
 }
 
 /// What was taken in.

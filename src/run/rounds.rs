@@ -30,7 +30,7 @@ pub struct KeptRounds<'a> {
 impl<'a> KeptRounds<'a> {
     /// For an attempt. Where it was asked for by `--force` or `--fresh`, it begins with the first round.
     pub fn new(bench: &'a Bench<'a>, found: &'a Surveyed, scratch: &'a Scratch) -> Self {
-        let facts = format!("{} {}", bench.shared, found.own.id());
+        let facts = format!("{} {}", bench.shared, found.own.coarse_id());
         let ctx = &bench.ctx;
         let (stage, batch) = (&bench.stage.name, &found.batch.key);
         let forced = matches!(&found.decision, Ok(Decision::Will(reasons)) if reasons.contains(&Reason::Forced));

@@ -9,7 +9,7 @@ use crate::model::fingerprint::{FactKind, Facts};
 use crate::model::outcome::OutcomeKind;
 use crate::model::reason::Reason;
 use crate::model::record::BatchRecord;
-use crate::model::stage::{Each, EachSource, Input, InputSource, Stage};
+use crate::model::stage::{Each, EachSource, Input, InputSource, PathTemplate, Stage};
 use crate::model::state::{BatchState, StageState, State};
 use crate::plan::decide::{Decision, Found, Wish, decide};
 use crate::plan::expand::{Batch, expand};
@@ -174,7 +174,10 @@ fn tells_all(stage: &Stage, differing: &Differing) -> bool {
         InputSource::Path(path) => !differing.wrote() || !path.is_pattern(),
         InputSource::From { .. } => false,
     };
-    !stage.each.iter().any(from_a_file) && stage.inputs.iter().all(is_plain)
+    let is_listed = |path: &PathTemplate| !differing.wrote() || !path.is_pattern();
+    !stage.each.iter().any(from_a_file)
+        && stage.inputs.iter().all(is_plain)
+        && stage.reads.iter().all(is_listed)
 }
 
 struct One<'a, 'c> {
@@ -435,7 +438,7 @@ fn insert_files(
 ) {
     let mut paths = Map::new();
     let mut digests = Map::new();
-    for input in inputs {
+    for input in inputs.iter().filter(|input| !input.name.is_empty()) {
         let names: Vec<String> = input.files.iter().map(ToString::to_string).collect();
         let sums: Vec<Value> = names
             .iter()

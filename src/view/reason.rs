@@ -1,10 +1,13 @@
 //! Why a batch runs, in words.
 
-use super::words::some_of;
 use crate::model::fingerprint::{Change, FactKind};
 use crate::model::reason::{Condition, Reason};
-use serde_json::{Map, Value};
-use std::collections::BTreeSet;
+
+/// A value is shown up to this length.
+const LONG: usize = 60;
+
+/// So much of a long value is shown before the place where it differs.
+const BEFORE: usize = 20;
 
 /// A reason in one line, without a full stop.
 pub fn reason(reason: &Reason) -> String {
@@ -30,75 +33,61 @@ pub fn reason(reason: &Reason) -> String {
 
 /// A change in one line.
 pub fn change(change: &Change) -> String {
+    let name = &change.fact.name;
     let what = match change.fact.kind {
-        FactKind::Step => format!("declaration of {}", change.fact.name),
-        FactKind::Item => format!("value of {}", change.fact.name),
-        FactKind::Check => format!("check {}", change.fact.name),
+        // A part of the declaration speaks for itself.
+        FactKind::Step | FactKind::Check | FactKind::Conserve if change.of.is_some() => {
+            name.to_string()
+        }
+        FactKind::Step => format!("declaration of {name}"),
+        FactKind::Item => format!("value of {name}"),
+        FactKind::Check => format!("check {name}"),
         FactKind::Conserve => "conservation".to_owned(),
-        FactKind::Version => format!("version of step {}", change.fact.name),
-        kind => format!("{} {}", kind.word(), change.fact.name),
+        FactKind::Version => format!("version of step {name}"),
+        FactKind::File => name.to_string(),
+        kind => format!("{} {name}", kind.word()),
     };
     let what = what.trim_end();
-    if let (FactKind::Step, Some(old), Some(new)) = (change.fact.kind, &change.old, &change.new)
-        && let Some(keys) = keys_that_differ(old, new)
-    {
-        return format!("{what} changed: {keys}");
-    }
     match (&change.old, &change.new) {
+        (None, Some(new)) if change.of.is_some() && !is_digest(new) => {
+            format!("{what} is new: {}", short(new))
+        }
+        (Some(old), None) if change.of.is_some() && !is_digest(old) => {
+            format!("{what} is gone (was {})", short(old))
+        }
         (None, Some(_)) => format!("{what} is new"),
         (Some(_), None) => format!("{what} is gone"),
+        (Some(_), Some(_)) if change.fact.kind == FactKind::File => format!("{what} changed"),
         (Some(old), Some(new)) if new == "absent" => format!("{what} is gone (was {})", short(old)),
         (Some(old), Some(new)) if old == "absent" => format!("{what} is there ({})", short(new)),
         (Some(old), Some(new)) if is_digest(old) || is_digest(new) => {
             format!("{what} changed ({} → {})", short(old), short(new))
         }
-        (Some(old), Some(new)) => format!("{what} {} → {}", short(old), short(new)),
+        (Some(old), Some(new)) => {
+            let (old, new) = apart(old, new);
+            let changed = if change.of.is_some() { " changed:" } else { "" };
+            format!("{what}{changed} {old} → {new}")
+        }
         (None, None) => format!("{what} changed"),
     }
 }
 
-/// Of two declarations as JSON, the keys whose values differ.
-fn keys_that_differ(old: &str, new: &str) -> Option<String> {
-    let (old, new): (Value, Value) = (
-        serde_json::from_str(old).ok()?,
-        serde_json::from_str(new).ok()?,
-    );
-    let mut keys = Vec::new();
-    differ(&old, &new, "", &mut keys);
-    (!keys.is_empty()).then(|| some_of(keys.iter().map(String::as_str), 3))
-}
-
-fn differ(old: &Value, new: &Value, place: &str, keys: &mut Vec<String>) {
-    let inside = |key: &str| {
-        if place.is_empty() {
-            key.to_owned()
-        } else {
-            format!("{place}.{key}")
-        }
-    };
-    match (old, new) {
-        (Value::Object(was), Value::Object(is)) => {
-            let all: BTreeSet<&String> = was.keys().chain(is.keys()).collect();
-            for key in all {
-                let value = |of: &Map<String, Value>| of.get(key).cloned().unwrap_or_default();
-                differ(&value(was), &value(is), &inside(key), keys);
-            }
-        }
-        // A list of one step is that step.
-        (Value::Array(was), Value::Array(is)) if was.len() == 1 && is.len() == 1 => {
-            differ(&was[0], &is[0], place, keys);
-        }
-        (Value::Array(was), Value::Array(is))
-            if was.len() == is.len() && was.iter().chain(is).all(Value::is_object) =>
-        {
-            for (at, (was, is)) in was.iter().zip(is).enumerate() {
-                differ(was, is, &inside(&(at + 1).to_string()), keys);
-            }
-        }
-        _ if old == new => {}
-        _ if place.is_empty() => keys.push(format!("{old} → {new}")),
-        _ => keys.push(place.to_owned()),
+/// Two values as they are, or where they are long, where they begin to differ.
+fn apart(old: &str, new: &str) -> (String, String) {
+    let same = old
+        .chars()
+        .zip(new.chars())
+        .take_while(|(a, b)| a == b)
+        .count();
+    let is_long = |text: &str| text.chars().count() > LONG;
+    if !is_long(old) && !is_long(new) || same <= BEFORE {
+        return (short(old), short(new));
     }
+    let cut = |text: &str| -> String {
+        let rest: String = text.chars().skip(same - BEFORE).collect();
+        format!("…{}", short(&rest))
+    };
+    (cut(old), cut(new))
 }
 
 /// What must come true, in one line.
@@ -123,9 +112,10 @@ fn short(text: &str) -> String {
     if is_digest(text) {
         return format!("{}…", &hex[..8]);
     }
-    if text.chars().count() > 60 {
-        let start: String = text.chars().take(57).collect();
+    let text = text.replace('\n', " ");
+    if text.chars().count() > LONG {
+        let start: String = text.chars().take(LONG - 3).collect();
         return format!("{start}…");
     }
-    text.to_owned()
+    text
 }

@@ -87,7 +87,7 @@ letters in workspace
 
   1 copy  3 reused
   2 join  will run
-          declaration of step changed: jq
+          jq changed: [.people[] | $params.greeting + \" \" + .name] | join(\"\\n\") → [.people[] | $params.greeting + \", \" + .name] | join(\"\\n\")
 
 1 batch will run; to do it: milepost run --until join
 ",

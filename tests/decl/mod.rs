@@ -2,6 +2,7 @@
 
 mod cases;
 mod docs;
+mod facts;
 mod loaded;
 mod odd;
 mod schemas;

@@ -184,7 +184,7 @@ fn a_change_that_makes_no_difference_is_adopted_without_a_run() {
     let done = take(&project, "sort", &["step"]).unwrap();
     let text = view::accept::accept(&done);
     assert!(
-        text.starts_with("adopted  sort/list_1: declaration of step"),
+        text.starts_with("adopted  sort/list_1: jq changed: "),
         "{text}"
     );
     assert_eq!(

@@ -6,6 +6,7 @@ mod by_hand;
 mod corrections;
 mod declared;
 mod doubled;
+mod facts;
 mod failures;
 mod forced;
 mod freshness;

@@ -208,6 +208,14 @@ pub static STEP: Table = Table {
             "Environment variables that the program sees besides PATH, HOME and LANG.",
         ),
         key(
+            "reads",
+            Names,
+            Beside(&["command"]),
+            "none",
+            "Files that the program reads beside its arguments, as paths or patterns with `**`, such as project:tools/**/*.py: a batch runs \
+             again when one of them changes.",
+        ),
+        key(
             "stdin",
             Name,
             Beside(&["command"]),

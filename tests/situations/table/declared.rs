@@ -101,8 +101,19 @@ fn rule_changed_that_answers_the_same() {
     let house = packed(&ELEMENTS);
     assert_eq!(house.run(&[]).code, 0);
     let rules = house.read("rules/elements.toml");
-    house.write("rules/elements.toml", format!("# More to say.\n{rules}"));
+    let rule = "[[rule]]\nname = \"never\"\nifc_type = [\"IfcNever\"]\nanswer = { element_type = \"other\" }\nconfidence = 0.3\n";
+    house.write("rules/elements.toml", format!("{rules}\n{rule}"));
     house.run(&[]).expect(0, &CLASSIFIED);
+    as_made_anew(&house);
+}
+
+#[test]
+fn rule_commented() {
+    let house = packed(&ELEMENTS);
+    assert_eq!(house.run(&[]).code, 0);
+    let rules = house.read("rules/elements.toml");
+    house.write("rules/elements.toml", format!("# More to say.\n{rules}"));
+    house.run(&[]).expect(0, &[]);
     as_made_anew(&house);
 }
 

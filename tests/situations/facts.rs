@@ -1,0 +1,95 @@
+//! What batches depend on beside inputs and arguments: files that their programs read, and loops whose length is a template.
+
+use super::house::House;
+use serde_json::Value;
+
+/// The reasons of a stage's batches, as `plan` says them, each once.
+fn reasons(house: &House, stage: &str) -> Vec<String> {
+    let (_, said) = house.milepost(&["plan", stage]);
+    let lines = said
+        .lines()
+        .map(str::trim)
+        .filter(|line| line.contains(" changed"));
+    lines.map(str::to_owned).collect()
+}
+
+fn helped() -> House {
+    House::new(&[
+        ("milepost.toml", "name = \"helped\"\n"),
+        (
+            "stages/2_words.toml",
+            "[each.note]\npath = \"inputs/*.txt\"\n[[step]]\ncommand = [\"sh\", \"project:tools/run.sh\", \"{{ note.path }}\", \"{{ paths.words }}\"]\n\
+             reads = [\"project:tools/**/*.lib\", \"words/*.txt\"]\n[outputs]\nwords = { path = \"outputs/{{ note.stem }}.txt\", schema = false }\n",
+        ),
+        (
+            "tools/run.sh",
+            ". \"${0%/*}/deep/er/help.lib\"\nhelp < \"$1\" > \"$2\"\n",
+        ),
+        ("tools/deep/er/help.lib", "help() { tr a-z A-Z; }\n"),
+        ("tools/deep/note.md", "no part of it\n"),
+        ("workspace/inputs/a.txt", "a\n"),
+        ("workspace/inputs/b.txt", "b\n"),
+        (
+            "stages/1_list.toml",
+            "[[step]]\njq = '\"w\"'\nout = \"list\"\n[outputs]\nlist = { path = \"words/w.txt\", schema = false }\n",
+        ),
+    ])
+}
+
+#[test]
+fn what_a_program_reads_beside_its_arguments_is_a_fact() {
+    let house = helped();
+    house.run(&[]).expect(0, &["list", "words/a", "words/b"]);
+    assert_eq!(house.read("workspace/outputs/a.txt"), "A\n");
+    house.run(&[]).expect(0, &[]);
+    // A run that has nothing to do goes by the notes of the one before.
+    house.run(&[]).expect(0, &[]);
+
+    house.write("tools/deep/er/help.lib", "help() { sed s/^/-/; }\n");
+    let told = reasons(&house, "words");
+    assert!(
+        matches!(told.as_slice(), [reason] if reason.starts_with("input project:tools/deep/er/help.lib changed (")),
+        "{told:?}"
+    );
+    house.run(&[]).expect(0, &["words/a", "words/b"]);
+    assert_eq!(house.read("workspace/outputs/a.txt"), "-a\n");
+
+    house.write("tools/deep/note.md", "changed\n");
+    house.run(&[]).expect(0, &[]);
+    house.write("tools/new.lib", "# One more.\n");
+    house.run(&[]).expect(0, &["words/a", "words/b"]);
+    house.run(&[]).expect(0, &[]);
+    house.remove("tools/new.lib");
+    house.run(&[]).expect(0, &["words/a", "words/b"]);
+
+    // What an earlier stage makes is read when it is made.
+    house.edit("stages/1_list.toml", "\"w\"", "\"v\"");
+    house.run(&[]).expect(0, &["list", "words/a", "words/b"]);
+    house.run(&[]).expect(0, &[]);
+    assert_eq!(house.read("workspace/words/w.txt"), "v");
+}
+
+#[test]
+fn another_template_of_the_number_of_rounds_is_another_declaration() {
+    let house = House::new(&[
+        (
+            "milepost.toml",
+            "name = \"rounds\"\n[params]\nfew = 2\nmany = 3\n",
+        ),
+        (
+            "stages/1_count.toml",
+            "[refine]\nuntil = \"false\"\nmax_iterations = \"{{ params.few }}\"\notherwise = \"best\"\nscore = \"$iteration\"\n\
+             [[step]]\njq = '$iteration'\nout = \"count\"\n[outputs]\ncount = { path = \"outputs/count.json\", schema = false }\n",
+        ),
+    ]);
+    house.run(&[]).expect(0, &["count"]);
+    assert_eq!(house.json("workspace/outputs/count.json"), Value::from(2));
+    house.edit("stages/1_count.toml", "params.few", "params.many");
+    house.edit("milepost.toml", "many = 3", "many = 2");
+    let told = reasons(&house, "count");
+    assert_eq!(
+        told,
+        ["refine.max_iterations changed: {{ params.few }} → {{ params.many }}"]
+    );
+    house.run(&[]).expect(0, &["count"]);
+}
