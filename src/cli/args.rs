@@ -404,6 +404,12 @@ pub enum Command {
         /// Which [default: list them]
         name: Option<String>,
     },
+    /// Print the help of Milepost, or of one command
+    Help {
+        /// A command
+        #[arg(value_name = "COMMAND")]
+        command: Option<String>,
+    },
     /// Print a script that completes commands in a shell
     Completions {
         /// Which shell
@@ -431,6 +437,7 @@ impl Command {
             Self::Gc { .. } => "gc",
             Self::Mcp { .. } => "mcp",
             Self::Schema { .. } => "schema",
+            Self::Help { .. } => "help",
             Self::Completions { .. } => "completions",
         }
     }

@@ -6,6 +6,7 @@ use super::failure::{self, ALTERED, FAILED, HELD};
 use super::print::Printer;
 use super::progress::Show;
 use super::{conflict, log_file, manifest, misplaced, settings, signals, watch};
+use crate::expr::place::nearest;
 use crate::mcp::{self, Desk, Reach};
 use crate::ops;
 use crate::ops::accept::WantedAccept;
@@ -232,6 +233,10 @@ fn command(cli: Cli, environment: &Environment, printer: &Printer) -> Result<u8,
             }
             Ok(0)
         }
+        Some(Command::Help { command }) => {
+            printer.result(help(command.as_deref())?.trim_end());
+            Ok(0)
+        }
         Some(Command::Completions { shell }) => {
             let mut script = Vec::new();
             clap_complete::generate(shell, &mut Cli::command(), "milepost", &mut script);
@@ -239,6 +244,27 @@ fn command(cli: Cli, environment: &Environment, printer: &Printer) -> Result<u8,
             Ok(0)
         }
     }
+}
+
+/// Returns the help of a command, or of all.
+fn help(command: Option<&str>) -> Result<String, OpsError> {
+    let mut cli = Cli::command();
+    cli.build();
+    let Some(name) = command else {
+        return Ok(cli.render_help().to_string());
+    };
+    let names: Vec<String> = cli
+        .get_subcommands()
+        .map(|command| command.get_name().to_owned())
+        .collect();
+    let Some(command) = cli.find_subcommand_mut(name) else {
+        let near = nearest(name, names.iter().map(String::as_str));
+        let meant = near.map_or(String::new(), |near| format!(": did you mean `{near}`?"));
+        return Err(OpsError::Usage(format!(
+            "there is no command `{name}`{meant}"
+        )));
+    };
+    Ok(command.render_help().to_string())
 }
 
 /// Serves agents until they leave, or until Ctrl-C. Standard output belongs to the protocol.

@@ -13,6 +13,7 @@ mod settings;
 mod signals;
 mod watch;
 
+use crate::expr::place::nearest;
 use args::{Cli, Command};
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory as _, Parser as _};
@@ -28,20 +29,55 @@ pub fn main() -> ExitCode {
 fn start(environment: &Environment) -> u8 {
     match Cli::try_parse_from(&environment.arguments) {
         Ok(cli) => commands::carry_out(cli, environment),
-        Err(error) => refused(error),
+        Err(error) => refused(meant(error, environment)),
     }
 }
 
-/// Help and version are asked for; all else is a mistake of usage.
-fn refused(mut error: clap::Error) -> u8 {
-    if error.kind() == ErrorKind::InvalidSubcommand
-        && let Some(ContextValue::String(name)) = error.get(ContextKind::InvalidSubcommand)
-        && !is_near(name, error.get(ContextKind::SuggestedSubcommand))
-    {
-        let tip = format!("to run the stage `{name}`: milepost run {name}").into();
-        error.remove(ContextKind::SuggestedSubcommand);
-        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip]));
+/// The error with what was meant in the place of a command: a stage, a file, or a command that is misspelt.
+fn meant(mut error: clap::Error, environment: &Environment) -> clap::Error {
+    let Some(ContextValue::String(name)) = error.get(ContextKind::InvalidSubcommand) else {
+        return error;
+    };
+    if error.kind() != ErrorKind::InvalidSubcommand {
+        return error;
     }
+    let arguments: Vec<_> = environment.arguments.iter().collect();
+    let elsewhere = arguments
+        .windows(2)
+        .find(|pair| pair[0] == "-C")
+        .map(|pair| pair[1]);
+    let folder = elsewhere.map_or_else(
+        || environment.folder.clone(),
+        |folder| environment.folder.join(folder),
+    );
+    let stages = crate::ops::project::stage_names(&folder);
+    let word = crate::view::words::shell_word(name);
+    let tip = if stages.iter().any(|stage| stage == name) {
+        format!("to run the stage `{name}`: milepost run {word}")
+    } else if is_near(name, error.get(ContextKind::SuggestedSubcommand)) {
+        return error;
+    } else if environment.folder.join(name).exists() {
+        format!("`{name}` is a file: `milepost run {word}` says how to read it")
+    } else if let Some(near) = nearest(name, stages.iter().map(String::as_str)) {
+        format!("did you mean the stage `{near}`? milepost run {near}")
+    } else if stages.is_empty() {
+        return error;
+    } else {
+        format!(
+            "the stages of this project are {}: milepost run STAGE",
+            stages.join(", ")
+        )
+    };
+    error.remove(ContextKind::SuggestedSubcommand);
+    error.insert(
+        ContextKind::Suggested,
+        ContextValue::StyledStrs(vec![tip.into()]),
+    );
+    error
+}
+
+/// Help and version are asked for; all else is a mistake of usage.
+fn refused(error: clap::Error) -> u8 {
     // Nobody is left to tell when the terminal is gone.
     let _ = error.print();
     u8::from(error.use_stderr()) * failure::USAGE

@@ -20,6 +20,7 @@ mod project;
 mod reader;
 mod refers;
 mod refine;
+mod relative;
 mod render;
 mod schema;
 mod services;
@@ -34,6 +35,7 @@ mod whole;
 pub use problem::{Mark, Problem, Problems, Warning};
 pub use schema::{project_schema, stage_schema};
 
+use crate::base::glob::is_pattern;
 use crate::base::natural::natural;
 use crate::base::path::RelPath;
 use crate::model::pipeline::{Asset, Pipeline};
@@ -107,7 +109,13 @@ pub fn load(files: &dyn ProjectFiles) -> Result<(Pipeline, Vec<Warning>), Proble
         let problem = file.whole_problem("the project has no stages");
         report.add(problem.help(format!("write the first into `{STAGES}/1_name.toml`")));
     }
-    let exists = |path: &str| RelPath::parse(path).is_ok_and(|path| reader.exists(&path));
+    let exists = |path: &str| {
+        if is_pattern(path) {
+            picked::any(files, path)
+        } else {
+            RelPath::parse(path).is_ok_and(|path| reader.exists(&path))
+        }
+    };
     whole::check(&mut report, &project, &drafts, &exists, &|path| {
         reader.near_file(path)
     });
@@ -155,6 +163,14 @@ fn open(reader: &mut Reader<'_>, name: &str) -> Option<File> {
     };
     reader.report.add(problem);
     None
+}
+
+/// Returns the names of the stages as their files say them, in order, without reading them.
+pub fn stage_names(files: &dyn ProjectFiles) -> Vec<String> {
+    let mut names = files.list(STAGES);
+    names.sort_by(|a, b| natural(a, b));
+    let stages = names.iter().filter_map(|name| stage_name(name));
+    stages.map(|(_, name)| name.to_owned()).collect()
 }
 
 /// Number and name of `3_classify.toml`.

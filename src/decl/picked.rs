@@ -91,6 +91,28 @@ fn told(report: Report, file: &RelPath) -> String {
     }
 }
 
+/// Whether the project has a file that a pattern matches.
+pub fn any(files: &dyn ProjectFiles, pattern: &str) -> bool {
+    let Ok(glob) = Glob::parse(pattern) else {
+        return false;
+    };
+    candidates(files, pattern)
+        .iter()
+        .any(|path| glob.matches(path) && is_file(files, path))
+}
+
+/// Whether a path of the project is a file.
+fn is_file(files: &dyn ProjectFiles, path: &RelPath) -> bool {
+    let folder = path
+        .parent()
+        .map_or(String::new(), |folder| folder.to_string());
+    files
+        .list(&folder)
+        .iter()
+        .any(|name| name == path.file_name())
+        && files.list(path.as_str()).is_empty()
+}
+
 /// The names in the project that a pattern may mean: each of its parts stands for one name in a folder.
 fn candidates(files: &dyn ProjectFiles, pattern: &str) -> Vec<RelPath> {
     let mut found = vec![String::new()];

@@ -12,15 +12,13 @@ use crate::expr::place::{listed, nearest};
 use crate::expr::select::Select;
 use crate::model::pipeline::Asset;
 use crate::model::stage::{Output, Program, Templated};
-use crate::model::step::{AnswerForm, PdfEngine, Step, StepKind, Text};
+use crate::model::step::{
+    AnswerForm, PROGRAM_TIMEOUT, PdfEngine, Step, StepKind, Text, WAIT_TIMEOUT,
+};
 use serde_json::{Map, Value};
 use std::ops::Range;
 use std::time::Duration;
 
-/// Time for one try of a step that starts a program, asks an agent or calls a service.
-const TIMEOUT: Duration = Duration::from_mins(10);
-/// Time for a file that someone else writes.
-const WAIT: Duration = Duration::from_mins(2);
 /// Tries of a step that asks an agent or calls a service.
 const ASKING_ATTEMPTS: u32 = 3;
 /// Questions of a batch.
@@ -377,6 +375,7 @@ impl One<'_, '_> {
         }
         let arguments: Vec<Text> = arguments.into_iter().collect::<Option<_>>()?;
         self.reader.list_script(self.file, &arguments, items, shell);
+        self.reader.relative_files(self.file, items, shell);
         Some((arguments, shell))
     }
 
@@ -443,9 +442,9 @@ impl One<'_, '_> {
                 };
                 self.reader.duration(&spot, self.names, Sees::Batch)
             }
-            None if self.fields.what == Some("wait") => Some(Templated::Fixed(WAIT)),
+            None if self.fields.what == Some("wait") => Some(Templated::Fixed(WAIT_TIMEOUT)),
             None => matches!(self.fields.what, Some("agent" | "command" | "http"))
-                .then_some(Templated::Fixed(TIMEOUT)),
+                .then_some(Templated::Fixed(PROGRAM_TIMEOUT)),
         }
     }
 }

@@ -315,9 +315,13 @@ impl All<'_> {
         if !writers.is_empty() || read.is_awaited || self.is_put_there(&pattern) {
             return None;
         }
-        if !is_pattern(&pattern) && (self.exists)(&pattern) {
-            let message =
-                format!("no stage writes `{pattern}`, but the project has a file of this name");
+        if !read.path.text.contains("{{") && (self.exists)(&pattern) {
+            let what = if is_pattern(&pattern) {
+                "files that it matches"
+            } else {
+                "a file of this name"
+            };
+            let message = format!("no stage writes `{pattern}`, but the project has {what}");
             let help = format!("files of the project have a prefix: write \"project:{pattern}\"");
             return Some(
                 problem(message)

@@ -12,6 +12,11 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+/// Time for one try of a step that starts a program, asks an agent or calls a service, if it declares none.
+pub const PROGRAM_TIMEOUT: Duration = Duration::from_mins(10);
+/// Time for a file that another process writes, if the step declares none.
+pub const WAIT_TIMEOUT: Duration = Duration::from_mins(2);
+
 /// One `[step]` or `[[step]]`.
 #[derive(Debug, Clone)]
 pub struct Step {

@@ -155,6 +155,8 @@ pub enum OpsError {
 
 /// A project and a workspace, open for reading.
 pub struct Opened {
+    /// The folder in which the program was called.
+    pub folder: PathBuf,
     /// The project's folder.
     pub project: PathBuf,
     /// The declarations.
@@ -258,6 +260,7 @@ pub(super) fn open_unsettled(request: &Request) -> Result<Opened, OpsError> {
     let files = Files::new(&project, workspace.layout.root());
     let cache = StatCache::with_clock(&workspace.layout.stat_cache(), Box::new(request.ahead));
     let mut opened = Opened {
+        folder: request.folder.clone(),
         project,
         warnings: warnings.iter().map(ToString::to_string).collect(),
         settings: Settings {

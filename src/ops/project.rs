@@ -73,6 +73,14 @@ impl ProjectFiles for OnDisk {
     }
 }
 
+/// Returns the names of a project's stages as their files say them, in order; none where there is no project.
+pub fn stage_names(folder: &Path) -> Vec<String> {
+    let Ok(project) = find_project(folder) else {
+        return Vec::new();
+    };
+    decl::stage_names(&OnDisk::new(&project))
+}
+
 /// The folder with `milepost.toml`: this one or one above.
 ///
 /// # Errors

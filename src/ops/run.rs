@@ -69,9 +69,12 @@ pub struct Wanted {
 /// # Errors
 /// When a stage is not declared.
 pub fn selection(opened: &Opened, wanted: &Wanted) -> Result<Selection, OpsError> {
-    let usage = |error: &dyn std::fmt::Display| OpsError::Usage(error.to_string());
-    let parse =
-        |text: &String| Target::parse(&opened.pipeline, text).map_err(|error| usage(&error));
+    let parse = |text: &String| {
+        Target::parse(&opened.pipeline, text).map_err(|error| {
+            let help = file_help(opened, text).unwrap_or_default();
+            OpsError::Usage(format!("{error}{help}"))
+        })
+    };
     let until = wanted.until.as_ref().map(parse).transpose()?;
     Ok(Selection {
         targets: wanted.targets.iter().map(parse).collect::<Result<_, _>>()?,
@@ -82,6 +85,40 @@ pub fn selection(opened: &Opened, wanted: &Wanted) -> Result<Selection, OpsError
         no_force: wanted.no_force,
         keep_going: wanted.keep_going,
         watched: wanted.watched.clone(),
+    })
+}
+
+/// What to type for a file that was named where a stage is expected; none where there is no such file.
+fn file_help(opened: &Opened, text: &str) -> Option<String> {
+    let inside = opened.workspace.layout.root().join(text);
+    if ![opened.folder.join(text), inside]
+        .iter()
+        .any(|path| path.is_file())
+    {
+        return None;
+    }
+    let word = if text.contains(char::is_whitespace) {
+        format!("'{text}'")
+    } else {
+        text.to_owned()
+    };
+    let params = opened
+        .pipeline
+        .params
+        .iter()
+        .filter(|param| param.file.is_some());
+    let ways: Vec<String> = params
+        .map(|param| format!("`milepost run --set {}={word}`", param.name))
+        .collect();
+    Some(if ways.is_empty() {
+        format!(
+            "\nhelp: `{text}` is a file, and no parameter of this project takes one: put it under `inputs/` of the workspace, and run without it"
+        )
+    } else {
+        format!(
+            "\nhelp: `{text}` is a file; to read it: {}",
+            ways.join(" or ")
+        )
     })
 }
 

@@ -70,6 +70,14 @@ impl Target {
             Some((name, batch)) => (name, Some(batch.to_owned())),
             None => (text, None),
         };
+        if pipeline.stage(name).is_none()
+            && let Some((stage, batch)) = of_file(pipeline, text)
+        {
+            return Ok(Self {
+                stage: stage.name.clone(),
+                batch,
+            });
+        }
         let stage = pipeline.stage(name).ok_or_else(|| NoSuchStage {
             near: nearest(
                 name,
@@ -89,6 +97,27 @@ impl Target {
             batch,
         })
     }
+}
+
+/// The stage that is named by its file, `stages/3_classify.toml`, or by the file's name, `3_classify` or `3_classify/batch_2`.
+fn of_file<'a>(pipeline: &'a Pipeline, text: &str) -> Option<(&'a Stage, Option<String>)> {
+    let file_of = |stage: &Stage| format!("{}_{}", stage.number, stage.name);
+    let stages = pipeline.stages.iter();
+    if let Some(path) = text.strip_suffix(".toml") {
+        let name = path.rsplit('/').next().unwrap_or(path);
+        let stage = stages.clone().find(|stage| file_of(stage) == name)?;
+        return Some((stage, None));
+    }
+    let text = text
+        .strip_prefix("stages/")
+        .or_else(|| text.strip_prefix("stage/"))
+        .unwrap_or(text);
+    let (name, batch) = match text.split_once('/') {
+        Some((name, batch)) => (name, Some(batch.to_owned())),
+        None => (text, None),
+    };
+    let stage = stages.clone().find(|stage| file_of(stage) == name)?;
+    Some((stage, batch))
 }
 
 impl Selection {

@@ -308,10 +308,10 @@ fn collect(
             .map_err(|error| failed(&output.name, &error))?;
         let skipped = may_be_skipped(bench.stage, &output.name);
         if files.is_empty() && !output.is_many() && !skipped {
-            return Err(failed(
-                &output.name,
-                &format!("nothing wrote `{}`", output.path.shown()),
-            ));
+            let place = outs
+                .pattern(&output.name)
+                .map_or_else(|_| output.path.shown(), |path| path.to_string());
+            return Err(failed(&output.name, &format!("no step wrote `{place}`")));
         }
         for file in files {
             if output.schema.is_some() || output.columns.is_some() {

@@ -54,7 +54,9 @@ impl std::fmt::Display for Obstacle {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let how = match self.how {
             Hindrance::Incomplete => "is not complete",
-            Hindrance::Partial => "is partial",
+            Hindrance::Partial => {
+                "is partial: `allow_partial = true` in this stage reads what is there"
+            }
             Hindrance::Outdated => "is no longer up to date",
             Hindrance::Unjudged => "has to be validated again",
             Hindrance::Altered => "has files that somebody altered",

@@ -87,7 +87,7 @@ impl<'a> ScratchOuts<'a> {
     }
 
     /// The path, or pattern, of an output or `out`, below the scratch folder.
-    fn pattern(&self, out: &str) -> io::Result<RelPath> {
+    pub fn pattern(&self, out: &str) -> io::Result<RelPath> {
         if let Some(path) = self.targets.get(out) {
             return Ok(path.clone());
         }

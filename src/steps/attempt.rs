@@ -6,7 +6,9 @@ use super::{agent, files, http, jq, merge, pdf_text, process, refine, split, val
 use crate::expr::scope::{Format, Reading};
 use crate::model::outcome::{Outcome, OutcomeKind};
 use crate::model::stage::{Output, Stage};
-use crate::model::step::{Step, StepKind, TemplateChoice, TemplateFile};
+use crate::model::step::{
+    PROGRAM_TIMEOUT, Step, StepKind, TemplateChoice, TemplateFile, WAIT_TIMEOUT,
+};
 use serde_json::Value;
 use std::time::Duration;
 
@@ -173,10 +175,13 @@ fn ended(work: &Work<'_>, time: Option<(&str, Duration)>, outcome: Outcome) -> O
         (None, _) => outcome,
         (Some(Rang::Stop), _) => cancelled(),
         (Some(Rang::Time), Some((step, time))) if !is_over(work) => {
-            let time = crate::base::duration::show_duration(time);
+            let default = match step {
+                "wait" => WAIT_TIMEOUT,
+                _ => PROGRAM_TIMEOUT,
+            };
             Outcome::new(
                 OutcomeKind::Timeout,
-                format!("`{step}` took longer than {time}"),
+                super::process::took_longer(step, time, default),
             )
         }
         (Some(Rang::Time), _) => stage_is_over(work.stage).with_details(outcome.details),

@@ -8,7 +8,7 @@ use crate::expr::mentions::Mentions;
 use crate::expr::shell::{HELP, Misplaced, script, script_of, text};
 use crate::expr::template::{Part, TemplateError};
 use crate::model::outcome::{Outcome, OutcomeKind};
-use crate::model::step::Text;
+use crate::model::step::{PROGRAM_TIMEOUT, Text};
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -73,7 +73,7 @@ pub fn command(
         work.stop,
         &mut |child: &Started| watcher.started(child),
     );
-    let details = kept.lines();
+    let details = without_folder(kept.lines(), work.folder);
     // Arguments hold paths of this attempt, which would make each failure another one.
     let name = program.first().map_or("", String::as_str);
     let failure = match exit {
@@ -94,10 +94,7 @@ pub fn command(
         ),
         Ok(Exit::TimedOut) => Outcome::new(
             OutcomeKind::Timeout,
-            format!(
-                "`{name}` took longer than {}",
-                crate::base::duration::show_duration(timeout)
-            ),
+            took_longer(name, timeout, PROGRAM_TIMEOUT),
         ),
         Ok(Exit::Cancelled) => Outcome::new(OutcomeKind::Cancelled, "the run was stopped"),
         Err(error) => {
@@ -110,6 +107,26 @@ pub fn command(
         }
     };
     Err(failure.with_details(details))
+}
+
+/// Returns what to say of a step whose time was over; `default` is what it has when it declares none.
+pub fn took_longer(step: &str, timeout: Duration, default: Duration) -> String {
+    let time = crate::base::duration::show_duration(timeout);
+    let which = if timeout == default {
+        ", the default limit"
+    } else {
+        ""
+    };
+    format!("`{step}` took longer than {time}{which}: set `timeout` in the step to give it more")
+}
+
+/// The lines that a program printed, with paths of its scratch folder as it named them itself: relative.
+fn without_folder(lines: Vec<String>, folder: &Path) -> Vec<String> {
+    let folder = format!("{}/", folder.display());
+    lines
+        .into_iter()
+        .map(|line| line.replace(&folder, ""))
+        .collect()
 }
 
 /// Writes a file for a program, and gives its path.
@@ -328,5 +345,22 @@ impl Kept<'_> {
             .iter()
             .map(|line| (*line).to_owned())
             .collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_time_that_was_not_declared_is_called_the_default() {
+        assert_eq!(
+            took_longer("sh", PROGRAM_TIMEOUT, PROGRAM_TIMEOUT),
+            "`sh` took longer than 10 min, the default limit: set `timeout` in the step to give it more"
+        );
+        assert_eq!(
+            took_longer("sh", Duration::from_mins(2), PROGRAM_TIMEOUT),
+            "`sh` took longer than 2 min: set `timeout` in the step to give it more"
+        );
     }
 }

@@ -101,7 +101,7 @@ copy failed in …
         "\
 copy/person_2 failed: EXIT: `sh` ended with exit code 1
 copy  partial   1 ran, 1 reused, 1 failed  …
-join  blocked   stage `copy` is partial
+join  blocked   stage `copy` is partial: `allow_partial = true` in this stage reads what is there
 
 failed in …
 next     milepost log copy/person_2  what happened there
@@ -364,7 +364,7 @@ next     milepost log copy/person_2       what happened there
         project.run("run join"),
         1,
         "\
-join  blocked   stage `copy` is partial
+join  blocked   stage `copy` is partial: `allow_partial = true` in this stage reads what is there
 
 failed in …
 next     milepost log copy/person_2     what happened there

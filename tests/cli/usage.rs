@@ -73,11 +73,106 @@ fn what_is_typed_wrong_is_named_with_what_can_be_typed() {
 }
 
 #[test]
-fn a_stage_in_the_place_of_a_command_is_told_how_to_run() {
-    let said = format!(
-        "error: unrecognized subcommand 'copy'\n\n  tip: to run the stage `copy`: milepost run copy\n{USAGE}"
+fn what_is_meant_in_the_place_of_a_command_is_told() {
+    let project = Project::letters();
+    project.write("house.ifc", "");
+    for (word, tip) in [
+        ("copy", "to run the stage `copy`: milepost run copy"),
+        ("stats", "a similar subcommand exists: 'status'"),
+        ("jion", "did you mean the stage `join`? milepost run join"),
+        (
+            "house.ifc",
+            "`house.ifc` is a file: `milepost run house.ifc` says how to read it",
+        ),
+        (
+            "zzz",
+            "the stages of this project are copy, join: milepost run STAGE",
+        ),
+    ] {
+        let said = format!("error: unrecognized subcommand '{word}'\n\n  tip: {tip}\n{USAGE}");
+        expect(project.run(word), 2, "", &said);
+    }
+    project.write(
+        "stages/3_stats.toml",
+        &project.read("stages/2_join.toml").replace("page", "stats"),
     );
-    expect(Project::letters().run("copy"), 2, "", &said);
+    let said = project.run("stats").err;
+    assert!(
+        said.contains("tip: to run the stage `stats`: milepost run stats\n"),
+        "{said}"
+    );
+}
+
+#[test]
+fn a_stage_is_known_by_its_number_and_its_file() {
+    let project = Project::letters();
+    for target in [
+        "1",
+        "stages/1_copy.toml",
+        "./stages/1_copy.toml",
+        "stage/1_copy.toml",
+        "1_copy.toml",
+        "1_copy",
+        "stages/1_copy",
+    ] {
+        let plan = project.run(&format!("plan --json {target}"));
+        assert_eq!(plan, project.run("plan --json copy"), "{target}");
+    }
+    assert_eq!(project.run("run -q 1_copy/person_2").code, 3);
+    assert!(project.at("workspace/intermediate/person_2.json").exists());
+    assert!(!project.at("workspace/intermediate/person_1.json").exists());
+}
+
+#[test]
+fn a_file_in_the_place_of_a_stage_is_told_how_to_be_read() {
+    let project = Project::letters();
+    project.write("house.ifc", "");
+    let no_stage = "error: there is no stage `house.ifc`; this project has copy, join\n";
+    let help = "help: `house.ifc` is a file, and no parameter of this project takes one: put it under `inputs/` of the workspace, and run without it\n";
+    expect(
+        project.run("run house.ifc"),
+        2,
+        "",
+        &format!("{no_stage}{help}"),
+    );
+    project.edit(
+        "milepost.toml",
+        "[params]",
+        "[params]\nmodel = { file = \"inputs/model.ifc\" }",
+    );
+    let help = "help: `house.ifc` is a file; to read it: `milepost run --set model=house.ifc`\n";
+    expect(
+        project.run("run house.ifc"),
+        2,
+        "",
+        &format!("{no_stage}{help}"),
+    );
+    expect(
+        project.run("run hause.ifc"),
+        2,
+        "",
+        "error: there is no stage `hause.ifc`; this project has copy, join\n",
+    );
+}
+
+#[test]
+fn help_is_a_command_too() {
+    let empty = Project::new(&[]);
+    assert_eq!(empty.run("help").out, empty.run("--help").out);
+    for command in ["run", "plan", "completions"] {
+        let asked = empty.run(&format!("help {command}"));
+        assert_eq!(
+            (asked.code, asked.out),
+            (0, empty.run(&format!("{command} --help")).out)
+        );
+    }
+    expect(
+        empty.run("help rnu"),
+        2,
+        "",
+        "error: there is no command `rnu`: did you mean `run`?\n",
+    );
+    assert_eq!(empty.run("-V").out, empty.run("--version").out);
 }
 
 #[test]

@@ -400,3 +400,50 @@ fn whoever_reads_while_a_run_seals_reads_something_whole() {
         assert_eq!(project.run("verify").code, 0);
     }
 }
+
+/// The first stage of `letters`, with this command.
+fn with_command(command: &str) -> Project {
+    let project = Project::letters();
+    let text = project.read("stages/1_copy.toml");
+    let lines: Vec<&str> = text
+        .lines()
+        .map(|line| {
+            if line.starts_with("command") {
+                command
+            } else {
+                line
+            }
+        })
+        .collect();
+    project.write("stages/1_copy.toml", &lines.join("\n"));
+    project
+}
+
+#[test]
+fn what_a_command_did_is_told_without_its_scratch_folder() {
+    for (command, wanted) in [
+        (
+            "command = [\"tools/none\", \"{{ person.path }}\"]",
+            "there is no program `tools/none` in the scratch folder where the command runs: for a file of the project, write \"project:tools/none\"\n",
+        ),
+        (
+            "command = [\"true\"]",
+            "OUTPUT: output `copy`: no step wrote `intermediate/person_1.json`\n",
+        ),
+        (
+            "command = [\"sh\", \"-c\", 'echo \"$PWD/tools/x.py is not there\"; exit 2']",
+            "\n    tools/x.py is not there\n",
+        ),
+        (
+            "command = [\"sleep\", \"9\"]\ntimeout = \"10ms\"",
+            "`sleep` took longer than …: set `timeout` in the step to give it more\n",
+        ),
+    ] {
+        let said = with_command(command).run("run -q copy/person_1");
+        assert!(
+            said.code == 1 && said.err.contains(wanted),
+            "{command}\n{}",
+            said.err
+        );
+    }
+}

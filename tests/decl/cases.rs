@@ -33,6 +33,40 @@ fn the_project_of_the_cases_is_right() {
     assert_eq!(project().wrong(), "nothing is wrong\n");
 }
 
+#[test]
+fn an_argument_that_is_the_name_of_a_file_is_a_warning() {
+    let files = project().with("data/a.toml", "").with(
+        "stages/1_parse.toml",
+        "[step]\ncommand = [\"cp\", \"data/a.toml\", \"tools\", \"{{ paths.parsed }}\"]\n\n[outputs]\nparsed = { path = \"intermediate/parsed.json\", schema = false }\n",
+    );
+    let (_, warnings) = files.load().unwrap();
+    let texts: Vec<String> = warnings.iter().map(ToString::to_string).collect();
+    assert_eq!(
+        texts,
+        [
+            "stages/1_parse.toml:2:18: `data/a.toml` is a file of the project, and the command runs in a scratch folder without it (write \"project:data/a.toml\")"
+        ]
+    );
+}
+
+#[test]
+fn a_stage_in_another_format_is_a_warning_or_the_only_stage() {
+    let files = project().with("stages/7_mail.yaml", "");
+    let (_, warnings) = files.load().unwrap();
+    let texts: Vec<String> = warnings.iter().map(ToString::to_string).collect();
+    let said = "stages/7_mail.yaml:1:1: `stages/7_mail.yaml` is ignored: a stage is a TOML file that ends in `.toml` (if it is meant as a stage, write it as `stages/7_mail.toml`)";
+    assert_eq!(texts, [said]);
+    let alone = Files::of([
+        ("milepost.toml", "name = \"x\"\n"),
+        ("stages/7_mail.yaml", ""),
+    ]);
+    let problems = alone.load().unwrap_err();
+    assert_eq!(
+        problems.0.last().map(ToString::to_string).as_deref(),
+        Some(said)
+    );
+}
+
 fn check(name: &str, text: &str) {
     let (given, says) = text.split_once("=== says\n").unwrap_or((text, ""));
     let mut files = project();
@@ -83,4 +117,5 @@ cases!(
     filters
     order
     files
+    relative
 );

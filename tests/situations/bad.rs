@@ -147,7 +147,7 @@ fn an_output_that_nothing_wrote_is_an_error() {
     house
         .run(&[])
         .expect(1, &["write"])
-        .says("nothing wrote `intermediate/made.json`");
+        .says("no step wrote `intermediate/made.json`");
 }
 
 #[test]

@@ -121,7 +121,7 @@ pub static STEP: Table = Table {
             Duration,
             Optional,
             "10m for agent, command and http, 2m for wait",
-            "One try of the step.",
+            "The time of one try of the step, such as \"30m\": then it is stopped, and the try has failed with the outcome `timeout`.",
         ),
         key(
             "attempts",

@@ -33,7 +33,7 @@ pub enum SpawnError {
         searched: String,
     },
     /// Named by a path, where nothing is.
-    #[error("program `{program}` does not exist ({})", file.display())]
+    #[error("{}", no_file(program, file))]
     NoFile {
         /// First word of the command.
         program: String,
@@ -131,6 +131,17 @@ pub enum SpawnError {
         /// Why.
         source: io::Error,
     },
+}
+
+/// What to say of a program that is not there. A relative path begins in the folder of the attempt, where no file of the project is.
+fn no_file(program: &str, file: &std::path::Path) -> String {
+    if std::path::Path::new(program).is_absolute() {
+        return format!("program `{program}` does not exist ({})", file.display());
+    }
+    let path = program.strip_prefix("./").unwrap_or(program);
+    format!(
+        "there is no program `{program}` in the scratch folder where the command runs: for a file of the project, write \"project:{path}\""
+    )
 }
 
 impl SpawnError {
