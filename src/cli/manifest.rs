@@ -51,7 +51,7 @@ pub fn run(
         };
         let ended = entries.one(entry, request, &own, dry, &mut show, &stop);
         show.end();
-        spent = spent + NanoUsd::from_dollars(ended.usage.cost_usd).unwrap_or(NanoUsd::ZERO);
+        spent = spent + ended.usage.known;
         if let Some(error) = &ended.error {
             printer.error(&format!(
                 "{}: {}: {}",

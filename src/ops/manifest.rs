@@ -117,8 +117,11 @@ pub struct Used {
     pub calls: u64,
     /// Tokens, input and output.
     pub tokens: u64,
-    /// Dollars.
-    pub cost_usd: f64,
+    /// Dollars; none: the cost of a call is not known.
+    pub cost_usd: Option<f64>,
+    /// The part of the cost that is known, which counts under a budget.
+    #[serde(skip)]
+    pub known: NanoUsd,
 }
 
 /// A file outside of project and workspace.
@@ -256,7 +259,10 @@ impl Entries {
             reason: None,
             stages: BTreeMap::new(),
             estimate: None,
-            usage: Used::default(),
+            usage: Used {
+                cost_usd: Some(0.0),
+                ..Used::default()
+            },
             seconds: 0.0,
         };
         if stop.is_set() {
@@ -365,13 +371,15 @@ impl EntryEnded {
         if self.error.is_none() {
             self.reason = reason(report);
         }
-        let mut cost = NanoUsd::ZERO;
+        let (mut cost, mut unpriced) = (NanoUsd::ZERO, 0);
         for stage in &report.stages {
             self.usage.calls += stage.spent.calls;
             self.usage.tokens += stage.spent.usage.total();
             cost = cost + stage.spent.cost;
+            unpriced += stage.spent.unpriced;
         }
-        self.usage.cost_usd = cost.dollars();
+        self.usage.known = cost;
+        self.usage.cost_usd = (unpriced == 0).then(|| cost.dollars());
     }
 
     /// What would stop a run of what was planned, as `plan` says it by its exit code.

@@ -144,6 +144,30 @@ fn a_command_line_that_fails_is_started_as_often_as_the_step_says() {
     }
 }
 
+/// The command line says nothing of money, so a list of workspaces does not say that it was free.
+#[test]
+fn what_calls_of_no_known_price_cost_is_null() {
+    let house = project(1, "well");
+    house.write("list.json", r#"[{"workspace": "one"}]"#);
+    let things = super::pipeline::things(4).to_string();
+    house.write("workspaces/one/inputs/things.json", things);
+    for (agent, calls, cost) in [("tool", 1, json!(null)), ("tool", 0, json!(0.0))] {
+        let output = house
+            .command(&["run", "--manifest", "list.json", "--json"])
+            .args(["--agent", &format!("speller={agent}")])
+            .output()
+            .unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(0), "{said}");
+        let summary: Value = serde_json::from_slice(&output.stdout).unwrap();
+        let usage = &summary["entries"][0]["usage"];
+        assert_eq!(
+            (&usage["calls"], &usage["cost_usd"]),
+            (&json!(calls), &cost)
+        );
+    }
+}
+
 #[test]
 fn an_invented_answer_is_left_out_and_named() {
     let mut answers = valid(5);
