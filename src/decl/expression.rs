@@ -57,6 +57,13 @@ impl Reader<'_> {
                     self.report
                         .add(place(Some(&at), wrong.message).maybe_help(wrong.help));
                 }
+                for dotted in jq.mentions().dotted() {
+                    if let Some((name, help)) = Names::deprecated(dotted) {
+                        let at = Place::of(&source, find_name(&source, name));
+                        let message = format!("`{name}` is deprecated");
+                        self.report.warn(place(Some(&at), message).help(help));
+                    }
+                }
                 Some(Program {
                     asset,
                     source,
@@ -164,6 +171,10 @@ impl Reader<'_> {
                                 .maybe_help(wrong.help),
                         );
                         right = false;
+                    } else if let Some((name, help)) = Names::deprecated(dotted) {
+                        let at = find_name(spot.text, name);
+                        let message = format!("`{name}` is deprecated");
+                        self.report.warn(spot.problem_at(&at, message).help(help));
                     }
                 }
                 right.then(|| Arc::new(template))
@@ -236,20 +247,22 @@ impl Reader<'_> {
             }
         };
         for dotted in template.names() {
-            if let Some(wrong) = names.wrong(dotted, sees) {
+            let problem = |message: String| {
                 let texts = std::iter::once(&asset).chain(included.iter().map(|(_, asset)| asset));
                 let (found, at) = texts
                     .map(|asset| (asset, find_name(&asset.text, dotted)))
                     .find(|(_, at)| !at.is_empty())
                     .unwrap_or((&asset, 0..0));
-                let problem = File::new(found.path.as_str(), found.text.clone())
-                    .problem(at, wrong.message)
-                    .label(wrong.label);
-                self.report.add(problem.maybe_help(wrong.help).also(
-                    spot.file,
-                    spot.span.clone(),
-                    "used here",
-                ));
+                let file = File::new(found.path.as_str(), found.text.clone());
+                file.problem(at, message)
+                    .also(spot.file, spot.span.clone(), "used here")
+            };
+            if let Some(wrong) = names.wrong(dotted, sees) {
+                let problem = problem(wrong.message).label(wrong.label);
+                self.report.add(problem.maybe_help(wrong.help));
+            } else if let Some((name, help)) = Names::deprecated(dotted) {
+                let problem = problem(format!("`{name}` is deprecated"));
+                self.report.warn(problem.help(help));
             }
         }
         let included = included.into_iter().map(|(_, asset)| asset).collect();
@@ -258,6 +271,19 @@ impl Reader<'_> {
             included,
             template: Arc::new(template),
         })
+    }
+
+    /// Warns of a name that goes away, in a file whose programs are not compiled here.
+    pub fn warn_of_deprecated(&mut self, asset: &Asset) {
+        if let Some((name, help)) = Names::deprecated("workspace.today")
+            && let at = find_name(&asset.text, name)
+            && !at.is_empty()
+            && asset.text[at.clone()] == *name
+        {
+            let file = File::new(asset.path.as_str(), asset.text.clone());
+            let problem = file.problem(at, format!("`{name}` is deprecated"));
+            self.report.warn(problem.help(help));
+        }
     }
 
     /// A plain path of names over the scope (or over a file, when `names` is none).

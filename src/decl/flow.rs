@@ -85,7 +85,7 @@ impl Part<'_, '_, '_> {
             text,
             span,
         };
-        let path = self.reader.path(&spot, self.names, Sees::Batch)?;
+        let path = self.reader.path(&spot, self.names, Sees::Place)?;
         if path.root == Root::Project {
             let problem = spot
                 .problem("a stage does not write into the project")

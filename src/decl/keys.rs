@@ -5,7 +5,7 @@ mod stage;
 mod step;
 
 pub use project::{AGENT, LIMITS, MANIFEST, PARAM, PARAM_FILE, PROJECT, SERVICE};
-pub use stage::{CHECK, CONSERVE, EACH, ESTIMATE, INPUT, OUTPUT, POLICY, REFINE, STAGE};
+pub use stage::{CHECK, CONSERVE, EACH, ESTIMATE, INPUT, OUTPUT, POLICY, REFINE, REQUIRE, STAGE};
 pub use step::STEP;
 
 /// What may stand behind a key.
@@ -168,8 +168,9 @@ pub const OUTCOMES: &[&str] = &[
 ];
 
 /// All tables of a stage file, with those of names and lists.
-pub fn stage_tables() -> [&'static Table; 10] {
+pub fn stage_tables() -> [&'static Table; 11] {
     [
-        &STAGE, &EACH, &INPUT, &OUTPUT, &STEP, &REFINE, &CONSERVE, &CHECK, &POLICY, &ESTIMATE,
+        &STAGE, &EACH, &INPUT, &OUTPUT, &STEP, &REFINE, &CONSERVE, &REQUIRE, &CHECK, &POLICY,
+        &ESTIMATE,
     ]
 }

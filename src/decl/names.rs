@@ -1,7 +1,7 @@
 //! The names that expressions of a stage may use, and what to say about others.
 
 use crate::expr::place::{listed, nearest};
-use crate::model::stage::{FIXED_NAMES, ROUND_NAMES};
+use crate::model::stage::{FIXED_NAMES, ROUND_NAMES, RUN};
 use std::ops::Range;
 
 /// What an expression sees.
@@ -13,6 +13,10 @@ pub enum Sees {
     Start,
     /// That, and the `each` names: what is known of a batch before it runs.
     Batch,
+    /// That, and `run`: what the path of an output may hold.
+    Place,
+    /// What is known of a batch before it runs, and what its inputs hold.
+    Inputs,
     /// Everything.
     All,
     /// Everything, and these names beside.
@@ -49,6 +53,8 @@ pub struct Names<'a> {
     pub outs: Vec<String>,
     /// Whether the steps are repeated.
     pub is_refined: bool,
+    /// Whether `run` is out of reach: what is read must not differ at each run.
+    pub hides_run: bool,
 }
 
 /// What is wrong with a name.
@@ -66,7 +72,16 @@ pub struct Wrong {
 const START: [&str; 5] = ["params", "env", "workspace", "agents", "milepost"];
 
 /// Names known of a workspace.
-const WORKSPACE: [&str; 4] = ["name", "today", "slug", "session_id"];
+const WORKSPACE: [&str; 5] = ["name", "created", "slug", "session_id", "today"];
+
+/// Names known of the moment of an attempt.
+const MOMENT: [&str; 3] = ["date", "time", "timestamp"];
+
+/// A name that goes away, and what to write for it.
+const DEPRECATED: (&str, &str) = (
+    "workspace.today",
+    "for a date that is printed write `run.date`; for a day that decides something declare `today = { type = \"date\", default = \"today\" }` in `[params]` and write `params.today`; the day when the workspace was made is in `workspace.created`",
+);
 
 /// What to write for the steps to be repeated.
 const REPEATED: &str = "it belongs to `[refine]`, with `until` below it";
@@ -84,6 +99,7 @@ impl<'a> Names<'a> {
             outputs: Vec::new(),
             outs: Vec::new(),
             is_refined: false,
+            hides_run: false,
         }
     }
 
@@ -100,6 +116,19 @@ impl<'a> Names<'a> {
             Sees::Nothing => Vec::new(),
             Sees::Start => owned(&START),
             Sees::Batch => owned(&START).into_iter().chain(each).collect(),
+            Sees::Inputs => {
+                let inputs = self.inputs.iter().cloned();
+                owned(&START)
+                    .into_iter()
+                    .chain(each)
+                    .chain(inputs)
+                    .collect()
+            }
+            Sees::Place => {
+                let mut names: Vec<String> = owned(&START).into_iter().chain(each).collect();
+                names.extend(self.sees_run().then(|| RUN.to_owned()));
+                names
+            }
             Sees::All | Sees::AllAnd(_) => {
                 let mut names = owned(&FIXED_NAMES);
                 names.extend(each);
@@ -109,12 +138,24 @@ impl<'a> Names<'a> {
                 if self.is_refined {
                     names.extend(owned(&ROUND_NAMES));
                 }
+                names.extend(self.sees_run().then(|| RUN.to_owned()));
                 if let Sees::AllAnd(more) = sees {
                     names.extend(owned(more));
                 }
                 names
             }
         }
+    }
+
+    /// Whether `run` is the moment of the attempt, and not a name that the stage declares itself.
+    fn sees_run(&self) -> bool {
+        !self.hides_run && self.taken(RUN).is_none()
+    }
+
+    /// What to write in the place of a name that goes away.
+    pub fn deprecated(dotted: &str) -> Option<(&'static str, &'static str)> {
+        let (name, _) = DEPRECATED;
+        (dotted == name).then_some(DEPRECATED)
     }
 
     /// Whether a name of the stage's own is declared already, and as what.
@@ -168,6 +209,13 @@ impl<'a> Names<'a> {
                 message,
                 label: "not known here".to_owned(),
                 help: Some(REPEATED.to_owned()),
+            };
+        }
+        if first == RUN && self.taken(RUN).is_none() {
+            return Wrong {
+                message: "`run` is not known here: it differs at each run".to_owned(),
+                label: "not known here".to_owned(),
+                help: Some("for a day that decides something declare `today = { type = \"date\", default = \"today\" }` in `[params]` and write `params.today`".to_owned()),
             };
         }
         if self.vars(Sees::All).iter().any(|name| name == first) {
@@ -233,6 +281,7 @@ impl<'a> Names<'a> {
             "agents" => (own(&self.project.agents), "agent", Some("[agents.NAME]")),
             "workspace" => (words(&WORKSPACE), "", None),
             "milepost" => (words(&["version"]), "", None),
+            RUN if self.sees_run() => (words(&MOMENT), "", None),
             "paths" | "digests" => (files(), "", None),
             name if self
                 .each
@@ -308,7 +357,7 @@ impl<'a> Names<'a> {
                     };
                     let whole = end + 1 + second.len();
                     if !second.is_empty()
-                        && FIXED_NAMES.contains(&first.as_str())
+                        && (FIXED_NAMES.contains(&first.as_str()) || first == RUN)
                         && let Some(wrong) = self.wrong_part(&first, &second)
                     {
                         found.push((at..whole, wrong));

@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 /// Keys of a step that change how it is run, not what it makes.
 const NOT_MADE: [&str; 3] = ["timeout", "attempts", "role"];
 
-/// The parts of a stage: `step`, `each`, `inputs`, `outputs`, `refine`, `conserve`, `checks`, `summary`,
+/// The parts of a stage: `step`, `each`, `inputs`, `outputs`, `refine`, `conserve`, `requires`, `checks`, `summary`,
 /// `verdict`; those that it has.
 pub fn of(stage: &Stage, steps: &[&Table]) -> BTreeMap<String, Value> {
     let mut parts = BTreeMap::new();
@@ -99,14 +99,10 @@ pub fn of(stage: &Stage, steps: &[&Table]) -> BTreeMap<String, Value> {
             json!({ "in": conserve.input.to_string(), "out": conserve.output.to_string() }),
         );
     }
-    add(
-        "checks",
-        stage
-            .checks
-            .iter()
-            .map(|check| Value::from(source(&check.test)))
-            .collect(),
-    );
+    for (name, checks) in [("requires", &stage.requires), ("checks", &stage.checks)] {
+        let tests = checks.iter().map(|check| Value::from(source(&check.test)));
+        add(name, tests.collect());
+    }
     for (name, said) in [("summary", &stage.summary), ("verdict", &stage.verdict)] {
         if let Some(program) = said {
             add(name, source(program).into());

@@ -43,7 +43,27 @@ impl Part<'_, '_, '_> {
                 "write a jq program that gives a number, such as score = \".critique.score\"",
             ));
         }
+        let message = fields.text("message").and_then(|(text, span)| {
+            let spot = Spot {
+                file: self.file,
+                key: "message",
+                text,
+                span,
+            };
+            let sees = Sees::AllAnd(&["best"]);
+            self.reader.template(&spot, self.names, sees)
+        });
+        if best && message.is_some() {
+            let span = fields.key_span("message");
+            let problem = self
+                .file
+                .problem(span, "`message` is for a loop that can fail")
+                .label("with `otherwise = \"best\"` it never does");
+            let help = "leave `message` out, or write otherwise = \"fail\"";
+            self.reader.report.add(problem.help(help));
+        }
         Some(Refine {
+            message,
             until: until?,
             max_iterations: max_iterations?,
             best,

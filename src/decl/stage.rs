@@ -1,6 +1,6 @@
 //! Reads `stages/N_name.toml`: batches, inputs, steps, outputs, checks and policy.
 
-use super::keys::{CHECK, CONSERVE, EACH, INPUT, OUTPUT, STAGE};
+use super::keys::{CHECK, CONSERVE, EACH, INPUT, OUTPUT, REQUIRE, STAGE};
 use super::names::{Names, Sees};
 use super::parts;
 use super::problem::File;
@@ -45,7 +45,8 @@ pub fn read(
     let each: Vec<Each> = part.named(&top, "each", &EACH, Part::each);
     let inputs: Vec<Input> = part.named(&top, "inputs", &INPUT, Part::input);
     let outputs: Vec<Output> = part.named(&top, "outputs", &OUTPUT, Part::output);
-    let checks = part.checks(&top);
+    let requires = part.checks(&top, "require", &REQUIRE, Sees::Inputs);
+    let checks = part.checks(&top, "check", &CHECK, Sees::All);
     let conserve = part.conserve(&top);
     let refine = part.refine(&top);
     let policy = part.policy(&top);
@@ -105,6 +106,7 @@ pub fn read(
         outputs,
         refine,
         conserve,
+        requires,
         checks,
         policy,
         estimate,
@@ -372,20 +374,27 @@ impl Part<'_, '_, '_> {
         None
     }
 
-    fn checks(&mut self, top: &Fields<'_>) -> Vec<Check> {
-        let list = top.get("check").and_then(Node::list).unwrap_or_default();
+    /// Reads `[[check]]` or `[[require]]`.
+    fn checks(
+        &mut self,
+        top: &Fields<'_>,
+        key: &str,
+        spec: &'static keys::Table,
+        sees: Sees,
+    ) -> Vec<Check> {
+        let list = top.get(key).and_then(Node::list).unwrap_or_default();
         let mut checks = Vec::new();
         for node in list {
             let Some(table) = node.table() else { continue };
             let fields = shape::check(
                 self.file,
                 &mut self.reader.report,
-                &CHECK,
-                "[[check]]",
+                spec,
+                spec.header,
                 node.span.clone(),
                 table,
             );
-            let test = self.jq(&fields, "test", Sees::All);
+            let test = self.jq(&fields, "test", sees);
             let message = fields.text("message").and_then(|(text, span)| {
                 let spot = Spot {
                     file: self.file,
@@ -393,12 +402,11 @@ impl Part<'_, '_, '_> {
                     text,
                     span,
                 };
-                self.reader.template(&spot, self.names, Sees::All)
+                self.reader.template(&spot, self.names, sees)
             });
-            let error = fields
-                .text("error")
-                .map_or("CHECK_FAILED", |(text, _)| text)
-                .to_owned();
+            let default = spec.key("error").map_or("", |key| key.default);
+            let error = fields.text("error").map_or(default, |(text, _)| text);
+            let error = error.to_owned();
             checks.extend(test.map(|test| Check {
                 test,
                 error,

@@ -151,14 +151,14 @@ impl One<'_, '_> {
             }
             "xlsx" => {
                 let (text, span) = self.fields.text("xlsx")?;
-                StepKind::Xlsx {
-                    workbook: self.reader.asset(&Spot {
-                        file: self.file,
-                        key: "xlsx",
-                        text,
-                        span,
-                    })?,
-                }
+                let workbook = self.reader.asset(&Spot {
+                    file: self.file,
+                    key: "xlsx",
+                    text,
+                    span,
+                })?;
+                self.reader.warn_of_deprecated(&workbook);
+                StepKind::Xlsx { workbook }
             }
             "ifc" => StepKind::Ifc {
                 input: self.file_name("ifc")?,
@@ -241,7 +241,12 @@ impl One<'_, '_> {
             } else {
                 Sees::All
             };
-            self.reader.template_choice(&spot, self.names, sees)
+            // An answer is kept by its prompt: one that says the time would be asked for again each time.
+            let names = Names {
+                hides_run: true,
+                ..self.names.clone()
+            };
+            self.reader.template_choice(&spot, &names, sees)
         });
         // A request that answers many questions says of none what it used.
         let beside: &[&str] = if questions { &["element"] } else { &["usage"] };

@@ -28,6 +28,8 @@ use crate::base::source::Source;
 #[derive(Clone, Default)]
 pub struct Scope {
     entries: Vec<(String, Entry)>,
+    /// A name that programs see only where they mention it.
+    unlisted: Option<String>,
 }
 
 #[derive(Clone)]
@@ -82,6 +84,12 @@ impl Scope {
         self.insert(name, Entry::Value(Arc::new(value)));
     }
 
+    /// A name that is a value, which a program that takes the scope whole does not see.
+    pub fn insert_unlisted(&mut self, name: &str, value: Value) {
+        self.insert_value(name, value);
+        self.unlisted = Some(name.to_owned());
+    }
+
     /// A name, or the member of a name (`batch.data`), that is the content of a file.
     pub fn insert_file(
         &mut self,
@@ -105,6 +113,7 @@ impl Scope {
     }
 
     fn insert(&mut self, name: &str, entry: Entry) {
+        self.unlisted.take_if(|unlisted| unlisted == name);
         match self.entries.iter_mut().find(|(known, _)| known == name) {
             Some((_, old)) => *old = entry,
             None => self.entries.push((name.to_owned(), entry)),
@@ -173,7 +182,9 @@ impl Scope {
     /// As [`Scope::vars`].
     pub fn input_of(&self, jq: &Jq) -> Result<Value, ScopeError> {
         if jq.takes_whole() {
-            let all = self.names().into_iter().collect();
+            let unlisted = self.unlisted.as_deref();
+            let is_seen = |name: &&str| unlisted != Some(*name) || jq.roots().has(name);
+            let all = self.names().into_iter().filter(is_seen).collect();
             return self.object(&all, false);
         }
         self.object(jq.roots(), false)

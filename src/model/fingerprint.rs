@@ -247,6 +247,9 @@ fn compare(
             found.push(Change { fact, old, new, of });
         }
     }
+    // Documents bore the workspace's day, and it was a fact; now they bear that of their run, which is none.
+    let is_date = |fact: &FactKey| fact.kind == FactKind::Workspace && &*fact.name == "today";
+    old.retain(|fact, _| !is_date(fact));
     found.extend(old.into_iter().map(|(fact, value)| Change {
         fact,
         old: Some(text(value)),

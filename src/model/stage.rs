@@ -55,6 +55,8 @@ pub struct Stage {
     pub refine: Option<Refine>,
     /// Keys that must be equal as multisets.
     pub conserve: Option<Conserve>,
+    /// What must hold of parameters and inputs before a batch begins.
+    pub requires: Vec<Check>,
     /// Tests of the outputs.
     pub checks: Vec<Check>,
     /// How many at once, and what to do on failure.
@@ -123,6 +125,9 @@ impl Stage {
         if self.refine.is_some() {
             names.extend(ROUND_NAMES.map(str::to_owned));
         }
+        if !names.iter().any(|name| name == RUN) {
+            names.push(RUN.to_owned());
+        }
         names
     }
 }
@@ -138,6 +143,10 @@ pub const FIXED_NAMES: [&str; 7] = [
     "milepost",
 ];
 
+/// The name of the moment at which an attempt began: `date`, `time` and `timestamp`. It differs at each run, so it is no fact: a
+/// program that takes the scope whole does not see it. A stage that declares the name itself sees its own.
+pub const RUN: &str = "run";
+
 /// Names that the scope of a stage has whose steps are repeated.
 pub const ROUND_NAMES: [&str; 2] = ["iteration", "previous"];
 
@@ -152,6 +161,8 @@ pub struct Refine {
     pub best: bool,
     /// How good a round is.
     pub score: Option<Program>,
+    /// What to say when the loop fails; it sees `best`.
+    pub message: Option<Arc<Template>>,
 }
 
 /// A jq program, inline or in a file of its own.
@@ -461,7 +472,7 @@ pub struct Conserve {
     pub output: Select,
 }
 
-/// One `[[check]]`.
+/// One `[[check]]` or `[[require]]`.
 #[derive(Debug, Clone)]
 pub struct Check {
     /// Must give true.
@@ -470,4 +481,18 @@ pub struct Check {
     pub error: String,
     /// What to say then; by default the test's text.
     pub message: Option<Arc<Template>>,
+}
+
+impl Check {
+    /// Returns true if the test mentions nothing that an earlier stage may still change.
+    pub fn needs_no_input(&self, stage: &Stage) -> bool {
+        let is_fixed =
+            |each: &&Each| matches!(each.source, EachSource::Values(_) | EachSource::Count(_));
+        let items = stage.each.iter().filter(|each| !is_fixed(each));
+        let items = items.map(|each| each.name.as_str());
+        let inputs = stage.inputs.iter().map(|input| input.name.as_str());
+        let read: Vec<&str> = items.chain(inputs).collect();
+        let is_read = |name: &String| read.iter().any(|read| name.split('.').next() == Some(read));
+        !self.test.jq.takes_whole() && !self.test.jq.roots().dotted().iter().any(is_read)
+    }
 }

@@ -100,7 +100,7 @@ fn awaited<'a>(
             awaited: true,
         };
         for batch in batches(opened, stage)? {
-            let scope = Value::Object(batch.base(&ctx));
+            let scope = Value::Object(batch.base(&ctx, ctx.moment()));
             let place = FilePath::workspace(path.clone());
             if paths::render(template, &scope).is_ok_and(|rendered| rendered == place) {
                 let marker = marker.as_ref().map(|marker| paths::render(marker, &scope));

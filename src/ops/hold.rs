@@ -50,11 +50,10 @@ pub fn take(opened: &mut Opened, command: &str) -> Result<Taken, OpsError> {
     let holder = Holder::this(&run_id, now, command);
     let (lock, dead) = Lock::take(&opened.disk, &opened.workspace.layout.lock(), &holder)?;
     opened.workspace.make(&opened.disk, now)?;
-    let session = opened.workspace.identity.session_id.clone();
-    opened
-        .settings
-        .workspace
-        .insert("session_id".into(), session.into());
+    let identity = &opened.workspace.identity;
+    let shown = &mut opened.settings.workspace;
+    shown.insert("session_id".into(), identity.session_id.clone().into());
+    shown.insert("created".into(), identity.created_text().into());
     Ok(Taken { lock, run_id, dead })
 }
 

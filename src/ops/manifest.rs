@@ -385,11 +385,13 @@ impl EntryEnded {
     /// What would stop a run of what was planned, as `plan` says it by its exit code.
     fn hindered(&mut self, plan: &Plan) {
         for stage in &plan.stages {
-            let missing = stage.missing.first().map(|missing| &missing.why);
+            let missing = stage.missing.first();
+            let code = missing.and_then(|missing| missing.code.as_deref());
+            let missing = missing.map(|missing| &missing.why);
             let altered = stage.altered.first().map(|file| &file.path);
             let (exit_code, code, why) = match (altered, stage.problem.as_ref().or(missing)) {
                 (Some(path), _) => (5, "ALTERED", format!("`{path}` was altered")),
-                (None, Some(why)) => (1, "INPUT", why.clone()),
+                (None, Some(why)) => (1, code.unwrap_or("INPUT"), why.clone()),
                 (None, None) => continue,
             };
             if self.error.is_none() || exit_code == 5 && self.exit_code != 5 {

@@ -189,6 +189,8 @@ pub struct Opened {
     pub disk: Disk,
     /// The time of day.
     pub clock: Arc<dyn Clock>,
+    /// The moment of `SOURCE_DATE_EPOCH`.
+    pub epoch: Option<Timestamp>,
 }
 
 impl Opened {
@@ -201,6 +203,7 @@ impl Opened {
             layout: &self.workspace.layout,
             disk: &self.disk,
             clock: &*self.clock,
+            epoch: self.epoch,
             cache: &self.cache,
             asked: &self.asked,
             redactor: &self.redactor,
@@ -283,6 +286,7 @@ pub(super) fn open_unsettled(request: &Request) -> Result<Opened, OpsError> {
         agents: BTreeMap::new(),
         disk: request.disk.clone(),
         clock: Arc::clone(&request.clock),
+        epoch: request.epoch,
     };
     if let Some(epoch) = request.epoch {
         opened.workspace.identity.today = epoch.to_zoned(TimeZone::UTC).date();

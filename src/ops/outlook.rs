@@ -296,6 +296,7 @@ impl<'a> Outlook<'a> {
                 Err(_) if !self.wants_missing(stage, &key) => line.left += 1,
                 Err(missed) => line.missing.push(Missing {
                     batch: key,
+                    code: missed.code,
                     why: missed.why,
                 }),
             }

@@ -70,7 +70,7 @@ pub struct StagePlan {
     pub retire: Vec<String>,
     /// Files that somebody altered: the run stops here.
     pub altered: Vec<Altered>,
-    /// Inputs that are missing, by batch.
+    /// Batches that fail before they begin: an input is missing, or a `[[require]]` does not hold.
     pub missing: Vec<Missing>,
     /// Why nothing can be told of the stage.
     pub problem: Option<String>,
@@ -197,12 +197,15 @@ impl Altered {
     }
 }
 
-/// A batch whose input is missing.
+/// A batch whose input is missing, or that a `[[require]]` refuses.
 #[derive(Debug, Serialize, schemars::JsonSchema)]
 pub struct Missing {
     /// The batch.
     pub batch: String,
-    /// What is missing.
+    /// The error, where the batch is refused by a `[[require]]`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub code: Option<String>,
+    /// What is missing, or what the `[[require]]` says.
     pub why: String,
 }
 

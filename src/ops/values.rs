@@ -171,6 +171,7 @@ pub(super) fn settle(opened: &mut Opened, request: &Request) -> Result<(), OpsEr
         ("name", identity.name.clone()),
         ("slug", identity.slug.clone()),
         ("today", identity.today.to_string()),
+        ("created", identity.created_text()),
         ("session_id", identity.session_id.clone()),
     ]
     .into_iter()

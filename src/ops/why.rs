@@ -345,7 +345,9 @@ fn verdict(found: &Surveyed, waits: &BTreeMap<String, String>) -> Verdict {
                 })
                 .collect(),
         },
-        Err(missed) => Verdict::Impossible { why: missed.why },
+        Err(missed) => Verdict::Impossible {
+            why: missed.to_string(),
+        },
     }
 }
 

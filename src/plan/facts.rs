@@ -30,7 +30,7 @@ pub fn shared(stage: &Stage, pipeline: &Pipeline, settings: &Settings) -> Facts 
             // What a batch is for is a fact of its own.
             "each" => continue,
             "conserve" => FactKind::Conserve,
-            "checks" | "summary" | "verdict" => FactKind::Check,
+            "requires" | "checks" | "summary" | "verdict" => FactKind::Check,
             _ => FactKind::Step,
         };
         details::add_part(&mut facts, kind, part, value);
@@ -108,9 +108,10 @@ pub fn shared(stage: &Stage, pipeline: &Pipeline, settings: &Settings) -> Facts 
 /// The names of a scope that a program that takes all of it depends on, beside what the stage itself declares.
 const EVERYWHERE: [&str; 4] = ["params", "env", "workspace", "agents"];
 
-/// The programs that only judge what was made, or say something of it.
+/// The programs that only judge a batch or what was made of it, or say something of it.
 fn judging(stage: &Stage) -> impl Iterator<Item = &Program> {
-    let checks = stage.checks.iter().map(|check| &check.test);
+    let checks = stage.requires.iter().chain(&stage.checks);
+    let checks = checks.map(|check| &check.test);
     checks.chain(&stage.summary).chain(&stage.verdict)
 }
 
@@ -313,11 +314,10 @@ fn add_mention(facts: &mut Facts, name: &str, pipeline: &Pipeline, settings: &Se
             );
         }
         ("workspace", None) => {
-            facts.add(
-                FactKind::Workspace,
-                "all",
-                shown(&Value::Object(settings.workspace.clone())),
-            );
+            let mut all = settings.workspace.clone();
+            // It never changes, and earlier versions did not show it.
+            all.shift_remove("created");
+            facts.add(FactKind::Workspace, "all", shown(&Value::Object(all)));
         }
         ("agents", Some(agent)) => add_named_agent(facts, agent, pipeline, settings),
         ("agents", None) => {

@@ -7,16 +7,18 @@ use super::world::World;
 use crate::base::glob::is_pattern;
 use crate::base::path::{FilePath, RelPath};
 use crate::expr::scope::Format;
-use crate::model::outcome::OutcomeKind;
+use crate::model::outcome::{Outcome, OutcomeKind};
 use crate::model::stage::{Input, InputSource, Stage};
 use serde_json::{Map, Value};
 use std::fmt;
 
-/// Why a batch cannot have its inputs.
+/// Why a batch cannot begin: it lacks an input, or a `[[require]]` does not hold.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Missed {
-    /// `Path` where the name of a file leaves its folder, else `Input`.
+    /// `Path` where the name of a file leaves its folder, `Check` for a `[[require]]`, else `Input`.
     pub kind: OutcomeKind,
+    /// The error that a `[[require]]` names.
+    pub code: Option<String>,
     /// One line for people.
     pub why: String,
 }
@@ -25,6 +27,7 @@ impl From<String> for Missed {
     fn from(why: String) -> Self {
         Self {
             kind: OutcomeKind::Input,
+            code: None,
             why,
         }
     }
@@ -32,7 +35,21 @@ impl From<String> for Missed {
 
 impl fmt::Display for Missed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.why)
+        match &self.code {
+            Some(code) => write!(f, "{code}: {}", self.why),
+            None => f.write_str(&self.why),
+        }
+    }
+}
+
+impl Missed {
+    /// Returns how the batch ends.
+    pub fn outcome(&self) -> Outcome {
+        let mut outcome = Outcome::new(self.kind, self.why.as_str());
+        if let Some(code) = &self.code {
+            outcome.code.clone_from(code);
+        }
+        outcome.for_good()
     }
 }
 
@@ -181,6 +198,7 @@ fn confined(text: &str, base: &FilePath, whole: bool) -> Result<FilePath, Missed
     })
     .map_err(|error| Missed {
         kind: OutcomeKind::Path,
+        code: None,
         why: error.to_string(),
     })
 }

@@ -2,6 +2,8 @@
 
 use crate::model::agent::Agent;
 use crate::model::pipeline::Pipeline;
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 
@@ -12,7 +14,7 @@ pub struct Settings {
     pub params: Map<String, Value>,
     /// Declared environment variables with their values.
     pub env: BTreeMap<String, String>,
-    /// `name`, `today`, `slug`, `session_id`.
+    /// `name`, `created`, `slug`, `session_id` and, deprecated, `today`.
     pub workspace: Map<String, Value>,
     /// `--agent NAME=OTHER`.
     pub agents: BTreeMap<String, String>,
@@ -45,4 +47,14 @@ impl Settings {
         scope.insert("milepost".into(), json!({ "version": self.version }));
         scope
     }
+}
+
+/// What scopes show of the moment of an attempt, as `run`, in UTC.
+pub fn run_scope(moment: Timestamp) -> Value {
+    let at = moment.to_zoned(TimeZone::UTC);
+    json!({
+        "date": at.date().to_string(),
+        "time": at.strftime("%H:%M:%S").to_string(),
+        "timestamp": at.strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
+    })
 }

@@ -216,13 +216,15 @@ fn within(
     alarm: &Arc<Alarm>,
 ) -> Result<Produced, Outcome> {
     if let Err(why) = &found.decision {
-        return Err(Outcome::new(why.kind, why.why.as_str()));
+        return Err(why.outcome());
     }
     if let Some(lacks) = &bench.lacks {
         return Err(lacks.clone());
     }
     validate::inputs(&bench.ctx, bench.stage, found, bench.schemas, alarm)?;
-    let scope = scopes::of_inputs(&bench.ctx, bench.stage, found, alarm)?;
+    let moment = bench.ctx.moment();
+    let scope = scopes::of_inputs(&bench.ctx, bench.stage, found, moment, alarm)?;
+    validate::checks(&bench.stage.requires, &scope).map_err(Outcome::for_good)?;
     let token = token(bench.run_id, &bench.stage.name, &found.batch.key);
     let files = bench.ctx.files;
     let earlier = |output: &str| -> Option<Arc<dyn Source>> {
@@ -235,7 +237,8 @@ fn within(
         stage: bench.stage,
         name,
         scope,
-        base: found.base(&bench.ctx),
+        base: found.base(&bench.ctx, moment),
+        moment,
         outs,
         rounds,
         log,
@@ -267,7 +270,7 @@ fn within(
     let (mut made, items) = collect(bench, outs, scratch, &mut scope, alarm)?;
     let failed = said.failed.iter().flat_map(|failed| failed.keys.clone());
     let counted = validate::conservation(bench.stage, &scope, &failed.collect())?;
-    validate::checks(bench.stage, &scope)?;
+    validate::checks(&bench.stage.checks, &scope)?;
     let elements = counted.or(items);
     let opinion = validate::opinion(bench.stage, &scope, said.summary)?;
     add_marker(bench, found, scratch, &mut made)?;

@@ -11,6 +11,7 @@ use crate::store::files::Files;
 use crate::store::glance::Asked;
 use crate::store::layout::Layout;
 use crate::store::statcache::StatCache;
+use jiff::Timestamp;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
@@ -29,6 +30,8 @@ pub struct Context<'a> {
     pub disk: &'a Disk,
     /// The time of day.
     pub clock: &'a dyn Clock,
+    /// The moment of `SOURCE_DATE_EPOCH`.
+    pub epoch: Option<Timestamp>,
     /// Digests of files that have not changed since they were last read.
     pub cache: &'a StatCache,
     /// Notes of what is asked of the disk.
@@ -40,6 +43,11 @@ pub struct Context<'a> {
 }
 
 impl Context<'_> {
+    /// Returns the moment that files bear: that of `SOURCE_DATE_EPOCH`, else the time of day.
+    pub fn moment(&self) -> Timestamp {
+        self.epoch.unwrap_or_else(|| self.clock.now())
+    }
+
     /// The digest of a file where its stamp alone tells it: nothing is read, and no link is looked for.
     pub fn glimpse(&self, file: &FilePath) -> Option<Digest> {
         if file.root == Root::Workspace && self.imports.contains_key(&file.path) {

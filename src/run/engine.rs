@@ -15,7 +15,7 @@ use super::services::Services;
 use super::stop::StopFlag;
 use super::survey::{Keep, Survey, survey};
 use super::workers::at_once;
-use super::{begin, forced, gate, kept, recover, rejudge, retire, rounds};
+use super::{begin, forced, gate, kept, recover, rejudge, require, retire, rounds};
 use crate::base::path::{RelPath, Root};
 use crate::check::schemas::Schemas;
 use crate::model::event::{Event, EventType};
@@ -232,7 +232,7 @@ impl Engine<'_, '_> {
         }
         let selection = self.selection;
         let wish = |batch: &str| wish(selection, stage, batch);
-        let found = match survey(
+        let mut found = match survey(
             &self.keeper.ctx,
             stage,
             &self.keeper.state,
@@ -288,6 +288,12 @@ impl Engine<'_, '_> {
         let alarm = Alarm::new(self.stop.seen());
         let rejudged = rejudge::rejudge(&mut self.keeper, stage, &found, self.schemas, &alarm)?;
         report.judged = rejudged.valid;
+        for &index in &rejudged.invalid {
+            let batch = &mut found.batches[index];
+            if let Some(refused) = require::refused(&self.keeper.ctx, stage, batch, true) {
+                batch.decision = Err(refused);
+            }
+        }
         let pinned = gate::pinned(&self.keeper.state, stage, &found, &rejudged.invalid);
         if !pinned.is_empty() && stage.policy.altered != OnAltered::Redo {
             return Ok(StageReport {
@@ -429,8 +435,14 @@ impl Engine<'_, '_> {
             batches: found.batches.len() as u64,
             will: will.len() as u64,
         });
-        let services = &mut self.services;
-        let lacks = services.need(&mut self.keeper, stage, &self.caller, self.observer)?;
+        // For batches that fail before they begin, no service is started.
+        let begins = will.iter().any(|&at| found.batches[at].decision.is_ok());
+        let lacks = if begins {
+            let services = &mut self.services;
+            services.need(&mut self.keeper, stage, &self.caller, self.observer)?
+        } else {
+            None
+        };
         let lacks = lacks.map(|why| Outcome::new(OutcomeKind::Connect, why));
         let ctx = self.keeper.ctx;
         let base = ctx.settings.scope(ctx.pipeline);
@@ -438,7 +450,12 @@ impl Engine<'_, '_> {
             Some(timeout) => Some(timeout.duration(&base).map_err(RunError::World)?),
             None => None,
         };
-        let agents = match of_stage(&ctx, stage, self.agents) {
+        let agents = if begins {
+            of_stage(&ctx, stage, self.agents)
+        } else {
+            self.agents.of(Vec::new())
+        };
+        let agents = match agents {
             Ok(agents) => agents,
             Err(why) => return Ok(Some(why)),
         };

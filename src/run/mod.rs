@@ -29,6 +29,7 @@ pub mod recover;
 pub mod rehearse;
 pub mod rejudge;
 pub mod report;
+mod require;
 pub mod retire;
 pub mod rounds;
 pub mod scopes;

@@ -34,7 +34,7 @@ pub fn placeholder(
     };
     let input = json!({ "outcome": outcome.kind.name(), "error_code": outcome.code, "message": outcome.message });
     let value = program
-        .one(input, &found.base(&bench.ctx))
+        .one(input, &found.base(&bench.ctx, bench.ctx.moment()))
         .map_err(|error| failed(&error))?;
     let path = found
         .targets

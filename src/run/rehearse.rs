@@ -101,7 +101,8 @@ impl Rehearsal<'_> {
 
     fn within(&self, found: &Surveyed, calls: &NoCalls<'_>) -> Result<(), Outcome> {
         let alarm = Alarm::new(Arc::new(AtomicBool::new(false)));
-        let scope = scopes::of_inputs(&self.ctx, self.stage, found, &alarm)?;
+        let moment = self.ctx.moment();
+        let scope = scopes::of_inputs(&self.ctx, self.stage, found, moment, &alarm)?;
         let name = batch_name(&self.stage.name, &found.batch.key);
         let outs = MemoryOuts::new(self.stage);
         let environment = BTreeMap::new();
@@ -110,7 +111,8 @@ impl Rehearsal<'_> {
             stage: self.stage,
             name: &name,
             scope,
-            base: found.base(&self.ctx),
+            base: found.base(&self.ctx, moment),
+            moment,
             outs: &outs,
             rounds: &Nobody,
             log: &mut std::io::sink(),

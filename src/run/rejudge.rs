@@ -142,7 +142,8 @@ pub fn holds(
     alarm: &Arc<Alarm>,
 ) -> Result<Scope, Outcome> {
     validate::inputs(ctx, stage, found, schemas, alarm)?;
-    let mut scope = scopes::of_inputs(ctx, stage, found, alarm)?;
+    let mut scope = scopes::of_inputs(ctx, stage, found, ctx.moment(), alarm)?;
+    validate::checks(&stage.requires, &scope)?;
     for output in &stage.outputs {
         let mut there = Vec::new();
         for made in outputs.iter().filter(|made| made.name == output.name) {
@@ -161,6 +162,6 @@ pub fn holds(
         scopes::insert(&mut scope, &output.name, is_list, there);
     }
     validate::conservation(stage, &scope, failed)?;
-    validate::checks(stage, &scope)?;
+    validate::checks(&stage.checks, &scope)?;
     Ok(scope)
 }

@@ -6,16 +6,17 @@ use crate::base::path::FilePath;
 use crate::base::source::Source;
 use crate::expr::scope::{Format, Reading, Scope};
 use crate::model::outcome::{Outcome, OutcomeKind};
-use crate::model::stage::{Input, Stage};
+use crate::model::stage::{Input, RUN, Stage};
 use crate::plan::expand::Item;
 use crate::steps::alarm::Alarm;
 use crate::store::files::FileError;
+use jiff::Timestamp;
 use std::sync::Arc;
 
 /// A file and how its content is read.
 pub type Readable = (Arc<dyn Source>, Reading);
 
-/// The scope of a batch before its steps: values, items and inputs.
+/// The scope of a batch before its steps: values, items and inputs. `moment` is shown as `run`.
 ///
 /// # Errors
 /// When an input that is not optional is missing, or a file leaves its folder.
@@ -23,12 +24,10 @@ pub fn of_inputs(
     ctx: &Context<'_>,
     stage: &Stage,
     found: &Surveyed,
+    moment: Timestamp,
     alarm: &Arc<Alarm>,
 ) -> Result<Scope, Outcome> {
-    let mut scope = Scope::new();
-    for (name, value) in found.base(ctx) {
-        scope.insert_value(&name, value);
-    }
+    let mut scope = of_values(ctx, found, moment);
     // An item is an input, too, as a rule.
     let mut items = Vec::new();
     for (name, item) in &found.batch.items {
@@ -52,6 +51,20 @@ pub fn of_inputs(
         insert(&mut scope, &resolved.name, resolved.many, there);
     }
     Ok(scope)
+}
+
+/// The scope of a batch without the content of files.
+pub fn of_values(ctx: &Context<'_>, found: &Surveyed, moment: Timestamp) -> Scope {
+    let mut scope = Scope::new();
+    let is_item = |name: &str| found.batch.items.iter().any(|(item, _)| item == name);
+    for (name, value) in found.base(ctx, moment) {
+        if name == RUN && !is_item(RUN) {
+            scope.insert_unlisted(&name, value);
+        } else {
+            scope.insert_value(&name, value);
+        }
+    }
+    scope
 }
 
 /// The files of an input that are there.

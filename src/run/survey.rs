@@ -2,6 +2,7 @@
 
 use super::context::Context;
 use super::later::{Asked, Later};
+use super::require;
 use crate::base::digest::Digest;
 use crate::base::glob::is_pattern;
 use crate::base::path::{FilePath, RelPath};
@@ -9,16 +10,18 @@ use crate::model::fingerprint::{FactKind, Facts};
 use crate::model::outcome::OutcomeKind;
 use crate::model::reason::Reason;
 use crate::model::record::BatchRecord;
-use crate::model::stage::{Each, EachSource, Input, InputSource, PathTemplate, Stage};
+use crate::model::stage::{Each, EachSource, Input, InputSource, PathTemplate, RUN, Stage};
 use crate::model::state::{BatchState, StageState, State};
 use crate::plan::decide::{Decision, Found, Wish, decide};
 use crate::plan::expand::{Batch, expand};
 use crate::plan::inputs::{Missed, Resolved, resolve};
 use crate::plan::pending::Pending;
 use crate::plan::recorded::Recorded;
+use crate::plan::settings::run_scope;
 use crate::plan::{facts, lineage, paths};
 use crate::store::files::FileError;
 use crate::store::glance::Differing;
+use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::Arc;
@@ -56,7 +59,7 @@ pub struct Surveyed {
     pub own: Facts,
     /// The path, or pattern, of each output and of the marker; see [`Keep`].
     pub targets: BTreeMap<String, RelPath>,
-    /// What becomes of it; when an input cannot be had, why.
+    /// What becomes of it; when an input cannot be had or a precondition does not hold, why.
     pub decision: Result<Decision, Missed>,
     /// The runs whose answers of agents alone count for it; `None`: every answer that is kept counts.
     pub asked_since: Option<Vec<String>>,
@@ -75,9 +78,10 @@ impl Surveyed {
         }
     }
 
-    /// The names that every scope has, and the batch's items, paths and digests: plain values.
-    pub fn base(&self, ctx: &Context<'_>) -> Map<String, Value> {
+    /// The names that every scope has, and the batch's items, paths and digests: plain values. `moment` is shown as `run`.
+    pub fn base(&self, ctx: &Context<'_>, moment: Timestamp) -> Map<String, Value> {
         let mut base = ctx.settings.scope(ctx.pipeline);
+        base.insert(RUN.to_owned(), run_scope(moment));
         for (name, item) in &self.batch.items {
             base.insert(name.clone(), item.scope_value());
         }
@@ -109,7 +113,8 @@ pub fn survey(
     wish: &(dyn Fn(&str) -> Wish + Sync),
     keep: Keep<'_>,
 ) -> Result<Survey, String> {
-    let scope = ctx.settings.scope(ctx.pipeline);
+    let mut scope = ctx.settings.scope(ctx.pipeline);
+    scope.insert(RUN.to_owned(), run_scope(ctx.moment()));
     let written = |pattern: &str| !lineage::writers(ctx.pipeline, stage, pattern).is_empty();
     let shared = Arc::new(facts::shared(stage, ctx.pipeline, ctx.settings));
     let shared_id = shared.id();
@@ -305,16 +310,18 @@ impl One<'_, '_> {
                     (true, Some(_)) => Ok(Decision::May(waits)),
                     (true, None) => Ok(Decision::Will(vec![Reason::NeverMade])),
                 };
-                return Ok(Surveyed {
+                let surveyed = Surveyed {
                     asked_since: asked_since(),
                     batch,
                     inputs: Vec::new(),
                     own: Facts::default(),
                     targets,
                     decision,
-                });
+                };
+                return Ok(self.required(surveyed, false));
             }
         };
+        let is_settled = waits.is_empty();
         let plain: Vec<RelPath> = targets
             .values()
             .filter(|path| !path.as_str().contains('*'))
@@ -336,14 +343,25 @@ impl One<'_, '_> {
         if !is_kept && decision == Ok(Decision::Reused) {
             return Ok(Surveyed::reused(batch));
         }
-        Ok(Surveyed {
+        let surveyed = Surveyed {
             asked_since: asked_since(),
             batch,
             inputs,
             own,
             targets,
             decision,
-        })
+        };
+        Ok(self.required(surveyed, is_settled))
+    }
+
+    /// The batch, which does not begin where it would run and a precondition does not hold.
+    fn required(&self, mut found: Surveyed, is_settled: bool) -> Surveyed {
+        if matches!(found.decision, Ok(Decision::Will(_)))
+            && let Some(refused) = require::refused(self.ctx, self.stage, &found, is_settled)
+        {
+            found.decision = Err(refused);
+        }
+        found
     }
 
     /// Why a batch cannot have its inputs: one leaves its folder by a link, or whatever else.
@@ -359,6 +377,7 @@ impl One<'_, '_> {
             } else {
                 OutcomeKind::Input
             },
+            code: None,
             why,
         }
     }

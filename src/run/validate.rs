@@ -13,7 +13,7 @@ use crate::expr::select::Select;
 use crate::model::outcome::{Outcome, OutcomeKind};
 use crate::model::pipeline::Asset;
 use crate::model::record::Opinion;
-use crate::model::stage::{Output, Program, Stage};
+use crate::model::stage::{Check, Output, Program, Stage};
 use crate::steps::alarm::Alarm;
 use serde_json::Value;
 use std::collections::BTreeSet;
@@ -184,12 +184,12 @@ pub fn conservation(
     Err(Outcome::new(OutcomeKind::Conserve, message).with_details(details))
 }
 
-/// Judges the `[[check]]`s of a stage.
+/// Judges `[[check]]`s, or `[[require]]`s.
 ///
 /// # Errors
-/// The first that is not true, with its declared error.
-pub fn checks(stage: &Stage, scope: &Scope) -> Result<(), Outcome> {
-    for check in &stage.checks {
+/// The first that is not true, with its declared error. It has details where the test itself failed.
+pub fn checks(checks: &[Check], scope: &Scope) -> Result<(), Outcome> {
+    for check in checks {
         let failed = match value(scope, &check.test) {
             Ok(Value::Bool(true)) => continue,
             Ok(Value::Bool(false)) => None,

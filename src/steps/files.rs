@@ -8,6 +8,7 @@ use crate::base::source::Source;
 use crate::model::outcome::Outcome;
 use crate::model::pipeline::Asset;
 use crate::model::step::TemplateFile;
+use jiff::tz::TimeZone;
 use std::io::{self, Read, Write};
 use std::sync::Arc;
 
@@ -127,7 +128,7 @@ pub fn document(work: &mut Work<'_>, out: &str, input: &str) -> StepResult {
     };
     let info = pdf::PdfInfo {
         title,
-        date: today(work),
+        date: Some(work.moment.to_zoned(TimeZone::UTC).date()),
         ..pdf::PdfInfo::default()
     };
     let set = work
@@ -159,7 +160,7 @@ pub fn workbook(work: &mut Work<'_>, out: &str, form: &Asset) -> StepResult {
         .unwrap_or_default();
     let info = xlsx::XlsxInfo {
         title: title.to_owned(),
-        date: today(work),
+        date: Some(work.moment.to_zoned(TimeZone::UTC).date()),
         scratch: Some(work.folder),
         rows_per_tab: None,
     };
@@ -176,16 +177,6 @@ pub fn workbook(work: &mut Work<'_>, out: &str, form: &Asset) -> StepResult {
     drop(feed);
     put(work, out, bytes.get_ref())?;
     Ok(Said::default())
-}
-
-/// The workspace's date: steps have no clock.
-fn today(work: &Work<'_>) -> Option<jiff::civil::Date> {
-    work.base
-        .get("workspace")?
-        .get("today")?
-        .as_str()?
-        .parse()
-        .ok()
 }
 
 /// Writes an output or `out`.

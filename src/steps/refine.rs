@@ -8,7 +8,7 @@ use crate::model::event::Round;
 use crate::model::outcome::{Outcome, OutcomeKind};
 use crate::model::stage::{Program, Refine};
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
+use serde_json::{Map, Number, Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{Read as _, Write as _};
 
@@ -39,6 +39,8 @@ struct Done {
     said: Said,
     told: Vec<String>,
     best: Option<Best>,
+    /// The round with the highest score, and that score.
+    highest: Option<(u32, f64)>,
 }
 
 /// Does the rounds. Each sees its number as `iteration`, and what the one before made as `previous`. Those that an earlier run
@@ -103,15 +105,10 @@ pub fn rounds(work: &mut Work<'_>, refine: &Refine) -> Result<Said, Outcome> {
         mut said,
         told,
         best,
+        highest,
     } = done;
     let Some(best) = best else {
-        let until = refine.until.source.trim();
-        let rounds = if most == 1 {
-            "the only round".to_owned()
-        } else {
-            format!("{most} rounds")
-        };
-        let message = format!("after {rounds} `{until}` is not true");
+        let message = message(work, refine, most, highest);
         return Err(Outcome::new(OutcomeKind::Refine, message).with_details(told));
     };
     said.warnings.push(format!(
@@ -133,6 +130,11 @@ impl Done {
         let Note { number, how, .. } = note;
         self.said.add(note.said);
         self.told.push(format!("round {number}: {how}"));
+        if let Some(score) = note.score
+            && self.highest.is_none_or(|(_, highest)| score > highest)
+        {
+            self.highest = Some((number, score));
+        }
         if let Some(score) = note.score.filter(|_| refine.best)
             && self.best.as_ref().is_none_or(|best| score > best.score)
         {
@@ -145,6 +147,28 @@ impl Done {
         }
         Ok(())
     }
+}
+
+/// Returns what to say of a loop in which no round was right.
+fn message(work: &mut Work<'_>, refine: &Refine, most: u32, highest: Option<(u32, f64)>) -> String {
+    let until = refine.until.source.trim();
+    let rounds = if most == 1 {
+        "the only round".to_owned()
+    } else {
+        format!("{most} rounds")
+    };
+    let plain = format!("after {rounds} `{until}` is not true");
+    let Some(template) = &refine.message else {
+        return plain;
+    };
+    let (iteration, score) = highest.unzip();
+    // A score that is whole is shown without a point, as the program gave it.
+    let score = score.map(|score| format!("{score}").parse::<Number>().ok());
+    let best = json!({ "iteration": iteration, "score": score });
+    work.scope.insert_value("best", best);
+    let values = work.scope.context_of(template).ok();
+    let rendered = values.and_then(|values| template.render(&values).ok());
+    rendered.unwrap_or(plain)
 }
 
 /// Goes on after the rounds that an earlier run finished: names stand for what they stood for. Gives the number of the last.

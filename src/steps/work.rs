@@ -267,6 +267,8 @@ pub struct Work<'a> {
     pub scope: Scope,
     /// The names that every scope has, and the batch's items: plain values.
     pub base: Map<String, Value>,
+    /// The moment that files bear.
+    pub moment: Timestamp,
     /// The files that are written.
     pub outs: &'a dyn Outs,
     /// Its rounds that are finished.

@@ -26,10 +26,10 @@ pub struct Identity {
     pub name: String,
     /// The name as one word for file names: small letters, digits and `-`.
     pub slug: String,
-    /// The day that reports bear.
+    /// The day on which it was made, or the one that was set for it. Deprecated.
     #[schemars(with = "String")]
     pub today: Date,
-    /// When it was made.
+    /// When it was made; the moment of `SOURCE_DATE_EPOCH` where that was set.
     #[schemars(with = "String")]
     pub created: Timestamp,
     /// Parameters that were set for it with `--set`, by name.
@@ -174,6 +174,13 @@ pub enum WorkspaceError {
     },
 }
 
+impl Identity {
+    /// Returns when it was made, to the second, as expressions see it.
+    pub fn created_text(&self) -> String {
+        self.created.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
+    }
+}
+
 impl WorkspaceError {
     /// Whether the folder that was named can be no workspace.
     pub fn is_wrong_folder(&self) -> bool {
@@ -210,7 +217,6 @@ impl Workspace {
             self.is_made = true;
             return Ok(false);
         }
-        self.identity.created = now;
         self.identity.session_id = new_id(now).map_err(|source| WorkspaceError::Read {
             path: "/dev/urandom".into(),
             source,

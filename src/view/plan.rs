@@ -98,15 +98,23 @@ fn headline(paint: Paint, stage: &StagePlan) -> String {
         parts.push(paint.bad(format!("stops the run: {files}")));
     }
     if !stage.missing.is_empty() {
-        let text = if all == 1 {
-            "fails: its input is missing".to_owned()
-        } else {
-            format!(
-                "{} fail: their input is missing",
-                batches(stage.missing.len() as u64)
-            )
-        };
-        parts.push(paint.bad(text));
+        let refused = stage.missing.iter().filter(|it| it.code.is_some()).count() as u64;
+        let missing = stage.missing.len() as u64 - refused;
+        for (some, one, many) in [
+            (missing, "its input is missing", "their input is missing"),
+            (
+                refused,
+                "a precondition does not hold",
+                "a precondition does not hold",
+            ),
+        ] {
+            let text = match (some, all) {
+                (0, _) => continue,
+                (_, 1) => format!("fails: {one}"),
+                (some, _) => format!("{} fail: {many}", batches(some)),
+            };
+            parts.push(paint.bad(text));
+        }
     }
     if will > 0 {
         let text = match (all, will) {
@@ -190,7 +198,9 @@ fn reasons(paint: Paint, stage: &StagePlan) -> Vec<String> {
         } else {
             format!("{}: ", missing.batch)
         };
-        lines.push(format!("{batch}{}", missing.why));
+        let code = missing.code.iter().map(|code| format!("{code}: "));
+        let code: String = code.collect();
+        lines.push(format!("{batch}{code}{}", missing.why));
     }
     if stage.missing.len() > NAMED {
         lines.push(format!("and {} more", stage.missing.len() - NAMED));

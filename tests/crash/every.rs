@@ -4,7 +4,7 @@ use super::project::{Files, Project, operations, stops};
 use super::{in_parallel, setting};
 
 const RUN: &[&str] = &["run"];
-const MAIN: &[&str] = &["run", "--set", "batch_size=3", "--set", "today=2026-03-01"];
+const MAIN: &[&str] = &["run", "--set", "batch_size=3"];
 
 /// What is left by a crash can be read, and holds. The programs are asked after every `MILEPOST_TEST_READS`th crash; what they
 /// read with is called after each.

@@ -36,7 +36,7 @@ concurrency = 2
 }
 
 fn command(project: &Project) -> Command {
-    let words = "run --jobs 2 --set batch_size=20 --set today=2026-03-01";
+    let words = "run --jobs 2 --set batch_size=20";
     project.command(&words.split(' ').collect::<Vec<_>>(), "")
 }
 

@@ -275,7 +275,7 @@ fn bad_lessons_are_refused() {
     }
     let ran = house.run_unplanned(&["--set", "lesson=bad/cannot_be_drawn.json"]);
     assert_eq!(ran.code, 1, "{}", ran.said);
-    ran.says("author/card_001 failed: QUALITY_THRESHOLD: after 3 rounds")
+    ran.says("author/card_001 failed: QUALITY_THRESHOLD: Diagram for card_001 failed to meet quality threshold (≥0.85) after 3 iterations: best score 0.")
         .says("round 1: not right, score 0.29")
         .says("round 3: not right, score 0.75");
     assert!(!house.exists("workspace/critique_history.json"));

@@ -10,11 +10,13 @@ use std::time::Duration;
 /// The TAP file of the example as it is, with its embedded agents.
 const TAP: &str = include_str!("meeting-actions.tap");
 const TAP_FILE: &str = "2026-11-22-meeting-actions-workspace.tap";
-const TODAY: &str = "today=2026-11-22";
+/// 22 November 2026, as `SOURCE_DATE_EPOCH`: reports bear it.
+const TODAY: &str = "1795305600";
 
 /// A copy of the example, never run.
 fn house() -> House {
-    let house = House::new(&[]);
+    let mut house = House::new(&[]);
+    house.env("SOURCE_DATE_EPOCH", TODAY);
     let example = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/prompt-tests");
     for entry in walkdir::WalkDir::new(&example) {
         let entry = entry.unwrap();
@@ -107,7 +109,7 @@ fn all_batches() -> Vec<String> {
 #[test]
 fn the_example_runs_whole_and_once() {
     let house = house();
-    let ran = house.run(&["--set", TODAY]);
+    let ran = house.run(&[]);
     assert_eq!((ran.code, ran.tried()), (0, all_batches()), "{}", ran.said);
     assert_eq!(house.list("outputs"), [TAP_FILE]);
     assert_eq!(house.read(&format!("workspace/outputs/{TAP_FILE}")), TAP);
@@ -146,7 +148,7 @@ fn the_example_runs_whole_and_once() {
 #[test]
 fn what_the_prompt_under_test_says_decides() {
     let house = house();
-    house.run_unplanned(&["--set", TODAY]).says("complete");
+    house.run_unplanned(&[]).says("complete");
     // Without the house style the client is named; nothing else is another.
     house.edit(
         "workspace/inputs/meeting-actions.md",
@@ -194,8 +196,6 @@ fn the_threshold_decides_and_the_tap_file_stays() {
         let ran = house.run_unplanned(&[
             "--agent",
             "result=hasty",
-            "--set",
-            TODAY,
             "--set",
             &runs_set,
             "--set",
@@ -272,7 +272,7 @@ fn as_many_calls_as_the_formula_says() {
 fn an_agent_that_fails_now_and_then_is_held_against_the_threshold() {
     for (threshold, code) in [("threshold=75", 0), ("threshold=76", 1)] {
         let (house, folder) = house_with_fake("text", "flaky");
-        let ran = house.run_unplanned(&["--agent", "fake", "--set", threshold, "--set", TODAY]);
+        let ran = house.run_unplanned(&["--agent", "fake", "--set", threshold]);
         assert_eq!(ran.code, code, "{}", ran.said);
         assert_eq!(calls(&folder).values().sum::<usize>(), 25);
         let results = house.json("workspace/intermediate/results.json");
@@ -546,7 +546,7 @@ fn what_a_judge_leaves_out_has_a_default_and_a_warning() {
 #[test]
 fn another_test_makes_a_file_of_its_own_name() {
     let house = house();
-    let ran = house.run(&["--set", "test=tests/no-actions.md", "--set", TODAY]);
+    let ran = house.run(&["--set", "test=tests/no-actions.md"]);
     assert_eq!(ran.code, 0, "{}", ran.said);
     assert_eq!(
         house.list("outputs"),
@@ -567,17 +567,17 @@ fn another_test_makes_a_file_of_its_own_name() {
 #[test]
 fn stopped_at_any_change_it_goes_on() {
     let whole = house();
-    whole.run_unplanned(&["--set", TODAY]).expect(
+    whole.run_unplanned(&[]).expect(
         0,
         &all_batches().iter().map(String::as_str).collect::<Vec<_>>(),
     );
     for at in [5, 40, 90, 150, 200] {
         let house = house();
-        let mut command = house.command(&["run", "--set", TODAY]);
+        let mut command = house.command(&["run"]);
         command.env("MILEPOST_STOP_AT", at.to_string());
         let output = command.output().unwrap();
         assert!(!output.status.success(), "stopped at {at}");
-        let ran = house.run_unplanned(&["--set", TODAY]);
+        let ran = house.run_unplanned(&[]);
         assert_eq!(ran.code, 0, "stopped at {at}: {}", ran.said);
         assert_eq!(house.made(), whole.made(), "stopped at {at}");
     }
@@ -587,23 +587,10 @@ fn stopped_at_any_change_it_goes_on() {
 #[test]
 fn killed_among_its_judges_it_goes_on() {
     let (whole, _) = house_with_fake("json", "");
-    assert_eq!(
-        whole
-            .run_unplanned(&["--agent", "fake", "--set", TODAY])
-            .code,
-        0
-    );
+    assert_eq!(whole.run_unplanned(&["--agent", "fake"]).code, 0);
 
     let (house, folder) = house_with_fake("json", "");
-    let arguments = [
-        "run",
-        "--agent",
-        "fake",
-        "--set",
-        TODAY,
-        "--set",
-        "concurrency=1",
-    ];
+    let arguments = ["run", "--agent", "fake", "--set", "concurrency=1"];
     let mut command = house.command(&arguments);
     command.stdout(Stdio::null()).stderr(Stdio::null());
     let mut child = command.spawn().unwrap();

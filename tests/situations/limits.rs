@@ -251,25 +251,6 @@ fn a_stage_does_not_begin_over_what_is_out_of_date_further_up() {
 }
 
 #[test]
-fn what_stands_in_a_document_is_a_fact_of_it() {
-    let house = House::new(&[
-        ("milepost.toml", "name = \"document\"\n"),
-        (
-            "stages/1_set.toml",
-            "[inputs]\ntext = \"inputs/text.md\"\n[step]\npdf = \"text\"\n[outputs]\nset = \"outputs/set.pdf\"\n",
-        ),
-        ("workspace/inputs/text.md", "# Title\n\nText.\n"),
-    ]);
-    house
-        .run(&["--set", "today=2026-01-02"])
-        .expect(0, &["set"]);
-    house.run(&[]).expect(0, &[]);
-    house
-        .run(&["--set", "today=2026-01-03"])
-        .expect(0, &["set"]);
-}
-
-#[test]
 fn a_schema_is_read_inside_the_project_only() {
     let house = row();
     house.edit(

@@ -123,9 +123,7 @@ fn a_date_that_is_today_is_evaluated_at_each_run() {
     assert_eq!((will(0), will(1)), (json!([]), changed));
     house.run(&[]).expect(0, &["day"]);
     assert_eq!(house.read("workspace/outputs/day.json"), "\"2026-11-23\"\n");
-    let tree = house.tree();
-    house.run(&[]).expect(0, &[]);
-    assert_eq!(house.tree(), tree);
+    assert_eq!(house.run(&[]).expect(0, &[]).records.len(), 0);
 
     // A day that is set stays, whatever day it is, until `today` is set again.
     house

@@ -1,6 +1,6 @@
 # What would make all that follows useless, by the error that it gives.
 def is_date: . as $d | try ("\($d)T00:00:00Z" | fromdateiso8601 | todateiso8601 | .[:10] == $d) catch false;
-(.request.start_date // $workspace.today) as $first
+(.request.start_date // $params.today) as $first
 | .to_ingestion.courses as $courses
 | { dates: [$first, $courses[].midterm_date | select(is_date | not)],
     courses: [($courses | group_by(.course_id)[] | select(length > 1) | .[0].course_id), ($courses | group_by(.course_name)[] | select(length > 1) | .[0].course_name)],

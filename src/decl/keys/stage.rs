@@ -113,6 +113,13 @@ pub static STAGE: Table = Table {
             "Keys that must come out as often as they went in.",
         ),
         key(
+            "require",
+            Many(&REQUIRE),
+            Optional,
+            "none",
+            "Preconditions of a batch, judged before it begins.",
+        ),
+        key(
             "check",
             Many(&CHECK),
             Optional,
@@ -355,6 +362,13 @@ pub static REFINE: Table = Table {
             "none",
             "A number: how good a round is.",
         ),
+        key(
+            "message",
+            Text,
+            Optional,
+            "the test and the scores",
+            "What the error says when the loop fails. `best` is `{iteration, score}` of the round with the highest score.",
+        ),
     ],
 };
 
@@ -366,6 +380,36 @@ pub static CONSERVE: Table = Table {
     keys: &[
         key("in", Select, Required, "", "The keys that go in."),
         key("out", Select, Required, "", "The keys that come out."),
+    ],
+};
+
+/// `[[require]]`.
+pub static REQUIRE: Table = Table {
+    what: "require",
+    header: "[[require]]",
+    short: None,
+    keys: &[
+        key(
+            "test",
+            Jq,
+            Required,
+            "",
+            "Must give true before the batch begins. It sees `params`, `env`, `workspace`, `each` items and inputs.",
+        ),
+        key(
+            "error",
+            Plain,
+            Optional,
+            "REQUIRE_FAILED",
+            "Name of the error when it does not.",
+        ),
+        key(
+            "message",
+            Text,
+            Optional,
+            "the test",
+            "What the error says.",
+        ),
     ],
 };
 

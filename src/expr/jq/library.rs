@@ -32,7 +32,8 @@ const REFUSED: &[(&str, &str)] = &[
     ("import", FILES),
     ("module", FILES),
 ];
-const CLOCK: &str = "steps have no clock and no time zone: the date is `$workspace.today`, a time comes by `$params`";
+const CLOCK: &str =
+    "steps have no clock and no time zone: the date is `$run.date`, the time `$run.time`";
 const ENVIRONMENT: &str = "steps have no environment: name the variable under [env] in milepost.toml and write `$env.NAME`, or use `$params`";
 const HALT: &str = "a program cannot end the run: raise `error(\"…\")`";
 const TERMINAL: &str = "steps have no terminal: put what you want to see into the result";

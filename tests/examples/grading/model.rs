@@ -1,6 +1,6 @@
 //! The example with a model behind it: what is asked, what failures leave, what it costs.
 
-use super::{TODAY, near, project};
+use super::{near, project};
 use crate::agents::server::{Play, Seen, Server};
 use crate::situations::house::House;
 use serde_json::json;
@@ -56,7 +56,7 @@ pub fn with_claude(server: &Server) -> House {
     house
 }
 
-const CLAUDE: [&str; 4] = ["--set", TODAY, "--agent", "evaluator=claude"];
+const CLAUDE: [&str; 2] = ["--agent", "evaluator=claude"];
 
 #[test]
 fn a_failing_evaluator_leaves_a_placeholder_and_is_asked_again_by_the_next_run() {
@@ -220,7 +220,7 @@ fn a_call_that_meets_no_answer_is_tried_three_times() {
     let server = Server::new(script.collect());
     let house = with_claude(&server);
     let claude = ["--agent", "evaluator=claude"];
-    house.run(&["--until", "parse", "--set", TODAY]);
+    house.run(&["--until", "parse"]);
     let ran = house.run(&["evaluate/prd_quality", claude[0], claude[1]]);
     ran.says("evaluate/prd_quality failed: APIError: agent `claude`: the connection broke");
     assert_eq!(asked(&server).len(), 3, "{}", ran.said);

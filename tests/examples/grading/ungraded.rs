@@ -1,7 +1,7 @@
 //! Submissions that could not be graded: what has no value is null, and the reason stands beside it.
 
 use super::model::{good, says, taken, with_claude};
-use super::{TODAY, near};
+use super::near;
 use crate::agents::server::{Play, Server};
 use crate::situations::house::House;
 use serde_json::{Value, json};
@@ -24,7 +24,7 @@ fn grade_three(house: &House, more: &[&str]) -> (Option<i32>, Value, String) {
     house.write("three.json", list.to_string());
     let output = house
         .command(&["run", "--manifest", "three.json", "--json"])
-        .args(["--set", TODAY, "--agent", "evaluator=claude"])
+        .args(["--agent", "evaluator=claude"])
         .args(more)
         .output()
         .unwrap();

@@ -1,0 +1,167 @@
+//! Dates: a file bears that of the run that wrote it; what depends on the day declares it.
+
+use super::house::House;
+use serde_json::json;
+
+/// 22 November 2026, 09:30:15, and noon of the day after, as `SOURCE_DATE_EPOCH`.
+const MOMENTS: [&str; 2] = ["1795339815", "1795435200"];
+
+/// A report that says when it was written, as JSON, text, PDF and in its name.
+fn reports() -> House {
+    let mut house = House::new(&[
+        ("milepost.toml", "name = \"reports\"\n"),
+        (
+            "stages/1_report.toml",
+            r##"
+[inputs]
+text = "inputs/text.md"
+
+[[step]]
+jq = '{text: $text, run: $run, created: $workspace.created}'
+out = "moment"
+
+[[step]]
+render = "templates/report.md"
+out = "report"
+
+[[step]]
+pdf = "report"
+out = "document"
+
+[outputs]
+moment = { path = "outputs/moment.json", schema = false }
+report = "outputs/{{ run.date }}-report.md"
+document = "outputs/report.pdf"
+"##,
+        ),
+        (
+            "templates/report.md",
+            "# Report\n\nWritten on {{ run.date }} at {{ run.time }} ({{ run.timestamp }}).\n",
+        ),
+        ("workspace/inputs/text.md", "First.\n"),
+    ]);
+    house.env("SOURCE_DATE_EPOCH", MOMENTS[0]);
+    house
+}
+
+/// A stage that takes the scope whole.
+const WHOLE: &str =
+    "[step]\njq = 'keys'\n\n[outputs]\nwhole = { path = \"outputs/whole.json\", schema = false }\n";
+
+#[test]
+fn a_file_bears_the_date_of_the_run_that_wrote_it() {
+    let mut house = reports();
+    house.run(&[]).expect(0, &["report"]);
+    assert_eq!(
+        house.read("workspace/outputs/2026-11-22-report.md"),
+        "# Report\n\nWritten on 2026-11-22 at 09:30:15 (2026-11-22T09:30:15Z).\n"
+    );
+    let moment = json!({
+        "text": "First.\n",
+        "run": {"date": "2026-11-22", "time": "09:30:15", "timestamp": "2026-11-22T09:30:15Z"},
+        "created": "2026-11-22T09:30:15Z",
+    });
+    assert_eq!(house.json("workspace/outputs/moment.json"), moment);
+    let before = house.made();
+
+    // The next day is no reason to write anything anew.
+    house.env("SOURCE_DATE_EPOCH", MOMENTS[1]);
+    assert_eq!(house.run(&[]).expect(0, &[]).records.len(), 0);
+    assert_eq!(house.made(), before);
+
+    // Another text is one, and then everything bears the day on which it was written.
+    house.write("workspace/inputs/text.md", "Second.\n");
+    house.run(&[]).expect(0, &["report"]);
+    let moment = json!({
+        "text": "Second.\n",
+        "run": {"date": "2026-11-23", "time": "12:00:00", "timestamp": "2026-11-23T12:00:00Z"},
+        "created": "2026-11-22T09:30:15Z",
+    });
+    assert_eq!(house.json("workspace/outputs/moment.json"), moment);
+    assert_eq!(
+        house.list("outputs"),
+        ["2026-11-23-report.md", "moment.json", "report.pdf"]
+    );
+    assert_ne!(
+        house.made()["outputs/report.pdf"],
+        before["outputs/report.pdf"]
+    );
+}
+
+#[test]
+fn what_takes_the_scope_whole_does_not_see_the_moment() {
+    let house = reports();
+    house.write("stages/2_whole.toml", WHOLE);
+    house.run(&[]).expect(0, &["report", "whole"]);
+    let names = json!([
+        "agents",
+        "digests",
+        "env",
+        "milepost",
+        "params",
+        "paths",
+        "workspace"
+    ]);
+    assert_eq!(house.json("workspace/outputs/whole.json"), names);
+}
+
+#[test]
+fn what_is_read_cannot_depend_on_the_moment() {
+    let house = reports();
+    house.edit(
+        "stages/1_report.toml",
+        "inputs/text.md",
+        "inputs/{{ run.date }}.md",
+    );
+    house.write(
+        "stages/2_whole.toml",
+        "[step]\nagent = \"writer\"\nprompt = \"templates/report.md\"\n[outputs]\nwhole = { path = \"outputs/whole.json\", schema = false }\n",
+    );
+    house.edit(
+        "milepost.toml",
+        "\"reports\"",
+        "\"reports\"\n[agents.writer]\njq = '1'",
+    );
+    let (code, said) = house.milepost(&["plan"]);
+    assert_eq!(code, 4, "{said}");
+    let message = "error: `run` is not known here: it differs at each run\n";
+    assert_eq!(said.matches(message).count(), 4, "{said}");
+    let help = "help: for a day that decides something declare `today = { type = \"date\", default = \"today\" }` in `[params]` and write `params.today`\n";
+    assert!(said.contains(help), "{said}");
+}
+
+#[test]
+fn a_stage_with_a_name_run_of_its_own_sees_that() {
+    let house = House::new(&[
+        ("milepost.toml", "name = \"runs\"\n"),
+        (
+            "stages/1_run.toml",
+            "[each.run]\ncount = 2\n\n[step]\njq = '$run'\n\n[outputs]\none = { path = \"outputs/{{ run }}.json\", schema = false }\n",
+        ),
+    ]);
+    house.run(&[]).expect(0, &["run/1", "run/2"]);
+    assert_eq!(house.read("workspace/outputs/2.json"), "2\n");
+}
+
+#[test]
+fn the_day_of_the_workspace_is_deprecated() {
+    let house = reports();
+    house.edit("templates/report.md", "run.date", "workspace.today");
+    house.write(
+        "stages/2_whole.toml",
+        WHOLE.replace("keys", "$workspace.today"),
+    );
+    let (code, said) = house.milepost(&["plan"]);
+    assert_eq!(code, 0, "{said}");
+    for place in ["stages/2_whole.toml:2:8", "templates/report.md:3:15"] {
+        let warning = format!(
+            "warning: {place}: `workspace.today` is deprecated (for a date that is printed write `run.date`; "
+        );
+        assert!(said.contains(&warning), "{said}");
+    }
+    house.run(&[]).expect(0, &["report", "whole"]);
+    assert_eq!(
+        house.read("workspace/outputs/whole.json"),
+        "\"2026-11-22\"\n"
+    );
+}
