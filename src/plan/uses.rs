@@ -84,12 +84,11 @@ pub fn of(kind: &StepKind) -> Uses<'_> {
         StepKind::Render { template } => uses.template = Some(template),
         StepKind::Xlsx { workbook } => {
             uses.workbook = Some(workbook);
-            // Title and date of the document.
-            uses.says = &["workspace.name", "workspace.today"];
+            // Title of the document.
+            uses.says = &["workspace.name"];
         }
-        // Date of the document.
-        StepKind::Pdf { input: _ } => uses.says = &["workspace.today"],
         StepKind::Ifc { input: _ }
+        | StepKind::Pdf { input: _ }
         | StepKind::Copy { input: _ }
         | StepKind::PdfText {
             input: _,

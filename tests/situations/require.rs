@@ -111,7 +111,7 @@ error = "BELOW_NOTHING"
 jq = ".copies"
 
 [outputs]
-all = { path = "outputs/all.json", schema = false }
+all = { path = "joined/all.json", schema = false }
 "#,
     );
     let sets = ["--set", "most=20", "--set", "least=-1"];
