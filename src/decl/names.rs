@@ -1,7 +1,7 @@
 //! The names that expressions of a stage may use, and what to say about others.
 
 use crate::expr::place::{listed, nearest};
-use crate::model::stage::{FIXED_NAMES, ROUND_NAMES, RUN};
+use crate::model::stage::{FIXED_NAMES, OVERRIDES, ROUND_NAMES, RUN};
 use std::ops::Range;
 
 /// What an expression sees.
@@ -139,6 +139,9 @@ impl<'a> Names<'a> {
                     names.extend(owned(&ROUND_NAMES));
                 }
                 names.extend(self.sees_run().then(|| RUN.to_owned()));
+                if !names.iter().any(|name| name == OVERRIDES) {
+                    names.push(OVERRIDES.to_owned());
+                }
                 if let Sees::AllAnd(more) = sees {
                     names.extend(owned(more));
                 }

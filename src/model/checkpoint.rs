@@ -1,6 +1,7 @@
 //! The checkpoint `stage_N_complete.json` and the progress file of a stage.
 
 use super::call::Spent;
+use super::record::Override;
 use crate::base::digest::Digest;
 use crate::base::path::RelPath;
 use jiff::Timestamp;
@@ -64,6 +65,9 @@ pub struct Checkpoint {
     /// What the stage's `verdict` says.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verdict: Option<bool>,
+    /// Outputs that a person modified by hand and accepted.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub overrides: Vec<Override>,
     /// Batches of the stage.
     pub batches: u64,
     /// What the outputs were made from, beside the inputs.

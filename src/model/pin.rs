@@ -137,3 +137,52 @@ impl Pin {
         }]
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn made(content: &str) -> Made {
+        Made {
+            name: "out".to_owned(),
+            path: RelPath::parse("out.txt").unwrap(),
+            digest: Digest::of(content),
+            size: 1,
+        }
+    }
+
+    #[test]
+    fn a_pin_of_an_earlier_version_covers_every_output_until_it_is_known_which() {
+        let old: Pin = serde_json::from_str(r#"{"who": "Ada", "why": "so"}"#).unwrap();
+        assert_eq!(
+            serde_json::to_string(&old).unwrap(),
+            r#"{"who":"Ada","why":"so"}"#
+        );
+        let path = made("b").path;
+        assert!(old.covers(&path) && !old.is_void());
+        let one = &old.overrides("sort", "x", &[made("b")])[0];
+        let expected = (Some("out.txt"), None, Some(Digest::of("b")), None);
+        assert_eq!((one.path.as_deref(), one.from, one.to, one.at), expected);
+        let both = old.overrides("sort", "x", &[made("b"), made("b")]);
+        assert_eq!(both.len(), 1);
+        assert_eq!((&both[0].path, both[0].to), (&None, None));
+
+        let by = ("Bo", "again", Timestamp::UNIX_EPOCH);
+        let same = Pin::new(by, Some(&old), &[made("b")], &[made("b")]);
+        assert!(same.covers(&path) && same.at.is_none());
+        let other = Pin::new(by, Some(&old), &[made("b")], &[made("c")]);
+        assert_eq!(
+            (other.files[0].from, other.files[0].to),
+            (Digest::of("b"), Digest::of("c"))
+        );
+    }
+
+    #[test]
+    fn what_is_restored_is_no_modification() {
+        let by = ("Ada", "so", Timestamp::UNIX_EPOCH);
+        let first = Pin::new(by, None, &[made("a")], &[made("b")]);
+        assert!(first.covers(&made("b").path));
+        let back = Pin::new(by, Some(&first), &[made("b")], &[made("a")]);
+        assert!(back.is_void() && !back.covers(&made("a").path));
+    }
+}

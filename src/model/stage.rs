@@ -128,9 +128,23 @@ impl Stage {
         if !names.iter().any(|name| name == RUN) {
             names.push(RUN.to_owned());
         }
+        if !names.iter().any(|name| name == OVERRIDES) {
+            names.push(OVERRIDES.to_owned());
+        }
         names
     }
+
+    /// Returns true if an `each`, an input, an output or the `out` of a step has this name.
+    pub fn declares(&self, name: &str) -> bool {
+        self.each.iter().any(|each| each.name == name)
+            || self.inputs.iter().any(|input| input.name == name)
+            || self.outputs.iter().any(|output| output.name == name)
+            || self.steps.iter().any(|step| step.out == name)
+    }
 }
+
+/// The name of the accepted modifications by hand. A stage that declares a name like this has its own.
+pub const OVERRIDES: &str = "overrides";
 
 /// Names that every scope has.
 pub const FIXED_NAMES: [&str; 7] = [

@@ -61,6 +61,14 @@ pub enum TemplateChoice {
 }
 
 impl TemplateChoice {
+    /// Returns every file that it may be.
+    pub fn files(&self) -> Vec<&TemplateFile> {
+        match self {
+            Self::One(file) => vec![file],
+            Self::Picked(picked) => picked.files.values().flatten().collect(),
+        }
+    }
+
     /// The template of a batch, whose names that are known before it runs are `scope`.
     ///
     /// # Errors

@@ -272,6 +272,7 @@ pub(super) fn open_unsettled(request: &Request) -> Result<Opened, OpsError> {
             workspace: Map::new(),
             agents: BTreeMap::new(),
             version: request.version.clone(),
+            overrides: Vec::new(),
         },
         pipeline,
         files,

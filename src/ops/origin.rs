@@ -8,7 +8,7 @@ use crate::base::digest::Digest;
 use crate::base::path::{FilePath, RelPath, Root};
 use crate::model::agent::{Cli, CliCommand, Provider};
 use crate::model::fingerprint::FactKind;
-use crate::model::record::BatchRecord;
+use crate::model::record::{BatchRecord, Override};
 use crate::model::state::State;
 use crate::plan::lineage;
 use crate::plan::world::World;
@@ -57,6 +57,9 @@ pub struct FileMade {
     pub output: String,
     /// The digest of what was made.
     pub digest: Digest,
+    /// The accepted modification by hand, if it is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub modified: Option<Override>,
     /// Its size, in bytes.
     pub size: u64,
     /// What lies there at present.
@@ -154,8 +157,12 @@ pub(super) fn file_why(
             batch: record.key.clone(),
             output: made.name.clone(),
             digest: made.digest,
+            modified: record.overrides(stage).into_iter().find(|one| {
+                let path = one.path.as_deref();
+                path.is_none_or(|path| path == made.path.as_str())
+            }),
             size: made.size,
-            state: FileState::of(digest, made.digest),
+            state: FileState::of(digest, made, record),
             run: record.run.clone(),
             when: journalled(opened, stage, &record.key)?.0,
             asked: asked(opened, stage, &record.key, Some(record))?,

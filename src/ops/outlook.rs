@@ -1,7 +1,8 @@
 //! Goes through the stages as a run would, from what is known: what of each would be done, and what that means for those after.
 
 use super::open::Opened;
-use super::plan::{Altered, BatchFacts, Judge, May, Missing, StagePlan, Tried, Will};
+use super::plan::{Altered, BatchFacts, Judge, May, Missing, RetiredFile, StagePlan, Tried, Will};
+use crate::base::path::RelPath;
 use crate::model::fingerprint::{FactKey, FactKind, Facts};
 use crate::model::reason::Reason;
 use crate::model::stage::Stage;
@@ -11,6 +12,7 @@ use crate::plan::inputs::Missed;
 use crate::plan::lineage;
 use crate::plan::machine::apply;
 use crate::plan::pending::{Expected, Pending};
+use crate::plan::retired;
 use crate::plan::selection::Selection;
 use crate::run::engine::wish;
 use crate::run::foresee::Foresight;
@@ -248,6 +250,7 @@ impl<'a> Outlook<'a> {
             };
             expected.push((batch.batch.key.as_str(), expects, &batch.targets));
         }
+        line.retires = self.retires(stage, &found, &expected);
         self.pending.expect(
             &mut self.state,
             stage,
@@ -302,6 +305,41 @@ impl<'a> Outlook<'a> {
             }
         }
         line.checkpoint = !has_checkpoint && !line.changes() && line.left == 0;
+    }
+
+    /// The files of a stage that go to quarantine because nothing makes them any more.
+    fn retires(
+        &self,
+        stage: &Stage,
+        found: &Survey,
+        expected: &[(&str, Expected, &BTreeMap<String, RelPath>)],
+    ) -> Vec<RetiredFile> {
+        let Some(known) = self.state.stages.get(&stage.name) else {
+            return Vec::new();
+        };
+        let mut files = retired::of_gone(known, &found.gone);
+        for (batch, (key, expects, targets)) in found.batches.iter().zip(expected) {
+            if let (Expected::Runs, Some((key, known))) =
+                (expects, known.batches.get_key_value(*key))
+            {
+                let scope = batch.base(&self.opened.context());
+                let leaving = retired::of_batch(stage, known, targets, &scope);
+                files.extend(leaving.into_iter().map(|path| (key.as_str(), path)));
+            }
+        }
+        // What another batch makes at the same path stays.
+        let plain = expected.iter().flat_map(|(_, _, targets)| targets.values());
+        let made: BTreeSet<&RelPath> = plain.collect();
+        let own = |(key, path): &(&str, &RelPath)| RetiredFile {
+            stage: stage.name.clone(),
+            batch: (*key).to_owned(),
+            path: path.to_string(),
+        };
+        let is_own = |(key, path): &&(&str, &RelPath)| {
+            let is_gone = found.gone.iter().any(|gone| gone == key);
+            !is_gone || !made.contains(path)
+        };
+        files.iter().filter(is_own).map(own).collect()
     }
 
     /// The positions of batches that someone outside has to answer for first.

@@ -12,6 +12,7 @@ use crate::model::reason::{Condition, Reason};
 use crate::model::stage::Stage;
 use crate::model::state::State;
 use crate::plan::decide::Alteration;
+use crate::plan::retired;
 use crate::run::foresee::Foresight;
 pub use crate::run::report::Awaits;
 use crate::run::report::StageReport;
@@ -34,6 +35,9 @@ pub struct Plan {
     pub workspace: String,
     /// Stages that are no longer declared: what they made is retired.
     pub forgotten: Vec<String>,
+    /// Files that go to quarantine because nothing makes them any more. A batch that runs may retire others, which are known only
+    /// when it has run: files of an output with `*`, and those of a step whose `when` looks at what is read.
+    pub retires: Vec<RetiredFile>,
     /// Stage by stage.
     pub stages: Vec<StagePlan>,
     /// Warnings about the declarations.
@@ -68,6 +72,9 @@ pub struct StagePlan {
     pub tried: Vec<Tried>,
     /// Batches that there are no more: their outputs are retired.
     pub retire: Vec<String>,
+    /// Files that go to quarantine because the stage makes them no more.
+    #[serde(skip)]
+    pub retires: Vec<RetiredFile>,
     /// Files that somebody altered: the run stops here.
     pub altered: Vec<Altered>,
     /// Batches that fail before they begin: an input is missing, or a `[[require]]` does not hold.
@@ -114,6 +121,17 @@ impl StagePlan {
             || !self.missing.is_empty()
             || self.problem.is_some()
     }
+}
+
+/// A file that goes to quarantine because nothing makes it any more.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, schemars::JsonSchema)]
+pub struct RetiredFile {
+    /// The stage that made it.
+    pub stage: String,
+    /// The batch that made it.
+    pub batch: String,
+    /// The file, in the workspace.
+    pub path: String,
 }
 
 /// A batch that runs.
@@ -282,10 +300,41 @@ pub(super) fn plan_of(
             .filter(|name| !is_declared(name))
             .cloned()
             .collect(),
+        retires: retires(opened, &known, &stages),
         stages,
         warnings: opened.warnings.clone(),
         stored: notes(opened),
     })
+}
+
+/// The files that nothing makes any more, by stage: of stages that are not declared first.
+fn retires(opened: &Opened, known: &State, stages: &[StagePlan]) -> Vec<RetiredFile> {
+    let declared = |name: &str| {
+        opened
+            .pipeline
+            .stages
+            .iter()
+            .any(|stage| stage.name == name)
+    };
+    let forgotten = known.stages.iter().filter(|(name, _)| !declared(name));
+    let mut files = Vec::new();
+    for (name, known) in forgotten {
+        let keys: Vec<String> = known.batches.keys().cloned().collect();
+        let gone = retired::of_gone(known, &keys).into_iter();
+        files.extend(gone.map(|(batch, path)| RetiredFile {
+            stage: name.clone(),
+            batch: batch.to_owned(),
+            path: path.to_string(),
+        }));
+    }
+    files.extend(
+        stages
+            .iter()
+            .flat_map(|stage| stage.retires.iter().cloned()),
+    );
+    let layout = &opened.workspace.layout;
+    files.retain(|file| layout.root().join(&file.path).symlink_metadata().is_ok());
+    files
 }
 
 /// The plan when nothing is otherwise than when a run had nothing to do.
@@ -305,6 +354,7 @@ fn unchanged(opened: &Opened, stages: &[StageReport]) -> Plan {
         project: opened.pipeline.name.clone(),
         workspace: opened.workspace.layout.root().display().to_string(),
         forgotten: Vec::new(),
+        retires: Vec::new(),
         stages: opened.pipeline.stages.iter().map(line).collect(),
         warnings: opened.warnings.clone(),
         stored: notes(opened),

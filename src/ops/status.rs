@@ -13,8 +13,10 @@ use crate::model::checkpoint::{self, Checkpoint};
 use crate::model::choice::StoredNote;
 use crate::model::event::{Event, Record};
 use crate::model::reason::Reason;
+use crate::model::record::Override;
 use crate::model::stage::Stage;
 use crate::model::state::{Phase, StageState};
+use crate::plan::overrides;
 use crate::plan::selection::Selection;
 use crate::run::foresee::Foresight;
 use crate::run::report::StageReport;
@@ -74,6 +76,9 @@ pub struct StageLine {
     pub spent: Option<Spent>,
     /// What the stage's `verdict` says.
     pub verdict: Option<bool>,
+    /// Outputs that a person modified by hand and accepted.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub overrides: Vec<Override>,
     /// When the checkpoint was written, or else when something last happened, in UTC.
     #[schemars(with = "Option<String>")]
     pub when: Option<Timestamp>,
@@ -233,6 +238,7 @@ fn untouched(opened: &Opened, reports: &[StageReport]) -> Option<Vec<StageLine>>
             elements: checkpoint.element_count,
             spent: None,
             verdict: checkpoint.verdict,
+            overrides: checkpoint.overrides,
             when: Some(checkpoint.timestamp),
             checkpoint: Some(layout::checkpoint(stage.number).to_string()),
         })
@@ -313,6 +319,7 @@ fn line(
         verdict: records()
             .filter_map(|record| record.verdict)
             .reduce(|a, b| a && b),
+        overrides: overrides::of_stage(&stage.name, known),
         when: when.or_else(|| last_of(&present.records, &stage.name)),
         checkpoint: checkpoint.map(|_| layout::checkpoint(stage.number).to_string()),
     }

@@ -7,17 +7,19 @@ use crate::base::digest::Digest;
 use crate::base::path::RelPath;
 use crate::check::schemas::Schemas;
 use crate::model::event::Event;
+use crate::model::record::Override;
 use crate::model::stage::Stage;
 use crate::model::state::{StageState, State};
 use crate::plan::decide::{Decision, Wish};
 use crate::plan::machine::apply;
+use crate::plan::overrides;
 use crate::plan::pending::Pending;
 use crate::run::attempt::batch_name;
 use crate::run::finish;
 use crate::run::rejudge::holds;
 use crate::run::survey::{Keep, survey};
 use crate::store::files::digest_of;
-use crate::store::{checkpoint, journal, layout, manifest};
+use crate::store::{accepted, checkpoint, journal, layout, manifest};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -29,6 +31,9 @@ pub struct Verified {
     pub findings: Vec<Finding>,
     /// What was looked at.
     pub checked: Checked,
+    /// Outputs that a person modified by hand and accepted: they are what is recorded, and not what Milepost wrote.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub overrides: Vec<Override>,
     /// Whether schemas, checks and conservation were judged again.
     pub deep: bool,
 }
@@ -98,6 +103,7 @@ pub fn verify(request: &Request, deep: bool) -> Result<Verified, OpsError> {
         opened: &opened,
         findings: Vec::new(),
         checked: Checked::default(),
+        overrides: Vec::new(),
     };
     let recorded = audit.journal()?;
     let present = match Present::read(&opened.workspace.layout) {
@@ -117,6 +123,7 @@ pub fn verify(request: &Request, deep: bool) -> Result<Verified, OpsError> {
     }
     audit.manifests(&recorded, &present.state);
     for (name, known) in &present.state.stages {
+        audit.accepted(name, known)?;
         audit.files(name, known)?;
         audit.checkpoint(name, known, &present.state)?;
     }
@@ -136,6 +143,7 @@ struct Audit<'a> {
     opened: &'a Opened,
     findings: Vec<Finding>,
     checked: Checked,
+    overrides: Vec<Override>,
 }
 
 impl Audit<'_> {
@@ -165,6 +173,7 @@ impl Audit<'_> {
         Verified {
             findings: self.findings,
             checked: self.checked,
+            overrides: self.overrides,
             deep,
         }
     }
@@ -239,6 +248,32 @@ impl Audit<'_> {
                 self.add(Severity::Altered, Some(name), None, Some(&folder), message);
             }
         }
+    }
+
+    /// Lists what a person accepted, and compares the copies with their digests.
+    fn accepted(&mut self, stage: &str, known: &StageState) -> Result<(), OpsError> {
+        for one in overrides::of_stage(stage, known) {
+            if let (Some(to), true) = (one.to, one.at.is_some()) {
+                let copy = accepted::place(to);
+                let place = self.opened.workspace.layout.at(&copy);
+                let found = digest_of(&place)
+                    .map_err(|error| OpsError::World(format!("cannot read `{copy}`: {error}")))?;
+                let key = Some(one.batch.as_str());
+                match found {
+                    Some((digest, _)) if digest == to => {}
+                    Some(_) => {
+                        let message = "the copy of accepted content has other bytes".to_owned();
+                        self.add(Severity::Altered, Some(stage), key, Some(&copy), message);
+                    }
+                    None => {
+                        let message = "the copy of accepted content is missing".to_owned();
+                        self.add(Severity::Note, Some(stage), key, Some(&copy), message);
+                    }
+                }
+            }
+            self.overrides.push(one);
+        }
+        Ok(())
     }
 
     /// Every recorded file against its digest. Nothing is taken from the cache.

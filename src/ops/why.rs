@@ -13,7 +13,7 @@ use crate::model::event::Event;
 use crate::model::fingerprint::{Change, FactKind, Facts};
 use crate::model::outcome::Outcome;
 use crate::model::reason::{Condition, Reason};
-use crate::model::record::{BatchRecord, FailedKeys, Pin};
+use crate::model::record::{BatchRecord, FailedKeys, Made, Pin};
 use crate::model::stage::{PathTemplate, Stage};
 use crate::model::state::State;
 use crate::plan::decide::Decision;
@@ -199,6 +199,8 @@ pub struct OutputFile {
 pub enum FileState {
     /// The recorded bytes.
     AsMade,
+    /// The recorded bytes, which a person modified by hand and accepted.
+    Accepted,
     /// Other bytes.
     Altered,
     /// Nothing.
@@ -455,7 +457,10 @@ fn inputs(state: &State, recorded: Option<&Facts>, present: &Facts) -> Vec<Input
 }
 
 fn outputs(opened: &Opened, record: Option<&BatchRecord>) -> Result<Vec<OutputFile>, OpsError> {
-    let made = record.iter().flat_map(|record| &record.outputs);
+    let Some(record) = record else {
+        return Ok(Vec::new());
+    };
+    let made = record.outputs.iter();
     made.map(|made| {
         let there = opened
             .context()
@@ -466,7 +471,7 @@ fn outputs(opened: &Opened, record: Option<&BatchRecord>) -> Result<Vec<OutputFi
             path: made.path.to_string(),
             digest: made.digest,
             size: made.size,
-            state: FileState::of(there, made.digest),
+            state: FileState::of(there, made, record),
         })
     })
     .collect()
@@ -474,10 +479,11 @@ fn outputs(opened: &Opened, record: Option<&BatchRecord>) -> Result<Vec<OutputFi
 
 impl FileState {
     /// Of what lies there, where this was recorded.
-    pub fn of(there: Option<Digest>, recorded: Digest) -> Self {
+    pub fn of(there: Option<Digest>, made: &Made, record: &BatchRecord) -> Self {
         match there {
             None => Self::Deleted,
-            Some(there) if there == recorded => Self::AsMade,
+            Some(there) if there == made.digest && record.is_by_hand(&made.path) => Self::Accepted,
+            Some(there) if there == made.digest => Self::AsMade,
             Some(_) => Self::Altered,
         }
     }

@@ -11,7 +11,7 @@ use crate::base::path::FilePath;
 use crate::model::agent::{Agent, Provider};
 use crate::model::fingerprint::{FactKind, Facts};
 use crate::model::pipeline::{Asset, Pipeline};
-use crate::model::stage::{InputSource, PathTemplate, Program, Stage, Templated};
+use crate::model::stage::{InputSource, OVERRIDES, PathTemplate, Program, Stage, Templated};
 use crate::model::step::{StepKind, TemplateChoice, TemplateFile, Text};
 use serde_json::Value;
 use std::collections::BTreeSet;
@@ -107,6 +107,24 @@ pub fn shared(stage: &Stage, pipeline: &Pipeline, settings: &Settings) -> Facts 
 
 /// The names of a scope that a program that takes all of it depends on, beside what the stage itself declares.
 const EVERYWHERE: [&str; 4] = ["params", "env", "workspace", "agents"];
+
+/// Returns true if a program, template or workbook of the stage names the accepted modifications by hand, and nothing that the
+/// stage declares has that name.
+pub fn mentions_overrides(stage: &Stage) -> bool {
+    let is_it = |name: &str| name.split('.').next() == Some(OVERRIDES);
+    let is_own = || stage.declares(OVERRIDES);
+    let mut judged = judging(stage).flat_map(|program| program.jq.mentions().dotted());
+    let templates = stage.steps.iter().filter_map(|step| match &step.kind {
+        StepKind::Render { template } => Some(template),
+        StepKind::Agent { prompt, .. } => Some(prompt),
+        _ => None,
+    });
+    let mut files = templates.flat_map(TemplateChoice::files);
+    let named = mentions(stage).iter().any(|name| is_it(name))
+        || judged.any(|name| is_it(name))
+        || files.any(|file| file.template.names().iter().any(|name| is_it(name)));
+    named && !is_own()
+}
 
 /// The programs that only judge a batch or what was made of it, or say something of it.
 fn judging(stage: &Stage) -> impl Iterator<Item = &Program> {
@@ -325,6 +343,10 @@ fn add_mention(facts: &mut Facts, name: &str, pipeline: &Pipeline, settings: &Se
                 add_named_agent(facts, agent, pipeline, settings);
             }
         }
+        (OVERRIDES, _) if !settings.overrides.is_empty() => {
+            let value = serde_json::json!(settings.overrides);
+            facts.add(FactKind::Workspace, OVERRIDES, shown(&value));
+        }
         ("milepost", _) => facts.add(FactKind::Version, "milepost", settings.version.as_str()),
         _ => {}
     }
@@ -447,7 +469,14 @@ fn mentions(stage: &Stage) -> BTreeSet<String> {
 /// A workbook's programs are compiled by its step; what they mention is read off the text, which can only be too much.
 fn words(text: &str) -> BTreeSet<String> {
     let mut names = BTreeSet::new();
-    for root in ["params", "env", "workspace", "agents", "milepost"] {
+    for root in [
+        "params",
+        "env",
+        "workspace",
+        "agents",
+        "milepost",
+        OVERRIDES,
+    ] {
         for (at, _) in text.match_indices(root) {
             let rest = &text[at + root.len()..];
             let field: String = rest

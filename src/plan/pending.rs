@@ -116,6 +116,17 @@ impl Pending {
             let made = recorded.iter().flat_map(|record| &record.outputs);
             let mut paths: BTreeSet<RelPath> = made.map(|made| made.path.clone()).collect();
             if expected == Expected::Runs {
+                // What it makes is no person's any more.
+                if recorded.is_some_and(|record| record.pin.is_some())
+                    && let Some(batch) = known(state, stage).batches.get_mut(key)
+                    && let Some(record) = &mut batch.record
+                {
+                    record.pin = None;
+                }
+                let recorded = state
+                    .stages
+                    .get(&stage.name)
+                    .and_then(|known| known.batches.get(key)?.record.as_ref());
                 let stays = |made: &Made| match targets.get(&made.name) {
                     Some(target) => is_pattern(target.as_str()) || *target == made.path,
                     None => false,

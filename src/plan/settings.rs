@@ -2,6 +2,7 @@
 
 use crate::model::agent::Agent;
 use crate::model::pipeline::Pipeline;
+use crate::model::record::Override;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use serde_json::{Map, Value, json};
@@ -20,6 +21,8 @@ pub struct Settings {
     pub agents: BTreeMap<String, String>,
     /// The version of Milepost.
     pub version: String,
+    /// The accepted modifications by hand that the stage at hand reports; empty beyond a stage.
+    pub overrides: Vec<Override>,
 }
 
 impl Settings {

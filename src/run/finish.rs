@@ -14,7 +14,7 @@ use crate::model::fingerprint::{FactKind, FactValue};
 use crate::model::record::BatchRecord;
 use crate::model::stage::Stage;
 use crate::model::state::{Phase, StageState};
-use crate::plan::lineage;
+use crate::plan::{lineage, overrides};
 use crate::store::{checkpoint, layout, progress};
 use serde_json::{Map, Value, json};
 use std::collections::{BTreeMap, BTreeSet};
@@ -130,6 +130,7 @@ pub fn checkpoint(
             .iter()
             .filter_map(|record| record.verdict)
             .reduce(|a, b| a && b),
+        overrides: overrides::of_stage(&stage.name, known),
         batches: survey.batches.len() as u64,
         fingerprint: of_kind(&|kind| !kind.is_judged() && kind != FactKind::Detail),
         inputs: inputs

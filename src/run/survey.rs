@@ -10,15 +10,17 @@ use crate::model::fingerprint::{FactKind, Facts};
 use crate::model::outcome::OutcomeKind;
 use crate::model::reason::Reason;
 use crate::model::record::BatchRecord;
-use crate::model::stage::{Each, EachSource, Input, InputSource, PathTemplate, RUN, Stage};
+use crate::model::stage::{
+    Each, EachSource, Input, InputSource, OVERRIDES, PathTemplate, RUN, Stage,
+};
 use crate::model::state::{BatchState, StageState, State};
 use crate::plan::decide::{Decision, Found, Wish, decide};
 use crate::plan::expand::{Batch, expand};
 use crate::plan::inputs::{Missed, Resolved, resolve};
 use crate::plan::pending::Pending;
 use crate::plan::recorded::Recorded;
-use crate::plan::settings::run_scope;
-use crate::plan::{facts, lineage, paths};
+use crate::plan::settings::{Settings, run_scope};
+use crate::plan::{facts, lineage, overrides, paths};
 use crate::store::files::FileError;
 use crate::store::glance::Differing;
 use jiff::Timestamp;
@@ -59,6 +61,8 @@ pub struct Surveyed {
     pub own: Facts,
     /// The path, or pattern, of each output and of the marker; see [`Keep`].
     pub targets: BTreeMap<String, RelPath>,
+    /// The accepted modifications by hand that what it reads rests on, if the stage mentions them; see [`Keep`].
+    pub overrides: Option<Arc<Value>>,
     /// What becomes of it; when an input cannot be had or a precondition does not hold, why.
     pub decision: Result<Decision, Missed>,
     /// The runs whose answers of agents alone count for it; `None`: every answer that is kept counts.
@@ -73,6 +77,7 @@ impl Surveyed {
             inputs: Vec::new(),
             own: Facts::default(),
             targets: BTreeMap::new(),
+            overrides: None,
             decision: Ok(Decision::Reused),
             asked_since: None,
         }
@@ -84,6 +89,9 @@ impl Surveyed {
         base.insert(RUN.to_owned(), run_scope(moment));
         for (name, item) in &self.batch.items {
             base.insert(name.clone(), item.scope_value());
+        }
+        if let Some(overrides) = &self.overrides {
+            base.insert(OVERRIDES.to_owned(), (**overrides).clone());
         }
         insert_files(&mut base, &self.inputs, &self.own, &self.targets);
         base
@@ -116,7 +124,15 @@ pub fn survey(
     let mut scope = ctx.settings.scope(ctx.pipeline);
     scope.insert(RUN.to_owned(), run_scope(ctx.moment()));
     let written = |pattern: &str| !lineage::writers(ctx.pipeline, stage, pattern).is_empty();
-    let shared = Arc::new(facts::shared(stage, ctx.pipeline, ctx.settings));
+    // A name that nothing mentions is in no scope: what a program takes whole is as it was before there was such a name.
+    let overrides =
+        facts::mentions_overrides(stage).then(|| overrides::upstream(ctx.pipeline, stage, state));
+    let settings = Settings {
+        overrides: overrides.clone().unwrap_or_default(),
+        ..ctx.settings.clone()
+    };
+    let overrides = overrides.map(|list| Arc::new(json!(list)));
+    let shared = Arc::new(facts::shared(stage, ctx.pipeline, &settings));
     let shared_id = shared.id();
     let world = Later::new(ctx, stage, pending);
     let differing = match keep {
@@ -161,6 +177,8 @@ pub fn survey(
         keep,
         differing: differing.as_ref(),
         shared_id: &shared_id,
+        settings: &settings,
+        overrides: &overrides,
     };
     Ok(Survey {
         batches: one.look_at_all(batches, &scope)?,
@@ -201,6 +219,9 @@ struct One<'a, 'c> {
     /// The files that differ from when all batches were reused, where that is known.
     differing: Option<&'a Differing>,
     shared_id: &'a str,
+    settings: &'a Settings,
+    /// The accepted modifications by hand, if the stage mentions them.
+    overrides: &'a Option<Arc<Value>>,
 }
 
 /// So many batches are worth a thread: what takes time is files that must be read.
@@ -295,7 +316,7 @@ impl One<'_, '_> {
         let own = inputs.and_then(|inputs| {
             let own = facts::own(self.stage, &batch, &inputs, scope, &asked);
             let mut own = own.map_err(|why| self.missed(&inputs, why))?;
-            let (pipeline, settings) = (self.ctx.pipeline, self.ctx.settings);
+            let (pipeline, settings) = (self.ctx.pipeline, self.settings);
             facts::add_picked(&mut own, self.stage, scope, self.shared, pipeline, settings)?;
             Ok((inputs, own))
         });
@@ -316,6 +337,7 @@ impl One<'_, '_> {
                     inputs: Vec::new(),
                     own: Facts::default(),
                     targets,
+                    overrides: self.overrides.clone(),
                     decision,
                 };
                 return Ok(self.required(surveyed, false));
@@ -349,6 +371,7 @@ impl One<'_, '_> {
             inputs,
             own,
             targets,
+            overrides: self.overrides.clone(),
             decision,
         };
         Ok(self.required(surveyed, is_settled))

@@ -11,6 +11,7 @@ pub mod init;
 pub mod log;
 pub mod manifest;
 pub mod notice;
+pub mod overrides;
 pub mod paint;
 pub mod params;
 pub mod plan;

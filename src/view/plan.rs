@@ -8,11 +8,14 @@ use super::reason::{change, condition, reason};
 use super::ways;
 use super::words::{awaits, batches, count, grouped, some_of};
 use crate::model::reason::Condition;
-use crate::ops::plan::{Asks, Basis, Plan, StagePlan};
+use crate::ops::plan::{Asks, Basis, Plan, RetiredFile, StagePlan};
 use std::collections::BTreeSet;
 
 /// How many batches or files are named.
 pub const NAMED: usize = 5;
+
+/// Files of a stage that nothing makes any more and that are listed.
+const RETIRED: usize = 20;
 
 /// The plan.
 pub fn text(paint: Paint, plan: &Plan, call: &Call) -> String {
@@ -23,7 +26,7 @@ pub fn text(paint: Paint, plan: &Plan, call: &Call) -> String {
     }
     lines.extend(notes(paint, &plan.stored, call));
     for stage in &plan.forgotten {
-        lines.push(forgotten(paint, stage));
+        lines.extend(forgotten(paint, plan, stage));
     }
     let stages: Vec<&StagePlan> = plan.stages.iter().filter(|stage| !stage.skipped).collect();
     lines.push(String::new());
@@ -38,7 +41,7 @@ pub fn changes(paint: Paint, plan: &Plan, call: &Call) -> String {
     let mut lines: Vec<String> = plan
         .forgotten
         .iter()
-        .map(|stage| forgotten(paint, stage))
+        .flat_map(|stage| forgotten(paint, plan, stage))
         .collect();
     let says = |stage: &&StagePlan| {
         !stage.skipped
@@ -52,9 +55,31 @@ pub fn changes(paint: Paint, plan: &Plan, call: &Call) -> String {
     lines.join("\n")
 }
 
-fn forgotten(paint: Paint, stage: &str) -> String {
-    let stage = paint.strong(stage);
-    format!("{stage} is no longer declared: its outputs go to quarantine")
+fn forgotten(paint: Paint, plan: &Plan, stage: &str) -> Vec<String> {
+    let name = paint.strong(stage);
+    let mut lines = vec![format!(
+        "{name} is no longer declared: its outputs go to quarantine"
+    )];
+    let files: Vec<&RetiredFile> = plan
+        .retires
+        .iter()
+        .filter(|file| file.stage == stage)
+        .collect();
+    lines.extend(retires(&files).into_iter().map(|line| format!("  {line}")));
+    lines
+}
+
+/// The files that nothing makes any more, a line each up to a limit.
+fn retires(files: &[&RetiredFile]) -> Vec<String> {
+    let shown = files.iter().take(RETIRED);
+    let mut lines: Vec<String> = shown
+        .map(|file| format!("retires {}: it goes to quarantine", file.path))
+        .collect();
+    if files.len() > RETIRED {
+        let more = (files.len() - RETIRED) as u64;
+        lines.push(format!("retires {} more", count(more, "file", "files")));
+    }
+    lines
 }
 
 /// A line for each stage, and below it why.
@@ -219,6 +244,7 @@ fn reasons(paint: Paint, stage: &StagePlan) -> Vec<String> {
         let names = some_of(stage.retire.iter().map(String::as_str), NAMED);
         lines.push(format!("no longer made, outputs go to quarantine: {names}"));
     }
+    lines.extend(retires(&stage.retires.iter().collect::<Vec<_>>()));
     lines
 }
 

@@ -2,6 +2,7 @@
 
 use crate::model::fingerprint::{Change, FactKind};
 use crate::model::reason::{Condition, Reason};
+use crate::model::stage::OVERRIDES;
 
 /// A value is shown up to this length.
 const LONG: usize = 60;
@@ -43,6 +44,9 @@ pub fn change(change: &Change) -> String {
         FactKind::Item => format!("value of {name}"),
         FactKind::Check => format!("check {name}"),
         FactKind::Conserve => "conservation".to_owned(),
+        FactKind::Workspace if &**name == OVERRIDES => {
+            "list of outputs modified by hand".to_owned()
+        }
         FactKind::Version => format!("version of step {name}"),
         FactKind::File => name.to_string(),
         kind => format!("{} {name}", kind.word()),

@@ -2,6 +2,7 @@
 
 use super::call::Call;
 use super::calls;
+use super::overrides;
 use super::paint::Paint;
 use super::params::{notes as stored, replaced};
 use super::table::{Side, table, time};
@@ -123,6 +124,19 @@ fn notes(stage: &StageLine, data: &Status, call: &Call) -> String {
     }
     if stage.verdict == Some(false) {
         text.push_str(&format!("  {name}: its verdict is no\n"));
+    }
+    for one in stage.overrides.iter().take(SHOWN) {
+        text.push_str(&format!(
+            "  {name}: modified by hand: {}\n",
+            overrides::line(one)
+        ));
+    }
+    if stage.overrides.len() > SHOWN {
+        let more = stage.overrides.len() - SHOWN;
+        let verify = call.line(&["verify"]);
+        text.push_str(&format!(
+            "  {name}: {more} more modified by hand (`{verify}`)\n"
+        ));
     }
     if let Some(due) = &stage.due {
         text.push_str(&due_text(stage, due, data, call));

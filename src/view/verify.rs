@@ -1,5 +1,6 @@
 //! `verify` as text: what is wrong, then what was looked at.
 
+use super::overrides;
 use super::words::{count, grouped, place};
 use crate::ops::verify::{Finding, Severity, Verified};
 
@@ -24,6 +25,9 @@ pub fn verify(data: &Verified) -> String {
             "note     and {} more\n",
             grouped((notes - NOTES) as u64)
         ));
+    }
+    for one in &data.overrides {
+        text.push_str(&format!("modified {}\n", overrides::line(one)));
     }
     let checked = &data.checked;
     if !text.is_empty() {
@@ -51,7 +55,11 @@ pub fn verify(data: &Verified) -> String {
         all.filter(|finding| finding.severity == severity).count() as u64
     };
     let verdict = match (of(Severity::Altered), of(Severity::Invalid)) {
-        (0, 0) => "everything is as it was recorded".to_owned(),
+        (0, 0) if data.overrides.is_empty() => "everything is as it was recorded".to_owned(),
+        (0, 0) => {
+            let files = count(data.overrides.len() as u64, "output", "outputs");
+            format!("everything is as it was recorded, {files} modified by hand and accepted")
+        }
         (altered, 0) => format!("{altered} altered"),
         (0, invalid) => format!("{invalid} invalid"),
         (altered, invalid) => format!("{altered} altered, {invalid} invalid"),

@@ -1,6 +1,7 @@
 //! `why` as text: the decision first, then what it rests on.
 
 use super::calls;
+use super::overrides::accepted;
 use super::reason::{change, condition, reason};
 use super::table::{Side, table, time};
 use super::words::{batches, grouped, place, seconds, some_of};
@@ -206,7 +207,17 @@ fn made_by(made: &MadeBy) -> String {
         ));
     }
     if let Some(pin) = &made.pin {
-        text.push_str(&format!("  pinned by {}: {}\n", pin.who, pin.why));
+        let on = pin
+            .at
+            .map_or_else(String::new, |at| format!(" on {}", time(at)));
+        text.push_str(&format!(
+            "  modified by hand: accepted by {}{on}: {}\n",
+            pin.who, pin.why
+        ));
+        for file in &pin.files {
+            let (from, to) = (file.from.short(), file.to.short());
+            text.push_str(&format!("    {}  {from}… → {to}…\n", file.path));
+        }
     }
     text
 }
@@ -230,6 +241,7 @@ fn input(input: &InputFile) -> Vec<String> {
 fn state(state: FileState) -> &'static str {
     match state {
         FileState::AsMade => "as made",
+        FileState::Accepted => "modified by hand",
         FileState::Altered => "altered",
         FileState::Deleted => "deleted",
     }
@@ -250,6 +262,7 @@ fn of_file(why: &FileWhy) -> String {
             place(&made.stage, &made.batch),
             made.run,
             match made.state {
+                FileState::Accepted => "modified by hand since".to_owned(),
                 FileState::AsMade => "its bytes are as they were made".to_owned(),
                 FileState::Altered => format!(
                     "its bytes were {}…, and were altered since",
@@ -258,6 +271,9 @@ fn of_file(why: &FileWhy) -> String {
                 FileState::Deleted => "it was deleted since".to_owned(),
             }
         ));
+        if let Some(modified) = &made.modified {
+            text.push_str(&format!("modified by hand: {}\n", accepted(modified)));
+        }
         if let Some(asked) = &made.asked {
             text.push_str(&calls::asked(asked));
         }

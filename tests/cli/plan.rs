@@ -37,6 +37,7 @@ letters in workspace
           input inputs/person_2.json changed (2f52704b… → bacfae65…)  person_2
           never made                                                  person_3
           no longer made, outputs go to quarantine: person_10
+          retires intermediate/person_10.json: it goes to quarantine
   2 join  will run
           input intermediate/person_10.json is gone
           input intermediate/person_3.json is new
@@ -205,6 +206,7 @@ fn a_stage_that_is_no_longer_declared_is_forgotten() {
         "\
 letters in workspace
 join is no longer declared: its outputs go to quarantine
+  retires outputs/page.txt: it goes to quarantine
 
   1 copy  3 reused
 
@@ -219,8 +221,9 @@ what nobody makes goes to quarantine; to do it: milepost run
 copy  complete  3 batches reused
 
 complete in …
+note: outputs/page.txt is no longer made by join: moved to .milepost/quarantine/…-retired/outputs/page.txt
 ",
-        "join is no longer made: 1 file moved to quarantine\n",
+        "note: outputs/page.txt is no longer made by join: moved to .milepost/quarantine/…-retired/outputs/page.txt\n",
     );
     let checked = "nothing to do: copy is complete and nothing it depends on has changed\n";
     expect(project.run(""), 0, checked, "");

@@ -1,6 +1,7 @@
 //! Durability: killed anywhere, a run leaves a workspace that resumes to the same bytes, and nothing that it says is untrue.
 
 mod agents;
+mod by_hand;
 mod changes;
 mod every;
 mod forced;

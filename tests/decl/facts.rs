@@ -201,6 +201,7 @@ fn facts(files: &Files) -> Facts {
         workspace: Map::new(),
         agents: [].into(),
         version: "1".to_owned(),
+        overrides: Vec::new(),
     };
     shared(&pipeline.stages[0], &pipeline, &settings)
 }

@@ -164,6 +164,7 @@ pub fn scope() -> Map<String, Value> {
         "agents": {"classifier": "rules rules/elements.toml sha256:ab12cd34"},
         "workspace": {"today": "2026-11-21", "name": "workspace", "slug": "a1", "session_id": "s1"},
         "milepost": {"version": "0.1.0"},
+        "overrides": [],
         "parsed": {"model": {
             "file": "büro.ifc", "schema": "IFC4", "project": "Büro Nord", "elements": 301, "openings": 12,
             "duplicate_global_ids": ["2O2Fr$t4X7Zf8NOew3F007"],

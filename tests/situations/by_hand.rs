@@ -3,6 +3,7 @@
 use super::house::House;
 use super::letters::{letters, settled};
 use milepost::base::digest::Digest;
+use serde_json::{Value, json};
 
 const PATH: &str = "intermediate/letters/person_2.txt";
 const EDIT: &str = "Dear Bo, as I said on the phone\n";
@@ -251,4 +252,232 @@ fn gc_removes_accepted_content_only_when_it_is_old_and_not_in_use() {
     assert!(said.contains("accepted"), "{said}");
     assert!(!house.exists(&copy));
     assert_eq!(kept(&house, EDIT).len(), 1, "in quarantine, which is young");
+}
+
+/// What was accepted is said by every command, by the checkpoint and by the journal.
+#[test]
+fn what_was_accepted_is_reported_with_who_when_why_and_both_digests() {
+    let house = settled();
+    let made = house.read(&format!("workspace/{PATH}"));
+    edit(&house);
+    accept(&house, "greet");
+    let (from, to) = (Digest::of(&made), Digest::of(EDIT));
+    let checkpoint = house.json("workspace/stage_2_complete.json");
+    let at = checkpoint["overrides"][0]["at"].as_str().unwrap();
+    let one = json!({
+        "stage": "greet", "batch": "person_2", "path": PATH, "by": "Ada", "at": at, "why": "by phone", "from": from, "to": to,
+    });
+    assert_eq!(checkpoint["overrides"], json!([one]));
+    assert_eq!(
+        house.json("workspace/stage_1_complete.json")["overrides"],
+        Value::Null
+    );
+
+    let when: jiff::Timestamp = at.parse().unwrap();
+    let when = when.strftime("%Y-%m-%d %H:%M:%SZ");
+    let (short, shorter) = (from.short(), to.short());
+    let words = format!("accepted by Ada on {when}: by phone; {short}… → {shorter}…");
+    let line = format!("{PATH} (of greet/person_2): {words}");
+    let said = |words: &[&str]| house.milepost(words).1;
+    let status = said(&["status"]);
+    assert!(
+        status.contains(&format!("greet: modified by hand: {line}")),
+        "{status}"
+    );
+    let (code, verify) = house.milepost(&["verify"]);
+    assert_eq!(code, 0, "{verify}");
+    assert!(verify.contains(&format!("modified {line}\n")), "{verify}");
+    assert!(
+        verify.ends_with("as it was recorded, 1 output modified by hand and accepted\n"),
+        "{verify}"
+    );
+    let why = said(&["why", PATH]);
+    assert!(why.contains(&format!("modified by hand: {words}")), "{why}");
+    assert!(!why.contains("as they were made"), "{why}");
+    let why = said(&["why", "greet/person_2"]);
+    assert!(
+        why.contains(&format!(
+            "modified by hand: accepted by Ada on {when}: by phone"
+        )),
+        "{why}"
+    );
+
+    let data = |words: &[&str]| -> Value {
+        let output = house.command(words).output().unwrap();
+        serde_json::from_slice(&output.stdout).unwrap()
+    };
+    assert_eq!(
+        data(&["status", "--json"])["stages"][1]["overrides"],
+        json!([one])
+    );
+    assert_eq!(data(&["verify", "--json"])["overrides"], json!([one]));
+    let why = data(&["why", PATH, "--json"]);
+    assert_eq!(
+        (&why["made"]["modified"], &why["made"]["state"]),
+        (&one, &json!("accepted"))
+    );
+    let records = house.records();
+    let event = records
+        .iter()
+        .rfind(|record| record["kind"] == "accepted")
+        .unwrap();
+    assert_eq!(event["data"]["pin"]["files"][0]["from"], json!(from));
+    // The same when a run had nothing to do, and only the notes are looked at.
+    house.run(&[]).expect(0, &["join"]);
+    house.run(&[]).expect(0, &[]);
+    assert_eq!(
+        data(&["status", "--json"])["stages"][1]["overrides"],
+        json!([one])
+    );
+}
+
+#[test]
+fn a_second_modification_keeps_what_milepost_wrote_and_a_restored_file_is_no_modification() {
+    let house = settled();
+    let path = format!("workspace/{PATH}");
+    let made = house.read(&path);
+    for (text, who) in [("one\n", "Ada"), ("two\n", "Bo")] {
+        house.write(&path, text);
+        let words = ["accept", "greet", "--why", "x", "--who", who];
+        assert_eq!(house.milepost(&words).0, 0);
+    }
+    let one = &house.json("workspace/stage_2_complete.json")["overrides"];
+    assert_eq!(one.as_array().unwrap().len(), 1);
+    assert_eq!(one[0]["by"], "Bo");
+    assert_eq!(one[0]["from"], json!(Digest::of(&made)));
+    assert_eq!(one[0]["to"], json!(Digest::of("two\n")));
+    house.write(&path, &made);
+    accept(&house, "greet");
+    let checkpoint = house.json("workspace/stage_2_complete.json");
+    assert_eq!(checkpoint["overrides"], Value::Null);
+    // Nobody's word is in the way any more.
+    house.write(
+        "workspace/inputs/person_2.json",
+        r#"{"id": 2, "name": "Bob"}"#,
+    );
+    house
+        .run(&[])
+        .expect(0, &["clean/person_2", "greet/person_2", "join"]);
+}
+
+/// `source` has a note that nothing reads; `value` is made from it, and two stages report it.
+fn reported() -> House {
+    House::new(&[
+        ("milepost.toml", "name = \"x\"\n"),
+        ("workspace/inputs/in.json", "{\"x\": 1, \"note\": \"a\"}\n"),
+        (
+            "stages/1_source.toml",
+            "[inputs]\nin = \"inputs/in.json\"\n[step]\njq = '.in'\nout = \"source\"\n[outputs]\nsource = { path = \"intermediate/source.json\", schema = false }\n",
+        ),
+        (
+            "stages/2_value.toml",
+            "[inputs]\nsource = \"intermediate/source.json\"\n[step]\njq = '{x: .source.x}'\nout = \"value\"\n[outputs]\nvalue = { path = \"intermediate/value.json\", schema = false }\n",
+        ),
+        (
+            "stages/3_plain.toml",
+            "[inputs]\nvalue = \"intermediate/value.json\"\n[step]\njq = '.'\nout = \"plain\"\n[outputs]\nplain = { path = \"outputs/plain.json\", schema = false }\n",
+        ),
+        (
+            "stages/4_report.toml",
+            "[inputs]\nvalue = \"intermediate/value.json\"\n[step]\nrender = \"report.md\"\nout = \"report\"\n[outputs]\nreport = \"outputs/report.md\"\n",
+        ),
+        (
+            "report.md",
+            "x is {{ value.x }}.{% for o in overrides %} {{ o.path }} by {{ o.by }}: {{ o.why }}.{% endfor %}",
+        ),
+    ])
+}
+
+#[test]
+fn accepting_makes_the_reports_that_show_it_out_of_date_and_no_others() {
+    let house = reported();
+    let all = ["plain", "report", "source", "value"];
+    house.run(&[]).expect(0, &all);
+    let plain = house.read("workspace/outputs/plain.json");
+    assert!(!plain.contains("overrides"), "{plain}");
+    assert_eq!(house.read("workspace/outputs/report.md"), "x is 1.");
+    house.edit("workspace/intermediate/source.json", "\"a\"", "\"b\"");
+    accept(&house, "source");
+    let ran = house.run(&[]);
+    ran.expect(0, &["report", "value"]);
+    let with = "x is 1. intermediate/source.json by Ada: by phone.";
+    assert_eq!(house.read("workspace/outputs/report.md"), with);
+    house.run(&[]).expect(0, &[]);
+    // Made again, it is nobody's word any more: the plan knows that too.
+    let stage = house.read("stages/1_source.toml");
+    house.write(
+        "stages/1_source.toml",
+        format!("{stage}\n[policy]\naltered = \"redo\"\n"),
+    );
+    house.write("workspace/inputs/in.json", "{\"x\": 1, \"note\": \"c\"}\n");
+    let ran = house.run(&[]);
+    ran.expect(0, &["report", "source", "value"])
+        .says("your version is in");
+    assert_eq!(house.read("workspace/outputs/report.md"), "x is 1.");
+}
+
+#[test]
+fn a_stage_with_an_output_called_overrides_keeps_its_own() {
+    let house = House::new(&[
+        ("milepost.toml", "name = \"x\"\n"),
+        (
+            "stages/1_x.toml",
+            "[[step]]\njq = '{a: 1}'\nout = \"overrides\"\n[[step]]\njq = '[$overrides.a, .overrides.a]'\nout = \"all\"\n[outputs]\noverrides = { path = \"outputs/o.json\", schema = false }\nall = { path = \"outputs/all.json\", schema = false }\n",
+        ),
+    ]);
+    house.run(&[]).expect(0, &["x"]);
+    assert_eq!(house.json("workspace/outputs/all.json"), json!([1, 1]));
+}
+
+#[test]
+fn a_retired_output_is_named_by_plan_and_run_and_by_its_place() {
+    let house = House::new(&[
+        (
+            "milepost.toml",
+            "name = \"skip\"\n[params]\nformats = [\"one\", \"two\"]\n",
+        ),
+        (
+            "stages/1_report.toml",
+            "[[step]]\njq = '1'\nwhen = '$params.formats | index(\"one\") != null'\nout = \"one\"\n[[step]]\njq = '2'\nwhen = '$params.formats | index(\"two\") != null'\nout = \"two\"\n[outputs]\none = { path = \"outputs/one.json\", schema = false }\ntwo = { path = \"outputs/two.json\", schema = false }\n",
+        ),
+    ]);
+    house.run(&[]).expect(0, &["report"]);
+    let only = ["--set", "formats=[\"one\"]"];
+    let (_, said) = house.milepost(&[&["plan"], &only[..]].concat());
+    assert!(
+        said.contains("retires outputs/two.json: it goes to quarantine"),
+        "{said}"
+    );
+    let plan = house.plan(&only).unwrap();
+    let file = json!({"stage": "report", "batch": "", "path": "outputs/two.json"});
+    assert_eq!(plan["retires"], json!([file]));
+    let output = house
+        .command(&[&["run", "--json"], &only[..]].concat())
+        .output()
+        .unwrap();
+    let ended: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let kept = kept(&house, "2\n");
+    let [place] = kept.as_slice() else {
+        panic!("{kept:?}")
+    };
+    let file = json!({
+        "stage": "report", "batch": "", "path": "outputs/two.json", "quarantine": place, "why": "retired", "was": "as_made",
+    });
+    assert_eq!(ended["quarantined"], json!([file]));
+    let line = format!("note: outputs/two.json is no longer made by report: moved to {place}\n");
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(said.contains(&line), "{said}");
+    house
+        .run(&["--set", "formats=[\"one\", \"two\"]"])
+        .expect(0, &["report"]);
+    let ran = house.run(&only);
+    let lines = ran
+        .said
+        .matches("note: outputs/two.json is no longer made by report: moved to ");
+    assert_eq!(
+        lines.count(),
+        2,
+        "as it happens, and in the summary: {}",
+        ran.said
+    );
 }

@@ -198,6 +198,7 @@ fn sample() -> Checkpoint {
         summary: None,
         failed: BTreeMap::new(),
         verdict: None,
+        overrides: Vec::new(),
         batches: 1,
         fingerprint: BTreeMap::new(),
         inputs: BTreeMap::new(),

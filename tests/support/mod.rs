@@ -170,6 +170,9 @@ fn steady_line(line: &str) -> String {
             words.push(format!("…{tail}"));
         } else if bare.len() == 26 && bare.starts_with("01") {
             words.push(format!("…{tail}"));
+        } else if let Some((before, run)) = word.split_once("quarantine/01") {
+            // The rest of the run's id, and the number of the event.
+            words.push(format!("{before}quarantine/…{}", &run[29..]));
         } else {
             words.push(word.to_owned());
         }

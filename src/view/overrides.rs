@@ -1,0 +1,27 @@
+//! Accepted modifications by hand as text: by whom, when, why, and the digests before and after.
+
+use super::table::time;
+use super::words::place;
+use crate::model::record::Override;
+
+/// Returns `accepted by Ada on 2026-11-23 10:00:00Z: why; 0123456789ab… → 456789abcdef…`.
+pub fn accepted(one: &Override) -> String {
+    let when = one
+        .at
+        .map_or_else(String::new, |at| format!(" on {}", time(at)));
+    let digests = match (&one.from, &one.to) {
+        (Some(from), Some(to)) => format!("; {}… → {}…", from.short(), to.short()),
+        (None, Some(to)) => format!("; now {}…", to.short()),
+        _ => String::new(),
+    };
+    format!("accepted by {}{when}: {}{digests}", one.by, one.why)
+}
+
+/// Returns the same with the file in front, and the batch that makes it.
+pub fn line(one: &Override) -> String {
+    let made_by = place(&one.stage, &one.batch);
+    match &one.path {
+        Some(path) => format!("{path} (of {made_by}): {}", accepted(one)),
+        None => format!("an output of {made_by}: {}", accepted(one)),
+    }
+}
