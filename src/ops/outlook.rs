@@ -322,7 +322,8 @@ impl<'a> Outlook<'a> {
             if let (Expected::Runs, Some((key, known))) =
                 (expects, known.batches.get_key_value(*key))
             {
-                let scope = batch.base(&self.opened.context());
+                let context = self.opened.context();
+                let scope = batch.base(&context, context.moment());
                 let leaving = retired::of_batch(stage, known, targets, &scope);
                 files.extend(leaving.into_iter().map(|path| (key.as_str(), path)));
             }
