@@ -285,6 +285,9 @@ impl Engine<'_, '_> {
             &found.gone,
             retire::Cause::Gone,
         )?;
+        if let Some(notice) = self.keeper.newly_kept() {
+            self.observer.notice(notice);
+        }
         let alarm = Alarm::new(self.stop.seen());
         let rejudged = rejudge::rejudge(&mut self.keeper, stage, &found, self.schemas, &alarm)?;
         report.judged = rejudged.valid;

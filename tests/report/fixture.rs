@@ -165,6 +165,7 @@ pub fn scope() -> Map<String, Value> {
         "workspace": {"today": "2026-11-21", "name": "workspace", "slug": "a1", "session_id": "s1"},
         "milepost": {"version": "0.1.0"},
         "overrides": [],
+        "run": {"date": "2026-11-21", "time": "10:00:00", "timestamp": "2026-11-21T10:00:00Z"},
         "parsed": {"model": {
             "file": "büro.ifc", "schema": "IFC4", "project": "Büro Nord", "elements": 301, "openings": 12,
             "duplicate_global_ids": ["2O2Fr$t4X7Zf8NOew3F007"],
