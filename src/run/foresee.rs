@@ -12,7 +12,7 @@ use crate::model::stage::Stage;
 use crate::model::step::StepKind;
 use crate::plan::estimate::{Asked, Basis, ONE_ANSWER, Past, WHOLE_ANSWER, expect};
 use crate::steps::agent::outside::Parts;
-use crate::steps::agent::{Agents, Answerers};
+use crate::steps::agent::{Agents, Answerers, TRIES};
 use crate::store::answers::Answers;
 use crate::store::calls;
 use serde::Serialize;
@@ -24,8 +24,13 @@ use std::path::Path;
 pub struct Asks {
     /// Who is asked: name and provider.
     pub agents: Vec<String>,
-    /// Requests, if nothing is asked twice.
+    /// Requests, if nothing is asked twice: the first of each batch.
     pub calls: u64,
+    /// Requests at most, over all agent steps and iterations, each with all its `attempts` and `tries`; none: nobody can tell, as
+    /// an agent answers many questions in requests of any size.
+    pub most_calls: Option<u64>,
+    /// Iterations of `[refine]` at most; none: the stage has no loop.
+    pub iterations: Option<u64>,
     /// Questions in them.
     pub questions: u64,
     /// Answers that are kept and used.
@@ -250,6 +255,8 @@ impl<'a> Foresight<'a> {
                 .map(|(name, called)| format!("{name} ({})", called.who))
                 .collect(),
             calls: 0,
+            most_calls: None,
+            iterations: None,
             questions: 0,
             kept: rehearsed.iter().map(|batch| batch.kept).sum(),
             unknown: rehearsed
@@ -280,7 +287,21 @@ impl<'a> Foresight<'a> {
             sum.most_output += sent.most_output;
             most = most.zip(sent.reserved).map(|(most, one)| most + one);
         }
-        asks.most = most;
+        let scope = self.ctx.settings.scope(self.ctx.pipeline);
+        if let Some(refine) = &stage.refine {
+            asks.iterations = refine.max_iterations.number(&scope).ok();
+        }
+        let iterations = match &stage.refine {
+            Some(_) => asks.iterations,
+            None => Some(1),
+        };
+        let (steps, a_batch) = calls_of_a_round(&self.ctx, stage);
+        let batches = asks.calls + asks.unknown;
+        asks.most_calls = iterations
+            .zip(a_batch)
+            .map(|(iterations, one)| batches.saturating_mul(iterations).saturating_mul(one));
+        // What later requests hold is not known, and so is what they cost.
+        asks.most = most.filter(|_| steps == 1 && stage.refine.is_none());
         let declared = stage.estimate.as_ref();
         if declared.is_some() && asks.unknown > 0 {
             // What is declared holds for batches that cannot be rehearsed, too.
@@ -342,6 +363,27 @@ struct Called {
     answers_questions: bool,
     /// Whether it is someone outside.
     is_external: bool,
+}
+
+/// Returns how many steps of a stage call agents, and how many requests they send at most in one iteration of a batch. `None`:
+/// nobody can tell.
+fn calls_of_a_round(ctx: &Context<'_>, stage: &Stage) -> (u64, Option<u64>) {
+    let (mut steps, mut most) = (0, Some(0_u64));
+    for step in &stage.steps {
+        if let StepKind::Agent {
+            agent, questions, ..
+        } = &step.kind
+            && let Some(agent) = ctx.settings.agent(ctx.pipeline, agent)
+            && !agent.is_free()
+        {
+            let attempts = step.attempts.max(1);
+            let tries = agent.limits.tries.unwrap_or(TRIES.max(attempts)).max(1);
+            let one = u64::from(attempts).saturating_mul(u64::from(tries));
+            steps += 1;
+            most = most.filter(|_| !questions).map(|sum| sum + one);
+        }
+    }
+    (steps, most)
 }
 
 /// The agents of a stage that are called, by their names after replacements.

@@ -271,7 +271,22 @@ fn asks(stage: &StagePlan) -> Vec<String> {
                 let questions = count(asks.questions, "question", "questions");
                 format!(" with {questions}")
             };
-            parts.push(format!("{calls}{questions}{kept}"));
+            let more = match (asks.iterations, asks.most_calls) {
+                (Some(iterations), Some(most)) => format!(
+                    " in the first iteration, at most {} in {}, with every retry",
+                    grouped(most),
+                    count(iterations, "iteration", "iterations")
+                ),
+                (Some(iterations), None) => format!(
+                    " in the first of at most {}",
+                    count(iterations, "iteration", "iterations")
+                ),
+                (None, Some(most)) if most > asks.calls && asks.most.is_none() => {
+                    format!(", at most {} with every step and retry", grouped(most))
+                }
+                _ => String::new(),
+            };
+            parts.push(format!("{calls}{questions}{more}{kept}"));
         }
         if asks.unknown > 0 {
             let why = asks.why.as_deref().unwrap_or_default();

@@ -69,6 +69,38 @@ fn runs_of_one_prompt_are_calls_of_their_own_and_none_is_sent_twice() {
 }
 
 #[test]
+fn a_plan_of_a_loop_names_the_calls_of_the_first_iteration_and_those_at_most() {
+    let served = Served::new("well");
+    let house = tells(served.port, "result = '{said, run: $run}'");
+    house.write("prompts/tell.md", "Tell of {{ topic }}, {{ iteration }}\n");
+    house.write(
+        "stages/1_tell.toml",
+        house.read("stages/1_tell.toml")
+            + "\n[refine]\nuntil = '$iteration >= 2'\nmax_iterations = 4\n",
+    );
+    let agent = ["--agent", "speller=api"];
+    let plan = house.plan(&agent).unwrap();
+    let asks = &plan["stages"][0]["asks"];
+    // Three batches, four iterations, three attempts; a request is sent up to six times while the provider is too busy.
+    assert_eq!(
+        (
+            &asks["calls"],
+            &asks["most_calls"],
+            &asks["iterations"],
+            &asks["most"]
+        ),
+        (&json!(3), &json!(3 * 4 * 3 * 6), &json!(4), &json!(null)),
+        "{asks:#}"
+    );
+    let (_, text) = house.milepost(&["plan", "--agent", "speller=api"]);
+    let range = "3 calls in the first iteration, at most 216 in 4 iterations, with every retry";
+    assert!(text.contains(range), "{text}");
+    assert!(!text.contains("if nothing is asked twice"), "{text}");
+    let ran = house.run(&agent);
+    assert_eq!((ran.code, calls(&house).len()), (0, 6), "{}", ran.said);
+}
+
+#[test]
 fn answers_that_an_interrupted_run_was_to_ask_anew_are_asked_anew_once() {
     let served = Served::new("well");
     let house = tells(served.port, "result = '{said, run: $run}'");

@@ -14,6 +14,8 @@ pub use ready::{Agents, Answerers, Purpose, Ready, Replays, Who};
 
 use super::work::{Said, StepResult, Work, input_failure, output_failure, parse_failure};
 use super::{jq, values};
+pub use call::TRIES;
+
 use crate::base::source::Source;
 use crate::check::conserve::name;
 use crate::check::schema::Schema;
