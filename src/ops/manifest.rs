@@ -1,7 +1,7 @@
 //! A project over the workspaces that a manifest lists, one after another, each for itself.
 
 use super::open::{OpsError, Request};
-use super::plan::{Plan, plan};
+use super::plan::{Plan, StagePlan, plan};
 use super::project::{declarations, find_project};
 use super::run::{Observer, Report, StageReport, StageStatus, StopFlag, Stopwatch, Wanted};
 use super::run::{exit_code, run};
@@ -98,8 +98,10 @@ pub struct StageSummary {
 /// What is still to be asked of agents, as expected.
 #[derive(Debug, Clone, Default, Serialize, schemars::JsonSchema)]
 pub struct Estimate {
-    /// Calls.
+    /// Calls: the first of each batch.
     pub calls: u64,
+    /// Calls at most, with every retry and iteration; none: no bound is known.
+    pub most_calls: Option<u64>,
     /// Tokens of input.
     pub input_tokens: u64,
     /// Tokens of answers.
@@ -406,12 +408,19 @@ impl EntryEnded {
     fn planned(&mut self, plan: &Plan) {
         let mut sum = Estimate::default();
         let mut cost = Some(NanoUsd::ZERO);
+        let mut most = Some(0_u64);
         for asks in plan.stages.iter().flat_map(|stage| &stage.asks) {
             sum.calls += asks.calls;
+            most = most
+                .zip(asks.most_calls)
+                .map(|(sum, one)| sum.saturating_add(one));
             sum.input_tokens += asks.input_tokens;
             sum.output_tokens += asks.output_tokens;
             cost = cost.zip(asks.cost).map(|(sum, one)| sum + one);
         }
+        // Stages that may ask, by what others make, have no bound.
+        let is_open = |stage: &StagePlan| stage.may_ask.is_some() || !stage.certain;
+        sum.most_calls = most.filter(|_| !plan.stages.iter().any(is_open));
         sum.tokens = sum.input_tokens + sum.output_tokens;
         sum.cost_usd = cost.map(NanoUsd::dollars);
         self.estimate = Some(sum);

@@ -78,6 +78,8 @@ struct Outlook<'a> {
     pending: Pending,
     /// How the stages are expected to end.
     standing: BTreeMap<String, StageStatus>,
+    /// Stages whose outputs the run may change.
+    changing: BTreeSet<String>,
     /// Batches that may still run under a limit.
     budget: Option<u64>,
     /// The stage that the run stops at.
@@ -123,6 +125,7 @@ impl<'a> Outlook<'a> {
             state,
             pending,
             standing: BTreeMap::new(),
+            changing: BTreeSet::new(),
             budget: selection.limit,
             stops_at: None,
             foresight: None,
@@ -175,6 +178,9 @@ impl<'a> Outlook<'a> {
         }
         if !line.altered.is_empty() {
             self.stops_at = Some(stage.name.clone());
+        }
+        if line.changes() {
+            self.changing.insert(stage.name.clone());
         }
         let status = self.expected(stage, &line);
         self.standing.insert(stage.name.clone(), status);
@@ -422,8 +428,13 @@ impl<'a> Outlook<'a> {
         let will = those(&|_, runs| runs);
         let may =
             those(&|batch, _| matches!(batch.decision, Ok(Decision::May(_) | Decision::Judge(_))));
-        let asks = foresight.asks(stage, &will);
-        match asks.and_then(|asks| Ok((asks, foresight.asks(stage, &may)?))) {
+        let upstream = lineage::upstream(&self.opened.pipeline, stage);
+        let settled = line.certain
+            && upstream
+                .iter()
+                .all(|earlier| !self.changing.contains(&earlier.name));
+        let asks = foresight.asks(stage, &will, settled);
+        match asks.and_then(|asks| Ok((asks, foresight.asks(stage, &may, settled)?))) {
             Ok((asks, may_ask)) => {
                 line.asks = asks;
                 line.may_ask = may_ask;

@@ -33,7 +33,7 @@ pub struct Shown {
     pub likely_input: u64,
     /// The most tokens of the answer; 0: no limit is declared.
     pub most_output: u64,
-    /// What it costs at most; none: no price is known.
+    /// What a budget reserves for it; none: no price is known.
     pub most: Option<NanoUsd>,
     /// The body of the request; for a command line what it is asked.
     pub body: Value,

@@ -12,7 +12,7 @@ use crate::model::stage::Stage;
 use crate::model::step::StepKind;
 use crate::plan::estimate::{Asked, Basis, ONE_ANSWER, Past, WHOLE_ANSWER, expect};
 use crate::steps::agent::outside::Parts;
-use crate::steps::agent::{Agents, Answerers, TRIES};
+use crate::steps::agent::{Agents, Answerers, most_calls};
 use crate::store::answers::Answers;
 use crate::store::calls;
 use serde::Serialize;
@@ -26,10 +26,10 @@ pub struct Asks {
     pub agents: Vec<String>,
     /// Requests, if nothing is asked twice: the first of each batch.
     pub calls: u64,
-    /// Requests at most, over all agent steps and iterations, each with all its `attempts` and `tries`; none: nobody can tell, as
-    /// an agent answers many questions in requests of any size.
+    /// Calls at most: of every agent step in every iteration, with all `attempts` and `tries`, and with requests that are too long
+    /// split down to one question. None: no bound is known, as earlier stages decide what is asked.
     pub most_calls: Option<u64>,
-    /// Iterations of `[refine]` at most; none: the stage has no loop.
+    /// Iterations of `[refine]` at most in one batch; none: the stage has no loop, or its limit cannot be computed.
     pub iterations: Option<u64>,
     /// Questions in them.
     pub questions: u64,
@@ -47,8 +47,8 @@ pub struct Asks {
     pub basis: Basis,
     /// What it is expected to cost; none: no price is known.
     pub cost: Option<NanoUsd>,
-    /// What the requests cost at most; none: no price is known.
-    pub most: Option<NanoUsd>,
+    /// What a budget reserves for `calls`; none: no price is known. Retries and later calls are not in it.
+    pub reserved: Option<NanoUsd>,
 }
 
 /// What is needed to foresee what a run would ask.
@@ -73,11 +73,17 @@ impl<'a> Foresight<'a> {
         }
     }
 
-    /// What these batches of a stage would ask; none when they ask nobody who costs something.
+    /// What these batches of a stage would ask; none when they ask nobody who costs something. `settled`: no stage that runs before
+    /// changes what they read, so that the calls have a bound.
     ///
     /// # Errors
     /// When an agent cannot be made ready, or records of calls cannot be read.
-    pub fn asks(&mut self, stage: &Stage, batches: &[&Surveyed]) -> Result<Option<Asks>, String> {
+    pub fn asks(
+        &mut self,
+        stage: &Stage,
+        batches: &[&Surveyed],
+        settled: bool,
+    ) -> Result<Option<Asks>, String> {
         let mut asked = called(&self.ctx, stage);
         // Whoever is outside is not sent anything.
         asked.retain(|_, called| !called.is_external);
@@ -86,7 +92,17 @@ impl<'a> Foresight<'a> {
         }
         let ready = of_stage(&self.ctx, stage, self.agents)?;
         let rehearsed = self.rehearse(stage, &ready, batches);
-        self.sum(stage, &ready, &asked, &rehearsed).map(Some)
+        let mut asks = self.sum(stage, &ready, &asked, &rehearsed)?;
+        if stage.refine.is_some() {
+            asks.iterations = rehearsed.iter().filter_map(|batch| batch.iterations).max();
+        }
+        if settled {
+            asks.most_calls = rehearsed
+                .iter()
+                .map(|batch| most_calls_of(&self.ctx, stage, batch))
+                .try_fold(0_u64, |sum, one| Some(sum.saturating_add(one?)));
+        }
+        Ok(Some(asks))
     }
 
     /// The first request that a batch would send; else why there is none.
@@ -248,7 +264,7 @@ impl<'a> Foresight<'a> {
         rehearsed: &[Rehearsed],
     ) -> Result<Asks, String> {
         let mut by_agent: BTreeMap<&str, Asked> = BTreeMap::new();
-        let mut most = Some(NanoUsd::ZERO);
+        let mut reserved = Some(NanoUsd::ZERO);
         let mut asks = Asks {
             agents: asked
                 .iter()
@@ -268,7 +284,7 @@ impl<'a> Foresight<'a> {
             output_tokens: 0,
             basis: Basis::Assumed(0),
             cost: Some(NanoUsd::ZERO),
-            most: None,
+            reserved: None,
         };
         for batch in rehearsed {
             let Some(Request { sent, .. }) = &batch.request else {
@@ -285,23 +301,9 @@ impl<'a> Foresight<'a> {
             sum.questions += sent.questions;
             sum.likely_input += sent.likely_input;
             sum.most_output += sent.most_output;
-            most = most.zip(sent.reserved).map(|(most, one)| most + one);
+            reserved = reserved.zip(sent.reserved).map(|(sum, one)| sum + one);
         }
-        let scope = self.ctx.settings.scope(self.ctx.pipeline);
-        if let Some(refine) = &stage.refine {
-            asks.iterations = refine.max_iterations.number(&scope).ok();
-        }
-        let iterations = match &stage.refine {
-            Some(_) => asks.iterations,
-            None => Some(1),
-        };
-        let (steps, a_batch) = calls_of_a_round(&self.ctx, stage);
-        let batches = asks.calls + asks.unknown;
-        asks.most_calls = iterations
-            .zip(a_batch)
-            .map(|(iterations, one)| batches.saturating_mul(iterations).saturating_mul(one));
-        // What later requests hold is not known, and so is what they cost.
-        asks.most = most.filter(|_| steps == 1 && stage.refine.is_none());
+        asks.reserved = reserved;
         let declared = stage.estimate.as_ref();
         if declared.is_some() && asks.unknown > 0 {
             // What is declared holds for batches that cannot be rehearsed, too.
@@ -365,25 +367,29 @@ struct Called {
     is_external: bool,
 }
 
-/// Returns how many steps of a stage call agents, and how many requests they send at most in one iteration of a batch. `None`:
-/// nobody can tell.
-fn calls_of_a_round(ctx: &Context<'_>, stage: &Stage) -> (u64, Option<u64>) {
-    let (mut steps, mut most) = (0, Some(0_u64));
+/// Returns how many calls a rehearsed batch makes at most. `None`: its iterations or questions are not known.
+fn most_calls_of(ctx: &Context<'_>, stage: &Stage, batch: &Rehearsed) -> Option<u64> {
+    if batch.request.is_none() && batch.unknown.is_none() && !batch.waits {
+        return Some(0);
+    }
+    let mut sum = 0_u64;
     for step in &stage.steps {
         if let StepKind::Agent {
             agent, questions, ..
         } = &step.kind
             && let Some(agent) = ctx.settings.agent(ctx.pipeline, agent)
             && !agent.is_free()
+            && !agent.is_external()
         {
-            let attempts = step.attempts.max(1);
-            let tries = agent.limits.tries.unwrap_or(TRIES.max(attempts)).max(1);
-            let one = u64::from(attempts).saturating_mul(u64::from(tries));
-            steps += 1;
-            most = most.filter(|_| !questions).map(|sum| sum + one);
+            let questions = questions.then_some(batch.questions);
+            let one = match questions {
+                Some(count) => most_calls(agent, step.attempts, Some(count?)),
+                None => most_calls(agent, step.attempts, None),
+            };
+            sum = sum.saturating_add(one);
         }
     }
-    (steps, most)
+    Some(sum.saturating_mul(batch.iterations?.max(1)))
 }
 
 /// The agents of a stage that are called, by their names after replacements.

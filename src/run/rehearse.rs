@@ -12,8 +12,9 @@ use crate::model::call::{Heard, Sent};
 use crate::model::outcome::{Outcome, OutcomeKind};
 use crate::model::record::AnswersOf;
 use crate::model::stage::Stage;
-use crate::steps::agent::Answerers;
+use crate::model::step::{Step, StepKind};
 use crate::steps::agent::outside::Parts;
+use crate::steps::agent::{Answerers, count_questions};
 use crate::steps::alarm::Alarm;
 use crate::steps::attempt::attempt;
 use crate::steps::command::{Started, Stop};
@@ -50,6 +51,12 @@ pub struct Rehearsed {
     pub parts: Option<Parts>,
     /// Why it cannot be told what it would ask.
     pub unknown: Option<String>,
+    /// Whether it asks nothing itself unless another batch that asks the same fails.
+    pub waits: bool,
+    /// Iterations of its stage's `[refine]` at most, 1 without; none: its limit cannot be computed.
+    pub iterations: Option<u64>,
+    /// Questions in its file, where it may call agents and a step answers questions; none: they cannot be read.
+    pub questions: Option<u64>,
 }
 
 /// What rehearsals of a stage's batches share.
@@ -83,7 +90,8 @@ impl Rehearsal<'_> {
             taken,
             seen: Mutex::default(),
         };
-        let ended = self.within(found, &calls);
+        let mut rehearsed = Rehearsed::default();
+        let ended = self.within(found, &calls, &mut rehearsed);
         let seen = calls.seen.into_inner();
         let seen = seen.unwrap_or_else(PoisonError::into_inner);
         let asked = seen.request.as_ref();
@@ -96,10 +104,17 @@ impl Rehearsal<'_> {
             asked: seen.asked,
             request: seen.request,
             parts: seen.parts,
+            waits: seen.waits,
+            ..rehearsed
         }
     }
 
-    fn within(&self, found: &Surveyed, calls: &NoCalls<'_>) -> Result<(), Outcome> {
+    fn within(
+        &self,
+        found: &Surveyed,
+        calls: &NoCalls<'_>,
+        rehearsed: &mut Rehearsed,
+    ) -> Result<(), Outcome> {
         let alarm = Alarm::new(Arc::new(AtomicBool::new(false)));
         let moment = self.ctx.moment();
         let scope = scopes::of_inputs(&self.ctx, self.stage, found, moment, &alarm)?;
@@ -146,7 +161,19 @@ impl Rehearsal<'_> {
             },
             is_rehearsed: true,
         };
-        attempt(&mut work).map(drop)
+        rehearsed.iterations = match &self.stage.refine {
+            Some(refine) => refine.max_iterations.number(&work.base).ok(),
+            None => Some(1),
+        };
+        let ended = attempt(&mut work).map(drop);
+        let answers_questions = |step: &Step| match step.kind {
+            StepKind::Agent { questions, .. } => questions,
+            _ => false,
+        };
+        if ended.is_err() && self.stage.steps.iter().any(answers_questions) {
+            rehearsed.questions = count_questions(&work).ok();
+        }
+        ended
     }
 }
 

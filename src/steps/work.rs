@@ -333,7 +333,7 @@ pub struct Limits {
     pub pace: Pace,
 }
 
-/// When batches of requests are submitted and looked after.
+/// When batches of requests are submitted and looked after, and how long a retry waits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Pace {
     /// No further request came for so long: those that are there are submitted.
@@ -342,6 +342,8 @@ pub struct Pace {
     pub first: Duration,
     /// The longest of these waits.
     pub longest: Duration,
+    /// The longest wait before a request is sent again.
+    pub retry: Duration,
 }
 
 impl Default for Pace {
@@ -350,6 +352,7 @@ impl Default for Pace {
             quiet: Duration::from_secs(5),
             first: Duration::from_secs(5),
             longest: Duration::from_mins(1),
+            retry: Duration::MAX,
         }
     }
 }
@@ -364,6 +367,7 @@ impl Pace {
                 quiet: Duration::from_secs(1),
                 first: wait,
                 longest: wait,
+                retry: wait,
             },
             None => Self::default(),
         }

@@ -2,7 +2,7 @@
 
 use super::paint::Paint;
 use super::table::{Side, table};
-use super::words::{count, seconds};
+use super::words::{at_most, count, seconds};
 use crate::ops::manifest::Batch;
 
 /// A line for each entry, and how many ended how.
@@ -15,7 +15,8 @@ pub fn manifest(paint: Paint, batch: &Batch) -> String {
                 let cost = left
                     .cost_usd
                     .map_or(String::new(), |cost| format!(", ${cost:.2}"));
-                format!("{calls} to make{cost}")
+                let more = at_most(left.calls, None, left.most_calls);
+                format!("{calls} to make{more}{cost}")
             }
             (None, _) => entry.reason.clone().unwrap_or_default(),
         };

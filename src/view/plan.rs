@@ -6,7 +6,7 @@ use super::paint::Paint;
 use super::params::notes;
 use super::reason::{change, condition, reason};
 use super::ways;
-use super::words::{awaits, batches, count, grouped, some_of};
+use super::words::{at_most, awaits, batches, count, grouped, some_of};
 use crate::model::reason::Condition;
 use crate::ops::plan::{Asks, Basis, Plan, RetiredFile, StagePlan};
 use std::collections::BTreeSet;
@@ -271,21 +271,7 @@ fn asks(stage: &StagePlan) -> Vec<String> {
                 let questions = count(asks.questions, "question", "questions");
                 format!(" with {questions}")
             };
-            let more = match (asks.iterations, asks.most_calls) {
-                (Some(iterations), Some(most)) => format!(
-                    " in the first iteration, at most {} in {}, with every retry",
-                    grouped(most),
-                    count(iterations, "iteration", "iterations")
-                ),
-                (Some(iterations), None) => format!(
-                    " in the first of at most {}",
-                    count(iterations, "iteration", "iterations")
-                ),
-                (None, Some(most)) if most > asks.calls && asks.most.is_none() => {
-                    format!(", at most {} with every step and retry", grouped(most))
-                }
-                _ => String::new(),
-            };
+            let more = at_most(asks.calls, asks.iterations, asks.most_calls);
             parts.push(format!("{calls}{questions}{more}{kept}"));
         }
         if asks.unknown > 0 {
@@ -307,13 +293,19 @@ fn money(asks: &Asks) -> String {
         grouped(asks.input_tokens),
         grouped(asks.output_tokens)
     );
-    match (asks.cost, asks.most) {
-        (None, None) => format!("{tokens}, nobody knows for how much"),
-        (None, Some(most)) => format!("{tokens}, at most {most}"),
-        (Some(cost), Some(most)) if asks.unknown == 0 && most > cost => {
-            format!("{tokens}, {cost}, at most {most} if nothing is asked twice")
+    let of_first = match asks.iterations {
+        Some(_) => " in the first iteration",
+        None => "",
+    };
+    match (asks.cost, asks.reserved) {
+        (None, None) => format!("{tokens}{of_first}, nobody knows for how much"),
+        (None, Some(reserved)) => {
+            format!("{tokens}{of_first}; a budget reserves {reserved} for these calls")
         }
-        (Some(cost), _) => format!("{tokens}, {cost}"),
+        (Some(cost), Some(reserved)) if reserved > cost => {
+            format!("{tokens}{of_first}, {cost}; a budget reserves {reserved} for these calls")
+        }
+        (Some(cost), _) => format!("{tokens}{of_first}, {cost}"),
     }
 }
 

@@ -14,7 +14,7 @@ pub fn request(would: &WouldSend) -> String {
         most => format!(", at most {} of answer", grouped(most)),
     };
     let cost = match shown.most {
-        Some(most) => format!("at most {most}"),
+        Some(most) => format!("a budget reserves {most}"),
         None => "nobody knows what it costs".to_owned(),
     };
     let body = serde_json::to_string_pretty(&shown.body).unwrap_or_default();

@@ -18,6 +18,23 @@ pub fn batches(number: u64) -> String {
     count(number, "batch", "batches")
 }
 
+/// Continues the number of calls that are made first: how many are made at most, with every retry and iteration.
+pub fn at_most(calls: u64, iterations: Option<u64>, most: Option<u64>) -> String {
+    match (iterations, most) {
+        (None, Some(most)) if most <= calls => String::new(),
+        (None, Some(most)) => format!(", at most {} with every retry", grouped(most)),
+        (None, None) => ", no bound".to_owned(),
+        (Some(iterations), most) => {
+            let iterations = count(iterations, "iteration", "iterations");
+            let more = match most {
+                Some(most) => format!("at most {} in {iterations} with every retry", grouped(most)),
+                None => format!("no bound for {iterations}"),
+            };
+            format!(" in the first iteration, {more}")
+        }
+    }
+}
+
 /// `6 batches wait for outside to answer 140 questions`.
 pub fn awaits(awaits: &Awaits) -> String {
     let who = awaits.agents.join(" and ");

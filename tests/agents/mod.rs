@@ -6,6 +6,7 @@ mod audit;
 mod batch_mode;
 mod batches;
 mod http;
+mod loops;
 mod money;
 mod openai;
 pub mod pipeline;

@@ -44,7 +44,10 @@ fn all_that_is_free_is_done_and_the_plan_then_says_what_the_rest_costs() {
     // 3 dollars for a million tokens in, 15 out; at most a thousand of answer to each call.
     let input = first["input_tokens"].as_u64().unwrap();
     assert_eq!(first["cost"], input * 3000 + 500 * 15_000);
-    assert!(first["most"].as_u64().unwrap() > 2000 * 15_000, "{first}");
+    assert!(
+        first["reserved"].as_u64().unwrap() > 2000 * 15_000,
+        "{first}"
+    );
 
     // What was foreseen is sent, to the byte.
     let (code, shown) = house.milepost(&[

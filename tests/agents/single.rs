@@ -83,19 +83,14 @@ fn a_plan_of_a_loop_names_the_calls_of_the_first_iteration_and_those_at_most() {
     let asks = &plan["stages"][0]["asks"];
     // Three batches, four iterations, three attempts; a request is sent up to six times while the provider is too busy.
     assert_eq!(
-        (
-            &asks["calls"],
-            &asks["most_calls"],
-            &asks["iterations"],
-            &asks["most"]
-        ),
-        (&json!(3), &json!(3 * 4 * 3 * 6), &json!(4), &json!(null)),
+        (&asks["calls"], &asks["most_calls"], &asks["iterations"]),
+        (&json!(3), &json!(3 * 4 * 3 * 6), &json!(4)),
         "{asks:#}"
     );
     let (_, text) = house.milepost(&["plan", "--agent", "speller=api"]);
-    let range = "3 calls in the first iteration, at most 216 in 4 iterations, with every retry";
+    let range = "3 calls in the first iteration, at most 216 in 4 iterations with every retry";
     assert!(text.contains(range), "{text}");
-    assert!(!text.contains("if nothing is asked twice"), "{text}");
+    assert_eq!(text.matches("at most").count(), 1, "{text}");
     let ran = house.run(&agent);
     assert_eq!((ran.code, calls(&house).len()), (0, 6), "{}", ran.said);
 }

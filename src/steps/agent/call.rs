@@ -24,6 +24,12 @@ use std::time::Duration;
 /// Tries of one request when a service is busy or out of reach, where the agent says nothing.
 pub const TRIES: u32 = 6;
 
+/// Returns how often one request is sent at most, whatever the faults: with `tries` as the agent declares them, and `attempts` as
+/// the step does.
+pub fn most_tries(tries: Option<u32>, attempts: u32) -> u32 {
+    tries.unwrap_or(TRIES.max(attempts)).max(1)
+}
+
 /// Time for the check of a key.
 const CHECK: Duration = Duration::from_secs(20);
 
@@ -98,6 +104,7 @@ impl Caller<'_> {
             };
             match next {
                 Next::Retry { wait } if tried < tries && has_time(work, wait) => {
+                    let wait = wait.min(work.limits.pace.retry);
                     work.watcher.trying_again(self.count, &outcome, wait);
                     work.stop.wait(wait);
                     if work.stop.stopping() {
@@ -364,7 +371,8 @@ fn run(
     };
     let written = |name: &str, bytes: &[u8]| {
         let written = work.outs.beside(name, bytes);
-        written.map_err(|error| Unanswered::Failed(output_failure("the request", error)))
+        // The step is not repeated: that would make more calls than a plan counts.
+        written.map_err(|error| Unanswered::Failed(output_failure("the request", error).for_good()))
     };
     let stdin = written(".request", &invocation.stdin)?;
     for (name, bytes) in &invocation.files {

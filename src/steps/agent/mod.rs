@@ -14,12 +14,11 @@ pub use ready::{Agents, Answerers, Purpose, Ready, Replays, Who};
 
 use super::work::{Said, StepResult, Work, input_failure, output_failure, parse_failure};
 use super::{jq, values};
-pub use call::TRIES;
-
 use crate::base::source::Source;
 use crate::check::conserve::name;
 use crate::check::schema::Schema;
 use crate::expr::select::{Select, Step};
+use crate::model::agent::Agent;
 use crate::model::outcome::{Outcome, OutcomeKind};
 use crate::model::pipeline::Asset;
 use crate::model::record::FailedKeys;
@@ -104,7 +103,8 @@ pub fn ask(work: &mut Work<'_>, asking: &Asking<'_>) -> StepResult {
             asked[element] = index;
         }
     }
-    let output = |error: io::Error| output_failure(out, error);
+    // The step is not repeated: questions without a valid answer would be asked again, in more calls than a plan counts.
+    let output = |error: io::Error| output_failure(out, error).for_good();
     let mut join = match result {
         Some(program) => {
             let scope = values::named(work, program.jq.names())?;
@@ -165,6 +165,25 @@ pub fn ask(work: &mut Work<'_>, asking: &Asking<'_>) -> StepResult {
         answers: found.from,
         ..Said::default()
     })
+}
+
+/// Returns how many calls an agent step makes at most for one batch with so many questions. Each attempt sends one request, or for
+/// questions that many as halving makes of it until each holds one question, which happens when requests are too long.
+pub fn most_calls(agent: &Agent, attempts: u32, questions: Option<u64>) -> u64 {
+    let requests = questions.map_or(1, |count| count.saturating_mul(2).saturating_sub(1));
+    let tries = call::most_tries(agent.limits.tries, attempts);
+    requests
+        .saturating_mul(u64::from(attempts.max(1)))
+        .saturating_mul(u64::from(tries))
+}
+
+/// Returns the number of questions in the file of a batch.
+///
+/// # Errors
+/// When the file cannot be read, or has another form.
+pub fn count_questions(work: &Work<'_>) -> Result<u64, Outcome> {
+    let source = batch_file(work)?;
+    Ok(read_questions(&*source)?.len() as u64)
 }
 
 /// Returns the counter of undeclared keys of a step whose `result` can leave keys of an answer out.
