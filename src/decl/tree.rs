@@ -183,7 +183,7 @@ fn line_of(text: &str, at: usize) -> (usize, usize) {
         .iter()
         .rposition(|&byte| byte == b'\n')
         .map_or(0, |newline| newline + 1);
-    (before.iter().filter(|&&byte| byte == b'\n').count(), start)
+    (before.split(|&byte| byte == b'\n').count() - 1, start)
 }
 
 /// The bytes of the original for those of a copy in which earlier lines were mended.

@@ -75,7 +75,7 @@ pub fn check(source: &str) -> Result<(), Misplaced> {
         match piece {
             Piece::Text(text) => reader.text(text),
             Piece::Value(range) => {
-                let next = pieces.get(at + 1).and_then(Piece::text);
+                let next = pieces.get(at + 1).map(Piece::text);
                 reader
                     .value(next.unwrap_or_default())
                     .map_err(|wrong| Misplaced {

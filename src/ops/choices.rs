@@ -62,7 +62,7 @@ pub(super) fn take_agents(opened: &mut Opened, request: &Request) -> Result<(), 
             Some((name, other)) => (Some(name), other),
             None => (None, flag.as_str()),
         };
-        if known.is_empty() && !(other == DEFAULT && !stored.is_empty()) {
+        if known.is_empty() && (other != DEFAULT || stored.is_empty()) {
             let message = format!("`--agent {flag}`: this project declares no agents");
             return Err(OpsError::Usage(message));
         }

@@ -11,13 +11,12 @@ impl OpsError {
             Self::Usage(_) => "usage",
             Self::Outside(_) => "path",
             Self::Declarations(_) => "declaration",
-            Self::NotAccepted(_) => "not_accepted",
+            Self::NotAccepted(_) | Self::NotStored(_) => "not_accepted",
             Self::Lock(_) => "in_use",
             Self::Journal(_) => "journal",
             Self::Workspace(error) if error.is_wrong_folder() => "usage",
             Self::Workspace(_) | Self::Manifest(_) | Self::Lease(_) => "workspace",
             Self::Disk(_) => "disk",
-            Self::NotStored(_) => "not_accepted",
             Self::Run(_) | Self::World(_) => "failed",
         }
     }

@@ -47,7 +47,7 @@ fn flatten(place: &str, value: &Value, leaves: &mut Vec<(String, FactValue)>) {
         }
         // A list of one step is that step.
         Value::Array(list) if place.is_empty() && list.len() == 1 => {
-            flatten(place, &list[0], leaves)
+            flatten(place, &list[0], leaves);
         }
         Value::Array(list) if place.is_empty() => {
             for (at, value) in list.iter().enumerate() {

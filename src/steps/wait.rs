@@ -189,7 +189,7 @@ fn invalid(work: &Work<'_>, out: &str, source: &dyn Source) -> Result<Option<Lac
         .validate_stream(reader, output.stream.as_ref(), TOLD)
         .map_err(|error| wrong(error.to_string()))?;
     Ok(found.violations.first().map(|first| Lack::Valid {
-        message: format!("does not match {}: {first}", path),
+        message: format!("does not match {path}: {first}"),
         details: found.violations.iter().map(ToString::to_string).collect(),
     }))
 }

@@ -10,10 +10,10 @@ pub(super) enum Piece {
 
 impl Piece {
     /// What the shell sees of it.
-    pub(super) fn text(&self) -> Option<&str> {
+    pub(super) fn text(&self) -> &str {
         match self {
-            Self::Text(text) => Some(text),
-            Self::Value(_) => Some("{"),
+            Self::Text(text) => text,
+            Self::Value(_) => "{",
         }
     }
 }
@@ -70,10 +70,9 @@ fn tag_length(inner: &str, mark: u8) -> usize {
             _ if is_escaped => is_escaped = false,
             Some(_) if c == '\\' => is_escaped = true,
             Some(open) if c == open => quote = None,
-            Some(_) => {}
             None if inner[at..].starts_with(end) => return at,
             None if matches!(c, '"' | '\'') => quote = Some(c),
-            None => {}
+            Some(_) | None => {}
         }
     }
     inner.len()

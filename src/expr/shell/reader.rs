@@ -44,6 +44,10 @@ impl Inside {
 }
 
 /// Reads a script as the shell does, as far as it matters for where a value stands.
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is an independent observation about the text so far"
+)]
 #[derive(Default)]
 pub(super) struct Reader {
     stack: Vec<Inside>,
@@ -259,6 +263,10 @@ impl Reader {
         Some(1)
     }
 
+    #[expect(
+        clippy::unnecessary_wraps,
+        reason = "`step` and its parts answer alike"
+    )]
     fn moved(&mut self, c: char, is_plain: bool) -> Option<usize> {
         self.before = Some(c);
         self.is_plain = is_plain;
@@ -267,6 +275,10 @@ impl Reader {
         Some(1)
     }
 
+    #[expect(
+        clippy::unnecessary_wraps,
+        reason = "`step` and its parts answer alike"
+    )]
     fn push(&mut self, inside: Inside, read: usize) -> Option<usize> {
         self.stack.push(inside);
         // A command or a group begins as a script does.
