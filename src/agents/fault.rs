@@ -114,7 +114,7 @@ impl Told {
         };
         if let Value::String(message) = error {
             return Self {
-                message: Some(message.clone()),
+                message: Some(one_line(message)),
                 ..Self::default()
             };
         }
@@ -126,7 +126,7 @@ impl Told {
             &error["status"],
         ];
         Self {
-            message: text(&error["message"]),
+            message: error["message"].as_str().map(one_line),
             types: types.into_iter().filter_map(text).collect(),
             request_id: text(&body["request_id"]),
         }
@@ -230,11 +230,18 @@ pub(super) fn kind_of(status: Option<u16>, types: &[String], message: &str) -> F
     }
 }
 
+/// Returns the words of a text in one line, without control characters.
+fn one_line(text: &str) -> String {
+    let words = text.split(|it: char| it.is_whitespace() || it.is_control());
+    let words: Vec<&str> = words.filter(|word| !word.is_empty()).collect();
+    words.join(" ")
+}
+
 /// The beginning of what arrived, as one line.
 pub(super) fn beginning(raw: &[u8]) -> String {
     const MOST: usize = 300;
     let text = String::from_utf8_lossy(&raw[..raw.len().min(4 * MOST)]).into_owned();
-    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let line = one_line(&text);
     match line.char_indices().nth(MOST) {
         Some((end, _)) => format!("{}…", &line[..end]),
         None if line.is_empty() => "nothing".to_owned(),
@@ -297,6 +304,17 @@ mod tests {
         }
         let types = ["invalid_api_key".to_owned()];
         assert_eq!(kind_of(None, &types, ""), FaultKind::Auth);
+    }
+
+    #[test]
+    fn a_message_of_many_lines_is_one_line() {
+        for says in [
+            r#"{"error":{"message":"first,\nsecond \u001b[31m\u2028 third"}}"#,
+            r#"{"error":"first,\nsecond \u001b[31m\u2028 third"}"#,
+        ] {
+            let fault = CallFault::of_status(400, says.into());
+            assert_eq!(fault.message, "HTTP 400: first, second [31m third");
+        }
     }
 
     #[test]

@@ -11,6 +11,7 @@ use crate::base::source::Source;
 use crate::expr::scope::{Format, Reading, parse};
 use crate::model::money::NanoUsd;
 use crate::model::pipeline::{Manifest, Pipeline};
+use crate::plan::estimate::Basis;
 use crate::store::checkpoint;
 use crate::store::layout::Layout;
 use serde::Serialize;
@@ -98,8 +99,8 @@ pub struct StageSummary {
 /// What is still to be asked of agents, as expected.
 #[derive(Debug, Clone, Default, Serialize, schemars::JsonSchema)]
 pub struct Estimate {
-    /// Calls: the first of each batch.
-    pub calls: u64,
+    /// Calls, the first of each batch; none: what will be asked depends on outputs that are not there yet.
+    pub calls: Option<u64>,
     /// Calls at most, with every retry and iteration; none: no bound is known.
     pub most_calls: Option<u64>,
     /// Tokens of input.
@@ -108,7 +109,7 @@ pub struct Estimate {
     pub output_tokens: u64,
     /// Both.
     pub tokens: u64,
-    /// Dollars; none: no price is known.
+    /// Dollars; none: not known, because no price is, or what will be asked.
     pub cost_usd: Option<f64>,
 }
 
@@ -407,20 +408,25 @@ impl EntryEnded {
 
     fn planned(&mut self, plan: &Plan) {
         let mut sum = Estimate::default();
+        let mut calls = Some(0);
         let mut cost = Some(NanoUsd::ZERO);
         let mut most = Some(0_u64);
         for asks in plan.stages.iter().flat_map(|stage| &stage.asks) {
-            sum.calls += asks.calls;
+            let is_known = asks.unknown == 0;
+            calls = calls.filter(|_| is_known).map(|sum| sum + asks.calls);
             most = most
                 .zip(asks.most_calls)
                 .map(|(sum, one)| sum.saturating_add(one));
             sum.input_tokens += asks.input_tokens;
             sum.output_tokens += asks.output_tokens;
-            cost = cost.zip(asks.cost).map(|(sum, one)| sum + one);
+            let expected = asks.cost;
+            let expected = expected.filter(|_| is_known || asks.basis == Basis::Declared);
+            cost = cost.zip(expected).map(|(sum, one)| sum + one);
         }
         // Stages that may ask, by what others make, have no bound.
         let is_open = |stage: &StagePlan| stage.may_ask.is_some() || !stage.certain;
         sum.most_calls = most.filter(|_| !plan.stages.iter().any(is_open));
+        sum.calls = calls;
         sum.tokens = sum.input_tokens + sum.output_tokens;
         sum.cost_usd = cost.map(NanoUsd::dollars);
         self.estimate = Some(sum);

@@ -118,16 +118,18 @@ impl<'a> RunCalls<'a> {
                 && spent > limit
             {
                 return refused(format!(
-                    "this call may cost {most}, and of the {limit} of this run {} are left: raise --budget-usd",
-                    limit.less(book.run.cost + book.reserved)
+                    "this call may cost {most}, and of the {limit} of this run {} are left{}: raise --budget-usd",
+                    limit.less(book.run.cost + book.reserved),
+                    book.beside()
                 ));
             }
             if let Some(limit) = purse.workspace {
                 let before = self.before(book)?.cost;
                 if before + spent > limit {
                     return refused(format!(
-                        "this call may cost {most}, and of the {limit} of this workspace {} are left: raise `usd` under [limits]",
-                        limit.less(before + book.run.cost + book.reserved)
+                        "this call may cost {most}, and of the {limit} of this workspace {} are left{}: raise `usd` under [limits]",
+                        limit.less(before + book.run.cost + book.reserved),
+                        book.beside()
                     ));
                 }
             }
@@ -180,6 +182,15 @@ impl Book {
         self.reserved = self.reserved + sent.reserved.unwrap_or_default();
         self.reserved_tokens += sent.likely_input + sent.most_output;
         self.in_flight += 1;
+    }
+
+    /// Names the calls for which money is reserved until they end; nothing where there is none.
+    fn beside(&self) -> String {
+        match self.in_flight {
+            0 => String::new(),
+            1 => " beside 1 call under way".to_owned(),
+            calls => format!(" beside {calls} calls under way"),
+        }
     }
 }
 

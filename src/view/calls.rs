@@ -36,6 +36,14 @@ pub fn tokens(usage: &Usage) -> String {
     )
 }
 
+/// What calls cost and their tokens, if any were reported.
+fn spent_with_tokens(of: &Spent) -> String {
+    match of.usage.total() {
+        0 => spent(of),
+        _ => format!("{}, {}", spent(of), tokens(&of.usage)),
+    }
+}
+
 /// What a call is told by.
 pub const SIDES: [Side; 8] = [
     Side::Left,
@@ -118,11 +126,7 @@ pub fn asked(asked: &Asked) -> String {
         text.push_str("  none of those calls was made for this batch\n");
         return text;
     }
-    text.push_str(&format!(
-        "\ncalls: {}, {}\n",
-        spent(&asked.spent),
-        tokens(&asked.spent.usage)
-    ));
+    text.push_str(&format!("\ncalls: {}\n", spent_with_tokens(&asked.spent)));
     if asked.more > 0 {
         text.push_str(&format!("  … {} earlier\n", grouped(asked.more)));
     }
@@ -198,11 +202,7 @@ fn shown(text: &str) -> String {
 pub fn money(money: &Money) -> String {
     let mut text = match money.spent.calls {
         0 => "no agent was called yet".to_owned(),
-        _ => format!(
-            "agents: {}, {}",
-            spent(&money.spent),
-            tokens(&money.spent.usage)
-        ),
+        _ => format!("agents: {}", spent_with_tokens(&money.spent)),
     };
     let mut left = Vec::new();
     if let Some(usd) = money.usd {

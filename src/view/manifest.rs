@@ -10,13 +10,17 @@ pub fn manifest(paint: Paint, batch: &Batch) -> String {
     let rows = batch.entries.iter().map(|entry| {
         let about = match (&entry.error, &entry.estimate) {
             (Some(error), _) => format!("{}: {}", error.code, error.message),
-            (None, Some(left)) if left.calls > 0 => {
-                let calls = count(left.calls, "call", "calls");
+            (None, Some(left)) if left.calls != Some(0) => {
+                let calls = match left.calls {
+                    Some(calls) => format!("{} to make", count(calls, "call", "calls")),
+                    None => "number of calls not known yet".to_owned(),
+                };
                 let cost = left
                     .cost_usd
                     .map_or(String::new(), |cost| format!(", ${cost:.2}"));
-                let more = at_most(left.calls, None, left.most_calls);
-                format!("{calls} to make{more}{cost}")
+                let more = left.calls.map(|calls| at_most(calls, None, left.most_calls));
+                let more = more.unwrap_or_default();
+                format!("{calls}{more}{cost}")
             }
             (None, _) => entry.reason.clone().unwrap_or_default(),
         };

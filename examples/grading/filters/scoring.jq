@@ -55,4 +55,4 @@ def total(f): map(f) | if any(.[]; . == null) then null else add // 0 end;
           | .penalty |= round2 | .bonus |= round2 | .adjusted_score |= round2 ]),
     evaluations: [$all[] | .category = $category[.criterion_id]],
     failed: [$failed[].criterion_id],
-    usage: { tokens: ($all | total(.tokens_used)), cost_usd: ($all | total(.cost)) } }
+    usage: { tokens: ($all | total(.tokens_used)), cost_usd: ($all | total(.cost) | if . == null then null else . * 1e9 | round / 1e9 end) } }

@@ -5,6 +5,10 @@ def is_graded:
   and .stages.score.status == "complete" and .stages.score.summary.final_score != null;
 # A sum of which a part is unknown is unknown.
 def total(f): map(f) | if any(.[]; . == null) then null else add // 0 end;
+# A sum of dollars, without what binary fractions add to it.
+def dollars(f): total(f) | if . == null then null else . * 1e9 | round / 1e9 end;
+# Only a plan knows what is to come.
+def to_come(f): if any(.[]; .estimate != null) then [.[].estimate | values] | f else null end;
 def reason:
   .stages.score.summary.not_graded as $why
   | if .error != null then "\(.error.code): \(.error.message)"
@@ -15,6 +19,6 @@ def reason:
   grades: ([.entries[] | select(is_graded) | {workspace, status, grade: .stages.score.summary.final_score}]
     | sort_by(.grade) | reverse),
   not_graded: [.entries[] | select((is_graded or .status == "planned") | not) | {workspace, status, error: reason}],
-  calls_to_come: ([.entries[].estimate | values] | total(.calls)),
-  cost_to_come_usd: ([.entries[].estimate | values] | total(.cost_usd)),
-  cost_usd: (.entries | total(.usage.cost_usd)) }
+  calls_to_come: (.entries | to_come(total(.calls))),
+  cost_to_come_usd: (.entries | to_come(dollars(.cost_usd))),
+  cost_usd: (.entries | dollars(.usage.cost_usd)) }

@@ -40,7 +40,7 @@ pub struct Answered {
 
 /// What the requests for an answer used.
 pub struct Used {
-    /// None: a tool did not report them.
+    /// None: a tool or a server did not report them.
     tokens: Option<Usage>,
     cost: Option<NanoUsd>,
 }
@@ -53,8 +53,8 @@ impl Used {
     };
 
     fn add(&mut self, ready: &Ready, reply: &Reply) {
-        // No request of a tool uses nothing: it reports no tokens.
-        let is_silent = matches!(ready.who, Who::Tool(_)) && reply.usage.total() == 0;
+        // No request uses no tokens: the tool or the server reported none.
+        let is_silent = matches!(ready.who, Who::Tool(_) | Who::Api(_)) && reply.usage.total() == 0;
         let tokens = self.tokens.filter(|_| !is_silent);
         self.tokens = tokens.map(|sum| sum + reply.usage);
         let batched = ready.agent.is_batched();

@@ -363,6 +363,11 @@ impl Ready {
         }
         match &self.who {
             Who::Rules(_) | Who::Jq(_) | Who::Replay(_) | Who::Outside => Some(NanoUsd::ZERO),
+            // No request uses no tokens: the server reported none. Without them only a model whose price is zero has a cost.
+            Who::Api(_) if usage.total() == 0 => {
+                let most = self.prices.most(model, 1, 1, mode(batched));
+                most.filter(|&most| most == NanoUsd::ZERO)
+            }
             Who::Api(_) => self.prices.cost(model, usage, mode(batched)),
             Who::Tool(_) => None,
         }

@@ -77,6 +77,11 @@ fn check_nothing_reported(house: &House, id: &str, error: &str) {
         !report.contains("of 100") && !report.contains("0.00") && !report.contains("critical"),
         "{report}"
     );
+    assert!(
+        report.contains("\n| Evaluator | anthropic claude-sonnet-4-20250514 |\n")
+            && !report.contains("Graded by"),
+        "{report}"
+    );
     let csv = house.read(&at(&format!("outputs/{id}_criteria.csv")));
     let row = format!("\"prd_quality\",\"documents\",0.08,,,,,,,,,\"{error}\"");
     assert_eq!(csv.lines().nth(1), Some(row.as_str()));
@@ -88,7 +93,7 @@ fn none_graded(reason: &str) -> Value {
     json!({
         "dry_run": false, "submissions": 3, "grades": [],
         "not_graded": [row("larder"), row("shiftly"), row("tern")],
-        "calls_to_come": 0, "cost_to_come_usd": 0, "cost_usd": 0.0
+        "calls_to_come": null, "cost_to_come_usd": null, "cost_usd": 0.0
     })
 }
 
@@ -262,5 +267,50 @@ fn a_run_that_ends_before_the_grade_says_so() {
     assert_eq!(
         summary["not_graded"][0],
         json!({ "workspace": "larder", "status": "complete", "error": "stage `score` did not run" })
+    );
+}
+
+/// A server that answers and does not report how many tokens that took.
+#[test]
+fn tokens_that_a_server_does_not_report_are_not_zero() {
+    let message = json!({
+        "id": "msg_1", "type": "message", "role": "assistant", "model": "claude-sonnet-4-20250514",
+        "content": [{ "type": "text", "text": good(80) }], "stop_reason": "end_turn"
+    });
+    let json = &["content-type: application/json"];
+    let answers = (0..17).map(|_| Play::Says(200, json, message.to_string()));
+    let house = with_claude(&Server::new(
+        std::iter::once(taken()).chain(answers).collect(),
+    ));
+    let ran = house.run_unplanned(&["--agent", "evaluator=claude"]);
+    assert_eq!(ran.code, 0, "{}", ran.said);
+    ran.says("17 calls, nobody knows for how much");
+    let result = house.json("workspace/outputs/larder_result.json");
+    assert_eq!(result["usage"], json!({ "tokens": null, "cost_usd": null }));
+    let report = house.read("workspace/outputs/larder_report.md");
+    assert!(
+        report.contains("| Evaluation | tokens not known, cost not known |"),
+        "{report}"
+    );
+    let csv = house.read("workspace/outputs/larder_criteria.csv");
+    let row = csv.lines().nth(1).unwrap();
+    assert!(row.ends_with(",,,"), "{row}");
+    let (_, status) = house.milepost(&["status"]);
+    assert!(!status.contains("0 tokens"), "{status}");
+}
+
+/// Before the submissions are read nobody knows how many calls there will be; what they cost is declared.
+#[test]
+fn calls_that_are_not_known_yet_are_not_zero() {
+    let house = with_claude(&Server::new(Vec::new()));
+    let (code, summary, said) = grade_three(&house, &["-n"]);
+    assert_eq!(
+        (
+            code,
+            &summary["calls_to_come"],
+            &summary["cost_to_come_usd"]
+        ),
+        (Some(0), &Value::Null, &json!(1.224)),
+        "{summary:#}\n{said}"
     );
 }
