@@ -13,7 +13,7 @@ pub enum Next {
         /// How long to wait.
         wait: Duration,
     },
-    /// Nothing more is to be asked of this agent in this run.
+    /// This request failed, and others to this agent would fail alike: the key, the money, or a stopped run.
     Stop,
     /// The request is too long: send it in parts.
     Shrink,
