@@ -43,7 +43,7 @@ pub fn parse_duration(text: &str) -> Result<Duration, NotADuration> {
     Ok(total)
 }
 
-/// Writes a duration for people: `0.3 s`, `42 s`, `3 min 20 s`, `2 h 5 min`.
+/// Returns a duration as people write it: `0.3 s`, `42 s`, `3 min 20 s`, `10 min`, `2 h 5 min`.
 pub fn show_duration(duration: Duration) -> String {
     let seconds = duration.as_secs();
     if seconds < 10 {
@@ -51,9 +51,16 @@ pub fn show_duration(duration: Duration) -> String {
     } else if seconds < 60 {
         format!("{seconds} s")
     } else if seconds < 3600 {
-        format!("{} min {} s", seconds / 60, seconds % 60)
+        parts((seconds / 60, "min"), (seconds % 60, "s"))
     } else {
-        format!("{} h {} min", seconds / 3600, seconds % 3600 / 60)
+        parts((seconds / 3600, "h"), (seconds % 3600 / 60, "min"))
+    }
+}
+
+fn parts((large, large_unit): (u64, &str), (small, small_unit): (u64, &str)) -> String {
+    match small {
+        0 => format!("{large} {large_unit}"),
+        _ => format!("{large} {large_unit} {small} {small_unit}"),
     }
 }
 
@@ -86,6 +93,20 @@ mod tests {
         }
         for text in ["", "60", "s", "10 parsecs", "-1s"] {
             assert!(parse_duration(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn shows_what_people_write() {
+        for (seconds, text) in [
+            (3, "3.0 s"),
+            (42, "42 s"),
+            (200, "3 min 20 s"),
+            (600, "10 min"),
+            (7200, "2 h"),
+            (7530, "2 h 5 min"),
+        ] {
+            assert_eq!(show_duration(Duration::from_secs(seconds)), text);
         }
     }
 
