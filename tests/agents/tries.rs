@@ -126,7 +126,7 @@ fn a_model_that_asks_for_an_hour_is_called_by_another_run() {
     let (house, server) = at(vec![refuses(429, &["retry-after: 3600"])]);
     let ran = house.run(&["--agent", "speller=api"]);
     assert_eq!((ran.code, prompts(&server).len()), (1, 1), "{}", ran.said);
-    ran.says("HTTP 429: not now, to be called again in 1 h 0 min");
+    ran.says("HTTP 429: not now, to be called again in 1 h");
 }
 
 #[test]

@@ -175,7 +175,7 @@ fn failures_are_told_apart() {
             Play::Says(503, &["retry-after: 7200"], String::new()),
             "attempts = 3",
             json!({"kind": "status", "code": "HTTP_ERROR", "passing": false,
-                "message": "POST http://service/render: HTTP 503, to be called again in 2 h 0 min"}),
+                "message": "POST http://service/render: HTTP 503, to be called again in 2 h"}),
         ),
         (
             Play::Stalls,
