@@ -118,6 +118,18 @@ impl Facts {
         self.put(key, value.into());
     }
 
+    /// Replaces each detail that holds a key for a service by its digest.
+    pub fn hide_keys(&mut self, has_key: &dyn Fn(&str) -> bool) {
+        for (fact, value) in &mut self.0 {
+            if fact.kind == FactKind::Detail
+                && let Said::Text(text) = &value.0
+                && has_key(text)
+            {
+                *value = Digest::of(text.as_bytes()).into();
+            }
+        }
+    }
+
     fn put(&mut self, key: FactKey, value: FactValue) {
         if self.0.last().is_none_or(|(last, _)| *last < key) {
             self.0.push((key, value));

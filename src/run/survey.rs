@@ -25,6 +25,7 @@ use crate::store::files::FileError;
 use crate::store::glance::Differing;
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::Arc;
 
@@ -132,7 +133,9 @@ pub fn survey(
         ..ctx.settings.clone()
     };
     let overrides = overrides.map(|list| Arc::new(json!(list)));
-    let shared = Arc::new(facts::shared(stage, ctx.pipeline, &settings));
+    let mut shared = facts::shared(stage, ctx.pipeline, &settings);
+    shared.hide_keys(&|text| matches!(ctx.redactor.text(text), Cow::Owned(_)));
+    let shared = Arc::new(shared);
     let shared_id = shared.id();
     let world = Later::new(ctx, stage, pending);
     let differing = match keep {

@@ -271,7 +271,7 @@ fn what_nobody_asks_for_any_more_is_harvested_all_the_same() {
     // Free answers instead: the run looks after the batch at its end, also if the agent is in batch mode no more.
     let declared = house.read("milepost.toml");
     house.write("milepost.toml", declared.replace("\"batch\"", "\"direct\""));
-    let ran = house.run_unplanned(&[]);
+    let ran = house.run_unplanned(&["--agent", "speller=default"]);
     house.write("milepost.toml", &declared);
     assert_eq!((ran.code, under_way(&house)), (0, 0), "{}", ran.said);
     let all = spent(&house);

@@ -376,7 +376,7 @@ fn why_it_could_not_start() {
     );
     assert_eq!(
         error(&["true", &"x".repeat(1 << 20)]),
-        "program `true` was not started: its arguments and environment are too long; hand them over in a file"
+        "program `true` was not started: its arguments and environment are longer than the system allows; hand a long list over as a file: `{{ paths.NAME | as_file }}` is the path of a file with one value a line"
     );
 }
 

@@ -51,10 +51,10 @@ fn defaults_are_filled_in() {
     ];
     let names: Vec<&str> = fixed
         .into_iter()
-        .chain(["batch", "classified", "run", "element"])
+        .chain(["batch", "classified", "run", "overrides", "element"])
         .collect();
     assert_eq!(*result.vars, *names);
-    assert_eq!(classify.scope_names(), names[..10]);
+    assert_eq!(classify.scope_names(), names[..11]);
     assert_eq!(
         (prompt.asset.path.as_str(), prompt.included.len()),
         ("prompts/classify.md", 0)
