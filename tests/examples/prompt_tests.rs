@@ -583,6 +583,20 @@ fn stopped_at_any_change_it_goes_on() {
     }
 }
 
+/// The text of each file that stages made, without the line that names the agents: each project has its own fake one.
+fn without_agents(house: &House) -> BTreeMap<String, String> {
+    let names = house.made().into_keys();
+    let texts = names.map(|name| {
+        let text = house.read(&format!("workspace/{name}"));
+        let lines = text
+            .lines()
+            .filter(|line| !line.starts_with("# answered by "));
+        let text = lines.collect::<Vec<_>>().join("\n");
+        (name, text)
+    });
+    texts.collect()
+}
+
 /// Killed while judges work: no answer that is there is asked for again.
 #[test]
 fn killed_among_its_judges_it_goes_on() {
@@ -602,7 +616,7 @@ fn killed_among_its_judges_it_goes_on() {
     child.wait().unwrap();
     let ran = house.run_unplanned(&arguments[1..]);
     assert_eq!(ran.code, 0, "{}", ran.said);
-    assert_eq!(house.made(), whole.made());
+    assert_eq!(without_agents(&house), without_agents(&whole));
     let after = calls(&folder);
     assert_eq!((after["extract"], after["result"]), (1, 4));
     // Repeated are at most those of the run that was under way, and one whose answer was not yet recorded.
