@@ -129,7 +129,7 @@ fn every_cited_test_is_there() {
                 let is_row = !last.starts_with("---") && **last != "test";
                 is_row && !quoted(last).any(is_name) && !is_said(last)
             };
-            if last.filter(is_bare).is_some() {
+            if last.as_ref().is_some_and(is_bare) {
                 wrong.push(format!("{page}:{number}: the row cites no test"));
             }
         }

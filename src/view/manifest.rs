@@ -18,7 +18,9 @@ pub fn manifest(paint: Paint, batch: &Batch) -> String {
                 let cost = left
                     .cost_usd
                     .map_or(String::new(), |cost| format!(", ${cost:.2}"));
-                let more = left.calls.map(|calls| at_most(calls, None, left.most_calls));
+                let more = left
+                    .calls
+                    .map(|calls| at_most(calls, None, left.most_calls));
                 let more = more.unwrap_or_default();
                 format!("{calls}{more}{cost}")
             }

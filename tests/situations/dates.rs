@@ -12,7 +12,7 @@ fn reports() -> House {
         ("milepost.toml", "name = \"reports\"\n"),
         (
             "stages/1_report.toml",
-            r##"
+            r#"
 [inputs]
 text = "inputs/text.md"
 
@@ -32,7 +32,7 @@ out = "document"
 moment = { path = "outputs/moment.json", schema = false }
 report = "outputs/{{ run.date }}-report.md"
 document = "outputs/report.pdf"
-"##,
+"#,
         ),
         (
             "templates/report.md",

@@ -56,7 +56,7 @@ fn event(kind: u8, batch: &str, attempt: u32, content: &str) -> Event {
             stage,
             batch,
             files: BTreeMap::new(),
-            gone: attempt % 2 == 0,
+            gone: attempt.is_multiple_of(2),
         },
         9 => Event::Accepted {
             stage,
