@@ -467,6 +467,14 @@ impl<'a> Outlook<'a> {
         if !is_named || (self.selection.failed && !has_failed) || self.budget == Some(0) {
             return false;
         }
+        let changes = |earlier: &str| self.changing.contains(earlier);
+        if gate::only_forced_before(reasons)
+            && self
+                .selection
+                .skips_over(&self.opened.pipeline, stage, &changes)
+        {
+            return false;
+        }
         let key = &batch.batch.key;
         if self.selection.watched.is_some()
             && self

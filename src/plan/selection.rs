@@ -1,5 +1,6 @@
 //! What of a pipeline a run is asked to do.
 
+use super::lineage;
 use crate::expr::place::nearest;
 use crate::model::event::Event;
 use crate::model::forced::Forced;
@@ -127,6 +128,23 @@ impl Selection {
             self.targets.is_empty() || self.targets.iter().any(|target| target.stage == stage.name);
         let last = self.until.as_deref().and_then(|name| pipeline.stage(name));
         named && last.is_none_or(|last| stage.number <= last.number)
+    }
+
+    /// Returns true if the stage depends, through a stage that is not selected, on one that `changes`. Whether it can begin is
+    /// then known only after that one has run.
+    pub fn skips_over(
+        &self,
+        pipeline: &Pipeline,
+        stage: &Stage,
+        changes: &dyn Fn(&str) -> bool,
+    ) -> bool {
+        let mut skipped = lineage::ancestors(pipeline, stage)
+            .into_iter()
+            .filter(|earlier| !self.wants_stage(pipeline, earlier));
+        skipped.any(|skipped| {
+            let mut earlier = lineage::ancestors(pipeline, skipped).into_iter();
+            earlier.any(|earlier| changes(&earlier.name))
+        })
     }
 
     /// A batch that is named and that the stage has not, if there is one: in words.

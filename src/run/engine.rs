@@ -391,6 +391,18 @@ impl Engine<'_, '_> {
             self.selection
                 .wants_batch(&stage.name, &found.batches[index].batch.key)
         });
+        let changed = |earlier: &str| {
+            let mut reports = self.reports.iter();
+            reports.any(|report| report.stage == earlier && report.ran + report.retired > 0)
+        };
+        let pipeline = self.keeper.ctx.pipeline;
+        if self.selection.skips_over(pipeline, stage, &changed) {
+            // The plan could not know whether the stage would begin: the batches stay forced.
+            will.retain(|&index| match &found.batches[index].decision {
+                Ok(Decision::Will(reasons)) => !gate::only_forced_before(reasons),
+                _ => true,
+            });
+        }
         if self.selection.failed {
             let known = self.keeper.state.stages.get(&stage.name);
             will.retain(|&index| {

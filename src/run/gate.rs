@@ -168,6 +168,12 @@ pub fn only_failed(reasons: &[Reason]) -> bool {
             .all(|reason| is_failed(reason) || is_forced(reason))
 }
 
+/// Returns true if a batch runs for nothing but that an earlier run was to force it.
+pub fn only_forced_before(reasons: &[Reason]) -> bool {
+    let is_forced = |reason: &Reason| matches!(reason, Reason::ForcedBefore { .. });
+    !reasons.is_empty() && reasons.iter().all(is_forced)
+}
+
 /// Files that a person pinned, of batches that do not hold any more: to make them again is that person's word.
 pub fn pinned(
     state: &State,

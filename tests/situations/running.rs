@@ -108,13 +108,14 @@ seen = { path = "outputs/{{ n }}.json", schema = false }
     house.env("PROGRESS", &progress.display().to_string());
     assert_eq!(house.run(&["slow/1"]).code, 3);
     let mut seen = house.json("workspace/outputs/1.json");
-    let of_this_run = ["run_id", "pid", "updated"].map(|key| seen[key].take().is_null());
-    assert_eq!(of_this_run, [false; 3]);
+    let of_this_run =
+        ["run_id", "pid", "updated", "checksum"].map(|key| seen[key].take().is_null());
+    assert_eq!(of_this_run, [false; 4]);
     assert_eq!(
         seen,
         serde_json::json!({
             "stage": "slow", "total_batches": 2, "completed_batches": [], "current_batch": 1, "failed_batches": [],
-            "status": "in_progress", "run_id": null, "pid": null, "updated": null,
+            "status": "in_progress", "run_id": null, "pid": null, "updated": null, "checksum": null,
         })
     );
 }
