@@ -39,7 +39,11 @@ pub fn params(paint: Paint, data: &Params, call: &Call) -> String {
             line.description.clone().unwrap_or_default(),
         ]
     }));
-    text.push_str(&table(&[Side::Left; 5], &rows));
+    if data.params.is_empty() {
+        text.push_str("this project declares no parameters\n");
+    } else {
+        text.push_str(&table(&[Side::Left; 5], &rows));
+    }
     if !data.agents.is_empty() {
         let heading = |cells: [&str; 3]| cells.map(str::to_owned).to_vec();
         let mut rows = vec![heading(["agent", "answered by", "source"])];

@@ -350,3 +350,21 @@ fn a_workspace_of_an_older_milepost_keeps_its_values() {
     let line = said.lines().find(|line| line.starts_with("size"));
     assert!(line.unwrap().ends_with("set for this workspace"), "{said}");
 }
+
+#[test]
+fn params_says_that_a_project_declares_none() {
+    let stage =
+        "[step]\njq = '1'\n\n[outputs]\none = { path = \"outputs/one.json\", schema = false }\n";
+    let house = House::new(&[
+        ("milepost.toml", "name = \"bare\"\n"),
+        ("stages/1_one.toml", stage),
+    ]);
+    let (code, said) = house.milepost(&["params"]);
+    assert_eq!(
+        (code, said.as_str()),
+        (
+            0,
+            "bare in workspace\n\nthis project declares no parameters\n"
+        )
+    );
+}
