@@ -15,6 +15,12 @@ fn a_live_holder_is_named_with_since_when_and_reading_beside_it_writes_nothing()
             .iter()
             .any(|record| record["kind"] == "child_started")
     });
+    // From then on the run writes nothing until its batch ends.
+    until("the progress file shows the batch", || {
+        let text = std::fs::read(house.at("workspace/meet_progress.json")).unwrap_or_default();
+        let progress: serde_json::Value = serde_json::from_slice(&text).unwrap_or_default();
+        progress["current_batch"] == 1
+    });
     let before = house.tree();
     let holder = house.json("workspace/.milepost/lock");
     let (refused, said) = house.milepost(&["run"]);
