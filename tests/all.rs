@@ -22,6 +22,7 @@ mod mcp;
 mod model;
 mod mutated;
 mod ops;
+mod pages;
 mod report;
 mod situations;
 mod store;

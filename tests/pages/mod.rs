@@ -1,0 +1,147 @@
+//! The pages of the docs hold: every command of the tutorial and the how-to pages is run, and its output compared.
+//!
+//! `BLESS=1 cargo test --test all pages` writes the real output into the pages.
+
+mod page;
+mod session;
+mod steady;
+
+use page::{Block, Shown, blocks};
+use session::Session;
+use std::path::Path;
+use steady::steady;
+
+/// Whether the pages take the output as it is now.
+fn is_blessed() -> bool {
+    std::env::var_os("BLESS").is_some()
+}
+
+fn read(path: &str) -> String {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(path);
+    std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+fn write(path: &str, text: &str) {
+    std::fs::write(Path::new(env!("CARGO_MANIFEST_DIR")).join(path), text).unwrap();
+}
+
+/// Does what a page says in an empty home folder, and compares all output that it shows.
+#[track_caller]
+fn follow(path: &str) {
+    follow_in(path, |_| {});
+}
+
+/// As `follow`, in a home folder that was prepared.
+#[track_caller]
+fn follow_in(path: &str, prepare: impl FnOnce(&mut Session)) {
+    let Some(mut session) = Session::new() else {
+        eprintln!("skipped: {path} needs python3");
+        return;
+    };
+    prepare(&mut session);
+    let text = read(path);
+    let mut wrong = Vec::new();
+    // From the last to the first, so that the line numbers of earlier ones stay true.
+    let mut changes = Vec::new();
+    let all = blocks(&text);
+    assert!(!all.is_empty(), "{path} has no block");
+    for block in all {
+        match block {
+            Block::File {
+                path: file,
+                text,
+                language,
+            } => {
+                session.write(&file, &text);
+                for command in commands_of_file(&language, &text) {
+                    let ran = session.run(&command);
+                    if ran.code != 0 {
+                        wrong.push(format!("{file}: `{command}` fails:\n{}", ran.text));
+                    }
+                }
+            }
+            Block::Console(commands) => {
+                check(
+                    path,
+                    &text,
+                    &mut session,
+                    &commands,
+                    &mut wrong,
+                    &mut changes,
+                );
+            }
+            Block::Unknown { line } => wrong.push(format!(
+                "{path}:{line}: the block is neither a file nor `console`, so nothing runs it"
+            )),
+        }
+    }
+    if is_blessed() && !changes.is_empty() {
+        let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
+        for (place, output) in changes.into_iter().rev() {
+            lines.splice(place, output);
+        }
+        write(path, &(lines.join("\n") + "\n"));
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+type Change = (std::ops::Range<usize>, Vec<String>);
+
+/// Runs the commands of one block.
+fn check(
+    path: &str,
+    text: &str,
+    session: &mut Session,
+    commands: &[Shown],
+    wrong: &mut Vec<String>,
+    changes: &mut Vec<Change>,
+) {
+    let lines: Vec<&str> = text.lines().collect();
+    for (number, shown) in commands.iter().enumerate() {
+        let ran = session.run(&shown.command);
+        let wanted = lines[shown.lines.clone()].join("\n");
+        let line = shown.lines.start;
+        let is_told = commands
+            .get(number + 1)
+            .is_some_and(|it| it.command.contains("$?"));
+        if ran.code != 0 && !is_told {
+            wrong.push(format!(
+                "{path}:{line}: `{}` ends with {}; show that by `echo $?`\n{}",
+                shown.command, ran.code, ran.text
+            ));
+        }
+        if steady(&ran.text) == steady(&wanted) {
+            continue;
+        }
+        if is_blessed() {
+            let output = ran.text.lines().map(|line| line.trim_end().to_owned());
+            changes.push((shown.lines.clone(), output.collect()));
+        } else {
+            wrong.push(format!(
+                "{path}:{line}: `{}` prints something else (BLESS=1 takes it)\n--- on the page\n{wanted}\n--- printed\n{}",
+                shown.command, ran.text
+            ));
+        }
+    }
+}
+
+/// Returns the commands inside a file that another program would run: the lines of a crontab, the `run:` lines of a workflow.
+fn commands_of_file(language: &str, text: &str) -> Vec<String> {
+    let lines = text.lines();
+    match language {
+        "crontab" => lines
+            .filter(|line| !line.starts_with('#'))
+            .map(|line| line.splitn(6, ' ').nth(5).unwrap().to_owned())
+            .collect(),
+        "yaml" => lines
+            .filter_map(|line| line.trim().trim_start_matches("- ").strip_prefix("run: "))
+            .map(str::to_owned)
+            .collect(),
+        _ => Vec::new(),
+    }
+}
+
+#[test]
+fn the_tutorial_holds() {
+    follow("docs/tutorial.md");
+}
