@@ -28,3 +28,4 @@ mod situations;
 mod store;
 mod support;
 mod watch;
+mod workspaces;

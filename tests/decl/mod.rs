@@ -2,11 +2,11 @@
 
 mod cases;
 mod docs;
+mod examples;
 mod facts;
 mod loaded;
 mod odd;
 mod schemas;
-mod sketches;
 
 use milepost::base::path::RelPath;
 use milepost::decl::{Problems, ProjectFiles, Warning, load};

@@ -1,0 +1,204 @@
+//! Workspaces that an earlier program wrote: the program of today finds them up to date and leaves every file alone.
+
+use crate::situations::house::House;
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::path::Path;
+
+/// A copy of a fixture. Its files have other inodes and times than those that the caches of the workspace know.
+fn fixture(name: &str) -> House {
+    let house = House::new(&[]);
+    let from = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/workspaces");
+    for entry in walkdir::WalkDir::new(from.join(name)) {
+        let entry = entry.unwrap();
+        if entry.file_type().is_file() {
+            let place = entry.path().strip_prefix(from.join(name)).unwrap();
+            house.write(
+                place.to_str().unwrap(),
+                std::fs::read(entry.path()).unwrap(),
+            );
+        }
+    }
+    house
+}
+
+/// The size, time, inode and content of every file of the project but the caches and the lock.
+fn files(house: &House) -> BTreeMap<String, (u64, std::time::SystemTime, u64, Vec<u8>)> {
+    use std::os::unix::fs::MetadataExt as _;
+    let mut files = BTreeMap::new();
+    for entry in walkdir::WalkDir::new(house.at("")) {
+        let entry = entry.unwrap();
+        let is_cache = ["stat-cache", "glance", "lock"]
+            .iter()
+            .any(|name| entry.path().ends_with(format!(".milepost/{name}")));
+        if entry.file_type().is_file() && !is_cache {
+            let path = entry.path().strip_prefix(house.at("")).unwrap();
+            let found = entry.metadata().unwrap();
+            let bytes = std::fs::read(entry.path()).unwrap();
+            files.insert(
+                path.to_str().unwrap().to_owned(),
+                (found.len(), found.modified().unwrap(), found.ino(), bytes),
+            );
+        }
+    }
+    files
+}
+
+/// Runs a command in one workspace of the project.
+#[track_caller]
+fn milepost(house: &House, workspace: &str, words: &[&str], code: i32) -> String {
+    let (ended, text) = house.milepost(&[words, &["--workspace", workspace]].concat());
+    assert_eq!(ended, code, "{words:?}: {text}");
+    text
+}
+
+/// The batches that a plan names, by stage: those that will run with their reasons, and those that may run.
+fn planned(house: &House, workspace: &str) -> Vec<String> {
+    let text = milepost(house, workspace, &["plan", "--json"], 0);
+    let plan: Value = serde_json::from_str(&text).unwrap();
+    let mut batches = Vec::new();
+    for stage in plan["stages"].as_array().unwrap() {
+        assert_eq!(
+            (&stage["problem"], &stage["blocked"], &stage["checkpoint"]),
+            (&Value::Null, &Value::Null, &Value::Bool(false)),
+            "{stage:#}"
+        );
+        let of = |list: &str| stage[list].as_array().unwrap().clone();
+        for list in ["judge", "retire", "altered", "missing"] {
+            assert_eq!(of(list), Vec::<Value>::new(), "{list} of {stage:#}");
+        }
+        for batch in of("will") {
+            let reasons = batch["reasons"].as_array().unwrap().iter();
+            let reasons: Vec<_> = reasons
+                .map(|reason| reason["reason"].as_str().unwrap())
+                .collect();
+            batches.push(format!(
+                "{}/{} {}",
+                stage["stage"].as_str().unwrap(),
+                batch["batch"].as_str().unwrap(),
+                reasons.join(" ")
+            ));
+        }
+        for batch in of("may") {
+            batches.push(format!(
+                "{}/{} may run",
+                stage["stage"].as_str().unwrap(),
+                batch["batch"].as_str().unwrap()
+            ));
+        }
+    }
+    batches
+}
+
+/// Every command that reads understands what is there, and a run changes nothing.
+#[track_caller]
+fn is_up_to_date(house: &House, workspace: &str, last_stage: &str) {
+    let before = files(house);
+    assert_eq!(planned(house, workspace), Vec::<String>::new());
+    for words in [
+        &["verify"][..],
+        &["status"],
+        &["log"],
+        &["graph"],
+        &["params"],
+        &["why", last_stage],
+        &["run"],
+        &["run"],
+    ] {
+        milepost(house, workspace, words, 0);
+        let after = files(house);
+        assert_eq!(
+            after.keys().collect::<Vec<_>>(),
+            before.keys().collect::<Vec<_>>(),
+            "{words:?}"
+        );
+        for (path, file) in &after {
+            assert!(*file == before[path], "{words:?} wrote {path}");
+        }
+    }
+}
+
+#[test]
+fn the_main_pipeline_is_up_to_date() {
+    is_up_to_date(&fixture("building-model"), "workspace", "generate");
+}
+
+#[test]
+fn grading_is_up_to_date() {
+    is_up_to_date(&fixture("grading"), "workspace", "report");
+}
+
+#[test]
+fn a_study_plan_is_up_to_date() {
+    is_up_to_date(&fixture("study-plan"), "workspace", "export");
+}
+
+#[test]
+fn diagrams_are_up_to_date() {
+    is_up_to_date(&fixture("diagrams"), "workspace", "collect");
+}
+
+#[test]
+fn prompt_tests_are_up_to_date() {
+    is_up_to_date(&fixture("prompt-tests"), "workspace", "report");
+}
+
+#[test]
+fn an_accepted_output_is_up_to_date() {
+    let house = fixture("letters");
+    let page = house.read("workspaces/accepted/outputs/page.txt");
+    assert_eq!(page, "Dear Ann\nDear Bo\nDear Cy");
+    is_up_to_date(&house, "workspaces/accepted", "join");
+}
+
+#[test]
+fn a_failed_batch_runs_again_and_no_other() {
+    let house = fixture("letters");
+    let workspace = "workspaces/failed";
+    assert_eq!(
+        planned(&house, workspace),
+        ["copy/person_2 failed", "join/ never_made"]
+    );
+    let done = format!("{workspace}/intermediate/person_1.json");
+    let before = files(&house);
+    milepost(&house, workspace, &["run"], 1);
+    assert!(files(&house)[&done] == before[&done]);
+
+    house.write(
+        &format!("{workspace}/inputs/person_2.json"),
+        "{\"name\": \"Bo\"}\n",
+    );
+    milepost(&house, workspace, &["run"], 0);
+    assert!(files(&house)[&done] == before[&done]);
+    let page = house.read(&format!("{workspace}/outputs/page.txt"));
+    assert_eq!(page, "Hello Ann\nHello Bo\nHello Cy");
+}
+
+#[test]
+fn a_forced_batch_that_did_not_run_stays_forced() {
+    let house = fixture("letters");
+    let workspace = "workspaces/forced";
+    assert_eq!(
+        planned(&house, workspace),
+        [
+            "copy/person_2 forced_before",
+            "copy/person_3 forced_before",
+            "join/ may run"
+        ]
+    );
+    let before = files(&house);
+    milepost(&house, workspace, &["run"], 0);
+    let after = files(&house);
+    let is_new = |name: &str| {
+        let path = format!("{workspace}/{name}");
+        before[&path].2 != after[&path].2
+    };
+    let names = ["person_1", "person_2", "person_3"].map(|it| format!("intermediate/{it}.json"));
+    assert_eq!(
+        names.each_ref().map(|it| is_new(it)),
+        [false, true, true],
+        "{names:?}"
+    );
+    assert!(!is_new("outputs/page.txt"));
+    assert_eq!(planned(&house, workspace), Vec::<String>::new());
+}
