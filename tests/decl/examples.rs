@@ -53,7 +53,7 @@ fn grading_loads() {
         ("parse", 2),
         ("evaluate", 2),
         ("score", 1),
-        ("report", 4),
+        ("report", 5),
     ];
     assert_stages("examples/grading", &stages);
 }
@@ -88,6 +88,6 @@ fn the_study_plan_loads() {
 
 #[test]
 fn diagrams_load() {
-    let stages = [("cards", 2), ("patterns", 1), ("author", 7), ("collect", 1)];
+    let stages = [("cards", 2), ("patterns", 1), ("author", 8), ("collect", 1)];
     assert_stages("examples/diagrams", &stages);
 }
