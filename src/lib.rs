@@ -1,4 +1,4 @@
-//! Milepost: a Make-like state-machine runner over files. See `docs/design.md` for the layers.
+//! The faces of Milepost: command line, MCP server, watch. Everything else is in the packages under `crates/`.
 
 #![cfg_attr(
     test,
@@ -9,18 +9,7 @@
     )
 )]
 
-pub mod agents;
-pub mod base;
-pub mod check;
 pub mod cli;
-pub mod decl;
-pub mod expr;
 pub mod mcp;
-pub mod model;
-pub mod ops;
-pub mod plan;
-pub mod run;
-pub mod steps;
-pub mod store;
 pub mod view;
 pub mod watch;

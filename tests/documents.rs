@@ -28,6 +28,11 @@ fn files(folder: &str, ending: &str) -> Vec<String> {
     found
 }
 
+/// The Rust files of all packages.
+fn product_files() -> Vec<String> {
+    [files("src", ".rs"), files("crates", ".rs")].concat()
+}
+
 /// The documents, each with its text.
 fn documents() -> Vec<(String, String)> {
     let mut names = files("docs", ".md");
@@ -49,8 +54,9 @@ fn documents() -> Vec<(String, String)> {
 /// All tests, each by its whole name: `cli::init::minimal_runs`.
 fn tests() -> BTreeSet<String> {
     let mut found = BTreeSet::new();
-    for file in files("tests", ".rs").into_iter().chain(files("src", ".rs")) {
-        let module = file.split_once('/').unwrap().1.trim_end_matches(".rs");
+    for file in files("tests", ".rs").into_iter().chain(product_files()) {
+        let module = file.rsplit_once("src/").or(file.split_once('/'));
+        let module = module.unwrap().1.trim_end_matches(".rs");
         let module = module.trim_end_matches("/mod").replace('/', "::");
         let text = fs::read_to_string(root().join(&file)).unwrap();
         let mut is_test = false;
@@ -95,7 +101,7 @@ fn is_test(tests: &BTreeSet<String>, name: &str) -> bool {
 fn every_cited_test_is_there() {
     let tests = tests();
     let mut code = String::new();
-    for file in files("src", ".rs").into_iter().chain(files("tests", "")) {
+    for file in product_files().into_iter().chain(files("tests", "")) {
         if let Ok(text) = fs::read_to_string(root().join(&file))
             && file != "tests/documents.rs"
         {
@@ -155,7 +161,12 @@ fn every_cited_file_is_there() {
                     .to_owned(),
             },
         };
-        let places = [".", "src", "tests", "tests/examples", &own].map(|it| root().join(it));
+        let mut places: Vec<_> = [".", "src", "tests", "tests/examples", &own]
+            .map(|it| root().join(it))
+            .into();
+        for package in fs::read_dir(root().join("crates")).unwrap() {
+            places.push(package.unwrap().path().join("src"));
+        }
         for (line, number) in text.lines().zip(1..) {
             for path in quoted(line) {
                 let is_file = path.contains('/')

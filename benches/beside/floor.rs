@@ -3,7 +3,7 @@
 use crate::Result;
 use crate::child::Sample;
 use crate::work::Work;
-use milepost::base::digest::Digest;
+use milepost_core::base::digest::Digest;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;

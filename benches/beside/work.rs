@@ -1,7 +1,7 @@
 //! The work: N JSON files of 4 KB, each mapped to an output, then one aggregate; declared for Milepost and for every other tool.
 
 use crate::Result;
-use milepost::base::digest::Digest;
+use milepost_core::base::digest::Digest;
 use std::fs::{self, File};
 use std::io::{BufWriter, Write as _};
 use std::path::{Path, PathBuf};

@@ -1,11 +1,11 @@
 //! Records appended to a journal, and made durable.
 
 use criterion::{BatchSize, Criterion, Throughput};
-use milepost::model::event::{Event, EventType};
-use milepost::store::clock::SystemClock;
-use milepost::store::disk::Disk;
-use milepost::store::journal::{self, Journal};
-use milepost::store::layout::Layout;
+use milepost_core::model::event::{Event, EventType};
+use milepost_store::store::clock::SystemClock;
+use milepost_store::store::disk::Disk;
+use milepost_store::store::journal::{self, Journal};
+use milepost_store::store::layout::Layout;
 use std::sync::Arc;
 use tempfile::TempDir;
 

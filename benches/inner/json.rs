@@ -2,10 +2,10 @@
 
 use crate::elements;
 use criterion::{Criterion, Throughput};
-use milepost::base::digest::Digest;
-use milepost::check::schema::Schema;
-use milepost::expr::jq::Jq;
-use milepost::expr::select::Select;
+use milepost_core::base::digest::Digest;
+use milepost_core::expr::jq::Jq;
+use milepost_core::expr::select::Select;
+use milepost_store::check::schema::Schema;
 use serde_json::Value;
 use std::convert::Infallible;
 use std::hint::black_box;

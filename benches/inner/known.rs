@@ -2,15 +2,15 @@
 
 use crate::work::{Step, Work};
 use criterion::{Criterion, Throughput};
-use milepost::base::clock::StillClock;
-use milepost::base::digest::Digest;
-use milepost::base::path::FilePath;
-use milepost::store::disk::Disk;
-use milepost::store::files::Files;
-use milepost::store::glance::{self, Asked};
-use milepost::store::layout::Layout;
-use milepost::store::manifest;
-use milepost::store::statcache::StatCache;
+use milepost_core::base::clock::StillClock;
+use milepost_core::base::digest::Digest;
+use milepost_core::base::path::FilePath;
+use milepost_store::store::disk::Disk;
+use milepost_store::store::files::Files;
+use milepost_store::store::glance::{self, Asked};
+use milepost_store::store::layout::Layout;
+use milepost_store::store::manifest;
+use milepost_store::store::statcache::StatCache;
 use std::path::PathBuf;
 use std::process::Command;
 

@@ -1,8 +1,8 @@
 //! The command line: what can be asked for, and its help.
 
-use crate::base::duration::parse_duration;
-use crate::model::money::NanoUsd;
 use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
+use milepost_core::base::duration::parse_duration;
+use milepost_core::model::money::NanoUsd;
 use std::path::PathBuf;
 use std::time::Duration;
 

@@ -6,19 +6,19 @@ use super::failure::{self, ALTERED, FAILED, HELD};
 use super::print::Printer;
 use super::progress::Show;
 use super::{conflict, log_file, manifest, misplaced, settings, signals, watch};
-use crate::expr::place::nearest;
 use crate::mcp::{self, Desk, Reach};
-use crate::ops;
-use crate::ops::accept::WantedAccept;
-use crate::ops::clean::WantedClean;
-use crate::ops::diff::WantedDiff;
-use crate::ops::gc::WantedGc;
-use crate::ops::log::WantedLog;
-use crate::ops::open::{OpsError, Request};
-use crate::ops::run::{Wanted, adopt_orphans, exit_code};
 use crate::view;
 use crate::view::call::Call;
 use clap::CommandFactory as _;
+use milepost_core::expr::place::nearest;
+use milepost_engine::ops;
+use milepost_engine::ops::accept::WantedAccept;
+use milepost_engine::ops::clean::WantedClean;
+use milepost_engine::ops::diff::WantedDiff;
+use milepost_engine::ops::gc::WantedGc;
+use milepost_engine::ops::log::WantedLog;
+use milepost_engine::ops::open::{OpsError, Request};
+use milepost_engine::ops::run::{Wanted, adopt_orphans, exit_code};
 use serde::Serialize;
 
 /// Carries out what the command line says, and gives the exit code.

@@ -1,9 +1,9 @@
 //! What could not be done: its kind, its exit code, and the message.
 
 use super::print::Printer;
-use crate::base::redact::redact;
-use crate::ops::ended::{Refusal, Refused};
-use crate::ops::open::OpsError;
+use milepost_core::base::redact::redact;
+use milepost_engine::ops::ended::{Refusal, Refused};
+use milepost_engine::ops::open::OpsError;
 use serde_json::json;
 
 /// A stage failed, a verdict said no, or Milepost itself could not go on.

@@ -1,8 +1,8 @@
 //! `--log-file`: what the program does, for whoever looks for a defect.
 
 use super::env::Environment;
-use crate::base::redact::Redactor;
-use crate::ops::open::{OpsError, append_file};
+use milepost_core::base::redact::Redactor;
+use milepost_engine::ops::open::{OpsError, append_file};
 use std::io::{self, Write};
 use std::path::Path;
 use std::sync::Mutex;

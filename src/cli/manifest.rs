@@ -3,13 +3,13 @@
 use super::print::Printer;
 use super::progress::Show;
 use super::signals;
-use crate::model::money::NanoUsd;
-use crate::ops::manifest::{Batch, entries, worst_code};
-use crate::ops::open::{OpsError, Request};
-use crate::ops::run::{Wanted, adopt_orphans};
 use crate::view;
 use crate::view::call::Call;
 use crate::view::words::shell_word;
+use milepost_core::model::money::NanoUsd;
+use milepost_engine::ops::manifest::{Batch, entries, worst_code};
+use milepost_engine::ops::open::{OpsError, Request};
+use milepost_engine::ops::run::{Wanted, adopt_orphans};
 use std::path::Path;
 
 /// Runs, or plans, all entries of a manifest, and gives the exit code of the one that ended worst.

@@ -13,11 +13,11 @@ mod settings;
 mod signals;
 mod watch;
 
-use crate::expr::place::nearest;
 use args::{Cli, Command};
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory as _, Parser as _};
 use env::Environment;
+use milepost_core::expr::place::nearest;
 use std::process::ExitCode;
 
 /// The program, from its arguments to its exit code.
@@ -50,7 +50,7 @@ fn meant(mut error: clap::Error, environment: &Environment) -> clap::Error {
         || environment.folder.clone(),
         |folder| environment.folder.join(folder),
     );
-    let stages = crate::ops::project::stage_names(&folder);
+    let stages = milepost_engine::ops::project::stage_names(&folder);
     let word = crate::view::words::shell_word(name);
     let tip = if stages.iter().any(|stage| stage == name) {
         format!("to run the stage `{name}`: milepost run {word}")

@@ -1,8 +1,8 @@
 //! The one printer: results to standard output, everything else to standard error.
 
-use crate::base::redact::redact;
 use crate::view::paint::Paint;
 use indicatif::{MultiProgress, ProgressDrawTarget};
+use milepost_core::base::redact::redact;
 use serde_json::Value;
 use std::io::Write;
 

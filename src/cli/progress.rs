@@ -1,13 +1,13 @@
 //! Shows a run while it goes on: bars on a terminal, lines elsewhere, only problems when it is to be quiet.
 
 use super::print::Printer;
-use crate::model::call::Spent;
-use crate::model::choice::StoredNote;
-use crate::ops::run::{Notice, Observer, Stopwatch};
 use crate::view::call::Call;
 use crate::view::words::{seconds, some_of};
 use crate::view::{self, notice};
 use indicatif::{ProgressBar, ProgressState, ProgressStyle};
+use milepost_core::model::call::Spent;
+use milepost_core::model::choice::StoredNote;
+use milepost_engine::ops::run::{Notice, Observer, Stopwatch};
 use std::fmt::Write;
 use std::time::Duration;
 

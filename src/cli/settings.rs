@@ -3,11 +3,11 @@
 use super::args::{Everywhere, RunFlags, Values, WatchFlags, When};
 use super::env::Environment;
 use super::print::{Printer, Screen};
-use crate::ops::open::{OpsError, Request};
-use crate::ops::run::Wanted;
 use crate::view::call::Call;
 use crate::view::paint::Paint;
 use crate::view::words::shell_word;
+use milepost_engine::ops::open::{OpsError, Request};
+use milepost_engine::ops::run::Wanted;
 use std::path::Path;
 
 /// Project, workspace and values.

@@ -1,7 +1,7 @@
 //! Ctrl-C and its kin: the first stops the run in order, the second ends the program at once.
 
 use super::print::Printer;
-use crate::ops::run::StopFlag;
+use milepost_engine::ops::run::StopFlag;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::low_level::pipe;
 use std::io::Read as _;

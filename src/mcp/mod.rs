@@ -11,8 +11,8 @@ mod stdio;
 mod tools;
 mod under_way;
 
-use crate::ops::open::Request;
-use crate::ops::run::{StopFlag, adopt_orphans};
+use milepost_engine::ops::open::Request;
+use milepost_engine::ops::run::{StopFlag, adopt_orphans};
 use server::Server;
 use std::sync::Arc;
 use std::time::Duration;

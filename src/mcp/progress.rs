@@ -1,9 +1,9 @@
 //! Tells a client how far its call is: by notifications, where it asked for them.
 
-use crate::ops::run::{Notice, Observer};
 use crate::view::notice;
 use crate::view::paint::Paint;
 use crate::view::words::place;
+use milepost_engine::ops::run::{Notice, Observer};
 use rmcp::model::{ProgressNotificationParam, ProgressToken};
 use rmcp::service::{Peer, RoleServer};
 use tokio::sync::mpsc::{Receiver, Sender, channel};

@@ -2,7 +2,7 @@
 
 use super::cut::Cut;
 use super::fault::Fault;
-use crate::ops::schema::{read, written};
+use milepost_engine::ops::schema::{read, written};
 use schemars::JsonSchema;
 use serde_json::{Map, Value, json};
 

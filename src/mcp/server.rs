@@ -45,7 +45,7 @@ impl Server {
 }
 
 /// Asks a call to stop when nobody waits for it any more.
-struct Hurry(Arc<crate::ops::run::StopFlag>);
+struct Hurry(Arc<milepost_engine::ops::run::StopFlag>);
 
 impl Drop for Hurry {
     fn drop(&mut self) {

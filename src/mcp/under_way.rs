@@ -1,6 +1,6 @@
 //! The calls that are under way, so that the server can end them and wait until they have ended.
 
-use crate::ops::run::StopFlag;
+use milepost_engine::ops::run::StopFlag;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 

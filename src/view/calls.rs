@@ -2,10 +2,10 @@
 
 use super::table::{Side, time};
 use super::words::{count, grouped, indented, seconds};
-use crate::model::call::Spent;
-use crate::model::money::NanoUsd;
-use crate::model::usage::Usage;
-use crate::ops::calls::{Asked, CallTold, Exchange, Money};
+use milepost_core::model::call::Spent;
+use milepost_core::model::money::NanoUsd;
+use milepost_core::model::usage::Usage;
+use milepost_engine::ops::calls::{Asked, CallTold, Exchange, Money};
 
 /// Lines of a prompt or an answer that are shown.
 const SHOWN: usize = 200;

@@ -3,8 +3,8 @@
 use super::paint::Paint;
 use super::plan::NAMED;
 use super::words::{grouped, some_of};
-use crate::model::fingerprint::{Change, FactKind};
-use crate::model::reason::Reason;
+use milepost_core::model::fingerprint::{Change, FactKind};
+use milepost_core::model::reason::Reason;
 use std::collections::BTreeSet;
 
 /// Reasons up to this length have the batches beside them in one column.

@@ -3,8 +3,8 @@
 use super::calls;
 use super::table::{Side, table, time};
 use super::words::grouped;
-use crate::model::event::{Event, EventType, Record};
-use crate::ops::log::Log;
+use milepost_core::model::event::{Event, EventType, Record};
+use milepost_engine::ops::log::Log;
 
 /// What happened. Records that only keep the journal in order are left out.
 pub fn log(data: &Log) -> String {

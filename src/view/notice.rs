@@ -2,10 +2,10 @@
 
 use super::paint::Paint;
 use super::words::{batches, count, place, seconds};
-use crate::model::call::Spent;
-use crate::model::money::NanoUsd;
-use crate::model::outcome::Outcome;
-use crate::ops::run::{Content, KeptFile, Removal, StageReport, StageStatus};
+use milepost_core::model::call::Spent;
+use milepost_core::model::money::NanoUsd;
+use milepost_core::model::outcome::Outcome;
+use milepost_engine::ops::run::{Content, KeptFile, Removal, StageReport, StageStatus};
 use std::time::Duration;
 
 /// How many lines of detail are shown of a failure.

@@ -2,7 +2,7 @@
 
 use super::table::time;
 use super::words::place;
-use crate::model::record::Override;
+use milepost_core::model::record::Override;
 
 /// Returns `accepted by Ada on 2026-11-23 10:00:00Z: why; 0123456789ab… → 456789abcdef…`.
 pub fn accepted(one: &Override) -> String {

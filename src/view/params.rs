@@ -4,9 +4,9 @@ use super::call::Call;
 use super::notice::kept;
 use super::paint::Paint;
 use super::table::{Side, table};
-use crate::model::choice::StoredNote;
-use crate::ops::params::{AgentLine, Params, Source};
 use jiff::Timestamp;
+use milepost_core::model::choice::StoredNote;
+use milepost_engine::ops::params::{AgentLine, Params, Source};
 use serde_json::Value;
 
 /// Characters of a value that a table shows.

@@ -7,8 +7,8 @@ use super::params::notes;
 use super::reason::{change, condition, reason};
 use super::ways;
 use super::words::{at_most, awaits, batches, count, grouped, some_of};
-use crate::model::reason::Condition;
-use crate::ops::plan::{Asks, Basis, Plan, RetiredFile, StagePlan};
+use milepost_core::model::reason::Condition;
+use milepost_engine::ops::plan::{Asks, Basis, Plan, RetiredFile, StagePlan};
 use std::collections::BTreeSet;
 
 /// How many batches or files are named.

@@ -1,8 +1,8 @@
 //! Why a batch runs, in words.
 
-use crate::model::fingerprint::{Change, FactKind};
-use crate::model::reason::{Condition, Reason};
-use crate::model::stage::OVERRIDES;
+use milepost_core::model::fingerprint::{Change, FactKind};
+use milepost_core::model::reason::{Condition, Reason};
+use milepost_core::model::stage::OVERRIDES;
 
 /// A value is shown up to this length.
 const LONG: usize = 60;

@@ -6,7 +6,7 @@ use super::notice::{self, status};
 use super::paint::Paint;
 use super::ways;
 use super::words::{awaits, batches, count, grouped, place, seconds};
-use crate::ops::run::{KeptFile, Report, StageReport, StageStatus, exit_code};
+use milepost_engine::ops::run::{KeptFile, Report, StageReport, StageStatus, exit_code};
 
 /// How many lines the list of outputs has.
 const OUTPUTS: usize = 8;

@@ -2,7 +2,7 @@
 
 use super::call::Call;
 use super::words::{shell_word, some_of};
-use crate::ops::plan::{Hindrance, Obstacle};
+use milepost_engine::ops::plan::{Hindrance, Obstacle};
 
 /// Commands beyond this are longer than what they are aligned with.
 const LONG: usize = 60;

@@ -1,7 +1,7 @@
 //! Numbers, durations and lists in words.
 
-use crate::base::duration::show_duration;
-use crate::ops::plan::Awaits;
+use milepost_core::base::duration::show_duration;
+use milepost_engine::ops::plan::Awaits;
 use std::time::Duration;
 
 /// `1 batch`, `7 batches`.

@@ -1,9 +1,9 @@
 //! What a plan leaves to do, as the state machine compares it: each thing by its name, with how it stands.
 
 use super::machine::{Item, Key, Kind, Todo, What};
-use crate::model::reason::Reason;
-use crate::ops::plan::{BatchFacts, Plan, StagePlan, Will};
-use crate::ops::run::Report;
+use milepost_core::model::reason::Reason;
+use milepost_engine::ops::plan::{BatchFacts, Plan, StagePlan, Will};
+use milepost_engine::ops::run::Report;
 use std::collections::BTreeMap;
 
 /// What is to be done by a plan, and what hinders it.

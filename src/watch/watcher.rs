@@ -4,12 +4,12 @@ use super::bell::Bell;
 use super::folders::Folders;
 use super::machine::{Kind, Machine, Next, Pace, Sight, Verdict, What};
 use super::todo;
-use crate::model::money::NanoUsd;
-use crate::ops::look::{Grounds, Look, Sources, grounds, look};
-use crate::ops::open::{OpsError, Request};
-use crate::ops::plan::Plan;
-use crate::ops::present::Runner;
-use crate::ops::run::{Observer, Report, StageStatus, StopFlag, Stopwatch, Wanted, run};
+use milepost_core::model::money::NanoUsd;
+use milepost_engine::ops::look::{Grounds, Look, Sources, grounds, look};
+use milepost_engine::ops::open::{OpsError, Request};
+use milepost_engine::ops::plan::Plan;
+use milepost_engine::ops::present::Runner;
+use milepost_engine::ops::run::{Observer, Report, StageStatus, StopFlag, Stopwatch, Wanted, run};
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -220,7 +220,10 @@ impl Watcher {
             }
             Err(error @ OpsError::Usage(_)) if is_first => return Err(error),
             Err(OpsError::NoProject(_)) => {
-                let file = self.grounds.project.join(crate::ops::open::PROJECT_FILE);
+                let file = self
+                    .grounds
+                    .project
+                    .join(milepost_engine::ops::open::PROJECT_FILE);
                 let gone = Sources::from([file]);
                 self.hindered(gone_sight(&gone), Told::Gone(gone))
             }

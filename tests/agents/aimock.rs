@@ -1,10 +1,10 @@
 //! Held against the npm package `@copilotkit/aimock`: `MILEPOST_TEST_AIMOCK` names its program `llmock`.
 
 use super::{LONG, anthropic, never, openai};
-use milepost::agents::fault::FaultKind;
-use milepost::agents::policy::{Next, after};
-use milepost::agents::request::{Reply, Request, Stop};
-use milepost::model::usage::Usage;
+use milepost_agents::fault::FaultKind;
+use milepost_agents::policy::{Next, after};
+use milepost_agents::request::{Reply, Request, Stop};
+use milepost_core::model::usage::Usage;
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
 
@@ -125,7 +125,7 @@ fn a_wrong_key_and_a_request_without_a_fixture() {
 
 #[test]
 fn openais_batches() {
-    use milepost::agents::batches::Progress;
+    use milepost_agents::batches::Progress;
     let Some(mock) = mock() else { return };
     let client = openai(&mock.url, "gpt-6-luna");
     let requests = vec![("q-1".to_owned(), client.body(&asks("key", 100)))];

@@ -2,9 +2,9 @@
 
 use super::server::{Play, Server};
 use super::{KEY, LONG, anthropic, never};
-use milepost::agents::fault::{CallFault, FaultKind};
-use milepost::agents::request::{Attachment, Reply, Request, Stop};
-use milepost::model::usage::Usage;
+use milepost_agents::fault::{CallFault, FaultKind};
+use milepost_agents::request::{Attachment, Reply, Request, Stop};
+use milepost_core::model::usage::Usage;
 use serde_json::{Value, json};
 
 fn request() -> Request {

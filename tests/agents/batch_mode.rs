@@ -4,8 +4,8 @@
 use super::pipeline::{Served, answered, calls, made, project, things, words};
 use crate::crash::{in_parallel, setting};
 use crate::situations::house::{House, code, said};
-use milepost::model::call::Spent;
-use milepost::store::layout::Layout;
+use milepost_core::model::call::Spent;
+use milepost_store::store::layout::Layout;
 use serde_json::{Value, json};
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
@@ -84,12 +84,12 @@ fn until(served: &Served, what: impl Fn(&Value) -> bool) {
 
 fn spent(house: &House) -> Spent {
     let layout = Layout::new(house.at("workspace"));
-    milepost::store::calls::spent(&layout, "").unwrap()
+    milepost_store::store::calls::spent(&layout, "").unwrap()
 }
 
 fn under_way(house: &House) -> u64 {
     let layout = Layout::new(house.at("workspace"));
-    milepost::store::batches::standing(&layout).unwrap().0
+    milepost_store::store::batches::standing(&layout).unwrap().0
 }
 
 #[test]

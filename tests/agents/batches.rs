@@ -2,11 +2,11 @@
 
 use super::server::{Play, Server};
 use super::{LONG, never, settings};
-use milepost::agents::batches::{BatchFault, BatchResult, Known, Progress};
-use milepost::agents::client::{Client, Settings};
-use milepost::agents::fault::{CallFault, FaultKind};
-use milepost::agents::http::Http;
-use milepost::agents::request::Request;
+use milepost_agents::batches::{BatchFault, BatchResult, Known, Progress};
+use milepost_agents::client::{Client, Settings};
+use milepost_agents::fault::{CallFault, FaultKind};
+use milepost_agents::http::Http;
+use milepost_agents::request::Request;
 use serde_json::{Value, json};
 use std::sync::Arc;
 

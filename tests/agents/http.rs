@@ -2,9 +2,9 @@
 
 use super::server::{Play, Server};
 use super::{KEY, LONG, anthropic, never, openai};
-use milepost::agents::fault::{CallFault, FaultKind};
-use milepost::agents::http::{Http, Send};
-use milepost::agents::policy::{Next, after};
+use milepost_agents::fault::{CallFault, FaultKind};
+use milepost_agents::http::{Http, Send};
+use milepost_agents::policy::{Next, after};
 use std::net::TcpListener;
 use std::time::{Duration, Instant};
 

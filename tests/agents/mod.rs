@@ -17,9 +17,9 @@ mod single;
 mod tools;
 mod tries;
 
-use milepost::agents::client::{Client, Settings};
-use milepost::agents::http::Http;
-use milepost::agents::secret::Secret;
+use milepost_agents::client::{Client, Settings};
+use milepost_agents::http::Http;
+use milepost_agents::secret::Secret;
 use std::sync::Arc;
 use std::time::Duration;
 

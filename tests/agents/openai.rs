@@ -2,11 +2,11 @@
 
 use super::server::{Play, Server};
 use super::{KEY, LONG, never, openai, settings};
-use milepost::agents::client::{Client, Settings};
-use milepost::agents::fault::FaultKind;
-use milepost::agents::http::Http;
-use milepost::agents::request::{Attachment, Reply, Request, Stop};
-use milepost::model::usage::Usage;
+use milepost_agents::client::{Client, Settings};
+use milepost_agents::fault::FaultKind;
+use milepost_agents::http::Http;
+use milepost_agents::request::{Attachment, Reply, Request, Stop};
+use milepost_core::model::usage::Usage;
 use serde_json::{Value, json};
 use std::sync::Arc;
 

@@ -3,7 +3,7 @@
 //! The model is `model.py`: a server that speaks both providers' languages, or a command line.
 
 use crate::situations::house::House;
-use milepost::base::digest::Digest;
+use milepost_core::base::digest::Digest;
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};

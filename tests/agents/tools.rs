@@ -1,10 +1,10 @@
 //! Command lines of agents: what is started, and what their recorded outputs mean (`wire/`, made with a mock of the models).
 
-use milepost::agents::cli::{Ended, Envelope, Invocation, Output, Preset, REGISTRY, Tool};
-use milepost::agents::fault::{CallFault, FaultKind};
-use milepost::agents::request::{Attachment, Reply, Request, Stop};
-use milepost::model::money::NanoUsd;
-use milepost::model::usage::Usage;
+use milepost_agents::cli::{Ended, Envelope, Invocation, Output, Preset, REGISTRY, Tool};
+use milepost_agents::fault::{CallFault, FaultKind};
+use milepost_agents::request::{Attachment, Reply, Request, Stop};
+use milepost_core::model::money::NanoUsd;
+use milepost_core::model::usage::Usage;
 use proptest::test_runner::Config as ProptestConfig;
 use serde_json::{Value, json};
 
@@ -566,7 +566,7 @@ fn a_registry_of_riteway() {
 
 #[test]
 fn every_command_line_that_declarations_know_is_a_preset() {
-    let presets = milepost::model::agent::KNOWN_TOOLS.map(Preset::named);
+    let presets = milepost_core::model::agent::KNOWN_TOOLS.map(Preset::named);
     let expected = [
         Preset::Claude,
         Preset::Claude,

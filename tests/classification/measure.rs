@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use milepost::agents::rules::Rules;
-use milepost::expr::jq::Jq;
+use milepost_agents::rules::Rules;
+use milepost_core::expr::jq::Jq;
 use serde_json::Value;
 
 use super::{elements, file, models, question, rules};

@@ -6,9 +6,9 @@ mod schemas;
 
 use std::path::{Path, PathBuf};
 
-use milepost::agents::rules::Rules;
-use milepost::expr::jq::Jq;
-use milepost::steps::ifc::extract;
+use milepost_agents::rules::Rules;
+use milepost_core::expr::jq::Jq;
+use milepost_formats::ifc::extract;
 use serde_json::Value;
 
 /// A file of the project.

@@ -1,6 +1,6 @@
 //! The published schemas of the main pipeline: what they accept and refuse, and that they agree with the code.
 
-use milepost::agents::rules::rules_schema;
+use milepost_agents::rules::rules_schema;
 use serde_json::{Value, json};
 
 use super::{elements, file, models, question, record, rules};

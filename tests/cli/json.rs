@@ -1,7 +1,7 @@
 //! Everything that is printed with `--json` is of its published schema.
 
 use crate::support::Project;
-use milepost::ops::schema::{schema, schemas};
+use milepost_engine::ops::schema::{schema, schemas};
 use serde_json::Value;
 use std::collections::BTreeSet;
 

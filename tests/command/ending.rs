@@ -3,7 +3,7 @@
 use std::fs;
 use std::time::{Duration, Instant};
 
-use milepost::steps::command::Exit;
+use milepost_engine::steps::command::Exit;
 
 use super::{Flag, Trial, fifo, number, runs, until};
 

@@ -13,7 +13,7 @@ use std::sync::Once;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use milepost::steps::command::{
+use milepost_engine::steps::command::{
     CommandSpec, Exit, SpawnError, Started, Stop, adopt_orphans, run_command,
 };
 

@@ -1,7 +1,7 @@
 //! Values in scripts for a shell, as the shell of this machine reads them.
 
-use milepost::expr::shell::{Misplaced, check, script, script_of};
-use milepost::expr::template::Template;
+use milepost_core::expr::shell::{Misplaced, check, script, script_of};
+use milepost_core::expr::template::Template;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use std::process::Command;

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use milepost::steps::command::{Exit, Started, end_survivors};
+use milepost_engine::steps::command::{Exit, Started, end_survivors};
 
 use super::{Flag, Trial, fifo, number, runs, until};
 

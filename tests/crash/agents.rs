@@ -4,9 +4,9 @@
 use super::project::{Files, Project, operations, stops};
 use super::{in_parallel, setting};
 use crate::agents::pipeline::Served;
-use milepost::model::event::Event;
-use milepost::store::answers::Answer;
-use milepost::store::sealed::{files, whole_lines};
+use milepost_core::model::event::Event;
+use milepost_store::store::answers::Answer;
+use milepost_store::store::sealed::{files, whole_lines};
 use serde_json::json;
 use std::collections::BTreeSet;
 use std::process::Stdio;

@@ -2,7 +2,7 @@
 
 use super::project::{Files, Project, assert_same, operations, stops};
 use super::{in_parallel, setting};
-use milepost::model::event::Event;
+use milepost_core::model::event::Event;
 use std::collections::{BTreeMap, BTreeSet};
 
 const FORCE: &[&str] = &["run", "--force", "copy", "join"];

@@ -2,7 +2,7 @@
 
 use super::in_parallel;
 use super::project::{Ended, Files, Project, assert_same};
-use milepost::model::state::Phase;
+use milepost_core::model::state::Phase;
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 use std::fs;
 use std::os::unix::process::{CommandExt, ExitStatusExt};

@@ -1,17 +1,17 @@
 //! The state machine: replaying a journal gives the live state, and what cannot follow changes nothing.
 
-use milepost::base::digest::Digest;
-use milepost::base::path::RelPath;
-use milepost::model::checkpoint::Status;
-use milepost::model::event::{Child, Event, EventType, Publish, Record, Round};
-use milepost::model::fingerprint::{FactKind, Facts};
-use milepost::model::forced::Forced;
-use milepost::model::money::NanoUsd;
-use milepost::model::outcome::{Outcome, OutcomeKind};
-use milepost::model::record::{AnswersOf, BatchRecord, FailedKeys, Made, Pin};
-use milepost::model::state::{Phase, State};
-use milepost::model::usage::Usage;
-use milepost::plan::machine::apply;
+use milepost_core::base::digest::Digest;
+use milepost_core::base::path::RelPath;
+use milepost_core::model::checkpoint::Status;
+use milepost_core::model::event::{Child, Event, EventType, Publish, Record, Round};
+use milepost_core::model::fingerprint::{FactKind, Facts};
+use milepost_core::model::forced::Forced;
+use milepost_core::model::money::NanoUsd;
+use milepost_core::model::outcome::{Outcome, OutcomeKind};
+use milepost_core::model::record::{AnswersOf, BatchRecord, FailedKeys, Made, Pin};
+use milepost_core::model::state::{Phase, State};
+use milepost_core::model::usage::Usage;
+use milepost_core::plan::machine::apply;
 use proptest::prelude::*;
 use proptest::test_runner::{TestCaseError, TestRunner};
 use std::cell::RefCell;

@@ -1,11 +1,11 @@
 //! A small project in a temporary folder, the program run in it, and what must hold of its workspace at every moment.
 
-use milepost::base::digest::Digest;
-use milepost::model::event::{Event, Record};
-use milepost::model::state::State;
-use milepost::ops::open;
-use milepost::store::layout::Layout;
-use milepost::store::{checkpoint, journal, manifest};
+use milepost_core::base::digest::Digest;
+use milepost_core::model::event::{Event, Record};
+use milepost_core::model::state::State;
+use milepost_engine::ops::open;
+use milepost_store::store::layout::Layout;
+use milepost_store::store::{checkpoint, journal, manifest};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::os::unix::process::ExitStatusExt;

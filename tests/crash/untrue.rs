@@ -1,11 +1,11 @@
 //! Lies that a crash could make a workspace tell, each looked for where it would begin.
 
 use super::project::{Files, Project, assert_same, operations};
-use milepost::base::digest::Digest;
-use milepost::base::path::RelPath;
-use milepost::model::event::{Event, Publish};
-use milepost::store::disk::Disk;
-use milepost::store::publish::{Settled, settle};
+use milepost_core::base::digest::Digest;
+use milepost_core::base::path::RelPath;
+use milepost_core::model::event::{Event, Publish};
+use milepost_store::store::disk::Disk;
+use milepost_store::store::publish::{Settled, settle};
 use std::fs;
 
 const RUN: &[&str] = &["run"];

@@ -1,10 +1,10 @@
 //! What a batch depends on: whatever is changed in a declaration, or in a file that it names, is a fact with another value.
 
 use super::Files;
-use milepost::model::fingerprint::{Facts, changes};
-use milepost::plan::facts::shared;
-use milepost::plan::settings::Settings;
 use milepost::view::reason::change;
+use milepost_core::model::fingerprint::{Facts, changes};
+use milepost_core::plan::facts::shared;
+use milepost_core::plan::settings::Settings;
 use serde_json::{Map, Value, json};
 
 const PROJECT: &str = r#"

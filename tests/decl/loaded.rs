@@ -2,8 +2,8 @@
 
 use super::Files;
 use super::cases::project;
-use milepost::model::stage::{EachSource, Stage, Templated};
-use milepost::model::step::{StepKind, TemplateChoice};
+use milepost_core::model::stage::{EachSource, Stage, Templated};
+use milepost_core::model::step::{StepKind, TemplateChoice};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::time::Duration;

@@ -8,9 +8,9 @@ mod loaded;
 mod odd;
 mod schemas;
 
-use milepost::base::path::RelPath;
-use milepost::decl::{Problems, ProjectFiles, Warning, load};
-use milepost::model::pipeline::Pipeline;
+use milepost_core::base::path::RelPath;
+use milepost_core::decl::{Problems, ProjectFiles, Warning, load};
+use milepost_core::model::pipeline::Pipeline;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A project in memory.

@@ -2,7 +2,7 @@
 
 use super::cases::project;
 use super::docs::documented;
-use milepost::decl::{project_schema, stage_schema};
+use milepost_core::decl::{project_schema, stage_schema};
 use serde_json::Value;
 use std::path::PathBuf;
 

@@ -4,7 +4,7 @@ mod service;
 
 use crate::situations::house::{House, Ran};
 use base64::Engine as _;
-use milepost::expr::jq::Jq;
+use milepost_core::expr::jq::Jq;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::net::TcpListener;

@@ -1,13 +1,13 @@
 //! The main pipeline in a temporary folder, a clock that is set, and a client that answers by the embedded rules.
 
 use jiff::{SignedDuration, Timestamp};
-use milepost::agents::rules::Rules;
-use milepost::base::clock::Clock;
-use milepost::ops::external::{
+use milepost_agents::rules::Rules;
+use milepost_core::base::clock::Clock;
+use milepost_engine::ops::external::{
     Leased, NextBatch, Submission, Submitted, WantedBatch, next_batch, submit_batch,
 };
-use milepost::ops::open::Request;
-use milepost::ops::run::{Report, Silent, StopFlag, Wanted, run};
+use milepost_engine::ops::open::Request;
+use milepost_engine::ops::run::{Report, Silent, StopFlag, Wanted, run};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

@@ -4,13 +4,13 @@
 use super::client::{NOW, Site, copy, run_as};
 use super::shapes::meetings;
 use crate::crash::setting;
-use milepost::base::clock::StillClock;
-use milepost::ops::external::{
+use milepost_core::base::clock::StillClock;
+use milepost_engine::ops::external::{
     NextBatch, Submission, Submitted, WantedBatch, next_batch, submit_batch,
 };
-use milepost::ops::open::Request;
-use milepost::ops::run::{StopFlag, exit_code};
-use milepost::ops::verify::verify;
+use milepost_engine::ops::open::Request;
+use milepost_engine::ops::run::{StopFlag, exit_code};
+use milepost_engine::ops::verify::verify;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::path::PathBuf;

@@ -1,9 +1,9 @@
 //! `examples/claude-code`: what its README says makes a project whose batches are leased.
 
 use super::client::{Site, run_as};
-use milepost::ops::external::{WantedBatch, next_batch};
-use milepost::ops::init::init;
-use milepost::store::disk::Disk;
+use milepost_engine::ops::external::{WantedBatch, next_batch};
+use milepost_engine::ops::init::init;
+use milepost_store::store::disk::Disk;
 use serde_json::{Value, json};
 
 const README: &str = include_str!("../../examples/claude-code/README.md");

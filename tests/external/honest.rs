@@ -1,9 +1,9 @@
 //! Clients that answer rightly: the pipeline ends as with the rules, whoever answers, and whoever is killed.
 
 use super::client::{Site, run_as};
-use milepost::ops::external::WhyNothing;
-use milepost::ops::run::{StageStatus, exit_code};
-use milepost::ops::why::why;
+use milepost_engine::ops::external::WhyNothing;
+use milepost_engine::ops::run::{StageStatus, exit_code};
+use milepost_engine::ops::why::why;
 
 /// What the pipeline makes.
 const MADE: [&str; 4] = [

@@ -2,17 +2,17 @@
 
 use super::client::{NOW, Site};
 use jiff::{SignedDuration, Timestamp};
-use milepost::ops::external::{
+use milepost_engine::ops::external::{
     Submission, WantedBatch, WhyNothing, next_batch, release_batch, submit_batch,
 };
-use milepost::ops::open::{OpsError, Request};
-use milepost::ops::run::StopFlag;
-use milepost::store::lock::{Holder, Lock};
+use milepost_engine::ops::open::{OpsError, Request};
+use milepost_engine::ops::run::StopFlag;
+use milepost_store::store::lock::{Holder, Lock};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
-fn code(told: &milepost::ops::external::Submitted) -> &str {
+fn code(told: &milepost_engine::ops::external::Submitted) -> &str {
     told.refused.as_ref().map_or("", |refused| &refused.code)
 }
 
@@ -204,7 +204,7 @@ fn a_run_at_work_is_in_use_and_a_stage_waits_for_those_before_it() {
 
     let path = site.at("workspace/.milepost/lock");
     let holder = Holder::this("R1", NOW.parse().unwrap(), "milepost run");
-    let (lock, _) = Lock::take(&milepost::store::disk::Disk::real(), &path, &holder).unwrap();
+    let (lock, _) = Lock::take(&milepost_store::store::disk::Disk::real(), &path, &holder).unwrap();
     let wanted = WantedBatch {
         client: "one".to_owned(),
         ..WantedBatch::default()

@@ -1,7 +1,7 @@
 //! Clients that lie: what they drop, invent, double, rename or write elsewhere is refused with its code, and the rest is kept.
 
 use super::client::{Site, run_as};
-use milepost::ops::external::{Leased, Submitted};
+use milepost_engine::ops::external::{Leased, Submitted};
 use serde_json::{Value, json};
 
 /// Questions of a batch.
@@ -161,7 +161,7 @@ fn every_lie_is_refused_and_only_what_is_wrong_is_asked_again() {
     }
     site.finish("honest");
     let report = site.run(&[]);
-    assert!(milepost::ops::run::exit_code(&report) == 0);
+    assert!(milepost_engine::ops::run::exit_code(&report) == 0);
     let rules = Site::new();
     run_as(&rules.with_rules(), &[]);
     for path in ["intermediate/classified_all.json", "outputs/report.xlsx"] {

@@ -2,10 +2,10 @@
 
 use super::client::{Site, run_as};
 use crate::support::{Project, expect};
-use milepost::ops::external::WhyNothing;
-use milepost::ops::plan::plan;
-use milepost::ops::run::{StopFlag, Wanted, exit_code};
-use milepost::ops::status::{Word, status};
+use milepost_engine::ops::external::WhyNothing;
+use milepost_engine::ops::plan::plan;
+use milepost_engine::ops::run::{StopFlag, Wanted, exit_code};
+use milepost_engine::ops::status::{Word, status};
 use serde_json::json;
 
 const PROJECT: &str = "name = \"minutes\"\n\n[agents.writer]\nexternal = true\n";
@@ -60,7 +60,7 @@ pub fn meetings() -> Site {
     site
 }
 
-fn request(site: &Site) -> milepost::ops::open::Request {
+fn request(site: &Site) -> milepost_engine::ops::open::Request {
     site.with_rules()
 }
 
@@ -68,21 +68,21 @@ fn request(site: &Site) -> milepost::ops::open::Request {
 fn a_prompt_is_answered_and_what_is_made_of_it_is_checked() {
     let site = meetings();
     let next = || {
-        let wanted = milepost::ops::external::WantedBatch {
+        let wanted = milepost_engine::ops::external::WantedBatch {
             client: "secretary".to_owned(),
             stage: Some("write".to_owned()),
             with_prompt: true,
             ..Default::default()
         };
-        milepost::ops::external::next_batch(&request(&site), &wanted).unwrap()
+        milepost_engine::ops::external::next_batch(&request(&site), &wanted).unwrap()
     };
     let submit = |lease: &str, answer: serde_json::Value| {
-        let submission = milepost::ops::external::Submission {
+        let submission = milepost_engine::ops::external::Submission {
             lease: lease.to_owned(),
             client: None,
             answer: Some(answer),
         };
-        milepost::ops::external::submit_batch(&request(&site), &submission, &StopFlag::new())
+        milepost_engine::ops::external::submit_batch(&request(&site), &submission, &StopFlag::new())
             .unwrap()
     };
     let leased = next().leased.unwrap();
@@ -119,7 +119,7 @@ fn a_prompt_is_answered_and_what_is_made_of_it_is_checked() {
     assert_eq!(wrong, [("WRONG_COUNT", "5 people were counted")]);
 
     // Whoever takes it after that is told how it failed.
-    milepost::ops::external::release_batch(&request(&site), &leased.lease, None).unwrap();
+    milepost_engine::ops::external::release_batch(&request(&site), &leased.lease, None).unwrap();
     let other = next().leased.unwrap();
     assert_eq!(other.batch, "b");
     let again = next().leased.unwrap();

@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use milepost::steps::ifc::{IfcError, extract};
+use milepost_formats::ifc::{IfcError, extract};
 use proptest::prelude::*;
 
 use super::{Sample, id, step, wall};

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use milepost::steps::ifc::{extract, extract_lines};
+use milepost_formats::ifc::{extract, extract_lines};
 use serde_json::{Map, Value};
 
 /// The folder with models and what the reference extractor says of them, if it is there.

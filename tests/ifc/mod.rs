@@ -10,7 +10,7 @@ mod reading;
 
 use std::path::{Path, PathBuf};
 
-use milepost::steps::ifc::{IfcError, ModelSummary, extract};
+use milepost_formats::ifc::{IfcError, ModelSummary, extract};
 use serde_json::Value;
 use tempfile::TempDir;
 

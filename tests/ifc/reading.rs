@@ -101,7 +101,7 @@ fn one_line_an_element_and_the_same_bytes_each_time() {
     );
     let read = || {
         let mut out = Vec::new();
-        milepost::steps::ifc::extract(&sample.path, "model.ifc", &mut out).unwrap();
+        milepost_formats::ifc::extract(&sample.path, "model.ifc", &mut out).unwrap();
         String::from_utf8(out).unwrap()
     };
     let text = read();

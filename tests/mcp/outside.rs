@@ -2,7 +2,7 @@
 
 use super::client::{Client, well};
 use crate::external::client::{Site, run_as};
-use milepost::agents::rules::Rules;
+use milepost_agents::rules::Rules;
 use rustix::process::Signal;
 use serde_json::{Value, json};
 use std::process::Command;

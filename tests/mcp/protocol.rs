@@ -35,7 +35,7 @@ fn every_schema_is_one_and_names_every_argument() {
             assert_eq!(schema["type"], "object", "{name}");
             let text = schema.to_string();
             let none = |_: &str| None;
-            milepost::check::schema::Schema::compile(name, &text, &none).unwrap();
+            milepost_store::check::schema::Schema::compile(name, &text, &none).unwrap();
         }
         let arguments = tool["inputSchema"]["properties"].as_object().unwrap();
         for (argument, schema) in arguments {
@@ -45,12 +45,12 @@ fn every_schema_is_one_and_names_every_argument() {
 }
 
 /// The schema of a tool's results.
-fn schema_of(client: &mut Client, tool: &str) -> milepost::check::schema::Schema {
+fn schema_of(client: &mut Client, tool: &str) -> milepost_store::check::schema::Schema {
     let tools = client.ask("tools/list", json!({}))["result"]["tools"].clone();
     let mut tools = tools.as_array().unwrap().iter();
     let found = tools.find(|row| row["name"] == tool).unwrap();
     let text = found["outputSchema"].to_string();
-    milepost::check::schema::Schema::compile(tool, &text, &|_: &str| None).unwrap()
+    milepost_store::check::schema::Schema::compile(tool, &text, &|_: &str| None).unwrap()
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use super::client::{Client, taken, well};
 use crate::support::Project;
-use milepost::base::digest::Digest;
+use milepost_core::base::digest::Digest;
 use serde_json::json;
 
 #[test]

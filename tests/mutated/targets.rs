@@ -1,15 +1,15 @@
 //! What reads bytes that anything may have happened to: each gives an answer, and never stops the program.
 
-use milepost::base::clock::StillClock;
-use milepost::base::digest::Digest;
-use milepost::base::path::RelPath;
-use milepost::decl::{self, ProjectFiles};
-use milepost::model::event::{Event, EventType};
-use milepost::steps::ifc::{IfcError, extract};
-use milepost::store::disk::Disk;
-use milepost::store::journal::{Journal, read_all, read_last_segment};
-use milepost::store::layout::Layout;
-use milepost::store::{checkpoint, manifest};
+use milepost_core::base::clock::StillClock;
+use milepost_core::base::digest::Digest;
+use milepost_core::base::path::RelPath;
+use milepost_core::decl::{self, ProjectFiles};
+use milepost_core::model::event::{Event, EventType};
+use milepost_formats::ifc::{IfcError, extract};
+use milepost_store::store::disk::Disk;
+use milepost_store::store::journal::{Journal, read_all, read_last_segment};
+use milepost_store::store::layout::Layout;
+use milepost_store::store::{checkpoint, manifest};
 use std::fs;
 use std::path::Path;
 use std::sync::Arc;

@@ -1,13 +1,13 @@
 //! `accept`: outputs that a person altered, and changes that make no difference.
 
 use super::project::{NOW, Project};
-use milepost::base::digest::Digest;
-use milepost::ops::accept::{Accepted, WantedAccept, accept};
-use milepost::ops::log::{WantedLog, log};
-use milepost::ops::open::OpsError;
-use milepost::ops::verify::verify;
-use milepost::run::report::StageStatus;
 use milepost::view;
+use milepost_core::base::digest::Digest;
+use milepost_engine::ops::accept::{Accepted, WantedAccept, accept};
+use milepost_engine::ops::log::{WantedLog, log};
+use milepost_engine::ops::open::OpsError;
+use milepost_engine::ops::verify::verify;
+use milepost_engine::run::report::StageStatus;
 
 fn wanted(target: &str, changes: &[&str]) -> WantedAccept {
     WantedAccept {

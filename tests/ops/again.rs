@@ -1,7 +1,7 @@
 //! A run on a workspace that is done changes nothing.
 
 use super::project::Project;
-use milepost::run::report::StageStatus;
+use milepost_engine::run::report::StageStatus;
 
 #[test]
 fn a_second_run_does_nothing() {

@@ -1,10 +1,10 @@
 //! `clean` and `gc`: what is taken away, and what never is.
 
 use super::project::Project;
-use milepost::ops::clean::{Cleaned, WantedClean, clean};
-use milepost::ops::gc::{Collected, WantedGc, gc};
-use milepost::ops::verify::verify;
 use milepost::view;
+use milepost_engine::ops::clean::{Cleaned, WantedClean, clean};
+use milepost_engine::ops::gc::{Collected, WantedGc, gc};
+use milepost_engine::ops::verify::verify;
 use std::collections::BTreeMap;
 
 fn take(project: &Project, stages: &[&str], dry_run: bool) -> Cleaned {

@@ -1,11 +1,11 @@
 //! `diff`: two workspaces by element and field; a workspace and its last run by digest.
 
 use super::project::{Project, people};
-use milepost::ops::diff::{Diff, WantedDiff, diff};
-use milepost::ops::run::run;
-use milepost::run::notice::Silent;
-use milepost::run::stop::StopFlag;
 use milepost::view;
+use milepost_engine::ops::diff::{Diff, WantedDiff, diff};
+use milepost_engine::ops::run::run;
+use milepost_engine::run::notice::Silent;
+use milepost_engine::run::stop::StopFlag;
 
 fn wanted(other: Option<&str>) -> WantedDiff {
     WantedDiff {

@@ -1,8 +1,8 @@
 //! `graph`: the pipeline as text and as Mermaid.
 
 use super::project::Project;
-use milepost::ops::graph::graph;
 use milepost::view;
+use milepost_engine::ops::graph::graph;
 
 #[test]
 fn shows_what_flows_and_how_far_it_is() {

@@ -1,9 +1,9 @@
 //! `init`: the templates make projects that load and run.
 
 use super::project::Project;
-use milepost::ops::init::{init, templates};
-use milepost::ops::run::exit_code;
 use milepost::view;
+use milepost_engine::ops::init::{init, templates};
+use milepost_engine::ops::run::exit_code;
 use std::path::Path;
 
 #[test]
@@ -87,7 +87,7 @@ fn the_main_pipeline_is_the_repository_itself() {
             }
         }
     }
-    milepost::ops::project::declarations(&project.at("")).unwrap();
+    milepost_engine::ops::project::declarations(&project.at("")).unwrap();
 }
 
 /// The files of an example, without what runs of it leave.
@@ -129,7 +129,7 @@ fn each_example_is_copied_whole() {
                 assert!(folder.join(named).is_file(), "{example}/{file}: {named}");
             }
         }
-        milepost::ops::project::declarations(&project.at("")).unwrap();
+        milepost_engine::ops::project::declarations(&project.at("")).unwrap();
     }
 }
 

@@ -1,8 +1,8 @@
 //! `log`: what happened, of all, of a stage, of a batch.
 
 use super::project::Project;
-use milepost::ops::log::{Log, WantedLog, log};
 use milepost::view;
+use milepost_engine::ops::log::{Log, WantedLog, log};
 
 fn shown(project: &Project, wanted: &WantedLog) -> (Log, String) {
     let found = log(&project.request(), wanted).unwrap();

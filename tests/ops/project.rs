@@ -1,12 +1,12 @@
 //! Temporary projects that are built in code and run by the library.
 
-use milepost::base::clock::StillClock;
-use milepost::ops::open::Request;
-use milepost::ops::run::{Wanted, run};
-use milepost::run::notice::Silent;
-use milepost::run::report::Report;
-use milepost::run::stop::StopFlag;
-use milepost::store::disk::Disk;
+use milepost_core::base::clock::StillClock;
+use milepost_engine::ops::open::Request;
+use milepost_engine::ops::run::{Wanted, run};
+use milepost_engine::run::notice::Silent;
+use milepost_engine::run::report::Report;
+use milepost_engine::run::stop::StopFlag;
+use milepost_store::store::disk::Disk;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -132,7 +132,7 @@ total = { path = "outputs/total.json", schema = false }
             epoch: None,
             disk: self.disk.clone(),
             clock: Arc::new(StillClock(NOW.parse().unwrap())),
-            ahead: milepost::store::clock::Ahead::from_setting(None),
+            ahead: milepost_store::store::clock::Ahead::from_setting(None),
             version: "0.0.0".into(),
             confined: false,
         }

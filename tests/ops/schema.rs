@@ -1,10 +1,10 @@
 //! The published schemas are what the code gives, and what is written and told is of them.
 
 use super::project::Project;
-use milepost::ops::log::{WantedLog, log};
-use milepost::ops::run::Wanted;
-use milepost::ops::schema::{FOLDER, schema, schemas, text, write};
-use milepost::store::disk::Disk;
+use milepost_engine::ops::log::{WantedLog, log};
+use milepost_engine::ops::run::Wanted;
+use milepost_engine::ops::schema::{FOLDER, schema, schemas, text, write};
+use milepost_store::store::disk::Disk;
 use serde_json::{Value, json};
 use std::path::Path;
 
@@ -88,15 +88,15 @@ fn everything_that_is_written_and_told_is_of_its_schema() {
     }
     assert_is(
         "status",
-        &json!(milepost::ops::status::status(&request).unwrap()),
+        &json!(milepost_engine::ops::status::status(&request).unwrap()),
     );
     assert_is(
         "plan",
-        &json!(milepost::ops::plan::plan(&request, &project.wanted()).unwrap()),
+        &json!(milepost_engine::ops::plan::plan(&request, &project.wanted()).unwrap()),
     );
     assert_is(
         "verify",
-        &json!(milepost::ops::verify::verify(&request, true).unwrap()),
+        &json!(milepost_engine::ops::verify::verify(&request, true).unwrap()),
     );
     for what in [
         "sort",
@@ -107,7 +107,7 @@ fn everything_that_is_written_and_told_is_of_its_schema() {
     ] {
         assert_is(
             "why",
-            &json!(milepost::ops::why::why(&request, what).unwrap()),
+            &json!(milepost_engine::ops::why::why(&request, what).unwrap()),
         );
     }
 }

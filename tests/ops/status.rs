@@ -1,9 +1,9 @@
 //! `status`: how far each stage is, before, between and after runs.
 
 use super::project::Project;
-use milepost::ops::run::Wanted;
-use milepost::ops::status::{Status, Word, status};
 use milepost::view;
+use milepost_engine::ops::run::Wanted;
+use milepost_engine::ops::status::{Status, Word, status};
 
 fn shown(project: &Project) -> (Status, String) {
     let found = status(&project.request()).unwrap();

@@ -1,8 +1,8 @@
 //! `verify`: the audit finds what somebody altered, what does not hold, and what nobody made.
 
 use super::project::Project;
-use milepost::ops::verify::{Severity, Verified, verify};
 use milepost::view;
+use milepost_engine::ops::verify::{Severity, Verified, verify};
 
 /// A project that was run, and what the audit says of it once something was done to it.
 fn after(what: impl FnOnce(&Project)) -> (Verified, String) {

@@ -1,11 +1,11 @@
 //! The step `wait`: what it waits for, and what it says when that does not come.
 
 use super::project::Project;
-use milepost::model::outcome::{Outcome, OutcomeKind};
-use milepost::ops::run::{Wanted, run};
-use milepost::run::notice::{Notice, Observer};
-use milepost::run::report::{Report, StageStatus};
-use milepost::run::stop::StopFlag;
+use milepost_core::model::outcome::{Outcome, OutcomeKind};
+use milepost_engine::ops::run::{Wanted, run};
+use milepost_engine::run::notice::{Notice, Observer};
+use milepost_engine::run::report::{Report, StageStatus};
+use milepost_engine::run::stop::StopFlag;
 use std::time::Duration;
 
 const MOMENT: Duration = Duration::from_millis(2);

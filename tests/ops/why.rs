@@ -1,9 +1,9 @@
 //! `why`: of a stage, a batch, an output, an input.
 
 use super::project::Project;
-use milepost::base::digest::Digest;
-use milepost::ops::why::why;
 use milepost::view;
+use milepost_core::base::digest::Digest;
+use milepost_engine::ops::why::why;
 
 /// The text, with the id of the run and digests of what is not in the test made plain.
 fn shown(project: &Project, what: &str) -> String {

@@ -2,10 +2,10 @@
 
 use std::io::Cursor;
 
-use milepost::expr::jq::Jq;
-use milepost::expr::template::Template;
-use milepost::steps::pdf::{PdfInfo, markdown_to_pdf};
-use milepost::steps::xlsx::{Workbook, XlsxInfo, file_feed, write_workbook};
+use milepost_core::expr::jq::Jq;
+use milepost_core::expr::template::Template;
+use milepost_formats::pdf::{PdfInfo, markdown_to_pdf};
+use milepost_formats::xlsx::{Workbook, XlsxInfo, file_feed, write_workbook};
 use serde_json::{Map, Value, json};
 
 /// What the last stage writes.

@@ -2,7 +2,7 @@
 
 use std::io::Cursor;
 
-use milepost::steps::xlsx::{
+use milepost_formats::xlsx::{
     Workbook, WorkbookError, Written, XlsxInfo, file_feed, workbook_schema, write_workbook,
 };
 use serde_json::{Map, Value, json};

@@ -125,7 +125,7 @@ fn a_progress_file_or_manifest_is_information_and_the_manifest_is_guarded() {
     stops_and_names(&house, "intermediate/clean/person_2.json");
     house.edit(page, "person_3.json", "person_2.json");
     house.run(&[]).expect(0, &[]);
-    let digest = milepost::base::digest::Digest::of(
+    let digest = milepost_core::base::digest::Digest::of(
         house.read("workspace/intermediate/clean/person_1.json"),
     )
     .to_string();

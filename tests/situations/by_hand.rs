@@ -2,7 +2,7 @@
 
 use super::house::House;
 use super::letters::{letters, settled};
-use milepost::base::digest::Digest;
+use milepost_core::base::digest::Digest;
 use serde_json::{Value, json};
 
 const PATH: &str = "intermediate/letters/person_2.txt";

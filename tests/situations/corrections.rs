@@ -255,7 +255,7 @@ fn the_checkpoint_of_the_first_stage_is_that_of_the_document() {
     let checkpoint = house.json("workspace/stage_1_complete.json");
     let sum = |path: &str| {
         let bytes = std::fs::read(house.at(path)).unwrap();
-        json!(milepost::base::digest::Digest::of(bytes).to_string())
+        json!(milepost_core::base::digest::Digest::of(bytes).to_string())
     };
     let field = |name: &str| checkpoint[name].clone();
     let names = [

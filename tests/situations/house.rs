@@ -1,6 +1,6 @@
 //! A project in a temporary folder, run through the binary; every run is compared with the plan that was made just before.
 
-use milepost::base::digest::Digest;
+use milepost_core::base::digest::Digest;
 use serde_json::Value;
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -502,10 +502,10 @@ impl Agreement<'_> {
                 .filter(|(batch, _)| !gone.contains(batch))
             {
                 let differs = |path: &str| {
-                    let glob = milepost::base::glob::Glob::parse(path).unwrap();
+                    let glob = milepost_core::base::glob::Glob::parse(path).unwrap();
                     let matching = |files: &BTreeMap<String, Digest>| -> Vec<(String, Digest)> {
                         let all = files.iter().filter(|(file, _)| {
-                            glob.matches(&milepost::base::path::RelPath::parse(file).unwrap())
+                            glob.matches(&milepost_core::base::path::RelPath::parse(file).unwrap())
                         });
                         all.map(|(file, digest)| (file.clone(), *digest)).collect()
                     };

@@ -356,7 +356,7 @@ fn records_of_many_files_are_packed_as_those_of_one() {
     many.write("workspace/inputs/model_2.json", model(&ELEMENTS[3..]));
     let ran = many.run(&[]);
     assert_eq!(ran.code, 0, "{}", ran.said);
-    let of = |files: &std::collections::BTreeMap<String, milepost::base::digest::Digest>| {
+    let of = |files: &std::collections::BTreeMap<String, milepost_core::base::digest::Digest>| {
         let shared = files
             .iter()
             .filter(|(path, _)| !path.contains("parsed") && !path.contains("stage_"));

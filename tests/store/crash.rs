@@ -2,15 +2,15 @@
 
 use super::sample::{complete, made, path, stage};
 use super::{Place, place};
-use milepost::base::clock::StillClock;
-use milepost::base::digest::Digest;
-use milepost::model::event::{Event, EventType, Publish};
-use milepost::model::state::StageState;
-use milepost::store::disk::Disk;
-use milepost::store::journal::{Journal, read_last_segment};
-use milepost::store::layout::Layout;
-use milepost::store::manifest::{self, kept};
-use milepost::store::publish::{Settled, rename_into_place, settle};
+use milepost_core::base::clock::StillClock;
+use milepost_core::base::digest::Digest;
+use milepost_core::model::event::{Event, EventType, Publish};
+use milepost_core::model::state::StageState;
+use milepost_store::store::disk::Disk;
+use milepost_store::store::journal::{Journal, read_last_segment};
+use milepost_store::store::layout::Layout;
+use milepost_store::store::manifest::{self, kept};
+use milepost_store::store::publish::{Settled, rename_into_place, settle};
 use std::collections::BTreeMap;
 use std::fs;
 use std::process::{Command, Stdio};
@@ -165,7 +165,7 @@ fn a_journal_goes_on_after_its_last_whole_line() {
             let mut journal = opened.journal;
             append(&mut journal, 9);
             let mut stages = Vec::new();
-            milepost::store::journal::read_all(layout, &mut |_, record| {
+            milepost_store::store::journal::read_all(layout, &mut |_, record| {
                 if let Event::StageForgotten { stage } = record.event {
                     stages.push(stage);
                 }

@@ -1,9 +1,9 @@
 //! Reading and listing: nothing outside the project and the workspace.
 
 use super::sample::path;
-use milepost::base::glob::Glob;
-use milepost::base::path::{FilePath, Root};
-use milepost::store::files::{FileError, Files};
+use milepost_core::base::glob::Glob;
+use milepost_core::base::path::{FilePath, Root};
+use milepost_store::store::files::{FileError, Files};
 use std::fs;
 use std::io::Read;
 use std::os::unix::ffi::OsStrExt;

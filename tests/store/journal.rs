@@ -1,15 +1,15 @@
 //! The journal: what was appended is read, torn tails are cut, breaks are named.
 
 use super::place;
-use milepost::base::clock::StillClock;
-use milepost::base::digest::Digest;
-use milepost::model::event::{Event, EventType, Record};
-use milepost::model::outcome::{Outcome, OutcomeKind};
-use milepost::store::disk::Disk;
-use milepost::store::journal::{
+use milepost_core::base::clock::StillClock;
+use milepost_core::base::digest::Digest;
+use milepost_core::model::event::{Event, EventType, Record};
+use milepost_core::model::outcome::{Outcome, OutcomeKind};
+use milepost_store::store::disk::Disk;
+use milepost_store::store::journal::{
     Journal, JournalError, Opened, read_all, read_last_segment, segments,
 };
-use milepost::store::layout::Layout;
+use milepost_store::store::layout::Layout;
 use std::collections::BTreeMap;
 use std::fs;
 use std::sync::Arc;

@@ -2,10 +2,10 @@
 
 use super::sample::{any_stage, complete, made, stage};
 use super::{Place, place};
-use milepost::base::digest::Digest;
-use milepost::model::state::{BatchState, StageState};
-use milepost::store::disk::Disk;
-use milepost::store::manifest::{self, kept};
+use milepost_core::base::digest::Digest;
+use milepost_core::model::state::{BatchState, StageState};
+use milepost_store::store::disk::Disk;
+use milepost_store::store::manifest::{self, kept};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 use std::fs;

@@ -8,7 +8,7 @@ mod publish;
 mod replay;
 mod sample;
 
-use milepost::store::layout::Layout;
+use milepost_store::store::layout::Layout;
 
 /// A workspace in a temporary folder.
 pub struct Place {

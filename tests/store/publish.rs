@@ -2,14 +2,16 @@
 
 use super::place;
 use super::sample::path;
-use milepost::base::digest::Digest;
-use milepost::model::checkpoint::{Checkpoint, Checksums, FORMAT, Status};
-use milepost::model::event::Publish;
-use milepost::store::disk::Disk;
-use milepost::store::gc;
-use milepost::store::layout::Layout;
-use milepost::store::publish::{PublishError, Settled, flush_group, rename_into_place, settle};
-use milepost::store::{checkpoint, quarantine};
+use milepost_core::base::digest::Digest;
+use milepost_core::model::checkpoint::{Checkpoint, Checksums, FORMAT, Status};
+use milepost_core::model::event::Publish;
+use milepost_store::store::disk::Disk;
+use milepost_store::store::gc;
+use milepost_store::store::layout::Layout;
+use milepost_store::store::publish::{
+    PublishError, Settled, flush_group, rename_into_place, settle,
+};
+use milepost_store::store::{checkpoint, quarantine};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 

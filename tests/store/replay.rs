@@ -2,12 +2,12 @@
 //! last segment of the journal, applied to either, gives what is.
 
 use super::sample::{facts, made, record};
-use milepost::model::event::Event;
-use milepost::model::outcome::{Outcome, OutcomeKind};
-use milepost::model::record::Pin;
-use milepost::model::state::{BatchState, Phase, State};
-use milepost::plan::machine::apply;
-use milepost::store::manifest::kept;
+use milepost_core::model::event::Event;
+use milepost_core::model::outcome::{Outcome, OutcomeKind};
+use milepost_core::model::record::Pin;
+use milepost_core::model::state::{BatchState, Phase, State};
+use milepost_core::plan::machine::apply;
+use milepost_store::store::manifest::kept;
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 
@@ -86,8 +86,8 @@ fn event(kind: u8, batch: &str, attempt: u32, content: &str) -> Event {
     }
 }
 
-fn shared_digest(content: &str) -> milepost::base::digest::Digest {
-    milepost::base::digest::Digest::of(content)
+fn shared_digest(content: &str) -> milepost_core::base::digest::Digest {
+    milepost_core::base::digest::Digest::of(content)
 }
 
 fn started() -> Event {
@@ -142,7 +142,7 @@ fn rest(state: &mut State) -> Event {
     ended
 }
 
-fn known(state: &State) -> milepost::model::state::StageState {
+fn known(state: &State) -> milepost_core::model::state::StageState {
     kept(&state.stages[STAGE])
 }
 

@@ -1,11 +1,11 @@
 //! States of stages to write and read.
 
-use milepost::base::digest::Digest;
-use milepost::base::path::RelPath;
-use milepost::model::fingerprint::{FactKind, Facts};
-use milepost::model::outcome::{Outcome, OutcomeKind};
-use milepost::model::record::{BatchRecord, Made, Pin};
-use milepost::model::state::{BatchState, Phase, StageState};
+use milepost_core::base::digest::Digest;
+use milepost_core::base::path::RelPath;
+use milepost_core::model::fingerprint::{FactKind, Facts};
+use milepost_core::model::outcome::{Outcome, OutcomeKind};
+use milepost_core::model::record::{BatchRecord, Made, Pin};
+use milepost_core::model::state::{BatchState, Phase, StageState};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 use std::sync::Arc;

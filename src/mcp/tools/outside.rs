@@ -3,7 +3,7 @@
 use super::super::call::{Call, answer, done};
 use super::super::fault::Fault;
 use super::{Row, schemas_of};
-use crate::ops::external::{
+use milepost_engine::ops::external::{
     NextBatch, Refusal, Released, Submission, Submitted, WantedBatch, WhyNothing, next_batch,
     release_batch, submit_batch,
 };

@@ -1,7 +1,7 @@
 //! The formulas of the grade, and what is read of a document, as tables.
 
 use super::{example, near, table};
-use milepost::expr::jq::Jq;
+use milepost_core::expr::jq::Jq;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 

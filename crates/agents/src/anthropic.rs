@@ -1,0 +1,289 @@
+//! Anthropic's Messages: `POST {base}/v1/messages`, streamed where the answer may be long.
+
+use super::client::Settings;
+use super::fault::{CallFault, FaultKind, Told};
+use super::http::{Answer, Cancelled, Http, LARGEST};
+use super::request::{Attachment, Reply, Request, Stop};
+use super::schema_fit::{Rules, fit, told};
+use super::sse;
+use super::versions::{of_claude, takes_temperature};
+use super::wire::{Ask, Key, Wire, count, parsed, text, whole};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use milepost_core::model::usage::Usage;
+use serde_json::{Map, Value, json};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Above this many tokens an answer is streamed: a connection over which nothing comes for minutes is closed on its way.
+const STREAMED_ABOVE: u64 = 8_192;
+
+/// A client of the Messages API.
+#[derive(Debug, Clone)]
+pub struct Anthropic {
+    pub(super) wire: Wire,
+    model: String,
+    batch: bool,
+}
+
+impl Anthropic {
+    /// A client. The base URL is `https://api.anthropic.com` unless another is set, with or without `/v1`.
+    pub fn new(http: Arc<Http>, settings: Settings) -> Self {
+        let base = settings
+            .base_url
+            .as_deref()
+            .unwrap_or("https://api.anthropic.com");
+        let base = base.trim_end_matches('/').trim_end_matches("/v1");
+        let headers = &[("anthropic-version", "2023-06-01")];
+        Self {
+            wire: Wire::new(http, format!("{base}/v1"), &settings, Key::Named, headers),
+            model: settings.model,
+            batch: settings.batch,
+        }
+    }
+
+    /// The model that is asked.
+    pub fn model(&self) -> &str {
+        &self.model
+    }
+
+    /// The exact bytes that are sent for a request.
+    pub fn body(&self, request: &Request) -> Vec<u8> {
+        let mut body = Map::new();
+        body.insert("model".to_owned(), json!(self.model));
+        body.insert("max_tokens".to_owned(), json!(request.max_tokens));
+        if let Some(temperature) = request
+            .temperature
+            .filter(|_| takes_temperature(&self.model))
+        {
+            body.insert("temperature".to_owned(), json!(temperature));
+        }
+        // Structured output came with 4.5; servers that merely speak this API are told in words.
+        let by_format = of_claude(&self.model).is_some_and(|version| version >= (4, 5));
+        let fitted = request.schema.as_ref().filter(|_| by_format);
+        let fitted = fitted.and_then(|schema| fit(schema, Rules::Anthropic));
+        let words = request
+            .schema
+            .as_ref()
+            .filter(|_| fitted.is_none())
+            .map(told);
+        let system: Vec<&str> = request
+            .system
+            .as_deref()
+            .into_iter()
+            .chain(words.as_deref())
+            .collect();
+        if !system.is_empty() {
+            let block = json!({
+                "type": "text", "text": system.join("\n\n"), "cache_control": {"type": "ephemeral"}
+            });
+            body.insert("system".to_owned(), json!([block]));
+        }
+        let mut content: Vec<Value> = request.attachments.iter().map(block).collect();
+        content.push(json!({"type": "text", "text": request.prompt}));
+        body.insert(
+            "messages".to_owned(),
+            json!([{"role": "user", "content": content}]),
+        );
+        if let Some(schema) = fitted {
+            let format = json!({"type": "json_schema", "schema": schema});
+            body.insert("output_config".to_owned(), json!({"format": format}));
+        }
+        if request.max_tokens > STREAMED_ABOVE && !self.batch {
+            body.insert("stream".to_owned(), json!(true));
+        }
+        Value::Object(body).to_string().into_bytes()
+    }
+
+    /// Sends what [`Anthropic::body`] gave.
+    ///
+    /// # Errors
+    /// Whatever goes wrong.
+    pub fn call(
+        &self,
+        body: &[u8],
+        within: Duration,
+        cancelled: Cancelled<'_>,
+    ) -> Result<Reply, CallFault> {
+        let post = Some(("application/json", body.to_vec()));
+        let ask = Ask {
+            path: "/messages",
+            post,
+            within,
+            largest: LARGEST,
+        };
+        self.read(self.wire.ask(ask, cancelled)?)
+    }
+
+    /// Reads an answer of a good status, whole or streamed.
+    pub(super) fn read(&self, answer: Answer) -> Result<Reply, CallFault> {
+        // A server that does not say what it sends begins with an event or with a message.
+        let streamed = answer.header("content-type").map_or_else(
+            || !answer.body.trim_ascii_start().starts_with(b"{"),
+            |kind| kind.starts_with("text/event-stream"),
+        );
+        if streamed && !sse::events(&answer.body).is_empty() {
+            return self.of_stream(answer);
+        }
+        let answer = whole(answer)?;
+        let id = answer.request_id();
+        let message = parsed(&answer.body)?;
+        let reply = self.of_message(&message, answer.body)?;
+        Ok(Reply {
+            request_id: id.or(reply.request_id),
+            ..reply
+        })
+    }
+
+    /// Whether key and address are good.
+    ///
+    /// # Errors
+    /// `Auth` for a wrong key; else why it could not be found out.
+    pub fn check(&self, within: Duration, cancelled: Cancelled<'_>) -> Result<(), CallFault> {
+        self.wire.check(within, cancelled)
+    }
+
+    /// A reply from a whole message.
+    pub(super) fn of_message(&self, message: &Value, raw: Vec<u8>) -> Result<Reply, CallFault> {
+        if message["type"] == "error" {
+            let told = Told::of(message);
+            let words = told.message.clone().unwrap_or_default();
+            return Err(told.fault(None, words).with_raw(raw));
+        }
+        let Some(content) = message["content"].as_array() else {
+            return Err(
+                CallFault::new(FaultKind::Unreadable, "the answer holds no `content`")
+                    .with_raw(raw),
+            );
+        };
+        let texts = content.iter().filter(|block| block["type"] == "text");
+        let texts = texts.filter_map(|block| block["text"].as_str());
+        Ok(Reply {
+            text: texts.collect(),
+            structured: None,
+            stop: stop_of(message["stop_reason"].as_str().unwrap_or_default()),
+            usage: usage_of(&message["usage"]),
+            told_cost: None,
+            asked_model: self.model.clone(),
+            served_model: text(&message["model"]),
+            request_id: None,
+            raw,
+        })
+    }
+
+    /// A reply from a stream: the message is put together from its events. A stream that ends before `message_stop` is cut,
+    /// and an `error` event after a good status is an error all the same.
+    fn of_stream(&self, answer: Answer) -> Result<Reply, CallFault> {
+        let id = answer.request_id();
+        let mut message = json!({"content": []});
+        let mut usage = Map::new();
+        let mut ended = false;
+        for event in sse::events(&answer.body) {
+            let Ok(data) = serde_json::from_str::<Value>(&event.data) else {
+                continue;
+            };
+            match data["type"].as_str().unwrap_or(&event.kind) {
+                "message_start" => {
+                    message["model"] = data["message"]["model"].clone();
+                    merge(&mut usage, &data["message"]["usage"]);
+                }
+                "content_block_start" => {
+                    if let Some(blocks) = message["content"].as_array_mut() {
+                        blocks.push(data["content_block"].clone());
+                    }
+                }
+                "content_block_delta" => {
+                    let part = data["delta"]["text"].as_str().unwrap_or_default();
+                    let at = data["index"].as_u64().unwrap_or(0) as usize;
+                    let block = message["content"].get_mut(at);
+                    if let Some(Value::String(text)) = block.and_then(|block| block.get_mut("text"))
+                    {
+                        text.push_str(part);
+                    }
+                }
+                "message_delta" => {
+                    message["stop_reason"] = data["delta"]["stop_reason"].clone();
+                    merge(&mut usage, &data["usage"]);
+                }
+                "message_stop" => ended = true,
+                "error" => {
+                    let told = Told::of(&data);
+                    let words = told.message.clone().unwrap_or_default();
+                    let fault =
+                        told.fault(None, format!("the stream broke off with an error: {words}"));
+                    let usage = usage_of(&Value::Object(usage));
+                    return Err(CallFault {
+                        request_id: id,
+                        usage,
+                        raw: answer.body,
+                        ..fault
+                    });
+                }
+                // `ping`, `content_block_stop`, and what is yet to be invented.
+                _ => {}
+            }
+        }
+        message["usage"] = Value::Object(usage);
+        if !ended {
+            let fault = answer.cut.unwrap_or_else(|| {
+                CallFault::new(FaultKind::Cut, "the stream ended before its last event")
+            });
+            let usage = usage_of(&message["usage"]);
+            return Err(CallFault {
+                request_id: id,
+                usage,
+                raw: answer.body,
+                ..fault
+            });
+        }
+        Ok(Reply {
+            request_id: id,
+            ..self.of_message(&message, answer.body)?
+        })
+    }
+}
+
+/// Later counts of a stream are totals: they take the place of earlier ones. Gateways tell 0 where they do not know yet.
+fn merge(usage: &mut Map<String, Value>, told: &Value) {
+    for (key, value) in told.as_object().into_iter().flatten() {
+        if value != &json!(0) || !usage.contains_key(key) {
+            usage.insert(key.clone(), value.clone());
+        }
+    }
+}
+
+/// Anthropic counts as input only what no cache held.
+pub(super) fn usage_of(usage: &Value) -> Usage {
+    Usage {
+        input: count(&usage["input_tokens"]),
+        cache_read: count(&usage["cache_read_input_tokens"]),
+        cache_write: count(&usage["cache_creation_input_tokens"]),
+        output: count(&usage["output_tokens"]),
+        reasoning: count(&usage["output_tokens_details"]["thinking_tokens"]),
+    }
+}
+
+/// Why an answer ended, in Anthropic's words.
+pub(super) fn stop_of(reason: &str) -> Stop {
+    match reason {
+        "end_turn" | "stop_sequence" => Stop::End,
+        "max_tokens" | "model_context_window_exceeded" => Stop::Length,
+        "refusal" => Stop::Refused,
+        other => Stop::Other(other.to_owned()),
+    }
+}
+
+/// An attachment as a content block.
+fn block(file: &Attachment) -> Value {
+    let encoded = || json!({"type": "base64", "media_type": file.media_type, "data": STANDARD.encode(&file.bytes)});
+    if file.media_type.starts_with("image/") {
+        return json!({"type": "image", "source": encoded()});
+    }
+    let source = match std::str::from_utf8(&file.bytes) {
+        Ok(text) if file.media_type != "application/pdf" => {
+            json!({"type": "text", "media_type": "text/plain", "data": text})
+        }
+        _ => encoded(),
+    };
+    json!({"type": "document", "source": source, "title": file.name})
+}

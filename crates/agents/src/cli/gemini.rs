@@ -1,0 +1,89 @@
+//! What `gemini --output-format json` and `stream-json` print: the response and statistics by model.
+
+use super::read::{Output, failed, plain, status_of};
+use crate::fault::{CallFault, FaultKind, Told};
+use crate::request::Reply;
+use crate::wire::{count, text};
+use milepost_core::model::usage::Usage;
+use serde_json::Value;
+
+/// Whether a value is of Gemini: the one object, or the first or last event of a stream.
+pub(super) fn is_event(value: &Value) -> bool {
+    let whole = value["session_id"].is_string()
+        && (value["stats"].is_object() || value["error"].is_object());
+    whole
+        || (value["type"] == "result" && value["stats"].is_object())
+        || (value["type"] == "init" && value["session_id"].is_string())
+}
+
+/// Reads the response. An error with its status stands in `error`; most often it comes on standard error instead.
+pub(super) fn read(values: &[Value], output: Output<'_>) -> Result<Reply, CallFault> {
+    let request_id = values.iter().find_map(|value| text(&value["session_id"]));
+    let stats = values
+        .iter()
+        .rev()
+        .map(|value| &value["stats"])
+        .find(|stats| stats.is_object());
+    let stats = stats.unwrap_or(&Value::Null);
+    let usage = usage_of(stats);
+    let error = values
+        .iter()
+        .rev()
+        .find(|value| value["error"].is_object() || value["status"] == "error");
+    if let Some(error) = error {
+        let fault = failed(output, &Told::of(error), status_of(&error["error"]["code"]));
+        return Err(CallFault {
+            request_id,
+            usage,
+            ..fault
+        });
+    }
+    let whole = values.iter().find_map(|value| text(&value["response"]));
+    let ended = whole.is_some() || values.iter().any(|value| value["type"] == "result");
+    if !ended {
+        let fault = CallFault::new(FaultKind::Cut, "its output ends before the result");
+        return Err(CallFault {
+            request_id,
+            usage,
+            ..fault
+        });
+    }
+    let messages = values
+        .iter()
+        .filter(|value| value["type"] == "message" && value["role"] != "user");
+    let streamed = || {
+        messages
+            .filter_map(|value| value["content"].as_str())
+            .collect()
+    };
+    Ok(Reply {
+        usage,
+        request_id,
+        served_model: served(stats),
+        ..plain(whole.unwrap_or_else(streamed))
+    })
+}
+
+/// Tokens of all models. The prompt includes what a cache held; what was thought and what tools were shown stand beside.
+fn usage_of(stats: &Value) -> Usage {
+    let models = stats["models"].as_object().into_iter().flatten();
+    models
+        .map(|(_, model)| {
+            let tokens = &model["tokens"];
+            let input = count(&tokens["prompt"]) + count(&tokens["tool"]);
+            let reasoning = count(&tokens["thoughts"]);
+            let output = count(&tokens["candidates"]) + reasoning;
+            Usage {
+                reasoning,
+                ..Usage::of_whole_input(input, count(&tokens["cached"]), 0, output)
+            }
+        })
+        .sum()
+}
+
+/// The model that wrote most.
+fn served(stats: &Value) -> Option<String> {
+    let models = stats["models"].as_object()?.iter();
+    let most = models.max_by_key(|(_, model)| count(&model["tokens"]["candidates"]))?;
+    Some(most.0.clone())
+}

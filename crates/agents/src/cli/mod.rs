@@ -1,0 +1,317 @@
+//! Agents' command lines: what to start for a request, and what their output means. Nothing is started here.
+
+mod claude;
+mod codex;
+mod gemini;
+mod opencode;
+mod read;
+mod registry;
+
+pub use read::{Ended, NOT_FOUND, Output};
+pub use registry::{REGISTRY, RegistryError};
+
+use super::fault::{CallFault, FaultKind};
+use super::request::Request;
+use super::schema_fit::{Rules, fit, told};
+use milepost_core::model::money::NanoUsd;
+
+/// Command lines whose arguments and output are known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Preset {
+    /// Claude Code: `claude`.
+    Claude,
+    /// OpenCode: `opencode`.
+    OpenCode,
+    /// Cursor: `cursor-agent`.
+    Cursor,
+    /// Codex: `codex`.
+    Codex,
+    /// Gemini: `gemini`.
+    Gemini,
+}
+
+impl Preset {
+    /// All of them.
+    pub const ALL: [Self; 5] = [
+        Self::Claude,
+        Self::OpenCode,
+        Self::Cursor,
+        Self::Codex,
+        Self::Gemini,
+    ];
+
+    /// The name in declarations.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Claude => "claude",
+            Self::OpenCode => "opencode",
+            Self::Cursor => "cursor",
+            Self::Codex => "codex",
+            Self::Gemini => "gemini",
+        }
+    }
+
+    /// The preset of this name, one of [`milepost_core::model::agent::KNOWN_TOOLS`].
+    pub fn named(name: &str) -> Option<Self> {
+        match name {
+            "claude-code" => Some(Self::Claude),
+            name => Self::ALL.into_iter().find(|preset| preset.name() == name),
+        }
+    }
+
+    /// The preset whose program this is, whatever its folder.
+    fn of_program(program: &str) -> Option<Self> {
+        match program.rsplit('/').next().unwrap_or(program) {
+            "agent" | "cursor-agent" => Some(Self::Cursor),
+            name => Self::named(name).filter(|preset| *preset != Self::Cursor),
+        }
+    }
+
+    /// Variables that it is given, unless a declaration sets them. Claude Code tries for minutes what the caller tries
+    /// again with better reason.
+    fn environment(self) -> &'static [(&'static str, &'static str)] {
+        match self {
+            Self::Claude => &[
+                ("CLAUDE_CODE_MAX_RETRIES", "0"),
+                ("DISABLE_AUTOUPDATER", "1"),
+            ],
+            Self::OpenCode => &[("OPENCODE_DISABLE_AUTOUPDATE", "1")],
+            Self::Cursor | Self::Codex | Self::Gemini => &[],
+        }
+    }
+}
+
+/// What a command line prints.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Envelope {
+    /// The answer, and nothing else.
+    Text,
+    /// One JSON value that holds the answer.
+    Json,
+    /// Events, one JSON value a line.
+    Ndjson,
+}
+
+impl Envelope {
+    /// The envelope of this name: `text`, `json` or `ndjson`.
+    pub fn named(name: &str) -> Option<Self> {
+        match name {
+            "text" => Some(Self::Text),
+            "json" => Some(Self::Json),
+            "ndjson" => Some(Self::Ndjson),
+            _ => None,
+        }
+    }
+}
+
+/// Where the prompt goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Place {
+    /// Standard input.
+    Input,
+    /// A last argument.
+    Last,
+    /// Where `{{ prompt }}` stands in the arguments.
+    Within,
+}
+
+/// A command line that answers.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Tool {
+    command: Vec<String>,
+    preset: Option<Preset>,
+    envelope: Envelope,
+    place: Place,
+}
+
+/// What to start for a request.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Invocation {
+    /// The program and its arguments.
+    pub argv: Vec<String>,
+    /// What standard input gives before it is closed.
+    pub stdin: Vec<u8>,
+    /// Variables that are set unless the declaration sets them.
+    pub env: Vec<(String, String)>,
+    /// Files, to be written into the folder in which it is started: name and content.
+    pub files: Vec<(String, Vec<u8>)>,
+}
+
+/// What stands for the prompt in a list of arguments.
+const PROMPTS: [&str; 2] = ["{{ prompt }}", "{{prompt}}"];
+
+/// An argument may have 128 KiB on Linux.
+const LONGEST_ARGUMENT: usize = 128 * 1024 - 1;
+
+/// A dollar in billionths.
+const DOLLAR: u64 = 1_000_000_000;
+
+/// The file with the schema, for the tools that read it from one.
+const SCHEMA_FILE: &str = "answer.schema.json";
+
+impl Tool {
+    /// A command line that is known.
+    pub fn preset(preset: Preset) -> Self {
+        let command: &[&str] = match preset {
+            Preset::Claude => &[
+                "claude",
+                "-p",
+                "--output-format",
+                "json",
+                "--no-session-persistence",
+            ],
+            Preset::OpenCode => &["opencode", "run", "--format", "json"],
+            Preset::Cursor => &["cursor-agent", "-p", "--output-format", "json"],
+            Preset::Codex => &["codex", "exec", "--json", "--skip-git-repo-check"],
+            Preset::Gemini => &["gemini", "--output-format", "json"],
+        };
+        Self {
+            command: command.iter().map(|&part| part.to_owned()).collect(),
+            preset: Some(preset),
+            envelope: match preset {
+                Preset::OpenCode | Preset::Codex => Envelope::Ndjson,
+                Preset::Claude | Preset::Cursor | Preset::Gemini => Envelope::Json,
+            },
+            place: match preset {
+                Preset::Cursor => Place::Last,
+                _ => Place::Input,
+            },
+        }
+    }
+
+    /// Any command line. The prompt goes where `{{ prompt }}` stands in an argument, else to standard input.
+    pub fn generic(command: Vec<String>, envelope: Envelope) -> Self {
+        let within = command
+            .iter()
+            .any(|part| PROMPTS.iter().any(|prompt| part.contains(prompt)));
+        Self {
+            command,
+            preset: None,
+            envelope,
+            place: if within { Place::Within } else { Place::Input },
+        }
+    }
+
+    /// One line for reports: the program and its arguments.
+    pub fn describe(&self) -> String {
+        self.command.join(" ")
+    }
+
+    /// What to start for a request: with this model if one is set, and told to stop at this cost where the tool can.
+    /// The system text stands before the prompt; attached files are written beside, and named at its end.
+    ///
+    /// # Errors
+    /// `TooLong` when the prompt is an argument and longer than one may be.
+    pub fn invocation(
+        &self,
+        request: &Request,
+        model: Option<&str>,
+        most: Option<NanoUsd>,
+    ) -> Result<Invocation, CallFault> {
+        let mut argv = self.command.clone();
+        let mut files = Vec::new();
+        let mut prompt = prompt(request, &mut files);
+        let mut untold = request.schema.as_ref();
+        if let Some(preset) = self.preset {
+            if let Some(model) = model {
+                argv.extend(["--model".to_owned(), model.to_owned()]);
+            }
+            if schema_is_given(preset, request, &mut argv, &mut files) {
+                untold = None;
+            }
+            match (preset, most) {
+                (Preset::Claude, Some(most)) => {
+                    let dollars = format!("{}.{:09}", most.0 / DOLLAR, most.0 % DOLLAR);
+                    argv.extend(["--max-budget-usd".to_owned(), dollars]);
+                }
+                // Standard input is the prompt.
+                (Preset::Codex, _) => argv.push("-".to_owned()),
+                _ => {}
+            }
+        }
+        if let Some(schema) = untold {
+            prompt.push_str("\n\n");
+            prompt.push_str(&told(schema));
+        }
+        let mut stdin = Vec::new();
+        match self.place {
+            Place::Input => stdin = prompt.into_bytes(),
+            Place::Last => argv.push(prompt),
+            Place::Within => {
+                for part in &mut argv {
+                    for place in PROMPTS {
+                        *part = part.replace(place, &prompt);
+                    }
+                }
+            }
+        }
+        if let Some(part) = argv.iter().find(|part| part.len() > LONGEST_ARGUMENT) {
+            let message = format!(
+                "the prompt is an argument of {} bytes, and may have {LONGEST_ARGUMENT}",
+                part.len()
+            );
+            return Err(CallFault::new(FaultKind::TooLong, message));
+        }
+        let known = self
+            .preset
+            .or_else(|| Preset::of_program(self.command.first().map_or("", String::as_str)));
+        let env = known.map_or(&[][..], Preset::environment).iter();
+        let env = env.map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+        Ok(Invocation {
+            argv,
+            stdin,
+            env: env.collect(),
+            files,
+        })
+    }
+}
+
+/// The whole prompt: what is constant, the question, and the files.
+fn prompt(request: &Request, files: &mut Vec<(String, Vec<u8>)>) -> String {
+    let mut text = String::new();
+    if let Some(system) = &request.system {
+        text.push_str(system);
+        text.push_str("\n\n");
+    }
+    text.push_str(&request.prompt);
+    if !request.attachments.is_empty() {
+        text.push_str("\n\nFiles in the working folder:\n");
+        for file in &request.attachments {
+            let name = file.name.rsplit(['/', '\\']).next().unwrap_or(&file.name);
+            text.push_str(&format!("- ./{name} ({})\n", file.media_type));
+            files.push((name.to_owned(), file.bytes.clone()));
+        }
+    }
+    text
+}
+
+/// Gives the schema to a tool that takes one; whether it did.
+fn schema_is_given(
+    preset: Preset,
+    request: &Request,
+    argv: &mut Vec<String>,
+    files: &mut Vec<(String, Vec<u8>)>,
+) -> bool {
+    let Some(schema) = &request.schema else {
+        return true;
+    };
+    match preset {
+        Preset::Claude => {
+            let text = schema.to_string();
+            let fits = text.len() <= LONGEST_ARGUMENT;
+            if fits {
+                argv.extend(["--json-schema".to_owned(), text]);
+            }
+            fits
+        }
+        Preset::Codex => {
+            let fitted = fit(schema, Rules::OpenAi);
+            if let Some(schema) = &fitted {
+                argv.extend(["--output-schema".to_owned(), SCHEMA_FILE.to_owned()]);
+                files.push((SCHEMA_FILE.to_owned(), schema.to_string().into_bytes()));
+            }
+            fitted.is_some()
+        }
+        Preset::OpenCode | Preset::Cursor | Preset::Gemini => false,
+    }
+}

@@ -1,0 +1,107 @@
+//! What `opencode run --format json` prints: events with parts, and tokens and cost of each step.
+
+use super::read::{Output, failed, plain, status_of};
+use crate::fault::{CallFault, FaultKind, Told};
+use crate::request::{Reply, Stop};
+use crate::wire::{count, text};
+use milepost_core::model::money::NanoUsd;
+use milepost_core::model::usage::Usage;
+use serde_json::Value;
+
+/// Whether a value is an event of OpenCode.
+pub(super) fn is_event(value: &Value) -> bool {
+    value["sessionID"].is_string() && value["type"].is_string()
+}
+
+/// Reads the text after the last use of a tool. Money and tokens are told per step: they are summed up.
+pub(super) fn read(values: &[Value], output: Output<'_>) -> Result<Reply, CallFault> {
+    let of = |kind: &'static str| values.iter().filter(move |value| value["type"] == kind);
+    let steps = || of("step_finish").map(|step| &step["part"]);
+    let usage: Usage = steps().map(|part| usage_of(&part["tokens"])).sum();
+    let costs: Vec<NanoUsd> = steps()
+        .filter_map(|part| part["cost"].as_f64())
+        .filter_map(NanoUsd::from_dollars)
+        .collect();
+    let told_cost = (!costs.is_empty()).then(|| costs.into_iter().sum());
+    let request_id = values.iter().find_map(|value| text(&value["sessionID"]));
+    let fault = if let Some(error) = of("error").next_back() {
+        let error = &error["error"];
+        let told = Told {
+            message: text(&error["data"]["message"]).or_else(|| text(&error["message"])),
+            types: text(&error["name"]).into_iter().collect(),
+            request_id: None,
+        };
+        Some(failed(
+            output,
+            &told,
+            status_of(&error["data"]["statusCode"]),
+        ))
+    } else if !is_whole(values) {
+        Some(CallFault::new(
+            FaultKind::Cut,
+            "its output ends before a step does",
+        ))
+    } else {
+        None
+    };
+    if let Some(fault) = fault {
+        return Err(CallFault {
+            request_id,
+            usage,
+            told_cost,
+            ..fault
+        });
+    }
+    let last_tool = values.iter().rposition(|value| value["type"] == "tool_use");
+    let after = values.iter().skip(last_tool.map_or(0, |at| at + 1));
+    let texts = after
+        .filter(|value| value["type"] == "text")
+        .filter_map(|value| value["part"]["text"].as_str());
+    let stop = match steps().next_back().and_then(|part| part["reason"].as_str()) {
+        Some("stop") | None => Stop::End,
+        Some("length") => Stop::Length,
+        Some("content-filter") => Stop::Refused,
+        Some(other) => Stop::Other(other.to_owned()),
+    };
+    Ok(Reply {
+        stop,
+        usage,
+        told_cost,
+        request_id,
+        ..plain(texts.collect())
+    })
+}
+
+/// Whether the last step has ended, and did not end to use a tool: then another one would follow.
+fn is_whole(values: &[Value]) -> bool {
+    let mut steps = values
+        .iter()
+        .filter(|value| value["type"] == "step_start" || value["type"] == "step_finish");
+    steps
+        .next_back()
+        .is_some_and(|last| last["type"] == "step_finish" && last["part"]["reason"] != "tool-calls")
+}
+
+/// Input is what no cache held. Reasoning stands beside the output where the total says so.
+fn usage_of(tokens: &Value) -> Usage {
+    let (input, output, reasoning) = (
+        count(&tokens["input"]),
+        count(&tokens["output"]),
+        count(&tokens["reasoning"]),
+    );
+    let (cache_read, cache_write) = (
+        count(&tokens["cache"]["read"]),
+        count(&tokens["cache"]["write"]),
+    );
+    let without = input + output + cache_read + cache_write;
+    let beside = tokens["total"]
+        .as_u64()
+        .is_none_or(|total| total != without);
+    Usage {
+        input,
+        cache_read,
+        cache_write,
+        output: if beside { output + reasoning } else { output },
+        reasoning,
+    }
+}

@@ -1,0 +1,325 @@
+//! How a call of a model fails: the kind, told from status, type, code and message.
+
+use milepost_core::model::money::NanoUsd;
+use milepost_core::model::status::StatusClass;
+use milepost_core::model::usage::Usage;
+use serde_json::Value;
+use std::time::Duration;
+
+/// Kinds of failure, each with its own consequence ([`super::policy::after`]).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FaultKind {
+    /// The key is wrong, or may not do this.
+    Auth,
+    /// There is no money, or a limit of spending is reached.
+    Money,
+    /// Too many requests or tokens a minute.
+    RateLimited,
+    /// The service has too much to do.
+    Overloaded,
+    /// The request does not fit the model's window, or the service's limit of bytes.
+    TooLong,
+    /// The request is wrong, or the model does not exist.
+    BadRequest,
+    /// No connection was made: nothing was asked.
+    Connect,
+    /// No answer in time.
+    Timeout,
+    /// The answer broke off.
+    Cut,
+    /// Another HTTP status than 2xx.
+    Status(u16),
+    /// What came back is no answer.
+    Unreadable,
+    /// The run was stopped.
+    Cancelled,
+    /// A command line failed for a reason of its own.
+    ToolFailed,
+}
+
+/// A call that failed.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
+pub struct CallFault {
+    /// The kind.
+    pub kind: FaultKind,
+    /// The HTTP status, where one came that is not 2xx.
+    pub status: Option<u16>,
+    /// One line for people, without the key.
+    pub message: String,
+    /// The provider's own code or type.
+    pub code: Option<String>,
+    /// The provider's id of the request.
+    pub request_id: Option<String>,
+    /// How long the server wants to be left alone.
+    pub retry_after: Option<Duration>,
+    /// What was used all the same, as far as it was told: a cut answer is paid for.
+    pub usage: Usage,
+    /// What a tool says that the failure cost.
+    pub told_cost: Option<NanoUsd>,
+    /// What arrived, the key taken out.
+    pub raw: Vec<u8>,
+}
+
+impl CallFault {
+    /// A fault of this kind, without details.
+    pub fn new(kind: FaultKind, message: impl Into<String>) -> Self {
+        Self {
+            kind,
+            status: None,
+            message: message.into(),
+            code: None,
+            request_id: None,
+            retry_after: None,
+            usage: Usage::default(),
+            told_cost: None,
+            raw: Vec::new(),
+        }
+    }
+
+    /// The same with what arrived.
+    #[must_use]
+    pub fn with_raw(mut self, raw: Vec<u8>) -> Self {
+        self.raw = raw;
+        self
+    }
+
+    /// The fault that an answer of another status than 2xx tells. `raw` is its body.
+    pub fn of_status(status: u16, raw: Vec<u8>) -> Self {
+        let body = serde_json::from_slice::<Value>(&raw).ok();
+        let told = Told::of(body.as_ref().unwrap_or(&Value::Null));
+        let message = match &told.message {
+            Some(message) => format!("HTTP {status}: {message}"),
+            None => format!("HTTP {status}: {}", beginning(&raw)),
+        };
+        told.fault(Some(status), message).with_raw(raw)
+    }
+}
+
+/// What an error says of itself, in any of the forms that providers and tools use.
+#[derive(Debug, Default)]
+pub(super) struct Told {
+    pub(super) message: Option<String>,
+    pub(super) types: Vec<String>,
+    pub(super) request_id: Option<String>,
+}
+
+impl Told {
+    /// Reads `{"error": {"type", "code", "message", "details": {"error_code"}}, "request_id"}` and its relatives: a bare
+    /// string as error (Ollama), or a message at the top (vLLM).
+    pub(super) fn of(body: &Value) -> Self {
+        let error = match &body["error"] {
+            Value::Null => body,
+            error => error,
+        };
+        if let Value::String(message) = error {
+            return Self {
+                message: Some(one_line(message)),
+                ..Self::default()
+            };
+        }
+        let text = |value: &Value| value.as_str().map(str::to_owned);
+        let types = [
+            &error["details"]["error_code"],
+            &error["code"],
+            &error["type"],
+            &error["status"],
+        ];
+        Self {
+            message: error["message"].as_str().map(one_line),
+            types: types.into_iter().filter_map(text).collect(),
+            request_id: text(&body["request_id"]),
+        }
+    }
+
+    /// The fault that follows, with the status if there was one.
+    pub(super) fn fault(self, status: Option<u16>, message: String) -> CallFault {
+        let said = self.message.as_deref().unwrap_or_default();
+        CallFault {
+            kind: kind_of(status, &self.types, said),
+            status,
+            code: self.types.into_iter().next(),
+            request_id: self.request_id,
+            ..CallFault::new(FaultKind::Unreadable, message)
+        }
+    }
+}
+
+/// Codes and types that mean that there is no money, whatever the status. Sources: the providers' pages of errors.
+const NO_MONEY: [&str; 9] = [
+    "enforced_spend_limit_reached",
+    "credit_balance_exhausted",
+    "organization_spend_limit_exceeded",
+    "project_spend_limit_exceeded",
+    "organization_usage_limit_exceeded",
+    "insufficient_quota",
+    "billing_hard_limit_reached",
+    "billing_not_active",
+    "billing_error",
+];
+
+/// Codes and types that mean that the key is refused, in errors that come without a status: events of a stream, tools.
+const BAD_KEY: [&str; 3] = [
+    "authentication_error",
+    "permission_error",
+    "invalid_api_key",
+];
+
+/// Codes and types that mean that the request is too long.
+const TOO_LONG: [&str; 4] = [
+    "context_length_exceeded",
+    "request_too_large",
+    "exceed_context_size_error",
+    "string_above_max_length",
+];
+
+/// What messages say when a request is too long and no code does.
+const TOO_LONG_WORDS: [&str; 4] = [
+    "prompt is too long",
+    "maximum context length",
+    "exceed context limit",
+    "exceeds the available context size",
+];
+
+/// Codes and types that mean too much at once; the last is of a batch, while others hold its place.
+const RATE_LIMITED: [&str; 4] = [
+    "rate_limit_error",
+    "rate_limit_exceeded",
+    "slow_down",
+    "token_limit_exceeded",
+];
+
+/// The kind of failure that a status, codes and a message tell.
+pub(super) fn kind_of(status: Option<u16>, types: &[String], message: &str) -> FaultKind {
+    let is = |names: &[&str]| types.iter().any(|told| names.contains(&told.as_str()));
+    let says = |words: &[&str]| {
+        let message = message.to_lowercase();
+        words.iter().any(|word| message.contains(word))
+    };
+    let class = status.map(StatusClass::of);
+    if class == Some(StatusClass::Money) || is(&NO_MONEY) || says(&["credit balance is too low"]) {
+        return FaultKind::Money;
+    }
+    // Where a status came, it alone says whether the key is good.
+    if class == Some(StatusClass::Key) || status.is_none() && is(&BAD_KEY) {
+        return FaultKind::Auth;
+    }
+    if class == Some(StatusClass::TooLarge)
+        || is(&TOO_LONG)
+        || (status.is_none_or(|it| it == 400) && says(&TOO_LONG_WORDS))
+    {
+        return FaultKind::TooLong;
+    }
+    if status == Some(429) || is(&RATE_LIMITED) {
+        return FaultKind::RateLimited;
+    }
+    // What the body calls a wrong request does not become right, whatever passing trouble the status tells.
+    if status.is_some_and(|it| it >= 500) && is(&["invalid_request_error"]) {
+        return FaultKind::BadRequest;
+    }
+    if class == Some(StatusClass::Busy) || is(&["overloaded_error", "server_is_overloaded"]) {
+        return FaultKind::Overloaded;
+    }
+    match status {
+        Some(408) => FaultKind::Timeout,
+        Some(400 | 404 | 405 | 422) => FaultKind::BadRequest,
+        Some(status) => FaultKind::Status(status),
+        None if is(&["invalid_request_error", "not_found_error"]) => FaultKind::BadRequest,
+        None if is(&["timeout_error"]) => FaultKind::Timeout,
+        None => FaultKind::Status(500),
+    }
+}
+
+/// Returns the words of a text in one line, without control characters.
+fn one_line(text: &str) -> String {
+    let words = text.split(|it: char| it.is_whitespace() || it.is_control());
+    let words: Vec<&str> = words.filter(|word| !word.is_empty()).collect();
+    words.join(" ")
+}
+
+/// The beginning of what arrived, as one line.
+pub(super) fn beginning(raw: &[u8]) -> String {
+    const MOST: usize = 300;
+    let text = String::from_utf8_lossy(&raw[..raw.len().min(4 * MOST)]).into_owned();
+    let line = one_line(&text);
+    match line.char_indices().nth(MOST) {
+        Some((end, _)) => format!("{}…", &line[..end]),
+        None if line.is_empty() => "nothing".to_owned(),
+        None => line,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn kind(status: u16, body: &str) -> FaultKind {
+        CallFault::of_status(status, body.into()).kind
+    }
+
+    #[test]
+    fn a_body_tells_more_than_its_status() {
+        let spend = r#"{"type":"error","error":{"type":"rate_limit_error","message":"limit",
+            "details":{"error_code":"enforced_spend_limit_reached"}},"request_id":"req_1"}"#;
+        let fault = CallFault::of_status(429, spend.into());
+        let expected = CallFault {
+            code: Some("enforced_spend_limit_reached".to_owned()),
+            request_id: Some("req_1".to_owned()),
+            status: Some(429),
+            raw: spend.into(),
+            ..CallFault::new(FaultKind::Money, "HTTP 429: limit")
+        };
+        assert_eq!(fault, expected);
+        let low = r#"{"error":{"type":"invalid_request_error","message":"Your credit balance is too low to use the API"}}"#;
+        assert_eq!(kind(400, low), FaultKind::Money);
+        let long = r#"{"error":{"message":"This model's maximum context length is 8192 tokens","type":"BadRequestError"}}"#;
+        assert_eq!(kind(400, long), FaultKind::TooLong);
+        let ollama = r#"{"error":"model 'x' not found"}"#;
+        let fault = CallFault::of_status(404, ollama.into());
+        assert_eq!(
+            (fault.kind, fault.message.as_str()),
+            (FaultKind::BadRequest, "HTTP 404: model 'x' not found")
+        );
+        assert_eq!(
+            kind(502, "<html>Bad gateway</html>"),
+            FaultKind::Status(502)
+        );
+        assert_eq!(
+            CallFault::of_status(500, Vec::new()).message,
+            "HTTP 500: nothing"
+        );
+    }
+
+    #[test]
+    fn a_status_alone_says_whether_the_key_is_good() {
+        let says = r#"{"error":{"type":"authentication_error","code":"invalid_api_key","message":"HTTP 401: invalid key"}}"#;
+        for (status, expected) in [
+            (401, FaultKind::Auth),
+            (403, FaultKind::Auth),
+            (400, FaultKind::BadRequest),
+            (404, FaultKind::BadRequest),
+            (500, FaultKind::Status(500)),
+        ] {
+            assert_eq!(kind(status, says), expected, "{status}");
+        }
+        let types = ["invalid_api_key".to_owned()];
+        assert_eq!(kind_of(None, &types, ""), FaultKind::Auth);
+    }
+
+    #[test]
+    fn a_message_of_many_lines_is_one_line() {
+        for says in [
+            r#"{"error":{"message":"first,\nsecond \u001b[31m\u2028 third"}}"#,
+            r#"{"error":"first,\nsecond \u001b[31m\u2028 third"}"#,
+        ] {
+            let fault = CallFault::of_status(400, says.into());
+            assert_eq!(fault.message, "HTTP 400: first, second [31m third");
+        }
+    }
+
+    #[test]
+    fn long_bodies_are_shortened() {
+        let line = beginning("ä \n".repeat(500).as_bytes());
+        assert_eq!(line.chars().count(), 301);
+    }
+}

@@ -1,0 +1,202 @@
+//! What follows from a fault: try again and when, stop, send less, or give up.
+
+use super::cli::NOT_FOUND;
+use super::fault::{CallFault, FaultKind};
+use milepost_core::model::status::{LONGEST_WAIT, StatusClass};
+use std::time::Duration;
+
+/// What follows from a fault.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Next {
+    /// The same request again, not before this time has passed.
+    Retry {
+        /// How long to wait.
+        wait: Duration,
+    },
+    /// This request failed, and others to this agent would fail alike: the key, the money, or a stopped run.
+    Stop,
+    /// The request is too long: send it in parts.
+    Shrink,
+    /// This request failed; others may go on.
+    Fail,
+}
+
+/// The first wait; each further one is twice as long.
+const FIRST: Duration = Duration::from_secs(1);
+/// The first wait where the service itself has too much to do.
+const FIRST_WHEN_BUSY: Duration = Duration::from_secs(2);
+/// The longest wait that nobody asked for.
+const LONGEST: Duration = Duration::from_mins(1);
+
+/// What follows from a fault of that attempt (from 1 on). `jitter` from 0 to 1 spreads waits, so that many callers do not
+/// come back at once; the server's own wait is never undercut, and one above [`LONGEST_WAIT`] ends the tries. How often to try is the caller's to know.
+pub fn after(fault: &CallFault, attempt: u32, jitter: f64) -> Next {
+    let is_long = |wait: Duration| wait > LONGEST_WAIT;
+    let first = match fault.kind {
+        FaultKind::Auth | FaultKind::Money | FaultKind::Cancelled => return Next::Stop,
+        FaultKind::TooLong => return Next::Shrink,
+        FaultKind::BadRequest => return Next::Fail,
+        FaultKind::Status(status) if !StatusClass::of(status).is_retried() => return Next::Fail,
+        _ if fault.retry_after.is_some_and(is_long) => return Next::Fail,
+        // A tool's own limit (turns, money) is reached again, and one that is not there is not there again.
+        FaultKind::ToolFailed
+            if fault
+                .code
+                .as_deref()
+                .is_some_and(|code| code.starts_with("error_max") || code == NOT_FOUND) =>
+        {
+            return Next::Fail;
+        }
+        FaultKind::RateLimited | FaultKind::Overloaded => FIRST_WHEN_BUSY,
+        FaultKind::Connect
+        | FaultKind::Timeout
+        | FaultKind::Cut
+        | FaultKind::Status(_)
+        | FaultKind::Unreadable
+        | FaultKind::ToolFailed => FIRST,
+    };
+    let doubled = first.saturating_mul(2_u32.saturating_pow(attempt.saturating_sub(1)));
+    let most = doubled.min(LONGEST);
+    let jitter = if jitter.is_finite() {
+        jitter.clamp(0.0, 1.0)
+    } else {
+        0.0
+    };
+    let wait = match fault.retry_after {
+        // After the server's wait all that were refused come back: they too are spread.
+        Some(told) => told.saturating_add(first.mul_f64(jitter)).max(most / 2),
+        None => most / 2 + (most / 2).mul_f64(jitter),
+    };
+    Next::Retry { wait }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn after_status(status: u16, body: &str) -> Next {
+        after(&CallFault::of_status(status, body.into()), 1, 0.5)
+    }
+
+    fn again(millis: u64) -> Next {
+        Next::Retry {
+            wait: Duration::from_millis(millis),
+        }
+    }
+
+    #[test]
+    fn a_429_about_money_is_not_tried_again() {
+        let anthropic = r#"{"type":"error","error":{"type":"rate_limit_error","message":"","details":{"error_code":"enforced_spend_limit_reached"}}}"#;
+        assert_eq!(after_status(429, anthropic), Next::Stop);
+        for code in [
+            "credit_balance_exhausted",
+            "organization_spend_limit_exceeded",
+            "project_spend_limit_exceeded",
+            "organization_usage_limit_exceeded",
+        ] {
+            let body = format!(
+                r#"{{"error":{{"type":"insufficient_quota","code":"{code}","message":""}}}}"#
+            );
+            assert_eq!(after_status(429, &body), Next::Stop, "{code}");
+        }
+        assert_eq!(
+            after_status(402, r#"{"error":{"type":"billing_error","message":""}}"#),
+            Next::Stop
+        );
+        let rate = r#"{"error":{"type":"requests","code":"rate_limit_exceeded","message":""}}"#;
+        assert_eq!(after_status(429, rate), again(1_500));
+    }
+
+    #[test]
+    fn each_status_has_its_consequence() {
+        let cases = [
+            (
+                529,
+                r#"{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}"#,
+                again(1_500),
+            ),
+            (
+                503,
+                r#"{"error":{"code":"server_is_overloaded","message":""}}"#,
+                again(1_500),
+            ),
+            (
+                500,
+                r#"{"type":"error","error":{"type":"api_error","message":""}}"#,
+                again(750),
+            ),
+            (502, "<html>", again(750)),
+            (408, "", again(750)),
+            (409, "", again(750)),
+            (
+                401,
+                r#"{"type":"error","error":{"type":"authentication_error","message":""}}"#,
+                Next::Stop,
+            ),
+            (403, "", Next::Stop),
+            (413, "", Next::Shrink),
+            (
+                400,
+                r#"{"error":{"code":"context_length_exceeded","message":""}}"#,
+                Next::Shrink,
+            ),
+            (
+                400,
+                r#"{"type":"error","error":{"type":"invalid_request_error","message":"prompt is too long: 210000 tokens"}}"#,
+                Next::Shrink,
+            ),
+            (
+                400,
+                r#"{"error":{"type":"invalid_request_error","message":"temperature"}}"#,
+                Next::Fail,
+            ),
+            (404, "", Next::Fail),
+            (301, "", Next::Fail),
+        ];
+        for (status, body, next) in cases {
+            assert_eq!(after_status(status, body), next, "{status} {body}");
+        }
+    }
+
+    #[test]
+    fn waits_double_and_keep_to_the_server() {
+        let fault = CallFault::new(FaultKind::Overloaded, "");
+        let waits: Vec<Next> = (1..=8).map(|attempt| after(&fault, attempt, 0.0)).collect();
+        let expected = [1_000, 2_000, 4_000, 8_000, 16_000, 30_000, 30_000, 30_000];
+        assert_eq!(waits, expected.map(again));
+        assert_eq!(after(&fault, u32::MAX, 1.0), again(60_000));
+        let told = CallFault {
+            retry_after: Some(Duration::from_secs(7)),
+            ..fault
+        };
+        assert_eq!(after(&told, 1, 0.0), again(7_000));
+        assert_eq!(after(&told, 1, 1.0), again(9_000));
+        assert_eq!(after(&told, 5, 0.0), again(16_000));
+        let told = |seconds| CallFault {
+            retry_after: Some(Duration::from_secs(seconds)),
+            ..CallFault::new(FaultKind::RateLimited, "")
+        };
+        assert_eq!(after(&told(600), 1, 0.0), again(600_000));
+        assert_eq!(after(&told(601), 1, 0.0), Next::Fail);
+    }
+
+    #[test]
+    fn the_rest_by_kind() {
+        let next = |kind| after(&CallFault::new(kind, ""), 1, 0.0);
+        assert_eq!(next(FaultKind::Cancelled), Next::Stop);
+        for kind in [
+            FaultKind::Connect,
+            FaultKind::Timeout,
+            FaultKind::Cut,
+            FaultKind::Unreadable,
+            FaultKind::ToolFailed,
+        ] {
+            assert_eq!(next(kind), again(500), "{kind:?}");
+        }
+        let turns = CallFault {
+            code: Some("error_max_turns".to_owned()),
+            ..CallFault::new(FaultKind::ToolFailed, "")
+        };
+        assert_eq!(after(&turns, 1, 0.0), Next::Fail);
+    }
+}

@@ -1,0 +1,384 @@
+//! What models cost: a dated table, and one of the project's own that wins over it.
+
+use milepost_core::model::money::NanoUsd;
+use milepost_core::model::usage::Usage;
+use schemars::JsonSchema;
+use schemars::transform::{RecursiveTransform, Transform as _};
+use serde::Deserialize;
+use std::collections::BTreeMap;
+
+/// The table that comes with the program.
+const TABLE: &str = include_str!("prices.toml");
+
+/// How a request is made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mode {
+    /// By itself.
+    Direct,
+    /// In a batch.
+    Batch,
+}
+
+/// The form of a file of prices.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(title = "Prices of models")]
+struct Table {
+    /// The day on which the prices were read, as `2026-11-20`.
+    date: String,
+    /// The models.
+    #[serde(default)]
+    model: Vec<Row>,
+}
+
+/// One model. Prices are billionths of a dollar for a token: 1000 is a dollar for a million tokens.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Row {
+    /// Its name, as it is asked for; a `*` at the end stands for any rest.
+    name: String,
+    /// Input that no cache holds.
+    input: u64,
+    /// Input read from a cache; without it, as other input.
+    cache_read: Option<u64>,
+    /// Input written to a cache; without it, as other input.
+    cache_write: Option<u64>,
+    /// Output, reasoning included.
+    output: u64,
+    /// What a batch costs of it, in percent; 100 without it.
+    batch_percent: Option<u64>,
+    /// Prices of a whole request whose input is larger.
+    above: Option<Above>,
+}
+
+/// Prices of a long request.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Above {
+    /// They hold when the input has more tokens than that.
+    tokens: u64,
+    /// As in `model`.
+    input: u64,
+    /// As in `model`.
+    cache_read: Option<u64>,
+    /// As in `model`.
+    cache_write: Option<u64>,
+    /// As in `model`.
+    output: u64,
+}
+
+/// A file of prices that is refused.
+#[derive(Debug, thiserror::Error)]
+#[error("{file}: {message}")]
+pub struct PriceError {
+    /// The file.
+    pub file: String,
+    /// What is wrong, and where.
+    pub message: String,
+}
+
+/// Prices by model.
+#[derive(Debug, Clone)]
+pub struct Prices {
+    date: String,
+    models: BTreeMap<String, Row>,
+    /// Rows for the beginnings of names, from the longest on.
+    beginnings: Vec<Row>,
+}
+
+impl Prices {
+    /// The table that comes with the program.
+    ///
+    /// # Errors
+    /// None: a test reads it.
+    pub fn embedded() -> Result<Self, PriceError> {
+        Self {
+            date: String::new(),
+            models: BTreeMap::new(),
+            beginnings: Vec::new(),
+        }
+        .with("prices.toml", TABLE)
+    }
+
+    /// The same with a file that wins, model by model.
+    ///
+    /// # Errors
+    /// When the file is no TOML of this form.
+    pub fn with(mut self, file: &str, text: &str) -> Result<Self, PriceError> {
+        let wrong = |message: String| PriceError {
+            file: file.to_owned(),
+            message,
+        };
+        let table: Table =
+            toml::from_str(text).map_err(|error| wrong(error.to_string().trim_end().to_owned()))?;
+        if table.date.parse::<jiff::civil::Date>().is_err() {
+            return Err(wrong(format!(
+                "`date = \"{}\"` is no day; write it as \"2026-11-20\"",
+                table.date
+            )));
+        }
+        for row in table.model {
+            match row.name.strip_suffix('*') {
+                Some(beginning) => {
+                    // What the table knows exactly is yielded to a rule of one's own for more.
+                    let covered: Vec<String> = self
+                        .models
+                        .keys()
+                        .filter(|name| name.starts_with(beginning))
+                        .cloned()
+                        .collect();
+                    for name in covered {
+                        self.models.remove(&name);
+                    }
+                    self.beginnings.push(Row {
+                        name: beginning.to_owned(),
+                        ..row
+                    });
+                }
+                None => drop(self.models.insert(row.name.clone(), row)),
+            }
+        }
+        self.beginnings
+            .sort_by_key(|row| std::cmp::Reverse(row.name.len()));
+        self.date = self.date.max(table.date);
+        Ok(self)
+    }
+
+    /// The day on which the latest of the prices were read.
+    pub fn date(&self) -> &str {
+        &self.date
+    }
+
+    /// What one request cost. None if the model's price is not known.
+    pub fn cost(&self, model: &str, usage: &Usage, mode: Mode) -> Option<NanoUsd> {
+        let row = self.row(model)?;
+        let rates = row.rates(usage.total_input());
+        let parts = [
+            (usage.input, rates.input),
+            (usage.cache_read, rates.cache_read),
+            (usage.cache_write, rates.cache_write),
+            (usage.output, rates.output),
+        ];
+        Some(row.total(&parts, mode))
+    }
+
+    /// The most that one request can cost: all input at its dearest, and as much output as is allowed. None if the model's
+    /// price is not known.
+    pub fn most(&self, model: &str, input: u64, max_tokens: u64, mode: Mode) -> Option<NanoUsd> {
+        let row = self.row(model)?;
+        let rates = row.rates(input);
+        let dearest = rates.input.max(rates.cache_write).max(rates.cache_read);
+        Some(row.total(&[(input, dearest), (max_tokens, rates.output)], mode))
+    }
+
+    /// The row of a model, also under a dated name (`-20251001`, `-2025-08-07`, `-latest`) and with a tool's `[1m]`.
+    fn row(&self, model: &str) -> Option<&Row> {
+        let name = model.split('[').next().unwrap_or(model);
+        let exact = self
+            .models
+            .get(name)
+            .or_else(|| self.models.get(undated(name)));
+        exact.or_else(|| {
+            self.beginnings
+                .iter()
+                .find(|row| name.starts_with(&row.name))
+        })
+    }
+}
+
+/// Prices of one request, each said.
+struct Rates {
+    input: u64,
+    cache_read: u64,
+    cache_write: u64,
+    output: u64,
+}
+
+impl Row {
+    fn rates(&self, total_input: u64) -> Rates {
+        let (input, cache_read, cache_write, output) = match &self.above {
+            Some(above) if total_input > above.tokens => (
+                above.input,
+                above.cache_read,
+                above.cache_write,
+                above.output,
+            ),
+            _ => (self.input, self.cache_read, self.cache_write, self.output),
+        };
+        Rates {
+            input,
+            cache_read: cache_read.unwrap_or(input),
+            cache_write: cache_write.unwrap_or(input),
+            output,
+        }
+    }
+
+    /// The sum, rounded up: a budget is not crossed by a fraction.
+    fn total(&self, parts: &[(u64, u64)], mode: Mode) -> NanoUsd {
+        let sum: u128 = parts
+            .iter()
+            .map(|(tokens, rate)| u128::from(*tokens) * u128::from(*rate))
+            .sum();
+        let percent = match mode {
+            Mode::Direct => 100,
+            Mode::Batch => u128::from(self.batch_percent.unwrap_or(100)),
+        };
+        let cost = sum.saturating_mul(percent).div_ceil(100);
+        NanoUsd(u64::try_from(cost).unwrap_or(u64::MAX))
+    }
+}
+
+/// A model's name without the date of its version.
+fn undated(name: &str) -> &str {
+    let name = name.strip_suffix("-latest").unwrap_or(name);
+    for shape in ["-########", "-####-##-##"] {
+        let Some((at, tail)) = name
+            .len()
+            .checked_sub(shape.len())
+            .and_then(|at| Some((at, name.get(at..)?)))
+        else {
+            continue;
+        };
+        let fits = |(c, wanted): (char, char)| {
+            if wanted == '#' {
+                c.is_ascii_digit()
+            } else {
+                c == wanted
+            }
+        };
+        if tail.chars().zip(shape.chars()).all(fits) {
+            return &name[..at];
+        }
+    }
+    name
+}
+
+/// The JSON Schema of a file of prices.
+pub fn prices_schema() -> serde_json::Value {
+    let mut schema = schemars::schema_for!(Table);
+    // `uint64` is no format of JSON Schema.
+    let mut without = RecursiveTransform(|schema: &mut schemars::Schema| {
+        schema.remove("format");
+    });
+    without.transform(&mut schema);
+    schema.insert("$id".to_owned(), "prices.schema.json".into());
+    schema.to_value()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn cost(prices: &Prices, model: &str, usage: Usage, mode: Mode) -> Option<u64> {
+        prices.cost(model, &usage, mode).map(|cost| cost.0)
+    }
+
+    #[test]
+    fn the_table_is_read_and_gives_known_costs() {
+        let prices = Prices::embedded().unwrap();
+        assert_eq!(prices.date(), "2026-11-20");
+        let usage = Usage {
+            input: 1_200,
+            output: 34,
+            ..Usage::default()
+        };
+        // What Claude Code itself says of such a call: $0.00411.
+        for model in [
+            "claude-sonnet-4-5",
+            "claude-sonnet-4-5-20250929",
+            "claude-sonnet-4-5[1m]",
+        ] {
+            assert_eq!(cost(&prices, model, usage, Mode::Direct), Some(4_110_000));
+        }
+        assert_eq!(
+            cost(&prices, "claude-sonnet-4-5", usage, Mode::Batch),
+            Some(2_055_000)
+        );
+        assert_eq!(cost(&prices, "claude-sonnet-9", usage, Mode::Direct), None);
+        assert_eq!(
+            cost(&prices, "gpt-5-2025-08-07", usage, Mode::Direct),
+            Some(1_840_000)
+        );
+        let cached = Usage {
+            cache_read: 1_000,
+            cache_write: 100,
+            ..usage
+        };
+        assert_eq!(
+            cost(&prices, "claude-haiku-4-5", cached, Mode::Direct),
+            Some(1_200_000 + 100_000 + 125_000 + 170_000)
+        );
+        // Half of an odd amount is rounded up.
+        let one = Usage {
+            cache_read: 1,
+            ..Usage::default()
+        };
+        assert_eq!(cost(&prices, "gpt-5-nano", one, Mode::Batch), Some(3));
+    }
+
+    #[test]
+    fn long_requests_cost_more() {
+        let prices = Prices::embedded().unwrap();
+        let at = |input| {
+            cost(
+                &prices,
+                "claude-haiku-5-5",
+                Usage {
+                    input,
+                    output: 10,
+                    ..Usage::default()
+                },
+                Mode::Direct,
+            )
+        };
+        assert_eq!(at(100_000), Some(10_005_000));
+        assert_eq!(at(100_001), Some(50_000_500 + 25_000));
+        assert_eq!(
+            prices.most("claude-haiku-5-5", 1_000, 100, Mode::Direct),
+            Some(NanoUsd(125_000 + 50_000))
+        );
+        assert_eq!(prices.most("unknown", 1, 1, Mode::Direct), None);
+    }
+
+    #[test]
+    fn a_file_of_ones_own_wins() {
+        let own = "date = \"2026-12-01\"\n\
+            [[model]]\nname = \"gpt-5\"\ninput = 7\noutput = 9\n\
+            [[model]]\nname = \"llama*\"\ninput = 0\noutput = 0\n\
+            [[model]]\nname = \"claude-opus-*\"\ninput = 1\noutput = 1\n";
+        let prices = Prices::embedded()
+            .unwrap()
+            .with("prices.toml", own)
+            .unwrap();
+        let usage = Usage {
+            input: 10,
+            cache_read: 10,
+            output: 10,
+            ..Usage::default()
+        };
+        assert_eq!(prices.date(), "2026-12-01");
+        assert_eq!(
+            cost(&prices, "gpt-5", usage, Mode::Batch),
+            Some(70 + 70 + 90)
+        );
+        assert_eq!(cost(&prices, "llama3.1:8b", usage, Mode::Direct), Some(0));
+        assert_eq!(
+            cost(&prices, "claude-opus-4-8", usage, Mode::Direct),
+            Some(30)
+        );
+        let wrong = |text: &str| {
+            Prices::embedded()
+                .unwrap()
+                .with("own.toml", text)
+                .unwrap_err()
+                .to_string()
+        };
+        assert!(wrong("date = \"soon\"").starts_with("own.toml: `date = \"soon\"` is no day"));
+        let float =
+            wrong("date = \"2026-12-01\"\n[[model]]\nname = \"x\"\ninput = 0.5\noutput = 1\n");
+        assert!(
+            float.starts_with("own.toml: TOML parse error at line 4, column 9"),
+            "{float}"
+        );
+    }
+}

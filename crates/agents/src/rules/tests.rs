@@ -1,0 +1,307 @@
+//! The rules agent as its callers see it: words, layers, confidence, errors.
+
+use serde_json::{Value, json};
+
+use super::*;
+
+fn shipped() -> Rules {
+    Rules::parse(
+        "rules/elements.toml",
+        include_str!("../../../../rules/elements.toml"),
+    )
+    .unwrap()
+}
+
+fn brief(answer: &Value) -> (String, String, f64, String) {
+    let text = |v: &Value| v.as_str().unwrap_or("none").to_owned();
+    (
+        text(&answer["element_type"]),
+        text(&answer["material_primary"]["category"]),
+        answer["confidence"].as_f64().unwrap(),
+        text(&answer["rule"]),
+    )
+}
+
+#[test]
+fn an_answer_is_whole() {
+    let answer = shipped().answer(&json!({
+        "ifc_type": "IfcWallStandardCase", "predefined_type": null, "type_name": "AW 365", "name": "Wand",
+        "load_bearing": true, "external": true,
+        "materials": ["Verputz außen", "EPS Dämmung", "Stahlbeton C25/30"],
+        "layers": [
+            {"material": "Verputz außen", "thickness_m": 0.02}, {"material": "EPS Dämmung", "thickness_m": 0.14},
+            {"material": "Stahlbeton C25/30", "thickness_m": 0.2}, {"material": null, "thickness_m": 0.04}
+        ]
+    }));
+    assert_eq!(
+        answer,
+        json!({
+            "element_type": "load_bearing_wall",
+            "function": "structural",
+            "location": "external",
+            "material_primary": {"name": "Stahlbeton C25/30", "category": "concrete", "subcategory": "C25/30", "percentage": 50.0},
+            "material_secondary": [
+                {"name": "Verputz außen", "category": "mortar", "subcategory": null, "percentage": 5.0},
+                {"name": "EPS Dämmung", "category": "insulation", "subcategory": null, "percentage": 35.0}
+            ],
+            "confidence": 0.95,
+            "data_quality": {"material_from": "layers", "missing": [], "assumed": ["40 mm of the layers have no material"]},
+            "reasoning": "rule wall-load-bearing: IfcWallStandardCase, LoadBearing is true; concrete by its layer `Stahlbeton C25/30`, 200 of 400 mm",
+            "rule": "wall-load-bearing"
+        })
+    );
+}
+
+#[test]
+fn where_nothing_is_known_the_answer_is_other() {
+    let answer = shipped().answer(&json!({"ifc_type": "IfcBuildingElementProxy"}));
+    assert_eq!(
+        answer,
+        json!({
+            "element_type": "other", "function": "other", "location": null,
+            "material_primary": null, "material_secondary": [],
+            "confidence": 0.3,
+            "data_quality": {"material_from": null, "missing": ["material"], "assumed": []},
+            "reasoning": "no rule matched: IfcBuildingElementProxy",
+            "rule": "no-rule"
+        })
+    );
+    assert_eq!(brief(&shipped().answer(&json!(7))).0, "other");
+    let unnamed = shipped().answer(&json!({
+        "ifc_type": "IfcBeam", "materials": [""], "layers": [{"material": "", "thickness_m": 0.2}]
+    }));
+    assert_eq!(
+        (&unnamed["material_primary"], &unnamed["material_secondary"]),
+        (&Value::Null, &json!([]))
+    );
+}
+
+#[test]
+fn names_of_materials_tell_their_category() {
+    let rules = shipped();
+    for (name, expected) in [
+        ("Beton C30/37", "concrete"),
+        ("concrete_reinforced_in-situ", "concrete"),
+        ("Kanaalplaat 200", "concrete"),
+        ("Stahlbetonwand", "concrete"),
+        ("Betonblok 140", "masonry"),
+        ("Masonry - Concrete Block", "masonry"),
+        ("Kalkzandsteen CS20", "masonry"),
+        ("stone_sand-lime", "masonry"),
+        ("Porenbeton PP2", "masonry"),
+        ("Betonstahl B500B", "steel"),
+        ("Bewehrung", "steel"),
+        ("STEEL/S235JR", "steel"),
+        ("Metal - Steel - 345 MPa", "steel"),
+        ("RVS 316", "steel"),
+        ("Acier inoxydable", "steel"),
+        ("Brettsperrholz CLT", "timber"),
+        ("Vurenhout", "timber"),
+        ("Chêne massif", "timber"),
+        ("Holzfaserplatte", "insulation"),
+        ("Glaswolle 035", "insulation"),
+        ("Wärmedämmung", "insulation"),
+        ("Gipskartonplatte 12.5", "gypsum"),
+        ("Plâtre", "gypsum"),
+        ("Glas 3-fach", "glass"),
+        ("Aluminium pulverbeschichtet", "aluminium"),
+        ("Kupfer", "metal"),
+        ("Roofing - EPDM Membrane", "bitumen"),
+        ("Ceramic Tile", "ceramics"),
+        ("Dachziegel", "ceramics"),
+        ("PVC", "plastics"),
+        ("Carpet Tile", "textile"),
+        ("bulk-material_sand-coarse_generic", "aggregate"),
+        ("Silka Kimmortel", "mortar"),
+        ("Zementestrich", "mortar"),
+        ("Masonry - Grout", "mortar"),
+        ("Concrete, Sand/Cement Screed", "mortar"),
+        ("Misc. Air Layers - Air Space", "air"),
+        ("Default Wall", "none"),
+        ("<Unnamed>", "none"),
+        ("Door - Panel", "none"),
+        ("Sash", "none"),
+    ] {
+        let told = rules.category(name).map_or("none", Category::word);
+        assert_eq!(told, expected, "`{name}`");
+    }
+}
+
+#[test]
+fn the_thickest_structural_layer_leads_else_the_thickest_solid_one() {
+    let rules = shipped();
+    let lead = |layers: &[(&str, f64)]| {
+        let layers: Vec<_> = layers
+            .iter()
+            .map(|(m, t)| json!({"material": m, "thickness_m": t}))
+            .collect();
+        let answer = rules.answer(&json!({"ifc_type": "IfcWall", "layers": layers}));
+        let primary = &answer["material_primary"];
+        (
+            primary["category"].as_str().unwrap_or("none").to_owned(),
+            primary["percentage"].as_f64(),
+        )
+    };
+    let said = |category: &str, percentage: f64| (category.to_owned(), Some(percentage));
+    assert_eq!(
+        lead(&[("Dämmung", 0.2), ("Beton", 0.15), ("Gips", 0.05)]),
+        said("concrete", 37.5)
+    );
+    assert_eq!(
+        lead(&[
+            ("Masonry - Brick", 0.1),
+            ("Air", 0.05),
+            ("Concrete Block", 0.05),
+            ("Concrete Block", 0.1)
+        ]),
+        (String::from("masonry"), Some(50.0)),
+        "leaves of one name count together"
+    );
+    assert_eq!(
+        lead(&[
+            ("Plasterboard", 0.016),
+            ("Metal - Stud Layer", 0.092),
+            ("Plasterboard", 0.016)
+        ]),
+        said("gypsum", 25.8)
+    );
+    assert_eq!(
+        lead(&[("Mineralwolle", 0.1), ("Folie", 0.001)]).0,
+        "insulation"
+    );
+    assert_eq!(lead(&[("Air", 0.1)]), (String::from("none"), None));
+    assert_eq!(
+        lead(&[("Werkstoff 7", 0.3), ("Beton", 0.1)]).0,
+        "other",
+        "what is not known and thicker leads"
+    );
+    assert_eq!(lead(&[("Werkstoff 7", 0.05), ("Beton", 0.1)]).0, "concrete");
+}
+
+#[test]
+fn several_materials_without_thickness_lead_only_where_the_kind_of_element_tells() {
+    let rules = shipped();
+    let of = |ifc_type: &str, materials: &[&str]| {
+        brief(
+            &rules
+                .answer(&json!({"ifc_type": ifc_type, "external": false, "materials": materials})),
+        )
+        .1
+    };
+    assert_eq!(of("IfcDoor", &["Aluminum", "Cherry", "Glass"]), "timber");
+    assert_eq!(of("IfcWindow", &["Glas 3-fach", "PVC"]), "plastics");
+    assert_eq!(of("IfcWindow", &["Glass", "Sash"]), "glass");
+    assert_eq!(of("IfcFurniture", &["Steel", "Cherry"]), "none");
+    assert_eq!(of("IfcFurniture", &["Oak", "Cherry"]), "timber");
+}
+
+#[test]
+fn confidence_follows_the_evidence() {
+    let rules = shipped();
+    let of = |question: Value| brief(&rules.answer(&question));
+    let is = |a: &str, b: &str, c: f64, d: &str| (a.to_owned(), b.to_owned(), c, d.to_owned());
+    assert_eq!(
+        of(json!({"ifc_type": "IfcBeam", "materials": ["Steel"]})),
+        is("beam", "steel", 0.95, "beam")
+    );
+    assert_eq!(
+        of(
+            json!({"ifc_type": "IfcFooting", "material_property": {"property": "Finishes.Material", "value": "Concrete"}})
+        ),
+        is("footing", "concrete", 0.85, "footing")
+    );
+    assert_eq!(
+        of(json!({"ifc_type": "IfcBeam"})),
+        is("beam", "none", 0.8, "beam")
+    );
+    assert_eq!(
+        of(json!({"ifc_type": "IfcBeam", "type_name": "IPE300"})),
+        is("beam", "steel", 0.7, "beam")
+    );
+    assert_eq!(
+        of(json!({"ifc_type": "IfcBeam", "name": "Holzbalken"})),
+        is("beam", "timber", 0.5, "beam")
+    );
+    assert_eq!(
+        of(
+            json!({"ifc_type": "IfcBeam", "name": "MOER", "type_name": "MOER_M16", "materials": ["STEEL/S235JR"]})
+        ),
+        is("fastener", "steel", 0.7, "nut-bolt-washer")
+    );
+    assert_eq!(
+        of(
+            json!({"ifc_type": "IfcBuildingElementProxy", "name": "Bohrpfahl", "materials": ["Beton"]})
+        ),
+        is("pile", "concrete", 0.5, "proxy-pile")
+    );
+}
+
+#[test]
+fn evidence_at_odds_is_other() {
+    let rules = shipped();
+    let of = |question: Value| brief(&rules.answer(&question)).0;
+    assert_eq!(
+        of(
+            json!({"ifc_type": "IfcWall", "external": true, "load_bearing": false, "type_name": "Basic Wall:Inside"})
+        ),
+        "other"
+    );
+    assert_eq!(
+        of(
+            json!({"ifc_type": "IfcDoor", "external": false, "type_name": "Single-Flush:Outside door"})
+        ),
+        "other"
+    );
+    assert_eq!(
+        of(
+            json!({"ifc_type": "IfcWall", "external": true, "load_bearing": false, "type_name": "Party Wall - CMU"})
+        ),
+        "partition_wall"
+    );
+    assert_eq!(
+        of(json!({"ifc_type": "IfcWall", "name": "Wand nicht tragend"})),
+        "other"
+    );
+}
+
+#[test]
+fn a_wrong_table_names_file_line_and_rule() {
+    let error = |text: &str| Rules::parse("rules/x.toml", text).unwrap_err().to_string();
+    let rule = |extra: &str| {
+        format!(
+            "# table\n[[rule]]\nname = \"a\"\n{extra}\nanswer = {{ element_type = \"beam\" }}\nconfidence = 0.9\n"
+        )
+    };
+    assert!(Rules::parse("x", &rule("")).is_ok());
+    let unknown = error(&rule("ifc_typ = [\"IfcBeam\"]"));
+    assert!(
+        unknown.starts_with("rules/x.toml:4:1: rule a: unknown field `ifc_typ`"),
+        "{unknown}"
+    );
+    let variant = error(&rule("").replace("beam", "baem"));
+    assert!(
+        variant.starts_with("rules/x.toml:5:")
+            && variant.contains("rule a: unknown variant `baem`"),
+        "{variant}"
+    );
+    assert_eq!(
+        error(&format!("{}{}", rule(""), rule(""))),
+        "rules/x.toml:9: rule a: this name is taken by the rule in line 3"
+    );
+    assert_eq!(
+        error(&rule("words = [\"pe*\"]")),
+        "rules/x.toml:3: rule a: the word `pe*` is too short for `*`: it would be found everywhere; write at least three letters, or the whole word without `*`"
+    );
+    assert_eq!(
+        error(&rule("ifc_type = [\"Wall\"]")),
+        "rules/x.toml:3: rule a: `Wall` is no IFC type: they begin with `Ifc`, as in `IfcWall*`"
+    );
+    assert_eq!(
+        error("[[material]]\ncategory = \"steel\"\nwords = [\"-\"]\n"),
+        "rules/x.toml:2: material steel: the word `-` has no letters or digits"
+    );
+    assert_eq!(
+        error(&rule("").replace("0.9", "1.9")),
+        "rules/x.toml:3: rule a: confidence is 1.9, not between 0 and 1"
+    );
+}

@@ -1,0 +1,483 @@
+//! Leases the next batch that a client outside can answer.
+
+use super::shapes::{Leased, Left, NextBatch, Nothing, WhyNothing};
+use super::{outside, with_workspace};
+use crate::ops::open::{Opened, OpsError, Request, open};
+use crate::run::foresee::Foresight;
+use crate::run::gate;
+use crate::run::keeper::Keeper;
+use crate::run::outside::{Asking, Parts, fingerprint};
+use crate::run::rehearse;
+use crate::run::survey::{Keep, Survey, Surveyed, survey};
+use jiff::{SignedDuration, Timestamp};
+use milepost_core::model::reason::Reason;
+use milepost_core::model::stage::Stage;
+use milepost_core::model::step::AnswerForm;
+use milepost_core::plan::decide::{Decision, Wish};
+use milepost_core::plan::pending::Pending;
+use milepost_core::plan::selection::Selection;
+use milepost_store::store::id::new_id;
+use milepost_store::store::leases::{Lease, LeaseState, Leases};
+use serde_json::{Value, json};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// How long a lease holds where nothing is said, in seconds.
+const SECONDS: u64 = 600;
+
+/// The longest that a lease may hold, in seconds.
+const LONGEST: u64 = 24 * 60 * 60;
+
+/// Batches that are named where nothing is leased.
+const NAMED: usize = 20;
+
+/// Which batch is wanted.
+#[derive(Debug, Clone, Default)]
+pub struct WantedBatch {
+    /// The stage, by name or number; none: the first that has one.
+    pub stage: Option<String>,
+    /// Who asks: the name under which the answers are kept.
+    pub client: String,
+    /// How long the lease holds, in seconds; 600 where nothing is said.
+    pub seconds: Option<u64>,
+    /// Whether the prompt is told, besides the file that holds it.
+    pub with_prompt: bool,
+}
+
+/// Leases the next batch of a stage whose agent is external to a client.
+///
+/// # Errors
+/// When there is no project, its declarations are wrong, a run is at work in the workspace, or the disk fails.
+pub fn next_batch(request: &Request, wanted: &WantedBatch) -> Result<NextBatch, OpsError> {
+    let mut opened = open(request)?;
+    let seconds = wanted.seconds.unwrap_or(SECONDS);
+    if seconds == 0 || seconds > LONGEST {
+        return Err(OpsError::Usage(format!(
+            "a lease holds from 1 to {LONGEST} seconds, not {seconds}"
+        )));
+    }
+    if wanted.client.trim().is_empty() {
+        let why = "say who asks: `client` is the name under which answers are kept";
+        return Err(OpsError::Usage(why.to_owned()));
+    }
+    let stages: Vec<Stage> = match &wanted.stage {
+        Some(name) => {
+            let stage = opened.pipeline.stage(name);
+            let stage = stage.ok_or_else(|| OpsError::Usage(format!("there is no stage `{name}`")));
+            vec![stage?.clone()]
+        }
+        None => opened.pipeline.stages.clone(),
+    };
+    let external = |stage: &&Stage| !outside(&opened, stage).is_empty();
+    let stages: Vec<Stage> = stages.iter().filter(external).cloned().collect();
+    if stages.is_empty() {
+        return Ok(NextBatch {
+            leased: None,
+            nothing: Some(not_external(wanted)),
+            left: None,
+        });
+    }
+    let agents = opened.planned_agents(request)?;
+    opened.workspace.prepare(&opened.disk)?;
+    let leases = Leases::lock(&opened.disk, &opened.workspace.layout)?;
+    let now = opened.clock.now();
+    leases.sweep(now)?;
+    let all = leases.all()?;
+    let command = format!("next_batch for {}", wanted.client);
+    with_workspace(&mut opened, request, &command, |opened, keeper| {
+        let foresight = Foresight::new(opened.context(), &opened.project, &agents, false);
+        let search = Search {
+            opened,
+            leases: &leases,
+            all: &all,
+            foresight: &foresight,
+            wanted,
+            seconds,
+            now,
+        };
+        let mut why: Option<NextBatch> = None;
+        for stage in &stages {
+            let found = search.of(keeper, stage)?;
+            let is_complete = |found: &NextBatch| {
+                let nothing = found.nothing.as_ref();
+                nothing.is_some_and(|nothing| nothing.reason == WhyNothing::Complete)
+            };
+            if found.leased.is_some() {
+                return Ok(found);
+            }
+            if why.as_ref().is_none_or(is_complete) {
+                why = Some(found);
+            }
+        }
+        Ok(why.unwrap_or_else(|| NextBatch {
+            leased: None,
+            nothing: Some(not_external(wanted)),
+            left: None,
+        }))
+    })
+}
+
+fn not_external(wanted: &WantedBatch) -> Nothing {
+    let message = match &wanted.stage {
+        Some(stage) => format!("stage `{stage}` asks nobody outside"),
+        None => "no stage asks anybody outside".to_owned(),
+    };
+    Nothing {
+        reason: WhyNothing::NotExternal,
+        stage: wanted.stage.clone(),
+        message,
+        hint: "declare its agent with `external = true` under [agents.NAME], or put such an agent in its place with `--agent`"
+            .to_owned(),
+        until: None,
+        missing: None,
+        batches: Vec::new(),
+    }
+}
+
+/// A search for a batch.
+struct Search<'a> {
+    opened: &'a Opened,
+    leases: &'a Leases,
+    all: &'a [Lease],
+    foresight: &'a Foresight<'a>,
+    wanted: &'a WantedBatch,
+    seconds: u64,
+    now: Timestamp,
+}
+
+/// What stands against a lease of the batches of a stage that are not made.
+#[derive(Default)]
+struct Against {
+    /// Leased to somebody, until then.
+    leased: BTreeMap<String, Timestamp>,
+    /// Need nobody.
+    ready: Vec<String>,
+    /// Cannot be made, with why.
+    failed: Vec<(String, String)>,
+}
+
+impl Search<'_> {
+    /// The next batch of a stage, or why there is none.
+    fn of(&self, keeper: &Keeper<'_>, stage: &Stage) -> Result<NextBatch, OpsError> {
+        let ctx = keeper.ctx;
+        let nothing = |reason, message: String, hint: &str| Nothing {
+            reason,
+            stage: Some(stage.name.clone()),
+            message,
+            hint: hint.to_owned(),
+            until: None,
+            missing: None,
+            batches: Vec::new(),
+        };
+        let without = |nothing, left| NextBatch {
+            leased: None,
+            nothing: Some(nothing),
+            left,
+        };
+        let obstacle = gate::blocked_by(&ctx, &keeper.state, &BTreeMap::new(), stage);
+        if let Some(obstacle) = obstacle.map_err(OpsError::World)? {
+            let message = format!("stage `{}` cannot begin: {obstacle}", stage.name);
+            let hint = format!("complete stage `{}` first: run it", obstacle.stage);
+            let blocked = Nothing {
+                missing: Some(obstacle),
+                ..nothing(WhyNothing::Blocked, message, &hint)
+            };
+            return Ok(without(blocked, None));
+        }
+        let pending = Pending::default();
+        let needed = |_: &str| Wish::Needed;
+        let found = match survey(&ctx, stage, &keeper.state, &pending, &needed, Keep::Undone) {
+            Ok(found) => found,
+            Err(why) => {
+                let hint = "put that right, and ask again";
+                return Ok(without(nothing(WhyNothing::Failed, why, hint), None));
+            }
+        };
+        let altered = gate::altered(&ctx, &keeper.state, &Selection::default(), stage, &found);
+        let altered = altered.map_err(OpsError::World)?;
+        if !altered.is_empty() {
+            let files: Vec<String> = altered
+                .iter()
+                .map(|(_, file)| file.path.to_string())
+                .collect();
+            let message = format!(
+                "somebody altered what stage `{}` made: {}",
+                stage.name,
+                files.join(", ")
+            );
+            let hint = "a person decides: `milepost accept` keeps the files, `milepost run --force` makes them again";
+            return Ok(without(nothing(WhyNothing::Altered, message, hint), None));
+        }
+        let (mut against, chosen) = self.choose(stage, &found)?;
+        let is_open = |batch: &&Surveyed| matches!(batch.decision, Ok(Decision::Will(_)) | Err(_));
+        let open = found.batches.iter().filter(is_open).count() as u64;
+        let leased = against.leased.len() as u64 + u64::from(chosen.is_some());
+        let left = Some(Left {
+            batches: found.batches.len() as u64,
+            done: found.batches.len() as u64 - open,
+            leased,
+            open: open - leased,
+        });
+        if let Some(chosen) = chosen {
+            let leased = self.lease(stage, &found, chosen)?;
+            return Ok(NextBatch {
+                leased: Some(leased),
+                nothing: None,
+                left,
+            });
+        }
+        let named = |names: &mut dyn Iterator<Item = String>| names.take(NAMED).collect::<Vec<_>>();
+        let run = format!("milepost run {}", stage.name);
+        let why = if let Some(until) = against.leased.values().min() {
+            let message = format!(
+                "every batch of stage `{}` that is open is leased, the first until {until}",
+                stage.name
+            );
+            Nothing {
+                until: Some(*until),
+                batches: named(&mut against.leased.keys().cloned()),
+                ..nothing(WhyNothing::Leased, message, "ask again then")
+            }
+        } else if let Some((_, first)) = against.failed.first() {
+            let message = format!("stage `{}` is not complete: {first}", stage.name);
+            let hint = format!("put that right, then `{run}`");
+            Nothing {
+                batches: named(&mut against.failed.iter().map(|(batch, _)| batch.clone())),
+                ..nothing(WhyNothing::Failed, message, &hint)
+            }
+        } else if !against.ready.is_empty() {
+            let message = format!(
+                "every question of stage `{}` is answered, and {} of its batches are not made yet",
+                stage.name,
+                against.ready.len()
+            );
+            let hint = format!("`{run}` makes them");
+            Nothing {
+                batches: named(&mut against.ready.drain(..)),
+                ..nothing(WhyNothing::Ready, message, &hint)
+            }
+        } else {
+            let status = keeper.state.stages.get(&stage.name);
+            if status.is_some_and(|known| known.status.is_some()) {
+                let message = format!("every batch of stage `{}` is made", stage.name);
+                nothing(
+                    WhyNothing::Complete,
+                    message,
+                    "go on with the stages after it",
+                )
+            } else {
+                let message = format!(
+                    "every question of stage `{}` is answered, and it has no checkpoint yet",
+                    stage.name
+                );
+                nothing(WhyNothing::Ready, message, &format!("`{run}` ends it"))
+            }
+        };
+        Ok(without(why, left))
+    }
+
+    /// The first batch that asks somebody outside and is nobody's; after those, one that failed although it is answered.
+    fn choose<'f>(
+        &self,
+        stage: &Stage,
+        found: &'f Survey,
+    ) -> Result<(Against, Option<Chosen<'f>>), OpsError> {
+        let mut against = Against::default();
+        let mut failed: Vec<(&Surveyed, Vec<String>)> = Vec::new();
+        let mut asked = BTreeSet::new();
+        let live = self.all.iter().filter(|lease| lease.holds(self.now));
+        let live: Vec<&Lease> = live.filter(|lease| lease.stage == stage.name).collect();
+        for batch in &found.batches {
+            // Of what was another batch when it was leased, nothing is asked any more.
+            let mut own = live.iter().filter(|lease| {
+                lease.batch == batch.batch.key && lease.fingerprint == fingerprint(found, batch)
+            });
+            if let Some(lease) = own.next() {
+                asked.extend(lease.addresses());
+                let batch = batch.batch.key.clone();
+                against.leased.insert(batch, lease.expires);
+            }
+        }
+        for batch in &found.batches {
+            let key = &batch.batch.key;
+            let reasons = match &batch.decision {
+                Ok(Decision::Will(reasons)) => reasons,
+                Err(missed) => {
+                    against.failed.push((key.clone(), missed.why.clone()));
+                    continue;
+                }
+                Ok(_) => continue,
+            };
+            if against.leased.contains_key(key) {
+                continue;
+            }
+            let parts = self.foresight.parts(stage, batch, false);
+            match parts.map_err(OpsError::World)? {
+                Ok(Some((request, parts))) => {
+                    let mut addresses = parts.questions.iter().map(|(_, _, address)| address);
+                    if addresses.any(|address| asked.contains(address)) {
+                        // Another client is asked this already.
+                        let until = against.leased.values().max().copied();
+                        against
+                            .leased
+                            .insert(key.clone(), until.unwrap_or(self.now));
+                        continue;
+                    }
+                    let chosen = Chosen {
+                        batch,
+                        request,
+                        parts,
+                        failed: Vec::new(),
+                    };
+                    return Ok((against, Some(chosen)));
+                }
+                Ok(None) => match failure(reasons) {
+                    Some(why) => failed.push((batch, why)),
+                    None => against.ready.push(key.clone()),
+                },
+                Err(why) => {
+                    let why = format!(
+                        "what batch `{key}` asks cannot be told before it runs ({why}): put the steps before its agent into a stage of their own"
+                    );
+                    against.failed.push((key.clone(), why));
+                }
+            }
+        }
+        for (batch, why) in failed {
+            let parts = self.foresight.parts(stage, batch, true);
+            match parts.map_err(OpsError::World)? {
+                Ok(Some((request, parts))) => {
+                    let chosen = Chosen {
+                        batch,
+                        request,
+                        parts,
+                        failed: why,
+                    };
+                    return Ok((against, Some(chosen)));
+                }
+                _ => {
+                    let why = why.join("; ");
+                    against.failed.push((batch.batch.key.clone(), why));
+                }
+            }
+        }
+        Ok((against, None))
+    }
+
+    fn lease(&self, stage: &Stage, found: &Survey, chosen: Chosen<'_>) -> Result<Leased, OpsError> {
+        let Chosen {
+            batch,
+            request,
+            parts,
+            failed,
+        } = chosen;
+        let id = new_id(self.now);
+        let id = id.map_err(|error| OpsError::World(format!("no random numbers: {error}")))?;
+        let asking = Asking::of(stage, &parts.out);
+        let form = asking.map_or(AnswerForm::Json, |asking| asking.form);
+        let (answer, form) = match form {
+            AnswerForm::Json => ("answer.json", "json"),
+            AnswerForm::Text => ("answer.txt", "text"),
+            AnswerForm::TapYaml => ("answer.txt", "tap-yaml"),
+        };
+        let seconds = SignedDuration::from_secs(i64::try_from(self.seconds).unwrap_or(i64::MAX));
+        let expires = self.now.checked_add(seconds).unwrap_or(Timestamp::MAX);
+        let questions = parts.questions.iter();
+        let lease = Lease {
+            id: id.clone(),
+            stage: stage.name.clone(),
+            batch: batch.batch.key.clone(),
+            client: self.wanted.client.clone(),
+            since: self.now,
+            expires,
+            state: LeaseState::Leased,
+            out: parts.out.clone(),
+            fingerprint: fingerprint(found, batch),
+            sent: request.sent.clone(),
+            questions: questions
+                .map(|(id, _, address)| (id.clone(), *address))
+                .collect(),
+            address: parts.address,
+            keeps_id: parts.keeps_id,
+            answer: answer.to_owned(),
+        };
+        let prompt = parts.prompt();
+        let schema = parts.schema();
+        let mut files = vec![("prompt.md".to_owned(), prompt.clone().into_bytes())];
+        let pretty = |value: &Value| {
+            let text = serde_json::to_string_pretty(value);
+            text.map(|text| format!("{text}\n").into_bytes())
+                .map_err(|error| OpsError::World(error.to_string()))
+        };
+        if !parts.questions.is_empty() {
+            let list: Vec<Value> = parts
+                .questions
+                .iter()
+                .map(|(id, question, _)| json!({ "id": id, "question": question }))
+                .collect();
+            files.push(("questions.json".to_owned(), pretty(&list.into())?));
+        }
+        if let Some(schema) = &schema {
+            files.push(("schema.json".to_owned(), pretty(schema)?));
+        }
+        let mut attachments = Vec::new();
+        for (number, file) in parts.attachments().iter().enumerate() {
+            let name = format!("attached-{}-{}", number + 1, file.name);
+            files.push((name.clone(), file.bytes.clone()));
+            attachments.push(name);
+        }
+        self.leases.make(&lease, &request.body, &files)?;
+        let folder = self.leases.folder(&id);
+        let at = |name: &str| folder.join(name).display().to_string();
+        let of_project = asking.and_then(|asking| asking.schema).map(|asset| {
+            let path = self.opened.project.join(asset.path.as_str());
+            path.display().to_string()
+        });
+        let input = if parts.questions.is_empty() {
+            "prompt.md"
+        } else {
+            "questions.json"
+        };
+        Ok(Leased {
+            lease: id.clone(),
+            expires,
+            stage: stage.name.clone(),
+            number: stage.number,
+            batch: lease.batch.clone(),
+            agent: request.sent.agent.clone(),
+            client: lease.client.clone(),
+            questions: parts.questions.len() as u64,
+            input_file: at(input),
+            output_file: at(answer),
+            answer: form.to_owned(),
+            schema_file: match &schema {
+                Some(_) => Some(at("schema.json")),
+                None => of_project,
+            },
+            schema,
+            prompt_file: at("prompt.md"),
+            prompt: self.wanted.with_prompt.then_some(prompt),
+            attachments: attachments.iter().map(|name| at(name)).collect(),
+            failed,
+        })
+    }
+}
+
+/// A batch that is about to be leased.
+struct Chosen<'f> {
+    batch: &'f Surveyed,
+    request: rehearse::Request,
+    parts: Parts,
+    failed: Vec<String>,
+}
+
+/// How a batch failed that must run for that.
+fn failure(reasons: &[Reason]) -> Option<Vec<String>> {
+    reasons.iter().find_map(|reason| match reason {
+        Reason::Failed { outcome } | Reason::NotValid { outcome } => {
+            let mut lines = vec![outcome.to_string()];
+            lines.extend(outcome.details.iter().cloned());
+            Some(lines)
+        }
+        _ => None,
+    })
+}

@@ -1,0 +1,52 @@
+//! Which calls of agents a workspace uses at present: what lies there was made from them, or may yet be.
+
+use milepost_core::model::state::{Phase, State};
+use milepost_store::store::calls;
+use milepost_store::store::layout::Layout;
+use std::collections::{BTreeSet, HashMap};
+use std::io;
+
+/// Calls of a workspace that are in use.
+pub struct Used {
+    /// By run: numbers.
+    calls: HashMap<String, BTreeSet<u64>>,
+}
+
+impl Used {
+    /// Those whose answers recorded batches were made from; those of batches that are not made, whose answers wait for the others;
+    /// and those of which nothing was heard yet.
+    ///
+    /// # Errors
+    /// When the records of calls cannot be read.
+    pub fn of(layout: &Layout, state: &State) -> io::Result<Self> {
+        let mut used: HashMap<String, BTreeSet<u64>> = HashMap::new();
+        let mut add = |run: &str, number| {
+            used.entry(run.to_owned()).or_default().insert(number);
+        };
+        for batch in state
+            .stages
+            .values()
+            .flat_map(|known| known.batches.values())
+        {
+            for from in batch.record.iter().flat_map(|record| &record.answers) {
+                add(&from.run, from.call);
+            }
+        }
+        for call in calls::read(&layout.calls())? {
+            let known = state.stages.get(&call.sent.stage);
+            let batch = known.and_then(|known| known.batches.get(&call.sent.batch));
+            let is_open =
+                batch.is_some_and(|batch| batch.record.is_none() || batch.phase != Phase::Complete);
+            if is_open || call.heard.is_none() {
+                add(&call.run, call.number);
+            }
+        }
+        Ok(Self { calls: used })
+    }
+
+    /// Whether a call of a run is in use.
+    pub fn has(&self, run: &str, number: u64) -> bool {
+        let numbers = self.calls.get(run);
+        numbers.is_some_and(|numbers| numbers.contains(&number))
+    }
+}

@@ -1,0 +1,59 @@
+//! What every part of a run needs: the declarations, the settings, the disk, the clock.
+
+use jiff::Timestamp;
+use milepost_core::base::clock::Clock;
+use milepost_core::base::digest::Digest;
+use milepost_core::base::path::{FilePath, RelPath, Root};
+use milepost_core::base::redact::Redactor;
+use milepost_core::model::pipeline::Pipeline;
+use milepost_core::plan::settings::Settings;
+use milepost_store::store::disk::Disk;
+use milepost_store::store::files::Files;
+use milepost_store::store::glance::Asked;
+use milepost_store::store::layout::Layout;
+use milepost_store::store::statcache::StatCache;
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+/// What every part of a run needs.
+#[derive(Clone, Copy)]
+pub struct Context<'a> {
+    /// The declarations.
+    pub pipeline: &'a Pipeline,
+    /// The values that the run goes by.
+    pub settings: &'a Settings,
+    /// Reading, confined to the project and the workspace.
+    pub files: &'a Files,
+    /// Where things lie in the workspace.
+    pub layout: &'a Layout,
+    /// The one writer.
+    pub disk: &'a Disk,
+    /// The time of day.
+    pub clock: &'a dyn Clock,
+    /// The moment of `SOURCE_DATE_EPOCH`.
+    pub epoch: Option<Timestamp>,
+    /// Digests of files that have not changed since they were last read.
+    pub cache: &'a StatCache,
+    /// Notes of what is asked of the disk.
+    pub asked: &'a Asked,
+    /// Takes keys out of what is shown and kept.
+    pub redactor: &'a Redactor,
+    /// Files from outside that are to be copied into the workspace, by where they go: a plan takes them as if they were there.
+    pub imports: &'a BTreeMap<RelPath, PathBuf>,
+}
+
+impl Context<'_> {
+    /// Returns the moment that files bear: that of `SOURCE_DATE_EPOCH`, else the time of day.
+    pub fn moment(&self) -> Timestamp {
+        self.epoch.unwrap_or_else(|| self.clock.now())
+    }
+
+    /// The digest of a file where its stamp alone tells it: nothing is read, and no link is looked for.
+    pub fn glimpse(&self, file: &FilePath) -> Option<Digest> {
+        if file.root == Root::Workspace && self.imports.contains_key(&file.path) {
+            return None;
+        }
+        let path = self.files.folder(file.root).join(file.path.as_str());
+        self.cache.glimpse(&path).map(|seen| seen.digest)
+    }
+}

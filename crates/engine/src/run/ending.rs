@@ -1,0 +1,172 @@
+//! The end of a stage's turn: how it stands, its progress file, its checkpoint.
+
+use super::engine::RunError;
+use super::keeper::Keeper;
+use super::report::{StageReport, StageStatus};
+use super::survey::Survey;
+use super::{finish, kept, retire};
+use milepost_core::base::path::FilePath;
+use milepost_core::model::checkpoint::{ProgressStatus, Status};
+use milepost_core::model::stage::Stage;
+use milepost_core::model::state::Phase;
+use milepost_core::plan::selection::Selection;
+use milepost_core::plan::world::World;
+use milepost_store::store::layout;
+use milepost_store::store::progress::ProgressFile;
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+/// A stage whose turn ends.
+pub struct Ending<'a> {
+    /// What the run is asked to do.
+    pub selection: &'a Selection,
+    /// The stage.
+    pub stage: &'a Stage,
+    /// As it was found.
+    pub found: &'a Survey,
+    /// The batches whose outputs were found invalid in this turn, by their place.
+    pub invalid: &'a BTreeSet<usize>,
+    /// How many events were recorded before its turn.
+    pub before: u64,
+    /// Why an agent that it needs cannot be asked: no batch was tried.
+    pub unavailable: Option<String>,
+}
+
+impl Ending<'_> {
+    /// Ends the stage: its status, its progress file, its checkpoint.
+    ///
+    /// # Errors
+    /// When the disk fails.
+    pub fn end(&self, keeper: &mut Keeper<'_>, report: &mut StageReport) -> Result<(), RunError> {
+        let (stage, found) = (self.stage, self.found);
+        if !self.invalid.is_empty() {
+            // What does not hold any more and could not be made again is no output.
+            self.retire_failed(keeper, &|index| self.invalid.contains(&index))?;
+        }
+        let status = finish::status(keeper, stage, found);
+        let tolerates = stage.policy.tolerates_failures();
+        let goes_on = self.selection.keep_going || tolerates;
+        report.status = match status {
+            _ if self.unavailable.is_some() => StageStatus::Failed,
+            // What was left out is not up to date, though what it made earlier is there.
+            Some(_) if report.left > 0 && report.failed.is_empty() => StageStatus::Held,
+            Some(Status::Complete) if finish::takes_over_partial(keeper, stage) => {
+                StageStatus::Partial
+            }
+            Some(Status::Complete) => StageStatus::Complete,
+            Some(Status::Partial) if goes_on => StageStatus::Partial,
+            _ if !report.failed.is_empty() => StageStatus::Failed,
+            Some(Status::Partial) => StageStatus::Failed,
+            None => StageStatus::Held,
+        };
+        report.failure =
+            report.status == StageStatus::Failed || !tolerates && !report.failed.is_empty();
+        let known = keeper.state.stages.get(&stage.name);
+        let records = || {
+            known
+                .into_iter()
+                .flat_map(|known| known.batches.values())
+                .filter_map(|batch| batch.record.as_ref())
+        };
+        if let Some(input) = records().find_map(|record| record.stale.clone()) {
+            report.why = Some(format!("`{input}` changed while it was read: run again"));
+        }
+        if self.unavailable.is_some() {
+            report.why.clone_from(&self.unavailable);
+        }
+        report.verdict = records()
+            .filter_map(|record| record.verdict)
+            .reduce(|a, b| a && b);
+        // What a failed batch made before is not what came out of this run.
+        let standing = known.into_iter().flat_map(|known| known.batches.values());
+        report.elements = standing
+            .filter(|batch| !matches!(batch.phase, Phase::Failed { .. }))
+            .filter_map(|batch| batch.record.as_ref()?.elements)
+            .reduce(|a, b| a + b);
+        report.outputs = records()
+            .flat_map(|record| &record.outputs)
+            .map(|made| made.path.to_string())
+            .filter(|path| path.starts_with("outputs/"))
+            .take(20)
+            .collect();
+        let ctx = keeper.ctx;
+        let changed = keeper.counted() != self.before;
+        let path = ctx.layout.checkpoint(stage.number);
+        let write_checkpoint = match report.status {
+            StageStatus::Complete | StageStatus::Partial => {
+                changed
+                    || known.is_none_or(|known| known.status.is_none())
+                    || !path.exists()
+                    || self.checkpoint_differs(keeper)?
+            }
+            _ => false,
+        };
+        if report.status == StageStatus::Partial && changed {
+            self.retire_failed(keeper, &|_| true)?;
+        }
+        report.checkpoint_rewritten = write_checkpoint && !changed;
+        if changed || write_checkpoint {
+            self.progress(keeper, report.status)?;
+        }
+        if write_checkpoint {
+            let status = if report.status == StageStatus::Complete {
+                Status::Complete
+            } else {
+                Status::Partial
+            };
+            finish::checkpoint(keeper, stage, found, status)?;
+        }
+        Ok(())
+    }
+
+    fn checkpoint_differs(&self, keeper: &Keeper<'_>) -> Result<bool, RunError> {
+        let stage = self.stage;
+        let path = FilePath::workspace(layout::checkpoint(stage.number));
+        let there = keeper.ctx.digest(&path).map_err(RunError::World)?;
+        Ok(keeper.state.checkpoints.get(&stage.name).copied() != there)
+    }
+
+    /// What a failed batch made in an earlier run is not what it would make: later stages must not read it.
+    fn retire_failed(
+        &self,
+        keeper: &mut Keeper<'_>,
+        wanted: &dyn Fn(usize) -> bool,
+    ) -> Result<(), RunError> {
+        let (stage, found) = (self.stage, self.found);
+        let known = keeper.state.stages.get(&stage.name);
+        let keys: Vec<String> = found
+            .batches
+            .iter()
+            .enumerate()
+            .filter(|(index, _)| wanted(*index))
+            .map(|(_, found)| found)
+            .filter(|found| {
+                known
+                    .and_then(|known| known.batches.get(&found.batch.key))
+                    .is_some_and(|batch| {
+                        matches!(batch.phase, Phase::Failed { .. }) && batch.record.is_some()
+                    })
+            })
+            .map(|found| found.batch.key.clone())
+            .collect();
+        retire::batches(keeper, &stage.name, &keys, retire::Cause::Failed)
+    }
+
+    fn progress(&self, keeper: &mut Keeper<'_>, status: StageStatus) -> Result<(), RunError> {
+        let (stage, found) = (self.stage, self.found);
+        let Some(path) = finish::progress_path(stage) else {
+            return Ok(());
+        };
+        let status = match status {
+            StageStatus::Complete => ProgressStatus::Complete,
+            StageStatus::Partial => ProgressStatus::Partial,
+            StageStatus::Failed => ProgressStatus::Failed,
+            StageStatus::Held | StageStatus::Blocked | StageStatus::Altered => ProgressStatus::Held,
+        };
+        let now = finish::progress_of(keeper, stage, found, &BTreeSet::new(), status);
+        kept::put_progress_away(keeper, stage)?;
+        let ctx = keeper.ctx;
+        ProgressFile::new(ctx.layout.at(path)).write(ctx.disk, &now, Duration::ZERO)?;
+        Ok(())
+    }
+}

@@ -1,0 +1,168 @@
+//! The files of an attempt that is only rehearsed: they lie in memory, and nowhere else.
+
+use crate::steps::work::Outs;
+use milepost_core::base::source::{Sink, Source};
+use milepost_core::model::stage::Stage;
+use std::cell::Cell;
+use std::collections::BTreeMap;
+use std::io::{self, Cursor, Read, Write};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// By output or `out`: what stands for its `*` or its round, and what the file holds.
+type Made = BTreeMap<String, Vec<(String, Arc<[u8]>)>>;
+
+/// The files of an attempt in memory.
+pub struct MemoryOuts<'a> {
+    stage: &'a Stage,
+    made: Arc<Mutex<Made>>,
+    round: Cell<u32>,
+}
+
+impl<'a> MemoryOuts<'a> {
+    /// None yet.
+    pub fn new(stage: &'a Stage) -> Self {
+        Self {
+            stage,
+            made: Arc::default(),
+            round: Cell::new(1),
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Made> {
+        self.made.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn is_per_round(&self, out: &str) -> bool {
+        self.stage
+            .output(out)
+            .is_some_and(|output| output.per_round)
+    }
+
+    /// What a file of an output is known by beside its name.
+    fn star(&self, out: &str, star: Option<&str>) -> String {
+        match star {
+            Some(star) => star.to_owned(),
+            None if self.is_per_round(out) => self.round.get().to_string(),
+            None => String::new(),
+        }
+    }
+}
+
+fn nowhere(what: &str) -> io::Error {
+    io::Error::new(
+        io::ErrorKind::Unsupported,
+        format!("`{what}` lies in memory"),
+    )
+}
+
+impl Outs for MemoryOuts<'_> {
+    fn create(&self, out: &str, star: Option<&str>) -> io::Result<Box<dyn Sink>> {
+        Ok(Box::new(MemorySink {
+            out: out.to_owned(),
+            star: self.star(out, star),
+            bytes: Vec::new(),
+            made: Arc::clone(&self.made),
+        }))
+    }
+
+    fn place(&self, out: &str) -> io::Result<PathBuf> {
+        Err(nowhere(out))
+    }
+
+    fn beside(&self, name: &str, _bytes: &[u8]) -> io::Result<PathBuf> {
+        Err(nowhere(name))
+    }
+
+    fn round(&self, number: u32) {
+        self.round.set(number);
+    }
+
+    fn clear(&self, out: &str) -> io::Result<()> {
+        let round = self.round.get().to_string();
+        let keeps_others = self.is_per_round(out);
+        if let Some(files) = self.lock().get_mut(out) {
+            files.retain(|(star, _)| keeps_others && *star != round);
+        }
+        Ok(())
+    }
+
+    fn made(&self, out: &str) -> io::Result<Vec<Arc<dyn Source>>> {
+        let round = self.round.get().to_string();
+        let only_round = self.is_per_round(out);
+        let made = self.lock();
+        let files = made.get(out).into_iter().flatten();
+        let mut files: Vec<_> = files
+            .filter(|(star, _)| !only_round || *star == round)
+            .collect();
+        files.sort_by(|a, b| milepost_core::base::natural::natural(&a.0, &b.0));
+        let source = |(star, bytes): &(String, Arc<[u8]>)| -> Arc<dyn Source> {
+            Arc::new(MemorySource {
+                name: self.name(out, star),
+                bytes: Arc::clone(bytes),
+            })
+        };
+        Ok(files.into_iter().map(source).collect())
+    }
+}
+
+impl MemoryOuts<'_> {
+    /// The path that a file would have, as far as its ending goes: formats are told by it.
+    fn name(&self, out: &str, star: &str) -> String {
+        match self.stage.output(out) {
+            Some(output) => output.path.shown().replace('*', star),
+            None => out.to_owned(),
+        }
+    }
+}
+
+struct MemorySource {
+    name: String,
+    bytes: Arc<[u8]>,
+}
+
+impl Source for MemorySource {
+    fn name(&self) -> String {
+        self.name.clone()
+    }
+
+    fn path(&self) -> &Path {
+        Path::new("")
+    }
+
+    fn open(&self) -> io::Result<Box<dyn Read + Send>> {
+        Ok(Box::new(Cursor::new(Arc::clone(&self.bytes))))
+    }
+}
+
+struct MemorySink {
+    out: String,
+    star: String,
+    bytes: Vec<u8>,
+    made: Arc<Mutex<Made>>,
+}
+
+impl Write for MemorySink {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.bytes.extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Sink for MemorySink {
+    fn path(&self) -> &Path {
+        Path::new("")
+    }
+
+    fn finish(self: Box<Self>) -> io::Result<()> {
+        let mut made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
+        let files = made.entry(self.out).or_default();
+        files.retain(|(star, _)| *star != self.star);
+        files.push((self.star, self.bytes.into()));
+        Ok(())
+    }
+}

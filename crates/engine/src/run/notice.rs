@@ -1,0 +1,129 @@
+//! What a run tells while it goes on, for whoever shows it.
+
+use milepost_core::model::call::Spent;
+use milepost_core::model::choice::StoredNote;
+use milepost_core::model::outcome::Outcome;
+use std::time::Duration;
+
+/// Something that just happened.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Notice {
+    /// The declarations hold what is allowed and perhaps not meant.
+    Warned {
+        /// One line for each.
+        warnings: Vec<String>,
+    },
+    /// Values or agents that the workspace keeps need attention.
+    Stored {
+        /// What to know of them.
+        notes: Vec<StoredNote>,
+    },
+    /// What an earlier run left was put in order.
+    Recovered {
+        /// One line for each thing that was done.
+        what: Vec<String>,
+    },
+    /// A stage begins.
+    StageStarted {
+        /// Its name.
+        stage: String,
+        /// What it is for.
+        description: Option<String>,
+        /// Batches that there are.
+        batches: u64,
+        /// Batches that will run.
+        will: u64,
+    },
+    /// A service was started, and is waited for.
+    ServiceStarted {
+        /// Its name.
+        service: String,
+    },
+    /// A service that was started does not answer.
+    ServiceFailed {
+        /// Its name.
+        service: String,
+        /// Why.
+        why: String,
+        /// The last lines that it printed.
+        printed: Vec<String>,
+    },
+    /// A batch begins.
+    BatchStarted {
+        /// The stage.
+        stage: String,
+        /// The batch; empty for the only one.
+        batch: String,
+    },
+    /// A batch called an agent.
+    Called {
+        /// The stage.
+        stage: String,
+        /// The batch.
+        batch: String,
+        /// What the call cost.
+        spent: Spent,
+    },
+    /// Something to know while a stage goes on.
+    Said {
+        /// The stage.
+        stage: String,
+        /// One line.
+        line: String,
+    },
+    /// A try failed, and another follows.
+    TryingAgain {
+        /// The stage.
+        stage: String,
+        /// The batch.
+        batch: String,
+        /// The try that failed, from 1 on.
+        attempt: u32,
+        /// How.
+        outcome: Outcome,
+        /// How long until the next.
+        wait: Duration,
+    },
+    /// A batch is done.
+    BatchDone {
+        /// The stage.
+        stage: String,
+        /// The batch.
+        batch: String,
+        /// How long it took.
+        took: Duration,
+        /// Warnings of its steps.
+        warnings: Vec<String>,
+    },
+    /// A batch failed for good.
+    BatchFailed {
+        /// The stage.
+        stage: String,
+        /// The batch.
+        batch: String,
+        /// How.
+        outcome: Outcome,
+        /// Where what it left is kept, in the workspace.
+        quarantine: Option<String>,
+    },
+    /// Files were moved to quarantine.
+    Kept {
+        /// The files.
+        files: Vec<super::kept::KeptFile>,
+    },
+    /// A stage ended.
+    StageEnded(Box<super::report::StageReport>),
+}
+
+/// Shows what happens.
+pub trait Observer {
+    /// Something just happened.
+    fn notice(&mut self, notice: Notice);
+}
+
+/// Shows nothing.
+pub struct Silent;
+
+impl Observer for Silent {
+    fn notice(&mut self, _: Notice) {}
+}

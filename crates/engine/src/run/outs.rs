@@ -1,0 +1,215 @@
+//! The files of an attempt, in its scratch folder, at the paths that they will have in the workspace.
+
+use crate::steps::alarm::Alarm;
+use crate::steps::work::Outs;
+use milepost_core::base::glob::Glob;
+use milepost_core::base::path::{FilePath, RelPath};
+use milepost_core::base::source::{Sink, Source};
+use milepost_core::model::stage::Stage;
+use milepost_store::store::scratch::Scratch;
+use std::cell::Cell;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// The folder for what is made for later steps only.
+const BETWEEN: &str = ".steps";
+
+/// The files of an attempt.
+pub struct ScratchOuts<'a> {
+    scratch: &'a Scratch,
+    targets: &'a BTreeMap<String, RelPath>,
+    alarm: &'a Arc<Alarm>,
+    /// Outputs that there are of each round.
+    per_round: BTreeSet<&'a str>,
+    round: Cell<u32>,
+}
+
+/// A file in scratch, known by the path that it will have.
+pub struct ScratchFile {
+    shown: String,
+    place: PathBuf,
+}
+
+impl ScratchFile {
+    /// The file at a path below the scratch folder.
+    pub fn new(scratch: &Scratch, path: &RelPath) -> Self {
+        Self {
+            shown: FilePath::workspace(path.clone()).to_string(),
+            place: scratch.at(path),
+        }
+    }
+}
+
+impl Source for ScratchFile {
+    fn name(&self) -> String {
+        self.shown.clone()
+    }
+
+    fn path(&self) -> &Path {
+        &self.place
+    }
+
+    fn open(&self) -> io::Result<Box<dyn Read + Send>> {
+        Ok(Box::new(File::open(&self.place)?))
+    }
+}
+
+impl<'a> ScratchOuts<'a> {
+    /// Over a scratch folder; `targets` gives the paths and patterns of the outputs. Reading and writing end when the alarm rings.
+    pub fn new(
+        scratch: &'a Scratch,
+        stage: &'a Stage,
+        targets: &'a BTreeMap<String, RelPath>,
+        alarm: &'a Arc<Alarm>,
+    ) -> Self {
+        let outputs = stage.outputs.iter().filter(|output| output.per_round);
+        Self {
+            scratch,
+            targets,
+            alarm,
+            per_round: outputs.map(|output| output.name.as_str()).collect(),
+            round: Cell::new(1),
+        }
+    }
+
+    /// The path, or pattern, of an output or `out`, below the scratch folder; of one that there is of each round the path in
+    /// this round.
+    fn target(&self, out: &str) -> io::Result<RelPath> {
+        let pattern = self.pattern(out)?;
+        if !self.per_round.contains(out) {
+            return Ok(pattern);
+        }
+        let number = self.round.get().to_string();
+        RelPath::parse(&pattern.as_str().replace('*', &number)).map_err(io::Error::other)
+    }
+
+    /// The path, or pattern, of an output or `out`, below the scratch folder.
+    pub fn pattern(&self, out: &str) -> io::Result<RelPath> {
+        if let Some(path) = self.targets.get(out) {
+            return Ok(path.clone());
+        }
+        RelPath::parse(&format!("{BETWEEN}/{out}")).map_err(io::Error::other)
+    }
+
+    /// The files of an output or `out`, by their paths below the scratch folder, in natural order.
+    ///
+    /// # Errors
+    /// When a folder cannot be read, or a link or another thing that is no file lies there.
+    pub fn files(&self, out: &str) -> io::Result<Vec<RelPath>> {
+        self.files_at(self.pattern(out)?)
+    }
+
+    fn files_at(&self, target: RelPath) -> io::Result<Vec<RelPath>> {
+        if !target.as_str().contains('*') {
+            return Ok(if self.is_file(&target)? {
+                vec![target]
+            } else {
+                Vec::new()
+            });
+        }
+        let glob = Glob::parse(target.as_str()).map_err(io::Error::other)?;
+        if !self.scratch.is_folder() {
+            let mut found = self.scratch.files();
+            found.retain(|file| glob.matches(file));
+            found.sort_by(|a, b| milepost_core::base::natural::natural(a.as_str(), b.as_str()));
+            return Ok(found);
+        }
+        let folder = glob.folder();
+        let at = folder.as_ref().map_or_else(
+            || self.scratch.path().to_owned(),
+            |folder| self.scratch.path().join(folder.as_str()),
+        );
+        let mut found = Vec::new();
+        let entries = match std::fs::read_dir(at) {
+            Ok(entries) => entries,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(found),
+            Err(error) => return Err(error),
+        };
+        for entry in entries {
+            let name = entry?.file_name();
+            let name = name
+                .to_str()
+                .ok_or_else(|| io::Error::other(format!("`{}` is no UTF-8 name", name.display())))?
+                .to_owned();
+            let path = match &folder {
+                Some(folder) => folder.join(&name),
+                None => RelPath::parse(&name),
+            };
+            let path = path.map_err(io::Error::other)?;
+            if glob.matches(&path) && self.is_file(&path)? {
+                found.push(path);
+            }
+        }
+        found.sort_by(|a, b| milepost_core::base::natural::natural(a.as_str(), b.as_str()));
+        Ok(found)
+    }
+
+    fn is_file(&self, path: &RelPath) -> io::Result<bool> {
+        if !self.scratch.is_folder() {
+            return Ok(self.scratch.made(path).is_some());
+        }
+        match std::fs::symlink_metadata(self.scratch.path().join(path.as_str())) {
+            Ok(found) if found.is_file() => Ok(true),
+            Ok(_) => Err(io::Error::other(format!(
+                "`{path}` is a link or a folder: an output is a plain file"
+            ))),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+impl Outs for ScratchOuts<'_> {
+    fn create(&self, out: &str, star: Option<&str>) -> io::Result<Box<dyn Sink>> {
+        let target = self.target(out)?;
+        let path = match star {
+            Some(star) => {
+                RelPath::parse(&target.as_str().replace('*', star)).map_err(io::Error::other)?
+            }
+            None => target,
+        };
+        let sink = self.scratch.sink(&path).map_err(io::Error::other)?;
+        Ok(self.alarm.sink(sink))
+    }
+
+    fn place(&self, out: &str) -> io::Result<PathBuf> {
+        let target = self.target(out)?;
+        self.scratch
+            .make_folder_of(&target)
+            .map_err(io::Error::other)?;
+        Ok(self.scratch.at(&target))
+    }
+
+    fn beside(&self, name: &str, bytes: &[u8]) -> io::Result<PathBuf> {
+        let path = RelPath::parse(name).map_err(io::Error::other)?;
+        let mut sink = self.scratch.sink(&path).map_err(io::Error::other)?;
+        sink.write_all(bytes)?;
+        sink.finish()?;
+        Ok(self.scratch.at(&path))
+    }
+
+    fn round(&self, number: u32) {
+        self.round.set(number);
+    }
+
+    fn clear(&self, out: &str) -> io::Result<()> {
+        for file in self.files_at(self.target(out)?)? {
+            self.scratch.forget(&file).map_err(io::Error::other)?;
+        }
+        Ok(())
+    }
+
+    fn made(&self, out: &str) -> io::Result<Vec<Arc<dyn Source>>> {
+        let files = self.files_at(self.target(out)?)?;
+        Ok(files
+            .into_iter()
+            .map(|path| {
+                let file = Arc::new(ScratchFile::new(self.scratch, &path));
+                self.alarm.source(file)
+            })
+            .collect())
+    }
+}

@@ -1,0 +1,265 @@
+//! What is asked of a run, and what became of it.
+
+use super::calls::Purse;
+use super::gate::Obstacle;
+use super::kept::KeptFile;
+pub use crate::steps::work::Pace;
+use milepost_core::model::call::{Sent, Spent};
+use milepost_core::model::choice::StoredNote;
+use milepost_core::model::outcome::Outcome;
+use milepost_core::model::stage::Stage;
+use milepost_core::plan::decide::Alteration;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+/// How a run is carried out.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// Batches at once, for stages that declare nothing.
+    pub jobs: Option<usize>,
+    /// The usual environment of programs: `PATH`, `HOME`, `LANG`.
+    pub environment: BTreeMap<String, String>,
+    /// How long a program gets to end after SIGTERM.
+    pub grace: Duration,
+    /// The wait after a first failed try.
+    pub backoff: Duration,
+    /// What may be spent.
+    pub purse: Purse,
+    /// Whether answers that are kept are asked for once more.
+    pub fresh: bool,
+    /// How often a file that someone else writes is looked for.
+    pub poll: Duration,
+    /// How long such a file must have been left alone.
+    pub stable: Duration,
+    /// How long a service may take until it answers.
+    pub ready: Duration,
+    /// When batches of requests are submitted and looked after.
+    pub pace: Pace,
+}
+
+/// How a stage ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum StageStatus {
+    /// Everything is done.
+    Complete,
+    /// Something is named as failed.
+    Partial,
+    /// A batch failed, and the stage stopped.
+    Failed,
+    /// Only a part was asked for, or the run was stopped.
+    Held,
+    /// An earlier stage is not complete.
+    Blocked,
+    /// Somebody altered what was made.
+    Altered,
+}
+
+/// What a stage waits for from outside.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct Awaits {
+    /// Who has to answer: agents, by name.
+    pub agents: Vec<String>,
+    /// Batches that wait.
+    pub batches: u64,
+    /// Questions that are open in them, as far as that is known.
+    pub questions: u64,
+}
+
+impl Awaits {
+    /// Nothing yet, of these agents.
+    pub fn by(agents: Vec<String>) -> Self {
+        Self {
+            agents,
+            batches: 0,
+            questions: 0,
+        }
+    }
+
+    /// Of the requests that wait; none where none does.
+    pub fn of<'a>(all: impl Iterator<Item = &'a Sent>) -> Option<Self> {
+        let mut awaits: Option<Self> = None;
+        for sent in all {
+            let sum = awaits.get_or_insert_with(|| Self::by(Vec::new()));
+            if !sum.agents.contains(&sent.agent) {
+                sum.agents.push(sent.agent.clone());
+            }
+            sum.batches += 1;
+            sum.questions += sent.questions;
+        }
+        awaits
+    }
+}
+
+/// What became of a stage.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct StageReport {
+    /// Its name.
+    pub stage: String,
+    /// Its number.
+    pub number: u32,
+    /// How it ended.
+    pub status: StageStatus,
+    /// Whether a batch failed for which the stage declares neither `on_failure = "continue"` nor a placeholder, here or in the
+    /// stage that blocks this one: the run has failed, also where `--keep-going` makes the stage partial.
+    #[serde(skip)]
+    pub failure: bool,
+    /// Batches that there are.
+    pub batches: u64,
+    /// Batches that ran.
+    pub ran: u64,
+    /// Batches that were reused.
+    pub reused: u64,
+    /// Batches that were validated again without a run.
+    pub judged: u64,
+    /// Batches that failed, with how.
+    pub failed: Vec<(String, Outcome)>,
+    /// The facts, in short, that those that failed were tried with, of a run for one who watches.
+    #[serde(skip)]
+    pub tried: Vec<(String, String)>,
+    /// Batches that were not tried.
+    pub left: u64,
+    /// What its calls of agents cost.
+    #[serde(default)]
+    pub spent: Spent,
+    /// Why batches were held: they would cost more than may be spent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub held: Option<String>,
+    /// Batches that someone outside has to answer for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub awaits: Option<Awaits>,
+    /// Batches that there are no more, whose outputs went to quarantine.
+    pub retired: u64,
+    /// How long it took, in seconds.
+    pub seconds: f64,
+    /// Why it could not begin.
+    pub why: Option<String>,
+    /// The earlier stage that is in its way.
+    pub blocked_by: Option<Obstacle>,
+    /// Whether nothing was done but that its checkpoint, which was not there, was written.
+    pub checkpoint_rewritten: bool,
+    /// Files that somebody altered.
+    #[serde(skip)]
+    pub altered: Vec<(String, Alteration)>,
+    /// What the stage's `verdict` says.
+    pub verdict: Option<bool>,
+    /// Elements that came out.
+    pub elements: Option<u64>,
+    /// Its declared outputs that lie under `outputs/`.
+    pub outputs: Vec<String>,
+}
+
+/// What became of a run.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Report {
+    /// The run's id.
+    pub run_id: String,
+    /// The workspace's folder.
+    pub workspace: String,
+    /// Stages that are no longer declared, whose outputs went to quarantine.
+    pub forgotten: Vec<String>,
+    /// Files that were moved to quarantine: outputs that are no longer made, and whatever a person wrote in their place.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub quarantined: Vec<KeptFile>,
+    /// Stage by stage.
+    pub stages: Vec<StageReport>,
+    /// What to know of values and agents that the workspace keeps.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub stored: Vec<StoredNote>,
+    /// Whether it was stopped by the user.
+    pub interrupted: bool,
+    /// Batches of requests that providers go on with.
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub under_way: u64,
+    /// How long it took, in seconds.
+    pub seconds: f64,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "as serde calls it")]
+fn is_none(number: &u64) -> bool {
+    *number == 0
+}
+
+impl StageStatus {
+    /// The word.
+    pub fn word(self) -> &'static str {
+        match self {
+            StageStatus::Complete => "complete",
+            StageStatus::Partial => "partial",
+            StageStatus::Failed => "failed",
+            StageStatus::Held | StageStatus::Blocked => "held",
+            StageStatus::Altered => "altered",
+        }
+    }
+}
+
+/// The worst of the stages' ends. A stage that counts as failed is one, whatever its checkpoint says.
+pub fn worst(reports: &[StageReport]) -> Option<StageStatus> {
+    let order = |status: StageStatus| match status {
+        StageStatus::Complete => 0,
+        StageStatus::Partial => 1,
+        StageStatus::Held | StageStatus::Blocked => 2,
+        StageStatus::Failed => 3,
+        StageStatus::Altered => 4,
+    };
+    reports
+        .iter()
+        .map(StageReport::result)
+        .max_by_key(|&status| order(status))
+}
+
+impl StageReport {
+    /// A stage of which nothing has been done.
+    pub fn of(stage: &Stage, status: StageStatus) -> Self {
+        Self {
+            stage: stage.name.clone(),
+            number: stage.number,
+            status,
+            failure: status == StageStatus::Failed,
+            batches: 0,
+            ran: 0,
+            reused: 0,
+            judged: 0,
+            failed: Vec::new(),
+            tried: Vec::new(),
+            left: 0,
+            spent: Spent::default(),
+            held: None,
+            awaits: None,
+            retired: 0,
+            seconds: 0.0,
+            why: None,
+            blocked_by: None,
+            checkpoint_rewritten: false,
+            altered: Vec::new(),
+            verdict: None,
+            elements: None,
+            outputs: Vec::new(),
+        }
+    }
+
+    /// How it ended for whoever wants to know whether the run failed.
+    pub fn result(&self) -> StageStatus {
+        if self.failure {
+            StageStatus::Failed
+        } else {
+            self.status
+        }
+    }
+
+    /// The same stage, complete, when it is run once more and there is nothing to do.
+    #[must_use]
+    pub fn again(&self) -> Self {
+        Self {
+            ran: 0,
+            reused: self.batches,
+            judged: 0,
+            retired: 0,
+            seconds: 0.0,
+            spent: Spent::default(),
+            checkpoint_rewritten: false,
+            ..self.clone()
+        }
+    }
+}

@@ -1,0 +1,237 @@
+//! The services of a run: started when a stage needs one that does not answer, waited for, and ended with the run.
+
+use super::engine::RunError;
+use super::keeper::Keeper;
+use super::notice::{Notice, Observer};
+use super::report::Options;
+use crate::steps::command::{Deadline, Stop};
+use crate::steps::http::Caller;
+use crate::steps::process::program;
+use crate::steps::service::{Service, ServiceSpec};
+use milepost_core::base::duration::show_duration;
+use milepost_core::base::path::Root;
+use milepost_core::model::event::{Child, Event, EventType};
+use milepost_core::model::pipeline::Service as Declared;
+use milepost_core::model::stage::Stage;
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+/// How often a service that was started is looked at.
+const TICK: Duration = Duration::from_millis(50);
+
+/// How long one look at a service may take.
+const LOOK: Duration = Duration::from_secs(5);
+
+/// The services that this run started.
+pub struct Services<'a> {
+    options: &'a Options,
+    stop: &'a dyn Stop,
+    running: BTreeMap<String, Running>,
+    /// Those that did not come, and why: no further stage waits for them.
+    failed: BTreeMap<String, String>,
+}
+
+struct Running {
+    service: Service,
+    child: Child,
+}
+
+impl<'a> Services<'a> {
+    /// None runs yet.
+    pub fn new(options: &'a Options, stop: &'a dyn Stop) -> Self {
+        Self {
+            options,
+            stop,
+            running: BTreeMap::new(),
+            failed: BTreeMap::new(),
+        }
+    }
+
+    /// Sees to it that what a stage needs answers. Gives why it does not.
+    ///
+    /// # Errors
+    /// When the disk fails.
+    pub fn need(
+        &mut self,
+        keeper: &mut Keeper<'_>,
+        stage: &Stage,
+        caller: &Caller,
+        observer: &mut dyn Observer,
+    ) -> Result<Option<String>, RunError> {
+        let pipeline = keeper.ctx.pipeline;
+        for declared in stage
+            .services
+            .iter()
+            .filter_map(|name| pipeline.services.get(name))
+        {
+            let scope = Value::Object(keeper.ctx.settings.scope(pipeline));
+            let failed = |why: String| format!("the service `{}`: {why}", declared.name);
+            let url = match declared.ready.template.render(&scope) {
+                Ok(url) => url,
+                Err(error) => return Ok(Some(failed(error.to_string()))),
+            };
+            if self.look(caller, &url).is_ok() {
+                continue;
+            }
+            if let Some(why) = self.failed.get(&declared.name) {
+                return Ok(Some(failed(why.clone())));
+            }
+            let gone = |running: &Running| running.service.ended().is_some();
+            if self.running.get(&declared.name).is_some_and(gone) {
+                self.running.remove(&declared.name);
+            }
+            if !self.running.contains_key(&declared.name)
+                && let Err(why) = self.start(keeper, declared, &scope, observer)?
+            {
+                self.failed.insert(declared.name.clone(), why.clone());
+                return Ok(Some(failed(why)));
+            }
+            if let Err(why) = self.wait(declared, caller, &url) {
+                self.failed.insert(declared.name.clone(), why.clone());
+                let running = self.running.remove(&declared.name);
+                let printed = running.map(|running| running.service.printed());
+                observer.notice(Notice::ServiceFailed {
+                    service: declared.name.clone(),
+                    why: why.clone(),
+                    printed: printed.unwrap_or_default(),
+                });
+                return Ok(Some(failed(why)));
+            }
+        }
+        Ok(None)
+    }
+
+    fn look(&self, caller: &Caller, url: &str) -> Result<(), String> {
+        let stop = self.stop;
+        caller.look(url, LOOK.min(self.options.ready), &|| stop.stopping())
+    }
+
+    fn start(
+        &mut self,
+        keeper: &mut Keeper<'_>,
+        declared: &Declared,
+        scope: &Value,
+        observer: &mut dyn Observer,
+    ) -> Result<Result<(), String>, RunError> {
+        let ctx = keeper.ctx;
+        let name = &declared.name;
+        let project = ctx.files.folder(Root::Project);
+        // No stage has a name that begins with a point.
+        let folder = ctx.layout.scratch().join(".services").join(name);
+        ctx.disk.create_dir_all(&folder)?;
+        let mut write = |name: &str, bytes: &[u8]| {
+            let path = folder.join(name);
+            let written = ctx.disk.write_swap(&path, bytes);
+            written.map_err(std::io::Error::other)?;
+            Ok(path)
+        };
+        let (command, shell) = (&declared.command, declared.shell);
+        let program = match program(command, shell, scope, project, &mut write) {
+            Ok(program) => program,
+            Err(outcome) => return Ok(Err(outcome.message)),
+        };
+        let mut environment = self.options.environment.clone();
+        for name in &declared.env {
+            if let Some(value) = ctx.settings.env.get(name) {
+                environment.insert(name.clone(), value.clone());
+            }
+        }
+        let token = format!("{}/.services/{name}", keeper.run_id());
+        let started = Service::start(ServiceSpec {
+            program,
+            folder,
+            environment: environment.into_iter().collect(),
+            token: token.clone(),
+            grace: self.options.grace,
+        });
+        let service = match started {
+            Ok(service) => service,
+            Err(why) => return Ok(Err(why)),
+        };
+        let process = service.started();
+        let child = Child {
+            stage: String::new(),
+            batch: name.clone(),
+            pid: process.pid,
+            start_time: process.start_time,
+            boot_id: process.boot_id.clone(),
+            token,
+        };
+        let running = Running { service, child };
+        record(keeper, &running, false)?;
+        self.running.insert(name.clone(), running);
+        observer.notice(Notice::ServiceStarted {
+            service: name.clone(),
+        });
+        Ok(Ok(()))
+    }
+
+    fn wait(&self, declared: &Declared, caller: &Caller, url: &str) -> Result<(), String> {
+        let end = Deadline::after(self.options.ready);
+        loop {
+            let Err(why) = self.look(caller, url) else {
+                return Ok(());
+            };
+            // The batches will not begin.
+            if self.stop.stopping() {
+                return Ok(());
+            }
+            let url = crate::steps::http::shown_url(url);
+            let running = self.running.get(&declared.name);
+            if let Some(how) = running.and_then(|running| running.service.ended()) {
+                return Err(format!("{how} before {url} answered"));
+            }
+            if end.is_over() {
+                let time = show_duration(self.options.ready);
+                return Err(format!("{url} did not answer within {time}: {why}"));
+            }
+            self.stop.wait(TICK);
+        }
+    }
+
+    /// Says in a new segment of the journal what still runs: should this run die, the next one ends it.
+    ///
+    /// # Errors
+    /// When the journal cannot be written.
+    pub fn note(&self, keeper: &mut Keeper<'_>) -> Result<(), RunError> {
+        for running in self.running.values() {
+            record(keeper, running, true)?;
+        }
+        Ok(())
+    }
+
+    /// Ends them all.
+    ///
+    /// # Errors
+    /// When the journal cannot be written.
+    pub fn end(&mut self, keeper: &mut Keeper<'_>) -> Result<(), RunError> {
+        let running = std::mem::take(&mut self.running);
+        for running in running.values() {
+            running.service.ask_to_end();
+        }
+        for (name, running) in running {
+            let token = running.child.token.clone();
+            drop(running);
+            let summary = format!("the service {name} was ended");
+            let event = Event::ServiceEnded {
+                service: name,
+                token,
+            };
+            keeper.record(EventType::Complete, "milepost", event, summary, Vec::new())?;
+        }
+        Ok(())
+    }
+}
+
+fn record(keeper: &mut Keeper<'_>, running: &Running, again: bool) -> Result<(), RunError> {
+    let child = running.child.clone();
+    let (name, pid) = (&child.batch, child.pid);
+    let summary = if again {
+        format!("the service {name} goes on as process {pid}")
+    } else {
+        format!("the service {name} was started as process {pid}")
+    };
+    let event = Event::ServiceStarted { child, again };
+    keeper.record(EventType::Invoke, "milepost", event, summary, Vec::new())
+}

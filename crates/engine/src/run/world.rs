@@ -1,0 +1,96 @@
+//! The disk as planning sees it.
+
+use super::context::Context;
+use milepost_core::base::digest::Digest;
+use milepost_core::base::glob::Glob;
+use milepost_core::base::path::{FilePath, RelPath, Root};
+use milepost_core::expr::scope::{self, Reading};
+use milepost_core::plan::world::World;
+use milepost_store::store::folder::Opened;
+use serde_json::Value;
+
+impl World for Context<'_> {
+    fn content(&self, file: &FilePath, reading: &Reading) -> Result<Value, String> {
+        // Its digest stands for its content.
+        if self.asked.is_on() && self.digest(file).is_err() {
+            self.asked.spoil();
+        }
+        let source = self.files.source(file).map_err(|error| error.to_string())?;
+        scope::parse(&source.name(), &*source, reading).map_err(|error| error.to_string())
+    }
+
+    fn matches(&self, root: Root, pattern: &str) -> Result<Vec<RelPath>, String> {
+        let glob = Glob::parse(pattern).map_err(|error| error.to_string())?;
+        let before = self.cache.now();
+        let folder = self.files.stamp_of_folder(&glob, root);
+        let found = self.files.list(&glob, root);
+        match &found {
+            Ok(found) => {
+                let settled = folder.filter(|stamp| stamp.was_settled(before));
+                self.asked.list(root, pattern, found, settled);
+            }
+            Err(_) => self.asked.spoil(),
+        }
+        found.map_err(|error| error.to_string())
+    }
+
+    fn is_folder(&self, file: &FilePath) -> bool {
+        let is_folder = self.files.resolve(file).is_ok_and(|path| path.is_dir());
+        self.asked.folder(file, is_folder);
+        is_folder
+    }
+
+    fn digest(&self, file: &FilePath) -> Result<Option<Digest>, String> {
+        let import = (file.root == Root::Workspace)
+            .then(|| self.imports.get(&file.path))
+            .flatten();
+        if import.is_none() {
+            match self.files.open_plain(file) {
+                Opened::Absent => {
+                    self.asked.file(file, None);
+                    return Ok(None);
+                }
+                Opened::There(open) => {
+                    let seen = self.cache.look_at(open).map_err(|error| {
+                        self.asked.spoil();
+                        format!("`{file}`: {error}")
+                    })?;
+                    if let Some(seen) = seen {
+                        self.asked.file(file, Some(seen));
+                        return Ok(Some(seen.digest));
+                    }
+                }
+                Opened::Unclear => {}
+            }
+        }
+        let path = match import {
+            Some(import) => {
+                self.asked.spoil();
+                import.clone()
+            }
+            None => self
+                .files
+                .resolve(file)
+                .map_err(|error| error.to_string())?,
+        };
+        // Of a link, the stamp is not that of what it leads to.
+        if self.asked.is_on() && !self.files.is_plain(file) {
+            self.asked.spoil();
+        }
+        let seen = match self.cache.look(&path) {
+            Ok(seen) => Some(seen),
+            Err(error) if is_absent(&error) => None,
+            Err(error) => {
+                self.asked.spoil();
+                return Err(format!("`{file}`: {error}"));
+            }
+        };
+        self.asked.file(file, seen);
+        Ok(seen.map(|seen| seen.digest))
+    }
+}
+
+fn is_absent(error: &std::io::Error) -> bool {
+    use std::io::ErrorKind::{NotADirectory, NotFound};
+    matches!(error.kind(), NotFound | NotADirectory)
+}

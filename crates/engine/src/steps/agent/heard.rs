@@ -1,0 +1,116 @@
+//! What is recorded of a reply or a failure, what outcome a failure is, and a reply made again of what was recorded.
+
+use super::ready::Ready;
+use milepost_agents::fault::{CallFault, FaultKind};
+use milepost_agents::request::{Reply, Stop};
+use milepost_core::base::digest::Digest;
+use milepost_core::model::call::{ANSWERED, Heard, Sent};
+use milepost_core::model::money::NanoUsd;
+use milepost_core::model::outcome::{Outcome, OutcomeKind};
+
+/// What is recorded of an answer of a model.
+pub fn heard_of(ready: &Ready, sent: &Sent, reply: &Reply, took_ms: u64) -> Heard {
+    let stop = match &reply.stop {
+        Stop::End => "end",
+        Stop::Length => "length",
+        Stop::Refused => "refused",
+        Stop::Other(other) => other,
+    };
+    Heard {
+        outcome: ANSWERED.to_owned(),
+        message: None,
+        usage: reply.usage,
+        cost: ready.cost(&sent.model, sent.batched, &reply.usage, reply.told_cost),
+        served: reply.served_model.clone(),
+        request_id: reply.request_id.clone(),
+        text: Some(reply.text.clone()),
+        structured: reply.structured.clone(),
+        stop: Some(stop.to_owned()),
+        raw: Digest::of(&reply.raw),
+        took_ms,
+    }
+}
+
+/// What is recorded of a failure.
+pub fn heard_of_fault(ready: &Ready, sent: &Sent, fault: &CallFault, took_ms: u64) -> Heard {
+    // Of what never reached anybody, or was refused at the door, nothing is charged.
+    let is_free = matches!(
+        fault.kind,
+        FaultKind::Auth
+            | FaultKind::Money
+            | FaultKind::RateLimited
+            | FaultKind::Overloaded
+            | FaultKind::BadRequest
+            | FaultKind::TooLong
+            | FaultKind::Connect
+            | FaultKind::Status(_)
+    );
+    let cost = match fault.usage.total() {
+        0 if is_free && fault.told_cost.is_none() => Some(NanoUsd::ZERO),
+        0 => fault.told_cost,
+        _ => ready.cost(&sent.model, sent.batched, &fault.usage, fault.told_cost),
+    };
+    Heard {
+        outcome: kind_of(fault.kind).name().to_owned(),
+        message: Some(fault.message.clone()),
+        usage: fault.usage,
+        cost,
+        served: None,
+        request_id: fault.request_id.clone(),
+        text: None,
+        structured: None,
+        stop: None,
+        raw: Digest::of(&fault.raw),
+        took_ms,
+    }
+}
+
+/// The outcome that a failure is.
+fn kind_of(kind: FaultKind) -> OutcomeKind {
+    match kind {
+        FaultKind::Auth => OutcomeKind::Auth,
+        FaultKind::Money => OutcomeKind::Budget,
+        FaultKind::Connect => OutcomeKind::Connect,
+        FaultKind::Timeout => OutcomeKind::Timeout,
+        FaultKind::Cut => OutcomeKind::Cut,
+        FaultKind::Cancelled => OutcomeKind::Cancelled,
+        FaultKind::ToolFailed => OutcomeKind::Exit,
+        FaultKind::Unreadable => OutcomeKind::Parse,
+        FaultKind::RateLimited
+        | FaultKind::Overloaded
+        | FaultKind::TooLong
+        | FaultKind::BadRequest
+        | FaultKind::Status(_) => OutcomeKind::Status,
+    }
+}
+
+/// The outcome of a failed call.
+pub fn outcome_of(ready: &Ready, fault: &CallFault) -> Outcome {
+    let message = format!("agent `{}`: {}", ready.agent.name, fault.message);
+    let mut outcome = Outcome::new(kind_of(fault.kind), message);
+    if fault.kind == FaultKind::Auth {
+        "AuthenticationError".clone_into(&mut outcome.code);
+    }
+    outcome
+}
+
+/// The reply that was heard to a request.
+pub fn reply_of(heard: &Heard, sent: &Sent) -> Reply {
+    let text = heard.text.clone().unwrap_or_default();
+    Reply {
+        raw: text.clone().into_bytes(),
+        text,
+        structured: heard.structured.clone(),
+        stop: match heard.stop.as_deref() {
+            None | Some("end") => Stop::End,
+            Some("length") => Stop::Length,
+            Some("refused") => Stop::Refused,
+            Some(other) => Stop::Other(other.to_owned()),
+        },
+        usage: heard.usage,
+        told_cost: heard.cost,
+        asked_model: sent.model.clone(),
+        served_model: heard.served.clone(),
+        request_id: heard.request_id.clone(),
+    }
+}

@@ -1,0 +1,375 @@
+//! Agents made ready to answer, once for a run: tables compiled, clients and limits shared by all stages.
+
+use super::gather::{Desk, Gatherer};
+use crate::steps::work::{Calls, Pace, Work};
+use milepost_agents::cli::{Envelope, Preset, Tool};
+use milepost_agents::client::{Client, Settings};
+use milepost_agents::http::{Cancelled, Http};
+use milepost_agents::limits::{Allowed, Limits};
+use milepost_agents::prices::{Mode, Prices};
+use milepost_agents::rules::Rules;
+use milepost_agents::secret::Secret;
+use milepost_core::base::digest::Digest;
+use milepost_core::base::redact::redact;
+use milepost_core::model::agent::{Agent, ApiKind, CliCommand, Provider};
+use milepost_core::model::call::{ANSWERED, Heard, Sent};
+use milepost_core::model::money::NanoUsd;
+use milepost_core::model::outcome::Outcome;
+use milepost_core::model::pipeline::Asset;
+use milepost_core::model::record::AnswersOf;
+use milepost_core::model::stage::Program;
+use milepost_core::model::usage::Usage;
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+/// What agents are made ready for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Purpose {
+    /// To be asked.
+    Run,
+    /// To find out what they would be asked: they need no key, and nobody waits for their limits.
+    Plan,
+}
+
+/// The agents that a run asks. Each is made ready when a stage first asks it.
+pub struct Agents {
+    purpose: Purpose,
+    /// Values of the environment variables that hold keys.
+    keys: BTreeMap<String, String>,
+    prices: Prices,
+    replays: Replays,
+    http: OnceLock<Result<Arc<Http>, String>>,
+    ready: Mutex<BTreeMap<String, Arc<Ready>>>,
+}
+
+/// Reads the recorded calls of a folder of the project: what was sent, and what was heard.
+pub type Replays = Box<dyn Fn(&str) -> Result<Vec<(Sent, Heard)>, String> + Send + Sync>;
+
+/// The agents that a stage asks, ready to answer: by the name that the step uses, after replacements.
+#[derive(Default)]
+pub struct Answerers(BTreeMap<String, Arc<Ready>>);
+
+/// An agent that is ready.
+pub struct Ready {
+    /// Its declaration.
+    pub agent: Agent,
+    /// Who answers.
+    pub who: Who,
+    /// Calls at once, requests and tokens a minute.
+    pub limits: Limits,
+    /// Requests that go in batches.
+    pub gatherer: Gatherer,
+    prices: Prices,
+    /// What the first call's check said.
+    pub checked: OnceLock<Result<(), milepost_agents::fault::CallFault>>,
+}
+
+/// Who answers.
+pub enum Who {
+    /// A table of rules.
+    Rules(Box<Rules>),
+    /// A jq program.
+    Jq(Program),
+    /// What was heard before, by what was asked.
+    Replay(BTreeMap<String, Heard>),
+    /// A model API.
+    Api(Client),
+    /// A command line.
+    Tool(Tool),
+    /// Someone outside, whose answers are handed in.
+    Outside,
+}
+
+impl Agents {
+    /// The agents of a run. `keys` are values of environment variables, `prices` the project's own.
+    ///
+    /// # Errors
+    /// When the prices are wrong.
+    pub fn new(
+        purpose: Purpose,
+        keys: BTreeMap<String, String>,
+        prices: Option<&Asset>,
+        replays: Replays,
+    ) -> Result<Self, String> {
+        let mut known = Prices::embedded().map_err(|error| error.to_string())?;
+        if let Some(own) = prices {
+            let with = known.with(own.path.as_str(), &own.text);
+            known = with.map_err(|error| error.to_string())?;
+        }
+        Ok(Self {
+            purpose,
+            keys,
+            prices: known,
+            replays,
+            http: OnceLock::new(),
+            ready: Mutex::default(),
+        })
+    }
+
+    /// Those that a stage asks, by the names that it uses.
+    ///
+    /// # Errors
+    /// When one cannot be made ready: a table of rules is wrong, a key is not set, recorded answers cannot be read.
+    pub fn of<'a>(
+        &self,
+        asked: impl IntoIterator<Item = (&'a str, &'a Agent)>,
+    ) -> Result<Answerers, String> {
+        let mut answerers = BTreeMap::new();
+        for (name, agent) in asked {
+            let mut ready = self.ready.lock().unwrap_or_else(PoisonError::into_inner);
+            let found = match ready.get(&agent.name) {
+                Some(found) => Arc::clone(found),
+                None => {
+                    let made = Arc::new(self.make(agent)?);
+                    ready.insert(agent.name.clone(), Arc::clone(&made));
+                    made
+                }
+            };
+            answerers.insert(name.to_owned(), found);
+        }
+        Ok(Answerers(answerers))
+    }
+
+    fn make(&self, agent: &Agent) -> Result<Ready, String> {
+        let who = match &agent.provider {
+            Provider::Rules(asset) => {
+                let rules = Rules::parse(asset.path.as_str(), &asset.text);
+                Who::Rules(Box::new(rules.map_err(|error| error.to_string())?))
+            }
+            Provider::Jq(program) => Who::Jq(program.clone()),
+            Provider::Replay(folder) => {
+                let calls = (self.replays)(folder.as_str())?;
+                let answered = calls
+                    .into_iter()
+                    .filter(|(_, heard)| heard.outcome == ANSWERED)
+                    .map(|(sent, heard)| (sent.asked.to_string(), heard));
+                Who::Replay(answered.collect())
+            }
+            Provider::Api(api) => {
+                let key = self.keys.get(&api.key_env).map_or("", String::as_str);
+                let wants_key = self.purpose == Purpose::Run && api.base_url.is_none();
+                if key.is_empty() && wants_key {
+                    return Err(format!(
+                        "agent `{}` needs a key: set the environment variable {}",
+                        agent.name,
+                        // Where a key was written in the place of its variable's name.
+                        redact(&api.key_env)
+                    ));
+                }
+                let settings = Settings {
+                    model: api.model.clone(),
+                    base_url: api.base_url.clone(),
+                    key: Secret::new(key),
+                    batch: api.batch,
+                };
+                let http = self.http()?;
+                Who::Api(match api.kind {
+                    ApiKind::Anthropic => Client::anthropic(http, settings),
+                    ApiKind::OpenAi => Client::openai(http, settings),
+                })
+            }
+            Provider::External => Who::Outside,
+            Provider::Cli(cli) => Who::Tool(match &cli.command {
+                CliCommand::Known(name) => Tool::preset(
+                    Preset::named(name).ok_or_else(|| format!("`{name}` is not known"))?,
+                ),
+                CliCommand::Registry { file, agent } => {
+                    Tool::of_registry(file.path.as_str(), &file.text, agent)
+                        .map_err(|error| error.to_string())?
+                }
+                CliCommand::List(list) => Tool::generic(
+                    list.clone(),
+                    Envelope::named(&cli.envelope).unwrap_or(Envelope::Text),
+                ),
+            }),
+        };
+        // A provider counts what comes in batches apart.
+        let by_the_minute = |limit: Option<u64>| limit.filter(|_| !agent.is_batched());
+        let (allowed, checked) = match self.purpose {
+            Purpose::Run => (
+                Allowed {
+                    concurrent: agent.limits.concurrency.map(few),
+                    requests_per_minute: by_the_minute(agent.limits.requests_per_minute).map(few),
+                    tokens_per_minute: by_the_minute(agent.limits.tokens_per_minute),
+                },
+                OnceLock::new(),
+            ),
+            Purpose::Plan => (Allowed::default(), OnceLock::from(Ok(()))),
+        };
+        Ok(Ready {
+            who,
+            limits: Limits::new(allowed),
+            gatherer: Gatherer::default(),
+            prices: self.prices.clone(),
+            checked,
+            agent: agent.clone(),
+        })
+    }
+
+    /// Looks once after the batches that runs left of these agents at their providers, and records the results of those that are
+    /// done, also if nobody asks for them any more. What cannot be asked is left for the next time.
+    pub fn sweep<'a>(
+        &self,
+        agents: impl Iterator<Item = &'a Agent>,
+        calls: &dyn Calls,
+        stopped: Cancelled<'_>,
+        pace: Pace,
+    ) {
+        let Some(book) = calls.batched() else {
+            return;
+        };
+        // One that is asked directly today may have been asked in batches before.
+        for agent in agents.filter(|agent| matches!(agent.provider, Provider::Api(_))) {
+            let Ok(found) = self.of([(agent.name.as_str(), agent)]) else {
+                continue;
+            };
+            if let Some(ready) = found.get(&agent.name)
+                && let Who::Api(client) = &ready.who
+            {
+                let desk = Desk {
+                    ready,
+                    client,
+                    calls,
+                    book,
+                    stopped,
+                    running: &|| 0,
+                    tell: &|_| {},
+                    pace,
+                };
+                let _ = ready.gatherer.sweep(&desk);
+            }
+        }
+    }
+
+    fn http(&self) -> Result<Arc<Http>, String> {
+        let http = self.http.get_or_init(|| {
+            Http::new(None)
+                .map(Arc::new)
+                .map_err(|error| error.to_string())
+        });
+        http.clone()
+    }
+}
+
+/// How a request is made.
+fn mode(batched: bool) -> Mode {
+    if batched { Mode::Batch } else { Mode::Direct }
+}
+
+fn few(number: u64) -> u32 {
+    u32::try_from(number).unwrap_or(u32::MAX)
+}
+
+impl Answerers {
+    /// Whether one of them is a program.
+    pub fn start_programs(&self) -> bool {
+        self.0
+            .values()
+            .any(|ready| matches!(ready.who, Who::Tool(_)))
+    }
+
+    /// Whether requests of one of them go in batches.
+    pub fn are_batched(&self) -> bool {
+        self.0.values().any(|ready| ready.agent.is_batched())
+    }
+
+    /// The names of those that are someone outside, after replacements.
+    pub fn external(&self) -> Vec<String> {
+        let external = self.0.values().filter(|ready| ready.agent.is_external());
+        external.map(|ready| ready.agent.name.clone()).collect()
+    }
+
+    /// The agent of this name, after replacements.
+    pub fn named(&self, name: &str) -> Option<&Arc<Ready>> {
+        self.0.values().find(|ready| ready.agent.name == name)
+    }
+
+    /// The agent that a step calls by this name.
+    pub fn get(&self, name: &str) -> Option<&Arc<Ready>> {
+        self.0.get(name)
+    }
+}
+
+impl Ready {
+    /// The answers of this agent that are kept at addresses and may be used.
+    ///
+    /// # Errors
+    /// When what is kept cannot be read.
+    pub fn known(
+        &self,
+        work: &Work<'_>,
+        addresses: &[Digest],
+    ) -> Result<Vec<Option<(Value, AnswersOf)>>, Outcome> {
+        if matches!(self.who, Who::Outside) {
+            work.calls.kept(addresses)
+        } else {
+            work.calls.known(addresses, work.asked_since)
+        }
+    }
+
+    /// The model that is asked, where one is named.
+    pub fn model(&self) -> &str {
+        match &self.who {
+            Who::Api(client) => client.model(),
+            _ => "",
+        }
+    }
+
+    /// The most tokens of an answer.
+    pub fn max_tokens(&self) -> u64 {
+        match &self.agent.provider {
+            Provider::Api(api) => api.max_tokens,
+            _ => 0,
+        }
+    }
+
+    /// How much chance there is in an answer, where that can be said.
+    pub fn temperature(&self) -> Option<f64> {
+        match &self.agent.provider {
+            Provider::Api(api) => Some(api.temperature),
+            _ => None,
+        }
+    }
+
+    /// What a call with so much input may cost at most; none when nobody knows.
+    pub fn most(&self, input: u64) -> Option<NanoUsd> {
+        match &self.who {
+            Who::Rules(_) | Who::Jq(_) | Who::Replay(_) | Who::Outside => Some(NanoUsd::ZERO),
+            Who::Api(client) => self
+                .prices
+                .most(
+                    client.model(),
+                    input,
+                    self.max_tokens(),
+                    mode(self.agent.is_batched()),
+                )
+                .or(self.agent.limits.max_usd_per_call),
+            Who::Tool(_) => self.agent.limits.max_usd_per_call,
+        }
+    }
+
+    /// What a call of a model cost; none when nobody knows. A model that runs elsewhere than at its provider has no price unless one is
+    /// declared.
+    pub fn cost(
+        &self,
+        model: &str,
+        batched: bool,
+        usage: &Usage,
+        told: Option<NanoUsd>,
+    ) -> Option<NanoUsd> {
+        if told.is_some() {
+            return told;
+        }
+        match &self.who {
+            Who::Rules(_) | Who::Jq(_) | Who::Replay(_) | Who::Outside => Some(NanoUsd::ZERO),
+            // No request uses no tokens: the server reported none. Without them only a model whose price is zero has a cost.
+            Who::Api(_) if usage.total() == 0 => {
+                let most = self.prices.most(model, 1, 1, mode(batched));
+                most.filter(|&most| most == NanoUsd::ZERO)
+            }
+            Who::Api(_) => self.prices.cost(model, usage, mode(batched)),
+            Who::Tool(_) => None,
+        }
+    }
+}

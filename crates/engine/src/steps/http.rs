@@ -1,0 +1,362 @@
+//! The step `http`: calls a service, tells apart how that fails, and makes of the reply what its output is.
+
+use super::work::{Said, StepResult, Work, input_failure, parse_failure};
+use super::{files, jq, values};
+use milepost_agents::fault::{CallFault, FaultKind};
+use milepost_agents::http::{Answer, Http, LARGEST, Method, Send, shown};
+use milepost_agents::secret::Secret;
+use milepost_core::base::source::Source;
+use milepost_core::expr::jq::Jq;
+use milepost_core::expr::scope::{Format, Scope};
+use milepost_core::model::outcome::{Outcome, OutcomeKind};
+use milepost_core::model::pipeline::Asset;
+use milepost_core::model::status::LONGEST_WAIT;
+use milepost_core::model::step::{HttpCall, Text};
+use serde_json::Value;
+use std::io::Read as _;
+use std::sync::OnceLock;
+use std::time::Duration;
+
+/// Bytes of an answer that are shown with its failure.
+const SHOWN: usize = 2000;
+
+/// Calls services, over one client that is made for the first call.
+#[derive(Default)]
+pub struct Caller(OnceLock<Result<Http, String>>);
+
+impl Caller {
+    fn http(&self) -> Result<&Http, String> {
+        let made = self
+            .0
+            .get_or_init(|| Http::new(None).map_err(|error| error.to_string()));
+        made.as_ref().map_err(Clone::clone)
+    }
+
+    /// Whether a service answers there, with anything but a trouble of its own. The error says why not.
+    ///
+    /// # Errors
+    /// What came in the place of an answer.
+    pub fn look(
+        &self,
+        url: &str,
+        within: Duration,
+        cancelled: &(dyn Fn() -> bool + Sync),
+    ) -> Result<(), String> {
+        let send = Send {
+            url,
+            headers: &[],
+            body: None,
+            within,
+            largest: LARGEST,
+        };
+        let answer = self.http()?.send(send, cancelled);
+        match answer {
+            Ok(answer) if answer.status < 500 => Ok(()),
+            Ok(answer) => Err(format!("it answers with HTTP {}", answer.status)),
+            Err(fault) => Err(fault.message),
+        }
+    }
+}
+
+/// An address as it may be shown: what stands before `@` or behind `?` may be a key.
+pub fn shown_url(url: &str) -> String {
+    shown(url)
+}
+
+/// Does the step.
+///
+/// # Errors
+/// When the service cannot be reached, takes too long, or answers with something else than the step is to make.
+pub fn call(work: &mut Work<'_>, out: &str, call: &HttpCall, timeout: Duration) -> StepResult {
+    // What cannot be sent will not be at another try.
+    let url = rendered(work, &call.url).map_err(Outcome::for_good)?;
+    let mut headers = Vec::with_capacity(call.headers.len() + 1);
+    for (name, text) in &call.headers {
+        headers.push((
+            name.as_str(),
+            rendered(work, text).map_err(Outcome::for_good)?,
+        ));
+    }
+    let body = body(work, call).map_err(Outcome::for_good)?;
+    let named = headers.iter().any(|(name, _)| *name == "content-type");
+    if let Some((_, kind)) = body.as_ref().filter(|_| !named) {
+        headers.push(("content-type", (*kind).to_owned()));
+    }
+    let secrets = Secrets::of(work, call, &url);
+    let who = format!("{} {}", call.method, shown(&url));
+    let headers: Vec<(&str, &str)> = headers
+        .iter()
+        .map(|(name, value)| (*name, value.as_str()))
+        .collect();
+    let send = Send {
+        url: &url,
+        headers: &headers,
+        body: body.map(|(body, _)| body),
+        within: timeout,
+        largest: LARGEST,
+    };
+    let method = Method::from_bytes(call.method.as_bytes()).map_err(parse_failure)?;
+    let client = work
+        .caller
+        .http()
+        .map_err(|why| Outcome::new(OutcomeKind::Connect, format!("{who}: {why}")).for_good())?;
+    let alarm = work.alarm;
+    let answer = client.call(&method, send, &|| alarm.rang().is_some());
+    let done = answer
+        .map_err(|fault| of_fault(&who, &fault, timeout))
+        .and_then(|answer| accepted(&who, answer, timeout))
+        .and_then(|answer| take(work, out, call.schema.as_ref(), &who, &answer, &secrets));
+    done.map_err(|outcome| secrets.hide(outcome))?;
+    Ok(Said::default())
+}
+
+fn rendered(work: &Work<'_>, text: &Text) -> Result<String, Outcome> {
+    let scope = work.scope.context_of(&text.template)?;
+    text.template.render(&scope).map_err(parse_failure)
+}
+
+/// What is sent, and what that is: a file as it is, or what the program gives as JSON.
+fn body(work: &Work<'_>, call: &HttpCall) -> Result<Option<(Vec<u8>, &'static str)>, Outcome> {
+    let Some(program) = &call.body else {
+        return Ok(None);
+    };
+    if let Some(file) = call.sent_file().and_then(|name| work.scope.source(name)) {
+        let kind = kind_of(&file.name());
+        return Ok(Some((all_of(&*file)?, kind)));
+    }
+    let scope = with_base64(&work.scope, &program.jq)?;
+    let input = scope.input_of(&program.jq)?;
+    let vars = scope.vars_of(&program.jq)?;
+    let jq = std::sync::Arc::clone(&program.jq);
+    let value = work.alarm.apart(move || jq.one(input, &vars))?;
+    let value = value.map_err(parse_failure)?;
+    let bytes = serde_json::to_vec(&value).map_err(parse_failure)?;
+    Ok(Some((bytes, "application/json")))
+}
+
+fn all_of(file: &dyn Source) -> Result<Vec<u8>, Outcome> {
+    let failed = |error: std::io::Error| input_failure(&file.name(), error);
+    let mut bytes = Vec::new();
+    let mut opened = file.open().map_err(failed)?;
+    opened.read_to_end(&mut bytes).map_err(failed)?;
+    Ok(bytes)
+}
+
+/// The scope with base64 in the place of the binary files that a program names.
+fn with_base64(scope: &Scope, jq: &Jq) -> Result<Scope, Outcome> {
+    let mut with = scope.clone();
+    for name in scope.binary() {
+        let (root, member) = name
+            .split_once('.')
+            .map_or((name, None), |(root, member)| (root, Some(member)));
+        let keys = jq.roots().keys_of(root);
+        let is_named = jq.roots().has(root)
+            && member.is_none_or(|member| keys.is_none_or(|keys| keys.contains(member)));
+        if !is_named {
+            continue;
+        }
+        let mut contents = Vec::new();
+        for file in scope.sources(name).unwrap_or_default() {
+            contents.push(Value::from(values::to_base64(&all_of(&*file)?)));
+        }
+        let value = match contents.pop() {
+            Some(only) if !scope.is_list(name) => only,
+            last => contents.into_iter().chain(last).collect(),
+        };
+        with.insert_value(name, value);
+    }
+    Ok(with)
+}
+
+/// The media type of a file that is sent as it is, by its name.
+fn kind_of(name: &str) -> &'static str {
+    match Format::of_path(name) {
+        Format::Json => "application/json",
+        Format::Ndjson => "application/x-ndjson",
+        Format::Csv => "text/csv; charset=utf-8",
+        Format::Toml => "application/toml",
+        Format::Text => "text/plain; charset=utf-8",
+        Format::Binary => match name.rsplit('.').next().map(str::to_lowercase).as_deref() {
+            Some("png") => "image/png",
+            Some("jpg" | "jpeg") => "image/jpeg",
+            Some("pdf") => "application/pdf",
+            _ => "application/octet-stream",
+        },
+    }
+}
+
+/// How a call ended that got no whole answer.
+fn of_fault(who: &str, fault: &CallFault, timeout: Duration) -> Outcome {
+    let time = milepost_core::base::duration::show_duration(timeout);
+    let said = format!("{who}: {}", fault.message);
+    match fault.kind {
+        FaultKind::Connect => Outcome::new(OutcomeKind::Connect, said),
+        FaultKind::Timeout => Outcome::new(
+            OutcomeKind::Timeout,
+            format!("{who}: no answer within {time}"),
+        ),
+        // Why it was to end, the attempt knows.
+        FaultKind::Cancelled => Outcome::new(OutcomeKind::Timeout, said),
+        FaultKind::Cut => Outcome::new(OutcomeKind::Cut, said),
+        // An address or a header that cannot be, or an answer that is too large.
+        _ => Outcome::new(OutcomeKind::Parse, said).for_good(),
+    }
+}
+
+/// An answer that is whole and says that it is well.
+fn accepted(who: &str, answer: Answer, timeout: Duration) -> Result<Answer, Outcome> {
+    if let Some(fault) = &answer.cut {
+        let details = beginning(&answer.body);
+        return Err(of_fault(who, fault, timeout).with_details(details));
+    }
+    let status = answer.status;
+    if (200..300).contains(&status) {
+        return Ok(answer);
+    }
+    let hint = match answer.header("location") {
+        Some(place) if (300..400).contains(&status) => {
+            format!(
+                ", and points to {}: redirects are not followed",
+                shown(place)
+            )
+        }
+        _ => String::new(),
+    };
+    let message = format!("{who}: HTTP {status}{hint}");
+    let mut outcome = Outcome::of_status(status, message).with_details(beginning(&answer.body));
+    match answer.retry_after() {
+        Some(wait) if wait > LONGEST_WAIT => {
+            let wait = milepost_core::base::duration::show_duration(wait);
+            outcome.message = format!("{}, to be called again in {wait}", outcome.message);
+            outcome = outcome.for_good();
+        }
+        wait => outcome.wait = wait,
+    }
+    Err(outcome)
+}
+
+/// Writes what came as what the step makes.
+fn take(
+    work: &Work<'_>,
+    out: &str,
+    schema: Option<&Asset>,
+    who: &str,
+    answer: &Answer,
+    secrets: &Secrets,
+) -> Result<(), Outcome> {
+    let output = work.stage.output(out);
+    let format = output.map_or(Format::Json, |output| output.format);
+    let body = secrets.hide_in(answer.body.clone());
+    let wrong = |message: String| {
+        let message = format!("{who}: {message}");
+        Outcome::new(OutcomeKind::Parse, message).with_details(beginning(&body))
+    };
+    let says_json = says_json(answer);
+    let must =
+        schema.is_some() || format == Format::Json || (format == Format::Binary && says_json);
+    let value = if body.is_empty() && answer.status == 204 {
+        Some(Value::Null)
+    } else {
+        match serde_json::from_slice::<Value>(&body) {
+            Ok(value) => Some(value).filter(|_| must || says_json),
+            Err(error) if must => return Err(wrong(format!("the reply is no JSON: {error}"))),
+            Err(_) => None,
+        }
+    };
+    if let (Some(schema), Some(value)) = (schema, &value) {
+        judge(work, schema, who, value)?;
+    }
+    match (format, &value) {
+        (Format::Json | Format::Binary, Some(value))
+        | (Format::Ndjson, Some(value @ Value::Array(_)))
+        | (_, Some(value @ Value::String(_))) => jq::write(work, out, value),
+        (Format::Binary, None) => files::put(work, out, &body),
+        _ if std::str::from_utf8(&body).is_ok() => files::put(work, out, &body),
+        _ => Err(wrong(format!(
+            "`{out}` is text, and the reply is no UTF-8 text"
+        ))),
+    }
+}
+
+fn says_json(answer: &Answer) -> bool {
+    let kind = answer.header("content-type").unwrap_or_default();
+    let kind = kind.split(';').next().unwrap_or_default().trim();
+    kind.eq_ignore_ascii_case("application/json") || kind.to_lowercase().ends_with("+json")
+}
+
+fn judge(work: &Work<'_>, schema: &Asset, who: &str, value: &Value) -> Result<(), Outcome> {
+    let compiled = work.schemas.get(schema);
+    let compiled = compiled
+        .map_err(|error| Outcome::new(OutcomeKind::Schema, error.to_string()).for_good())?;
+    let violations = compiled.violations(value, "", 20);
+    let Some(first) = violations.first() else {
+        return Ok(());
+    };
+    let message = format!("{who}: the reply does not match {}: {first}", schema.path);
+    let details = violations.iter().map(ToString::to_string).collect();
+    Err(Outcome::new(OutcomeKind::Schema, message).with_details(details))
+}
+
+/// The beginning of a body, in lines.
+fn beginning(body: &[u8]) -> Vec<String> {
+    let text = String::from_utf8_lossy(&body[..body.len().min(SHOWN)]);
+    let is_shown = |c: char| !c.is_control() || c == '\t';
+    let lines = text.lines().take(20);
+    lines
+        .map(|line| line.chars().filter(|&c| is_shown(c)).collect())
+        .collect()
+}
+
+/// What is not to be seen anywhere: what headers and the address take from the environment.
+struct Secrets {
+    all: Vec<Secret>,
+    /// Those of headers that carry keys: should the service repeat one, it is no part of the reply.
+    keys: Vec<Secret>,
+}
+
+impl Secrets {
+    fn of(work: &Work<'_>, call: &HttpCall, url: &str) -> Self {
+        let value = |name: &String| {
+            let name = name.strip_prefix("env.")?.split('.').next()?;
+            work.declared_env.get(name)
+        };
+        let of = |text: &Text| text.template.names().iter().filter_map(value).collect();
+        let mut found = Self {
+            all: Vec::new(),
+            keys: Vec::new(),
+        };
+        for (_, text) in &call.headers {
+            let values: Vec<&String> = of(text);
+            found
+                .all
+                .extend(values.iter().map(|value| Secret::new(value)));
+        }
+        for text in call.key_headers() {
+            let values: Vec<&String> = of(text);
+            found
+                .keys
+                .extend(values.iter().map(|value| Secret::new(value)));
+        }
+        // What the address begins with is where the service is.
+        let values: Vec<&String> = of(&call.url);
+        let inside = values.iter().filter(|value| !url.starts_with(**value));
+        found.all.extend(inside.map(|value| Secret::new(value)));
+        found
+    }
+
+    fn hide(&self, mut outcome: Outcome) -> Outcome {
+        for secret in &self.all {
+            outcome.message = secret.hide(&outcome.message);
+            for line in &mut outcome.details {
+                *line = secret.hide(line);
+            }
+        }
+        outcome
+    }
+
+    fn hide_in(&self, body: Vec<u8>) -> Vec<u8> {
+        self.keys
+            .iter()
+            .fold(body, |body, secret| secret.hide_in(body))
+    }
+}

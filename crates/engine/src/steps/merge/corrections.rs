@@ -1,0 +1,209 @@
+//! People's corrections of records: they win over what was answered, and are shown as such.
+
+use crate::steps::work::input_failure;
+use milepost_core::expr::place::listed;
+use milepost_core::expr::scope::Scope;
+use milepost_core::model::outcome::{Outcome, OutcomeKind};
+use serde_json::{Map, Value, json};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// The rows of a table of corrections, by key. The first column is the key; the others are `field`, `value`, `who`, `why`.
+#[derive(Default)]
+pub struct Corrections {
+    /// The file that they stand in.
+    name: String,
+    by_key: BTreeMap<String, Vec<Row>>,
+    used: BTreeSet<String>,
+    /// What is wrong, with the line that says it: all of it is told at once.
+    wrong: BTreeSet<(u64, String)>,
+}
+
+/// The columns beside the key.
+const COLUMNS: [&str; 4] = ["field", "value", "who", "why"];
+
+struct Row {
+    line: u64,
+    field: String,
+    cells: Map<String, Value>,
+}
+
+impl Corrections {
+    /// The rows of an input; none when it is absent.
+    ///
+    /// # Errors
+    /// When it cannot be read or lacks a column.
+    pub fn of(name: &str, scope: &Scope) -> Result<Self, Outcome> {
+        let rows = match scope.value(name)? {
+            Value::Null => return Ok(Self::default()),
+            Value::Array(rows) => rows,
+            _ => {
+                return Err(input_failure(
+                    name,
+                    "a table with a row for each correction was expected",
+                ));
+            }
+        };
+        let (file, lines) = scope
+            .lines(name)
+            .unwrap_or_else(|| (name.to_owned(), Vec::new()));
+        if let Some(header) = scope.header(name)? {
+            check_header(&file, &header)?;
+        }
+        let mut found = Self {
+            name: file,
+            ..Self::default()
+        };
+        for (number, row) in rows.into_iter().enumerate() {
+            let Value::Object(cells) = row else { continue };
+            let line = lines.get(number).copied().unwrap_or(number as u64 + 2);
+            for column in COLUMNS {
+                if !cells.contains_key(column) {
+                    let place = format!("{}:{line}", found.name);
+                    return Err(input_failure(&place, format!("no column `{column}`")));
+                }
+            }
+            let key = text_of(cells.values().next());
+            let field = text_of(cells.get("field"));
+            let of_key = found.by_key.entry(key.clone()).or_default();
+            if let Some(first) = of_key.iter().find(|row| row.field == field) {
+                let why = format!(
+                    "`{field}` of `{key}` is corrected in line {} already: keep one of the two",
+                    first.line
+                );
+                found.wrong.insert((line, why));
+            }
+            of_key.push(Row { line, field, cells });
+        }
+        Ok(found)
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.by_key.is_empty()
+    }
+
+    /// The corrected record, if its key has corrections. `key_of` gives the key of a record: it stays what it was. A row that
+    /// is wrong changes nothing, and [`Corrections::all_used`] says why.
+    pub fn apply(
+        &mut self,
+        key: &str,
+        mut record: Value,
+        key_of: &dyn Fn(&Value) -> Option<String>,
+    ) -> Option<Value> {
+        let rows = self.by_key.get(key)?;
+        self.used.insert(key.to_owned());
+        let mut notes = Vec::new();
+        for Row { line, field, cells } in rows {
+            let pointer = format!("/{}", field.replace('.', "/"));
+            let Some(place) = place(&mut record, &pointer) else {
+                let why = format!("the element has no field `{field}`");
+                self.wrong.insert((*line, why));
+                continue;
+            };
+            let old = place.clone();
+            let text = text_of(cells.get("value"));
+            *place = value_like(&text, &old);
+            if old.is_number() && !(place.is_number() || place.is_null()) {
+                let point = text.replace(',', ".");
+                let such = match point.parse::<f64>() {
+                    Ok(_) => format!(": write {point}"),
+                    Err(_) => ", such as 12.5".to_owned(),
+                };
+                let why = format!("`{field}` is a number, and `{text}` is none{such}");
+                self.wrong.insert((*line, why));
+            }
+            let new = place.clone();
+            if key_of(&record).as_deref() != Some(key) {
+                let why = format!("by `{field}` a record is known: it cannot be corrected");
+                self.wrong.insert((*line, why));
+                return None;
+            }
+            notes.push(json!({ "field": field, "from": old, "to": new, "who": cells["who"], "why": cells["why"] }));
+        }
+        if let Value::Object(fields) = &mut record {
+            fields.insert("corrections".into(), Value::Array(notes));
+        }
+        Some(record)
+    }
+
+    /// That every row found its element and could be applied.
+    ///
+    /// # Errors
+    /// All rows that are wrong, with their lines.
+    pub fn all_used(mut self) -> Result<(), Outcome> {
+        for (key, rows) in &self.by_key {
+            if !self.used.contains(key) {
+                let why = format!("no element is `{key}`");
+                self.wrong
+                    .extend(rows.iter().map(|row| (row.line, why.clone())));
+            }
+        }
+        let mut lines = self
+            .wrong
+            .iter()
+            .map(|(line, why)| format!("{}:{line}: {why}", self.name));
+        let Some(first) = lines.next() else {
+            return Ok(());
+        };
+        let details: Vec<String> = lines.collect();
+        Err(Outcome::new(OutcomeKind::Input, first).with_details(details))
+    }
+}
+
+/// Checks the header of a table, which may have no rows: its first column is the key.
+fn check_header(file: &str, header: &[String]) -> Result<(), Outcome> {
+    let (key, others) = header
+        .split_first()
+        .map_or(("", header), |(key, others)| (key, others));
+    let has_all = COLUMNS
+        .iter()
+        .all(|column| others.iter().any(|other| other == column));
+    if has_all && !COLUMNS.contains(&key) {
+        return Ok(());
+    }
+    let found = match header {
+        [] => "no header".to_owned(),
+        header => listed(header.iter().map(String::as_str)),
+    };
+    let expected = listed(COLUMNS);
+    Err(input_failure(
+        &format!("{file}:1"),
+        format!("expected a column for the key, then {expected}; found {found}"),
+    ))
+}
+
+fn text_of(cell: Option<&Value>) -> String {
+    match cell {
+        Some(Value::String(text)) => text.clone(),
+        Some(Value::Null) | None => String::new(),
+        Some(other) => other.to_string(),
+    }
+}
+
+/// The place of a field. Where an object stands null, as an absent material does, the object is made.
+fn place<'a>(record: &'a mut Value, pointer: &str) -> Option<&'a mut Value> {
+    let (parent, field) = pointer.rsplit_once('/')?;
+    let parent = if parent.is_empty() {
+        record
+    } else {
+        record.pointer_mut(parent)?
+    };
+    if parent.is_null() {
+        *parent = Value::Object(Map::new());
+        return parent
+            .as_object_mut()
+            .map(|fields| fields.entry(field).or_insert(Value::Null));
+    }
+    parent.as_object_mut()?.get_mut(field)
+}
+
+/// Text of a table as a value of the kind that it replaces: text stays text, else what it reads as.
+fn value_like(text: &str, old: &Value) -> Value {
+    if text.is_empty() {
+        return Value::Null;
+    }
+    if old.is_string() {
+        return Value::from(text);
+    }
+    serde_json::from_str(text).unwrap_or_else(|_| Value::from(text))
+}

@@ -1,0 +1,156 @@
+//! The step `merge`: joins the records of many files into one, in a given order, with people's corrections.
+//!
+//! Records stay in their files until they are written: what is held in memory is 32 bytes a record.
+
+mod corrections;
+
+use super::records::{Place, Records};
+use super::work::{Said, StepResult, Work, output_failure, parse_failure};
+use corrections::Corrections;
+use milepost_core::base::digest::Digest;
+use milepost_core::expr::jq::Bound;
+use milepost_core::expr::select::Select;
+use milepost_core::model::outcome::Outcome;
+use milepost_core::model::stage::Program;
+use serde_json::Value;
+use std::collections::HashMap;
+use std::io::{self, Write};
+
+/// A record.
+#[derive(Clone, Copy)]
+struct Spot {
+    place: Place,
+    /// The next record with the same key, as an index; its own index where there is none.
+    next: u32,
+}
+
+/// All records by key, in the order that they were read.
+#[derive(Default)]
+struct Index {
+    spots: Vec<Spot>,
+    /// First and last record with a key, by the first 16 bytes of its digest.
+    by_key: HashMap<[u8; 16], (u32, u32)>,
+}
+
+/// Does the step.
+///
+/// # Errors
+/// When a record cannot be read, has no key, or a correction names an element or field that is not there.
+pub fn merge(
+    work: &mut Work<'_>,
+    out: &str,
+    records: &Select,
+    key: &Program,
+    order: Option<&Select>,
+    corrections: Option<&str>,
+) -> StepResult {
+    let vars = key.values(&work.base);
+    let bound = key.jq.bind(&vars).map_err(parse_failure)?;
+    let records = Records::of(work, "merge", records)?;
+    let mut index = Index::of(&records, &bound)?;
+    let mut corrections = match corrections {
+        Some(name) => Corrections::of(name, &work.scope)?,
+        None => Corrections::default(),
+    };
+    let sequence = index.sequence(work, order)?;
+    let failed = |error: io::Error| output_failure(out, error);
+    let mut sink = work.outs.create(out, None).map_err(failed)?;
+    sink.write_all(b"{\"elements\":[\n").map_err(failed)?;
+    let mut reader = records.reader();
+    for (place, &spot) in sequence.iter().enumerate() {
+        let mut text = reader.read(index.spots[spot as usize].place)?;
+        if !corrections.is_empty() {
+            let record: Value = serde_json::from_slice(&text).map_err(parse_failure)?;
+            let key = key_text(&bound.one(record.clone()).map_err(parse_failure)?)?;
+            let key_of = |record: &Value| key_text(&bound.one(record.clone()).ok()?).ok();
+            if let Some(corrected) = corrections.apply(&key, record, &key_of) {
+                text = corrected.to_string().into_bytes();
+            }
+        }
+        sink.write_all(&text).map_err(failed)?;
+        sink.write_all(if place + 1 < sequence.len() {
+            b",\n"
+        } else {
+            b"\n"
+        })
+        .map_err(failed)?;
+    }
+    corrections.all_used()?;
+    writeln!(sink, "],\"count\":{}}}", sequence.len()).map_err(failed)?;
+    sink.finish().map_err(failed)?;
+    Ok(Said::default())
+}
+
+fn key_text(value: &Value) -> Result<String, Outcome> {
+    match value {
+        Value::String(text) => Ok(text.clone()),
+        Value::Number(number) => Ok(number.to_string()),
+        other => Err(parse_failure(format!(
+            "`key` gave {other}: text or a number was expected"
+        ))),
+    }
+}
+
+fn short(key: &str) -> [u8; 16] {
+    let mut half = [0; 16];
+    half.copy_from_slice(&Digest::of(key).bytes()[..16]);
+    half
+}
+
+impl Index {
+    fn of(records: &Records, key: &Bound<'_>) -> Result<Self, Outcome> {
+        let mut index = Self::default();
+        records.each(&mut |text, place| {
+            let key = key.one_of_text(text).map_err(|error| error.to_string())?;
+            let key = key_text(&key).map_err(|outcome| outcome.message)?;
+            index.add(&key, place);
+            Ok(())
+        })?;
+        Ok(index)
+    }
+
+    fn add(&mut self, key: &str, place: Place) {
+        let at = self.spots.len() as u32;
+        self.spots.push(Spot { place, next: at });
+        match self.by_key.entry(short(key)) {
+            std::collections::hash_map::Entry::Vacant(entry) => {
+                entry.insert((at, at));
+            }
+            std::collections::hash_map::Entry::Occupied(mut entry) => {
+                let last = entry.get().1;
+                self.spots[last as usize].next = at;
+                entry.get_mut().1 = at;
+            }
+        }
+    }
+
+    /// The records in the order of the keys; those that the order does not name stand at the end, as they were read, so that
+    /// nothing is dropped before conservation is looked at.
+    fn sequence(
+        &mut self,
+        work: &mut Work<'_>,
+        order: Option<&Select>,
+    ) -> Result<Vec<u32>, Outcome> {
+        let Some(order) = order else {
+            return Ok((0..self.spots.len() as u32).collect());
+        };
+        let mut sequence = Vec::with_capacity(self.spots.len());
+        let mut used = vec![false; self.spots.len()];
+        work.scope
+            .select(order, &mut |key| -> Result<(), Outcome> {
+                let key = key_text(&key)?;
+                if let Some((first, last)) = self.by_key.get_mut(&short(&key)) {
+                    if !used[*first as usize] {
+                        used[*first as usize] = true;
+                        sequence.push(*first);
+                    }
+                    if first != last {
+                        *first = self.spots[*first as usize].next;
+                    }
+                }
+                Ok(())
+            })?;
+        sequence.extend((0..self.spots.len() as u32).filter(|&spot| !used[spot as usize]));
+        Ok(sequence)
+    }
+}

@@ -1,0 +1,133 @@
+//! The step `pdf_text`: the text of a PDF, page by page, by the first engine that gives one that can be believed.
+
+mod poppler;
+
+use super::files;
+use super::work::{Said, StepResult, Work, input_failure, parse_failure};
+use milepost_core::model::outcome::{Outcome, OutcomeKind};
+use milepost_core::model::step::PdfEngine;
+use milepost_formats::pdf_text::text::{Counted, Fault, Text};
+use milepost_formats::pdf_text::{builtin, text};
+use serde_json::json;
+use std::io::Read as _;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Reads the text of a PDF.
+///
+/// # Errors
+/// The outcome `engines` when no engine gives a text, with the reason of the one that says most of the file.
+pub fn pdf_text(
+    work: &mut Work<'_>,
+    out: &str,
+    input: &str,
+    engines: &[PdfEngine],
+    time: Duration,
+) -> StepResult {
+    let source = files::source(work, input)?;
+    let name = source.name();
+    let mut bytes = Vec::new();
+    let read = source
+        .open()
+        .and_then(|mut file| file.read_to_end(&mut bytes));
+    read.map_err(|error| input_failure(&name, error))?;
+    let failed = |fault: &Fault, details: Vec<String>| {
+        let message = format!("`{name}` {fault}");
+        Outcome::new(OutcomeKind::Engines, message).with_details(details)
+    };
+    text::look(&bytes).map_err(|fault| failed(&fault, Vec::new()))?;
+    let bytes = Arc::new(bytes);
+    let mut faults: Vec<(PdfEngine, Fault)> = Vec::new();
+    for engine in engines {
+        let found = match engine {
+            PdfEngine::Builtin => {
+                let bytes = Arc::clone(&bytes);
+                let found = work.alarm.apart(move || builtin::read(&bytes))?;
+                found.map(|text| (text, builtin::VERSION.to_owned()))
+            }
+            PdfEngine::Pdftotext => match poppler::version(work)? {
+                Err(fault) => Err(fault),
+                Ok(version) => {
+                    let found = poppler::read(work, source.path(), time)?;
+                    found.map(|text| (text, version))
+                }
+            },
+        };
+        let checked = found.and_then(|(text, version)| {
+            let counted = text::check(&text)?;
+            Ok((text, version, counted))
+        });
+        match checked {
+            Ok((text, version, counted)) => {
+                let warnings = warnings(&faults, *engine, &counted);
+                return write(work, out, *engine, &version, &text, &counted, warnings);
+            }
+            Err(fault) => faults.push((*engine, fault)),
+        }
+    }
+    let details = faults
+        .iter()
+        .map(|(engine, fault)| format!("{}: {fault}", engine.name()));
+    let details: Vec<String> = details.collect();
+    let told = faults
+        .iter()
+        .map(|(_, fault)| fault)
+        .max_by_key(|fault| fault.weight());
+    let none = Fault::Program("no engine is named".to_owned());
+    Err(failed(told.unwrap_or(&none), details))
+}
+
+/// What people may want to know of a text that was read.
+fn warnings(faults: &[(PdfEngine, Fault)], engine: PdfEngine, counted: &Counted) -> Vec<String> {
+    let mut warnings = Vec::new();
+    for (other, fault) in faults {
+        let (other, engine) = (other.name(), engine.name());
+        warnings.push(format!("read by {engine}, since by {other} it {fault}"));
+    }
+    if !counted.empty.is_empty() {
+        let pages: Vec<String> = counted.empty.iter().map(u32::to_string).collect();
+        let pages = pages.join(", ");
+        warnings.push(format!("no text on page {pages}: blank, or a picture"));
+    }
+    if counted.unknown > 0 {
+        let unknown = counted.unknown;
+        warnings.push(format!("{unknown} letters have no Unicode"));
+    }
+    warnings
+}
+
+fn write(
+    work: &Work<'_>,
+    out: &str,
+    engine: PdfEngine,
+    version: &str,
+    text: &Text,
+    counted: &Counted,
+    warnings: Vec<String>,
+) -> StepResult {
+    let content = json!({
+        "engine": engine.name(),
+        "total_pages": text.pages.len(),
+        "pages": text.pages,
+        "outline": text.outline,
+        "headings": text.headings,
+        "warnings": warnings,
+    });
+    let mut bytes = serde_json::to_vec_pretty(&content).map_err(parse_failure)?;
+    bytes.push(b'\n');
+    files::put(work, out, &bytes)?;
+    let summary = json!({
+        "engine": engine.name(),
+        // What is installed may differ from machine to machine: it is told, and is no part of what is made.
+        "engine_version": version,
+        "pages": text.pages.len(),
+        "letters": counted.letters,
+        "letters_without_unicode": counted.unknown,
+        "pages_without_text": counted.empty,
+    });
+    Ok(Said {
+        summary: Some(summary),
+        warnings,
+        ..Said::default()
+    })
+}

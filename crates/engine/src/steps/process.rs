@@ -1,0 +1,366 @@
+//! The step `command`: starts a program with the batch's files by absolute path.
+
+use super::command::{CommandSpec, Exit, Started, run_command};
+use super::values;
+use super::work::{Said, StepResult, Work, input_failure, output_failure, parse_failure};
+use milepost_core::base::path::RelPath;
+use milepost_core::expr::mentions::Mentions;
+use milepost_core::expr::shell::{HELP, Misplaced, script, script_of, text};
+use milepost_core::expr::template::{Part, TemplateError};
+use milepost_core::model::outcome::{Outcome, OutcomeKind};
+use milepost_core::model::step::{PROGRAM_TIMEOUT, Text};
+use serde_json::{Map, Value};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// Bytes of a program's output that are shown with its failure.
+const SHOWN: usize = 2000;
+
+/// How a shell ends that does not find a program (POSIX, Shell Command Language 2.8.2).
+const NOT_FOUND: i32 = 127;
+
+/// Does the step.
+///
+/// # Errors
+/// When the program cannot be started, fails, takes too long, or the run is stopped.
+pub fn command(
+    work: &mut Work<'_>,
+    arguments: &[Text],
+    shell: bool,
+    env: &[String],
+    stdin: Option<&str>,
+    timeout: Duration,
+) -> StepResult {
+    let scope = scope(work, arguments)?;
+    let outs = work.outs;
+    let mut write = |name: &str, bytes: &[u8]| outs.beside(name, bytes);
+    let program = program(arguments, shell, &scope, work.project, &mut write)?;
+    let mut environment: BTreeMap<String, String> = work.environment.clone();
+    for name in env {
+        if let Some(value) = work.declared_env.get(name) {
+            environment.insert(name.clone(), value.clone());
+        }
+    }
+    let environment: Vec<(String, String)> = environment.into_iter().collect();
+    let stdin = match stdin {
+        Some(name) => {
+            let source = work
+                .scope
+                .source(name)
+                .ok_or_else(|| input_failure(name, "no file for standard input"))?;
+            Some(source.path().to_owned())
+        }
+        None => None,
+    };
+    let mut kept = Kept {
+        inner: work.log,
+        tail: Vec::new(),
+    };
+    let watcher = work.watcher;
+    let exit = run_command(
+        CommandSpec {
+            program_and_args: &program,
+            cwd: work.folder,
+            env: &environment,
+            stdin: stdin.as_deref(),
+            timeout,
+            grace: work.limits.grace,
+            token: work.token,
+            log: &mut kept,
+            log_cap: work.limits.log_cap,
+        },
+        work.stop,
+        &mut |child: &Started| watcher.started(child),
+    );
+    let details = without_folder(kept.lines(), work.folder);
+    // Arguments hold paths of this attempt, which would make each failure another one.
+    let name = program.first().map_or("", String::as_str);
+    let failure = match exit {
+        Ok(Exit::Code(0)) => return Ok(Said::default()),
+        // A shell found no such program: it will not be there at another try.
+        Ok(Exit::Code(NOT_FOUND)) => Outcome::new(
+            OutcomeKind::Exit,
+            format!("`{name}` ended with exit code {NOT_FOUND}: a program was not found"),
+        )
+        .for_good(),
+        Ok(Exit::Code(code)) => Outcome::new(
+            OutcomeKind::Exit,
+            format!("`{name}` ended with exit code {code}"),
+        ),
+        Ok(Exit::Signal(signal)) => Outcome::new(
+            OutcomeKind::Exit,
+            format!("`{name}` was ended by signal {signal}"),
+        ),
+        Ok(Exit::TimedOut) => Outcome::new(
+            OutcomeKind::Timeout,
+            took_longer(name, timeout, PROGRAM_TIMEOUT),
+        ),
+        Ok(Exit::Cancelled) => Outcome::new(OutcomeKind::Cancelled, "the run was stopped"),
+        Err(error) => {
+            let outcome = Outcome::new(OutcomeKind::Exit, error.to_string());
+            if error.is_missing() {
+                outcome.for_good()
+            } else {
+                outcome
+            }
+        }
+    };
+    Err(failure.with_details(details))
+}
+
+/// Returns what to say of a step whose time was over; `default` is what it has when it declares none.
+pub fn took_longer(step: &str, timeout: Duration, default: Duration) -> String {
+    let time = milepost_core::base::duration::show_duration(timeout);
+    let which = if timeout == default {
+        ", the default limit"
+    } else {
+        ""
+    };
+    format!("`{step}` took longer than {time}{which}: set `timeout` in the step to give it more")
+}
+
+/// The lines that a program printed, with paths of its scratch folder as it named them itself: relative.
+fn without_folder(lines: Vec<String>, folder: &Path) -> Vec<String> {
+    let folder = format!("{}/", folder.display());
+    lines
+        .into_iter()
+        .map(|line| line.replace(&folder, ""))
+        .collect()
+}
+
+/// Writes a file for a program, and gives its path.
+pub type WriteFile<'a> = dyn FnMut(&str, &[u8]) -> std::io::Result<PathBuf> + 'a;
+
+/// The program and its arguments, rendered. `project:` names a file of the project: programs get it absolute, as they get all
+/// others. In a script for a shell each value is a quoted word. `write` writes what `as_file` hands over.
+///
+/// # Errors
+/// When a name is missing, a path leaves the project, or a value stands where it cannot be quoted.
+pub fn program(
+    arguments: &[Text],
+    shell: bool,
+    scope: &Value,
+    project: &Path,
+    write: &mut WriteFile<'_>,
+) -> Result<Vec<String>, Outcome> {
+    let mut files = Files { count: 0, write };
+    if shell {
+        let mut program = vec!["sh".to_owned(), "-c".to_owned()];
+        for argument in arguments {
+            program.push(shell_script(argument, scope, &mut files)?);
+        }
+        return Ok(program);
+    }
+    let is_script = script_of(arguments.iter().map(|argument| argument.source.as_str()));
+    let mut program = Vec::new();
+    for (at, argument) in arguments.iter().enumerate() {
+        // A script that a single value gives is run as it is.
+        if is_script == Some(at) && !argument.template.is_single() {
+            program.push(shell_script(argument, scope, &mut files)?);
+            continue;
+        }
+        for word in words(argument, scope, &mut files)? {
+            program.push(match word.strip_prefix("project:") {
+                Some("") => project.display().to_string(),
+                Some(path) => {
+                    let path = RelPath::parse(path).map_err(|error| {
+                        Outcome::new(OutcomeKind::Path, format!("`{word}`: {error}"))
+                    })?;
+                    project.join(path.as_str()).display().to_string()
+                }
+                _ => word,
+            });
+        }
+    }
+    Ok(program)
+}
+
+/// The files that are written for one program.
+struct Files<'a, 'b> {
+    count: u32,
+    write: &'a mut WriteFile<'b>,
+}
+
+impl Files<'_, '_> {
+    /// Writes the names of a part, and gives the path.
+    fn of(&mut self, part: &Part) -> Result<String, Outcome> {
+        let Part::File { names, nul } = part else {
+            return Ok(String::new());
+        };
+        self.count += 1;
+        let end = if *nul { "\0" } else { "\n" };
+        let lines = names.iter().flat_map(|name| [name.as_str(), end]);
+        let content: String = lines.collect();
+        let name = format!(".list_{}.txt", self.count);
+        match (self.write)(&name, content.as_bytes()) {
+            Ok(path) => Ok(path.display().to_string()),
+            Err(error) => Err(input_failure("as_file", error)),
+        }
+    }
+}
+
+/// A value that is misplaced in a script.
+struct Wrong(Outcome);
+
+impl From<Misplaced> for Wrong {
+    fn from(wrong: Misplaced) -> Self {
+        Self(parse_failure(format!(
+            "`command`: {} ({HELP})",
+            wrong.message
+        )))
+    }
+}
+
+fn shell_script(
+    argument: &Text,
+    scope: &Value,
+    files: &mut Files<'_, '_>,
+) -> Result<String, Outcome> {
+    let parts = argument
+        .template
+        .render_parts(scope)
+        .map_err(parse_failure)?;
+    script(&parts, &mut |part| files.of(part).map_err(Wrong)).map_err(|Wrong(outcome)| outcome)
+}
+
+/// What one argument of a list stands for: a list for its values (the files of a glob), null for none, all else for one.
+fn words(
+    argument: &Text,
+    scope: &Value,
+    files: &mut Files<'_, '_>,
+) -> Result<Vec<String>, Outcome> {
+    let template = &argument.template;
+    let failed = |error: TemplateError| parse_failure(error);
+    if template.has_files() {
+        let mut word = String::new();
+        for part in template.render_parts(scope).map_err(failed)? {
+            match part {
+                Part::Text(text) => word.push_str(&text),
+                Part::Value(value) => word.push_str(&text(&value)),
+                Part::File { .. } => word.push_str(&files.of(&part)?),
+            }
+        }
+        return Ok(vec![word]);
+    }
+    Ok(match template.render_value(scope).map_err(failed)? {
+        Value::Array(values) => values.iter().map(text).collect(),
+        Value::Null => Vec::new(),
+        value => vec![text(&value)],
+    })
+}
+
+/// What arguments see: as other steps do, but `paths` and the items' `path` are absolute.
+fn scope(work: &mut Work<'_>, arguments: &[Text]) -> Result<Value, Outcome> {
+    let mut mentions = Mentions::default();
+    for argument in arguments {
+        mentions.extend(argument.template.mentions());
+    }
+    let wants_paths = mentions.has("paths");
+    let mut scope = values::named(work, mentions.dotted())?;
+    for each in &work.stage.each {
+        let file = format!("{}.data", each.name);
+        if let (Some(source), Some(Value::Object(item))) =
+            (work.scope.source(&file), scope.get_mut(&each.name))
+        {
+            item.insert(
+                "path".into(),
+                Value::from(source.path().display().to_string()),
+            );
+        }
+    }
+    if wants_paths {
+        let mut paths = Map::new();
+        for output in &work.stage.outputs {
+            let place = work
+                .outs
+                .place(&output.name)
+                .map_err(|error| output_failure(&output.name, error))?;
+            paths.insert(
+                output.name.clone(),
+                Value::from(place.display().to_string()),
+            );
+        }
+        for name in work
+            .stage
+            .inputs
+            .iter()
+            .map(|input| &input.name)
+            .chain(work.stage.steps.iter().map(|step| &step.out))
+        {
+            if let Some(sources) = work.scope.sources(name) {
+                let shown = |place: &std::path::Path| Value::from(place.display().to_string());
+                let value = if work.scope.is_list(name) {
+                    Value::Array(sources.iter().map(|source| shown(source.path())).collect())
+                } else {
+                    sources
+                        .first()
+                        .map_or(Value::Null, |source| shown(source.path()))
+                };
+                paths.insert(name.clone(), value);
+            }
+        }
+        for step in &work.stage.steps {
+            if !paths.contains_key(&step.out) {
+                let place = work
+                    .outs
+                    .place(&step.out)
+                    .map_err(|error| output_failure(&step.out, error))?;
+                paths.insert(step.out.clone(), Value::from(place.display().to_string()));
+            }
+        }
+        scope.insert("paths".into(), Value::Object(paths));
+    }
+    Ok(Value::Object(scope))
+}
+
+/// A log that remembers its end, to be shown with a failure.
+struct Kept<'a> {
+    inner: &'a mut (dyn std::io::Write + Send),
+    tail: Vec<u8>,
+}
+
+impl std::io::Write for Kept<'_> {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        let n = self.inner.write(bytes)?;
+        self.tail.extend_from_slice(&bytes[..n]);
+        if self.tail.len() > 2 * SHOWN {
+            let cut = self.tail.len() - SHOWN;
+            self.tail.drain(..cut);
+        }
+        Ok(n)
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        self.inner.flush()
+    }
+}
+
+impl Kept<'_> {
+    /// The last lines.
+    fn lines(&self) -> Vec<String> {
+        let text = String::from_utf8_lossy(&self.tail);
+        let lines: Vec<&str> = text.lines().collect();
+        lines[lines.len().saturating_sub(20)..]
+            .iter()
+            .map(|line| (*line).to_owned())
+            .collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_time_that_was_not_declared_is_called_the_default() {
+        assert_eq!(
+            took_longer("sh", PROGRAM_TIMEOUT, PROGRAM_TIMEOUT),
+            "`sh` took longer than 10 min, the default limit: set `timeout` in the step to give it more"
+        );
+        assert_eq!(
+            took_longer("sh", Duration::from_mins(2), PROGRAM_TIMEOUT),
+            "`sh` took longer than 2 min: set `timeout` in the step to give it more"
+        );
+    }
+}

@@ -1,0 +1,250 @@
+//! The step `split`: packs records into batches by what must be asked of them.
+//!
+//! It reads the records twice: once for their questions and their place in the file, once to copy their text into batches.
+//! What it holds in memory is 24 bytes a record, and the digest of each distinct question.
+
+mod pack;
+
+use super::records::{Place, Reader, Records};
+use super::work::{Said, StepResult, Work, output_failure, parse_failure};
+use milepost_core::base::digest::Digest;
+use milepost_core::expr::jq::Bound;
+use milepost_core::expr::select::Select;
+use milepost_core::model::outcome::Outcome;
+use milepost_core::model::stage::{Program, Templated};
+use milepost_core::model::step::ASSIGNMENT;
+use pack::{Limits, Slot, pack};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use std::collections::{BTreeMap, HashMap};
+use std::io::{self, BufReader, Write};
+
+/// Which questions stand in which batches: kept so that they stay there.
+#[derive(Debug, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct Assignment {
+    /// At most so many questions a batch.
+    pub size: u64,
+    /// At most so many elements a batch.
+    pub max_elements: u64,
+    /// By the digest of a question: pairs of a batch's number and how many elements of the question stand in it.
+    pub questions: BTreeMap<String, Vec<(u64, u64)>>,
+}
+
+/// A record: where its text lies, and what it asks.
+struct Spot {
+    place: Place,
+    question: u32,
+}
+
+/// Does the step.
+///
+/// # Errors
+/// When the records cannot be read, the question fails, or a file cannot be written.
+pub fn split(
+    work: &mut Work<'_>,
+    out: &str,
+    records: &Select,
+    question: Option<&Program>,
+    size: &Templated<u64>,
+    max_elements: &Templated<u64>,
+) -> StepResult {
+    let limits = Limits {
+        questions: size.number(&work.base).map_err(parse_failure)?,
+        elements: max_elements.number(&work.base).map_err(parse_failure)?,
+    };
+    let records = Records::of(work, "split", records)?.items();
+    let vars = question
+        .map(|program| program.values(&work.base))
+        .unwrap_or_default();
+    let bound = match question {
+        Some(program) => Some(program.jq.bind(&vars).map_err(parse_failure)?),
+        None => None,
+    };
+    let (spots, digests) = survey(&records, bound.as_ref())?;
+    let mut counts = vec![0_u64; digests.len()];
+    for spot in &spots {
+        counts[spot.question as usize] += 1;
+    }
+    let before = earlier(work, limits);
+    let history: Vec<Vec<Slot>> = digests
+        .iter()
+        .map(|digest| before.get(&digest.hex()).cloned().unwrap_or_default())
+        .collect();
+    let slots = pack(&counts, &history, limits);
+    let batches = elements_by_batch(&spots, &slots);
+    let mut reader = records.reader();
+    for (number, elements) in &batches {
+        let batch = Batch {
+            number: *number,
+            elements,
+        };
+        write_batch(work, out, &batch, &spots, &mut reader, bound.as_ref())?;
+    }
+    write_assignment(work, limits, &digests, &slots)?;
+    Ok(Said {
+        summary: Some(
+            json!({ "elements": spots.len(), "questions": digests.len(), "batches": batches.len() }),
+        ),
+        ..Said::default()
+    })
+}
+
+/// The place and question of every record, and the digests of the distinct questions in order of first appearance.
+fn survey(
+    records: &Records,
+    question: Option<&Bound<'_>>,
+) -> Result<(Vec<Spot>, Vec<Digest>), Outcome> {
+    let mut spots = Vec::new();
+    let mut digests = Vec::new();
+    let mut known: HashMap<Digest, u32> = HashMap::new();
+    records.each(&mut |text, place| {
+        let digest = Digest::of(ask(text, question)?.to_string());
+        let index = *known.entry(digest).or_insert_with(|| {
+            digests.push(digest);
+            digests.len() as u32 - 1
+        });
+        spots.push(Spot {
+            place,
+            question: index,
+        });
+        Ok(())
+    })?;
+    Ok((spots, digests))
+}
+
+fn ask(element: &str, question: Option<&Bound<'_>>) -> Result<Value, String> {
+    match question {
+        Some(bound) => bound
+            .one_of_text(element)
+            .map_err(|error| error.to_string()),
+        None => serde_json::from_str(element).map_err(|error| error.to_string()),
+    }
+}
+
+/// The assignment of the last time, if it was made under the same limits.
+fn earlier(work: &Work<'_>, limits: Limits) -> HashMap<String, Vec<Slot>> {
+    let Some(source) = (work.previous)(ASSIGNMENT) else {
+        return HashMap::new();
+    };
+    let read = source
+        .open()
+        .map(|file| serde_json::from_reader::<_, Assignment>(BufReader::new(file)));
+    match read {
+        Ok(Ok(old)) if old.size == limits.questions && old.max_elements == limits.elements => old
+            .questions
+            .into_iter()
+            .map(|(digest, slots)| {
+                let slots = slots
+                    .into_iter()
+                    .map(|(batch, elements)| Slot { batch, elements })
+                    .collect();
+                (digest, slots)
+            })
+            .collect(),
+        _ => HashMap::new(),
+    }
+}
+
+/// The records of each batch, in their order.
+fn elements_by_batch(spots: &[Spot], slots: &[Vec<Slot>]) -> BTreeMap<u64, Vec<u32>> {
+    let mut filled: Vec<(usize, u64)> = vec![(0, 0); slots.len()];
+    let mut batches: BTreeMap<u64, Vec<u32>> = BTreeMap::new();
+    for (index, spot) in spots.iter().enumerate() {
+        let slots = &slots[spot.question as usize];
+        let (slot, used) = &mut filled[spot.question as usize];
+        if *used == slots[*slot].elements {
+            *slot += 1;
+            *used = 0;
+        }
+        *used += 1;
+        batches
+            .entry(slots[*slot].batch)
+            .or_default()
+            .push(index as u32);
+    }
+    batches
+}
+
+/// A batch: its number, and its records.
+struct Batch<'a> {
+    number: u64,
+    elements: &'a [u32],
+}
+
+fn write_batch(
+    work: &Work<'_>,
+    out: &str,
+    batch: &Batch<'_>,
+    spots: &[Spot],
+    reader: &mut Reader<'_>,
+    question: Option<&Bound<'_>>,
+) -> Result<(), Outcome> {
+    let elements = batch.elements;
+    let name = batch.number.to_string();
+    let failed = |error: io::Error| output_failure(&format!("{out} {name}"), error);
+    let mut sink = work.outs.create(out, Some(&name)).map_err(failed)?;
+    // Positions in this batch by question, in order of first appearance.
+    let mut asked: Vec<(u32, Value, Vec<usize>)> = Vec::new();
+    let mut places: HashMap<u32, usize> = HashMap::new();
+    sink.write_all(b"{\"elements\":[\n").map_err(failed)?;
+    for (position, &index) in elements.iter().enumerate() {
+        let spot = &spots[index as usize];
+        let text = reader.read(spot.place)?;
+        match places.get(&spot.question) {
+            Some(&place) => asked[place].2.push(position),
+            None => {
+                let element = std::str::from_utf8(&text).map_err(parse_failure)?;
+                let question = ask(element, question).map_err(parse_failure)?;
+                places.insert(spot.question, asked.len());
+                asked.push((spot.question, question, vec![position]));
+            }
+        }
+        sink.write_all(&text).map_err(failed)?;
+        sink.write_all(if position + 1 < elements.len() {
+            b",\n"
+        } else {
+            b"\n"
+        })
+        .map_err(failed)?;
+    }
+    sink.write_all(b"],\"questions\":[\n").map_err(failed)?;
+    for (place, (_, question, positions)) in asked.iter().enumerate() {
+        let line =
+            json!({ "id": format!("q{}", place + 1), "question": question, "elements": positions });
+        write!(
+            sink,
+            "{line}{}",
+            if place + 1 < asked.len() { ",\n" } else { "\n" }
+        )
+        .map_err(failed)?;
+    }
+    sink.write_all(b"]}\n").map_err(failed)?;
+    sink.finish().map_err(failed)
+}
+
+fn write_assignment(
+    work: &Work<'_>,
+    limits: Limits,
+    digests: &[Digest],
+    slots: &[Vec<Slot>],
+) -> Result<(), Outcome> {
+    let questions = digests.iter().zip(slots).map(|(digest, slots)| {
+        (
+            digest.hex(),
+            slots
+                .iter()
+                .map(|slot| (slot.batch, slot.elements))
+                .collect(),
+        )
+    });
+    let assignment = Assignment {
+        size: limits.questions,
+        max_elements: limits.elements,
+        questions: questions.collect(),
+    };
+    let failed = |error: io::Error| output_failure(ASSIGNMENT, error);
+    let mut sink = work.outs.create(ASSIGNMENT, None).map_err(failed)?;
+    serde_json::to_writer_pretty(&mut sink, &assignment).map_err(|error| failed(error.into()))?;
+    sink.write_all(b"\n").map_err(failed)?;
+    sink.finish().map_err(failed)
+}

@@ -1,0 +1,421 @@
+//! What one attempt of one batch works with: its names, its files, its limits.
+
+use super::agent::Answerers;
+use super::agent::outside::Parts;
+use super::alarm::Alarm;
+use super::command::{Started, Stop};
+use super::http::Caller;
+use jiff::Timestamp;
+use milepost_core::base::digest::Digest;
+use milepost_core::base::path::FilePath;
+use milepost_core::base::source::{Sink, Source};
+use milepost_core::expr::scope::Scope;
+use milepost_core::model::batched::{Left, LeftCall, Submitting, Which};
+use milepost_core::model::call::{Heard, Sent};
+use milepost_core::model::event::Round;
+use milepost_core::model::outcome::{Outcome, OutcomeKind};
+use milepost_core::model::record::{AnswersOf, FailedKeys};
+use milepost_core::model::stage::Stage;
+use milepost_core::model::step::Step;
+use milepost_store::check::schemas::Schemas;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// The files that an attempt writes.
+pub trait Outs {
+    /// Opens a file of an output or `out`. `star` fills the `*` of its path.
+    ///
+    /// # Errors
+    /// What the file system says.
+    fn create(&self, out: &str, star: Option<&str>) -> io::Result<Box<dyn Sink>>;
+
+    /// Where a program writes an output itself, absolute; of an output with `*` the path still holds the star.
+    ///
+    /// # Errors
+    /// What the file system says.
+    fn place(&self, out: &str) -> io::Result<PathBuf>;
+
+    /// Writes a file for a program, beside the outputs and none of them, and gives where it lies, absolute.
+    ///
+    /// # Errors
+    /// What the file system says; a name that is no plain name is an error.
+    fn beside(&self, name: &str, bytes: &[u8]) -> io::Result<PathBuf>;
+
+    /// From here on outputs that there are of each round are those of this one.
+    fn round(&self, number: u32);
+
+    /// Takes away what a failed try wrote, so that the next begins with nothing.
+    ///
+    /// # Errors
+    /// What the file system says.
+    fn clear(&self, out: &str) -> io::Result<()>;
+
+    /// The files of an output or `out` that were written, in natural order.
+    ///
+    /// # Errors
+    /// What the file system says; a link or another thing that is no file is an error.
+    fn made(&self, out: &str) -> io::Result<Vec<Arc<dyn Source>>>;
+}
+
+/// Rounds of `[refine]` that are finished: kept, so that a run that is killed goes on after the last of them.
+pub trait Rounds {
+    /// What was noted of each round that an earlier run finished, the first one first; the files are as the last one left them.
+    ///
+    /// # Errors
+    /// What the disk says.
+    fn resume(&self) -> Result<Vec<Value>, Outcome>;
+
+    /// Keeps what has been made up to this round, durably, with a note of it.
+    ///
+    /// # Errors
+    /// What the disk says.
+    fn keep(&self, number: u32, note: Value) -> Result<(), Outcome>;
+
+    /// The bytes of a file that is kept.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    fn content(&self, digest: Digest) -> Result<Vec<u8>, Outcome>;
+
+    /// No round follows: should the batch fail, the next attempt begins with the first.
+    fn over(&self);
+}
+
+/// What an attempt says of its way, for whoever wants to know who did what.
+pub enum Told<'a> {
+    /// A step begins, in the round of this number where there are rounds. What follows is its doing.
+    Step(&'a Step, Option<u32>),
+    /// What an agent answered was not all valid.
+    Refused {
+        /// The call.
+        number: u64,
+        /// Valid answers in it.
+        valid: u64,
+        /// What is wrong.
+        violations: &'a [String],
+    },
+    /// A round was judged.
+    Judged(Round),
+    /// A round begins, since the one before was so.
+    Revises(u32, &'a str),
+}
+
+/// Told while an attempt goes on.
+pub trait Watcher {
+    /// Something of its way.
+    fn told(&self, told: Told<'_>);
+    /// A program was started.
+    fn started(&self, child: &Started);
+    /// An agent was called.
+    fn called(&self, number: u64, sent: &Sent, heard: &Heard);
+    /// A try failed and another follows after the wait.
+    fn trying_again(&self, failed: u32, outcome: &Outcome, wait: Duration);
+    /// Something that people may want to know meanwhile, in one line.
+    fn said(&self, _line: String) {}
+    /// How many attempts run now or are about to: no more than that can wait for one thing.
+    fn running(&self) -> usize {
+        usize::MAX
+    }
+}
+
+/// What stands behind a step that asks an agent: answers that are known, money, and the record of every call.
+pub trait Calls: Sync {
+    /// What stands behind agents whose requests go in batches; none: they are treated as if each went by itself.
+    fn batched(&self) -> Option<&dyn Batched> {
+        None
+    }
+
+    /// The answers that are kept at addresses, each with the run and the call that it came with. With `since`, only those that
+    /// came in one of these runs.
+    ///
+    /// # Errors
+    /// When what is kept cannot be read.
+    fn known(
+        &self,
+        addresses: &[Digest],
+        since: Option<&[String]>,
+    ) -> Result<Vec<Option<(Value, AnswersOf)>>, Outcome>;
+
+    /// The same where nobody can be asked once more: what is kept counts also in a run that asks everything again.
+    ///
+    /// # Errors
+    /// When what is kept cannot be read.
+    fn kept(&self, addresses: &[Digest]) -> Result<Vec<Option<(Value, AnswersOf)>>, Outcome> {
+        self.known(addresses, None)
+    }
+
+    /// The run that calls.
+    fn run(&self) -> &str;
+
+    /// Takes a question for oneself; no when another batch of the run is asking it.
+    fn claim(&self, address: Digest) -> bool;
+
+    /// Leaves questions that were claimed to others.
+    fn release(&self, addresses: &[Digest]);
+
+    /// Waits until nobody claims a question, or `stopped`.
+    fn wait(&self, address: Digest, stopped: &dyn Fn() -> bool);
+
+    /// Keeps an answer that is valid, durably.
+    ///
+    /// # Errors
+    /// When the disk fails.
+    fn keep(&self, answer: Valid) -> Result<(), Outcome>;
+
+    /// Keeps answers that came together, durably: after a kill all of them are there, or none.
+    ///
+    /// # Errors
+    /// When the disk fails.
+    fn keep_all(&self, answers: Vec<Valid>) -> Result<(), Outcome> {
+        answers.into_iter().try_for_each(|answer| self.keep(answer))
+    }
+
+    /// What the request that follows asks, in parts, for whoever only wants to know that.
+    fn asking(&self, _parts: &dyn Fn() -> Parts) {}
+
+    /// Records a call that is about to be sent, and gives its number.
+    ///
+    /// # Errors
+    /// When it would cost more than may be spent, or could not be recorded: it is then not sent.
+    fn sending(&self, sent: &Sent, body: &[u8]) -> Result<u64, Outcome>;
+
+    /// Records what was heard of a call, and gives it as it is recorded: without keys.
+    ///
+    /// # Errors
+    /// When the disk fails.
+    fn heard(&self, number: u64, sent: &Sent, heard: Heard, raw: &[u8]) -> Result<Heard, Outcome>;
+
+    /// What somebody who has a key said, without it.
+    fn without_keys<'a>(&self, bytes: &'a [u8]) -> Cow<'a, [u8]>;
+}
+
+/// What stands behind an agent whose requests go in batches: the record of what is under way at its provider, over runs that end in
+/// between. All of it is durable when it is returned.
+pub trait Batched {
+    /// What earlier runs left of an agent's batches at a place.
+    ///
+    /// # Errors
+    /// When the records cannot be read.
+    fn left(&self, agent: &str, place: &str) -> Result<Left, Outcome>;
+
+    /// Records that a call of an earlier run goes on as one of this run, and gives which. It is paid, or was reserved then.
+    ///
+    /// # Errors
+    /// When the disk fails.
+    fn take_over(&self, left: &LeftCall, sent: &Sent, body: &[u8]) -> Result<Which, Outcome>;
+
+    /// Records a batch that is about to be submitted; gives which it is, and the time.
+    ///
+    /// # Errors
+    /// When the disk fails: it is then not submitted.
+    fn submitting(&self, batch: &Submitting) -> Result<(Which, Timestamp), Outcome>;
+
+    /// Records the provider's id of a batch, or those of which it is one.
+    ///
+    /// # Errors
+    /// When the disk fails.
+    fn submitted(&self, batch: &Which, ids: &[String]) -> Result<(), Outcome>;
+
+    /// Records that nothing more will be heard of a batch.
+    ///
+    /// # Errors
+    /// When the disk fails.
+    fn over(&self, batch: &Which) -> Result<(), Outcome>;
+
+    /// Records what was heard of a call for which nobody waits.
+    ///
+    /// # Errors
+    /// When the disk fails.
+    fn heard_late(&self, left: &LeftCall, heard: &Heard, raw: &[u8]) -> Result<(), Outcome>;
+
+    /// Records that the answer of a call was judged, and kept as far as it is valid.
+    ///
+    /// # Errors
+    /// When the disk fails.
+    fn used(&self, number: u64) -> Result<(), Outcome>;
+}
+
+/// An answer that is valid.
+pub struct Valid {
+    /// What it is to.
+    pub address: Digest,
+    /// The answer.
+    pub answer: Value,
+    /// The digest of the schema that it is valid by.
+    pub schema: Option<Digest>,
+    /// The agent, in one line.
+    pub agent: String,
+    /// The call that it came with.
+    pub call: u64,
+    /// Whether all workspaces may use it, or its batch only.
+    pub is_shared: bool,
+}
+
+/// What one attempt of one batch works with.
+pub struct Work<'a> {
+    /// The stage.
+    pub stage: &'a Stage,
+    /// `classify/batch_1`, for messages.
+    pub name: &'a str,
+    /// The names that programs and templates see. Grows by what steps make.
+    pub scope: Scope,
+    /// The names that every scope has, and the batch's items: plain values.
+    pub base: Map<String, Value>,
+    /// The moment that files bear.
+    pub moment: Timestamp,
+    /// The files that are written.
+    pub outs: &'a dyn Outs,
+    /// Its rounds that are finished.
+    pub rounds: &'a dyn Rounds,
+    /// What programs print, and what steps have to say.
+    pub log: &'a mut (dyn io::Write + Send),
+    /// Whether the run is being stopped.
+    pub stop: &'a dyn Stop,
+    /// Rings when the attempt must end; its files look at it.
+    pub alarm: &'a Arc<Alarm>,
+    /// What is left of the stage's time; none: it has no limit.
+    pub left: &'a dyn Fn() -> Option<Duration>,
+    /// Told while it goes on.
+    pub watcher: &'a dyn Watcher,
+    /// The schemas of the project.
+    pub schemas: &'a Schemas,
+    /// The agents that the stage asks.
+    pub agents: &'a Answerers,
+    /// What stands behind those that cost something.
+    pub calls: &'a dyn Calls,
+    /// The runs whose answers of agents alone count; `None`: every answer that is kept counts.
+    pub asked_since: Option<&'a [String]>,
+    /// By whom services are called.
+    pub caller: &'a Caller,
+    /// The environment of programs: the usual, without what a step declares.
+    pub environment: &'a BTreeMap<String, String>,
+    /// Declared environment variables with their values.
+    pub declared_env: &'a BTreeMap<String, String>,
+    /// The folder that programs work in.
+    pub folder: &'a Path,
+    /// The project's folder, absolute.
+    pub project: &'a Path,
+    /// Names an attempt in the environment of its programs.
+    pub token: &'a str,
+    /// What the batch made last time, by the output's name.
+    pub previous: &'a dyn Fn(&str) -> Option<Arc<dyn Source>>,
+    /// A file that someone else writes; none: it is not there.
+    pub find: &'a Find<'a>,
+    /// Limits.
+    pub limits: Limits,
+    /// Whether it is only tried out what would be asked of agents: no step may reach outside.
+    pub is_rehearsed: bool,
+}
+
+/// Looks for a file that someone else writes.
+pub type Find<'a> = dyn Fn(&FilePath) -> Result<Option<Arc<dyn Source>>, Outcome> + 'a;
+
+/// Limits of an attempt.
+#[derive(Debug, Clone, Copy)]
+pub struct Limits {
+    /// How long a program gets to end after SIGTERM.
+    pub grace: Duration,
+    /// The wait after a first failed try.
+    pub backoff: Duration,
+    /// Output of programs that is kept, in bytes.
+    pub log_cap: u64,
+    /// How often a file that someone else writes is looked for.
+    pub poll: Duration,
+    /// How long such a file must have been left alone.
+    pub stable: Duration,
+    /// When batches of requests are submitted and looked after.
+    pub pace: Pace,
+}
+
+/// When batches of requests are submitted and looked after, and how long a retry waits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Pace {
+    /// No further request came for so long: those that are there are submitted.
+    pub quiet: Duration,
+    /// Until the provider is first asked how far a batch is; each further wait is half as long again.
+    pub first: Duration,
+    /// The longest of these waits.
+    pub longest: Duration,
+    /// The longest wait before a request is sent again.
+    pub retry: Duration,
+}
+
+impl Default for Pace {
+    fn default() -> Self {
+        Self {
+            quiet: Duration::from_secs(5),
+            first: Duration::from_secs(5),
+            longest: Duration::from_mins(1),
+            retry: Duration::MAX,
+        }
+    }
+}
+
+impl Pace {
+    /// Waits of so many milliseconds, if a test wants it. Release builds wait as long as they do.
+    pub fn from_setting(millis: Option<&str>) -> Self {
+        let wanted = millis.filter(|_| cfg!(debug_assertions));
+        let wanted = wanted.and_then(|millis| millis.parse().ok());
+        match wanted.map(Duration::from_millis) {
+            Some(wait) => Self {
+                quiet: Duration::from_secs(1),
+                first: wait,
+                longest: wait,
+                retry: wait,
+            },
+            None => Self::default(),
+        }
+    }
+}
+
+/// What a step has to say of what it made.
+#[derive(Debug, Default, Clone, Serialize, Deserialize)]
+pub struct Said {
+    /// A summary, when the stage declares none.
+    pub summary: Option<Value>,
+    /// Warnings for people.
+    pub warnings: Vec<String>,
+    /// Elements that failed, and are not among what was made.
+    pub failed: Vec<FailedKeys>,
+    /// The calls of agents whose answers it was made from.
+    pub answers: Vec<AnswersOf>,
+}
+
+impl Said {
+    /// Takes in what was said after it.
+    pub fn add(&mut self, more: Said) {
+        self.failed.extend(more.failed);
+        for more in more.answers {
+            more.add_to(&mut self.answers);
+        }
+        self.summary = more.summary.or(self.summary.take());
+        self.warnings.extend(more.warnings);
+    }
+}
+
+/// A failed step is an outcome.
+pub type StepResult = Result<Said, Outcome>;
+
+/// An input, an expression or a file that a step could not make sense of.
+pub fn parse_failure(error: impl std::fmt::Display) -> Outcome {
+    Outcome::new(OutcomeKind::Parse, error.to_string())
+}
+
+/// A file that could not be read.
+pub fn input_failure(name: &str, error: impl std::fmt::Display) -> Outcome {
+    Outcome::new(OutcomeKind::Input, format!("{name}: {error}"))
+}
+
+/// A file that could not be written.
+pub fn output_failure(name: &str, error: impl std::fmt::Display) -> Outcome {
+    Outcome::new(
+        OutcomeKind::Output,
+        format!("cannot write `{name}`: {error}"),
+    )
+}

@@ -1,0 +1,382 @@
+//! jq of a workbook, compiled: rows from the scope, cells from a row.
+
+use std::collections::BTreeSet;
+
+use serde_json::{Map, Value};
+
+use super::WorkbookError;
+use super::workbook::{Column, Sheet, Workbook};
+use milepost_core::expr::jq::{Bound, Jq, JqError};
+
+/// A workbook whose programs are compiled.
+#[derive(Debug, Clone)]
+pub struct Compiled {
+    pub(super) workbook: Workbook,
+    pub(super) sheets: Vec<Programs>,
+}
+
+/// The programs of a sheet.
+#[derive(Debug, Clone)]
+pub(super) struct Programs {
+    rows: Option<Program>,
+    each: Option<Program>,
+    cells: Vec<Cell>,
+    /// All cells that are programs, in one: run once a row.
+    together: Option<Program>,
+}
+
+#[derive(Debug, Clone)]
+enum Cell {
+    /// `.a.b`: read without running a program.
+    Path(Vec<String>),
+    /// `[.a[]?.b]`: likewise. The path to the list, then the path in each of it.
+    Each(Vec<String>, Vec<String>),
+    Jq(Program),
+}
+
+/// A program, and the names of the scope that it uses as variables.
+#[derive(Debug, Clone)]
+struct Program {
+    jq: Jq,
+    vars: Vec<String>,
+}
+
+impl Program {
+    fn compile(name: &str, source: &str, vars: &[&str]) -> Result<Self, JqError> {
+        // Only what it mentions is converted for it: the scope may hold all records.
+        let used: Vec<&str> = vars
+            .iter()
+            .copied()
+            .filter(|v| source.contains(&format!("${v}")))
+            .collect();
+        let (jq, used) = match Jq::compile(name, source, &used) {
+            Ok(jq) => (jq, used.as_slice()),
+            // The message for a name that is not there lists all that are.
+            Err(_) => (Jq::compile(name, source, vars)?, vars),
+        };
+        Ok(Self {
+            jq,
+            vars: used.iter().map(|&v| v.to_owned()).collect(),
+        })
+    }
+
+    fn bind(&self, scope: &Map<String, Value>) -> Result<Bound<'_>, JqError> {
+        let values: Vec<Value> = self
+            .vars
+            .iter()
+            .map(|v| scope.get(v).cloned().unwrap_or(Value::Null))
+            .collect();
+        self.jq.bind(&values)
+    }
+}
+
+impl Workbook {
+    /// Compiles the programs. `names` are the names of the scope: `.` of `rows` has them as
+    /// fields, and each program has them as variables.
+    pub fn compile(self, names: &[&str]) -> Result<Compiled, WorkbookError> {
+        let mut sheets = Vec::with_capacity(self.sheets.len());
+        for sheet in &self.sheets {
+            if let Some(input) = sheet.input.as_deref().filter(|i| !names.contains(i)) {
+                return Err(WorkbookError::Sheet {
+                    file: self.file.clone(),
+                    sheet: sheet.name.clone(),
+                    reason: format!(
+                        "`in = \"{input}\"` is no input or output of the stage; it has {}",
+                        names.join(", ")
+                    ),
+                });
+            }
+            sheets.push(programs(&self.file, sheet, names)?);
+        }
+        Ok(Compiled {
+            workbook: self,
+            sheets,
+        })
+    }
+}
+
+fn programs(file: &str, sheet: &Sheet, names: &[&str]) -> Result<Programs, WorkbookError> {
+    let place = format!("{file}: sheet {:?}", sheet.name);
+    let rows = sheet
+        .rows
+        .as_deref()
+        .map(|source| Program::compile(&format!("{place}: rows"), source, names))
+        .transpose()?;
+    let each = sheet
+        .each
+        .as_deref()
+        .map(|source| Program::compile(&format!("{place}: each"), source, names))
+        .transpose()?;
+    let columns = sheet.columns.as_deref().unwrap_or_default();
+    let mut cells = Vec::with_capacity(columns.len());
+    for column in columns {
+        cells.push(
+            match (plain_path(&column.cell), listed_path(&column.cell)) {
+                (Some(path), _) => Cell::Path(path),
+                (None, Some((list, path))) => Cell::Each(list, path),
+                (None, None) => Cell::Jq(Program::compile(
+                    &format!("{place}, column {:?}", column.header),
+                    &column.cell,
+                    names,
+                )?),
+            },
+        );
+    }
+    let parts: Vec<String> = columns
+        .iter()
+        .zip(&cells)
+        .filter(|(_, cell)| matches!(cell, Cell::Jq(_)))
+        // The line feed ends a comment that the program may end with.
+        .map(|(column, _)| format!("[{}\n]", column.cell))
+        .collect();
+    let together = if parts.len() > 1 {
+        let source = format!("[{}]", parts.join(","));
+        Some(Program::compile(&place, &source, names)?)
+    } else {
+        None
+    };
+    Ok(Programs {
+        rows,
+        each,
+        cells,
+        together,
+    })
+}
+
+/// The names of `.a.b`, if a program is no more than that.
+fn plain_path(source: &str) -> Option<Vec<String>> {
+    let names: Vec<String> = source
+        .trim()
+        .strip_prefix('.')?
+        .split('.')
+        .map(str::to_owned)
+        .collect();
+    let plain = |name: &String| {
+        let mut signs = name.chars();
+        signs
+            .next()
+            .is_some_and(|c| c.is_ascii_alphabetic() || c == '_')
+            && signs.all(|c| c.is_ascii_alphanumeric() || c == '_')
+    };
+    names.iter().all(plain).then_some(names)
+}
+
+/// The two paths of `[.a[]?.b]`, if a program is no more than that.
+fn listed_path(source: &str) -> Option<(Vec<String>, Vec<String>)> {
+    let inner = source.trim().strip_prefix('[')?.strip_suffix(']')?;
+    let (list, path) = inner.split_once("[]?")?;
+    Some((plain_path(list)?, plain_path(path)?))
+}
+
+impl Compiled {
+    /// Names of the scope whose values are needed: what the programs mention.
+    pub fn names(&self) -> BTreeSet<String> {
+        let programs = self.sheets.iter().flat_map(|sheet| {
+            let cells = sheet.cells.iter().filter_map(|cell| match cell {
+                Cell::Jq(program) => Some(program),
+                Cell::Path(_) | Cell::Each(..) => None,
+            });
+            let vars = cells
+                .chain(&sheet.each)
+                .flat_map(|p| p.vars.iter().cloned());
+            let rows = sheet.rows.iter().flat_map(|p| p.jq.names().iter().cloned());
+            vars.chain(rows)
+        });
+        programs.collect()
+    }
+
+    /// Names of the inputs and outputs that sheets stream from.
+    pub fn streamed(&self) -> BTreeSet<String> {
+        self.workbook
+            .sheets
+            .iter()
+            .filter_map(|sheet| sheet.input.clone())
+            .collect()
+    }
+}
+
+/// The programs of a sheet with the values of the scope.
+pub(super) struct Rows<'a> {
+    programs: &'a Programs,
+    columns: &'a [Column],
+    file: &'a str,
+    sheet: &'a str,
+    each: Option<Bound<'a>>,
+    cells: Vec<Option<Bound<'a>>>,
+    together: Option<Bound<'a>>,
+}
+
+impl Programs {
+    /// The rows that `rows` gives over the scope; none for a streamed sheet.
+    pub(super) fn rows(&self, scope: &Map<String, Value>) -> Result<Vec<Value>, JqError> {
+        let Some(program) = &self.rows else {
+            return Ok(Vec::new());
+        };
+        let names = program.jq.names();
+        let whole = program.jq.takes_whole();
+        let input = scope
+            .iter()
+            .filter(|(name, _)| whole || names.contains(*name))
+            .map(|(name, value)| (name.clone(), value.clone()))
+            .collect();
+        program.bind(scope)?.all(Value::Object(input))
+    }
+}
+
+impl<'a> Rows<'a> {
+    pub(super) fn bind(
+        file: &'a str,
+        sheet: &'a Sheet,
+        programs: &'a Programs,
+        scope: &Map<String, Value>,
+    ) -> Result<Self, JqError> {
+        let cells = programs
+            .cells
+            .iter()
+            .map(|cell| match cell {
+                Cell::Path(_) | Cell::Each(..) => Ok(None),
+                Cell::Jq(program) => program.bind(scope).map(Some),
+            })
+            .collect::<Result<_, _>>()?;
+        Ok(Self {
+            programs,
+            columns: sheet.columns.as_deref().unwrap_or_default(),
+            file,
+            sheet: &sheet.name,
+            each: programs.each.as_ref().map(|p| p.bind(scope)).transpose()?,
+            cells,
+            together: programs
+                .together
+                .as_ref()
+                .map(|p| p.bind(scope))
+                .transpose()?,
+        })
+    }
+
+    /// The rows that a streamed record gives.
+    pub(super) fn of_record(&self, record: &str) -> Result<Vec<Value>, WorkbookError> {
+        match &self.each {
+            Some(bound) => Ok(bound.all_of_text(record)?),
+            None => match serde_json::from_str(record) {
+                Ok(record) => Ok(vec![record]),
+                Err(error) => Err(WorkbookError::Records(error.to_string())),
+            },
+        }
+    }
+
+    /// The cells of a row; `number` (from 1) is for messages.
+    pub(super) fn cells(&self, row: Value, number: u64) -> Result<Vec<Value>, WorkbookError> {
+        let mut out = vec![Value::Null; self.columns.len()];
+        for (at, cell) in self.programs.cells.iter().enumerate() {
+            let found = match cell {
+                Cell::Path(path) => follow(&row, path).cloned(),
+                Cell::Each(list, path) => follow_each(&row, list, path),
+                Cell::Jq(_) => continue,
+            };
+            out[at] = found.map_err(|reason| self.wrong(at, number, reason))?;
+        }
+        if let Some(mut found) = self.all_at_once(&row) {
+            for (at, cell) in self.programs.cells.iter().enumerate().rev() {
+                if matches!(cell, Cell::Jq(_)) {
+                    out[at] = found.pop().unwrap_or(Value::Null);
+                }
+            }
+            return Ok(out);
+        }
+        for (at, bound) in self.cells.iter().enumerate() {
+            if let Some(bound) = bound {
+                out[at] = bound
+                    .one(row.clone())
+                    .map_err(|e| self.wrong(at, number, e.to_string()))?;
+            }
+        }
+        Ok(out)
+    }
+
+    /// The values of all programs, if each gives one. If not, the programs are run one by one,
+    /// so that the message names the column.
+    fn all_at_once(&self, row: &Value) -> Option<Vec<Value>> {
+        let found = self.together.as_ref()?.one(row.clone()).ok()?;
+        let Value::Array(lists) = found else {
+            return None;
+        };
+        lists
+            .into_iter()
+            .map(|list| match list {
+                Value::Array(mut one) if one.len() == 1 => one.pop(),
+                _ => None,
+            })
+            .collect()
+    }
+
+    fn wrong(&self, at: usize, number: u64, reason: String) -> WorkbookError {
+        WorkbookError::Cell {
+            file: self.file.to_owned(),
+            sheet: self.sheet.to_owned(),
+            column: self.columns[at].header.clone(),
+            row: number,
+            reason,
+        }
+    }
+}
+
+/// As jq has it: a field of null is null, of anything else but an object an error.
+fn follow<'v>(value: &'v Value, path: &[String]) -> Result<&'v Value, String> {
+    let mut at = value;
+    for name in path {
+        at = match at {
+            Value::Object(fields) => fields.get(name).unwrap_or(&Value::Null),
+            Value::Null => return Ok(&Value::Null),
+            other => return Err(format!("cannot take `.{name}` of {}", kind(other))),
+        };
+    }
+    Ok(at)
+}
+
+/// As jq has `[.list[]?.path]`: of what is no list, nothing.
+fn follow_each(value: &Value, list: &[String], path: &[String]) -> Result<Value, String> {
+    let items: Box<dyn Iterator<Item = &Value>> = match follow(value, list)? {
+        Value::Array(items) => Box::new(items.iter()),
+        Value::Object(fields) => Box::new(fields.values()),
+        _ => Box::new(std::iter::empty()),
+    };
+    items.map(|item| follow(item, path).cloned()).collect()
+}
+
+fn kind(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "a boolean",
+        Value::Number(_) => "a number",
+        Value::String(_) => "a string",
+        Value::Array(_) => "an array",
+        Value::Object(_) => "an object",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{listed_path, plain_path};
+
+    #[test]
+    fn only_plain_paths_are_read_without_a_program() {
+        let names = |s: &str| plain_path(s).map(|p| p.join(" "));
+        assert_eq!(names(".a.b_1"), Some("a b_1".to_owned()));
+        for source in [
+            ".", ".a[]", ".a?", ".a // 1", ".1a", ". a", "a", ".a..b", ".a.\"b\"",
+        ] {
+            assert_eq!(names(source), None, "{source}");
+        }
+        let listed = |s: &str| listed_path(s).map(|(a, b)| [a.join(" "), b.join(" ")].join("; "));
+        assert_eq!(listed("[.a.b[]?.c]"), Some("a b; c".to_owned()));
+        for source in [
+            ".a[]?.b",
+            "[.a[].b]",
+            "[.a[]?]",
+            "[.a[]?.b[]?.c]",
+            "[.a[]?.b, 1]",
+        ] {
+            assert_eq!(listed(source), None, "{source}");
+        }
+    }
+}

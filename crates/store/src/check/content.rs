@@ -1,0 +1,125 @@
+//! Files that are no JSON, judged by a schema as they are read: tables and NDJSON row by row, others as one value.
+
+use super::schema::{Schema, Violation};
+use milepost_core::base::path::RelPath;
+use milepost_core::base::source::Source;
+use milepost_core::expr::scope::{Format, Reading, ScopeError, header, lines, misfits, parse};
+use milepost_core::model::outcome::{Outcome, OutcomeKind};
+use serde_json::Value;
+
+/// Violations that are kept of one file.
+const KEPT: usize = 20;
+
+/// Judges a file. The schema of a table is that of one row, as the schema of NDJSON is that of one line; what is wrong is named by
+/// its line. The path is the schema's.
+///
+/// # Errors
+/// That it cannot be read (`input`), or the violations of its columns or its schema (`schema`).
+pub fn judge(
+    schema: Option<(&Schema, &RelPath)>,
+    source: &dyn Source,
+    reading: &Reading,
+) -> Result<(), Outcome> {
+    if let Some(columns) = &reading.columns {
+        let found = misfits(source, columns, KEPT);
+        refuse(found.map_err(|error| Outcome::new(OutcomeKind::Schema, error.to_string()))?)?;
+    }
+    let Some((schema, path)) = schema else {
+        return Ok(());
+    };
+    let unreadable = |error: ScopeError| Outcome::new(OutcomeKind::Input, error.to_string());
+    let content = parse(&source.name(), source, reading).map_err(unreadable)?;
+    let name = source.name();
+    let rows = match content {
+        Value::Array(rows) if matches!(reading.format, Format::Csv | Format::Ndjson) => rows,
+        other => vec![other],
+    };
+    let mut details: Vec<String> = Vec::new();
+    if reading.format == Format::Csv && rows.is_empty() {
+        let header = header(source).map_err(unreadable)?;
+        let row = header.iter().map(|name| (name.clone(), Value::from("")));
+        let found = schema.violations(&Value::Object(row.collect()), "", KEPT);
+        let found = found.iter().filter(|violation| is_of_columns(violation));
+        details.extend(found.map(|violation| of_header(&name, violation, &header)));
+    }
+    let mut found = Vec::new();
+    for (number, row) in rows.iter().enumerate() {
+        let left = KEPT - found.len();
+        let violations = schema.violations(row, "", left).into_iter();
+        found.extend(violations.map(|violation| (number, violation)));
+        if found.len() >= KEPT {
+            break;
+        }
+    }
+    let lines = if found.is_empty() {
+        Vec::new()
+    } else {
+        lines(source, reading.format).unwrap_or_default()
+    };
+    for (number, violation) in found {
+        let field = violation.pointer.trim_start_matches('/');
+        let is_column =
+            reading.format == Format::Csv && field.is_empty() && violation.keyword == "required";
+        let detail = if is_column {
+            // What one row lacks, all do.
+            let columns = rows.first().and_then(Value::as_object);
+            let columns = columns.map(|row| row.keys().cloned().collect::<Vec<_>>());
+            of_header(&name, &violation, &columns.unwrap_or_default())
+        } else {
+            let at = match lines.get(number) {
+                Some(line) => format!("{name}:{line}"),
+                None => format!("{name}, row {}", number + 1),
+            };
+            let field = if field.is_empty() {
+                String::new()
+            } else {
+                format!("{field}: ")
+            };
+            let is_empty = reading.columns.is_some()
+                && violation.keyword == "type"
+                && rows[number].pointer(&violation.pointer) == Some(&Value::Null);
+            let message = if is_empty {
+                "the cell is empty"
+            } else {
+                violation.message.as_str()
+            };
+            format!("{at}: {field}{message}")
+        };
+        if !details.contains(&detail) {
+            details.push(detail);
+        }
+    }
+    if let Some(first) = details.first_mut() {
+        first.push_str(&format!(" (by {path})"));
+    }
+    refuse(details)
+}
+
+/// Whether a violation is one of a table's columns, whatever its rows hold.
+fn is_of_columns(violation: &Violation) -> bool {
+    match violation.keyword.as_str() {
+        "required" | "additionalProperties" | "unevaluatedProperties" => {
+            violation.pointer.is_empty()
+        }
+        "falseSchema" => true,
+        _ => false,
+    }
+}
+
+fn of_header(name: &str, violation: &Violation, header: &[String]) -> String {
+    let what = violation.message.replace(" in object", " in the header");
+    let has = match header {
+        [] => "is empty".to_owned(),
+        header => format!("has {}", header.join(", ")),
+    };
+    format!("{name}:1: {what}, which {has}")
+}
+
+/// Refuses a file for these violations, if there are any.
+fn refuse(mut found: Vec<String>) -> Result<(), Outcome> {
+    if found.is_empty() {
+        return Ok(());
+    }
+    let first = found.remove(0);
+    Err(Outcome::new(OutcomeKind::Schema, first).with_details(found))
+}

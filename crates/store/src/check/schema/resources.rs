@@ -1,0 +1,244 @@
+//! A schema with the files that it refers to, and validators for it and its parts.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use serde_json::{Value, json};
+
+use super::SchemaError;
+use milepost_core::expr::place::Place;
+use milepost_core::model::schema::{Target, circle, percent_decoded, references, target};
+
+/// The scheme of the addresses under which the engine knows the files.
+const SCHEME: &str = "project:///";
+
+/// Documents by their paths.
+pub struct Resources {
+    name: String,
+    documents: BTreeMap<String, Value>,
+}
+
+impl Resources {
+    /// Reads the schema and all that it refers to.
+    pub fn load(
+        name: &str,
+        text: &str,
+        resolve: &dyn Fn(&str) -> Option<String>,
+    ) -> Result<Self, SchemaError> {
+        let mut documents = BTreeMap::new();
+        // Addresses that documents give themselves, so that they can be referred to by them.
+        let mut ids = BTreeMap::new();
+        let mut open = vec![(name.to_owned(), text.to_owned())];
+        let mut foreign = Vec::new();
+        while let Some((path, text)) = open.pop() {
+            let mut document = parse(&path, &text)?;
+            if let Value::Object(map) = &mut document
+                && let Some(Value::String(id)) = map.remove("$id")
+            {
+                ids.insert(id, path.clone());
+            }
+            let references = references(&document);
+            documents.insert(path.clone(), document);
+            for reference in references {
+                let target = match target(&path, &reference) {
+                    Target::Here | Target::Meta => continue,
+                    Target::Address(_) => {
+                        foreign.push((path.clone(), reference));
+                        continue;
+                    }
+                    Target::Outside => {
+                        let schema = path.clone();
+                        return Err(SchemaError::Outside { schema, reference });
+                    }
+                    Target::File(target) => target,
+                };
+                if documents.contains_key(&target) || open.iter().any(|(known, _)| *known == target)
+                {
+                    continue;
+                }
+                let Some(text) = resolve(&target) else {
+                    return Err(SchemaError::Missing {
+                        schema: path,
+                        reference,
+                        path: target,
+                    });
+                };
+                open.push((target, text));
+            }
+        }
+        for (schema, reference) in foreign {
+            let address = reference.split('#').next().unwrap_or_default();
+            let Some(path) = ids.get(address) else {
+                return Err(SchemaError::Remote { schema, reference });
+            };
+            let local = format!("{}{}", uri(path), &reference[address.len()..]);
+            if let Some(document) = documents.get_mut(&schema) {
+                replace(document, &reference, &local);
+            }
+        }
+        let by_path = documents
+            .iter()
+            .map(|(path, document)| (path.clone(), document))
+            .collect();
+        if let Some((schema, reference)) = circle(&by_path) {
+            return Err(SchemaError::Circle { schema, reference });
+        }
+        Ok(Self {
+            name: name.to_owned(),
+            documents,
+        })
+    }
+
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The paths of the documents besides the schema itself.
+    pub fn files(&self) -> Vec<&str> {
+        self.documents
+            .keys()
+            .map(String::as_str)
+            .filter(|path| *path != self.name)
+            .collect()
+    }
+
+    pub fn document(&self, path: &str) -> Option<&Value> {
+        self.documents.get(path)
+    }
+
+    /// The address of a part of the schema itself.
+    pub fn root_reference(&self, pointer: &str) -> (String, String) {
+        (self.name.clone(), pointer.to_owned())
+    }
+
+    /// The document and pointer that a reference in the document at `path` leads to, as far as it is by path and pointer.
+    pub fn follow(&self, path: &str, reference: &str) -> Option<(String, String)> {
+        let (file, pointer) = reference.split_once('#').unwrap_or((reference, ""));
+        let target = match file.strip_prefix(SCHEME) {
+            Some(own) => self
+                .documents
+                .keys()
+                .find(|known| uri(known) == format!("{SCHEME}{own}"))?
+                .clone(),
+            None if file.is_empty() => path.to_owned(),
+            None => match target(path, file) {
+                Target::File(target) => target,
+                _ => return None,
+            },
+        };
+        let pointer = percent_decoded(pointer);
+        self.document(&target)?.pointer(&pointer)?;
+        Some((target, pointer))
+    }
+
+    /// A validator for the part of a document at a pointer.
+    pub fn validator(
+        &self,
+        (path, pointer): &(String, String),
+    ) -> Result<jsonschema::Validator, SchemaError> {
+        let invalid = |pointer: String, message: String| SchemaError::Invalid {
+            schema: path.clone(),
+            pointer: if pointer.is_empty() {
+                "the root".to_owned()
+            } else {
+                pointer
+            },
+            message,
+        };
+        let mut registry = jsonschema::Registry::new().retriever(Nowhere);
+        for (path, document) in &self.documents {
+            registry = registry
+                .add(uri(path), document)
+                .map_err(|error| invalid(String::new(), error.to_string()))?;
+        }
+        let registry = registry
+            .prepare()
+            .map_err(|error| invalid(String::new(), error.to_string()))?;
+        let options = || {
+            jsonschema::options()
+                .with_registry(&registry)
+                .with_retriever(Nowhere)
+                .should_validate_formats(true)
+        };
+        let built = match self.document(path) {
+            Some(document) if pointer.is_empty() => {
+                options().with_base_uri(uri(path)).build(document)
+            }
+            _ => options().build(&json!({"$ref": format!("{}#{}", uri(path), encoded(pointer))})),
+        };
+        built.map_err(|error| {
+            invalid(
+                error.instance_path().to_string(),
+                super::wording::message(&error, ""),
+            )
+        })
+    }
+}
+
+/// Nothing is fetched: what is needed was loaded before.
+struct Nowhere;
+
+impl jsonschema::Retrieve for Nowhere {
+    fn retrieve(
+        &self,
+        uri: &jsonschema::Uri<String>,
+    ) -> Result<Value, Box<dyn std::error::Error + Send + Sync>> {
+        Err(format!("{uri} is not in the project").into())
+    }
+}
+
+fn parse(path: &str, text: &str) -> Result<Value, SchemaError> {
+    serde_json::from_str(text).map_err(|error| {
+        let line_start: usize = text
+            .split_inclusive('\n')
+            .take(error.line().max(1) - 1)
+            .map(str::len)
+            .sum();
+        let at = line_start + error.column().max(1) - 1;
+        let said = error.to_string();
+        SchemaError::Json {
+            schema: path.to_owned(),
+            place: Place::of(text, at..at + 1),
+            message: said
+                .split(" at line ")
+                .next()
+                .unwrap_or_default()
+                .to_owned(),
+        }
+    })
+}
+
+fn replace(value: &mut Value, from: &str, to: &str) {
+    match value {
+        Value::Object(map) => {
+            for (key, inner) in map {
+                match inner {
+                    Value::String(reference) if key == "$ref" && reference == from => {
+                        to.clone_into(reference);
+                    }
+                    _ => replace(inner, from, to),
+                }
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(|item| replace(item, from, to)),
+        _ => {}
+    }
+}
+
+/// The address of a file.
+fn uri(path: &str) -> String {
+    format!("{SCHEME}{}", encoded(path))
+}
+
+fn encoded(text: &str) -> String {
+    let mut encoded = String::new();
+    for byte in text.bytes() {
+        if byte.is_ascii_alphanumeric() || b"/-._~$".contains(&byte) {
+            encoded.push(char::from(byte));
+        } else {
+            // Writing to a string cannot fail.
+            let _ = write!(encoded, "%{byte:02X}");
+        }
+    }
+    encoded
+}

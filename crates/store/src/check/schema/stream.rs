@@ -1,0 +1,364 @@
+//! Validates a file whose list is read item by item: each item by its part of the schema, the rest with the list emptied.
+
+use std::convert::Infallible;
+use std::io::Read;
+
+use serde_json::{Map, Value};
+
+use super::resources::Resources;
+use super::{SchemaError, Validated, Violation, violations};
+use milepost_core::expr::json::{Fault, Json, Taken};
+use milepost_core::expr::place::excerpt;
+use milepost_core::expr::select::{Select, Step};
+
+/// Keywords of the list that are true of it when they are true of its items, of its type or of its length.
+const OF_ITEMS: &[&str] = &[
+    "type",
+    "items",
+    "minItems",
+    "maxItems",
+    "$ref",
+    "title",
+    "description",
+    "$comment",
+    "examples",
+    "default",
+    "deprecated",
+    "readOnly",
+    "writeOnly",
+    "$defs",
+    "definitions",
+    "$schema",
+    "$id",
+    "$anchor",
+];
+/// Keywords above the list that may say something about it, and cannot when it is emptied.
+const AROUND: &[&str] = &[
+    "anyOf",
+    "oneOf",
+    "allOf",
+    "if",
+    "then",
+    "else",
+    "not",
+    "dependentSchemas",
+    "$dynamicRef",
+];
+
+/// What a stream is validated by.
+pub struct Streamed {
+    keys: Vec<String>,
+    pointer: String,
+    item: Option<jsonschema::Validator>,
+    rest: jsonschema::Validator,
+    at_least: Option<u64>,
+    at_most: Option<u64>,
+}
+
+impl Streamed {
+    /// Finds the part of the schema that describes the items of the list.
+    pub fn compile(resources: &Resources, select: &Select) -> Result<Self, SchemaError> {
+        let stop = |reason: String| SchemaError::Stream {
+            schema: resources.name().to_owned(),
+            select: select.to_string(),
+            reason,
+        };
+        let mut keys = Vec::new();
+        let mut at = resources.root_reference("");
+        if select.steps().contains(&Step::Each) {
+            let reason = "only one list is read item by item; the path to it has only names";
+            return Err(stop(reason.to_owned()));
+        }
+        for step in select.steps() {
+            let Step::Field(key) = step else {
+                continue;
+            };
+            at = inner(resources, at, key).map_err(&stop)?;
+            keys.push(key.clone());
+        }
+        let mut items = None;
+        let (mut at_least, mut at_most) = (None, None);
+        for (path, pointer) in chain(resources, at) {
+            let Some(Value::Object(node)) = part(resources, &path, &pointer) else {
+                continue;
+            };
+            if let Some(odd) = node.keys().find(|key| !OF_ITEMS.contains(&key.as_str())) {
+                return Err(stop(format!("`{odd}` of the list needs all of it")));
+            }
+            if node.contains_key("items") {
+                if items.is_some() {
+                    return Err(stop(
+                        "`items` stands both beside a `$ref` and behind it".to_owned(),
+                    ));
+                }
+                items = Some((path.clone(), format!("{pointer}/items")));
+            }
+            let number = |key: &str| node.get(key).and_then(Value::as_u64);
+            at_least = at_least.max(number("minItems"));
+            at_most = match (at_most, number("maxItems")) {
+                (Some(old), Some(new)) => Some(u64::min(old, new)),
+                (old, new) => old.or(new),
+            };
+        }
+        let mut pointer = String::new();
+        for key in &keys {
+            pointer.push('/');
+            pointer.push_str(&key.replace('~', "~0").replace('/', "~1"));
+        }
+        Ok(Self {
+            item: items.map(|items| resources.validator(&items)).transpose()?,
+            rest: resources.validator(&resources.root_reference(""))?,
+            keys,
+            pointer,
+            at_least,
+            at_most,
+        })
+    }
+
+    /// Validates a file.
+    pub fn validate(&self, reader: impl Read, limit: usize) -> Validated {
+        let limit = limit.max(1);
+        let mut found = Validated::default();
+        let read = {
+            let mut each = |item: Value| {
+                let at = found.items;
+                found.items += 1;
+                let Some(validator) = &self.item else {
+                    return;
+                };
+                if validator.is_valid(&item) {
+                    return;
+                }
+                found.invalid_items += 1;
+                let room = limit - found.violations.len().min(limit);
+                if room > 0 {
+                    let pointer = format!("{}/{at}", self.pointer);
+                    found
+                        .violations
+                        .extend(violations(validator, &item, &pointer, room));
+                }
+            };
+            document(reader, &self.keys, &mut each)
+        };
+        let rest = match read {
+            Ok(rest) => rest,
+            Err(violation) => {
+                found.violations.insert(0, violation);
+                found.violations.truncate(limit);
+                return found;
+            }
+        };
+        // The list was emptied: what its length breaks is found by counting.
+        let mut of_rest = violations(&self.rest, &rest, "", limit + 1);
+        of_rest.retain(|violation| {
+            !(violation.keyword == "minItems" && violation.pointer == self.pointer)
+        });
+        let is_list = rest.pointer(&self.pointer).is_some_and(Value::is_array);
+        let count = found.items;
+        for (keyword, bound, breaks, word) in [
+            (
+                "minItems",
+                self.at_least,
+                self.at_least.is_some_and(|least| count < least),
+                "at least",
+            ),
+            (
+                "maxItems",
+                self.at_most,
+                self.at_most.is_some_and(|most| count > most),
+                "at most",
+            ),
+        ] {
+            if let (true, true, Some(bound)) = (is_list, breaks, bound) {
+                of_rest.push(Violation {
+                    pointer: self.pointer.clone(),
+                    keyword: keyword.to_owned(),
+                    message: format!("there are {count} items, {word} {bound} are needed"),
+                    value_excerpt: String::new(),
+                });
+            }
+        }
+        // What is wrong with the document as a whole comes first: it explains the rest.
+        of_rest.append(&mut found.violations);
+        found.violations = of_rest;
+        found.violations.truncate(limit);
+        found
+    }
+}
+
+fn part<'r>(resources: &'r Resources, path: &str, pointer: &str) -> Option<&'r Value> {
+    resources.document(path)?.pointer(pointer)
+}
+
+/// A part of the schema and what it refers to by `$ref`, in turn.
+fn chain(resources: &Resources, start: (String, String)) -> Vec<(String, String)> {
+    let mut chain = vec![start];
+    while let Some((path, pointer)) = chain.last() {
+        let next = part(resources, path, pointer)
+            .and_then(|node| node.get("$ref"))
+            .and_then(Value::as_str)
+            .and_then(|reference| resources.follow(path, reference));
+        match next {
+            Some(next) if !chain.contains(&next) => chain.push(next),
+            _ => break,
+        }
+    }
+    chain
+}
+
+/// The part of the schema that describes a key.
+fn inner(
+    resources: &Resources,
+    at: (String, String),
+    key: &str,
+) -> Result<(String, String), String> {
+    let mut found = None;
+    for (path, pointer) in chain(resources, at) {
+        let Some(Value::Object(node)) = part(resources, &path, &pointer) else {
+            continue;
+        };
+        for keyword in AROUND {
+            if node.get(*keyword).is_some_and(|inner| mentions(inner, key)) {
+                return Err(format!("`{keyword}` says something about `{key}` too"));
+            }
+        }
+        if node.contains_key("patternProperties") {
+            return Err(format!(
+                "`patternProperties` may say something about `{key}` too"
+            ));
+        }
+        if node
+            .get("properties")
+            .and_then(|properties| properties.get(key))
+            .is_some()
+            && found.is_none()
+        {
+            let token = key.replace('~', "~0").replace('/', "~1");
+            found = Some((path, format!("{pointer}/properties/{token}")));
+        }
+    }
+    found.ok_or_else(|| format!("the schema has no `properties` with `{key}`"))
+}
+
+/// Whether a part of a schema has the name as a key somewhere, or refers to what may have it.
+fn mentions(schema: &Value, name: &str) -> bool {
+    match schema {
+        Value::Object(map) => map
+            .iter()
+            .any(|(key, inner)| key == name || key == "$ref" || mentions(inner, name)),
+        Value::Array(items) => items.iter().any(|item| mentions(item, name)),
+        _ => false,
+    }
+}
+
+/// Reads a whole document.
+pub fn whole(mut reader: impl Read) -> Result<Value, Violation> {
+    // Most files are no longer, and are read at once.
+    let mut bytes = Vec::with_capacity(1 << 13);
+    reader
+        .read_to_end(&mut bytes)
+        .map_err(|error| unreadable(Fault::Io(error)))?;
+    serde_json::from_slice(&bytes).map_err(|error| {
+        let message = error.to_string();
+        unreadable(Fault::Text {
+            line: error.line(),
+            column: error.column(),
+            message: message
+                .split(" at line ")
+                .next()
+                .unwrap_or_default()
+                .to_owned(),
+            ended: error.is_eof(),
+        })
+    })
+}
+
+/// Reads a document without the items of the list at `keys`, which are given to `each`.
+fn document(
+    reader: impl Read,
+    keys: &[String],
+    each: &mut dyn FnMut(Value),
+) -> Result<Value, Violation> {
+    let mut text = Json::new(reader);
+    emptied(&mut text, keys, each)
+        .and_then(|rest| text.end().map(|()| rest))
+        .map_err(unreadable)
+}
+
+fn unreadable(fault: Fault) -> Violation {
+    let message = match fault {
+        Fault::Io(error) => {
+            format!(
+                "the file cannot be read: {}",
+                excerpt(&error.to_string(), 200)
+            )
+        }
+        Fault::Text {
+            line,
+            column,
+            message,
+            ended,
+        } => {
+            let early = if ended {
+                "the file ends too early: "
+            } else {
+                "not JSON: "
+            };
+            let said = excerpt(&message, 200);
+            format!("line {line}, column {column}: {early}{said}")
+        }
+    };
+    Violation {
+        pointer: String::new(),
+        keyword: "json".to_owned(),
+        message,
+        value_excerpt: String::new(),
+    }
+}
+
+/// Builds a value, but for the items of the list that the keys lead to.
+fn emptied<R: Read>(
+    text: &mut Json<R>,
+    keys: &[String],
+    each: &mut dyn FnMut(Value),
+) -> Result<Value, Fault> {
+    match (text.peek()?, keys.split_first()) {
+        (Some(open @ b'['), None) => {
+            let mut more = text.enter(open)?;
+            while more {
+                each(built(text)?);
+                more = text.next(open)?;
+            }
+            Ok(Value::Array(Vec::new()))
+        }
+        (Some(open @ b'{'), _) => {
+            let mut map = Map::new();
+            let mut more = text.enter(open)?;
+            while more {
+                let key = text.key(str::to_owned)?;
+                let value = match keys.split_first() {
+                    Some((first, keys)) if *first == key => emptied(text, keys, each)?,
+                    _ => built(text)?,
+                };
+                if map.contains_key(&key) {
+                    let twice =
+                        format!("the key `{}` stands twice in an object", excerpt(&key, 60));
+                    return Err(text.wrong(&twice));
+                }
+                map.insert(key, value);
+                more = text.next(open)?;
+            }
+            Ok(Value::Object(map))
+        }
+        _ => built(text),
+    }
+}
+
+fn built<R: Read>(text: &mut Json<R>) -> Result<Value, Fault> {
+    let value =
+        text.value(|text, _| Ok::<Value, Taken<Infallible>>(serde_json::from_str(text)?))?;
+    Ok(match value {
+        Ok(value) => value,
+        Err(never) => match never {},
+    })
+}

@@ -1,0 +1,122 @@
+//! Accepted content: a copy of every output that a person accepted as modified, in `.milepost/accepted`, by its digest.
+
+use super::disk::{Disk, DiskError, parent};
+use super::files::digest_of;
+use super::layout::{self, Layout};
+use jiff::Timestamp;
+use milepost_core::base::digest::Digest;
+use milepost_core::base::path::RelPath;
+use std::collections::BTreeSet;
+use std::io::ErrorKind;
+
+/// A copy in the store.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Copy {
+    /// Where it lies, in the workspace.
+    pub path: RelPath,
+    /// Its size in bytes.
+    pub size: u64,
+}
+
+/// Content that could not be copied into the store.
+#[derive(Debug, thiserror::Error)]
+pub enum AcceptedError {
+    /// The disk refused.
+    #[error(transparent)]
+    Disk(#[from] DiskError),
+    /// The file has other bytes than those that were validated.
+    #[error("`{path}` changed while it was being accepted: run `milepost accept` again")]
+    Changed {
+        /// The file, in the workspace.
+        path: RelPath,
+    },
+}
+
+/// `.milepost/accepted/ab/abcdef…`, in the workspace: where the content with this digest is kept.
+pub fn place(digest: Digest) -> RelPath {
+    let hex = digest.hex();
+    layout::accepted().with(&RelPath::of_parts([&hex[..2], hex.as_str()]))
+}
+
+/// Returns true if the content with this digest is in the store.
+pub fn has(layout: &Layout, digest: Digest) -> bool {
+    layout.at(&place(digest)).is_file()
+}
+
+/// Copies a file into the store, durably. Content that is in the store already is not written again.
+///
+/// # Errors
+/// When the file does not have this digest (any more), or the disk fails.
+pub fn keep(
+    disk: &Disk,
+    layout: &Layout,
+    path: &RelPath,
+    digest: Digest,
+) -> Result<(), AcceptedError> {
+    let to = layout.at(&place(digest));
+    let digest_at = |file: &std::path::Path| {
+        let found = digest_of(file).map_err(|error| DiskError::new("read", file, error))?;
+        Ok::<_, DiskError>(found.map(|(digest, _)| digest))
+    };
+    if digest_at(&to)? != Some(digest) {
+        let folder = parent(&to);
+        disk.create_dir_all(folder)?;
+        let beside = folder.join(format!(".{}.tmp", digest.hex()));
+        disk.copy_file(&layout.at(path), &beside)?;
+        if digest_at(&beside)? != Some(digest) {
+            disk.remove_file(&beside)?;
+            return Err(AcceptedError::Changed { path: path.clone() });
+        }
+        disk.sync_file(&beside)?;
+        disk.rename(&beside, &to)?;
+    }
+    // A run that was killed may have renamed it and not flushed the folder.
+    disk.sync_dir(parent(&to))?;
+    Ok(())
+}
+
+/// Returns the copies that were written before `before` and whose digest is not among `in_use`, by path.
+///
+/// # Errors
+/// When a folder of the store cannot be read.
+pub fn unused(
+    layout: &Layout,
+    before: Timestamp,
+    in_use: &BTreeSet<Digest>,
+) -> Result<Vec<Copy>, DiskError> {
+    let mut found = Vec::new();
+    for folder in entries(&layout.at(&layout::accepted()))? {
+        for file in entries(&folder)? {
+            let name = file.file_name().and_then(|name| name.to_str());
+            let Some(digest) = name.and_then(|name| Digest::from_hex(name).ok()) else {
+                continue;
+            };
+            let data = file.metadata();
+            let data = data.map_err(|error| DiskError::new("look at", &file, error))?;
+            let written = data.modified().ok();
+            let written = written.and_then(|time| Timestamp::try_from(time).ok());
+            if !in_use.contains(&digest) && written.is_some_and(|at| at < before) {
+                found.push(Copy {
+                    path: place(digest),
+                    size: data.len(),
+                });
+            }
+        }
+    }
+    found.sort_by(|a, b| a.path.cmp(&b.path));
+    Ok(found)
+}
+
+/// What is in a folder; nothing when there is no folder.
+fn entries(folder: &std::path::Path) -> Result<Vec<std::path::PathBuf>, DiskError> {
+    let fail = |cause| DiskError::new("read", folder, cause);
+    match std::fs::read_dir(folder) {
+        Ok(entries) => entries
+            .map(|entry| Ok(entry.map_err(fail)?.path()))
+            .collect(),
+        Err(cause) if matches!(cause.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
+            Ok(Vec::new())
+        }
+        Err(cause) => Err(fail(cause)),
+    }
+}

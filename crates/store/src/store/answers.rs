@@ -1,0 +1,368 @@
+//! Answers of agents that cost something, by their address: kept in the project for all its workspaces, and in each workspace what
+//! it used.
+//!
+//! A run appends to files of its own (see [`super::sealed`]), so that many can write at once. An answer is never changed; one that was
+//! asked for again stands in a later file, or on a later line, and counts.
+
+pub mod compact;
+
+use super::disk::{Disk, DiskError};
+use super::layout::{self, Layout};
+use super::lock::SharedLock;
+use super::sealed::{Sealed, files, open_line};
+use milepost_core::base::digest::Digest;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use std::collections::HashMap;
+use std::fs::File;
+use std::io::{self, BufRead, BufReader};
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, OnceLock, PoisonError};
+
+/// Readings of a folder until one is whole.
+const READINGS: usize = 5;
+
+/// An answer.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Answer {
+    /// What the answer is to: the digest of question, prompt without elements, agent and step.
+    pub address: Digest,
+    /// The answer.
+    pub answer: Value,
+    /// The digest of the schema that it was valid by.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub schema: Option<Digest>,
+    /// The agent that was asked, in one line.
+    pub agent: String,
+    /// The run that asked, and which of its calls it was.
+    pub call: (String, u64),
+}
+
+/// The answers of a project, and of one of its workspaces.
+pub struct Answers {
+    own: Shelf,
+    shared: Shelf,
+    /// Held from the first look into what is shared on, so that nobody goes through it meanwhile; none: it is not there yet, or
+    /// this user may only read it.
+    lock: OnceLock<Option<SharedLock>>,
+}
+
+/// The files of one folder.
+struct Shelf {
+    folder: PathBuf,
+    /// Read when it is first asked.
+    known: OnceLock<Result<Mutex<Known>, String>>,
+    disk: Disk,
+    run: String,
+}
+
+struct Known {
+    files: Vec<File>,
+    /// Where the last answer of an address stands: file, place, bytes.
+    spots: HashMap<Digest, (u32, u64, u32)>,
+    writer: Sealed,
+    /// Which of the files is the writer's.
+    written: Option<u32>,
+}
+
+impl Answers {
+    /// The answers that a run can use. Nothing is read before it asks.
+    pub fn open(disk: &Disk, project: &Path, layout: &Layout, run: &str) -> Self {
+        let shelf = |folder: PathBuf| Shelf {
+            folder,
+            known: OnceLock::new(),
+            disk: disk.clone(),
+            run: run.to_owned(),
+        };
+        Self {
+            own: shelf(layout.answers()),
+            shared: shelf(layout::answers(project)),
+            lock: OnceLock::new(),
+        }
+    }
+
+    fn hold(&self) -> Result<(), String> {
+        if self.lock.get().is_some() {
+            return Ok(());
+        }
+        let taken = SharedLock::take(
+            &self.shared.disk,
+            &layout::answers_lock(&self.shared.folder),
+        );
+        let lock = match taken {
+            Ok(lock) => Some(lock),
+            Err(error)
+                if matches!(
+                    error.source.kind(),
+                    io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem
+                ) =>
+            {
+                None
+            }
+            Err(error) => return Err(error.to_string()),
+        };
+        // Another thread may have been first: its lock is as good.
+        let _ = self.lock.set(lock);
+        Ok(())
+    }
+
+    /// The answers at addresses, as far as there are any. Those that only other workspaces have used are noted here as used, by one
+    /// write.
+    ///
+    /// # Errors
+    /// When the answers cannot be read, or the workspace's copy cannot be written.
+    pub fn get_all(&self, addresses: &[Digest]) -> Result<Vec<Option<Answer>>, String> {
+        let mut found = Vec::with_capacity(addresses.len());
+        let mut of_others = Vec::new();
+        for &address in addresses {
+            let own = self.own.get(address)?;
+            if own.is_none() && self.lock.get().is_none() && self.shared.folder.exists() {
+                self.hold()?;
+            }
+            let answer = match own {
+                Some(own) => Some(own),
+                None => {
+                    let shared = self.shared.get(address)?;
+                    of_others.extend(shared.clone());
+                    shared
+                }
+            };
+            found.push(answer);
+        }
+        if !of_others.is_empty() {
+            self.own.put(&of_others)?;
+        }
+        Ok(found)
+    }
+
+    /// The answer at an address, if there is one, for who only plans: nothing is written.
+    ///
+    /// # Errors
+    /// When the answers cannot be read.
+    pub fn peek(&self, address: Digest) -> Result<Option<Answer>, String> {
+        match self.own.get(address)? {
+            Some(answer) => Ok(Some(answer)),
+            None => self.shared.get(address),
+        }
+    }
+
+    /// Keeps an answer durably, for all workspaces or for this one only.
+    ///
+    /// # Errors
+    /// What the disk says.
+    pub fn put(&self, answer: &Answer, sharing: Sharing) -> Result<(), String> {
+        self.put_all(std::slice::from_ref(answer), sharing)
+    }
+
+    /// The same with answers that came together, by one write.
+    ///
+    /// # Errors
+    /// What the disk says.
+    pub fn put_all(&self, answers: &[Answer], sharing: Sharing) -> Result<(), String> {
+        if answers.is_empty() {
+            return Ok(());
+        }
+        if sharing == Sharing::Project {
+            self.shared
+                .disk
+                .create_dir_all(&self.shared.folder)
+                .map_err(|error| error.to_string())?;
+            self.hold()?;
+            self.shared.put(answers)?;
+        }
+        self.own.put(answers)
+    }
+}
+
+/// Who may use an answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Sharing {
+    /// All workspaces of the project.
+    Project,
+    /// This workspace.
+    Workspace,
+}
+
+impl Shelf {
+    fn known(&self) -> Result<&Mutex<Known>, String> {
+        let known = self.known.get_or_init(|| {
+            let writer = Sealed::new(&self.disk, self.folder.join(format!("{}.jsonl", self.run)));
+            let mut known = Known {
+                files: Vec::new(),
+                spots: HashMap::new(),
+                writer,
+                written: None,
+            };
+            // Who goes through the answers may take a file away between its name and its content; what it held is in another.
+            for reading in 1.. {
+                match known.read(&self.folder) {
+                    Ok(()) => break,
+                    Err(error) if error.kind() == io::ErrorKind::NotFound && reading < READINGS => {
+                        known.files.clear();
+                        known.spots.clear();
+                    }
+                    Err(error) => return Err(format!("{}: {error}", self.folder.display())),
+                }
+            }
+            Ok(Mutex::new(known))
+        });
+        known.as_ref().map_err(Clone::clone)
+    }
+
+    fn get(&self, address: Digest) -> Result<Option<Answer>, String> {
+        let known = self.known()?.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(&(file, at, length)) = known.spots.get(&address) else {
+            return Ok(None);
+        };
+        let mut line = vec![0; length as usize];
+        let read = known.files[file as usize].read_exact_at(&mut line, at);
+        read.map_err(|error| format!("{}: {error}", self.folder.display()))?;
+        let answer = open_line(&line).and_then(|text| serde_json::from_str::<Answer>(text).ok());
+        Ok(answer.filter(|answer| answer.address == address))
+    }
+
+    fn put(&self, answers: &[Answer]) -> Result<(), String> {
+        let mut known = self.known()?.lock().unwrap_or_else(PoisonError::into_inner);
+        known.put(answers).map_err(|error| error.to_string())
+    }
+}
+
+impl Known {
+    fn read(&mut self, folder: &Path) -> io::Result<()> {
+        for path in files(folder)? {
+            let file = self.files.len() as u32;
+            let mut lines = BufReader::with_capacity(1 << 18, File::open(&path)?);
+            let (mut line, mut at) = (Vec::new(), 0);
+            loop {
+                line.clear();
+                let length = lines.read_until(b'\n', &mut line)?;
+                if length == 0 {
+                    break;
+                }
+                if let Some(address) = open_line(&line).and_then(address_of) {
+                    self.spots.insert(address, (file, at, length as u32));
+                }
+                at += length as u64;
+            }
+            self.files.push(lines.into_inner());
+        }
+        Ok(())
+    }
+
+    fn put(&mut self, answers: &[Answer]) -> Result<(), PutError> {
+        let texts = answers.iter().map(serde_json::to_string);
+        let texts: Vec<String> = texts.collect::<Result<_, _>>()?;
+        let places = self.writer.append_all(&texts)?;
+        let file = match self.written {
+            Some(file) => file,
+            None => {
+                self.files.push(File::open(self.writer.path())?);
+                let file = self.files.len() as u32 - 1;
+                self.written = Some(file);
+                file
+            }
+        };
+        for (answer, (at, length)) in answers.iter().zip(places) {
+            let spot = (file, at, length as u32);
+            self.spots.insert(answer.address, spot);
+        }
+        Ok(())
+    }
+}
+
+/// An answer that could not be kept.
+#[derive(Debug, thiserror::Error)]
+enum PutError {
+    #[error("an answer cannot be kept: {0}")]
+    Disk(#[from] DiskError),
+    #[error("an answer cannot be written as JSON: {0}")]
+    Json(#[from] serde_json::Error),
+    #[error("an answer that was kept cannot be read: {0}")]
+    Read(#[from] io::Error),
+}
+
+/// The address on a line: only it is read, as there may be a million.
+fn address_of(text: &str) -> Option<Digest> {
+    let rest = text.strip_prefix("{\"address\":\"")?;
+    rest.get(..rest.find('"')?)?.parse().ok()
+}
+
+#[cfg(test)]
+impl Answers {
+    /// The answer at one address.
+    fn get(&self, address: Digest) -> Result<Option<Answer>, String> {
+        Ok(self.get_all(&[address])?.pop().flatten())
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::disallowed_methods, reason = "tests damage files by hand")]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    struct Place(tempfile::TempDir);
+
+    impl Place {
+        fn answers(&self, workspace: &str, run: &str) -> Answers {
+            let layout = Layout::new(self.0.path().join(workspace));
+            Answers::open(&Disk::real(), self.0.path(), &layout, run)
+        }
+    }
+
+    fn answer(to: &str, value: &str) -> Answer {
+        Answer {
+            address: Digest::of(to),
+            answer: json!({ "said": value }),
+            schema: Some(Digest::of("schema")),
+            agent: "openai gpt".to_owned(),
+            call: ("run".to_owned(), 1),
+        }
+    }
+
+    #[test]
+    fn workspaces_share_what_is_shared_and_keep_what_they_used() {
+        let place = Place(tempfile::tempdir().unwrap());
+        let (one, two) = (answer("one", "1"), answer("two", "2"));
+        let first = place.answers("a", "01A");
+        assert_eq!(first.get(one.address), Ok(None));
+        first.put(&one, Sharing::Project).unwrap();
+        first.put(&two, Sharing::Workspace).unwrap();
+        assert_eq!(first.get(one.address), Ok(Some(one.clone())));
+        let other = place.answers("b", "01B");
+        assert_eq!(other.peek(one.address), Ok(Some(one.clone())));
+        assert!(!place.0.path().join("b").exists());
+        assert_eq!(other.get(one.address), Ok(Some(one.clone())));
+        assert_eq!(other.get(two.address), Ok(None));
+        // What it used is its own, whatever becomes of the project's.
+        std::fs::remove_dir_all(layout::answers(place.0.path())).unwrap();
+        let later = place.answers("b", "01C");
+        assert_eq!(later.get(one.address), Ok(Some(one)));
+        assert_eq!(place.answers("a", "01D").get(two.address), Ok(Some(two)));
+    }
+
+    #[test]
+    fn the_last_answer_counts_and_a_damaged_one_is_none() {
+        let place = Place(tempfile::tempdir().unwrap());
+        let first = place.answers("a", "01A");
+        first.put(&answer("one", "1"), Sharing::Workspace).unwrap();
+        first.put(&answer("two", "2"), Sharing::Workspace).unwrap();
+        place
+            .answers("a", "01B")
+            .put(&answer("one", "3"), Sharing::Workspace)
+            .unwrap();
+        let later = place.answers("a", "01C");
+        let said = |answers: &Answers, to: &str| {
+            let found = answers.get(Digest::of(to)).unwrap();
+            found.map(|found| found.answer["said"].clone())
+        };
+        assert_eq!(said(&later, "one"), Some(json!("3")));
+        let path = place.0.path().join("a/.milepost/answers/01A.jsonl");
+        let mut bytes = std::fs::read(&path).unwrap();
+        let last = bytes.len() - 10;
+        bytes[last] ^= 1;
+        std::fs::write(&path, bytes).unwrap();
+        assert_eq!(said(&place.answers("a", "01D"), "two"), None);
+    }
+}

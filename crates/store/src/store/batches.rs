@@ -1,0 +1,367 @@
+//! Batches of calls at providers: each recorded before it is submitted, and its id before anything else is done with it.
+//!
+//! `.milepost/batches/RUN.jsonl` has a line (see [`super::sealed`]) for a batch that is about to be submitted, one for the id that the
+//! provider gave it, and one when nothing more will be heard of it. What became of its requests stands with the calls ([`super::calls`]).
+
+use super::calls::{Call, CallLogError, read_all};
+use super::disk::Disk;
+use super::layout::Layout;
+use super::sealed::{Sealed, files, whole_lines};
+use jiff::Timestamp;
+use milepost_core::model::batched::{Left, LeftBatch, LeftCall, Submitting, Which};
+use milepost_core::model::call::ANSWERED;
+use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// A line of the file.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Line {
+    /// About to be submitted.
+    Submitting(u64, Timestamp, Box<Submitting>),
+    /// The provider's id, or those of which it is one.
+    Submitted(Which, Vec<String>),
+    /// All was heard of it, or it was not made, or cannot be found: nothing more will be heard.
+    Over(Which),
+}
+
+/// The batches of one run.
+pub struct BatchLog {
+    lines: Sealed,
+    run: String,
+    count: u64,
+}
+
+impl BatchLog {
+    /// The batches of a run, of which there is none yet.
+    pub fn new(disk: &Disk, layout: &Layout, run: &str) -> Self {
+        Self {
+            lines: Sealed::new(disk, layout.batches().join(format!("{run}.jsonl"))),
+            run: run.to_owned(),
+            count: 0,
+        }
+    }
+
+    /// Records a batch that is about to be submitted, durably.
+    ///
+    /// # Errors
+    /// When it could not be recorded: then it must not be submitted.
+    pub fn submitting(
+        &mut self,
+        now: Timestamp,
+        batch: &Submitting,
+    ) -> Result<Which, CallLogError> {
+        let number = self.count + 1;
+        self.append(&Line::Submitting(number, now, Box::new(batch.clone())))?;
+        self.count = number;
+        let run = self.run.clone();
+        Ok(Which { run, number })
+    }
+
+    /// Records the provider's id of a batch, or those of which it is one, durably.
+    ///
+    /// # Errors
+    /// When it could not be recorded.
+    pub fn submitted(&mut self, batch: &Which, ids: &[String]) -> Result<(), CallLogError> {
+        self.append(&Line::Submitted(batch.clone(), ids.to_vec()))
+    }
+
+    /// Records that nothing more will be heard of a batch, durably.
+    ///
+    /// # Errors
+    /// When it could not be recorded.
+    pub fn over(&mut self, batch: &Which) -> Result<(), CallLogError> {
+        self.append(&Line::Over(batch.clone()))
+    }
+
+    fn append(&mut self, line: &Line) -> Result<(), CallLogError> {
+        self.lines.append(&serde_json::to_string(line)?)?;
+        Ok(())
+    }
+}
+
+/// A batch, as it is recorded.
+struct Batch {
+    when: Timestamp,
+    submitting: Submitting,
+    ids: Vec<String>,
+    is_over: bool,
+}
+
+/// What other runs than this one left: of every agent and place (see [`Submitting`]) the batches that are not done and the answers
+/// that nobody used; and the calls that were recorded and never submitted.
+///
+/// # Errors
+/// When a file cannot be read.
+pub fn left(
+    layout: &Layout,
+    but: &str,
+) -> std::io::Result<(BTreeMap<(String, String), Left>, Vec<LeftCall>)> {
+    let batches = read(layout)?;
+    let calls = read_all(&layout.calls(), &|_| true)?;
+    let mut all: BTreeMap<(String, String), Left> = BTreeMap::new();
+    let mut submitted: BTreeSet<Which> = BTreeSet::new();
+    for (which, batch) in batches {
+        let Submitting { agent, place, .. } = &batch.submitting;
+        let left = all.entry((agent.clone(), place.clone())).or_default();
+        left.known.extend(batch.ids.iter().cloned());
+        let mut open = Vec::new();
+        for (id, number) in &batch.submitting.requests {
+            let first = Which {
+                run: which.run.clone(),
+                number: *number,
+            };
+            submitted.insert(first.clone());
+            let Some(call) = last(&calls, first) else {
+                continue;
+            };
+            submitted.insert(which_of(call));
+            if call.run == but {
+                continue;
+            }
+            match &call.heard {
+                Some(heard) if heard.outcome == ANSWERED && !call.used => {
+                    left.answered.push(left_call(call));
+                }
+                None if !batch.is_over => open.push((id.clone(), left_call(call))),
+                _ => {}
+            }
+        }
+        if which.run != but && !open.is_empty() {
+            left.batches.push(LeftBatch {
+                when: batch.when,
+                size: batch.submitting.requests.len() as u64,
+                ids: batch.ids,
+                calls: open,
+                batch: which,
+            });
+        }
+    }
+    let never = calls.values().filter(|call| {
+        call.sent.batched
+            && call.heard.is_none()
+            && call.run != but
+            && call.taken_over.is_none()
+            && !submitted.contains(&which_of(call))
+    });
+    Ok((all, never.map(left_call).collect()))
+}
+
+/// How many batches are under way, and those that are done and not yet recorded to be.
+///
+/// # Errors
+/// When a file cannot be read.
+pub fn standing(layout: &Layout) -> std::io::Result<(u64, Vec<Which>)> {
+    let mut batches = read(layout)?;
+    batches.retain(|_, batch| !batch.is_over);
+    if batches.is_empty() {
+        return Ok((0, Vec::new()));
+    }
+    let calls = read_all(&layout.calls(), &|_| true)?;
+    let is_heard = |run: &str, number: u64| {
+        let run = run.to_owned();
+        last(&calls, Which { run, number }).is_none_or(|call| call.heard.is_some())
+    };
+    let (done, open): (Vec<_>, Vec<_>) = batches.into_iter().partition(|(which, batch)| {
+        let mut requests = batch.submitting.requests.iter();
+        requests.all(|(_, number)| is_heard(&which.run, *number))
+    });
+    let done = done.into_iter().map(|(which, _)| which);
+    Ok((open.len() as u64, done.collect()))
+}
+
+fn read(layout: &Layout) -> std::io::Result<BTreeMap<Which, Batch>> {
+    let mut batches: BTreeMap<Which, Batch> = BTreeMap::new();
+    for path in files(&layout.batches())? {
+        let run = path.file_stem().unwrap_or_default().to_string_lossy();
+        let bytes = std::fs::read(&path)?;
+        for line in whole_lines(&bytes) {
+            match serde_json::from_str::<Line>(line) {
+                Ok(Line::Submitting(number, when, submitting)) => {
+                    let which = Which {
+                        run: run.clone().into_owned(),
+                        number,
+                    };
+                    let batch = Batch {
+                        when,
+                        submitting: *submitting,
+                        ids: Vec::new(),
+                        is_over: false,
+                    };
+                    batches.insert(which, batch);
+                }
+                Ok(Line::Submitted(which, ids)) => {
+                    if let Some(batch) = batches.get_mut(&which) {
+                        batch.ids = ids;
+                    }
+                }
+                Ok(Line::Over(which)) => {
+                    if let Some(batch) = batches.get_mut(&which) {
+                        batch.is_over = true;
+                    }
+                }
+                // What a later version writes is no batch of this one.
+                Err(_) => {}
+            }
+        }
+    }
+    Ok(batches)
+}
+
+/// The call that a call goes on as, over all runs that took it over.
+fn last(calls: &BTreeMap<Which, Call>, first: Which) -> Option<&Call> {
+    let mut call = calls.get(&first)?;
+    // No more runs than calls: lines that lead in a circle end all the same.
+    for _ in 0..calls.len() {
+        match call.taken_over.as_ref().and_then(|next| calls.get(next)) {
+            Some(next) => call = next,
+            None => break,
+        }
+    }
+    Some(call)
+}
+
+fn which_of(call: &Call) -> Which {
+    Which {
+        run: call.run.clone(),
+        number: call.number,
+    }
+}
+
+fn left_call(call: &Call) -> LeftCall {
+    LeftCall {
+        call: which_of(call),
+        sent: call.sent.clone(),
+        heard: call.heard.clone(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::calls::{CallLog, read, spent};
+    use milepost_core::base::digest::Digest;
+    use milepost_core::model::call::Heard;
+    use milepost_core::model::money::NanoUsd;
+
+    const KEY: (&str, &str) = ("api", "openai");
+
+    fn sent(prompt: &str) -> milepost_core::model::call::Sent {
+        milepost_core::model::call::Sent {
+            stage: "ask".to_owned(),
+            batch: prompt.to_owned(),
+            attempt: 1,
+            agent: KEY.0.to_owned(),
+            provider: "openai gpt".to_owned(),
+            model: "gpt".to_owned(),
+            asked: Digest::of(prompt),
+            request: Digest::of(prompt),
+            questions: 1,
+            likely_input: 10,
+            most_output: 20,
+            reserved: Some(NanoUsd(100)),
+            batched: true,
+        }
+    }
+
+    fn heard() -> Heard {
+        Heard {
+            outcome: ANSWERED.to_owned(),
+            message: None,
+            cost: Some(NanoUsd(30)),
+            text: Some("yes".to_owned()),
+            stop: Some("end".to_owned()),
+            ..Heard::never_sent()
+        }
+    }
+
+    fn which(run: &str, number: u64) -> Which {
+        let run = run.to_owned();
+        Which { run, number }
+    }
+
+    /// What is left of the one agent, as (batches with the runs and numbers of their calls, answered calls, never submitted ones).
+    fn left_of(layout: &Layout) -> (Vec<(Vec<String>, Vec<Which>)>, Vec<Which>, Vec<Which>) {
+        let (all, never) = left(layout, "09").unwrap();
+        let which = |calls: &[LeftCall]| calls.iter().map(|left| left.call.clone()).collect();
+        let Some(left) = all.get(&(KEY.0.to_owned(), KEY.1.to_owned())) else {
+            return (Vec::new(), Vec::new(), which(&never));
+        };
+        let batches = left.batches.iter().map(|left| {
+            let calls = left.calls.iter().map(|(_, call)| call.call.clone());
+            (left.ids.clone(), calls.collect())
+        });
+        (batches.collect(), which(&left.answered), which(&never))
+    }
+
+    #[test]
+    fn each_call_of_a_batch_is_settled_once_whichever_run_hears_of_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let layout = Layout::new(folder.path());
+        let (disk, now) = (Disk::real(), Timestamp::from_second(1).unwrap());
+        // Four calls, three of them in a batch, of which one is heard before the run is killed.
+        let mut calls = CallLog::new(&disk, &layout, "01");
+        let mut batches = BatchLog::new(&disk, &layout, "01");
+        for prompt in ["a", "b", "c", "d"] {
+            calls.sent(now, &sent(prompt), b"{}").unwrap();
+        }
+        let submitting = Submitting {
+            agent: KEY.0.to_owned(),
+            place: KEY.1.to_owned(),
+            requests: (1..=3)
+                .map(|number| (format!("01-{number}"), number))
+                .collect(),
+            digest: Digest::of(""),
+        };
+        let batch = batches.submitting(now, &submitting).unwrap();
+        let open = |ids: &[&str]| {
+            let ids = ids.iter().map(|&id| id.to_owned()).collect();
+            vec![(ids, vec![which("01", 2), which("01", 3)])]
+        };
+        calls.heard(now, 1, &heard(), b"yes").unwrap();
+        let never = vec![which("01", 4)];
+        assert_eq!(left_of(&layout), (open(&[]), vec![which("01", 1)], never));
+        batches.submitted(&batch, &["x".to_owned()]).unwrap();
+        calls.used(1).unwrap();
+        let expected = (open(&["x"]), vec![], vec![which("01", 4)]);
+        assert_eq!(left_of(&layout), expected);
+        assert_eq!(spent(&layout, "").unwrap().cost, NanoUsd(330));
+
+        // The next run takes one over, hears of another for which nobody asks, and is killed.
+        let mut calls = CallLog::new(&disk, &layout, "02");
+        let late = |calls: &mut CallLog, number, heard: &Heard| {
+            calls
+                .heard_late(now, &which("01", number), heard, b"")
+                .unwrap();
+        };
+        late(&mut calls, 4, &Heard::never_sent());
+        let number = calls.taken_over(now, &which("01", 2), &sent("b"), b"{}");
+        assert_eq!(number.unwrap(), 1);
+        late(&mut calls, 3, &heard());
+        let open = vec![(vec!["x".to_owned()], vec![which("02", 1)])];
+        let answered = vec![which("01", 3)];
+        assert_eq!(left_of(&layout), (open, answered.clone(), vec![]));
+        assert_eq!(spent(&layout, "").unwrap().cost, NanoUsd(160));
+        assert_eq!(standing(&layout).unwrap(), (1, vec![]));
+
+        // The one after it takes over what was taken over.
+        let mut calls = CallLog::new(&disk, &layout, "03");
+        let next = calls.taken_over(now, &which("02", 1), &sent("b"), b"{}");
+        calls.heard(now, next.unwrap(), &heard(), b"yes").unwrap();
+        let both = vec![which("03", 1), which("01", 3)];
+        assert_eq!(left_of(&layout), (vec![], both, vec![]));
+        assert_eq!(standing(&layout).unwrap(), (0, vec![batch.clone()]));
+        calls.used(1).unwrap();
+        BatchLog::new(&disk, &layout, "03").over(&batch).unwrap();
+        assert_eq!(left_of(&layout), (vec![], answered, vec![]));
+        assert_eq!(standing(&layout).unwrap(), (0, vec![]));
+        let all = spent(&layout, "").unwrap();
+        assert_eq!((all.calls, all.cost), (4, NanoUsd(90)));
+        let runs: Vec<String> = read(&layout.calls())
+            .unwrap()
+            .into_iter()
+            .map(|call| call.run)
+            .collect();
+        assert_eq!(runs, ["01", "01", "01", "03"]);
+    }
+}

@@ -1,0 +1,376 @@
+//! Every call of an agent: recorded before it is sent, with the exact bytes of request and answer beside the record.
+//!
+//! `.milepost/calls/RUN.jsonl` has two lines a call (see [`super::sealed`]): what is sent, durable before it is, and what was heard.
+//! `.milepost/calls/RUN/N.request` and `N.answer` hold the bytes. Keys are in neither.
+
+use super::disk::{Disk, DiskError};
+use super::layout::Layout;
+use super::sealed::{Sealed, files, whole_lines};
+use jiff::Timestamp;
+use milepost_core::model::batched::Which;
+use milepost_core::model::call::{Heard, Sent, Spent};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+/// A line of the file.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Line {
+    Sent(u64, Timestamp, Box<Sent>),
+    Heard(u64, Timestamp, Box<Heard>),
+    /// As `Sent`, of a call that an earlier run sent in a batch, and that goes on as one of this run.
+    TakenOver(u64, Timestamp, Box<Sent>, Which),
+    /// As `Heard`, of a call that an earlier run sent in a batch.
+    HeardLate(Which, Timestamp, Box<Heard>),
+    /// The answer was judged, and kept if it was valid.
+    Used(u64),
+}
+
+/// A call, as it is recorded.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Call {
+    /// The run that sent it.
+    pub run: String,
+    /// Which of the run's calls it is, from 1 on.
+    pub number: u64,
+    /// When it was sent, in UTC.
+    pub when: Timestamp,
+    /// What was sent.
+    pub sent: Sent,
+    /// What was heard; none when the run ended before.
+    pub heard: Option<Heard>,
+    /// Whether the answer was judged, of a call in a batch.
+    pub used: bool,
+    /// The later run's call that it goes on as.
+    pub taken_over: Option<Which>,
+}
+
+/// The calls of one run.
+pub struct CallLog {
+    disk: Disk,
+    folder: PathBuf,
+    lines: Sealed,
+    count: u64,
+}
+
+/// A call that could not be recorded.
+#[derive(Debug, thiserror::Error)]
+pub enum CallLogError {
+    /// The disk.
+    #[error("a call of an agent cannot be recorded: {0}")]
+    Disk(#[from] DiskError),
+    /// It is no JSON.
+    #[error("a call of an agent cannot be written as JSON: {0}")]
+    Json(#[from] serde_json::Error),
+}
+
+impl CallLog {
+    /// The calls of a run, of which there is none yet.
+    pub fn new(disk: &Disk, layout: &Layout, run: &str) -> Self {
+        let folder = layout.calls();
+        Self {
+            disk: disk.clone(),
+            lines: Sealed::new(disk, folder.join(format!("{run}.jsonl"))),
+            folder: folder.join(run),
+            count: 0,
+        }
+    }
+
+    /// Records a call that is about to be sent, durably, and gives its number.
+    ///
+    /// # Errors
+    /// When it could not be recorded: then it must not be sent.
+    pub fn sent(&mut self, now: Timestamp, sent: &Sent, body: &[u8]) -> Result<u64, CallLogError> {
+        let number = self.count + 1;
+        self.keep(number, "request", body)?;
+        let line = Line::Sent(number, now, Box::new(sent.clone()));
+        self.lines.append(&serde_json::to_string(&line)?)?;
+        self.count = number;
+        Ok(number)
+    }
+
+    /// Records what was heard of a call, durably.
+    ///
+    /// # Errors
+    /// When it could not be recorded.
+    pub fn heard(
+        &mut self,
+        now: Timestamp,
+        number: u64,
+        heard: &Heard,
+        raw: &[u8],
+    ) -> Result<(), CallLogError> {
+        self.keep(number, "answer", raw)?;
+        let line = Line::Heard(number, now, Box::new(heard.clone()));
+        self.lines.append(&serde_json::to_string(&line)?)?;
+        Ok(())
+    }
+
+    /// Records that a call of an earlier run goes on as one of this run, durably, and gives its number.
+    ///
+    /// # Errors
+    /// When it could not be recorded.
+    pub fn taken_over(
+        &mut self,
+        now: Timestamp,
+        earlier: &Which,
+        sent: &Sent,
+        body: &[u8],
+    ) -> Result<u64, CallLogError> {
+        let number = self.count + 1;
+        self.keep(number, "request", body)?;
+        let line = Line::TakenOver(number, now, Box::new(sent.clone()), earlier.clone());
+        self.lines.append(&serde_json::to_string(&line)?)?;
+        self.count = number;
+        Ok(number)
+    }
+
+    /// Records what was heard of a call of an earlier run, durably.
+    ///
+    /// # Errors
+    /// When it could not be recorded.
+    pub fn heard_late(
+        &mut self,
+        now: Timestamp,
+        earlier: &Which,
+        heard: &Heard,
+        raw: &[u8],
+    ) -> Result<(), CallLogError> {
+        let folder = self.folder.with_file_name(&earlier.run);
+        self.keep_in(&folder, earlier.number, "answer", raw)?;
+        let line = Line::HeardLate(earlier.clone(), now, Box::new(heard.clone()));
+        self.lines.append(&serde_json::to_string(&line)?)?;
+        Ok(())
+    }
+
+    /// Records that the answer of a call was judged, durably.
+    ///
+    /// # Errors
+    /// When it could not be recorded.
+    pub fn used(&mut self, number: u64) -> Result<(), CallLogError> {
+        self.lines
+            .append(&serde_json::to_string(&Line::Used(number))?)?;
+        Ok(())
+    }
+
+    fn keep(&self, number: u64, what: &str, bytes: &[u8]) -> Result<(), DiskError> {
+        self.keep_in(&self.folder, number, what, bytes)
+    }
+
+    fn keep_in(
+        &self,
+        folder: &Path,
+        number: u64,
+        what: &str,
+        bytes: &[u8],
+    ) -> Result<(), DiskError> {
+        self.disk.create_dir_all(folder)?;
+        let path = folder.join(format!("{number:06}.{what}"));
+        let mut file = self.disk.create(&path)?;
+        file.write_bytes(bytes)?;
+        file.flush_data()
+    }
+}
+
+/// All calls that are recorded in a folder, in the order of their runs and numbers. One that went on as a call of a later run
+/// is that one.
+///
+/// # Errors
+/// When a file cannot be read.
+pub fn read(folder: &Path) -> std::io::Result<Vec<Call>> {
+    read_some(folder, &|_| true)
+}
+
+/// The calls that are recorded in a folder and wanted, in the order of their runs and numbers.
+///
+/// # Errors
+/// When a file cannot be read.
+pub fn read_some(folder: &Path, wanted: &dyn Fn(&Sent) -> bool) -> std::io::Result<Vec<Call>> {
+    let all = read_all(folder, wanted)?.into_values();
+    Ok(all.filter(|call| call.taken_over.is_none()).collect())
+}
+
+/// The same, with those that went on as others.
+///
+/// # Errors
+/// When a file cannot be read.
+pub fn read_all(
+    folder: &Path,
+    wanted: &dyn Fn(&Sent) -> bool,
+) -> std::io::Result<BTreeMap<Which, Call>> {
+    let mut calls: BTreeMap<Which, Call> = BTreeMap::new();
+    // A later run's name may stand before an earlier one's, if the clock was set: what runs say of others comes last.
+    let (mut taken, mut late) = (Vec::new(), Vec::new());
+    for path in files(folder)? {
+        let run = path.file_stem().unwrap_or_default();
+        let run = run.to_string_lossy().into_owned();
+        let which = |number| Which {
+            run: run.clone(),
+            number,
+        };
+        let bytes = std::fs::read(&path)?;
+        for line in whole_lines(&bytes) {
+            let (number, when, sent) = match serde_json::from_str::<Line>(line) {
+                Ok(Line::Sent(number, when, sent)) => (number, when, sent),
+                Ok(Line::TakenOver(number, when, sent, earlier)) => {
+                    taken.push((earlier, which(number)));
+                    (number, when, sent)
+                }
+                Ok(Line::Heard(number, _, heard)) => {
+                    if let Some(call) = calls.get_mut(&which(number)) {
+                        call.heard = Some(*heard);
+                    }
+                    continue;
+                }
+                Ok(Line::HeardLate(earlier, _, heard)) => {
+                    late.push((earlier, *heard));
+                    continue;
+                }
+                Ok(Line::Used(number)) => {
+                    if let Some(call) = calls.get_mut(&which(number)) {
+                        call.used = true;
+                    }
+                    continue;
+                }
+                // What a later version writes is no call of this one.
+                Err(_) => continue,
+            };
+            if !wanted(&sent) {
+                continue;
+            }
+            let call = Call {
+                run: run.clone(),
+                number,
+                when,
+                sent: *sent,
+                heard: None,
+                used: false,
+                taken_over: None,
+            };
+            calls.insert(which(number), call);
+        }
+    }
+    for (earlier, next) in taken {
+        if let Some(call) = calls.get_mut(&earlier) {
+            call.taken_over = Some(next);
+        }
+    }
+    for (earlier, heard) in late {
+        if let Some(call) = calls.get_mut(&earlier) {
+            call.heard = Some(heard);
+        }
+    }
+    Ok(calls)
+}
+
+/// What the calls of a workspace cost, but for those of one run. A call of which nothing was heard counts with what was reserved.
+///
+/// # Errors
+/// When a file cannot be read.
+pub fn spent(layout: &Layout, but: &str) -> std::io::Result<Spent> {
+    let mut spent = Spent::default();
+    for call in read(&layout.calls())?.iter().filter(|call| call.run != but) {
+        spent += Spent::of(&call.sent, call.heard.as_ref());
+    }
+    Ok(spent)
+}
+
+/// What the calls of a workspace cost, by stage. A call of which nothing was heard counts with what was reserved.
+///
+/// # Errors
+/// When a file cannot be read.
+pub fn spent_by_stage(layout: &Layout) -> std::io::Result<BTreeMap<String, Spent>> {
+    let mut stages: BTreeMap<String, Spent> = BTreeMap::new();
+    for call in read(&layout.calls())? {
+        *stages.entry(call.sent.stage.clone()).or_default() +=
+            Spent::of(&call.sent, call.heard.as_ref());
+    }
+    Ok(stages)
+}
+
+#[cfg(test)]
+#[allow(clippy::disallowed_methods, reason = "tests read what was kept")]
+mod tests {
+    use super::*;
+    use milepost_core::base::digest::Digest;
+    use milepost_core::model::money::NanoUsd;
+    use milepost_core::model::usage::Usage;
+
+    fn sent(reserved: u64) -> Sent {
+        Sent {
+            stage: "ask".to_owned(),
+            batch: "batch_1".to_owned(),
+            attempt: 1,
+            agent: "api".to_owned(),
+            provider: "openai gpt".to_owned(),
+            model: "gpt".to_owned(),
+            asked: Digest::of("asked"),
+            request: Digest::of("{}"),
+            questions: 1,
+            likely_input: 10,
+            most_output: 20,
+            reserved: Some(NanoUsd(reserved)),
+            batched: false,
+        }
+    }
+
+    fn heard(cost: u64) -> Heard {
+        Heard {
+            outcome: "answered".to_owned(),
+            message: None,
+            usage: Usage {
+                input: 7,
+                output: 3,
+                ..Usage::default()
+            },
+            cost: Some(NanoUsd(cost)),
+            served: None,
+            request_id: None,
+            text: Some("[]".to_owned()),
+            structured: None,
+            stop: Some("end".to_owned()),
+            raw: Digest::of("raw"),
+            took_ms: 1,
+        }
+    }
+
+    #[test]
+    fn what_was_sent_counts_whatever_was_heard() {
+        let folder = tempfile::tempdir().unwrap();
+        let layout = Layout::new(folder.path());
+        assert_eq!(spent(&layout, "").unwrap(), Spent::default());
+        let now = Timestamp::from_second(1).unwrap();
+        let mut log = CallLog::new(&Disk::real(), &layout, "01A");
+        assert_eq!(log.sent(now, &sent(100), b"first").unwrap(), 1);
+        assert_eq!(log.sent(now, &sent(100), b"second").unwrap(), 2);
+        log.heard(now, 1, &heard(30), b"raw").unwrap();
+        let call = |number, heard| Call {
+            run: "01A".to_owned(),
+            number,
+            when: now,
+            sent: sent(100),
+            heard,
+            used: false,
+            taken_over: None,
+        };
+        let all = [call(1, Some(heard(30))), call(2, None)];
+        assert_eq!(read(&layout.calls()).unwrap(), all);
+        assert_eq!(read_some(&layout.calls(), &|_| false).unwrap(), []);
+        // The run was killed while the second was under way: it may have cost all that was reserved.
+        let whole = Spent {
+            calls: 2,
+            usage: heard(30).usage,
+            cost: NanoUsd(130),
+            took_ms: 1,
+            unpriced: 0,
+        };
+        assert_eq!(spent(&layout, "01B").unwrap(), whole);
+        let by_stage = BTreeMap::from([("ask".to_owned(), whole)]);
+        assert_eq!(spent_by_stage(&layout).unwrap(), by_stage);
+        assert_eq!(spent(&layout, "01A").unwrap(), Spent::default());
+        let kept = |name: &str| std::fs::read(layout.calls().join("01A").join(name)).unwrap();
+        assert_eq!(kept("000002.request"), b"second");
+        assert_eq!(kept("000001.answer"), b"raw");
+    }
+}

@@ -1,0 +1,152 @@
+//! Checkpoints on the disk: `stage_N_complete.json`, written whole and removed durably.
+
+use super::disk::{Disk, DiskError, parent};
+use super::layout::{Layout, checkpoint_number};
+use milepost_core::base::digest::Digest;
+use milepost_core::model::checkpoint::{Checkpoint, FORMAT};
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::io::{self, ErrorKind};
+use std::path::PathBuf;
+
+/// A checkpoint that cannot be read or written.
+#[derive(Debug, thiserror::Error)]
+pub enum CheckpointError {
+    /// The disk refused.
+    #[error(transparent)]
+    Disk(#[from] DiskError),
+    /// It cannot be read.
+    #[error("cannot read {path}: {source}")]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// It has a later form.
+    #[error(
+        "{path} is written by a newer Milepost (format {format}; this one reads up to {FORMAT}): update milepost"
+    )]
+    Newer {
+        /// The file.
+        path: PathBuf,
+        /// Its format.
+        format: u64,
+    },
+    /// It is not as it was written.
+    #[error("{path} is no checkpoint: {problem}. Remove it, and run again to have it written anew")]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong.
+        problem: String,
+    },
+    /// It could not be written as JSON.
+    #[error("a checkpoint cannot be written: {0}")]
+    Record(#[from] serde_json::Error),
+}
+
+/// A checkpoint as it lies on the disk.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Found {
+    /// What it says.
+    pub checkpoint: Checkpoint,
+    /// The digest of the file: another one than the journal's means that somebody edited it.
+    pub digest: Digest,
+}
+
+/// The bytes of a checkpoint's file.
+pub fn bytes(checkpoint: &Checkpoint) -> Result<Vec<u8>, CheckpointError> {
+    let mut bytes = serde_json::to_vec_pretty(checkpoint)?;
+    bytes.push(b'\n');
+    Ok(bytes)
+}
+
+/// Writes a checkpoint whole and durably, and gives the digest of the file.
+pub fn write(
+    disk: &Disk,
+    layout: &Layout,
+    checkpoint: &Checkpoint,
+) -> Result<Digest, CheckpointError> {
+    let bytes = bytes(checkpoint)?;
+    disk.write_atomic(&layout.checkpoint(checkpoint.number), &bytes)?;
+    Ok(Digest::of(bytes))
+}
+
+/// Reads the checkpoint of the stage with this number; none when there is none.
+pub fn read(layout: &Layout, number: u32) -> Result<Option<Found>, CheckpointError> {
+    let path = layout.checkpoint(number);
+    let bytes = match std::fs::read(&path) {
+        Ok(bytes) => bytes,
+        Err(cause) if cause.kind() == ErrorKind::NotFound => return Ok(None),
+        Err(source) => return Err(CheckpointError::Read { path, source }),
+    };
+    let damaged = |problem: &dyn std::fmt::Display| CheckpointError::Damaged {
+        path: path.clone(),
+        problem: problem.to_string(),
+    };
+    let digest = Digest::of(&bytes);
+    let value: Value = serde_json::from_slice(&bytes).map_err(|error| damaged(&error))?;
+    let format = value["format"].as_u64().unwrap_or_default();
+    if format > u64::from(FORMAT) {
+        return Err(CheckpointError::Newer { path, format });
+    }
+    let checkpoint: Checkpoint = serde_json::from_value(value).map_err(|error| damaged(&error))?;
+    if checkpoint.number != number {
+        let problem = format!("it is of stage number {}", checkpoint.number);
+        return Err(damaged(&problem));
+    }
+    Ok(Some(Found { checkpoint, digest }))
+}
+
+/// Returns true if the file of a checkpoint is byte for byte one that Milepost writes.
+pub fn is_as_written(layout: &Layout, number: u32) -> bool {
+    let there = std::fs::read(layout.checkpoint(number)).ok();
+    let found = read(layout, number).ok().flatten();
+    found.and_then(|found| bytes(&found.checkpoint).ok()) == there && there.is_some()
+}
+
+/// Removes a checkpoint, durably: after a crash it is gone. Whether it was there.
+pub fn remove(disk: &Disk, layout: &Layout, number: u32) -> Result<bool, CheckpointError> {
+    let path = layout.checkpoint(number);
+    let was_there = path.symlink_metadata().is_ok();
+    if was_there {
+        disk.remove_file(&path)?;
+        disk.sync_dir(parent(&path))?;
+    }
+    Ok(was_there)
+}
+
+/// The numbers of the checkpoints that are there.
+pub fn numbers(layout: &Layout) -> Result<Vec<u32>, CheckpointError> {
+    let fail = |source| CheckpointError::Read {
+        path: layout.root().to_owned(),
+        source,
+    };
+    let entries = match std::fs::read_dir(layout.root()) {
+        Ok(entries) => entries,
+        Err(cause) if cause.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(cause) => return Err(fail(cause)),
+    };
+    let mut numbers = Vec::new();
+    for entry in entries {
+        let name = entry.map_err(fail)?.file_name();
+        numbers.extend(name.to_str().and_then(checkpoint_number));
+    }
+    numbers.sort_unstable();
+    Ok(numbers)
+}
+
+/// All checkpoints of a workspace by number, each with what is wrong with it if it cannot be read.
+#[allow(clippy::type_complexity)]
+pub fn list(
+    layout: &Layout,
+) -> Result<BTreeMap<u32, Result<Found, CheckpointError>>, CheckpointError> {
+    let mut all = BTreeMap::new();
+    for number in numbers(layout)? {
+        if let Some(found) = read(layout, number).transpose() {
+            all.insert(number, found);
+        }
+    }
+    Ok(all)
+}

@@ -1,0 +1,486 @@
+//! Reading and listing files, confined to the project and the workspace.
+
+use super::folder::{Folder, Opened, Start};
+use super::layout::OWN;
+use super::stamp::Stamp;
+use milepost_core::base::digest::{Digest, Hasher};
+use milepost_core::base::glob::Glob;
+use milepost_core::base::natural::natural;
+use milepost_core::base::path::{FilePath, RelPath, Root};
+use milepost_core::base::source::Source;
+use std::collections::HashMap;
+use std::fs::File;
+use std::io::{self, ErrorKind, Read};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Files that are held open at once.
+const HELD: usize = 64;
+
+/// The two folders that stages read from.
+#[derive(Debug, Clone)]
+pub struct Files {
+    project: Start,
+    workspace: Start,
+    held: Holding,
+}
+
+/// A file that cannot be read, or must not be.
+#[derive(Debug, thiserror::Error)]
+pub enum FileError {
+    /// A symbolic link on the way leads out.
+    #[error(
+        "`{file}` leaves the {} by a symbolic link, to {target}: put the file itself there",
+        root_word(.file)
+    )]
+    Leaves {
+        /// The file.
+        file: FilePath,
+        /// Where it leads.
+        target: PathBuf,
+    },
+    /// It is not there.
+    #[error("`{file}` is not there")]
+    Missing {
+        /// The file.
+        file: FilePath,
+    },
+    /// It is a symbolic link to nothing.
+    #[error(
+        "`{file}` is a symbolic link to `{}`, where nothing is: remove the link, or put the file there",
+        .target.display()
+    )]
+    Dead {
+        /// The file.
+        file: String,
+        /// Where it leads.
+        target: PathBuf,
+    },
+    /// It is a folder, a socket or the like.
+    #[error("`{file}` is no regular file")]
+    NoFile {
+        /// The file.
+        file: FilePath,
+    },
+    /// Two files differ only in the case of letters, so that other file systems hold only one of them.
+    #[error(
+        "`{a}` and `{b}` differ only in the case of letters: rename one, it is lost on other machines"
+    )]
+    Case {
+        /// One.
+        a: RelPath,
+        /// The other.
+        b: RelPath,
+    },
+    /// A name is no UTF-8, or holds control characters or backslashes.
+    #[error("the name of {path:?} cannot be written in a record: rename the file")]
+    Name {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The system refuses.
+    #[error("cannot read `{file}`: {source}")]
+    Read {
+        /// The file.
+        file: String,
+        /// What the system said.
+        source: io::Error,
+    },
+}
+
+impl Files {
+    /// The files of this project and this workspace. Links in the two paths themselves are followed.
+    pub fn new(project: &Path, workspace: &Path) -> Self {
+        Self {
+            project: Start::new(real_path(project)),
+            workspace: Start::new(real_path(workspace)),
+            held: Holding::default(),
+        }
+    }
+
+    pub(super) fn workspace(&self) -> &Start {
+        &self.workspace
+    }
+
+    fn start(&self, root: Root) -> &Start {
+        match root {
+            Root::Workspace => &self.workspace,
+            Root::Project => &self.project,
+        }
+    }
+
+    /// The folder that paths of a root are relative to.
+    pub fn folder(&self, root: Root) -> &Path {
+        self.start(root).path()
+    }
+
+    /// Where a file lies or would lie, absolute. Links are followed inside the root, and refused when they leave it.
+    pub fn resolve(&self, file: &FilePath) -> Result<PathBuf, FileError> {
+        let root = self.folder(file.root);
+        let path = root.join(file.path.as_str());
+        if self.start(file.root).is_plain(file.path.as_str()) {
+            return Ok(path);
+        }
+        let mut at = Some(path.as_path());
+        // What is not there cannot lead out; what is above it can.
+        while let Some(above) = at.filter(|above| *above != root) {
+            match above.canonicalize() {
+                Ok(real) if real.starts_with(root) => break,
+                Ok(target) => {
+                    let file = file.clone();
+                    return Err(FileError::Leaves { file, target });
+                }
+                Err(cause) if is_absent(&cause) => {
+                    // A link that leads nowhere would lead somewhere once a file is written there.
+                    if let Ok(target) = std::fs::read_link(above) {
+                        let file = file.clone();
+                        return Err(FileError::Leaves { file, target });
+                    }
+                }
+                Err(source) => return Err(read_error(file, source)),
+            }
+            at = above.parent();
+        }
+        Ok(path)
+    }
+
+    /// A file to read. That it is there is checked, and that it is a regular file.
+    pub fn source(&self, file: &FilePath) -> Result<Arc<dyn Source>, FileError> {
+        let start = self.start(file.root);
+        let mut held = None;
+        let path = match start.open_file(file.path.as_str()) {
+            Opened::Absent => return Err(FileError::Missing { file: file.clone() }),
+            Opened::There(open) if open.metadata().is_ok_and(|found| found.is_file()) => {
+                held = self.held.hold(open);
+                start.path().join(file.path.as_str())
+            }
+            Opened::There(_) | Opened::Unclear => self.look_for(file)?,
+        };
+        Ok(Arc::new(FileSource {
+            name: file.to_string(),
+            path,
+            held: Mutex::new(held),
+        }))
+    }
+
+    /// Where a regular file lies, over links inside the root.
+    fn look_for(&self, file: &FilePath) -> Result<PathBuf, FileError> {
+        let path = self.resolve(file)?;
+        match std::fs::metadata(&path) {
+            Ok(found) if found.is_file() => Ok(path),
+            Ok(_) => Err(FileError::NoFile { file: file.clone() }),
+            Err(cause) if is_absent(&cause) => Err(FileError::Missing { file: file.clone() }),
+            Err(source) => Err(read_error(file, source)),
+        }
+    }
+
+    /// Opens a file to be read, where it is reached over no link.
+    pub fn open_plain(&self, file: &FilePath) -> Opened {
+        self.start(file.root).open_file(file.path.as_str())
+    }
+
+    /// Whether something lies there.
+    pub fn exists(&self, file: &FilePath) -> Result<bool, FileError> {
+        let path = self.resolve(file)?;
+        match std::fs::metadata(path) {
+            Ok(_) => Ok(true),
+            Err(cause) if is_absent(&cause) => Ok(false),
+            Err(source) => Err(read_error(file, source)),
+        }
+    }
+
+    /// Whether no link stands on the way to a file, nor is it one itself. What is not there is none.
+    pub fn is_plain(&self, file: &FilePath) -> bool {
+        self.start(file.root).is_plain(file.path.as_str())
+    }
+
+    /// A folder, held open, for questions about what lies in it; none when it is not there. An empty path is the root.
+    ///
+    /// # Errors
+    /// When a link stands on the way, or it is no folder.
+    pub fn open_folder(&self, root: Root, folder: &str) -> io::Result<Option<Folder>> {
+        self.start(root).open(folder)
+    }
+
+    /// The stamp of the one folder in which all matches of a pattern lie; none when they may lie in several, or it is not there.
+    pub fn stamp_of_folder(&self, glob: &Glob, root: Root) -> Option<Stamp> {
+        let folder = glob.folder().filter(|_| !glob.is_deep());
+        let folder = folder.as_ref().map_or("", RelPath::as_str);
+        if glob.is_deep() {
+            return None;
+        }
+        self.open_folder(root, folder).ok()??.own_stamp().ok()
+    }
+
+    /// All names in a folder of the workspace, in order; none when it cannot be read.
+    pub fn names(&self, folder: &RelPath) -> Option<Vec<String>> {
+        let mut names = Vec::new();
+        for entry in std::fs::read_dir(self.folder(Root::Workspace).join(folder.as_str())).ok()? {
+            names.push(entry.ok()?.file_name().into_string().ok()?);
+        }
+        names.sort_unstable();
+        Some(names)
+    }
+
+    /// Regular files that match, in natural order, without Milepost's own. A match that a link leads out of the root, whose
+    /// name cannot be recorded, or that differs from another only in case, is an error.
+    pub fn list(&self, glob: &Glob, root: Root) -> Result<Vec<RelPath>, FileError> {
+        let base = self.folder(root);
+        let start = match glob.folder() {
+            Some(folder) => {
+                let path = folder.clone();
+                self.resolve(&FilePath { root, path })?
+            }
+            None => base.to_owned(),
+        };
+        if !start.is_dir() {
+            return Ok(Vec::new());
+        }
+        let is_own = |entry: &walkdir::DirEntry| entry.file_name() == OWN;
+        let deepest = depth_of(glob);
+        let walk = walkdir::WalkDir::new(&start)
+            .follow_links(true)
+            .min_depth(1)
+            .max_depth(deepest)
+            .into_iter()
+            .filter_entry(|entry| !is_own(entry));
+        let mut found = Vec::new();
+        for entry in walk {
+            let entry = match entry {
+                Ok(entry) => entry,
+                Err(error) => {
+                    // A dead link, as editors leave them, is nobody's input unless it matches.
+                    let path = error.path().unwrap_or(&start).to_owned();
+                    let is_dead = path
+                        .symlink_metadata()
+                        .is_ok_and(|found| found.is_symlink());
+                    if is_dead && matching(glob, base, &path)?.is_none() {
+                        continue;
+                    }
+                    let file = path
+                        .strip_prefix(base)
+                        .unwrap_or(&path)
+                        .display()
+                        .to_string();
+                    if is_dead && let Ok(target) = path.read_link() {
+                        return Err(FileError::Dead { file, target });
+                    }
+                    let source = error.into();
+                    return Err(FileError::Read { file, source });
+                }
+            };
+            if entry.file_type().is_dir() {
+                if entry.path_is_symlink() && entry.depth() < deepest {
+                    stays_inside(root, base, entry.path())?;
+                }
+                continue;
+            }
+            let Some(path) = matching(glob, base, entry.path())? else {
+                continue;
+            };
+            if entry.path_is_symlink() {
+                let path = path.clone();
+                self.resolve(&FilePath { root, path })?;
+            }
+            if entry.file_type().is_file() {
+                found.push(path);
+            }
+        }
+        found.sort_by(|a, b| natural(a.as_str(), b.as_str()));
+        no_case_twins(&found)?;
+        Ok(found)
+    }
+}
+
+/// The path of an entry in its root, if it matches.
+fn matching(glob: &Glob, base: &Path, entry: &Path) -> Result<Option<RelPath>, FileError> {
+    let inside = entry.strip_prefix(base).unwrap_or(entry);
+    if let Some(path) = inside.to_str().and_then(|text| RelPath::parse(text).ok()) {
+        return Ok(glob.matches(&path).then_some(path));
+    }
+    // Told apart by what a reader would take the name for.
+    let plain: String = inside
+        .to_string_lossy()
+        .chars()
+        .map(|c| if c.is_control() || c == '\\' { '_' } else { c })
+        .collect();
+    let path = entry.to_owned();
+    match RelPath::parse(&plain) {
+        Ok(plain) if glob.matches(&plain) => Err(FileError::Name { path }),
+        _ => Ok(None),
+    }
+}
+
+/// That a linked folder, below which matches can lie, is in the root.
+fn stays_inside(root: Root, base: &Path, folder: &Path) -> Result<(), FileError> {
+    let file = folder.display().to_string();
+    let target = folder
+        .canonicalize()
+        .map_err(|source| FileError::Read { file, source })?;
+    if target.starts_with(base) {
+        return Ok(());
+    }
+    let inside = folder.strip_prefix(base).unwrap_or(folder);
+    match inside.to_str().and_then(|text| RelPath::parse(text).ok()) {
+        Some(path) => Err(FileError::Leaves {
+            file: FilePath { root, path },
+            target,
+        }),
+        None => Err(FileError::Name {
+            path: folder.to_owned(),
+        }),
+    }
+}
+
+/// How deep below the glob's folder a match can lie.
+fn depth_of(glob: &Glob) -> usize {
+    let folder = glob.folder();
+    let after = folder.map_or(0, |folder| folder.as_str().len() + 1);
+    let rest = &glob.as_str()[after..];
+    if rest.split('/').any(|part| part == "**") {
+        usize::MAX
+    } else {
+        rest.split('/').count()
+    }
+}
+
+/// That no two of these differ only in case.
+pub fn no_case_twins(paths: &[RelPath]) -> Result<(), FileError> {
+    let mut seen: HashMap<String, &RelPath> = HashMap::with_capacity(paths.len());
+    for b in paths {
+        if let Some(a) = seen.insert(b.as_str().to_lowercase(), b)
+            && a != b
+        {
+            let (a, b) = (a.clone(), b.clone());
+            return Err(FileError::Case { a, b });
+        }
+    }
+    Ok(())
+}
+
+/// Where a path lies once all links on the way are followed; what is not there yet lies where it is said to.
+pub fn real_path(path: &Path) -> PathBuf {
+    let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    let mut at = path.as_path();
+    loop {
+        if let Ok(real) = at.canonicalize() {
+            return path.strip_prefix(at).map_or(real.clone(), |rest| {
+                if rest.as_os_str().is_empty() {
+                    real
+                } else {
+                    real.join(rest)
+                }
+            });
+        }
+        match at.parent() {
+            Some(above) => at = above,
+            None => return path,
+        }
+    }
+}
+
+/// The digest and size of a file; none when nothing lies there.
+pub fn digest_of(path: &Path) -> io::Result<Option<(Digest, u64)>> {
+    let mut file = match File::open(path) {
+        Ok(file) => file,
+        Err(cause) if is_absent(&cause) => return Ok(None),
+        Err(cause) => return Err(cause),
+    };
+    let size = file.metadata()?.len();
+    digest_from(&mut file, size).map(Some)
+}
+
+/// The digest and size of what is read of a file, of which `size` bytes are expected.
+pub fn digest_from(file: &mut File, size: u64) -> io::Result<(Digest, u64)> {
+    let mut hasher = Hasher::new();
+    // One byte more than there should be: then the end is seen by the second read.
+    let mut buffer = vec![0; size.saturating_add(1).min(1 << 17) as usize];
+    let mut size = 0;
+    loop {
+        match file.read(&mut buffer) {
+            Ok(0) => return Ok((hasher.finish(), size)),
+            Ok(read) => {
+                hasher.update(&buffer[..read]);
+                size += read as u64;
+            }
+            Err(cause) if cause.kind() == ErrorKind::Interrupted => {}
+            Err(cause) => return Err(cause),
+        }
+    }
+}
+
+fn is_absent(cause: &io::Error) -> bool {
+    matches!(cause.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory)
+}
+
+fn read_error(file: &FilePath, source: io::Error) -> FileError {
+    let file = file.to_string();
+    FileError::Read { file, source }
+}
+
+fn root_word(file: &FilePath) -> &'static str {
+    match file.root {
+        Root::Workspace => "workspace",
+        Root::Project => "project",
+    }
+}
+
+/// How many files are held open between the look at them and their reading.
+#[derive(Debug, Clone, Default)]
+struct Holding(Arc<AtomicUsize>);
+
+/// A file that is held open.
+struct Held {
+    open: Option<File>,
+    count: Arc<AtomicUsize>,
+}
+
+impl Holding {
+    /// Holds a file while few are held: a list of inputs may be longer than the system lets a process open.
+    fn hold(&self, open: File) -> Option<Held> {
+        let count = Arc::clone(&self.0);
+        let before = count.fetch_add(1, Ordering::Relaxed);
+        let held = Held {
+            open: Some(open),
+            count,
+        };
+        (before < HELD).then_some(held)
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        self.count.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// A file on the disk.
+struct FileSource {
+    name: String,
+    path: PathBuf,
+    /// For the first reader.
+    held: Mutex<Option<Held>>,
+}
+
+impl Source for FileSource {
+    fn name(&self) -> String {
+        self.name.clone()
+    }
+
+    fn path(&self) -> &Path {
+        &self.path
+    }
+
+    fn open(&self) -> io::Result<Box<dyn Read + Send>> {
+        let held = self
+            .held
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take();
+        match held.and_then(|mut held| held.open.take()) {
+            Some(open) => Ok(Box::new(open)),
+            None => Ok(Box::new(File::open(&self.path)?)),
+        }
+    }
+}

@@ -1,0 +1,145 @@
+//! The folders of one look at many files, each opened once.
+
+use super::files::Files;
+use super::folder::Folder;
+use super::stamp::Stamp;
+use milepost_core::base::path::{FilePath, Root};
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// So many folders are held open at most; a system allows a program a thousand open files or so.
+const OPEN: usize = 64;
+
+/// Folders held open while many files are looked at. It is to live no longer than that look: a folder that is put in the place of
+/// another is not seen.
+pub struct Folders<'a> {
+    files: &'a Files,
+    workspace: Mutex<HashMap<String, Way>>,
+    project: Mutex<HashMap<String, Way>>,
+}
+
+/// What lies at a path that leads over no link.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum There {
+    /// A regular file with this stamp.
+    File(Stamp),
+    /// Nothing.
+    Nothing,
+    /// A link stands on the way, it is no regular file, or the system cannot tell.
+    Unclear,
+}
+
+#[derive(Clone)]
+enum Way {
+    Open(Arc<Folder>),
+    Absent,
+    Unclear,
+}
+
+impl<'a> Folders<'a> {
+    /// None is open yet.
+    pub fn new(files: &'a Files) -> Self {
+        Self {
+            files,
+            workspace: Mutex::default(),
+            project: Mutex::default(),
+        }
+    }
+
+    /// What lies there.
+    pub fn look(&self, file: &FilePath) -> There {
+        let path = file.path.as_str();
+        let (folder, name) = path.rsplit_once('/').unwrap_or(("", path));
+        match self.way(file.root, folder) {
+            Way::Open(open) => match open.stamp(name) {
+                Ok(Some(stamp)) => There::File(stamp),
+                Ok(None) => There::Nothing,
+                Err(_) => There::Unclear,
+            },
+            Way::Absent => There::Nothing,
+            Way::Unclear => There::Unclear,
+        }
+    }
+
+    fn way(&self, root: Root, folder: &str) -> Way {
+        let ways = match root {
+            Root::Workspace => &self.workspace,
+            Root::Project => &self.project,
+        };
+        let mut ways = ways.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(way) = ways.get(folder) {
+            return way.clone();
+        }
+        let way = match self.files.open_folder(root, folder) {
+            Ok(Some(open)) => Way::Open(Arc::new(open)),
+            Ok(None) => Way::Absent,
+            Err(_) => Way::Unclear,
+        };
+        if ways.len() >= OPEN {
+            ways.clear();
+        }
+        ways.insert(folder.to_owned(), way.clone());
+        way
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::disallowed_methods, reason = "tests prepare the disk by hand")]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tells_files_from_nothing_and_links_from_both() {
+        let place = tempfile::tempdir().unwrap();
+        let at = |path: &str| place.path().join(path);
+        for folder in ["a/b", "out"] {
+            std::fs::create_dir_all(at(folder)).unwrap();
+        }
+        for file in ["top", "a/b/file", "out/file"] {
+            std::fs::write(at(file), "text").unwrap();
+        }
+        std::os::unix::fs::symlink(at("out"), at("a/link")).unwrap();
+        std::os::unix::fs::symlink(at("out/file"), at("a/b/link")).unwrap();
+        let files = Files::new(place.path(), place.path());
+        let folders = Folders::new(&files);
+        let found = |path: &str| match folders.look(&path.parse().unwrap()) {
+            There::File(stamp) => format!("{} bytes", stamp.size),
+            There::Nothing => "nothing".to_owned(),
+            There::Unclear => "unclear".to_owned(),
+        };
+        for (path, expected) in [
+            ("top", "4 bytes"),
+            ("none", "nothing"),
+            ("a/b/file", "4 bytes"),
+            ("project:a/b/file", "4 bytes"),
+            ("a/b/none", "nothing"),
+            ("a/none/file", "nothing"),
+            ("a/b", "unclear"),
+            ("a/b/link", "unclear"),
+            ("a/link/file", "unclear"),
+            ("a/link/none", "unclear"),
+            ("top/file", "unclear"),
+        ] {
+            assert_eq!(found(path), expected, "{path}");
+            assert_eq!(found(path), expected, "{path}, again");
+        }
+    }
+
+    #[test]
+    fn more_folders_than_may_be_open_are_told_all_the_same() {
+        let place = tempfile::tempdir().unwrap();
+        let files = Files::new(place.path(), place.path());
+        let folders = Folders::new(&files);
+        for round in 0..2 {
+            for folder in 0..3 * OPEN {
+                let path = format!("{folder}/file");
+                if round == 0 {
+                    std::fs::create_dir(place.path().join(folder.to_string())).unwrap();
+                    std::fs::write(place.path().join(&path), "text").unwrap();
+                }
+                let found = folders.look(&path.parse().unwrap());
+                assert!(matches!(found, There::File(_)), "{path}: {found:?}");
+            }
+        }
+    }
+}

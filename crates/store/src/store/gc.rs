@@ -1,0 +1,227 @@
+//! What can be removed from a workspace without losing anything that a run needs. Journal and manifests never are.
+
+use super::accepted;
+use super::disk::{Disk, DiskError};
+use super::id::made_at;
+use super::layout::{self, Layout};
+use super::quarantine::{self, weigh};
+use super::scratch::safe_name;
+use jiff::Timestamp;
+use milepost_core::base::digest::Digest;
+use milepost_core::base::path::RelPath;
+use std::collections::BTreeSet;
+use std::io::ErrorKind;
+use std::path::Path;
+
+/// Something that can be removed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Garbage {
+    /// Where it lies, in the workspace.
+    pub path: RelPath,
+    /// What it is.
+    pub kind: Kind,
+    /// Files in it.
+    pub files: u64,
+    /// Their bytes.
+    pub size: u64,
+    /// The files in it that can be; none: all of it.
+    pub parts: Vec<String>,
+}
+
+/// What can be removed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Kind {
+    /// The scratch folder of a run that has ended.
+    Scratch,
+    /// What was set aside.
+    Quarantine,
+    /// The bytes of calls that nothing at present was made from.
+    Calls,
+    /// A copy of accepted content that nothing records any more.
+    Accepted,
+    /// The beginning of a file of Milepost's own that was not finished before a crash.
+    Leftover,
+}
+
+impl Kind {
+    /// The word.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Scratch => "scratch",
+            Self::Quarantine => "quarantine",
+            Self::Calls => "calls",
+            Self::Accepted => "accepted",
+            Self::Leftover => "leftover",
+        }
+    }
+}
+
+/// Finds what can be removed: scratch of runs other than `live`, everything set aside by runs that began before
+/// `quarantine_before` (none: nothing of it), and leftovers. Whoever calls this holds the lock, and has settled what was
+/// published.
+pub fn find(
+    layout: &Layout,
+    live: &BTreeSet<String>,
+    quarantine_before: Option<Timestamp>,
+) -> Result<Vec<Garbage>, DiskError> {
+    let mut found = Vec::new();
+    let live: BTreeSet<String> = live.iter().map(|run| safe_name(run)).collect();
+    for name in names(&layout.scratch())? {
+        if !live.contains(&name) {
+            let path = layout::scratch().with(&RelPath::of_parts([name.as_str()]));
+            found.push(weighed(layout, path, Kind::Scratch));
+        }
+    }
+    if let Some(before) = quarantine_before {
+        for entry in quarantine::list(layout)? {
+            if entry.since.is_some_and(|at| at < before) {
+                found.push(Garbage {
+                    path: entry.folder,
+                    kind: Kind::Quarantine,
+                    files: entry.files,
+                    size: entry.size,
+                    parts: Vec::new(),
+                });
+            }
+        }
+    }
+    leftovers(layout, &mut found)?;
+    found.sort_by(|a, b| (a.kind, &a.path).cmp(&(b.kind, &b.path)));
+    Ok(found)
+}
+
+/// Removes what was found; the bytes that were freed.
+pub fn remove(disk: &Disk, layout: &Layout, garbage: &[Garbage]) -> Result<u64, DiskError> {
+    let mut freed = 0;
+    for one in garbage {
+        let path = layout.at(&one.path);
+        match one.kind {
+            Kind::Leftover | Kind::Accepted => disk.remove_file(&path)?,
+            Kind::Calls if !one.parts.is_empty() => {
+                for name in &one.parts {
+                    disk.remove_file(&path.join(name))?;
+                }
+            }
+            Kind::Scratch | Kind::Calls | Kind::Quarantine => disk.remove_dir_all(&path)?,
+        }
+        freed += one.size;
+    }
+    Ok(freed)
+}
+
+/// Files that are written beside their place, where Milepost's own files lie.
+fn leftovers(layout: &Layout, found: &mut Vec<Garbage>) -> Result<(), DiskError> {
+    let own = RelPath::of_parts([layout::OWN]);
+    let journal = RelPath::of_parts([layout::OWN, "journal"]);
+    let mut folders = vec![None, Some(own), Some(journal)];
+    for two in names(&layout.at(&layout::accepted()))? {
+        folders.push(Some(
+            layout::accepted().with(&RelPath::of_parts([two.as_str()])),
+        ));
+    }
+    for stage in names(&layout.manifests())? {
+        folders.push(Some(layout::manifest(&stage)));
+    }
+    for folder in folders {
+        let path = folder
+            .as_ref()
+            .map_or_else(|| layout.root().to_owned(), |folder| layout.at(folder));
+        for name in names(&path)? {
+            let place = name
+                .strip_prefix('.')
+                .and_then(|name| name.strip_suffix(".tmp"));
+            let Some(place) = place.filter(|_| path.join(&name).is_file()) else {
+                continue;
+            };
+            // In the workspace's own folder, only what a checkpoint's name says is ours.
+            if folder.is_none() && layout::checkpoint_number(place).is_none() {
+                continue;
+            }
+            let name = RelPath::of_parts([name.as_str()]);
+            let path = folder.as_ref().map_or(name.clone(), |f| f.with(&name));
+            found.push(weighed(layout, path, Kind::Leftover));
+        }
+    }
+    Ok(())
+}
+
+fn weighed(layout: &Layout, path: RelPath, kind: Kind) -> Garbage {
+    let (files, size) = weigh(&layout.at(&path));
+    Garbage {
+        path,
+        kind,
+        files,
+        size,
+        parts: Vec::new(),
+    }
+}
+
+/// Bytes of requests and answers of runs that began before a time, but for those of calls that are in use. What the calls cost and
+/// said stands in their records, which stay.
+pub fn calls(
+    layout: &Layout,
+    before: Timestamp,
+    in_use: &dyn Fn(&str, u64) -> bool,
+) -> Result<Vec<Garbage>, DiskError> {
+    let mut found = Vec::new();
+    for run in names(&layout.calls())? {
+        let folder = layout.calls().join(&run);
+        if !folder.is_dir() || made_at(&run).is_none_or(|at| at >= before) {
+            continue;
+        }
+        let all = names(&folder)?;
+        let number = |name: &String| name.split('.').next()?.parse::<u64>().ok();
+        let goes = |name: &&String| number(name).is_some_and(|number| !in_use(&run, number));
+        let parts: Vec<String> = all.iter().filter(goes).cloned().collect();
+        if parts.is_empty() {
+            continue;
+        }
+        let path = RelPath::of_parts([layout::OWN, "calls", run.as_str()]);
+        let mut garbage = weighed(layout, path, Kind::Calls);
+        if parts.len() < all.len() {
+            garbage.files = parts.len() as u64;
+            garbage.size = parts.iter().map(|name| weigh(&folder.join(name)).1).sum();
+            garbage.parts = parts;
+        }
+        found.push(garbage);
+    }
+    Ok(found)
+}
+
+/// Returns the copies of accepted content that are older than `before` and whose digest is not among `in_use`.
+///
+/// # Errors
+/// When the store cannot be read.
+pub fn accepted(
+    layout: &Layout,
+    before: Timestamp,
+    in_use: &BTreeSet<Digest>,
+) -> Result<Vec<Garbage>, DiskError> {
+    let unused = accepted::unused(layout, before, in_use)?.into_iter();
+    let garbage = unused.map(|copy| Garbage {
+        path: copy.path,
+        kind: Kind::Accepted,
+        files: 1,
+        size: copy.size,
+        parts: Vec::new(),
+    });
+    Ok(garbage.collect())
+}
+
+/// The names in a folder that can be written in a record; none when there is no folder.
+fn names(folder: &Path) -> Result<Vec<String>, DiskError> {
+    let fail = |cause| DiskError::new("read", folder, cause);
+    let entries = match std::fs::read_dir(folder) {
+        Ok(entries) => entries,
+        Err(cause) if matches!(cause.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
+            return Ok(Vec::new());
+        }
+        Err(cause) => return Err(fail(cause)),
+    };
+    let mut names = Vec::new();
+    for entry in entries {
+        names.extend(entry.map_err(fail)?.file_name().into_string());
+    }
+    names.sort();
+    Ok(names)
+}

@@ -1,0 +1,310 @@
+//! What a run asked of the disk, and what it was told.
+
+use super::form;
+use crate::store::disk::{Disk, DiskError};
+use crate::store::layout;
+use crate::store::stamp::Stamp;
+use crate::store::statcache::Seen;
+use milepost_core::base::digest::Digest;
+use milepost_core::base::path::{FilePath, RelPath, Root};
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// The notes of a run. They are of no use, and no longer taken, once something was asked that cannot be asked again cheaply, or
+/// was answered in two ways.
+#[derive(Debug)]
+pub struct Asked(Mutex<Option<Questions>>);
+
+/// Questions with their answers.
+#[derive(Debug, Default)]
+pub(super) struct Questions {
+    /// Files as they were asked for; none when there was no file.
+    pub files: Vec<(FilePath, Option<Seen>)>,
+    /// Patterns, with the digest of the matching names.
+    pub lists: BTreeMap<(Root, String), Listed>,
+    /// Whether a folder lies there.
+    pub folders: BTreeMap<(Root, String), bool>,
+    /// Milepost's own folders, with the digest of all names in them.
+    pub names: BTreeMap<String, Digest>,
+    /// Files of the workspace that were written, with their digest, or taken away since they were asked for, if they were.
+    pub replaced: HashMap<FilePath, Option<Digest>>,
+    /// The files that are otherwise than in the notes of an earlier run, which these go on from.
+    pub differing: Option<HashSet<FilePath>>,
+}
+
+/// What a pattern stood for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Listed {
+    /// The digest of the names.
+    pub digest: Digest,
+    /// The stamp of the one folder that they lie in, if the same stamp means the same names.
+    pub folder: Option<Stamp>,
+}
+
+impl Questions {
+    /// The files of which the notes of an earlier run do not hold any more, in order.
+    pub(super) fn gone(&self) -> Vec<Place<'_>> {
+        let differing = self.differing.iter().flatten();
+        let mut gone: Vec<Place<'_>> = differing.chain(self.replaced.keys()).map(place).collect();
+        gone.sort_unstable();
+        gone
+    }
+
+    /// The files by root, folder (empty: the root) and name, each once as it was seen last; none when the content of one was
+    /// another at another time.
+    pub(super) fn sorted(&self) -> Option<Vec<Found<'_>>> {
+        let mut all: Vec<Found<'_>> = self.files.iter().map(Found::of).collect();
+        all.sort_by_key(Found::place);
+        let digest = |found: &Found<'_>| found.seen.map(|seen| seen.digest);
+        let mut sorted: Vec<Found<'_>> = Vec::with_capacity(all.len());
+        for found in all {
+            match sorted.last_mut() {
+                Some(last) if last.place() == found.place() => {
+                    if digest(last) != digest(&found) {
+                        return None;
+                    }
+                    *last = found;
+                }
+                _ => sorted.push(found),
+            }
+        }
+        Some(sorted)
+    }
+}
+
+/// Where a file lies: root, folder (empty: the root) and name.
+pub(super) type Place<'a> = (Root, &'a str, &'a str);
+
+fn place(file: &FilePath) -> Place<'_> {
+    let path = file.path.as_str();
+    let (folder, name) = path.rsplit_once('/').unwrap_or(("", path));
+    (file.root, folder, name)
+}
+
+/// A file as it was seen.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Found<'a> {
+    pub root: Root,
+    pub folder: &'a str,
+    pub name: &'a str,
+    pub seen: Option<Seen>,
+}
+
+impl<'a> Found<'a> {
+    fn of((file, seen): &'a (FilePath, Option<Seen>)) -> Self {
+        let (root, folder, name) = place(file);
+        Self {
+            root,
+            folder,
+            name,
+            seen: *seen,
+        }
+    }
+
+    pub(super) fn place(&self) -> Place<'a> {
+        (self.root, self.folder, self.name)
+    }
+}
+
+/// The file of this name in a folder (empty: the root).
+pub(super) fn file_at(root: Root, folder: &str, name: &str) -> Option<FilePath> {
+    let path = match folder {
+        "" => RelPath::parse(name),
+        _ => RelPath::parse(&format!("{folder}/{name}")),
+    };
+    path.ok().map(|path| FilePath { root, path })
+}
+
+/// Whether a file of the workspace is Milepost's own.
+pub(super) fn is_own(folder: &str, name: &str) -> bool {
+    let first = folder.split('/').next().unwrap_or_default();
+    let first = if first.is_empty() { name } else { first };
+    first == layout::OWN || first == layout::MANIFESTS || layout::checkpoint_number(first).is_some()
+}
+
+impl Asked {
+    /// Takes notes.
+    pub fn noting() -> Self {
+        Self(Mutex::new(Some(Questions::default())))
+    }
+
+    /// Takes notes that go on from those of an earlier run, of which only these files are otherwise.
+    pub fn since(differing: HashSet<FilePath>) -> Self {
+        let questions = Questions {
+            differing: Some(differing),
+            ..Questions::default()
+        };
+        Self(Mutex::new(Some(questions)))
+    }
+
+    /// Takes none.
+    pub fn off() -> Self {
+        Self(Mutex::new(None))
+    }
+
+    /// Whether notes are taken.
+    pub fn is_on(&self) -> bool {
+        self.questions().is_some()
+    }
+
+    /// Ends the notes: what follows could not be asked again.
+    pub fn spoil(&self) {
+        *self.questions() = None;
+    }
+
+    /// A file of the workspace is written, with this digest, or taken away: what was told of it before does not hold.
+    pub fn replaced(&self, path: &RelPath, written: Option<Digest>) {
+        self.note(|questions| {
+            let file = FilePath::workspace(path.clone());
+            questions.replaced.insert(file, written);
+            true
+        });
+    }
+
+    /// The files that are otherwise than when a run had nothing to do, all other files and lists being as they were then; none
+    /// when there was no such run, or this is not known.
+    pub fn differing(&self) -> Option<Differing> {
+        let questions = self.questions();
+        let questions = questions.as_ref()?;
+        let before = questions.differing.as_ref()?;
+        Some(Differing {
+            files: before
+                .iter()
+                .chain(questions.replaced.keys())
+                .map(FilePath::text)
+                .collect(),
+            wrote: !questions.replaced.is_empty(),
+        })
+    }
+
+    /// Forgets what was told of files that were written or taken away since, and of Milepost's own.
+    ///
+    /// Returns the former: they are to be asked for again.
+    pub fn forget_replaced(&self) -> Vec<(FilePath, Option<Digest>)> {
+        let mut again = Vec::new();
+        self.note(|questions| {
+            let Questions {
+                files, replaced, ..
+            } = questions;
+            files.retain(|noted| {
+                let found = Found::of(noted);
+                let is_own = noted.0.root == Root::Workspace && is_own(found.folder, found.name);
+                !is_own && !replaced.contains_key(&noted.0)
+            });
+            again.extend(
+                replaced
+                    .iter()
+                    .map(|(file, digest)| (file.clone(), *digest)),
+            );
+            true
+        });
+        again
+    }
+
+    /// A file was looked at; `seen` is none when it was not there.
+    pub fn file(&self, file: &FilePath, seen: Option<Seen>) {
+        self.note(|questions| {
+            questions.files.push((file.clone(), seen));
+            true
+        });
+    }
+
+    /// A pattern was looked up; `folder` is the stamp, taken before, of the folder that all matches lie in, if it was settled.
+    pub fn list(&self, root: Root, pattern: &str, found: &[RelPath], folder: Option<Stamp>) {
+        let digest = names_digest(found.iter().map(RelPath::as_str));
+        let listed = Listed { digest, folder };
+        self.note(|questions| {
+            let before = questions.lists.insert((root, pattern.to_owned()), listed);
+            before.is_none_or(|before| before.digest == digest)
+        });
+    }
+
+    /// It was asked whether a folder lies there.
+    pub fn folder(&self, file: &FilePath, is_folder: bool) {
+        self.note(|questions| {
+            let key = (file.root, file.path.as_str().to_owned());
+            let before = questions.folders.insert(key, is_folder);
+            before.is_none_or(|before| before == is_folder)
+        });
+    }
+
+    /// The names in a folder of Milepost's own matter.
+    pub fn names(&self, folder: &RelPath, names: &[String]) {
+        let digest = names_digest(names.iter().map(String::as_str));
+        self.note(|questions| {
+            questions.names.insert(folder.as_str().to_owned(), digest);
+            true
+        });
+    }
+
+    fn note(&self, take: impl FnOnce(&mut Questions) -> bool) {
+        let mut held = self.questions();
+        if let Some(questions) = held.as_mut()
+            && !take(questions)
+        {
+            *held = None;
+        }
+    }
+
+    /// Keeps the notes under the digest of everything else that the run went by, with what it told.
+    ///
+    /// # Errors
+    /// What the disk says. The file being a cache, a run can go on.
+    pub fn keep(
+        &self,
+        disk: &Disk,
+        path: &Path,
+        key: Digest,
+        told: &[u8],
+    ) -> Result<(), DiskError> {
+        let held = self.questions();
+        let Some(questions) = held.as_ref() else {
+            return Ok(());
+        };
+        let before = match &questions.differing {
+            Some(_) => match form::read(path, key) {
+                Some(blocks) => Some(blocks),
+                None => return Ok(()),
+            },
+            None => None,
+        };
+        match form::write(questions, before, key, told) {
+            Some(bytes) => disk.write_swap(path, &bytes),
+            None => Ok(()),
+        }
+    }
+
+    fn questions(&self) -> MutexGuard<'_, Option<Questions>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// What is otherwise than when a run had nothing to do.
+#[derive(Debug)]
+pub struct Differing {
+    files: HashSet<Arc<str>>,
+    wrote: bool,
+}
+
+impl Differing {
+    /// Whether the file of this name, as a fact has it, is among them.
+    pub fn has(&self, name: &str) -> bool {
+        self.files.contains(name)
+    }
+
+    /// Whether the run that asks wrote any of them itself: what is recorded is otherwise, too.
+    pub fn wrote(&self) -> bool {
+        self.wrote
+    }
+}
+
+/// The digest of a list of names.
+pub(super) fn names_digest<'a>(names: impl Iterator<Item = &'a str>) -> Digest {
+    let mut hasher = milepost_core::base::digest::Hasher::new();
+    for name in names {
+        hasher.update(name);
+        hasher.update("\n");
+    }
+    hasher.finish()
+}

@@ -1,0 +1,268 @@
+//! Asks the disk again what an earlier run asked.
+
+use super::asked::{file_at, is_own, names_digest};
+use super::form::{self, BY_STAMP, Block, Entries, Known, Reader};
+use crate::store::disk::{Disk, DiskError};
+use crate::store::files::Files;
+use crate::store::folder::Folder;
+use crate::store::stamp::Stamp;
+use crate::store::statcache::StatCache;
+use milepost_core::base::digest::Digest;
+use milepost_core::base::glob::Glob;
+use milepost_core::base::path::{FilePath, RelPath, Root};
+use std::fs::File;
+use std::io::BufReader;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, sync_channel};
+use std::sync::{Mutex, PoisonError};
+
+/// Threads that ask at once, at most.
+const THREADS: usize = 4;
+
+/// So many files may be otherwise; where more are, everything is looked at.
+const DIFFERING: usize = 10_000;
+
+/// So many files are read without a look whether the cache knows them.
+const FEW: usize = 64;
+
+/// What a glance tells.
+#[derive(Debug, Default)]
+pub struct Glanced {
+    /// What was kept with the notes.
+    pub told: Vec<u8>,
+    /// Files whose content is otherwise, or that are there or not there otherwise.
+    pub differing: Vec<FilePath>,
+    /// Files whose stamp is another and whose content is the same.
+    pub touched: Vec<FilePath>,
+    /// The stamps that tell their content, where they do.
+    stamps: Vec<Patch>,
+}
+
+/// A stamp to write into the notes, at these places in their file: the byte that says that it is one, and itself.
+#[derive(Debug)]
+struct Patch {
+    known: u64,
+    stamp: u64,
+    bytes: [u8; 32],
+}
+
+impl Glanced {
+    /// Whether the notes can be made to tell the same sooner.
+    pub fn can_renew(&self) -> bool {
+        !self.stamps.is_empty()
+    }
+
+    /// Puts the stamps that were seen into the notes, so that the next glance need not read the files.
+    ///
+    /// # Errors
+    /// What the disk says. The file being a cache, a run can go on.
+    pub fn renew(&self, disk: &Disk, path: &Path) -> Result<(), DiskError> {
+        // What cannot be read is no cache any more.
+        let Ok(mut bytes) = std::fs::read(path) else {
+            return Ok(());
+        };
+        for patch in &self.stamps {
+            let (known, stamp) = (patch.known as usize, patch.stamp as usize);
+            let Some(place) = bytes.get_mut(stamp..stamp + 32) else {
+                return Ok(());
+            };
+            place.copy_from_slice(&patch.bytes);
+            if let Some(place) = bytes.get_mut(known) {
+                *place = BY_STAMP;
+            }
+        }
+        let Some(content) = bytes.len().checked_sub(32) else {
+            return Ok(());
+        };
+        let seal = Digest::of(&bytes[..content]);
+        bytes[content..].copy_from_slice(seal.bytes());
+        disk.write_swap(path, &bytes)
+    }
+}
+
+/// Asks again what the notes in this file say was asked under this key. None when there are no such notes, or more is otherwise than
+/// some files: a list, or what is Milepost's own. A clock that was set back comes by the same times again, so notes of the future
+/// are none.
+pub fn again(path: &Path, key: Digest, files: &Files, cache: &StatCache) -> Option<Glanced> {
+    let file = File::open(path).ok()?;
+    if Stamp::of(&file.metadata().ok()?).mtime > cache.now() {
+        return None;
+    }
+    let (mut reader, told) = Reader::begin(BufReader::with_capacity(1 << 16, file), key).ok()??;
+    let differs = AtomicBool::new(false);
+    let all = Mutex::new(Glanced {
+        told,
+        ..Glanced::default()
+    });
+    let (sender, receiver) = sync_channel::<Block>(16);
+    let receiver = Mutex::new(receiver);
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    let is_whole = std::thread::scope(|scope| {
+        for _ in 0..threads.clamp(1, THREADS) {
+            scope.spawn(|| {
+                while let Some(block) = next(&receiver) {
+                    if differs.load(Ordering::Relaxed) {
+                        continue;
+                    }
+                    if holds(&block, files, cache, &all).is_none() {
+                        differs.store(true, Ordering::Relaxed);
+                    }
+                }
+            });
+        }
+        let is_whole = loop {
+            match reader.block() {
+                Ok(Block::End) => break true,
+                Ok(block) if !differs.load(Ordering::Relaxed) => {
+                    if sender.send(block).is_err() {
+                        break false;
+                    }
+                }
+                _ => break false,
+            }
+        };
+        // The threads end when there is nobody left to hear from.
+        drop(sender);
+        is_whole
+    });
+    let all = all.into_inner().unwrap_or_else(PoisonError::into_inner);
+    (is_whole && !differs.into_inner()).then_some(all)
+}
+
+fn next(receiver: &Mutex<Receiver<Block>>) -> Option<Block> {
+    let receiver = receiver.lock().unwrap_or_else(PoisonError::into_inner);
+    receiver.recv().ok()
+}
+
+/// Whether the disk still answers so, but for files that are noted; none when not.
+fn holds(block: &Block, files: &Files, cache: &StatCache, all: &Mutex<Glanced>) -> Option<()> {
+    let is_so = match block {
+        Block::Names { folder, digest } => RelPath::parse(folder)
+            .ok()
+            .and_then(|folder| files.names(&folder))
+            .is_some_and(|names| names_digest(names.iter().map(String::as_str)) == *digest),
+        Block::List {
+            root,
+            pattern,
+            listed,
+        } => {
+            let glob = Glob::parse(pattern).ok()?;
+            let is_same =
+                listed.folder.is_some() && files.stamp_of_folder(&glob, *root) == listed.folder;
+            is_same
+                || files.list(&glob, *root).is_ok_and(|found| {
+                    names_digest(found.iter().map(RelPath::as_str)) == listed.digest
+                })
+        }
+        Block::Folder {
+            root,
+            path,
+            is_folder,
+        } => RelPath::parse(path).is_ok_and(|path| {
+            let file = FilePath { root: *root, path };
+            files.resolve(&file).is_ok_and(|path| path.is_dir()) == *is_folder
+        }),
+        Block::Files {
+            root,
+            folder,
+            device,
+            at,
+            entries,
+        } => {
+            let open = files.open_folder(*root, folder).ok()?;
+            let look = Look {
+                root: *root,
+                folder,
+                open: open.as_ref(),
+                device: *device,
+                at: *at,
+            };
+            return look.at_all(entries, cache, all);
+        }
+        Block::End => true,
+    };
+    is_so.then_some(())
+}
+
+/// Whether so few files were read that to read the cache would take longer.
+fn were_few(all: &Mutex<Glanced>) -> bool {
+    let all = all.lock().unwrap_or_else(PoisonError::into_inner);
+    all.touched.len() < FEW
+}
+
+/// A look at files of one folder.
+struct Look<'a> {
+    root: Root,
+    folder: &'a str,
+    /// None when the folder is not there.
+    open: Option<&'a Folder>,
+    device: u64,
+    /// Where the entries stand in the file of the notes.
+    at: u64,
+}
+
+impl Look<'_> {
+    fn at_all(&self, entries: &[u8], cache: &StatCache, all: &Mutex<Glanced>) -> Option<()> {
+        for (entry, _) in Entries::of(self.device, entries) {
+            let entry = entry?;
+            let there = match self.open {
+                Some(open) => open.stamp(entry.name).ok()?,
+                None => None,
+            };
+            let (digest, now) = match (entry.known, there) {
+                (Known::Absent, None) => continue,
+                (Known::Stamp(known), Some(now)) if known == now => continue,
+                (Known::Stamp(known), Some(now)) if known.size == now.size => {
+                    (cache.known(known).map(|seen| seen.digest), now)
+                }
+                (Known::Content(digest), Some(now)) => (Some(digest), now),
+                _ => {
+                    self.differs(entry.name, all)?;
+                    continue;
+                }
+            };
+            let seen = match (digest, self.open) {
+                (Some(_), Some(open)) => {
+                    let file = open.file(entry.name).ok()?;
+                    let is_young = matches!(entry.known, Known::Content(_));
+                    if is_young && were_few(all) {
+                        cache.read(file).ok()?
+                    } else {
+                        match cache.known(now) {
+                            Some(seen) => Some(seen),
+                            None => cache.look_at(file).ok()?,
+                        }
+                    }
+                }
+                _ => None,
+            };
+            let Some(seen) = seen.filter(|seen| Some(seen.digest) == digest) else {
+                self.differs(entry.name, all)?;
+                continue;
+            };
+            let mut all = all.lock().unwrap_or_else(PoisonError::into_inner);
+            all.touched
+                .push(file_at(self.root, self.folder, entry.name)?);
+            if seen.settled && seen.stamp.device == self.device {
+                let (known, stamp) = entry.spots;
+                all.stamps.push(Patch {
+                    known: self.at + known as u64,
+                    stamp: self.at + stamp as u64,
+                    bytes: form::stamp_bytes(&seen.stamp),
+                });
+            }
+        }
+        Some(())
+    }
+
+    /// Notes a file that is otherwise; none when it is Milepost's own, or one too many.
+    fn differs(&self, name: &str, all: &Mutex<Glanced>) -> Option<()> {
+        if self.root == Root::Workspace && is_own(self.folder, name) {
+            return None;
+        }
+        let mut all = all.lock().unwrap_or_else(PoisonError::into_inner);
+        all.differing.push(file_at(self.root, self.folder, name)?);
+        (all.differing.len() <= DIFFERING).then_some(())
+    }
+}

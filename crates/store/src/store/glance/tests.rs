@@ -1,0 +1,293 @@
+//! What a glance sees: every change of what was asked, and nothing else.
+
+#![allow(clippy::disallowed_methods, reason = "tests prepare the disk by hand")]
+
+use super::{Asked, Glanced, again};
+use crate::store::disk::Disk;
+use crate::store::files::Files;
+use crate::store::statcache::StatCache;
+use jiff::{SignedDuration, Timestamp};
+use milepost_core::base::clock::StillClock;
+use milepost_core::base::digest::Digest;
+use milepost_core::base::glob::Glob;
+use milepost_core::base::path::{FilePath, RelPath, Root};
+use std::fs;
+use std::path::PathBuf;
+
+struct Place {
+    folder: tempfile::TempDir,
+}
+
+const KEY: &str = "the key";
+
+impl Place {
+    /// `inputs/a.txt`, `inputs/b.txt` and `project/rule.toml`.
+    fn new() -> Place {
+        let folder = tempfile::tempdir().unwrap();
+        fs::create_dir_all(folder.path().join("work/inputs")).unwrap();
+        fs::create_dir_all(folder.path().join("project")).unwrap();
+        let place = Place { folder };
+        place.write("work/inputs/a.txt", "a");
+        place.write("work/inputs/b.txt", "b");
+        place.write("project/rule.toml", "rule");
+        place
+    }
+
+    fn at(&self, path: &str) -> PathBuf {
+        self.folder.path().join(path)
+    }
+
+    fn write(&self, path: &str, text: &str) {
+        fs::write(self.at(path), text).unwrap();
+    }
+
+    fn files(&self) -> Files {
+        Files::new(&self.at("project"), &self.at("work"))
+    }
+
+    /// Asks, so many seconds ahead of the machine's clock, and keeps the notes.
+    fn note(&self, ahead: i64) {
+        let (files, asked) = (self.files(), Asked::noting());
+        let now = Timestamp::now() + SignedDuration::from_secs(ahead);
+        let cache = StatCache::with_clock(&self.at("cache"), Box::new(StillClock(now)));
+        for name in [
+            "inputs/a.txt",
+            "inputs/b.txt",
+            "project:rule.toml",
+            "outputs/none.txt",
+        ] {
+            let file: FilePath = name.parse().unwrap();
+            let seen = cache.look(&files.resolve(&file).unwrap()).ok();
+            asked.file(&file, seen);
+        }
+        let before = cache.now();
+        let glob = Glob::parse("inputs/*.txt").unwrap();
+        let folder = files.stamp_of_folder(&glob, Root::Workspace).unwrap();
+        let settled = Some(folder).filter(|stamp| stamp.was_settled(before));
+        let found = files.list(&glob, Root::Workspace).unwrap();
+        asked.list(Root::Workspace, "inputs/*.txt", &found, settled);
+        asked.folder(&"inputs".parse().unwrap(), true);
+        let inputs = RelPath::parse("inputs").unwrap();
+        asked.names(&inputs, &files.names(&inputs).unwrap());
+        let key = Digest::of(KEY);
+        asked
+            .keep(&Disk::real(), &self.at("glance"), key, b"told")
+            .unwrap();
+        cache.save(&Disk::real()).unwrap();
+    }
+
+    /// What is told when nothing is otherwise.
+    fn again(&self) -> Option<Vec<u8>> {
+        self.again_at(Digest::of(KEY), Timestamp::now())
+    }
+
+    fn again_at(&self, key: Digest, now: Timestamp) -> Option<Vec<u8>> {
+        let glanced = self.glance(key, now)?;
+        glanced.differing.is_empty().then_some(glanced.told)
+    }
+
+    fn glance(&self, key: Digest, now: Timestamp) -> Option<Glanced> {
+        let cache = StatCache::with_clock(&self.at("cache"), Box::new(StillClock(now)));
+        let glanced = again(&self.at("glance"), key, &self.files(), &cache);
+        cache.save(&Disk::real()).unwrap();
+        glanced
+    }
+
+    /// What a glance by a clock that is a minute ahead names: differing and touched files, and whether it can be renewed.
+    fn names(&self) -> Option<(Vec<String>, Vec<String>, bool)> {
+        let now = Timestamp::now() + SignedDuration::from_secs(60);
+        let glanced = self.glance(Digest::of(KEY), now)?;
+        let texts = |files: &[FilePath]| files.iter().map(ToString::to_string).collect();
+        let named = (texts(&glanced.differing), texts(&glanced.touched));
+        if glanced.can_renew() {
+            glanced.renew(&Disk::real(), &self.at("glance")).unwrap();
+        }
+        Some((named.0, named.1, glanced.can_renew()))
+    }
+
+    fn touch(&self, path: &str) {
+        let file = fs::File::options().write(true).open(self.at(path));
+        let before = std::time::SystemTime::now() - std::time::Duration::from_hours(1);
+        file.unwrap().set_modified(before).unwrap();
+    }
+}
+
+#[test]
+fn the_same_again_tells_what_was_kept() {
+    let place = Place::new();
+    place.note(10);
+    assert_eq!(place.again(), Some(b"told".to_vec()));
+    assert_eq!(place.again_at(Digest::of("other"), Timestamp::now()), None);
+}
+
+#[test]
+fn notes_that_were_kept_before_the_clock_was_set_back_are_none() {
+    let place = Place::new();
+    place.note(10);
+    let earlier = Timestamp::now() - SignedDuration::from_secs(60);
+    assert_eq!(place.again_at(Digest::of(KEY), earlier), None);
+    assert!(place.again().is_some());
+}
+
+fn texts(names: &[&str]) -> Vec<String> {
+    names.iter().map(ToString::to_string).collect()
+}
+
+#[test]
+fn what_is_too_young_is_read_again_and_then_believed() {
+    let place = Place::new();
+    place.note(0);
+    let all = texts(&["inputs/a.txt", "inputs/b.txt", "project:rule.toml"]);
+    assert_eq!(place.names(), Some((vec![], all, true)));
+    assert_eq!(place.names(), Some((vec![], vec![], false)));
+    // A change that only a reader sees.
+    let place = Place::new();
+    place.note(0);
+    place.write("work/inputs/a.txt", "A");
+    let (differing, ..) = place.names().unwrap();
+    assert_eq!(differing, texts(&["inputs/a.txt"]));
+}
+
+#[test]
+fn what_was_only_touched_is_the_same_and_read_once() {
+    let place = Place::new();
+    place.note(10);
+    place.touch("work/inputs/a.txt");
+    let touched = texts(&["inputs/a.txt"]);
+    assert_eq!(place.names(), Some((vec![], touched, true)));
+    assert_eq!(place.names(), Some((vec![], vec![], false)));
+    place.touch("work/inputs/a.txt");
+    place.write("work/inputs/b.txt", "B");
+    let (differing, touched) = (texts(&["inputs/b.txt"]), texts(&["inputs/a.txt"]));
+    assert_eq!(place.names(), Some((differing, touched, true)));
+}
+
+#[test]
+fn notes_go_on_from_those_before() {
+    let place = Place::new();
+    place.note(10);
+    place.write("work/inputs/a.txt", "other");
+    place.write("work/outputs.txt", "made");
+    let (files, a) = (place.files(), "inputs/a.txt".parse::<FilePath>().unwrap());
+    assert_eq!(place.names().unwrap().0, texts(&["inputs/a.txt"]));
+
+    let asked = Asked::since([a.clone()].into());
+    let now = Timestamp::now() + SignedDuration::from_secs(60);
+    let cache = StatCache::with_clock(&place.at("cache"), Box::new(StillClock(now)));
+    asked.file(&a, cache.look(&files.resolve(&a).unwrap()).ok());
+    let made = RelPath::parse("outputs.txt").unwrap();
+    asked.file(&FilePath::workspace(made.clone()), None);
+    let before = asked.differing().unwrap();
+    assert!(before.has("inputs/a.txt") && !before.has("outputs.txt") && !before.wrote());
+    asked.replaced(&made, Some(Digest::of("made")));
+    let after = asked.differing().unwrap();
+    assert!(after.has("inputs/a.txt") && after.has("outputs.txt") && after.wrote());
+    for (file, digest) in asked.forget_replaced() {
+        assert_eq!(digest, Some(Digest::of("made")));
+        asked.file(&file, cache.look(&files.resolve(&file).unwrap()).ok());
+    }
+    let key = Digest::of(KEY);
+    asked
+        .keep(&Disk::real(), &place.at("glance"), key, b"more")
+        .unwrap();
+    assert_eq!(place.names(), Some((vec![], vec![], false)));
+    assert_eq!(place.again_at(key, now), Some(b"more".to_vec()));
+    let changes = [
+        ("work/inputs/b.txt", "inputs/b.txt"),
+        ("work/outputs.txt", "outputs.txt"),
+        ("project/rule.toml", "project:rule.toml"),
+    ];
+    for (at, name) in changes {
+        place.write(at, "changed");
+        assert!(place.names().unwrap().0.contains(&name.to_owned()), "{at}");
+    }
+    place.write("work/inputs/c.txt", "one more in the list");
+    assert_eq!(place.names(), None);
+}
+
+#[test]
+fn every_change_of_what_was_asked_is_seen() {
+    type Change = fn(&Place);
+    let changes: [(&str, Change); 9] = [
+        ("content", |place| place.write("work/inputs/a.txt", "A")),
+        ("size", |place| place.write("work/inputs/a.txt", "longer")),
+        ("the project's file", |place| {
+            place.write("project/rule.toml", "ruler");
+        }),
+        ("one is gone", |place| {
+            fs::remove_file(place.at("work/inputs/b.txt")).unwrap();
+        }),
+        ("one is new", |place| place.write("work/inputs/c.txt", "c")),
+        ("one that was absent", |place| {
+            fs::create_dir(place.at("work/outputs")).unwrap();
+            place.write("work/outputs/none.txt", "");
+        }),
+        ("another under the name", |place| {
+            place.write("other", "a");
+            fs::rename(place.at("other"), place.at("work/inputs/a.txt")).unwrap();
+        }),
+        ("a link to the same folder", |place| {
+            fs::rename(place.at("work/inputs"), place.at("away")).unwrap();
+            std::os::unix::fs::symlink(place.at("away"), place.at("work/inputs")).unwrap();
+        }),
+        ("a link to the same file", |place| {
+            fs::rename(place.at("work/inputs/a.txt"), place.at("away")).unwrap();
+            std::os::unix::fs::symlink(place.at("away"), place.at("work/inputs/a.txt")).unwrap();
+        }),
+    ];
+    for (name, change) in changes {
+        let place = Place::new();
+        place.note(10);
+        assert!(place.again().is_some(), "{name}");
+        change(&place);
+        assert_eq!(place.again(), None, "{name}");
+    }
+}
+
+#[test]
+fn a_change_beside_what_was_asked_is_not() {
+    let place = Place::new();
+    place.note(10);
+    place.write("work/other.txt", "");
+    place.write("project/other.toml", "");
+    assert!(place.again().is_some());
+}
+
+#[test]
+fn torn_notes_are_none() {
+    let place = Place::new();
+    place.note(10);
+    let whole = fs::read(place.at("glance")).unwrap();
+    for cut in 0..whole.len() {
+        fs::write(place.at("glance"), &whole[..cut]).unwrap();
+        assert_eq!(place.again(), None, "{cut} bytes");
+    }
+    for at in 0..whole.len() {
+        let mut flipped = whole.clone();
+        flipped[at] ^= 1;
+        fs::write(place.at("glance"), &flipped).unwrap();
+        assert_eq!(place.again(), None, "byte {at}");
+    }
+}
+
+#[test]
+fn an_answer_in_two_ways_ends_the_notes() {
+    for (text, kept) in [("a", true), ("b", false)] {
+        let place = Place::new();
+        let (files, asked) = (place.files(), Asked::noting());
+        let file: FilePath = "inputs/a.txt".parse().unwrap();
+        let now = Timestamp::now() + SignedDuration::from_secs(10);
+        let cache = StatCache::with_clock(&place.at("cache"), Box::new(StillClock(now)));
+        let path = files.resolve(&file).unwrap();
+        asked.file(&file, cache.look(&path).ok());
+        // Another inode, so that what is known of the first is not taken for it.
+        place.write("work/inputs/other", text);
+        fs::rename(place.at("work/inputs/other"), &path).unwrap();
+        asked.file(&file, cache.look(&path).ok());
+        let key = Digest::of(KEY);
+        asked
+            .keep(&Disk::real(), &place.at("glance"), key, b"told")
+            .unwrap();
+        assert_eq!(place.again().is_some(), kept, "{text}");
+    }
+}

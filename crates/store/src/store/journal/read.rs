@@ -1,0 +1,330 @@
+//! Reading the journal: whoever reads follows the chain of digests, and changes nothing.
+
+use super::JournalError;
+use crate::store::layout::Layout;
+use milepost_core::base::digest::Digest;
+use milepost_core::model::event::{Event, Record};
+use serde::Deserialize;
+use std::fmt;
+use std::fs::File;
+use std::io::{BufRead, BufReader, ErrorKind, Read, Seek, SeekFrom};
+use std::path::{Path, PathBuf};
+
+/// Where a line of the journal stands.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Place {
+    /// The segment.
+    pub path: PathBuf,
+    /// The segment's number, from 1 on.
+    pub segment: u64,
+    /// The line in it, from 1 on.
+    pub line: u64,
+    /// Where the line begins, in bytes from the start of the segment.
+    pub offset: u64,
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (path, line, offset) = (self.path.display(), self.line, self.offset);
+        write!(f, "{path}, line {line} (byte {offset})")
+    }
+}
+
+/// Where the journal ends.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Tail {
+    /// The last segment; 0 when there is no journal.
+    pub segment: u64,
+    /// Whole lines of the last segment.
+    pub lines: u64,
+    /// Bytes of these lines.
+    pub size: u64,
+    /// Bytes after them: a line that was being written when the run was killed, or that is being written; or lines of which a
+    /// power failure kept some and left zeros for others.
+    pub torn: u64,
+    /// The digest of the last line.
+    pub last: Option<Digest>,
+}
+
+/// The numbers of the segments, in order.
+pub fn segments(layout: &Layout) -> Result<Vec<u64>, JournalError> {
+    let folder = layout.journal();
+    let fail = |source| JournalError::Read {
+        path: folder.clone(),
+        source,
+    };
+    let entries = match std::fs::read_dir(&folder) {
+        Ok(entries) => entries,
+        Err(cause) if cause.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(cause) => return Err(fail(cause)),
+    };
+    let mut numbers = Vec::new();
+    for entry in entries {
+        let name = entry.map_err(fail)?.file_name();
+        let number = name
+            .to_str()
+            .and_then(|name| name.strip_suffix(".jsonl"))
+            .filter(|digits| digits.len() >= 6 && digits.bytes().all(|b| b.is_ascii_digit()))
+            .and_then(|digits| digits.parse::<u64>().ok());
+        numbers.extend(number);
+    }
+    numbers.sort_unstable();
+    Ok(numbers)
+}
+
+/// The records of the last segment: all that the manifests do not hold yet. That the segment follows the one before is
+/// checked too. A torn tail is left out.
+pub fn read_last_segment(layout: &Layout) -> Result<(Vec<Record>, Tail), JournalError> {
+    let numbers = segments(layout)?;
+    let mut records = Vec::new();
+    let Some(&last) = numbers.last() else {
+        return Ok((records, no_journal()));
+    };
+    let prev = if last > 1 {
+        let path = layout.segment(last - 1);
+        match last_line(&path) {
+            Ok(line) => line,
+            Err(cause) if cause.kind() == ErrorKind::NotFound => {
+                return Err(JournalError::Missing { path });
+            }
+            Err(source) => return Err(JournalError::Read { path, source }),
+        }
+    } else {
+        None
+    };
+    let tail = scan(layout, last, true, prev, &mut |_, record| {
+        records.push(record);
+    })?;
+    Ok((records, tail))
+}
+
+/// Gives every record from the first on, following the chain through all segments. Records before a break are given.
+pub fn read_all(
+    layout: &Layout,
+    each: &mut dyn FnMut(&Place, Record),
+) -> Result<Tail, JournalError> {
+    let numbers = segments(layout)?;
+    let mut tail = no_journal();
+    for (number, expected) in numbers.iter().zip(1..) {
+        if *number != expected {
+            let path = layout.segment(expected);
+            return Err(JournalError::Missing { path });
+        }
+        let is_last = numbers.last() == Some(number);
+        tail = scan(layout, *number, is_last, tail.last, each)?;
+    }
+    Ok(tail)
+}
+
+fn no_journal() -> Tail {
+    Tail {
+        segment: 0,
+        lines: 0,
+        size: 0,
+        torn: 0,
+        last: None,
+    }
+}
+
+/// Reads one segment whose first record must follow `prev`.
+fn scan(
+    layout: &Layout,
+    segment: u64,
+    is_last: bool,
+    prev: Option<Digest>,
+    each: &mut dyn FnMut(&Place, Record),
+) -> Result<Tail, JournalError> {
+    let path = layout.segment(segment);
+    let fail = |source| JournalError::Read {
+        path: path.clone(),
+        source,
+    };
+    let file = File::open(&path).map_err(fail)?;
+    let mut lines = BufReader::with_capacity(1 << 16, file);
+    let mut place = Place {
+        path: path.clone(),
+        segment,
+        line: 1,
+        offset: 0,
+    };
+    let mut last = prev;
+    let mut line = Vec::new();
+    loop {
+        line.clear();
+        let read = lines.read_until(b'\n', &mut line).map_err(fail)? as u64;
+        if read == 0 {
+            break;
+        }
+        let read_record = match line.strip_suffix(b"\n") {
+            Some(text) => record(text).map(|record| (Digest::of(text), record)),
+            None => Err(Unread::NoRecord("the line is cut off".to_owned())),
+        };
+        let (digest, record) = match read_record {
+            Ok(found) => found,
+            Err(Unread::Newer(kind)) => return Err(JournalError::Newer { place, kind }),
+            Err(Unread::NoRecord(problem)) => {
+                // A kill tears the last line only; of a whole segment none is torn.
+                if is_last && lines.fill_buf().map_err(fail)?.is_empty() {
+                    return tail(segment, &place, read, last, prev);
+                }
+                if is_last && line.contains(&0) {
+                    let mut rest = Vec::new();
+                    lines.read_to_end(&mut rest).map_err(fail)?;
+                    if may_be_unflushed(&rest) {
+                        let torn = read + rest.len() as u64;
+                        return tail(segment, &place, torn, last, prev);
+                    }
+                }
+                return Err(JournalError::Broken { place, problem });
+            }
+        };
+        if let Some(problem) = misfit(&record, segment, place.line, last.as_ref()) {
+            return Err(JournalError::Broken { place, problem });
+        }
+        each(&place, record);
+        last = Some(digest);
+        place.line += 1;
+        place.offset += read;
+    }
+    tail(segment, &place, 0, last, prev)
+}
+
+/// Whether what stands after zeros may never have been flushed: a power failure keeps of such lines some, in any order, and
+/// leaves zeros for the others. What one run wrote since its last flush has one barrier at most; anything else was flushed, and
+/// zeros before it are damage.
+fn may_be_unflushed(after: &[u8]) -> bool {
+    let lines = after.split(|byte| *byte == b'\n');
+    let whole: Vec<Record> = lines.filter_map(|line| record(line).ok()).collect();
+    let barriers = whole
+        .iter()
+        .filter(|record| matches!(record.event, Event::Barrier));
+    let same_run = whole
+        .windows(2)
+        .all(|pair| pair[0].run_id == pair[1].run_id);
+    same_run && barriers.count() <= 1
+}
+
+/// The end of a segment, where the next line would stand. A later segment is made whole with its first record.
+fn tail(
+    segment: u64,
+    place: &Place,
+    torn: u64,
+    last: Option<Digest>,
+    prev: Option<Digest>,
+) -> Result<Tail, JournalError> {
+    if segment > 1 && place.line == 1 {
+        return Err(JournalError::Broken {
+            place: place.clone(),
+            problem: "the segment does not begin with a whole record".to_owned(),
+        });
+    }
+    Ok(Tail {
+        segment,
+        lines: place.line - 1,
+        size: place.offset,
+        torn,
+        last: last.or(prev),
+    })
+}
+
+/// Why a record cannot stand where it does.
+fn misfit(record: &Record, segment: u64, line: u64, last: Option<&Digest>) -> Option<String> {
+    if record.prev.as_ref() != last {
+        let show = |digest: Option<&Digest>| digest.map_or("nothing".to_owned(), Digest::short);
+        return Some(format!(
+            "the record follows {}, but the record before is {}: a line was changed, added or taken out",
+            show(record.prev.as_ref()),
+            show(last)
+        ));
+    }
+    match &record.event {
+        Event::Sealed { segment: of, .. } if line != 1 || of + 1 != segment => {
+            Some("a record that begins a segment stands in another place".to_owned())
+        }
+        Event::Sealed { .. } => None,
+        _ if segment > 1 && line == 1 => {
+            Some("the segment does not begin with the record that seals the one before".to_owned())
+        }
+        _ => None,
+    }
+}
+
+enum Unread {
+    NoRecord(String),
+    Newer(String),
+}
+
+fn record(text: &[u8]) -> Result<Record, Unread> {
+    serde_json::from_slice(text).map_err(|problem| match unknown_kind(text) {
+        Some(kind) => Unread::Newer(kind),
+        None => Unread::NoRecord(format!("no record of Milepost: {problem}")),
+    })
+}
+
+/// The kind of a line that is whole JSON with a kind that no event has.
+fn unknown_kind(text: &[u8]) -> Option<String> {
+    #[derive(Deserialize)]
+    struct Kind {
+        kind: String,
+    }
+    let Kind { kind } = serde_json::from_slice(text).ok()?;
+    let alone = serde_json::from_value::<Event>(serde_json::json!({ "kind": kind }));
+    let unknown = alone.is_err_and(|error| error.to_string().starts_with("unknown variant"));
+    unknown.then_some(kind)
+}
+
+/// The digest of the last line of a whole segment, read from its end.
+fn last_line(path: &Path) -> std::io::Result<Option<Digest>> {
+    let mut file = File::open(path)?;
+    let size = file.metadata()?.len();
+    let mut chunk = 1_u64 << 16;
+    loop {
+        chunk = chunk.min(size);
+        file.seek(SeekFrom::Start(size - chunk))?;
+        let mut bytes = Vec::new();
+        (&mut file).take(chunk).read_to_end(&mut bytes)?;
+        let text = bytes.strip_suffix(b"\n").unwrap_or(&bytes);
+        if text.is_empty() {
+            return Ok(None);
+        }
+        match text.iter().rposition(|byte| *byte == b'\n') {
+            Some(end) => return Ok(Some(Digest::of(&text[end + 1..]))),
+            None if chunk == size => return Ok(Some(Digest::of(text))),
+            None => chunk *= 4,
+        }
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::disallowed_methods, reason = "tests prepare the disk by hand")]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tells_a_newer_kind_from_no_record() {
+        assert_eq!(
+            unknown_kind(br#"{"kind":"teleported","data":{}}"#).as_deref(),
+            Some("teleported")
+        );
+        assert_eq!(unknown_kind(br#"{"kind":"barrier"}"#), None);
+        assert_eq!(unknown_kind(br#"{"kind":"published"}"#), None);
+        assert_eq!(unknown_kind(br#"{"kind":"telep"#), None);
+    }
+
+    #[test]
+    fn finds_the_last_line_from_the_end() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("x");
+        let long = "y".repeat(300_000);
+        for (text, last) in [
+            ("", None),
+            ("a\n", Some("a")),
+            ("a\nbc\n", Some("bc")),
+            (&format!("a\n{long}\n"), Some(long.as_str())),
+            (&format!("{long}\n"), Some(long.as_str())),
+        ] {
+            std::fs::write(&path, text).unwrap();
+            assert_eq!(last_line(&path).unwrap(), last.map(Digest::of));
+        }
+    }
+}

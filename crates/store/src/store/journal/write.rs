@@ -1,0 +1,272 @@
+//! Writing the journal: one writer appends, flushes and seals.
+
+use super::read::{Tail, read_last_segment};
+use super::{JournalError, Place};
+use crate::store::disk::{Disk, DiskFile};
+use crate::store::layout::Layout;
+use milepost_core::base::clock::Clock;
+use milepost_core::base::digest::Digest;
+use milepost_core::model::event::{Event, EventType, Record};
+use milepost_core::model::forced::Forced;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+/// Bytes of lines that are handed to the system at once.
+const GATHERED: usize = 1 << 18;
+
+/// The journal of a workspace, open for one run. Whoever holds it holds the workspace's lock.
+pub struct Journal {
+    disk: Disk,
+    layout: Layout,
+    clock: Arc<dyn Clock>,
+    session_id: String,
+    run_id: String,
+    file: DiskFile,
+    segment: u64,
+    lines: u64,
+    size: u64,
+    last: Option<Digest>,
+    dirty: bool,
+    stopped: bool,
+    /// Lines that are not with the system yet.
+    waiting: Vec<u8>,
+    gathers: bool,
+    /// The last line that is with the system, and how many are.
+    written: (Option<Digest>, u64),
+    unsealed: BTreeSet<String>,
+}
+
+/// A journal just opened.
+pub struct Opened {
+    /// To append to.
+    pub journal: Journal,
+    /// The records of the last segment.
+    pub records: Vec<Record>,
+    /// What was cut off its end.
+    pub cut: Option<Cut>,
+}
+
+/// A torn line that was cut off: it was being written when the run before was killed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Cut {
+    /// Where it began.
+    pub place: Place,
+    /// Its bytes.
+    pub bytes: u64,
+}
+
+impl Journal {
+    /// Opens the journal for a run, made when it is not there. A torn tail is cut off.
+    pub fn open(
+        disk: &Disk,
+        layout: &Layout,
+        clock: Arc<dyn Clock>,
+        session_id: &str,
+        run_id: &str,
+    ) -> Result<Opened, JournalError> {
+        let (records, tail) = read_last_segment(layout)?;
+        disk.create_dir_all(&layout.journal())?;
+        let Tail {
+            segment,
+            lines,
+            size,
+            torn,
+            last,
+        } = tail;
+        let is_new = segment == 0;
+        let segment = segment.max(1);
+        let path = layout.segment(segment);
+        let file = disk.open_append(&path)?;
+        if is_new {
+            disk.sync_dir(&layout.journal())?;
+        }
+        let cut = if torn > 0 {
+            file.truncate(size)?;
+            file.sync()?;
+            let place = Place {
+                path,
+                segment,
+                line: lines + 1,
+                offset: size,
+            };
+            Some(Cut { place, bytes: torn })
+        } else {
+            None
+        };
+        let journal = Self {
+            disk: disk.clone(),
+            layout: layout.clone(),
+            clock,
+            session_id: session_id.to_owned(),
+            run_id: run_id.to_owned(),
+            file,
+            segment,
+            lines,
+            size,
+            last,
+            dirty: false,
+            stopped: false,
+            waiting: Vec::new(),
+            gathers: false,
+            written: (last, lines),
+            unsealed: records
+                .iter()
+                .filter_map(|record| record.event.stage().map(str::to_owned))
+                .collect(),
+        };
+        Ok(Opened {
+            journal,
+            records,
+            cut,
+        })
+    }
+
+    /// The run that writes.
+    pub fn run_id(&self) -> &str {
+        &self.run_id
+    }
+
+    /// The number of the segment that is open.
+    pub fn segment(&self) -> u64 {
+        self.segment
+    }
+
+    /// The stages that the records of the last segment are about, as it was found: their manifests may be behind.
+    pub fn unsealed(&self) -> &BTreeSet<String> {
+        &self.unsealed
+    }
+
+    /// Lines of the segment that is open, its first record included.
+    pub fn lines(&self) -> u64 {
+        self.lines
+    }
+
+    /// Bytes of the segment that is open.
+    pub fn size(&self) -> u64 {
+        self.size
+    }
+
+    /// Appends a record and gives its digest. It is with the system at once, but while lines are gathered, and durable after
+    /// [`Journal::flush`].
+    pub fn append(
+        &mut self,
+        event_type: EventType,
+        agent_name: &str,
+        event: Event,
+        summary: impl Into<String>,
+        artifact_refs: Vec<String>,
+    ) -> Result<Digest, JournalError> {
+        let record = self.record(event_type, agent_name, event, summary.into(), artifact_refs);
+        if self.stopped {
+            let path = self.file.path().to_owned();
+            return Err(JournalError::Stopped { path });
+        }
+        let digest = add_line(&mut self.waiting, &record)?;
+        self.lines += 1;
+        self.last = Some(digest);
+        if !self.gathers || self.waiting.len() >= GATHERED {
+            self.write()?;
+        }
+        Ok(digest)
+    }
+
+    /// From here on lines are gathered, up to the next flush: for records of which none counts before all are durable.
+    pub fn gather(&mut self) {
+        self.gathers = true;
+    }
+
+    /// Hands to the system what waits.
+    fn write(&mut self) -> Result<(), JournalError> {
+        if self.waiting.is_empty() {
+            return Ok(());
+        }
+        let waiting = std::mem::take(&mut self.waiting);
+        if let Err(cause) = self.file.write_bytes(&waiting) {
+            // Half a line may be there. Were it to stay, the next record would break the chain; and none may follow some that
+            // were taken for appended.
+            self.stopped = self.file.truncate(self.size).is_err() || self.gathers;
+            (self.last, self.lines) = self.written;
+            return Err(cause.into());
+        }
+        self.size += waiting.len() as u64;
+        self.written = (self.last, self.lines);
+        self.waiting = waiting;
+        self.waiting.clear();
+        self.dirty = true;
+        Ok(())
+    }
+
+    /// Makes durable what was appended.
+    pub fn flush(&mut self) -> Result<(), JournalError> {
+        self.write()?;
+        self.gathers = false;
+        if self.dirty {
+            self.file.flush_data()?;
+            self.dirty = false;
+        }
+        Ok(())
+    }
+
+    /// Begins the next segment, after everything in this one is in the manifests. Its first record says so, and is durable.
+    pub fn seal(
+        &mut self,
+        checkpoints: BTreeMap<String, Digest>,
+        forced: Vec<Forced>,
+    ) -> Result<(), JournalError> {
+        self.flush()?;
+        let event = Event::Sealed {
+            segment: self.segment,
+            checkpoints,
+            forced,
+        };
+        let summary = format!("segment {} is sealed", self.segment);
+        let record = self.record(EventType::Complete, "milepost", event, summary, Vec::new());
+        let mut line = Vec::new();
+        let digest = add_line(&mut line, &record)?;
+        let path = self.layout.segment(self.segment + 1);
+        // Should the segment be there and this fail after, a record in the old segment would stand before a seal.
+        self.stopped = true;
+        self.disk.write_atomic(&path, &line)?;
+        self.file = self.disk.open_append(&path)?;
+        self.stopped = false;
+        self.segment += 1;
+        self.lines = 1;
+        self.size = line.len() as u64;
+        self.last = Some(digest);
+        self.written = (self.last, self.lines);
+        Ok(())
+    }
+
+    fn record(
+        &self,
+        event_type: EventType,
+        agent_name: &str,
+        event: Event,
+        summary: String,
+        artifact_refs: Vec<String>,
+    ) -> Record {
+        Record {
+            timestamp: self.clock.now(),
+            session_id: self.session_id.clone(),
+            run_id: self.run_id.clone(),
+            agent_name: agent_name.to_owned(),
+            event_type,
+            event,
+            summary,
+            artifact_refs,
+            prev: self.last,
+        }
+    }
+}
+
+/// Appends a record as a line, and gives the digest of the line without its end.
+fn add_line(lines: &mut Vec<u8>, record: &Record) -> Result<Digest, JournalError> {
+    let start = lines.len();
+    if let Err(error) = serde_json::to_writer(&mut *lines, record) {
+        lines.truncate(start);
+        return Err(error.into());
+    }
+    let digest = Digest::of(&lines[start..]);
+    lines.push(b'\n');
+    Ok(digest)
+}

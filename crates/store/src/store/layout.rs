@@ -1,0 +1,225 @@
+//! Where everything of a workspace lies, and which names in it are Milepost's own.
+
+use milepost_core::base::path::RelPath;
+use std::path::{Path, PathBuf};
+
+/// The folder of Milepost's own files, in the workspace and in the project.
+pub const OWN: &str = ".milepost";
+
+/// The folder of the manifests, in the workspace.
+pub const MANIFESTS: &str = "manifests";
+
+/// The folder of finished rounds, below Milepost's own.
+pub const ROUNDS: &str = "rounds";
+
+/// The places of one workspace.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Layout {
+    root: PathBuf,
+}
+
+impl Layout {
+    /// The places of the workspace in this folder.
+    pub fn new(root: impl Into<PathBuf>) -> Self {
+        Self { root: root.into() }
+    }
+
+    /// The workspace's folder.
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// Where a path of the workspace lies on this machine.
+    pub fn at(&self, path: &RelPath) -> PathBuf {
+        self.root.join(path.as_str())
+    }
+
+    /// `.milepost`.
+    pub fn own(&self) -> PathBuf {
+        self.root.join(OWN)
+    }
+
+    /// `.milepost/workspace.json`: who the workspace is.
+    pub fn identity(&self) -> PathBuf {
+        self.own().join("workspace.json")
+    }
+
+    /// `.milepost/lock`: the file that a run locks. Never removed.
+    pub fn lock(&self) -> PathBuf {
+        self.own().join("lock")
+    }
+
+    /// `.milepost/stat-cache`: digests of files by what the file system says of them. May be removed at any time.
+    pub fn stat_cache(&self) -> PathBuf {
+        self.own().join("stat-cache")
+    }
+
+    /// `.milepost/glance`: what the last run that had nothing to do asked of the disk. May be removed at any time.
+    pub fn glance(&self) -> PathBuf {
+        self.own().join("glance")
+    }
+
+    /// `.milepost/journal`: the folder of the segments.
+    pub fn journal(&self) -> PathBuf {
+        self.at(&journal())
+    }
+
+    /// `.milepost/journal/000001.jsonl`: a segment, from 1 on.
+    pub fn segment(&self, number: u64) -> PathBuf {
+        self.journal().join(format!("{number:06}.jsonl"))
+    }
+
+    /// `.milepost/answers`: answers that batches of this workspace were made from.
+    pub fn answers(&self) -> PathBuf {
+        self.own().join("answers")
+    }
+
+    /// `.milepost/calls`: every call of an agent, a file for each run.
+    pub fn calls(&self) -> PathBuf {
+        self.own().join("calls")
+    }
+
+    /// `.milepost/batches`: batches of calls at providers, a file for each run.
+    pub fn batches(&self) -> PathBuf {
+        self.own().join("batches")
+    }
+
+    /// `.milepost/leases`: batches that clients outside answer, a folder for each lease.
+    pub fn leases(&self) -> PathBuf {
+        self.own().join("leases")
+    }
+
+    /// `.milepost/scratch`: private folders of attempts, by run.
+    pub fn scratch(&self) -> PathBuf {
+        self.at(&scratch())
+    }
+
+    /// `.milepost/quarantine`: what was set aside.
+    pub fn quarantine(&self) -> PathBuf {
+        self.at(&quarantine())
+    }
+
+    /// `manifests`: a folder for each stage.
+    pub fn manifests(&self) -> PathBuf {
+        self.root.join(MANIFESTS)
+    }
+
+    /// `stage_1_complete.json`: the checkpoint of a stage.
+    pub fn checkpoint(&self, number: u32) -> PathBuf {
+        self.at(&checkpoint(number))
+    }
+}
+
+/// `.milepost/journal`, in the workspace.
+pub fn journal() -> RelPath {
+    RelPath::of_parts([OWN, "journal"])
+}
+
+/// `.milepost/scratch`, in the workspace.
+pub fn scratch() -> RelPath {
+    RelPath::of_parts([OWN, "scratch"])
+}
+
+/// `.milepost/quarantine`, in the workspace.
+pub fn quarantine() -> RelPath {
+    RelPath::of_parts([OWN, "quarantine"])
+}
+
+/// `.milepost/accepted`, in the workspace: copies of outputs that people accepted as modified, by digest.
+pub fn accepted() -> RelPath {
+    RelPath::of_parts([OWN, "accepted"])
+}
+
+/// `.milepost/rounds/STAGE`, in the workspace: finished rounds of batches that are not.
+pub fn rounds(stage: &str) -> RelPath {
+    RelPath::of_parts([OWN, ROUNDS, stage])
+}
+
+/// `.milepost/logs/RUN/STAGE/BATCH-N.log`, in the workspace: what the programs of an attempt printed.
+pub fn log(run: &str, batch: &str, serial: u64) -> RelPath {
+    let name = format!("{batch}-{serial}.log");
+    RelPath::of_parts([OWN, "logs", run, name.as_str()])
+}
+
+/// `.milepost/calls/RUN/N.request` and `N.answer`, in the workspace: the bytes of a call of an agent.
+pub fn call(run: &str, number: u64, what: &str) -> RelPath {
+    let name = format!("{number:06}.{what}");
+    RelPath::of_parts([OWN, "calls", run, name.as_str()])
+}
+
+/// `manifests/STAGE`, in the workspace: the folder of a stage's manifest.
+pub fn manifest(stage: &str) -> RelPath {
+    RelPath::of_parts([MANIFESTS, stage])
+}
+
+/// `stage_1_complete.json`, in the workspace.
+pub fn checkpoint(number: u32) -> RelPath {
+    RelPath::of_parts([format!("stage_{number}_complete.json").as_str()])
+}
+
+/// The number in the name of a checkpoint; none for other names.
+pub fn checkpoint_number(name: &str) -> Option<u32> {
+    let number = name
+        .strip_prefix("stage_")?
+        .strip_suffix("_complete.json")?;
+    let plain = !number.starts_with('0') || number == "0";
+    number
+        .parse()
+        .ok()
+        .filter(|_| plain && !number.starts_with('+'))
+}
+
+/// `.milepost/answers`, in the project: answers that its workspaces share.
+pub fn answers(project: &Path) -> PathBuf {
+    project.join(OWN).join("answers")
+}
+
+/// `lock`, beside the answers in this folder: held by runs that use them, and by who goes through them alone. Never removed.
+pub fn answers_lock(answers: &Path) -> PathBuf {
+    answers.join("lock")
+}
+
+/// Whether a path of the workspace is Milepost's own, so that no output may lie there; and what it is.
+/// Case is ignored, for file systems that ignore it.
+pub fn own_name(path: &RelPath) -> Option<&'static str> {
+    let lower = path.as_str().to_lowercase();
+    let first = lower.split('/').next().unwrap_or_default();
+    if first == OWN {
+        Some("Milepost's own folder")
+    } else if first == MANIFESTS {
+        Some("the folder of the manifests")
+    } else if checkpoint_number(first).is_some() {
+        Some("a checkpoint")
+    } else {
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn knows_its_own_names() {
+        for (path, own) in [
+            (".milepost/x", true),
+            (".MilePost", true),
+            ("manifests/a.json", true),
+            ("stage_12_complete.json", true),
+            ("Stage_1_complete.json", true),
+            ("stage_x_complete.json", false),
+            ("stage_01_complete.json", false),
+            ("stage_+1_complete.json", false),
+            ("intermediate/stage_1_complete.json", false),
+            ("outputs/manifests/a", false),
+        ] {
+            let parsed = RelPath::parse(path).unwrap();
+            assert_eq!(own_name(&parsed).is_some(), own, "{path}");
+        }
+        assert_eq!(
+            Layout::new("w").segment(7),
+            Path::new("w/.milepost/journal/000007.jsonl")
+        );
+        assert_eq!(manifest("../x").as_str(), "manifests/.._x");
+    }
+}

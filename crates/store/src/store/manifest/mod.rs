@@ -1,0 +1,334 @@
+//! Manifests: what is known of each stage's batches, in pages that `sha256sum -c` reads from the workspace's folder.
+//!
+//! A page holds at most 1,000 outputs, in natural order of the batches' keys. Pages keep their bounds, so that one change
+//! rewrites one page. The pages one after another are the manifest: `cat manifests/STAGE/page_*.sha256 | sha256sum`.
+
+mod page;
+mod paging;
+mod text;
+
+pub use page::PAGE_LINES;
+
+use super::disk::{Disk, DiskError};
+use super::layout::{self, Layout};
+use milepost_core::base::digest::{Digest, Hasher};
+use milepost_core::model::state::{BatchState, Phase, StageState};
+use page::{Found, Pieces};
+use std::collections::BTreeMap;
+use std::io::{self, ErrorKind};
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+
+/// A manifest that cannot be read or written.
+#[derive(Debug, thiserror::Error)]
+pub enum ManifestError {
+    /// The disk refused.
+    #[error(transparent)]
+    Disk(#[from] DiskError),
+    /// A page or its folder cannot be read.
+    #[error("cannot read {path}: {source}")]
+    Read {
+        /// The page.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// A page is not as it was written.
+    #[error(
+        "{path}, line {line}: {problem}. The manifest was damaged: put the page back from a copy, \
+         or remove its folder; the outputs are then nobody's, until they are accepted or made again by `--force`"
+    )]
+    Damaged {
+        /// The page.
+        path: PathBuf,
+        /// The line, from 1 on.
+        line: usize,
+        /// What is wrong.
+        problem: String,
+    },
+    /// A page has a later form.
+    #[error(
+        "{path} is written by a newer Milepost (format {format}; this one reads up to {}): update milepost",
+        text::FORMAT
+    )]
+    Newer {
+        /// The page.
+        path: PathBuf,
+        /// Its format.
+        format: u64,
+    },
+    /// The pages changed again and again while they were read.
+    #[error("the manifest in {path} is being rewritten: try again")]
+    Moving {
+        /// The folder.
+        path: PathBuf,
+    },
+    /// A record could not be written as JSON.
+    #[error("a batch of the manifest cannot be written: {0}")]
+    Record(#[from] serde_json::Error),
+}
+
+/// What a manifest keeps of a stage: nothing runs, and facts that no record names are left out.
+/// What the checkpoint says is in the checkpoint, and `status` is none.
+pub fn kept(state: &StageState) -> StageState {
+    let mut batches = state.batches.clone();
+    for batch in batches.values_mut() {
+        batch.phase = rest(batch);
+    }
+    let records = || batches.values().filter_map(|batch| batch.record.as_ref());
+    let used: std::collections::BTreeSet<&str> =
+        records().map(|record| record.shared.as_str()).collect();
+    let facts = state.facts.iter();
+    let facts = facts
+        .filter(|(id, _)| used.contains(id.as_str()))
+        .map(|(id, facts)| (id.clone(), facts.clone()))
+        .collect();
+    StageState {
+        number: state.number,
+        facts,
+        batches,
+        status: None,
+    }
+}
+
+/// Where a batch is when nothing runs.
+fn rest(batch: &BatchState) -> Phase {
+    match &batch.phase {
+        failed @ Phase::Failed { .. } => failed.clone(),
+        _ if batch.record.is_some() => Phase::Complete,
+        _ => Phase::Waiting,
+    }
+}
+
+/// What is known of a stage; the default when it has no manifest.
+pub fn read(layout: &Layout, stage: &str) -> Result<StageState, ManifestError> {
+    let folder = layout.at(&layout::manifest(stage));
+    Ok(read_folder(&folder)?.map_or_else(StageState::default, |(_, state)| state))
+}
+
+/// What is known of every stage that has a manifest, by name.
+pub fn read_all(layout: &Layout) -> Result<BTreeMap<String, StageState>, ManifestError> {
+    let root = layout.manifests();
+    let fail = |source| ManifestError::Read {
+        path: root.clone(),
+        source,
+    };
+    let mut stages = BTreeMap::new();
+    let entries = match std::fs::read_dir(&root) {
+        Ok(entries) => entries,
+        Err(cause) if cause.kind() == ErrorKind::NotFound => return Ok(stages),
+        Err(cause) => return Err(fail(cause)),
+    };
+    for entry in entries {
+        let entry = entry.map_err(fail)?;
+        if entry.file_type().map_err(fail)?.is_dir() {
+            stages.extend(read_folder(&entry.path())?);
+        }
+    }
+    Ok(stages)
+}
+
+/// The digest of a stage's manifest: of its pages one after another. None when it has none.
+pub fn digest(layout: &Layout, stage: &str) -> Result<Option<Digest>, ManifestError> {
+    let folder = layout.at(&layout::manifest(stage));
+    steady(&folder, |pages| {
+        let mut hasher = Hasher::new();
+        for page in pages {
+            hasher.update(bytes(&path(&folder, page.number))?);
+        }
+        Ok((!pages.is_empty()).then(|| hasher.finish()))
+    })
+}
+
+/// Writes what [`kept`] keeps, and gives the digest of the manifest. Only pages whose bytes differ are written, each one
+/// atomically and durably. When the process is killed in between, every batch that the old and the new state both have is
+/// in some page, as the one or the other knows it: the last segment of the journal, applied to either, gives the new.
+pub fn write(
+    disk: &Disk,
+    layout: &Layout,
+    stage: &str,
+    state: &StageState,
+) -> Result<Digest, ManifestError> {
+    let folder = layout.at(&layout::manifest(stage));
+    disk.create_dir_all(&folder)?;
+    let pieces = Pieces::of(state);
+    let mut existing = Vec::new();
+    for found in list(&folder)? {
+        let path = path(&folder, found.number);
+        let bytes = bytes(&path)?;
+        existing.push(Existing {
+            number: found.number,
+            digest: Digest::of(&bytes),
+            first: page::first_piece(&path, &bytes)?,
+        });
+    }
+    let bounds: Vec<(u64, Option<&Found>)> = existing
+        .iter()
+        .map(|page| (page.number, page.first.as_ref()))
+        .collect();
+    let plan = paging::plan(&pieces.sizes(), &bounds, |piece, first| {
+        pieces.is_before(piece, first)
+    });
+
+    let mut hasher = Hasher::new();
+    let mut changed = Vec::new();
+    for page in &plan {
+        let text = pieces.text(stage, state, page.pieces.clone())?;
+        hasher.update(&text);
+        let before = page
+            .was
+            .and_then(|was| existing.iter().find(|old| old.number == was));
+        if before.is_none_or(|old| old.digest != Digest::of(&text)) {
+            changed.push(page);
+        }
+    }
+    // From the last to the first: what moves to a later page is there before it leaves the earlier one.
+    for page in plan.iter().rev() {
+        if let Some(was) = page.was.filter(|was| *was != page.number) {
+            disk.rename(&path(&folder, was), &path(&folder, page.number))?;
+        }
+    }
+    for page in changed.iter().rev() {
+        let text = pieces.text(stage, state, page.pieces.clone())?;
+        disk.write_atomic(&path(&folder, page.number), text.as_bytes())?;
+    }
+    let mut removed = false;
+    for old in &existing {
+        let moved = plan
+            .iter()
+            .any(|page| page.was == Some(old.number) || page.number == old.number);
+        if !moved {
+            disk.remove_file(&path(&folder, old.number))?;
+            removed = true;
+        }
+    }
+    if removed {
+        disk.sync_dir(&folder)?;
+    }
+    Ok(hasher.finish())
+}
+
+/// Removes a stage's manifest, durably. A file in its folder that is no page stays, and the folder with it.
+pub fn remove(disk: &Disk, layout: &Layout, stage: &str) -> Result<(), ManifestError> {
+    let folder = layout.at(&layout::manifest(stage));
+    if !folder.exists() {
+        return Ok(());
+    }
+    let pages = list(&folder)?;
+    let read = |source| ManifestError::Read {
+        path: folder.clone(),
+        source,
+    };
+    let entries = std::fs::read_dir(&folder).map_err(read)?;
+    let others = entries.flatten().filter(|entry| {
+        let name = entry.file_name();
+        let name = name.to_string_lossy();
+        let is_page = pages.iter().any(|page| *page_name(page.number) == *name);
+        let is_unfinished = name.starts_with(".page_") && name.ends_with(".tmp");
+        !is_page && !is_unfinished
+    });
+    if others.count() == 0 {
+        disk.remove_dir_all(&folder)?;
+        disk.sync_dir(&layout.manifests())?;
+        return Ok(());
+    }
+    for page in pages {
+        disk.remove_file(&path(&folder, page.number))?;
+    }
+    Ok(disk.sync_dir(&folder)?)
+}
+
+struct Existing {
+    number: u64,
+    digest: Digest,
+    first: Option<Found>,
+}
+
+/// A page as the folder lists it; two equal listings with nothing written in between hold equal pages.
+#[derive(PartialEq, Eq)]
+struct Listed {
+    number: u64,
+    inode: u64,
+    size: u64,
+    changed: (i64, i64),
+}
+
+fn path(folder: &Path, page: u64) -> PathBuf {
+    folder.join(page_name(page))
+}
+
+fn page_name(page: u64) -> String {
+    format!("page_{page:04}.sha256")
+}
+
+fn bytes(path: &Path) -> Result<Vec<u8>, ManifestError> {
+    std::fs::read(path).map_err(|source| ManifestError::Read {
+        path: path.to_owned(),
+        source,
+    })
+}
+
+/// The pages in a folder, in order.
+fn list(folder: &Path) -> Result<Vec<Listed>, ManifestError> {
+    let fail = |source| ManifestError::Read {
+        path: folder.to_owned(),
+        source,
+    };
+    let mut pages = Vec::new();
+    let entries = match std::fs::read_dir(folder) {
+        Ok(entries) => entries,
+        Err(cause) if cause.kind() == ErrorKind::NotFound => return Ok(pages),
+        Err(cause) => return Err(fail(cause)),
+    };
+    for entry in entries {
+        let entry = entry.map_err(fail)?;
+        let name = entry.file_name();
+        let number = name.to_str().and_then(|name| {
+            let digits = name.strip_prefix("page_")?.strip_suffix(".sha256")?;
+            let plain = digits.len() >= 4 && digits.bytes().all(|b| b.is_ascii_digit());
+            digits.parse::<u64>().ok().filter(|_| plain)
+        });
+        let Some(number) = number else { continue };
+        match entry.metadata() {
+            Ok(found) => pages.push(Listed {
+                number,
+                inode: found.ino(),
+                size: found.len(),
+                changed: (found.ctime(), found.ctime_nsec()),
+            }),
+            // Removed or renamed by a run in this moment: the listing after will differ.
+            Err(cause) if cause.kind() == ErrorKind::NotFound => {}
+            Err(cause) => return Err(fail(cause)),
+        }
+    }
+    pages.sort_by_key(|page| page.number);
+    Ok(pages)
+}
+
+/// Reads pages until a run did not rewrite them meanwhile.
+fn steady<T>(
+    folder: &Path,
+    read: impl Fn(&[Listed]) -> Result<T, ManifestError>,
+) -> Result<T, ManifestError> {
+    for _ in 0..64 {
+        let before = list(folder)?;
+        let result = read(&before);
+        if list(folder)? == before {
+            return result;
+        }
+    }
+    Err(ManifestError::Moving {
+        path: folder.to_owned(),
+    })
+}
+
+fn read_folder(folder: &Path) -> Result<Option<(String, StageState)>, ManifestError> {
+    steady(folder, |pages| {
+        let mut reading = page::Reading::default();
+        for page in pages {
+            let path = path(folder, page.number);
+            reading.take(&path, &bytes(&path)?)?;
+        }
+        reading.finish()
+    })
+}

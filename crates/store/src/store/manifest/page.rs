@@ -1,0 +1,313 @@
+//! The pieces that a manifest's pages are made of, and how a stage is put together from them again.
+
+use super::ManifestError;
+use super::text::{self, Line, Named};
+use milepost_core::base::digest::Digest;
+use milepost_core::base::natural::natural;
+use milepost_core::base::path::RelPath;
+use milepost_core::model::record::{BatchRecord, Made};
+use milepost_core::model::state::{BatchState, Phase, StageState};
+use std::cmp::Ordering;
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// Outputs on a page, at most.
+pub const PAGE_LINES: usize = 1000;
+
+/// What is never on two pages: a batch, or 1,000 outputs of a batch that has more.
+struct Piece<'a> {
+    key: &'a str,
+    part: usize,
+    batch: &'a BatchState,
+}
+
+/// What a piece is known by.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Found {
+    pub key: String,
+    pub part: usize,
+}
+
+/// All pieces of a stage, in order.
+pub(super) struct Pieces<'a>(Vec<Piece<'a>>);
+
+impl<'a> Pieces<'a> {
+    pub(super) fn of(state: &'a StageState) -> Self {
+        let mut batches: Vec<_> = state.batches.iter().collect();
+        batches.sort_by(|(a, _), (b, _)| natural(a, b));
+        let mut pieces = Vec::with_capacity(batches.len());
+        for (key, batch) in batches {
+            let outputs = batch
+                .record
+                .as_ref()
+                .map_or(0, |record| record.outputs.len());
+            let parts = outputs.div_ceil(PAGE_LINES).max(1);
+            pieces.extend((0..parts).map(|part| Piece { key, part, batch }));
+        }
+        Self(pieces)
+    }
+
+    /// Lines that each piece counts as.
+    pub(super) fn sizes(&self) -> Vec<usize> {
+        self.0
+            .iter()
+            .map(|piece| piece.outputs().len().max(1))
+            .collect()
+    }
+
+    /// Whether a piece stands before another one.
+    pub(super) fn is_before(&self, piece: usize, other: &Found) -> bool {
+        let piece = &self.0[piece];
+        let order = natural(piece.key, &other.key);
+        order.then(piece.part.cmp(&other.part)) == Ordering::Less
+    }
+
+    /// The page that these pieces make.
+    pub(super) fn text(
+        &self,
+        stage: &str,
+        state: &StageState,
+        pieces: Range<usize>,
+    ) -> Result<String, ManifestError> {
+        let pieces = &self.0[pieces];
+        let mut page = text::header(stage, state.number);
+        let shared: BTreeMap<&str, _> = pieces
+            .iter()
+            .filter(|piece| piece.part == 0)
+            .filter_map(|piece| piece.batch.record.as_ref())
+            .filter_map(|record| state.facts.get_key_value(&record.shared))
+            .map(|(id, facts)| (id.as_str(), facts))
+            .collect();
+        for (id, facts) in shared {
+            text::facts(&mut page, id, facts)?;
+        }
+        for piece in pieces {
+            piece.write(&mut page)?;
+        }
+        page.push_str(text::END);
+        Ok(page)
+    }
+}
+
+impl<'a> Piece<'a> {
+    fn outputs(&self) -> &'a [Made] {
+        let record = self.batch.record.as_ref();
+        let all = record.map_or(&[][..], |record| &record.outputs);
+        let from = (self.part * PAGE_LINES).min(all.len());
+        &all[from..all.len().min(from + PAGE_LINES)]
+    }
+
+    fn write(&self, page: &mut String) -> Result<(), ManifestError> {
+        let outputs = self.outputs();
+        if self.part > 0 {
+            text::more(page, self.key, self.part, outputs)?;
+            return Ok(());
+        }
+        let batch = self.batch;
+        if let Some(record) = &batch.record {
+            text::batch(page, record, outputs)?;
+        }
+        if let Phase::Failed { outcome } = &batch.phase {
+            text::failed(page, self.key, outcome)?;
+        }
+        if !batch.remains.is_empty() {
+            text::remains(page, self.key, &batch.remains)?;
+        }
+        if batch.record.is_none()
+            && batch.remains.is_empty()
+            && !matches!(batch.phase, Phase::Failed { .. })
+        {
+            text::waiting(page, self.key)?;
+        }
+        Ok(())
+    }
+}
+
+/// The first piece on a page.
+pub(super) fn first_piece(path: &Path, bytes: &[u8]) -> Result<Option<Found>, ManifestError> {
+    for line in text::lines(path, bytes)? {
+        let (key, part) = match text::line(path, line)? {
+            Line::Batch(record, _) => (record.key, 0),
+            Line::More(more) => (more.key, more.part),
+            Line::Failed(failed) => (failed.key, 0),
+            Line::Remains(remains) => (remains.key, 0),
+            Line::Waiting(waiting) => (waiting.key, 0),
+            Line::Header(_) | Line::Facts(..) | Line::Output(..) | Line::End => continue,
+        };
+        return Ok(Some(Found { key, part }));
+    }
+    Ok(None)
+}
+
+/// A stage being read, page by page.
+#[derive(Default)]
+pub(super) struct Reading {
+    stage: Option<String>,
+    state: StageState,
+    /// Batches whose outputs stand in several pieces, with the page and the line that each record stands on.
+    records: BTreeMap<String, (BatchRecord<Named>, usize, PathBuf, usize)>,
+    /// Their outputs by key and part. A crash between two pages may leave a piece on both: one stands for both.
+    outputs: BTreeMap<(String, usize), Vec<Made>>,
+}
+
+impl Reading {
+    /// Takes a page.
+    pub(super) fn take(&mut self, path: &Path, bytes: &[u8]) -> Result<(), ManifestError> {
+        let mut open: Option<Open> = None;
+        let mut ended = false;
+        let mut count = 0;
+        for line in text::lines(path, bytes)? {
+            count = line.0;
+            let damaged = |problem: &str| text::damaged(path, line.0, problem);
+            let read = text::line(path, line)?;
+            if ended {
+                return Err(damaged("something follows the end of the page"));
+            }
+            if line.0 == 1 && !matches!(read, Line::Header(_)) {
+                return Err(damaged("a page begins with `# milepost manifest`"));
+            }
+            if let Line::Output(digest, file) = read {
+                let whole = open.as_mut().map(|open| open.fill(digest, file));
+                if whole != Some(true) {
+                    return Err(damaged("a file stands with no batch"));
+                }
+                continue;
+            }
+            if let Some(open) = open.take() {
+                if open.is_missing() {
+                    return Err(damaged("a file of the batch before is missing"));
+                }
+                self.close(open);
+            }
+            match read {
+                Line::Header(header) => {
+                    if line.0 != 1 {
+                        return Err(damaged("a second header"));
+                    }
+                    self.stage = Some(header.stage);
+                    self.state.number = header.number;
+                }
+                Line::Facts(id, facts) => {
+                    self.state.facts.insert(id, Arc::new(facts));
+                }
+                Line::Batch(mut record, parts) => {
+                    let named = std::mem::take(&mut record.outputs);
+                    if parts > 1 {
+                        let key = record.key.clone();
+                        self.batch(&key).record = None;
+                        let place = (record, parts, path.to_owned(), line.0);
+                        self.records.insert(key.clone(), place);
+                        open = Some(Open::new(Owner::Piece(key, 0), named));
+                    } else {
+                        self.records.remove(&record.key);
+                        open = Some(Open::new(Owner::Whole(Box::new(record)), named));
+                    }
+                }
+                Line::More(more) => {
+                    let owner = Owner::Piece(more.key, more.part);
+                    open = Some(Open::new(owner, more.outputs));
+                }
+                Line::Failed(failed) => {
+                    self.batch(&failed.key).phase = Phase::Failed {
+                        outcome: Box::new(failed.outcome),
+                    };
+                }
+                Line::Remains(remains) => self.batch(&remains.key).remains = remains.files,
+                Line::Waiting(waiting) => {
+                    self.batch(&waiting.key);
+                }
+                Line::End => ended = true,
+                Line::Output(..) => {}
+            }
+        }
+        if ended {
+            Ok(())
+        } else {
+            Err(text::damaged(path, count + 1, "the page is cut off"))
+        }
+    }
+
+    fn batch(&mut self, key: &str) -> &mut BatchState {
+        self.state.batches.entry(key.to_owned()).or_default()
+    }
+
+    fn close(&mut self, open: Open) {
+        match open.owner {
+            Owner::Whole(record) => self.keep(record.with_outputs(open.outputs)),
+            Owner::Piece(key, part) => {
+                self.outputs.insert((key, part), open.outputs);
+            }
+        }
+    }
+
+    fn keep(&mut self, record: BatchRecord) {
+        let batch = self.state.batches.entry(record.key.clone()).or_default();
+        if !matches!(batch.phase, Phase::Failed { .. }) {
+            batch.phase = Phase::Complete;
+        }
+        batch.record = Some(record);
+    }
+
+    /// The stage's name and what is known of it; none when there was no page.
+    pub(super) fn finish(mut self) -> Result<Option<(String, StageState)>, ManifestError> {
+        let Some(stage) = self.stage.take() else {
+            return Ok(None);
+        };
+        for (key, (record, parts, path, line)) in std::mem::take(&mut self.records) {
+            let mut outputs = Vec::new();
+            for part in 0..parts {
+                let Some(more) = self.outputs.get_mut(&(key.clone(), part)) else {
+                    let problem = format!("files of batch `{key}` are missing (part {part})");
+                    return Err(text::damaged(&path, line, &problem));
+                };
+                outputs.append(more);
+            }
+            self.keep(record.with_outputs(outputs));
+        }
+        Ok(Some((stage, self.state)))
+    }
+}
+
+/// What outputs that are being read belong to.
+enum Owner {
+    Whole(Box<BatchRecord<Named>>),
+    /// A piece of the batch with this key.
+    Piece(String, usize),
+}
+
+/// A batch whose files are being read.
+struct Open {
+    owner: Owner,
+    named: std::vec::IntoIter<Named>,
+    outputs: Vec<Made>,
+}
+
+impl Open {
+    fn new(owner: Owner, named: Vec<Named>) -> Self {
+        Self {
+            owner,
+            outputs: Vec::with_capacity(named.len()),
+            named: named.into_iter(),
+        }
+    }
+
+    fn is_missing(&self) -> bool {
+        self.named.len() > 0
+    }
+
+    /// Takes the next file; false when there is none more to come.
+    fn fill(&mut self, digest: Digest, path: RelPath) -> bool {
+        let Some(Named { name, size }) = self.named.next() else {
+            return false;
+        };
+        self.outputs.push(Made {
+            name,
+            path,
+            digest,
+            size,
+        });
+        true
+    }
+}

@@ -1,0 +1,227 @@
+//! The lines of a manifest's page: files as `sha256sum` writes them, everything else behind `#`.
+
+use super::ManifestError;
+use milepost_core::base::digest::Digest;
+use milepost_core::base::path::RelPath;
+use milepost_core::model::fingerprint::Facts;
+use milepost_core::model::outcome::Outcome;
+use milepost_core::model::record::{BatchRecord, Made};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::path::Path;
+
+/// The form of the pages that this program writes. It reads every older one.
+pub(super) const FORMAT: u64 = 1;
+
+/// The last line of a page: without it, the page is cut off.
+pub(super) const END: &str = "# end\n";
+
+/// One line of a page.
+pub(super) enum Line {
+    Header(Header),
+    Facts(String, Facts),
+    /// A record, whose outputs have no paths and digests yet, and how many pieces they stand in.
+    Batch(BatchRecord<Named>, usize),
+    More(More),
+    Failed(Failed),
+    Remains(Remains),
+    Waiting(Waiting),
+    Output(Digest, RelPath),
+    End,
+}
+
+/// An output in a record: its path and its digest stand on a line of their own.
+#[derive(Serialize, Deserialize)]
+pub(super) struct Named {
+    pub name: String,
+    pub size: u64,
+}
+
+/// How many pieces the outputs of a record stand in, said where there are several.
+#[derive(Deserialize)]
+struct Parts {
+    parts: usize,
+}
+
+pub(super) struct Header {
+    pub stage: String,
+    pub number: u32,
+}
+
+#[derive(Serialize, Deserialize)]
+pub(super) struct More {
+    pub key: String,
+    pub part: usize,
+    pub outputs: Vec<Named>,
+}
+
+#[derive(Serialize, Deserialize)]
+pub(super) struct Failed {
+    pub key: String,
+    pub outcome: Outcome,
+}
+
+#[derive(Serialize, Deserialize)]
+pub(super) struct Remains {
+    pub key: String,
+    pub files: BTreeMap<RelPath, Digest>,
+}
+
+#[derive(Serialize, Deserialize)]
+pub(super) struct Waiting {
+    pub key: String,
+}
+
+type Written = Result<(), serde_json::Error>;
+
+pub(super) fn header(stage: &str, number: u32) -> String {
+    format!("# milepost manifest {FORMAT} stage {stage} number {number}\n")
+}
+
+pub(super) fn facts(page: &mut String, id: &str, facts: &Facts) -> Written {
+    comment(page, &format!("facts {id}"), facts)
+}
+
+/// A record, its outputs by name and size; then `outputs`, the first of them, as lines.
+pub(super) fn batch(page: &mut String, record: &BatchRecord, outputs: &[Made]) -> Written {
+    let parts = record.outputs.len().div_ceil(super::PAGE_LINES);
+    let kept = record.clone().with_outputs(named(outputs));
+    if parts > 1 {
+        let mut value = serde_json::to_value(kept)?;
+        value["parts"] = parts.into();
+        comment(page, "batch", &value)?;
+    } else {
+        comment(page, "batch", &kept)?;
+    }
+    files(page, outputs);
+    Ok(())
+}
+
+/// More outputs of a batch.
+pub(super) fn more(page: &mut String, key: &str, part: usize, outputs: &[Made]) -> Written {
+    let more = More {
+        key: key.to_owned(),
+        part,
+        outputs: named(outputs),
+    };
+    comment(page, "more", &more)?;
+    files(page, outputs);
+    Ok(())
+}
+
+pub(super) fn failed(page: &mut String, key: &str, outcome: &Outcome) -> Written {
+    let (key, outcome) = (key.to_owned(), outcome.clone());
+    comment(page, "failed", &Failed { key, outcome })
+}
+
+pub(super) fn remains(page: &mut String, key: &str, files: &BTreeMap<RelPath, Digest>) -> Written {
+    let (key, files) = (key.to_owned(), files.clone());
+    comment(page, "remains", &Remains { key, files })
+}
+
+pub(super) fn waiting(page: &mut String, key: &str) -> Written {
+    let key = key.to_owned();
+    comment(page, "waiting", &Waiting { key })
+}
+
+fn comment(page: &mut String, word: &str, data: &impl Serialize) -> Written {
+    page.push_str("# ");
+    page.push_str(word);
+    page.push(' ');
+    page.push_str(&serde_json::to_string(data)?);
+    page.push('\n');
+    Ok(())
+}
+
+fn named(outputs: &[Made]) -> Vec<Named> {
+    let named = |made: &Made| Named {
+        name: made.name.clone(),
+        size: made.size,
+    };
+    outputs.iter().map(named).collect()
+}
+
+fn files(page: &mut String, outputs: &[Made]) {
+    for made in outputs {
+        // Writing into a String does not fail.
+        let _ = writeln!(page, "{}  {}", made.digest.hex(), made.path);
+    }
+}
+
+/// The lines of a page with their numbers, from 1 on.
+pub(super) fn lines<'a>(
+    path: &Path,
+    bytes: &'a [u8],
+) -> Result<impl Iterator<Item = (usize, &'a str)>, ManifestError> {
+    let text = std::str::from_utf8(bytes).map_err(|error| {
+        let before = &bytes[..error.valid_up_to()];
+        let line = before.split(|byte| *byte == b'\n').count();
+        damaged(path, line, "the text is no UTF-8")
+    })?;
+    Ok((1..).zip(text.lines()))
+}
+
+/// Reads one line.
+pub(super) fn line(path: &Path, (number, text): (usize, &str)) -> Result<Line, ManifestError> {
+    let wrong = |problem: &dyn std::fmt::Display| damaged(path, number, &problem.to_string());
+    let Some(comment) = text.strip_prefix("# ") else {
+        let (hex, file) = text
+            .split_once("  ")
+            .ok_or_else(|| wrong(&"neither a file nor a comment"))?;
+        let digest = Digest::from_hex(hex).map_err(|error| wrong(&error))?;
+        let file = RelPath::parse(file).map_err(|error| wrong(&error))?;
+        return Ok(Line::Output(digest, file));
+    };
+    let (word, data) = comment.split_once(' ').unwrap_or((comment, ""));
+    let json = |error: serde_json::Error| wrong(&error);
+    Ok(match word {
+        "milepost" => Line::Header(header_of(path, number, data)?),
+        "facts" => {
+            let (id, data) = data.split_once(' ').unwrap_or((data, ""));
+            Line::Facts(id.to_owned(), serde_json::from_str(data).map_err(json)?)
+        }
+        "batch" => {
+            let record: BatchRecord<Named> = serde_json::from_str(data).map_err(json)?;
+            let parts = if record.outputs.len() < super::PAGE_LINES {
+                1
+            } else {
+                serde_json::from_str(data).map_or(1, |parts: Parts| parts.parts)
+            };
+            Line::Batch(record, parts)
+        }
+        "more" => Line::More(serde_json::from_str(data).map_err(json)?),
+        "failed" => Line::Failed(serde_json::from_str(data).map_err(json)?),
+        "remains" => Line::Remains(serde_json::from_str(data).map_err(json)?),
+        "waiting" => Line::Waiting(serde_json::from_str(data).map_err(json)?),
+        "end" => Line::End,
+        _ => return Err(wrong(&format!("`# {word}` is no line of a manifest"))),
+    })
+}
+
+fn header_of(path: &Path, line: usize, data: &str) -> Result<Header, ManifestError> {
+    let wrong = || damaged(path, line, "a page begins with `# milepost manifest`");
+    let rest = data.strip_prefix("manifest ").ok_or_else(wrong)?;
+    let (format, rest) = rest.split_once(' ').ok_or_else(wrong)?;
+    let format: u64 = format.parse().map_err(|_| wrong())?;
+    if format > FORMAT {
+        return Err(ManifestError::Newer {
+            path: path.to_owned(),
+            format,
+        });
+    }
+    let rest = rest.strip_prefix("stage ").ok_or_else(wrong)?;
+    let (stage, number) = rest.rsplit_once(" number ").ok_or_else(wrong)?;
+    Ok(Header {
+        stage: stage.to_owned(),
+        number: number.parse().map_err(|_| wrong())?,
+    })
+}
+
+pub(super) fn damaged(path: &Path, line: usize, problem: &str) -> ManifestError {
+    ManifestError::Damaged {
+        path: path.to_owned(),
+        line,
+        problem: problem.to_owned(),
+    }
+}

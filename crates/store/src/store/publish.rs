@@ -1,0 +1,251 @@
+//! Publishing: whole files in scratch are made durable, renamed into place, and after a crash the rest is settled.
+
+use super::disk::{Disk, DiskError, parent};
+use super::files::digest_of;
+use super::layout::Layout;
+use super::quarantine::move_aside;
+use milepost_core::base::digest::Digest;
+use milepost_core::base::path::RelPath;
+use milepost_core::model::event::Publish;
+use std::collections::BTreeSet;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// Files up to which each is flushed alone. More are flushed with their whole file system, which costs about as much as ten.
+const FEW: usize = 4;
+
+/// A file that cannot be published.
+#[derive(Debug, thiserror::Error)]
+pub enum PublishError {
+    /// The disk refused.
+    #[error(transparent)]
+    Disk(#[from] DiskError),
+    /// A file cannot be read.
+    #[error("cannot read {path}: {source}")]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// A symbolic link on the way leads out of the workspace.
+    #[error("`{path}` leaves the workspace by a symbolic link, to {target}: make a folder of it")]
+    Leaves {
+        /// The output.
+        path: RelPath,
+        /// Where its folder lies.
+        target: PathBuf,
+    },
+}
+
+/// What became of a file that was published before a crash.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Settled {
+    /// It was in place.
+    Done,
+    /// It was whole in scratch, and is in place by this.
+    Renamed,
+    /// It is in neither place; what was there before still is, if anything was: the batch runs again.
+    Lost {
+        /// What lies there.
+        old: Option<Digest>,
+    },
+    /// Somebody changed what lies in its place. Nothing was touched.
+    Altered,
+}
+
+/// Makes whole files of scratch durable, with the folders that they lie in. The paths are in the workspace.
+pub fn flush_group(disk: &Disk, layout: &Layout, files: &[RelPath]) -> Result<(), PublishError> {
+    if files.is_empty() {
+        return Ok(());
+    }
+    let paths: Vec<PathBuf> = files.iter().map(|file| layout.at(file)).collect();
+    let by_file = files.len() <= FEW;
+    if by_file {
+        for path in &paths {
+            disk.sync_file(path)?;
+        }
+    } else {
+        disk.sync_filesystem(&layout.scratch(), &paths)?;
+    }
+    if by_file || !cfg!(target_os = "linux") {
+        let own = layout.own();
+        let mut folders = BTreeSet::new();
+        for path in &paths {
+            let above = path.ancestors().skip(1);
+            folders.extend(above.take_while(|folder| folder.starts_with(&own)));
+        }
+        for folder in folders {
+            disk.sync_dir(folder)?;
+        }
+    }
+    Ok(())
+}
+
+/// Renames published files into place, one after another, then flushes each folder once. What is to be kept of what lies
+/// there goes to quarantine first. Markers are taken away before, and come when everything else is durable.
+pub fn rename_into_place(
+    disk: &Disk,
+    layout: &Layout,
+    files: &[Publish],
+) -> Result<(), PublishError> {
+    let (markers, others): (Vec<&Publish>, Vec<&Publish>) =
+        files.iter().partition(|file| file.marker);
+    let mut folders = Folders::default();
+    for marker in &markers {
+        take_away(disk, layout, marker, &mut folders)?;
+    }
+    for files in [others, markers] {
+        for file in files {
+            put(disk, layout, file, &mut folders)?;
+        }
+        std::mem::take(&mut folders).flush(disk)?;
+    }
+    Ok(())
+}
+
+/// Settles the files of a batch that were published and perhaps not renamed before a crash: finishes what can be, and says
+/// what became of each. Where one is lost, no other is put in place, and a marker is taken away. That an altered file is left
+/// alone although the new one is in scratch keeps the promise that altered outputs are not overwritten; such a batch is found
+/// altered by its record.
+pub fn settle(
+    disk: &Disk,
+    layout: &Layout,
+    files: &[Publish],
+) -> Result<Vec<Settled>, PublishError> {
+    let mut settled = Vec::with_capacity(files.len());
+    for file in files {
+        settled.push(look(layout, file)?);
+    }
+    let mut folders = Folders::default();
+    if settled
+        .iter()
+        .any(|one| matches!(one, Settled::Lost { .. }))
+    {
+        for (file, became) in files.iter().zip(&mut settled) {
+            let there = digest_at(&layout.at(&file.path))?;
+            if file.marker && matches!(became, Settled::Done | Settled::Renamed) {
+                take_away(disk, layout, file, &mut folders)?;
+                *became = Settled::Lost { old: None };
+            } else if *became == Settled::Renamed {
+                *became = Settled::Lost { old: there };
+            }
+        }
+        folders.flush(disk)?;
+        return Ok(settled);
+    }
+    let renames = settled.contains(&Settled::Renamed);
+    let mut to_do = Vec::new();
+    for (file, became) in files.iter().zip(&settled) {
+        // A marker that is there may be the one from before: all of them are alike.
+        let is_ours = *became != Settled::Altered;
+        let again =
+            renames && file.marker && is_ours && digest_at(&layout.at(&file.scratch))?.is_some();
+        if *became == Settled::Renamed || again {
+            to_do.push(file.clone());
+        } else if *became == Settled::Done {
+            // Renamed, but perhaps not flushed.
+            folders.0.insert(parent(&layout.at(&file.path)).to_owned());
+        }
+    }
+    folders.flush(disk)?;
+    rename_into_place(disk, layout, &to_do)?;
+    Ok(settled)
+}
+
+/// What is to become of a file; `Renamed` if it is to be renamed.
+fn look(layout: &Layout, file: &Publish) -> Result<Settled, PublishError> {
+    let there = digest_at(&layout.at(&file.path))?;
+    if there == Some(file.new) {
+        return Ok(Settled::Done);
+    }
+    let is_old = there.is_none() || there == file.old;
+    if digest_at(&layout.at(&file.scratch))? == Some(file.new) {
+        let kept = file.quarantine.as_ref();
+        let can_keep = kept.is_some_and(|kept| layout.at(kept).symlink_metadata().is_err());
+        return Ok(if is_old || can_keep {
+            Settled::Renamed
+        } else {
+            Settled::Altered
+        });
+    }
+    Ok(if is_old {
+        Settled::Lost { old: there }
+    } else {
+        Settled::Altered
+    })
+}
+
+/// Takes a marker away, before the files that it stands for are replaced; what a person made of it goes to quarantine.
+fn take_away(
+    disk: &Disk,
+    layout: &Layout,
+    file: &Publish,
+    folders: &mut Folders,
+) -> Result<(), PublishError> {
+    let path = layout.at(&file.path);
+    if let Some(kept) = &file.quarantine {
+        let kept = layout.at(kept);
+        if move_aside(disk, &path, &kept)? {
+            folders.0.insert(parent(&kept).to_owned());
+        }
+    } else if path.symlink_metadata().is_ok() {
+        disk.remove_file(&path)?;
+    }
+    Ok(())
+}
+
+/// Folders to flush; those of outputs are made and looked at once.
+#[derive(Default)]
+struct Folders(BTreeSet<PathBuf>);
+
+impl Folders {
+    fn flush(self, disk: &Disk) -> Result<(), PublishError> {
+        for folder in self.0 {
+            if folder.exists() {
+                disk.sync_dir(&folder)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn put(
+    disk: &Disk,
+    layout: &Layout,
+    file: &Publish,
+    folders: &mut Folders,
+) -> Result<(), PublishError> {
+    let (scratch, path) = (layout.at(&file.scratch), layout.at(&file.path));
+    if let Some(kept) = &file.quarantine {
+        let kept = layout.at(kept);
+        if move_aside(disk, &path, &kept)? {
+            folders.0.insert(parent(&kept).to_owned());
+        }
+    }
+    let folder = parent(&path);
+    if !folders.0.contains(folder) {
+        disk.create_dir_all(folder)?;
+        let real = |path: &Path| path.canonicalize().map_err(|source| read(path, source));
+        let target = real(folder)?;
+        if !target.starts_with(real(layout.root())?) {
+            let path = file.path.clone();
+            return Err(PublishError::Leaves { path, target });
+        }
+        folders.0.insert(folder.to_owned());
+    }
+    Ok(disk.rename(&scratch, &path)?)
+}
+
+/// The digest of what lies at a path. A link there is nothing of ours: it is looked at as the file that it leads to.
+fn digest_at(path: &Path) -> Result<Option<Digest>, PublishError> {
+    let found = digest_of(path).map_err(|source| read(path, source))?;
+    Ok(found.map(|(digest, _)| digest))
+}
+
+fn read(path: &Path, source: io::Error) -> PublishError {
+    PublishError::Read {
+        path: path.to_owned(),
+        source,
+    }
+}

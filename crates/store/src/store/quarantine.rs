@@ -1,0 +1,146 @@
+//! Quarantine: what is set aside, never deleted by a run. `.milepost/quarantine/RUN-NUMBER-REASON/` and the path that it had.
+
+use super::disk::{Disk, DiskError, parent};
+use super::id::made_at;
+use super::layout::{self, Layout};
+use super::scratch::safe_name;
+use jiff::Timestamp;
+use milepost_core::base::path::RelPath;
+use std::io::ErrorKind;
+use std::path::Path;
+
+/// The file beside what is set aside that says why.
+pub const WHY: &str = "WHY.txt";
+
+/// One thing that was set aside.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Entry {
+    /// Its folder, in the workspace.
+    pub folder: RelPath,
+    /// When the run began that set it aside, if the name says it.
+    pub since: Option<Timestamp>,
+    /// Files in it.
+    pub files: u64,
+    /// Their bytes.
+    pub size: u64,
+}
+
+/// The folder for what a run sets aside, the `sequence`th thing: the same for the same three values, and no other.
+pub fn folder(run: &str, sequence: u64, reason: &str) -> RelPath {
+    let name = format!("{}-{sequence:04}-{}", safe_name(run), safe_name(reason));
+    layout::quarantine().with(&RelPath::of_parts([name.as_str()]))
+}
+
+/// The first sequence number that no folder of this run has: where a resumed run goes on.
+pub fn next_sequence(layout: &Layout, run: &str) -> u64 {
+    let prefix = format!("{}-", safe_name(run));
+    let entries = std::fs::read_dir(layout.quarantine());
+    let taken = entries.into_iter().flatten().flatten().filter_map(|entry| {
+        let name = entry.file_name();
+        let digits = name.to_str()?.strip_prefix(&prefix)?.split('-').next()?;
+        digits.parse::<u64>().ok()
+    });
+    taken.max().map_or(1, |last| last + 1)
+}
+
+/// Moves a file, durably. What is not there (any more) is not moved; whether it was.
+pub fn keep(disk: &Disk, layout: &Layout, from: &RelPath, to: &RelPath) -> Result<bool, DiskError> {
+    let (from, to) = (layout.at(from), layout.at(to));
+    if !move_aside(disk, &from, &to)? {
+        return Ok(false);
+    }
+    disk.sync_dir(parent(&to))?;
+    disk.sync_dir(parent(&from))?;
+    Ok(true)
+}
+
+/// Copies a file beside what is set aside, under its own name. What is not there is not copied.
+pub fn copy(
+    disk: &Disk,
+    layout: &Layout,
+    from: &RelPath,
+    folder: &RelPath,
+) -> Result<(), DiskError> {
+    let (from, folder) = (layout.at(from), layout.at(folder));
+    let Some(name) = from.file_name().filter(|_| from.is_file()) else {
+        return Ok(());
+    };
+    disk.create_dir_all(&folder)?;
+    let to = folder.join(name);
+    disk.copy_file(&from, &to)?;
+    disk.sync_file(&to)
+}
+
+/// Moves a file without flushing the folders.
+pub(super) fn move_aside(disk: &Disk, from: &Path, to: &Path) -> Result<bool, DiskError> {
+    match std::fs::symlink_metadata(from) {
+        Ok(_) => {}
+        Err(cause) if cause.kind() == ErrorKind::NotFound => return Ok(false),
+        Err(cause) => return Err(DiskError::new("look at", from, cause)),
+    }
+    disk.create_dir_all(parent(to))?;
+    disk.rename(from, to)?;
+    Ok(true)
+}
+
+/// Writes beside what is set aside why it was.
+pub fn say_why(disk: &Disk, layout: &Layout, folder: &RelPath, why: &str) -> Result<(), DiskError> {
+    let folder = layout.at(folder);
+    let place = folder.join(WHY);
+    if place.exists() {
+        // Something of this name was set aside, or a run that was killed wrote it.
+        return Ok(());
+    }
+    disk.create_dir_all(&folder)?;
+    disk.write_atomic(&place, why.as_bytes())
+}
+
+/// What is set aside, the oldest first.
+pub fn list(layout: &Layout) -> Result<Vec<Entry>, DiskError> {
+    let root = layout.quarantine();
+    let fail = |cause| DiskError::new("read", &root, cause);
+    let entries = match std::fs::read_dir(&root) {
+        Ok(entries) => entries,
+        Err(cause) if cause.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(cause) => return Err(fail(cause)),
+    };
+    let mut found = Vec::new();
+    for entry in entries {
+        let entry = entry.map_err(fail)?;
+        let name = entry.file_name().to_string_lossy().into_owned();
+        let (files, size) = weigh(&entry.path());
+        let folder = layout::quarantine().with(&RelPath::of_parts([name.as_str()]));
+        let run = name.split('-').next().unwrap_or_default();
+        found.push(Entry {
+            folder,
+            since: made_at(run),
+            files,
+            size,
+        });
+    }
+    found.sort_by(|a, b| a.folder.cmp(&b.folder));
+    Ok(found)
+}
+
+/// Removes what was set aside by runs that began before `before`, or everything; what was removed.
+pub fn clean(
+    disk: &Disk,
+    layout: &Layout,
+    before: Option<Timestamp>,
+) -> Result<Vec<Entry>, DiskError> {
+    let mut entries = list(layout)?;
+    entries.retain(|entry| before.is_none_or(|before| entry.since.is_some_and(|at| at < before)));
+    for entry in &entries {
+        disk.remove_dir_all(&layout.at(&entry.folder))?;
+    }
+    Ok(entries)
+}
+
+/// Files below a folder, or the file itself, and their bytes. What cannot be read counts as nothing.
+pub(super) fn weigh(path: &Path) -> (u64, u64) {
+    let walk = walkdir::WalkDir::new(path).into_iter().flatten();
+    let sizes = walk
+        .filter(|entry| !entry.file_type().is_dir())
+        .map(|entry| entry.metadata().map_or(0, |found| found.len()));
+    sizes.fold((0, 0), |(files, size), more| (files + 1, size + more))
+}

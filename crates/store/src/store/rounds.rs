@@ -1,0 +1,394 @@
+//! Rounds of `[refine]` that are finished, kept so that a run that is killed goes on after the last of them.
+//!
+//! `.milepost/rounds/STAGE/BATCH/N.json` says what an attempt had made when round N was finished, and what is to be known of the
+//! round; the files that it names lie beside it by their digests, and are durable before it is. Each record names the digest of the
+//! one before: what is left of other attempts is no part of the line.
+
+use super::disk::{Disk, DiskError, parent};
+use super::files::digest_of;
+use super::layout::{self, Layout};
+use super::publish::{PublishError, flush_group};
+use super::scratch::{Scratch, ScratchError, safe_name};
+use milepost_core::base::digest::Digest;
+use milepost_core::base::path::RelPath;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use std::collections::BTreeSet;
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+
+/// The version of the form of a record.
+const FORMAT: u32 = 1;
+
+/// The permissions of a file: read, write and execute, for owner, group and others.
+const PERMISSIONS: u32 = 0o777;
+
+/// What was made up to a round.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Round {
+    format: u32,
+    /// From 1 on.
+    pub number: u32,
+    /// Everything that the round may depend on.
+    fingerprint: Digest,
+    /// The record of the round before.
+    before: Option<Digest>,
+    files: Vec<Kept>,
+    /// Folders of programs, those with nothing in them too.
+    folders: Vec<RelPath>,
+    /// What whoever kept it is to know of it.
+    pub note: Value,
+}
+
+/// A file of an attempt.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+struct Kept {
+    path: RelPath,
+    digest: Digest,
+    /// Its permissions, where a program may have set them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    mode: Option<u32>,
+}
+
+/// The finished rounds of one batch.
+pub struct Rounds {
+    disk: Disk,
+    layout: Layout,
+    folder: RelPath,
+    fingerprint: Digest,
+    /// Contents that are whole and durable.
+    whole: BTreeSet<Digest>,
+    /// The last record.
+    last: Option<(u32, Digest)>,
+}
+
+/// A round that cannot be kept or put back.
+#[derive(Debug, thiserror::Error)]
+pub enum RoundsError {
+    /// The disk refused.
+    #[error("a round cannot be kept: {0}")]
+    Disk(#[from] DiskError),
+    /// A file cannot be made durable.
+    #[error("a round cannot be kept: {0}")]
+    Flush(#[from] PublishError),
+    /// A file of the attempt cannot be read.
+    #[error("a round cannot be kept: {0}")]
+    Scratch(#[from] ScratchError),
+    /// The record is no JSON.
+    #[error("a round cannot be written as JSON: {0}")]
+    Json(#[from] serde_json::Error),
+    /// What is kept cannot be read.
+    #[error("cannot read {path}: {source}")]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+}
+
+impl Rounds {
+    /// The rounds of a batch that were made from what this fingerprint says.
+    pub fn new(
+        disk: &Disk,
+        layout: &Layout,
+        stage: &str,
+        batch: &str,
+        fingerprint: Digest,
+    ) -> Self {
+        Self {
+            disk: disk.clone(),
+            layout: layout.clone(),
+            folder: layout::rounds(stage).with(&RelPath::of_parts([safe_name(batch).as_str()])),
+            fingerprint,
+            whole: BTreeSet::new(),
+            last: None,
+        }
+    }
+
+    fn inside(&self, name: &str) -> RelPath {
+        self.folder.with(&RelPath::of_parts([name]))
+    }
+
+    fn at(&self, name: &str) -> PathBuf {
+        self.layout.at(&self.inside(name))
+    }
+
+    /// The rounds that an attempt before this one finished, from the first on. Where anything of them is missing, damaged, or of
+    /// another fingerprint, there is none, and what lies there is removed.
+    ///
+    /// # Errors
+    /// When that cannot be removed.
+    pub fn read(&mut self) -> Result<Vec<Round>, RoundsError> {
+        let found = self.whole_line();
+        if found.is_empty() {
+            self.clear()?;
+        }
+        for (round, digest) in &found {
+            self.whole
+                .extend(round.files.iter().map(|file| file.digest));
+            self.last = Some((round.number, *digest));
+        }
+        Ok(found.into_iter().map(|(round, _)| round).collect())
+    }
+
+    fn whole_line(&self) -> Vec<(Round, Digest)> {
+        let mut line: Vec<(Round, Digest)> = Vec::new();
+        let mut whole = BTreeSet::new();
+        for number in 1.. {
+            let Ok(bytes) = std::fs::read(self.at(&record(number))) else {
+                break;
+            };
+            let Ok(round) = serde_json::from_slice::<Round>(&bytes) else {
+                return Vec::new();
+            };
+            let follows = round.before == line.last().map(|(_, digest)| *digest);
+            let fits = round.format == FORMAT && round.fingerprint == self.fingerprint;
+            if !follows || !fits || round.number != number {
+                return Vec::new();
+            }
+            for file in &round.files {
+                if whole.insert(file.digest) {
+                    let there = digest_of(&self.at(&file.digest.hex()));
+                    if !there.is_ok_and(|there| there.is_some_and(|it| it.0 == file.digest)) {
+                        return Vec::new();
+                    }
+                }
+            }
+            line.push((round, Digest::of(&bytes)));
+        }
+        line
+    }
+
+    /// Keeps what an attempt has made, durably, as that of the round that follows the last one. Whether it did: what a program
+    /// left may hold links and other things that are no files, and such a round is not kept, nor are those after it.
+    ///
+    /// # Errors
+    /// What the disk says.
+    pub fn keep(
+        &mut self,
+        scratch: &Scratch,
+        number: u32,
+        note: Value,
+    ) -> Result<bool, RoundsError> {
+        if self.last.map_or(1, |(last, _)| last + 1) != number {
+            return Ok(false);
+        }
+        let Some((files, folders)) = contents(scratch)? else {
+            return Ok(false);
+        };
+        let folder = self.layout.at(&self.folder);
+        self.disk.create_dir_all(&folder)?;
+        let mut fresh = Vec::new();
+        for file in &files {
+            if self.whole.insert(file.digest) {
+                let name = file.digest.hex();
+                self.disk
+                    .copy_file(&scratch.at(&file.path), &folder.join(&name))?;
+                fresh.push(self.inside(&name));
+            }
+        }
+        flush_group(&self.disk, &self.layout, &fresh)?;
+        let round = Round {
+            format: FORMAT,
+            number,
+            fingerprint: self.fingerprint,
+            before: self.last.map(|(_, digest)| digest),
+            files,
+            folders,
+            note,
+        };
+        let bytes = serde_json::to_vec(&round)?;
+        self.disk
+            .write_atomic(&folder.join(record(number)), &bytes)?;
+        self.last = Some((number, Digest::of(&bytes)));
+        Ok(true)
+    }
+
+    /// Puts what was made up to a round into an attempt that has made nothing.
+    ///
+    /// # Errors
+    /// What the disk says.
+    pub fn restore(&self, round: &Round, scratch: &Scratch) -> Result<(), RoundsError> {
+        for folder in &round.folders {
+            // The file is not made: only the folder that it would lie in.
+            scratch.make_folder_of(&folder.with(&RelPath::of_parts(["x"])))?;
+        }
+        for file in &round.files {
+            let from = self.at(&file.digest.hex());
+            let mut kept = File::open(&from).map_err(|source| RoundsError::Read {
+                path: from.clone(),
+                source,
+            })?;
+            let path = scratch.at(&file.path);
+            let failed = |source| RoundsError::Read {
+                path: path.clone(),
+                source,
+            };
+            let mut sink = scratch.sink(&file.path)?;
+            io::copy(&mut kept, &mut sink).map_err(failed)?;
+            sink.finish().map_err(failed)?;
+            if let Some(mode) = file.mode {
+                let there = path.metadata().map_err(failed)?;
+                if there.permissions().mode() & PERMISSIONS != mode {
+                    self.disk.set_mode(&path, mode)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The bytes of a file that is kept.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    pub fn content(&self, digest: Digest) -> Result<Vec<u8>, RoundsError> {
+        let path = self.at(&digest.hex());
+        std::fs::read(&path).map_err(|source| RoundsError::Read { path, source })
+    }
+
+    /// Removes all that is kept of the batch, durably.
+    ///
+    /// # Errors
+    /// What the disk says.
+    pub fn clear(&mut self) -> Result<(), RoundsError> {
+        self.whole.clear();
+        self.last = None;
+        remove(&self.disk, &self.layout, &self.folder)?;
+        Ok(())
+    }
+}
+
+fn record(number: u32) -> String {
+    format!("{number}.json")
+}
+
+/// Everything that lies in an attempt, and its folders; none when something is neither a file nor a folder.
+fn contents(scratch: &Scratch) -> Result<Option<(Vec<Kept>, Vec<RelPath>)>, RoundsError> {
+    let (mut paths, mut folders) = (Vec::new(), Vec::new());
+    if scratch.is_folder() {
+        let walk = walkdir::WalkDir::new(scratch.path()).min_depth(1);
+        for entry in walk.sort_by_file_name() {
+            let read = |error: walkdir::Error| RoundsError::Read {
+                path: scratch.path().to_owned(),
+                source: error.into(),
+            };
+            let entry = entry.map_err(read)?;
+            let found = entry.metadata().map_err(read)?;
+            let inside = entry.path().strip_prefix(scratch.path());
+            let inside = inside.ok().and_then(Path::to_str);
+            let Some(inside) = inside.and_then(|inside| RelPath::parse(inside).ok()) else {
+                return Ok(None);
+            };
+            if found.is_dir() {
+                folders.push(inside);
+            } else if found.is_file() {
+                paths.push((inside, Some(found.permissions().mode() & PERMISSIONS)));
+            } else {
+                return Ok(None);
+            }
+        }
+    } else {
+        paths.extend(scratch.files().into_iter().map(|path| (path, None)));
+    }
+    let mut files = Vec::with_capacity(paths.len());
+    for (path, mode) in paths {
+        // A program that was left behind may have taken it away.
+        let Some(content) = scratch.content(&path)? else {
+            return Ok(None);
+        };
+        files.push(Kept {
+            path,
+            digest: content.digest,
+            mode,
+        });
+    }
+    Ok(Some((files, folders)))
+}
+
+fn remove(disk: &Disk, layout: &Layout, folder: &RelPath) -> Result<(), DiskError> {
+    let path = layout.at(folder);
+    if path.symlink_metadata().is_err() {
+        return Ok(());
+    }
+    disk.remove_dir_all(&path)?;
+    disk.sync_dir(parent(&path))
+}
+
+/// Removes what is kept of a batch.
+///
+/// # Errors
+/// What the disk says.
+pub fn forget(disk: &Disk, layout: &Layout, stage: &str, batch: &str) -> Result<(), DiskError> {
+    let batch = RelPath::of_parts([safe_name(batch).as_str()]);
+    remove(disk, layout, &layout::rounds(stage).with(&batch))
+}
+
+/// Removes what is kept of a stage's batches, but for those with these keys.
+///
+/// # Errors
+/// What the disk says.
+pub fn forget_but<'a>(
+    disk: &Disk,
+    layout: &Layout,
+    stage: &str,
+    batches: impl Iterator<Item = &'a str>,
+) -> Result<(), DiskError> {
+    let folder = layout::rounds(stage);
+    let there = names(&layout.at(&folder))?;
+    if there.is_empty() {
+        return Ok(());
+    }
+    let live: BTreeSet<String> = batches.map(safe_name).collect();
+    for name in there.iter().filter(|name| !live.contains(*name)) {
+        let gone = RelPath::of_parts([name.as_str()]);
+        remove(disk, layout, &folder.with(&gone))?;
+    }
+    Ok(())
+}
+
+/// Removes what is kept of stages other than these.
+///
+/// # Errors
+/// What the disk says.
+pub fn forget_stages_but<'a>(
+    disk: &Disk,
+    layout: &Layout,
+    stages: impl Iterator<Item = &'a str>,
+) -> Result<(), DiskError> {
+    let root = layout.own().join(layout::ROUNDS);
+    let there = names(&root)?;
+    if there.is_empty() {
+        return Ok(());
+    }
+    let live: BTreeSet<RelPath> = stages.map(layout::rounds).collect();
+    for name in there {
+        let folder = RelPath::of_parts([layout::OWN, layout::ROUNDS, name.as_str()]);
+        if !live.contains(&folder) {
+            remove(disk, layout, &folder)?;
+        }
+    }
+    Ok(())
+}
+
+/// The names in a folder; none where there is no folder.
+fn names(folder: &Path) -> Result<Vec<String>, DiskError> {
+    let fail = |cause| DiskError::new("read", folder, cause);
+    let entries = match std::fs::read_dir(folder) {
+        Ok(entries) => entries,
+        Err(cause) if cause.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(cause) => return Err(fail(cause)),
+    };
+    let mut names = Vec::new();
+    for entry in entries {
+        names.extend(entry.map_err(fail)?.file_name().into_string());
+    }
+    names.sort();
+    Ok(names)
+}
+
+#[cfg(test)]
+#[allow(clippy::disallowed_methods, reason = "tests damage files by hand")]
+mod tests;

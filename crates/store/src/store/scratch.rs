@@ -1,0 +1,450 @@
+//! A private folder for each attempt, where outputs are written and hashed before they are published.
+
+mod sink;
+mod spares;
+
+pub use spares::Spares;
+
+use super::disk::{Disk, DiskError, parent};
+use super::files::{Files, digest_from, digest_of};
+use super::folder::{Opened, Start};
+use super::layout::{self, Layout};
+use super::quarantine::keep;
+use milepost_core::base::digest::{Digest, Hasher};
+use milepost_core::base::path::{RelPath, component};
+use milepost_core::base::source::Sink;
+use sink::HashingSink;
+use spares::Spare;
+use std::collections::BTreeSet;
+use std::fs::Metadata;
+use std::io;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// Where one attempt writes: `.milepost/scratch/RUN/STAGE/BATCH~ATTEMPT`.
+///
+/// Programs get that as a folder. Where Milepost alone writes, there is no folder: the files of an attempt lie beside those of
+/// the others, as `BATCH~ATTEMPT.0`, `BATCH~ATTEMPT.1` and so on, and making and removing folders is spared.
+#[derive(Clone)]
+pub struct Scratch {
+    disk: Disk,
+    start: Start,
+    path: PathBuf,
+    inside: RelPath,
+    is_folder: bool,
+    /// Folders that were made in it.
+    folders: Arc<Mutex<BTreeSet<RelPath>>>,
+    made: Arc<Mutex<Vec<Sunk>>>,
+}
+
+/// What an attempt is known by.
+#[derive(Debug, Clone, Copy)]
+pub struct Name<'a> {
+    /// The run.
+    pub run: &'a str,
+    /// The stage.
+    pub stage: &'a str,
+    /// The batch.
+    pub batch: &'a str,
+    /// A number that no other attempt at the batch has.
+    pub number: u64,
+}
+
+/// A file that a sink was opened for.
+struct Sunk {
+    file: RelPath,
+    /// What it holds, once the sink has finished.
+    written: Option<Written>,
+    /// Whether it has left for its place.
+    published: bool,
+}
+
+/// What a file holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Content {
+    /// Its digest.
+    pub digest: Digest,
+    /// Its size in bytes.
+    pub size: u64,
+}
+
+/// A file that cannot be taken from scratch.
+#[derive(Debug, thiserror::Error)]
+pub enum ScratchError {
+    /// The disk refused.
+    #[error(transparent)]
+    Disk(#[from] DiskError),
+    /// A file cannot be read.
+    #[error("cannot read {path}: {source}")]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// A link, a folder or a socket lies where an output is expected.
+    #[error("output `{path}` is {what}: a step writes regular files")]
+    NotRegular {
+        /// The output.
+        path: RelPath,
+        /// What it is.
+        what: &'static str,
+    },
+}
+
+/// A file that a sink finished, and, where others may write over it, what the file system said of it then.
+#[derive(Clone, Copy)]
+struct Written {
+    content: Content,
+    stamp: Option<Stamp>,
+}
+
+type Stamp = (u64, u64, i64, i64);
+
+impl Scratch {
+    /// The place of an attempt, with nothing in it. Where programs write it is a folder: one of `spares`, if there is one that
+    /// was made for outputs in the same folders as `targets`.
+    pub fn create(
+        disk: &Disk,
+        files: &Files,
+        layout: &Layout,
+        name: &Name<'_>,
+        spares: Option<&Spares>,
+        targets: &mut dyn Iterator<Item = &RelPath>,
+    ) -> Result<Self, ScratchError> {
+        let attempt = format!("{}~{}", safe_name(name.batch), name.number);
+        let parts = [safe_name(name.run), safe_name(name.stage), attempt];
+        let below = RelPath::of_parts(parts.iter().map(String::as_str));
+        let inside = layout::scratch().with(&below);
+        let path = layout.at(&inside);
+        let mut folders = BTreeSet::new();
+        if let Some(spares) = spares {
+            targets.for_each(|target| above(target, &mut folders));
+            match spares.take(&folders) {
+                Some(spare) => disk.rename(&spare, &path)?,
+                None => {
+                    folders.clear();
+                    if path.symlink_metadata().is_ok() {
+                        disk.remove_dir_all(&path)?;
+                    }
+                    disk.create_dirs(&path)?;
+                }
+            }
+        }
+        Ok(Self {
+            disk: disk.clone(),
+            start: files.workspace().clone(),
+            path,
+            inside,
+            is_folder: spares.is_some(),
+            folders: Arc::new(Mutex::new(folders)),
+            made: Arc::default(),
+        })
+    }
+
+    fn sunk(&self) -> MutexGuard<'_, Vec<Sunk>> {
+        self.made.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The folder, absolute: where programs work.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Whether it is a folder.
+    pub fn is_folder(&self) -> bool {
+        self.is_folder
+    }
+
+    /// The ending of a file's name where there is no folder; of one that nothing was written to, one that nothing has.
+    fn ending(&self, file: &RelPath) -> String {
+        let sunk = self.sunk();
+        let at = sunk.iter().position(|sunk| sunk.file == *file);
+        format!(".{}", at.unwrap_or(sunk.len()))
+    }
+
+    /// Where a file of the attempt lies, absolute.
+    pub fn at(&self, file: &RelPath) -> PathBuf {
+        if self.is_folder {
+            return self.path.join(file.as_str());
+        }
+        let mut path = self.path.clone().into_os_string();
+        path.push(self.ending(file));
+        path.into()
+    }
+
+    /// The same in the workspace, as `publish` records it.
+    pub fn inside(&self, file: &RelPath) -> RelPath {
+        if self.is_folder {
+            self.inside.with(file)
+        } else {
+            self.inside.ending_with(&self.ending(file))
+        }
+    }
+
+    /// A file to write. It is hashed while it is written.
+    pub fn sink(&self, file: &RelPath) -> Result<Box<dyn Sink>, DiskError> {
+        {
+            let mut sunk = self.sunk();
+            match sunk.iter_mut().find(|sunk| sunk.file == *file) {
+                Some(sunk) => sunk.written = None,
+                None => sunk.push(Sunk {
+                    file: file.clone(),
+                    written: None,
+                    published: false,
+                }),
+            }
+        }
+        if self.is_folder {
+            self.make_folder_of(file)?;
+        }
+        let path = self.at(file);
+        let open = match self.disk.create(&path) {
+            Err(error) if error.source.kind() == io::ErrorKind::NotFound => {
+                self.disk.create_dirs(parent(&path))?;
+                self.disk.create(&path)?
+            }
+            opened => opened?,
+        };
+        Ok(Box::new(HashingSink {
+            file: file.clone(),
+            path,
+            open,
+            buffer: Vec::new(),
+            hasher: Hasher::new(),
+            size: 0,
+            is_stamped: self.is_folder,
+            made: Arc::clone(&self.made),
+        }))
+    }
+
+    /// Makes the folder that a file lies in, for a command that writes it.
+    pub fn make_folder_of(&self, file: &RelPath) -> Result<(), DiskError> {
+        let mut folders = self.folders.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_there = file.parent().is_none_or(|parent| folders.contains(&parent));
+        if !is_there {
+            self.disk.create_dirs(parent(&self.at(file)))?;
+            above(file, &mut folders);
+        }
+        Ok(())
+    }
+
+    /// Files that sinks have finished, in the order in which they were opened.
+    pub fn files(&self) -> Vec<RelPath> {
+        let sunk = self.sunk();
+        let finished = sunk.iter().filter(|sunk| sunk.written.is_some());
+        finished.map(|sunk| sunk.file.clone()).collect()
+    }
+
+    /// What a finished sink wrote.
+    pub fn made(&self, file: &RelPath) -> Option<Content> {
+        self.written(file).map(|written| written.content)
+    }
+
+    fn written(&self, file: &RelPath) -> Option<Written> {
+        let sunk = self.sunk();
+        let found = sunk.iter().find(|sunk| sunk.file == *file);
+        found.and_then(|sunk| sunk.written)
+    }
+
+    /// What one file holds, whoever wrote it; none when it is not there. A link or a special file is an error.
+    pub fn content(&self, file: &RelPath) -> Result<Option<Content>, ScratchError> {
+        if !self.is_folder {
+            // Nobody else writes here.
+            return Ok(self.made(file));
+        }
+        let path = self.at(file);
+        let fail = |source| ScratchError::Read {
+            path: path.clone(),
+            source,
+        };
+        // A later step may have written over what a sink wrote: the change time would tell.
+        let known = |found: &Metadata| {
+            let written = self.written(file)?;
+            (written.stamp == Some(stamp(found))).then_some(written.content)
+        };
+        match self.start.open_file(self.inside(file).as_str()) {
+            Opened::Absent => return Ok(None),
+            Opened::There(mut open) => {
+                let found = open.metadata().map_err(fail)?;
+                if found.is_file() {
+                    if let Some(content) = known(&found) {
+                        return Ok(Some(content));
+                    }
+                    let (digest, size) = digest_from(&mut open, found.len()).map_err(fail)?;
+                    return Ok(Some(Content { digest, size }));
+                }
+            }
+            Opened::Unclear => {}
+        }
+        let found = match std::fs::symlink_metadata(&path) {
+            Ok(found) => found,
+            Err(cause)
+                if matches!(
+                    cause.kind(),
+                    io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
+                ) =>
+            {
+                return Ok(None);
+            }
+            Err(cause) => return Err(fail(cause)),
+        };
+        if !found.is_file() {
+            return Err(ScratchError::NotRegular {
+                path: file.clone(),
+                what: kind_of(&found),
+            });
+        }
+        // A link on the way would have another's file taken for an output.
+        let folder = parent(&path).canonicalize().map_err(fail)?;
+        let own = self.path.canonicalize().map_err(fail)?;
+        if !folder.starts_with(own) {
+            return Err(ScratchError::NotRegular {
+                path: file.clone(),
+                what: "behind a symbolic link",
+            });
+        }
+        if let Some(content) = known(&found) {
+            return Ok(Some(content));
+        }
+        let content = digest_of(&path).map_err(fail)?;
+        Ok(content.map(|(digest, size)| Content { digest, size }))
+    }
+
+    /// Removes a file of the attempt.
+    pub fn forget(&self, file: &RelPath) -> Result<(), DiskError> {
+        if let Some(sunk) = self.sunk().iter_mut().find(|sunk| sunk.file == *file) {
+            sunk.written = None;
+        }
+        self.disk.remove_file(&self.at(file))
+    }
+
+    /// A file was renamed into its place: nothing of it is left to be removed.
+    pub fn published(&self, file: &RelPath) {
+        if let Some(sunk) = self.sunk().iter_mut().find(|sunk| sunk.file == *file) {
+            sunk.published = true;
+        }
+    }
+
+    /// Whether it holds nothing: no file, no link, nothing but folders.
+    pub fn is_empty(&self) -> bool {
+        if !self.is_folder {
+            return self.sunk().is_empty();
+        }
+        let mut entries = walkdir::WalkDir::new(&self.path).min_depth(1).into_iter();
+        entries.all(|entry| entry.is_ok_and(|entry| entry.file_type().is_dir()))
+    }
+
+    /// Moves all that is left to a folder of the workspace, durably.
+    pub fn keep(self, layout: &Layout, folder: &RelPath) -> Result<(), DiskError> {
+        if self.is_folder {
+            return keep(&self.disk, layout, &self.inside, folder).map(|_| ());
+        }
+        let files: Vec<RelPath> = self.sunk().iter().map(|sunk| sunk.file.clone()).collect();
+        for file in files {
+            keep(&self.disk, layout, &self.inside(&file), &folder.with(&file))?;
+        }
+        Ok(())
+    }
+
+    /// Keeps the folder for an attempt that follows, if it is as it was before the programs wrote; else it is removed. For when
+    /// every program that could write there has ended.
+    pub fn spare(self, spares: &Spares) -> Result<(), DiskError> {
+        if !self.is_folder || !self.is_as_made().unwrap_or(false) {
+            return self.remove();
+        }
+        let mut folders = self.folders.lock().unwrap_or_else(PoisonError::into_inner);
+        spares.all().push(Spare {
+            path: self.path.clone(),
+            folders: std::mem::take(&mut folders),
+        });
+        Ok(())
+    }
+
+    /// Whether nothing is in it but the folders that were made, and they are open to the same people as the one that they lie in.
+    fn is_as_made(&self) -> io::Result<bool> {
+        let rights = |found: &Metadata| (found.mode(), found.uid(), found.gid());
+        let expected = rights(&parent(&self.path).symlink_metadata()?);
+        let mut left = {
+            let folders = self.folders.lock().unwrap_or_else(PoisonError::into_inner);
+            folders.clone()
+        };
+        for entry in walkdir::WalkDir::new(&self.path) {
+            let entry = entry?;
+            let found = entry.metadata()?;
+            if !found.is_dir() || rights(&found) != expected {
+                return Ok(false);
+            }
+            let inside = entry
+                .path()
+                .strip_prefix(&self.path)
+                .unwrap_or(entry.path());
+            let Some(inside) = inside.to_str() else {
+                return Ok(false);
+            };
+            let is_known = RelPath::parse(inside).is_ok_and(|inside| left.remove(&inside));
+            if !is_known && entry.depth() > 0 {
+                return Ok(false);
+            }
+        }
+        Ok(left.is_empty())
+    }
+
+    /// Removes all that is left.
+    pub fn remove(self) -> Result<(), DiskError> {
+        if self.is_folder {
+            return self.disk.remove_dir_all(&self.path);
+        }
+        let sunk = self.sunk();
+        let left = sunk.iter().filter(|sunk| !sunk.published);
+        let left: Vec<RelPath> = left.map(|sunk| sunk.file.clone()).collect();
+        drop(sunk);
+        left.iter()
+            .try_for_each(|file| self.disk.remove_file(&self.at(file)))
+    }
+}
+
+/// The folders above a file, up to the attempt's.
+fn above(file: &RelPath, folders: &mut BTreeSet<RelPath>) {
+    let mut at = file.parent();
+    while let Some(folder) = at {
+        at = folder.parent();
+        folders.insert(folder);
+    }
+}
+
+/// A name for a folder: the name itself where it is short and safe, else its beginning and a digest.
+pub fn safe_name(name: &str) -> String {
+    const LONG: usize = 80;
+    if name.is_empty() {
+        return "only".to_owned();
+    }
+    let part = component(name);
+    if part == name && name.len() <= LONG {
+        return part;
+    }
+    let mut end = part.len().min(LONG - 13);
+    while !part.is_char_boundary(end) {
+        end -= 1;
+    }
+    format!("{}-{}", &part[..end], Digest::of(name).short())
+}
+
+fn stamp(found: &Metadata) -> Stamp {
+    (found.ino(), found.len(), found.ctime(), found.ctime_nsec())
+}
+
+fn kind_of(found: &Metadata) -> &'static str {
+    if found.is_symlink() {
+        "a symbolic link"
+    } else if found.is_dir() {
+        "a folder"
+    } else {
+        "a special file"
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::disallowed_methods, reason = "tests prepare the disk by hand")]
+mod tests;

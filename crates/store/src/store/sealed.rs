@@ -1,0 +1,155 @@
+//! Files of sealed lines: each line stands behind its digest, so that a torn or damaged one is known and left out.
+//!
+//! A run appends to a file of its own; nobody else writes it. What a crash or a power failure leaves of a line that was not
+//! flushed is no line.
+
+use super::disk::{Disk, DiskError, DiskFile, parent};
+use milepost_core::base::digest::Digest;
+use std::path::{Path, PathBuf};
+
+/// Digits of a seal.
+const SEAL: usize = 64;
+
+/// A file of sealed lines that one run appends to. It is made with its first line.
+pub struct Sealed {
+    disk: Disk,
+    path: PathBuf,
+    file: Option<DiskFile>,
+    size: u64,
+}
+
+impl Sealed {
+    /// The file at this path, to append to.
+    pub fn new(disk: &Disk, path: PathBuf) -> Self {
+        Self {
+            disk: disk.clone(),
+            path,
+            file: None,
+            size: 0,
+        }
+    }
+
+    /// Where it lies.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Appends a line, which holds no line break, durably. Returns where in the file it begins, and its bytes.
+    ///
+    /// # Errors
+    /// What the disk says.
+    pub fn append(&mut self, text: &str) -> Result<(u64, u64), DiskError> {
+        let places = self.append_all(&[text])?;
+        Ok(places.first().copied().unwrap_or_default())
+    }
+
+    /// The same with several lines, by one write and one flush.
+    ///
+    /// # Errors
+    /// What the disk says.
+    pub fn append_all(&mut self, texts: &[impl AsRef<str>]) -> Result<Vec<(u64, u64)>, DiskError> {
+        let mut lines = String::new();
+        let mut places = Vec::with_capacity(texts.len());
+        for text in texts.iter().map(AsRef::as_ref) {
+            let begin = lines.len();
+            lines.push_str(&Digest::of(text).hex());
+            lines.push(' ');
+            lines.push_str(text);
+            lines.push('\n');
+            places.push((begin as u64, (lines.len() - begin) as u64));
+        }
+        let is_new = self.file.is_none();
+        let file = match &mut self.file {
+            Some(file) => file,
+            None => {
+                self.disk.create_dir_all(parent(&self.path))?;
+                let file = self.disk.open_append(&self.path)?;
+                self.size = file.size()?;
+                self.file.insert(file)
+            }
+        };
+        for (at, _) in &mut places {
+            *at += self.size;
+        }
+        file.write_bytes(lines.as_bytes())?;
+        self.size += lines.len() as u64;
+        file.flush_data()?;
+        if is_new {
+            self.disk.sync_dir(parent(&self.path))?;
+        }
+        Ok(places)
+    }
+}
+
+/// What stands on a line behind its seal; none when the seal is not that of the text.
+pub fn open_line(line: &[u8]) -> Option<&str> {
+    let line = line.strip_suffix(b"\n").unwrap_or(line);
+    let (seal, text) = line.split_at_checked(SEAL)?;
+    let text = text.strip_prefix(b" ")?;
+    let whole = Digest::of(text).hex();
+    (whole.as_bytes() == seal).then(|| std::str::from_utf8(text).ok())?
+}
+
+/// The lines of a file that are whole.
+pub fn whole_lines(bytes: &[u8]) -> impl Iterator<Item = &str> {
+    bytes.split(|&byte| byte == b'\n').filter_map(open_line)
+}
+
+/// The files of a folder whose names end in `.jsonl`, by name; none where there is no folder.
+///
+/// # Errors
+/// When the folder cannot be read.
+pub fn files(folder: &Path) -> std::io::Result<Vec<PathBuf>> {
+    let entries = match std::fs::read_dir(folder) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(error),
+    };
+    let mut files = Vec::new();
+    for entry in entries {
+        let path = entry?.path();
+        if path.extension().is_some_and(|ending| ending == "jsonl") {
+            files.push(path);
+        }
+    }
+    files.sort();
+    Ok(files)
+}
+
+#[cfg(test)]
+#[allow(clippy::disallowed_methods, reason = "tests damage files by hand")]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_whole_lines_are_read() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("calls/run.jsonl");
+        let mut sealed = Sealed::new(&Disk::real(), path.clone());
+        assert_eq!(sealed.append("one").unwrap(), (0, 69));
+        assert_eq!(sealed.append_all(&["two"]).unwrap(), [(69, 69)]);
+        let bytes = std::fs::read(&path).unwrap();
+        let several = sealed.append_all(&["a", "bc"]).unwrap();
+        assert_eq!(several, [(138, 67), (205, 68)]);
+        assert_eq!(std::fs::read(&path).unwrap().len(), 273);
+        assert_eq!(whole_lines(&bytes).collect::<Vec<_>>(), ["one", "two"]);
+        for cut in 69..bytes.len() - 1 {
+            let read: Vec<&str> = whole_lines(&bytes[..cut]).collect();
+            assert_eq!(read, ["one"], "{cut}");
+        }
+        for at in 0..69 {
+            let mut damaged = bytes.clone();
+            damaged[at] ^= 1;
+            let read: Vec<&str> = whole_lines(&damaged).collect();
+            assert!(read == ["two"] || (at == 68 && read.is_empty()), "{at}");
+        }
+        // The next run writes a file of its own, and goes on in one that it finds.
+        std::fs::write(&path, &bytes[..100]).unwrap();
+        let mut again = Sealed::new(&Disk::real(), path.clone());
+        again.append("three").unwrap();
+        let bytes = std::fs::read(&path).unwrap();
+        assert_eq!(whole_lines(&bytes).collect::<Vec<_>>(), ["one"]);
+        assert_eq!(files(folder.path()).unwrap(), Vec::<PathBuf>::new());
+        assert_eq!(files(path.parent().unwrap()).unwrap(), [path]);
+    }
+}

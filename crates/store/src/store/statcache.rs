@@ -1,0 +1,465 @@
+//! A cache in front of hashing: the digest of a file that has not changed since it was hashed, by what the file system says of it.
+
+use std::collections::HashMap;
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+
+use milepost_core::base::clock::Clock;
+use milepost_core::base::digest::{Digest, Hasher};
+
+use super::clock::SystemClock;
+use super::disk::{Disk, DiskError};
+use super::stamp::Stamp;
+
+/// What the cache's file begins with: whatever begins otherwise is no cache of ours.
+const FORM: &[u8; 16] = b"milepost-stat-2\n";
+
+/// Bytes of an entry in the file: device, inode, size, mtime, ctime, time of recording, digest; numbers with the lowest byte first.
+const ENTRY: usize = 6 * 8 + 32;
+
+/// What nobody asked for is kept this long. In nanoseconds: 30 days.
+const KEPT_UNUSED: i64 = 30 * 24 * 3600 * 1_000_000_000;
+
+/// Bytes read at once.
+const BUFFER: u64 = 1 << 20;
+
+/// Digests of files by device, inode, size, mtime and ctime. It can be thrown away at any time.
+pub struct StatCache {
+    path: PathBuf,
+    clock: Box<dyn Clock>,
+    /// Read when it is first asked.
+    state: OnceLock<Mutex<State>>,
+}
+
+/// A file, as it was found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Seen {
+    /// Its digest.
+    pub digest: Digest,
+    /// What the file system says of it.
+    pub stamp: Stamp,
+    /// Whether the same stamp means the same content.
+    pub settled: bool,
+}
+
+#[derive(Default)]
+struct State {
+    entries: HashMap<(u64, u64), Entry>,
+    changed: bool,
+}
+
+/// What was recorded of a file, and when, in nanoseconds since 1970.
+#[derive(Clone, Copy)]
+struct Entry {
+    stamp: Stamp,
+    recorded: i64,
+    digest: Digest,
+    used: bool,
+}
+
+impl StatCache {
+    /// The cache that is kept in this file; an empty one if it is not there, torn, or of another form.
+    pub fn open(path: &Path) -> StatCache {
+        // A run under a fixed clock must not believe it here: the kernel's times come from the machine's.
+        StatCache::with_clock(path, Box::new(SystemClock))
+    }
+
+    /// The cache in this file, by another clock than the machine's.
+    pub fn with_clock(path: &Path, clock: Box<dyn Clock>) -> StatCache {
+        StatCache {
+            path: path.to_owned(),
+            clock,
+            state: OnceLock::new(),
+        }
+    }
+
+    /// Digest and size in bytes of a file; it is read only if the cache does not know it.
+    ///
+    /// # Errors
+    /// As opening and reading the file; `IsADirectory` for a folder.
+    pub fn digest_of(&self, path: &Path) -> io::Result<(Digest, u64)> {
+        self.look(path).map(|seen| (seen.digest, seen.stamp.size))
+    }
+
+    /// A file as it is; it is read only if the cache does not know it.
+    ///
+    /// # Errors
+    /// As opening and reading the file; `IsADirectory` for a folder.
+    pub fn look(&self, path: &Path) -> io::Result<Seen> {
+        let data = std::fs::metadata(path)?;
+        if data.is_file()
+            && let Some(seen) = self.known(Stamp::of(&data))
+        {
+            return Ok(seen);
+        }
+        self.hash(File::open(path)?)
+    }
+
+    /// An open regular file as it is; none when it is something else. It is read only if the cache does not know it.
+    ///
+    /// # Errors
+    /// As reading the file.
+    pub fn look_at(&self, open: File) -> io::Result<Option<Seen>> {
+        let data = open.metadata()?;
+        if !data.is_file() {
+            return Ok(None);
+        }
+        match self.known(Stamp::of(&data)) {
+            Some(seen) => Ok(Some(seen)),
+            None => self.hash_from(open, Stamp::of(&data)).map(Some),
+        }
+    }
+
+    /// An open regular file as it is, read in any case and not kept; none when it is something else.
+    ///
+    /// # Errors
+    /// As reading the file.
+    pub fn read(&self, open: File) -> io::Result<Option<Seen>> {
+        let data = open.metadata()?;
+        if !data.is_file() {
+            return Ok(None);
+        }
+        seen(open, Stamp::of(&data), self.now()).map(Some)
+    }
+
+    /// What is known of the file at a path by its stamp alone: nothing is read.
+    pub fn glimpse(&self, path: &Path) -> Option<Seen> {
+        self.known(Stamp::of(&std::fs::metadata(path).ok()?))
+    }
+
+    fn hash(&self, file: File) -> io::Result<Seen> {
+        let before = Stamp::of(&file.metadata()?);
+        self.hash_from(file, before)
+    }
+
+    fn hash_from(&self, file: File, before: Stamp) -> io::Result<Seen> {
+        let recorded = self.now();
+        let seen = seen(file, before, recorded)?;
+        // What is not settled would never be believed, and what was known of the file before may be asked for once more.
+        if seen.settled {
+            let entry = Entry {
+                stamp: before,
+                recorded,
+                digest: seen.digest,
+                used: true,
+            };
+            let mut state = self.state();
+            state.entries.insert((before.device, before.inode), entry);
+            state.changed = true;
+        }
+        Ok(seen)
+    }
+
+    /// The time, in nanoseconds since 1970.
+    pub fn now(&self) -> i64 {
+        i64::try_from(self.clock.now().as_nanosecond()).unwrap_or(i64::MAX)
+    }
+
+    /// What is known of the file with this stamp.
+    pub fn known(&self, stamp: Stamp) -> Option<Seen> {
+        let mut state = self.state();
+        let entry = state.entries.get_mut(&(stamp.device, stamp.inode))?;
+        if entry.stamp != stamp || !stamp.was_settled(entry.recorded) {
+            return None;
+        }
+        entry.used = true;
+        Some(Seen {
+            digest: entry.digest,
+            stamp,
+            settled: true,
+        })
+    }
+
+    /// Writes the cache to its file, if there is anything that the file does not say.
+    ///
+    /// # Errors
+    /// What the disk says. The cache being only a cache, a run can go on.
+    pub fn save(&self, disk: &Disk) -> Result<(), DiskError> {
+        if self.state.get().is_none() {
+            return Ok(());
+        }
+        let now = self.now();
+        let mut state = self.state();
+        if !state.changed {
+            return Ok(());
+        }
+        state
+            .entries
+            .retain(|_, entry| entry.used || now.saturating_sub(entry.recorded) < KEPT_UNUSED);
+        disk.write_atomic(&self.path, &write(&state.entries))?;
+        state.changed = false;
+        Ok(())
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        let state = self.state.get_or_init(|| {
+            let mut entries = std::fs::read(&self.path)
+                .ok()
+                .and_then(|bytes| read(&bytes))
+                .unwrap_or_default();
+            // A clock that was set back comes by the same times again: what was recorded later than it shows may not be so.
+            let now = self.now();
+            entries.retain(|_, entry| entry.recorded <= now);
+            Mutex::new(State {
+                entries,
+                changed: false,
+            })
+        });
+        state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A file as it is, at a time in nanoseconds since 1970; `before` is what the file system said of it before.
+fn seen(mut file: File, before: Stamp, now: i64) -> io::Result<Seen> {
+    let (digest, size) = hash(&mut file, before.size)?;
+    let unchanged = before == Stamp::of(&file.metadata()?) && size == before.size;
+    Ok(Seen {
+        digest,
+        stamp: Stamp { size, ..before },
+        settled: unchanged && before.was_settled(now),
+    })
+}
+
+/// Digest and length of what is read.
+fn hash(file: &mut File, size: u64) -> io::Result<(Digest, u64)> {
+    // One byte more than there should be: then the end is seen by the second read.
+    let mut buffer = vec![0; (size + 1).min(BUFFER) as usize];
+    let mut hasher = Hasher::new();
+    let mut length = 0;
+    loop {
+        match file.read(&mut buffer) {
+            Ok(0) => return Ok((hasher.finish(), length)),
+            Ok(read) => {
+                hasher.update(&buffer[..read]);
+                length += read as u64;
+            }
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+/// The form, the entries in order, and the digest of all that: half a cache is none.
+fn write(entries: &HashMap<(u64, u64), Entry>) -> Vec<u8> {
+    let mut sorted: Vec<&Entry> = entries.values().collect();
+    sorted.sort_unstable_by_key(|entry| (entry.stamp.device, entry.stamp.inode));
+    let mut bytes = Vec::with_capacity(FORM.len() + sorted.len() * ENTRY + 32);
+    bytes.extend_from_slice(FORM);
+    for entry in sorted {
+        let stamp = &entry.stamp;
+        for number in [stamp.device, stamp.inode, stamp.size] {
+            bytes.extend_from_slice(&number.to_le_bytes());
+        }
+        for time in [stamp.mtime, stamp.ctime, entry.recorded] {
+            bytes.extend_from_slice(&time.to_le_bytes());
+        }
+        bytes.extend_from_slice(entry.digest.bytes());
+    }
+    let seal = Digest::of(&bytes);
+    bytes.extend_from_slice(seal.bytes());
+    bytes
+}
+
+fn read(bytes: &[u8]) -> Option<HashMap<(u64, u64), Entry>> {
+    let (content, seal) = bytes.split_last_chunk::<32>()?;
+    let entries = content.strip_prefix(FORM)?;
+    if Digest::of(content).bytes() != seal || entries.len() % ENTRY != 0 {
+        return None;
+    }
+    let mut all = HashMap::with_capacity(entries.len() / ENTRY);
+    for entry in entries.chunks_exact(ENTRY) {
+        let number =
+            |at: usize| -> Option<[u8; 8]> { entry.get(at * 8..at * 8 + 8)?.try_into().ok() };
+        let stamp = Stamp {
+            device: u64::from_le_bytes(number(0)?),
+            inode: u64::from_le_bytes(number(1)?),
+            size: u64::from_le_bytes(number(2)?),
+            mtime: i64::from_le_bytes(number(3)?),
+            ctime: i64::from_le_bytes(number(4)?),
+        };
+        let entry = Entry {
+            stamp,
+            recorded: i64::from_le_bytes(number(5)?),
+            digest: Digest::from_bytes(entry[48..].try_into().ok()?),
+            used: false,
+        };
+        all.insert((stamp.device, stamp.inode), entry);
+    }
+    Some(all)
+}
+
+#[cfg(test)]
+#[allow(clippy::disallowed_methods, reason = "tests prepare the disk by hand")]
+mod tests {
+    use std::fs;
+
+    use jiff::{SignedDuration, Timestamp};
+
+    use super::*;
+    use milepost_core::base::clock::StillClock;
+
+    /// A cache by a clock that is so many seconds ahead of the machine's.
+    fn cache_ahead(path: &Path, seconds: i64) -> StatCache {
+        let now = SystemClock.now() + SignedDuration::from_secs(seconds);
+        StatCache::with_clock(path, Box::new(StillClock(now)))
+    }
+
+    /// The file of a cache, if there is one, in which every digest was replaced by that of `lie`: who believes the cache says so.
+    fn lying(path: &Path, lie: &str) {
+        let Ok(bytes) = fs::read(path) else {
+            return;
+        };
+        let mut entries = read(&bytes).unwrap();
+        for entry in entries.values_mut() {
+            entry.digest = Digest::of(lie);
+        }
+        fs::write(path, write(&entries)).unwrap();
+    }
+
+    struct Place {
+        folder: tempfile::TempDir,
+        file: PathBuf,
+        cache: PathBuf,
+    }
+
+    impl Place {
+        fn new(text: &str) -> Place {
+            let folder = tempfile::tempdir().unwrap();
+            let (file, cache) = (folder.path().join("file"), folder.path().join("stat-cache"));
+            fs::write(&file, text).unwrap();
+            Place {
+                folder,
+                file,
+                cache,
+            }
+        }
+
+        /// Records the file with a clock so far ahead, and makes the record a lie.
+        fn recorded(text: &str, ahead: i64) -> Place {
+            let place = Place::new(text);
+            let cache = cache_ahead(&place.cache, ahead);
+            assert_eq!(
+                cache.digest_of(&place.file).unwrap(),
+                (Digest::of(text), text.len() as u64)
+            );
+            cache.save(&Disk::real()).unwrap();
+            lying(&place.cache, "lie");
+            place
+        }
+
+        /// By a clock that is a minute ahead.
+        fn digest(&self) -> Digest {
+            let cache = cache_ahead(&self.cache, 60);
+            cache.digest_of(&self.file).unwrap().0
+        }
+    }
+
+    #[test]
+    fn a_settled_file_is_not_read_again() {
+        let place = Place::recorded("text", 3);
+        assert_eq!(place.digest(), Digest::of("lie"));
+    }
+
+    #[test]
+    fn what_was_recorded_before_the_clock_was_set_back_is_not_believed() {
+        let place = Place::recorded("text", 30);
+        let cache = cache_ahead(&place.cache, 20);
+        assert_eq!(cache.digest_of(&place.file).unwrap().0, Digest::of("text"));
+        assert_eq!(place.digest(), Digest::of("lie"));
+    }
+
+    #[test]
+    fn a_young_or_future_file_is() {
+        assert_eq!(Place::recorded("text", 0).digest(), Digest::of("text"));
+        let place = Place::new("text");
+        let future = std::time::SystemTime::from(Timestamp::now() + SignedDuration::from_hours(1));
+        File::options()
+            .write(true)
+            .open(&place.file)
+            .unwrap()
+            .set_modified(future)
+            .unwrap();
+        let cache = cache_ahead(&place.cache, 60);
+        cache.digest_of(&place.file).unwrap();
+        cache.save(&Disk::real()).unwrap();
+        lying(&place.cache, "lie");
+        assert_eq!(place.digest(), Digest::of("text"));
+    }
+
+    #[test]
+    fn a_change_that_keeps_size_and_mtime_is_seen_by_ctime() {
+        let place = Place::recorded("text", 3);
+        let modified = fs::metadata(&place.file).unwrap().modified().unwrap();
+        fs::write(&place.file, "next").unwrap();
+        File::options()
+            .write(true)
+            .open(&place.file)
+            .unwrap()
+            .set_modified(modified)
+            .unwrap();
+        assert_eq!(place.digest(), Digest::of("next"));
+    }
+
+    #[test]
+    fn another_file_under_the_name_is_seen() {
+        let place = Place::recorded("text", 3);
+        let other = place.folder.path().join("other");
+        fs::write(&other, "next").unwrap();
+        fs::rename(&other, &place.file).unwrap();
+        assert_eq!(place.digest(), Digest::of("next"));
+    }
+
+    #[test]
+    fn a_torn_cache_is_none() {
+        let place = Place::recorded("text", 3);
+        let whole = fs::read(&place.cache).unwrap();
+        let mut flipped = whole.clone();
+        flipped[40] ^= 1;
+        for torn in [
+            &whole[..whole.len() - 1],
+            &whole[1..],
+            &whole[..48],
+            &[],
+            &flipped,
+        ] {
+            fs::write(&place.cache, torn).unwrap();
+            assert_eq!(place.digest(), Digest::of("text"), "{} bytes", torn.len());
+        }
+        fs::write(&place.cache, whole).unwrap();
+        assert_eq!(place.digest(), Digest::of("lie"));
+    }
+
+    #[test]
+    fn nothing_new_writes_nothing_and_the_unused_goes_in_time() {
+        let place = Place::recorded("text", 3);
+        fs::remove_file(&place.cache).unwrap();
+        let cache = StatCache::open(&place.cache);
+        cache.save(&Disk::real()).unwrap();
+        assert!(!place.cache.exists());
+
+        cache.digest_of(&place.file).unwrap();
+        cache.save(&Disk::real()).unwrap();
+        let later = cache_ahead(&place.cache, 31 * 24 * 3600);
+        let other = place.folder.path().join("other");
+        fs::write(&other, "").unwrap();
+        assert_eq!(later.digest_of(&other).unwrap(), (Digest::of(""), 0));
+        later.save(&Disk::real()).unwrap();
+        assert_eq!(read(&fs::read(&place.cache).unwrap()).unwrap().len(), 1);
+    }
+
+    #[test]
+    fn what_is_no_file_is_an_error() {
+        let place = Place::new("");
+        let cache = StatCache::open(&place.cache);
+        assert_eq!(
+            cache.digest_of(place.folder.path()).unwrap_err().kind(),
+            io::ErrorKind::IsADirectory
+        );
+        assert_eq!(
+            cache.digest_of(&place.cache).unwrap_err().kind(),
+            io::ErrorKind::NotFound
+        );
+    }
+}
