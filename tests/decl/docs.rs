@@ -1,4 +1,4 @@
-//! The project that `docs/declarations.md` shows loads.
+//! The project that `docs/reference/language.md` shows loads.
 
 use super::Files;
 
@@ -7,7 +7,7 @@ pub fn documented() -> Files {
     let mut files = Files::default();
     let mut name: Option<&str> = None;
     let mut block: Option<String> = None;
-    for line in include_str!("../../docs/declarations.md").lines() {
+    for line in include_str!("../../docs/reference/language.md").lines() {
         match (&mut block, line) {
             (Some(text), "```") => {
                 if let Some(name) = name.take() {

@@ -2,6 +2,8 @@
 //!
 //! `BLESS=1 cargo test --test all pages` writes the real output into the pages.
 
+mod generated;
+mod model;
 mod page;
 mod session;
 mod steady;
@@ -144,4 +146,67 @@ fn commands_of_file(language: &str, text: &str) -> Vec<String> {
 #[test]
 fn the_tutorial_holds() {
     follow("docs/tutorial.md");
+}
+
+#[test]
+fn the_page_on_python_scripts_holds() {
+    follow("docs/how-to/python-scripts.md");
+}
+
+#[test]
+fn the_page_on_csv_holds() {
+    follow("docs/how-to/csv.md");
+}
+
+#[test]
+fn the_page_on_models_holds() {
+    let url = model::serve();
+    follow_in("docs/how-to/ask-a-model.md", |session| {
+        session.variable("ANTHROPIC_API_KEY", "sk-ant-example");
+        session.replace(
+            "anthropic = \"claude-sonnet-4-5\"\n",
+            &format!("anthropic = \"claude-sonnet-4-5\"\nbase_url = \"{url}\"\n"),
+        );
+    });
+}
+
+#[test]
+fn the_page_on_corrections_holds() {
+    follow("docs/how-to/corrections-and-review.md");
+}
+
+#[test]
+fn the_page_on_cron_and_ci_holds() {
+    follow("docs/how-to/cron-and-ci.md");
+}
+
+#[test]
+fn the_page_on_many_workspaces_holds() {
+    follow("docs/how-to/many-workspaces.md");
+}
+
+#[test]
+fn the_page_on_coding_agents_holds() {
+    follow_in("docs/how-to/coding-agent.md", |session| {
+        let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/pages/claude.py");
+        session.program("claude", &format!("exec python3 '{script}' \"$@\"\n"));
+    });
+}
+
+#[test]
+fn the_page_on_audits_holds() {
+    follow("docs/how-to/audit.md");
+}
+
+#[test]
+fn every_how_to_page_is_followed() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/how-to");
+    let source = read("tests/pages/mod.rs");
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let name = entry.unwrap().file_name().into_string().unwrap();
+        assert!(
+            source.contains(&format!("\"docs/how-to/{name}\"")),
+            "no test follows docs/how-to/{name}"
+        );
+    }
 }

@@ -12,6 +12,7 @@ pub struct Session {
     folder: PathBuf,
     code: i32,
     variables: Vec<(String, String)>,
+    replaced: Vec<(String, String)>,
 }
 
 /// The result of a command.
@@ -46,6 +47,7 @@ impl Session {
             folder,
             code: 0,
             variables: Vec::new(),
+            replaced: Vec::new(),
         })
     }
 
@@ -59,9 +61,18 @@ impl Session {
         self.variables.push((name.to_owned(), value.to_owned()));
     }
 
+    /// Replaces text in the files that are written from now on.
+    pub fn replace(&mut self, from: &str, to: &str) {
+        self.replaced.push((from.to_owned(), to.to_owned()));
+    }
+
     /// Writes a file, relative to the folder of the last command.
     pub fn write(&self, path: &str, text: &str) {
         let path = self.folder.join(path);
+        let mut text = text.to_owned();
+        for (from, to) in &self.replaced {
+            text = text.replace(from, to);
+        }
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         std::fs::write(path, text).unwrap();
     }

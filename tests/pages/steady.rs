@@ -20,6 +20,10 @@ fn steady_line(line: &str) -> String {
             if !tail.is_empty() {
                 words.last_mut().unwrap().push_str(tail);
             }
+        } else if after_number && ["records", "earlier"].contains(&word) {
+            // How many batches share a group, and so a record, depends on their speed.
+            words.pop();
+            words.push(format!("N {word}"));
         } else {
             words.push(steady_word(word));
         }
