@@ -57,3 +57,12 @@ fuzz TARGET SECONDS="600":
     cargo build
     bash fuzz/seeds.sh {{TARGET}}
     cargo +nightly fuzz run {{TARGET}} -- -max_total_time={{SECONDS}}
+
+# Draws the first page of the report, for the README. Needs pdftoppm.
+picture:
+    #!/usr/bin/env bash
+    set -euo pipefail
+    folder=$(mktemp -d)
+    trap 'rm -rf "$folder"' EXIT
+    cargo run --release -- run --workspace "$folder/workspace" --set model=workspace/inputs/sample.ifc
+    pdftoppm -r 80 -png -f 1 -l 1 -singlefile "$folder/workspace/outputs/report.pdf" assets/report
