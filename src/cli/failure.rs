@@ -17,7 +17,7 @@ pub const HELD: u8 = 3;
 /// Somebody altered what was made.
 pub const ALTERED: u8 = 5;
 
-/// The exit code of what could not be done. `docs/exit-codes.md` holds the same table.
+/// The exit code of what could not be done. `docs/reference/exit-codes.md` holds the same table.
 fn exit_code(error: &OpsError) -> u8 {
     match error.kind() {
         "no_project" | "usage" | "path" => USAGE,

@@ -13,7 +13,7 @@ pub(super) struct Fault {
     pub(super) success: bool,
     /// What could not be done, in a sentence.
     pub(super) error: String,
-    /// The same in one word, for programs: see `docs/mcp.md`.
+    /// The same in one word, for programs: see `docs/reference/mcp.md`.
     pub(super) code: String,
     /// What to do about it.
     pub(super) hint: String,

@@ -69,3 +69,30 @@ fn every_link_leads_somewhere() {
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
+
+#[test]
+fn every_page_that_the_code_names_is_there() {
+    fn check(root: &Path, folder: &Path, wrong: &mut Vec<String>) {
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                check(root, &path, wrong);
+            } else if path.extension().is_some_and(|ending| ending == "rs") {
+                let text = std::fs::read_to_string(&path).unwrap();
+                for rest in text.split("docs/").skip(1) {
+                    let is_part = |c: char| c.is_ascii_alphanumeric() || "/-_.".contains(c);
+                    let end = rest.find(|c| !is_part(c)).unwrap_or(rest.len());
+                    let name = rest[..end].trim_end_matches('.');
+                    if name.ends_with(".md") && !root.join("docs").join(name).exists() {
+                        wrong.push(format!("{}: no docs/{name}", path.display()));
+                    }
+                }
+            }
+        }
+    }
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut wrong = Vec::new();
+    check(root, &root.join("src"), &mut wrong);
+    check(root, &root.join("crates"), &mut wrong);
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}

@@ -2,7 +2,7 @@
 
 #![allow(
     missing_docs,
-    reason = "the closed lists are words of the field, and documented as such in docs/classification.md"
+    reason = "the closed lists are words of the field, and documented as such in docs/reference/classification.md"
 )]
 
 use schemars::JsonSchema;

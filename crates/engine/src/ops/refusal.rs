@@ -4,7 +4,7 @@ use super::open::OpsError;
 use milepost_store::store::lock::LockError;
 
 impl OpsError {
-    /// What could not be done, in one word. `docs/exit-codes.md` lists them.
+    /// What could not be done, in one word. `docs/reference/exit-codes.md` lists them.
     pub fn kind(&self) -> &'static str {
         match self {
             Self::NoProject(_) => "no_project",
