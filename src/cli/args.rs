@@ -1,10 +1,9 @@
 //! The command line: what can be asked for, and its help.
 
+use super::run_flags::{RunFlags, SelectFlags, ValueFlags, WatchFlags};
 use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
 use milepost_core::base::duration::parse_duration;
-use milepost_core::model::money::NanoUsd;
 use std::path::PathBuf;
-use std::time::Duration;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -136,116 +135,6 @@ pub enum When {
     Never,
 }
 
-/// What a run takes beside targets.
-#[expect(
-    clippy::struct_excessive_bools,
-    reason = "each is a flag of the command line, by its name"
-)]
-#[derive(Debug, Clone, Default, Args)]
-pub struct RunFlags {
-    /// Only say what would be done (as `plan`)
-    #[arg(short = 'n', long = "dry-run")]
-    pub dry_run: bool,
-    /// Batches at once, in stages that declare no concurrency
-    #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
-    pub jobs: Option<u16>,
-    /// Go on after a batch that failed
-    #[arg(short, long)]
-    pub keep_going: bool,
-    /// Ask agents once more for answers that are kept
-    #[arg(long)]
-    pub fresh: bool,
-    /// Make no call of an agent that this run could not pay, such as 2.50
-    #[arg(long, value_name = "DOLLARS")]
-    pub budget_usd: Option<NanoUsd>,
-    /// Do all that is free, ask no agent that costs something, and say what that would cost
-    #[arg(long, conflicts_with = "budget_usd")]
-    pub until_paid: bool,
-    /// Run each workspace that this file lists, one after another, and sum up
-    #[arg(long, value_name = "FILE")]
-    pub manifest: Option<PathBuf>,
-    #[command(flatten)]
-    pub select: Select,
-    #[command(flatten)]
-    pub values: Values,
-}
-
-/// What a watch takes beside targets.
-#[derive(Debug, Clone, Default, Args)]
-pub struct WatchFlags {
-    /// Batches at once, in stages that declare no concurrency
-    #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
-    pub jobs: Option<u16>,
-    /// Go on after a batch that failed
-    #[arg(short, long)]
-    pub keep_going: bool,
-    /// Up to this stage
-    #[arg(long, value_name = "STAGE")]
-    pub until: Option<String>,
-    /// Ask agents that cost something, for so much in all runs together, such as 2.50
-    #[arg(long, value_name = "DOLLARS")]
-    pub budget_usd: Option<NanoUsd>,
-    /// Ask agents that cost something, up to the limits that the project declares
-    #[arg(long)]
-    pub paid: bool,
-    /// Ask no agent that costs something, and say what it would cost: so without a word
-    #[arg(long, conflicts_with_all = ["budget_usd", "paid"])]
-    pub until_paid: bool,
-    /// Look every so often, by default every 2 seconds, instead of being told of changes
-    #[arg(long, value_name = "SECONDS", num_args = 0..=1, require_equals = true, default_missing_value = "2", value_parser = pause)]
-    pub poll: Option<Duration>,
-    /// Begin when nothing has changed for so long
-    #[arg(long, value_name = "SECONDS", default_value = "0.2", value_parser = pause)]
-    pub debounce: Duration,
-}
-
-/// A time in seconds, or with its unit.
-fn pause(text: &str) -> Result<Duration, String> {
-    let seconds = text.parse().map(Duration::try_from_secs_f64);
-    let pause = match seconds {
-        Ok(pause) => pause.map_err(|error| error.to_string())?,
-        Err(_) => parse_duration(text).map_err(|error| error.to_string())?,
-    };
-    if pause.is_zero() {
-        return Err("a time above 0 was expected".to_owned());
-    }
-    Ok(pause)
-}
-
-/// What of the pipeline is wanted.
-#[derive(Debug, Clone, Default, Args)]
-pub struct Select {
-    /// Run what is selected even if it is up to date; what this run does not get to, the next one runs
-    #[arg(short = 'B', long)]
-    pub force: bool,
-    /// Forget that an earlier --force did not get to what is selected, and keep what is up to date
-    #[arg(long, conflicts_with = "force")]
-    pub no_force: bool,
-    /// Only batches that failed
-    #[arg(long)]
-    pub failed: bool,
-    /// At most so many batches, over all stages
-    #[arg(long, value_name = "N")]
-    pub limit: Option<u64>,
-    /// Up to this stage
-    #[arg(long, value_name = "STAGE")]
-    pub until: Option<String>,
-}
-
-/// Values that differ from the declared ones.
-#[derive(Debug, Clone, Default, Args)]
-pub struct Values {
-    /// Set a parameter for this workspace, until `--unset`
-    #[arg(long, value_name = "NAME=VALUE")]
-    pub set: Vec<String>,
-    /// Use the default of a parameter again
-    #[arg(long, value_name = "NAME")]
-    pub unset: Vec<String>,
-    /// Let another agent answer for one, or for all, in this workspace; `default` resets it
-    #[arg(long, value_name = "[NAME=]OTHER")]
-    pub agent: Vec<String>,
-}
-
 /// What to do.
 #[derive(Debug, Subcommand)]
 pub enum Command {
@@ -268,9 +157,9 @@ pub enum Command {
         #[arg(long, value_name = "STAGE/BATCH", conflicts_with = "targets")]
         show_request: Option<String>,
         #[command(flatten)]
-        select: Select,
+        select: SelectFlags,
         #[command(flatten)]
-        values: Values,
+        values: ValueFlags,
     },
     /// Run, and run again what changes make stale, until Ctrl-C
     #[command(after_help = WATCH_EXAMPLES)]
@@ -281,18 +170,18 @@ pub enum Command {
         #[command(flatten)]
         flags: WatchFlags,
         #[command(flatten)]
-        values: Values,
+        values: ValueFlags,
     },
     /// Say how far each stage is; a run at work is not disturbed
     Status {
         #[command(flatten)]
-        values: Values,
+        values: ValueFlags,
     },
     /// Show parameters and agents with where their values come from, or change them without a run
     #[command(after_help = PARAMS_EXAMPLES)]
     Params {
         #[command(flatten)]
-        values: Values,
+        values: ValueFlags,
     },
     /// Say why a stage, a batch or a file is as it is, and what it came from
     #[command(after_help = WHY_EXAMPLES)]
@@ -301,7 +190,7 @@ pub enum Command {
         #[arg(value_name = "STAGE[/BATCH]|PATH")]
         what: String,
         #[command(flatten)]
-        values: Values,
+        values: ValueFlags,
     },
     /// Show what happened, and what programs printed
     #[command(after_help = LOG_EXAMPLES)]
@@ -328,7 +217,7 @@ pub enum Command {
         #[arg(long)]
         deep: bool,
         #[command(flatten)]
-        values: Values,
+        values: ValueFlags,
     },
     /// Keep altered outputs as they are, or adopt a harmless change, without a run
     #[command(after_help = ACCEPT_EXAMPLES)]
@@ -456,87 +345,5 @@ impl Command {
                 | Self::Verify { .. }
                 | Self::Params { .. }
         )
-    }
-}
-
-impl RunFlags {
-    /// Those given before the command with those given after it.
-    #[must_use]
-    pub fn joined(self, later: RunFlags) -> RunFlags {
-        RunFlags {
-            fresh: self.fresh || later.fresh,
-            budget_usd: later.budget_usd.or(self.budget_usd),
-            until_paid: self.until_paid || later.until_paid,
-            manifest: later.manifest.or(self.manifest),
-            dry_run: self.dry_run || later.dry_run,
-            jobs: later.jobs.or(self.jobs),
-            keep_going: self.keep_going || later.keep_going,
-            select: self.select.joined(later.select),
-            values: self.values.joined(later.values),
-        }
-    }
-
-    /// The first flag that only a run understands.
-    pub fn only_of_run(&self) -> Option<&'static str> {
-        [
-            (self.dry_run, "-n"),
-            (self.jobs.is_some(), "--jobs"),
-            (self.keep_going, "--keep-going"),
-            (self.fresh, "--fresh"),
-            (self.budget_usd.is_some(), "--budget-usd"),
-            (self.until_paid, "--until-paid"),
-            (self.manifest.is_some(), "--manifest"),
-        ]
-        .into_iter()
-        .find_map(|(given, name)| given.then_some(name))
-    }
-}
-
-impl Select {
-    /// Those given before the command with those given after it.
-    #[must_use]
-    pub fn joined(self, later: Select) -> Select {
-        Select {
-            force: self.force || later.force,
-            no_force: self.no_force || later.no_force,
-            failed: self.failed || later.failed,
-            limit: later.limit.or(self.limit),
-            until: later.until.or(self.until),
-        }
-    }
-
-    /// The first flag that is given.
-    pub fn first(&self) -> Option<&'static str> {
-        [
-            (self.force, "--force"),
-            (self.no_force, "--no-force"),
-            (self.failed, "--failed"),
-            (self.limit.is_some(), "--limit"),
-            (self.until.is_some(), "--until"),
-        ]
-        .into_iter()
-        .find_map(|(given, name)| given.then_some(name))
-    }
-}
-
-impl Values {
-    /// The first flag that is given.
-    pub fn first(&self) -> Option<&'static str> {
-        [
-            (!self.set.is_empty(), "--set"),
-            (!self.unset.is_empty(), "--unset"),
-            (!self.agent.is_empty(), "--agent"),
-        ]
-        .into_iter()
-        .find_map(|(given, name)| given.then_some(name))
-    }
-
-    /// Those given before the command with those given after it, which win.
-    #[must_use]
-    pub fn joined(mut self, later: Values) -> Values {
-        self.set.extend(later.set);
-        self.unset.extend(later.unset);
-        self.agent.extend(later.agent);
-        self
     }
 }

@@ -1,10 +1,11 @@
 //! Each command: what it asks of `ops`, and what it prints.
 
-use super::args::{Cli, Command, Everywhere, RunFlags, Values};
+use super::args::{Cli, Command, Everywhere};
 use super::env::Environment;
 use super::failure::{self, ALTERED, FAILED, HELD};
 use super::print::Printer;
 use super::progress::Show;
+use super::run_flags::RunFlags;
 use super::{conflict, log_file, manifest, misplaced, settings, signals, watch};
 use crate::mcp::{self, Desk, Reach};
 use crate::view;
@@ -12,13 +13,13 @@ use crate::view::call::Call;
 use clap::CommandFactory as _;
 use milepost_core::expr::place::nearest;
 use milepost_engine::ops;
-use milepost_engine::ops::accept::WantedAccept;
-use milepost_engine::ops::clean::WantedClean;
-use milepost_engine::ops::diff::WantedDiff;
-use milepost_engine::ops::gc::WantedGc;
-use milepost_engine::ops::log::WantedLog;
+use milepost_engine::ops::accept::AcceptOptions;
+use milepost_engine::ops::clean::CleanOptions;
+use milepost_engine::ops::diff::DiffOptions;
+use milepost_engine::ops::gc::GcOptions;
+use milepost_engine::ops::log::LogOptions;
 use milepost_engine::ops::open::{OpsError, Request};
-use milepost_engine::ops::run::{Wanted, adopt_orphans, exit_code};
+use milepost_engine::ops::run::{RunOptions, Values, adopt_orphans, exit_code};
 use serde::Serialize;
 
 /// Carries out what the command line says, and gives the exit code.
@@ -51,26 +52,25 @@ fn command(cli: Cli, environment: &Environment, printer: &Printer) -> Result<u8,
     let request = |values| settings::request(&cli.everywhere, values, environment);
     let of_run = |targets: Vec<String>, flags: RunFlags| {
         let again = if flags.dry_run {
-            settings::planned(&targets, &flags)
+            flags.words(&targets)
         } else {
             Vec::new()
         };
         let call = settings::call(&cli.everywhere, environment, again);
-        let wanted = settings::wanted(targets, &flags, environment);
-        let file = flags
-            .manifest
-            .as_ref()
-            .map(|file| environment.folder.join(file));
-        let request = request(flags.values)?;
+        let dry_run = flags.dry_run;
+        let file = flags.manifest.as_ref();
+        let file = file.map(|file| environment.folder.join(file));
+        let (options, values) = flags.options(targets);
+        let request = request(values)?;
         if let Some(file) = file {
             let mut own: Everywhere = cli.everywhere.clone();
             own.workspace = None;
             let call = settings::call(&own, environment, Vec::new());
-            manifest::run(printer, &request, &wanted, &file, flags.dry_run, &call)
-        } else if flags.dry_run {
-            plan(printer, &request, &wanted, &call, false)
+            manifest::run(printer, &request, &options, &file, dry_run, &call)
+        } else if dry_run {
+            plan(printer, &request, &options, &call, false)
         } else {
-            run(printer, &request, &wanted, &call)
+            run(printer, &request, &options, &call)
         }
     };
     match cli.command {
@@ -81,7 +81,7 @@ fn command(cli: Cli, environment: &Environment, printer: &Printer) -> Result<u8,
             values,
             ..
         }) => {
-            let request = request(cli.run.values.joined(values))?;
+            let request = request(cli.run.values.joined(values).values())?;
             let shown = ops::show_request::show_request(&request, &target)?;
             tell(printer, &shown, view::request::request)
         }
@@ -105,28 +105,27 @@ fn command(cli: Cli, environment: &Environment, printer: &Printer) -> Result<u8,
             values,
         }) => {
             let call = settings::call(&cli.everywhere, environment, Vec::new());
-            let wanted = settings::watched(targets, &flags, environment);
-            let request = request(cli.run.values.joined(values))?;
-            watch::watch(printer, request, wanted, &flags, &call)
+            let options = flags.options(targets);
+            let request = request(cli.run.values.joined(values).values())?;
+            watch::watch(printer, request, options, &flags, &call)
         }
         Some(Command::Status { values }) => {
-            let status = ops::status::status(&request(cli.run.values.joined(values))?)?;
+            let status = ops::status::status(&request(cli.run.values.joined(values).values())?)?;
             let call = settings::call(&cli.everywhere, environment, Vec::new());
             tell(printer, &status, |status| {
                 view::status::status(status, &call)
             })
         }
         Some(Command::Params { values }) => {
-            let request = request(cli.run.values.joined(values))?;
-            let command = settings::command_line(environment);
-            let found = ops::params::params(&request, &command)?;
+            let request = request(cli.run.values.joined(values).values())?;
+            let found = ops::params::params(&request)?;
             let call = settings::call(&cli.everywhere, environment, Vec::new());
             tell(printer, &found, |found| {
                 view::params::params(printer.out, found, &call)
             })
         }
         Some(Command::Why { what, values }) => {
-            let why = ops::why::why(&request(cli.run.values.joined(values))?, &what)?;
+            let why = ops::why::why(&request(cli.run.values.joined(values).values())?, &what)?;
             tell(printer, &why, view::why::why)
         }
         Some(Command::Log {
@@ -136,19 +135,20 @@ fn command(cli: Cli, environment: &Environment, printer: &Printer) -> Result<u8,
             calls,
             last,
         }) => {
-            let wanted = WantedLog {
+            let options = LogOptions {
                 target,
                 run,
                 errors,
                 calls,
                 limit: (last > 0).then_some(last),
             };
-            let log = ops::log::log(&request(Values::default())?, &wanted)?;
+            let log = ops::log::log(&request(Values::default())?, &options)?;
             let code = if log.broken.is_some() { FAILED } else { 0 };
             tell(printer, &log, view::log::log).map(|_| code)
         }
         Some(Command::Verify { deep, values }) => {
-            let found = ops::verify::verify(&request(cli.run.values.joined(values))?, deep)?;
+            let found =
+                ops::verify::verify(&request(cli.run.values.joined(values).values())?, deep)?;
             tell(printer, &found, view::verify::verify)?;
             Ok(found.exit_code())
         }
@@ -158,14 +158,13 @@ fn command(cli: Cli, environment: &Environment, printer: &Printer) -> Result<u8,
             who,
             change,
         }) => {
-            let wanted = WantedAccept {
+            let options = AcceptOptions {
                 targets,
                 why,
                 who,
                 changes: change,
-                command: settings::command_line(environment),
             };
-            let accepted = ops::accept::accept(&request(Values::default())?, &wanted)?;
+            let accepted = ops::accept::accept(&request(Values::default())?, &options)?;
             tell(printer, &accepted, view::accept::accept)
         }
         Some(Command::Graph { mermaid }) => {
@@ -182,12 +181,12 @@ fn command(cli: Cli, environment: &Environment, printer: &Printer) -> Result<u8,
             stages,
             limit,
         }) => {
-            let wanted = WantedDiff {
+            let options = DiffOptions {
                 other: other.map(|folder| environment.folder.join(folder)),
                 stages,
                 limit,
             };
-            let diff = ops::diff::diff(&request(Values::default())?, &wanted)?;
+            let diff = ops::diff::diff(&request(Values::default())?, &options)?;
             tell(printer, &diff, view::diff::diff)
         }
         Some(Command::Init { template, folder }) => {
@@ -198,31 +197,28 @@ fn command(cli: Cli, environment: &Environment, printer: &Printer) -> Result<u8,
             tell(printer, &made, view::init::init)
         }
         Some(Command::Clean { stages, yes }) => {
-            let wanted = WantedClean {
+            let options = CleanOptions {
                 stages,
                 dry_run: !yes,
-                command: settings::command_line(environment),
             };
-            let cleaned = ops::clean::clean(&request(Values::default())?, &wanted)?;
+            let cleaned = ops::clean::clean(&request(Values::default())?, &options)?;
             tell(printer, &cleaned, view::clean::clean)
         }
         Some(Command::Gc { older_than, yes }) => {
-            let wanted = WantedGc {
+            let options = GcOptions {
                 older_than,
                 dry_run: !yes,
-                command: settings::command_line(environment),
             };
-            let collected = ops::gc::gc(&request(Values::default())?, &wanted)?;
+            let collected = ops::gc::gc(&request(Values::default())?, &options)?;
             tell(printer, &collected, view::clean::gc)
         }
         Some(Command::Mcp { http, agent }) => {
             let values = Values {
-                agent,
+                agents: agent,
                 ..Values::default()
             };
             let desk = Desk {
                 request: request(values)?,
-                command: settings::command_line(environment),
             };
             Ok(serve(printer, desk, http.map_or(Reach::Stdio, Reach::Http)))
         }
@@ -303,18 +299,23 @@ fn tell<T: Serialize>(
     Ok(0)
 }
 
-fn run(printer: &Printer, request: &Request, wanted: &Wanted, call: &Call) -> Result<u8, OpsError> {
+fn run(
+    printer: &Printer,
+    request: &Request,
+    options: &RunOptions,
+    call: &Call,
+) -> Result<u8, OpsError> {
     adopt_orphans();
     let stop = signals::stop_flag(printer);
     let mut show = Show::new(printer, call);
-    let report = ops::run::run(request, wanted, &mut show, &stop);
+    let report = ops::run::run(request, options, &mut show, &stop);
     show.end();
     let report = report?;
     let code = exit_code(&report);
-    if wanted.until_paid && code == HELD {
+    if options.until_paid && code == HELD {
         // What the rest costs is what was asked for.
         printer.say(view::report::summary(printer.err, &report, call, false).trim_end());
-        plan(printer, request, wanted, call, true)?;
+        plan(printer, request, options, call, true)?;
         return Ok(code);
     }
     if printer.json {
@@ -331,11 +332,11 @@ fn run(printer: &Printer, request: &Request, wanted: &Wanted, call: &Call) -> Re
 fn plan(
     printer: &Printer,
     request: &Request,
-    wanted: &Wanted,
+    options: &RunOptions,
     call: &Call,
     after_run: bool,
 ) -> Result<u8, OpsError> {
-    let mut plan = ops::plan::plan(request, wanted)?;
+    let mut plan = ops::plan::plan(request, options)?;
     if after_run && !printer.json {
         // The run has shown them.
         plan.stored.clear();

@@ -9,7 +9,7 @@ use crate::view::words::shell_word;
 use milepost_core::model::money::NanoUsd;
 use milepost_engine::ops::manifest::{Batch, entries, worst_code};
 use milepost_engine::ops::open::{OpsError, Request};
-use milepost_engine::ops::run::{Wanted, adopt_orphans};
+use milepost_engine::ops::run::{RunOptions, adopt_orphans};
 use std::path::Path;
 
 /// Runs, or plans, all entries of a manifest, and gives the exit code of the one that ended worst.
@@ -19,7 +19,7 @@ use std::path::Path;
 pub fn run(
     printer: &Printer,
     request: &Request,
-    wanted: &Wanted,
+    options: &RunOptions,
     file: &Path,
     dry: bool,
     call: &Call,
@@ -28,7 +28,7 @@ pub fn run(
     adopt_orphans();
     let stop = signals::stop_flag(printer);
     let mut batch = Batch {
-        dry_run: dry || wanted.until_paid,
+        dry_run: dry || options.until_paid,
         entries: Vec::new(),
     };
     let count = entries.all.len();
@@ -45,9 +45,9 @@ pub fn run(
         };
         let mut show = Show::new(printer, &of_entry);
         // What may be spent is so of all entries together.
-        let own = Wanted {
-            budget: wanted.budget.map(|budget| budget.less(spent)),
-            ..wanted.clone()
+        let own = RunOptions {
+            budget_usd: options.budget_usd.map(|budget| budget.less(spent)),
+            ..options.clone()
         };
         let ended = entries.one(entry, request, &own, dry, &mut show, &stop);
         show.end();

@@ -9,6 +9,7 @@ mod log_file;
 mod manifest;
 mod print;
 mod progress;
+mod run_flags;
 mod settings;
 mod signals;
 mod watch;

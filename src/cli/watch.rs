@@ -1,9 +1,9 @@
 //! `watch`: prints what the watch tells, and runs when it is due, until Ctrl-C.
 
-use super::args::WatchFlags;
 use super::failure;
 use super::print::Printer;
 use super::progress::Show;
+use super::run_flags::WatchFlags;
 use super::signals::{self, INTERRUPTED, STOPPING};
 use crate::view;
 use crate::view::call::Call;
@@ -12,7 +12,7 @@ use milepost_core::model::choice::StoredNote;
 use milepost_engine::ops::ended::Ended;
 use milepost_engine::ops::open::{OpsError, Request};
 use milepost_engine::ops::plan::Plan;
-use milepost_engine::ops::run::{StopFlag, Wanted, adopt_orphans, exit_code};
+use milepost_engine::ops::run::{RunOptions, StopFlag, adopt_orphans, exit_code};
 use serde_json::{Value, json};
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -32,7 +32,7 @@ const RETRY: Duration = Duration::from_millis(500);
 pub fn watch(
     printer: &Printer,
     request: Request,
-    wanted: Wanted,
+    options: RunOptions,
     flags: &WatchFlags,
     call: &Call,
 ) -> Result<u8, OpsError> {
@@ -44,8 +44,8 @@ pub fn watch(
     };
     adopt_orphans();
     let bell = Arc::new(Bell::default());
-    let only_free = wanted.until_paid;
-    let settings = Settings { wanted, pace };
+    let only_free = options.until_paid;
+    let settings = Settings { options, pace };
     let watcher = Watcher::new(request, settings, Arc::clone(&bell))?;
     let mut face = Face {
         printer,

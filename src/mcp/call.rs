@@ -4,6 +4,7 @@ use super::Desk;
 use super::cut::cut;
 use super::fault::Fault;
 use super::progress::Teller;
+use milepost_engine::ops::open::Request;
 use milepost_engine::ops::run::StopFlag;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -41,10 +42,12 @@ impl Call<'_> {
         })
     }
 
-    /// What is written to the journal and the lock as having been asked for.
-    pub(super) fn command(&self, words: &str) -> String {
+    /// Returns the server's request as that of this call. `words` follow the tool's name in the journal and the lock.
+    pub(super) fn request(&self, words: &str) -> Request {
         let blank = if words.is_empty() { "" } else { " " };
-        format!("{} ({}{blank}{words})", self.desk.command, self.tool)
+        let request = self.desk.request.clone();
+        let command = format!("{} ({}{blank}{words})", request.command, self.tool);
+        Request { command, ..request }
     }
 }
 

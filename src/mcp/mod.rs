@@ -23,8 +23,6 @@ use under_way::UnderWay;
 pub struct Desk {
     /// Project, workspace and values.
     pub request: Request,
-    /// What the server was started by, for the journal and the lock.
-    pub command: String,
 }
 
 /// How clients reach the server.

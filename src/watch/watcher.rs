@@ -9,7 +9,9 @@ use milepost_engine::ops::look::{Grounds, Look, Sources, grounds, look};
 use milepost_engine::ops::open::{OpsError, Request};
 use milepost_engine::ops::plan::Plan;
 use milepost_engine::ops::present::Runner;
-use milepost_engine::ops::run::{Observer, Report, StageStatus, StopFlag, Stopwatch, Wanted, run};
+use milepost_engine::ops::run::{
+    Observer, Report, RunOptions, StageStatus, StopFlag, Stopwatch, run,
+};
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -22,7 +24,7 @@ const INSTEAD: Duration = Duration::from_secs(2);
 #[derive(Debug, Clone)]
 pub struct Settings {
     /// What each run is asked to do. Its budget is that of all runs together.
-    pub wanted: Wanted,
+    pub options: RunOptions,
     /// When to look.
     pub pace: Pace,
 }
@@ -157,12 +159,12 @@ impl Watcher {
         observer: &mut dyn Observer,
         stop: &StopFlag,
     ) -> Result<Option<Report>, OpsError> {
-        let ended = run(&self.request, &self.wanted(), observer, stop);
+        let ended = run(&self.request, &self.options(), observer, stop);
         let now = self.since.elapsed();
         match ended {
             Ok(report) => {
                 // The workspace keeps what the flags say. A value that someone sets meanwhile stays.
-                self.request.unset.clear();
+                self.request.values.unset.clear();
                 let stages = report.stages.iter();
                 self.spent = stages.fold(self.spent, |sum, stage| sum + stage.spent.cost);
                 self.machine
@@ -181,12 +183,12 @@ impl Watcher {
     }
 
     /// What a run is asked to do at this moment.
-    fn wanted(&self) -> Wanted {
-        let wanted = &self.settings.wanted;
-        Wanted {
-            budget: wanted.budget.map(|budget| budget.less(self.spent)),
-            watched: Some(self.machine.tried()),
-            ..wanted.clone()
+    fn options(&self) -> RunOptions {
+        let options = &self.settings.options;
+        RunOptions {
+            budget_usd: options.budget_usd.map(|budget| budget.less(self.spent)),
+            known_failures: Some(self.machine.tried()),
+            ..options.clone()
         }
     }
 
@@ -205,7 +207,7 @@ impl Watcher {
             .cloned()
             .collect();
         let looked = if gone.is_empty() {
-            look(&self.request, &self.grounds, &self.wanted())
+            look(&self.request, &self.grounds, &self.options())
         } else {
             return Ok(self.hindered(gone_sight(&gone), Told::Gone(gone)));
         };

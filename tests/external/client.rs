@@ -4,10 +4,10 @@ use jiff::{SignedDuration, Timestamp};
 use milepost_agents::rules::Rules;
 use milepost_core::base::clock::Clock;
 use milepost_engine::ops::external::{
-    Leased, NextBatch, Submission, Submitted, WantedBatch, next_batch, submit_batch,
+    LeaseOptions, Leased, NextBatch, Submission, Submitted, next_batch, submit_batch,
 };
 use milepost_engine::ops::open::Request;
-use milepost_engine::ops::run::{Report, Silent, StopFlag, Wanted, run};
+use milepost_engine::ops::run::{Report, RunOptions, Silent, StopFlag, Values, run};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -100,7 +100,7 @@ impl Site {
     /// What commands are asked with, `outside` in the place of the classifier.
     pub fn request(&self) -> Request {
         Request {
-            agents: vec!["classifier=outside".to_owned()],
+            values: agent("classifier=outside"),
             ..self.with_rules()
         }
     }
@@ -121,9 +121,9 @@ impl Site {
     }
 
     pub fn next(&self, client: &str) -> NextBatch {
-        let wanted = WantedBatch {
+        let wanted = LeaseOptions {
             client: client.to_owned(),
-            ..WantedBatch::default()
+            ..LeaseOptions::default()
         };
         next_batch(&self.request(), &wanted).unwrap()
     }
@@ -183,12 +183,19 @@ impl Site {
     }
 }
 
+/// Another agent in the place of one, as `--agent` names it.
+pub fn agent(replaced: &str) -> Values {
+    Values {
+        agents: vec![replaced.to_owned()],
+        ..Values::default()
+    }
+}
+
 /// Runs everything, or some targets, by this request.
 pub fn run_as(request: &Request, targets: &[&str]) -> Report {
-    let wanted = Wanted {
+    let wanted = RunOptions {
         targets: targets.iter().map(ToString::to_string).collect(),
-        command: "milepost run".to_owned(),
-        ..Wanted::default()
+        ..RunOptions::default()
     };
     run(request, &wanted, &mut Silent, &StopFlag::new()).unwrap()
 }

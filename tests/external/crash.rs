@@ -6,7 +6,7 @@ use super::shapes::meetings;
 use crate::crash::setting;
 use milepost_core::base::clock::StillClock;
 use milepost_engine::ops::external::{
-    NextBatch, Submission, Submitted, WantedBatch, next_batch, submit_batch,
+    LeaseOptions, NextBatch, Submission, Submitted, next_batch, submit_batch,
 };
 use milepost_engine::ops::open::Request;
 use milepost_engine::ops::run::{StopFlag, exit_code};
@@ -18,9 +18,9 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 
 fn next(request: &Request) -> NextBatch {
-    let wanted = WantedBatch {
+    let wanted = LeaseOptions {
         client: "one".to_owned(),
-        ..WantedBatch::default()
+        ..LeaseOptions::default()
     };
     next_batch(request, &wanted).unwrap()
 }

@@ -1,7 +1,7 @@
 //! `examples/claude-code`: what its README says makes a project whose batches are leased.
 
 use super::client::{Site, run_as};
-use milepost_engine::ops::external::{WantedBatch, next_batch};
+use milepost_engine::ops::external::{LeaseOptions, next_batch};
 use milepost_engine::ops::init::init;
 use milepost_store::store::disk::Disk;
 use serde_json::{Value, json};
@@ -29,10 +29,10 @@ fn the_set_up_of_the_readme_leases_batches() {
     let request = site.with_rules();
     run_as(&request, &["parse"]);
     run_as(&request, &["batch"]);
-    let wanted = WantedBatch {
+    let wanted = LeaseOptions {
         stage: Some("classify".to_owned()),
         client: "batch-processor".to_owned(),
-        ..WantedBatch::default()
+        ..LeaseOptions::default()
     };
     let leased = next_batch(&request, &wanted).unwrap().leased.unwrap();
     assert_eq!(

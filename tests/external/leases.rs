@@ -1,9 +1,9 @@
 //! Leases: one client for a batch, for as long as it holds, over threads and processes.
 
-use super::client::{NOW, Site};
+use super::client::{NOW, Site, agent};
 use jiff::{SignedDuration, Timestamp};
 use milepost_engine::ops::external::{
-    Submission, WantedBatch, WhyNothing, next_batch, release_batch, submit_batch,
+    LeaseOptions, Submission, WhyNothing, next_batch, release_batch, submit_batch,
 };
 use milepost_engine::ops::open::{OpsError, Request};
 use milepost_engine::ops::run::StopFlag;
@@ -136,12 +136,12 @@ fn another_process() {
         return;
     };
     let request = Request {
-        agents: vec!["classifier=outside".to_owned()],
+        values: agent("classifier=outside"),
         ..Request::new(PathBuf::from(folder), BTreeMap::new())
     };
-    let wanted = WantedBatch {
+    let wanted = LeaseOptions {
         client: format!("process {}", std::process::id()),
-        ..WantedBatch::default()
+        ..LeaseOptions::default()
     };
     loop {
         match next_batch(&request, &wanted).unwrap().leased {
@@ -205,9 +205,9 @@ fn a_run_at_work_is_in_use_and_a_stage_waits_for_those_before_it() {
     let path = site.at("workspace/.milepost/lock");
     let holder = Holder::this("R1", NOW.parse().unwrap(), "milepost run");
     let (lock, _) = Lock::take(&milepost_store::store::disk::Disk::real(), &path, &holder).unwrap();
-    let wanted = WantedBatch {
+    let wanted = LeaseOptions {
         client: "one".to_owned(),
-        ..WantedBatch::default()
+        ..LeaseOptions::default()
     };
     let refused = next_batch(&site.request(), &wanted);
     assert!(matches!(refused, Err(OpsError::Lock(_))));
@@ -224,7 +224,7 @@ fn a_run_at_work_is_in_use_and_a_stage_waits_for_those_before_it() {
     let next = next_batch(&site.with_rules(), &wanted).unwrap();
     assert!(next.leased.is_some() || next.nothing.unwrap().reason != WhyNothing::NotExternal);
     let declared = Request {
-        agents: vec!["classifier=default".to_owned()],
+        values: agent("classifier=default"),
         ..site.with_rules()
     };
     let nothing = next_batch(&declared, &wanted).unwrap().nothing.unwrap();

@@ -4,7 +4,7 @@ use super::client::{Site, run_as};
 use crate::support::{Project, expect};
 use milepost_engine::ops::external::WhyNothing;
 use milepost_engine::ops::plan::plan;
-use milepost_engine::ops::run::{StopFlag, Wanted, exit_code};
+use milepost_engine::ops::run::{RunOptions, StopFlag, exit_code};
 use milepost_engine::ops::status::{Word, status};
 use serde_json::json;
 
@@ -68,7 +68,7 @@ fn request(site: &Site) -> milepost_engine::ops::open::Request {
 fn a_prompt_is_answered_and_what_is_made_of_it_is_checked() {
     let site = meetings();
     let next = || {
-        let wanted = milepost_engine::ops::external::WantedBatch {
+        let wanted = milepost_engine::ops::external::LeaseOptions {
             client: "secretary".to_owned(),
             stage: Some("write".to_owned()),
             with_prompt: true,
@@ -192,7 +192,7 @@ fn commands_say_in_words_who_is_waited_for() {
 fn plan_run_and_status_say_who_is_waited_for() {
     let site = meetings();
     let said = || {
-        let plan = plan(&request(&site), &Wanted::default()).unwrap();
+        let plan = plan(&request(&site), &RunOptions::default()).unwrap();
         let write = &plan.stages[0];
         let awaits = write
             .awaits

@@ -3,19 +3,18 @@
 use super::project::{NOW, Project};
 use milepost::view;
 use milepost_core::base::digest::Digest;
-use milepost_engine::ops::accept::{Accepted, WantedAccept, accept};
-use milepost_engine::ops::log::{WantedLog, log};
+use milepost_engine::ops::accept::{AcceptOptions, Accepted, accept};
+use milepost_engine::ops::log::{LogOptions, log};
 use milepost_engine::ops::open::OpsError;
 use milepost_engine::ops::verify::verify;
 use milepost_engine::run::report::StageStatus;
 
-fn wanted(target: &str, changes: &[&str]) -> WantedAccept {
-    WantedAccept {
+fn wanted(target: &str, changes: &[&str]) -> AcceptOptions {
+    AcceptOptions {
         targets: vec![target.to_owned()],
         why: "seen on site".into(),
         who: Some("Ada".into()),
         changes: changes.iter().map(|&change| change.to_owned()).collect(),
-        command: "milepost accept".into(),
     }
 }
 
@@ -70,10 +69,10 @@ fn an_altered_output_is_pinned_and_what_follows_is_made_again() {
     assert_eq!(found.exit_code(), 0, "{}", view::verify::verify(&found));
     let errors = log(
         &project.request(),
-        &WantedLog {
+        &LogOptions {
             target: Some("sort/list_2".into()),
             limit: Some(1),
-            ..WantedLog::default()
+            ..LogOptions::default()
         },
     );
     let last = &errors.unwrap().records[0];
@@ -235,7 +234,7 @@ fn a_change_that_makes_no_difference_is_adopted_without_a_run() {
 #[test]
 fn what_nobody_says_why_of_is_refused() {
     let project = Project::names();
-    let bare = WantedAccept {
+    let bare = AcceptOptions {
         why: " ".into(),
         ..wanted("sort", &[])
     };
@@ -244,7 +243,7 @@ fn what_nobody_says_why_of_is_refused() {
         error.to_string(),
         "say why with `--why TEXT`: it stands in the journal"
     );
-    let bare = WantedAccept {
+    let bare = AcceptOptions {
         targets: vec![],
         ..wanted("sort", &[])
     };

@@ -2,16 +2,15 @@
 
 use super::project::Project;
 use milepost::view;
-use milepost_engine::ops::clean::{Cleaned, WantedClean, clean};
-use milepost_engine::ops::gc::{Collected, WantedGc, gc};
+use milepost_engine::ops::clean::{CleanOptions, Cleaned, clean};
+use milepost_engine::ops::gc::{Collected, GcOptions, gc};
 use milepost_engine::ops::verify::verify;
 use std::collections::BTreeMap;
 
 fn take(project: &Project, stages: &[&str], dry_run: bool) -> Cleaned {
-    let wanted = WantedClean {
+    let wanted = CleanOptions {
         stages: stages.iter().map(|&stage| stage.to_owned()).collect(),
         dry_run,
-        command: "milepost clean".into(),
     };
     clean(&project.request(), &wanted).unwrap()
 }
@@ -90,10 +89,9 @@ fn of_one_stage_leaves_the_others_and_sets_aside_what_was_altered() {
     assert_eq!(ran, [3, 0]);
 
     let collect = |older_than, dry_run| {
-        let wanted = WantedGc {
+        let wanted = GcOptions {
             older_than,
             dry_run,
-            command: "milepost gc".into(),
         };
         gc(&project.request(), &wanted).unwrap()
     };
@@ -122,9 +120,9 @@ fn of_a_workspace_that_was_never_run_there_is_nothing() {
     let before = project.files();
     assert_eq!(take(&project, &[], false), Cleaned::default());
     assert_eq!(project.files(), before);
-    let wanted = WantedClean {
+    let wanted = CleanOptions {
         stages: vec!["sport".into()],
-        ..WantedClean::default()
+        ..CleanOptions::default()
     };
     assert_eq!(
         clean(&project.request(), &wanted).unwrap(),

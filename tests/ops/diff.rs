@@ -2,20 +2,20 @@
 
 use super::project::{Project, people};
 use milepost::view;
-use milepost_engine::ops::diff::{Diff, WantedDiff, diff};
+use milepost_engine::ops::diff::{Diff, DiffOptions, diff};
 use milepost_engine::ops::run::run;
 use milepost_engine::run::notice::Silent;
 use milepost_engine::run::stop::StopFlag;
 
-fn wanted(other: Option<&str>) -> WantedDiff {
-    WantedDiff {
+fn wanted(other: Option<&str>) -> DiffOptions {
+    DiffOptions {
         other: other.map(Into::into),
         stages: Vec::new(),
         limit: 2,
     }
 }
 
-fn compared(project: &Project, wanted: &WantedDiff) -> (Diff, String) {
+fn compared(project: &Project, wanted: &DiffOptions) -> (Diff, String) {
     let found = diff(&project.request(), wanted).unwrap();
     let text = view::diff::diff(&found).replace(
         project.at("").canonicalize().unwrap().to_str().unwrap(),
@@ -96,7 +96,7 @@ total of count
       /count: 5 → 6
 "
     );
-    let only = WantedDiff {
+    let only = DiffOptions {
         stages: vec!["2".into()],
         ..wanted(Some("other"))
     };

@@ -2,9 +2,9 @@
 
 use super::project::Project;
 use milepost::view;
-use milepost_engine::ops::log::{Log, WantedLog, log};
+use milepost_engine::ops::log::{Log, LogOptions, log};
 
-fn shown(project: &Project, wanted: &WantedLog) -> (Log, String) {
+fn shown(project: &Project, wanted: &LogOptions) -> (Log, String) {
     let found = log(&project.request(), wanted).unwrap();
     let mut text = view::log::log(&found);
     for record in &found.records {
@@ -13,10 +13,10 @@ fn shown(project: &Project, wanted: &WantedLog) -> (Log, String) {
     (found, text.replace("2026-11-21 10:00:00Z", "TIME"))
 }
 
-fn of(target: &str) -> WantedLog {
-    WantedLog {
+fn of(target: &str) -> LogOptions {
+    LogOptions {
         target: Some(target.to_owned()),
-        ..WantedLog::default()
+        ..LogOptions::default()
     }
 }
 
@@ -24,11 +24,11 @@ fn of(target: &str) -> WantedLog {
 fn tells_what_happened_in_order() {
     let project = Project::names();
     assert_eq!(
-        shown(&project, &WantedLog::default()).1,
+        shown(&project, &LogOptions::default()).1,
         "nothing is recorded\n"
     );
     project.run();
-    let (found, text) = shown(&project, &WantedLog::default());
+    let (found, text) = shown(&project, &LogOptions::default());
     assert_eq!(
         text,
         "TIME  invoke    milepost  run started: milepost run\n\
@@ -50,9 +50,9 @@ fn tells_what_happened_in_order() {
     let run = found.records[0].run_id.clone();
     let (all, limited) = (
         found.records.len() as u64,
-        WantedLog {
+        LogOptions {
             limit: Some(1),
-            ..WantedLog::default()
+            ..LogOptions::default()
         },
     );
     let (found, text) = shown(&project, &limited);
@@ -70,7 +70,7 @@ fn tells_what_happened_in_order() {
         "TIME  invoke    sort  sort/list_2 begins\n\
          TIME  complete  sort  sort/list_2 is made: 1 elements, 1 files\n"
     );
-    let of_run = |run: &str| WantedLog {
+    let of_run = |run: &str| LogOptions {
         run: Some(run.to_owned()),
         ..of("count")
     };
@@ -110,7 +110,7 @@ out = { path = "outputs/{{ word }}.json", schema = false }
     );
     let (found, text) = shown(
         &project,
-        &WantedLog {
+        &LogOptions {
             errors: true,
             ..of("say/b")
         },

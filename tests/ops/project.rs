@@ -2,7 +2,7 @@
 
 use milepost_core::base::clock::StillClock;
 use milepost_engine::ops::open::Request;
-use milepost_engine::ops::run::{Wanted, run};
+use milepost_engine::ops::run::{RunOptions, Timing, Values, run};
 use milepost_engine::run::notice::Silent;
 use milepost_engine::run::report::Report;
 use milepost_engine::run::stop::StopFlag;
@@ -123,11 +123,10 @@ total = { path = "outputs/total.json", schema = false }
     /// The project, with nothing set.
     pub fn request(&self) -> Request {
         Request {
-            unset: Vec::new(),
             folder: self.folder.path().to_owned(),
             workspace: None,
-            set: Vec::new(),
-            agents: Vec::new(),
+            values: Values::default(),
+            command: "milepost run".into(),
             environment: BTreeMap::from([("PATH".into(), "/usr/bin:/bin".into())]),
             epoch: None,
             disk: self.disk.clone(),
@@ -139,12 +138,14 @@ total = { path = "outputs/total.json", schema = false }
     }
 
     /// What a run is asked for.
-    pub fn wanted(&self) -> Wanted {
-        Wanted {
-            command: "milepost run".into(),
+    pub fn wanted(&self) -> RunOptions {
+        RunOptions {
             force: self.force,
-            backoff: Some(Duration::ZERO),
-            ..Wanted::default()
+            timing: Timing {
+                backoff: Duration::ZERO,
+                ..Timing::default()
+            },
+            ..RunOptions::default()
         }
     }
 
@@ -154,7 +155,7 @@ total = { path = "outputs/total.json", schema = false }
     }
 
     /// Runs what is wanted.
-    pub fn run_with(&self, wanted: &Wanted) -> Report {
+    pub fn run_with(&self, wanted: &RunOptions) -> Report {
         let report = run(&self.request(), wanted, &mut Silent, &StopFlag::new());
         report.unwrap_or_else(|error| panic!("{error}: {error:?}"))
     }

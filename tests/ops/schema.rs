@@ -1,8 +1,8 @@
 //! The published schemas are what the code gives, and what is written and told is of them.
 
 use super::project::Project;
-use milepost_engine::ops::log::{WantedLog, log};
-use milepost_engine::ops::run::Wanted;
+use milepost_engine::ops::log::{LogOptions, log};
+use milepost_engine::ops::run::RunOptions;
 use milepost_engine::ops::schema::{FOLDER, schema, schemas, text, write};
 use milepost_store::store::disk::Disk;
 use serde_json::{Value, json};
@@ -69,7 +69,7 @@ fn assert_is(name: &str, value: &Value) {
 #[test]
 fn everything_that_is_written_and_told_is_of_its_schema() {
     let project = Project::names();
-    project.run_with(&Wanted {
+    project.run_with(&RunOptions {
         limit: Some(1),
         ..project.wanted()
     });
@@ -81,7 +81,7 @@ fn everything_that_is_written_and_told_is_of_its_schema() {
     assert_is("checkpoint", &read("workspace/stage_1_complete.json"));
     assert_is("progress", &read("workspace/sort_progress.json"));
     assert_is("workspace", &read("workspace/.milepost/workspace.json"));
-    let journal = log(&request, &WantedLog::default()).unwrap();
+    let journal = log(&request, &LogOptions::default()).unwrap();
     assert_is("log", &json!(journal));
     for record in &journal.records {
         assert_is("record", &json!(record));

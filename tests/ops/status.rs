@@ -2,7 +2,7 @@
 
 use super::project::Project;
 use milepost::view;
-use milepost_engine::ops::run::Wanted;
+use milepost_engine::ops::run::RunOptions;
 use milepost_engine::ops::status::{Status, Word, status};
 
 fn shown(project: &Project) -> (Status, String) {
@@ -55,7 +55,7 @@ fn after_a_run_everything_is_complete() {
 #[test]
 fn a_stage_of_which_a_part_was_run_is_held() {
     let project = Project::names();
-    project.run_with(&Wanted {
+    project.run_with(&RunOptions {
         limit: Some(1),
         ..project.wanted()
     });

@@ -2,7 +2,7 @@
 
 use super::project::Project;
 use milepost_core::model::outcome::{Outcome, OutcomeKind};
-use milepost_engine::ops::run::{Wanted, run};
+use milepost_engine::ops::run::{RunOptions, run};
 use milepost_engine::run::notice::{Notice, Observer};
 use milepost_engine::run::report::{Report, StageStatus};
 use milepost_engine::run::stop::StopFlag;
@@ -26,12 +26,10 @@ fn project(more: &str) -> Project {
     ])
 }
 
-fn wanted(project: &Project) -> Wanted {
-    Wanted {
-        poll: Some(MOMENT),
-        stable: Some(MOMENT),
-        ..project.wanted()
-    }
+fn wanted(project: &Project) -> RunOptions {
+    let mut options = project.wanted();
+    (options.timing.poll, options.timing.stable) = (MOMENT, MOMENT);
+    options
 }
 
 fn outcome(report: &Report) -> &Outcome {
@@ -83,7 +81,7 @@ fn what_is_written_bit_by_bit_is_taken_when_it_is_whole() {
 fn a_time_out_says_what_was_missing() {
     let project = project("timeout = \"30ms\"\nmarker = \"outbox/done\"");
     let wanted = wanted(&project);
-    let told = |wanted: &Wanted| {
+    let told = |wanted: &RunOptions| {
         let report = project.run_with(wanted);
         assert_eq!(report.stages[0].status, StageStatus::Failed);
         let outcome = outcome(&report);
@@ -107,10 +105,8 @@ fn a_time_out_says_what_was_missing() {
         )
     );
     project.put("workspace/outbox/done", "");
-    let restless = Wanted {
-        stable: Some(Duration::from_mins(1)),
-        ..wanted.clone()
-    };
+    let mut restless = wanted.clone();
+    restless.timing.stable = Duration::from_mins(1);
     assert_eq!(
         told(&restless),
         said(
@@ -144,16 +140,9 @@ impl Observer for Stopping<'_> {
 fn a_stop_ends_it() {
     let project = project("timeout = \"10m\"");
     let stop = StopFlag::new();
-    let report = run(
-        &project.request(),
-        &Wanted {
-            poll: Some(Duration::from_mins(10)),
-            ..wanted(&project)
-        },
-        &mut Stopping(&stop),
-        &stop,
-    )
-    .unwrap();
+    let mut options = wanted(&project);
+    options.timing.poll = Duration::from_mins(10);
+    let report = run(&project.request(), &options, &mut Stopping(&stop), &stop).unwrap();
     assert!(report.interrupted);
     assert_eq!(report.stages[0].failed, []);
 }
@@ -184,10 +173,9 @@ fn a_service_that_never_answers_is_given_up() {
         "[step]",
         "services = [\"mute\"]\n[step]",
     );
-    let report = project.run_with(&Wanted {
-        ready: Some(Duration::from_millis(100)),
-        ..wanted(&project)
-    });
+    let mut options = wanted(&project);
+    options.timing.ready = Duration::from_millis(100);
+    let report = project.run_with(&options);
     assert_eq!(report.stages[0].status, StageStatus::Failed);
     assert_eq!((report.stages[0].left, report.stages[0].ran), (0, 0));
     assert_eq!(outcome(&report).kind, OutcomeKind::Connect);

@@ -4,7 +4,7 @@ use super::super::call::{Call, answer, done};
 use super::super::fault::Fault;
 use super::{Row, schemas_of};
 use milepost_engine::ops::external::{
-    NextBatch, Refusal, Released, Submission, Submitted, WantedBatch, WhyNothing, next_batch,
+    LeaseOptions, NextBatch, Refusal, Released, Submission, Submitted, WhyNothing, next_batch,
     release_batch, submit_batch,
 };
 use schemars::JsonSchema;
@@ -24,7 +24,7 @@ pub(super) const NEXT_BATCH: Row = Row {
     schemas: schemas_of::<Which, NextBatch>,
     call: |call| {
         let which: Which = call.arguments()?;
-        let wanted = WantedBatch {
+        let wanted = LeaseOptions {
             stage: which.stage,
             client: which.client.unwrap_or_else(|| call.client.clone()),
             seconds: which.seconds,

@@ -2,11 +2,11 @@
 
 use super::super::call::{Call, done};
 use super::super::fault::Fault;
-use super::running::{Asked, wanted};
+use super::running::RunArguments;
 use super::{Row, schemas_of};
 use milepost_core::model::event::Record;
 use milepost_engine::ops;
-use milepost_engine::ops::log::{Log, Printed, WantedLog};
+use milepost_engine::ops::log::{Log, LogOptions, Printed};
 use milepost_engine::ops::plan::Plan;
 use milepost_engine::ops::status::Status;
 use milepost_engine::ops::verify::Verified;
@@ -21,16 +21,13 @@ pub(super) const PLAN: Row = Row {
     about: "Says what `run` with the same arguments would do, and why: batches that run with their reasons, batches that are reused, \
             and what agents would be asked and cost. Writes nothing.",
     reads: true,
-    schemas: schemas_of::<Asked, Plan>,
+    schemas: schemas_of::<RunArguments, Plan>,
     call: |call| {
-        let targets: Asked = call.arguments()?;
-        let mut request = call.desk.request.clone();
-        request.set.extend(targets.set.iter().cloned());
-        request.unset.extend(targets.unset.iter().cloned());
-        request.agents.extend(targets.agents.iter().cloned());
-        let wanted = wanted(call, targets)?;
+        let RunArguments { options, values } = call.arguments()?;
+        let mut request = call.request("");
+        request.values.extend(values);
         done(
-            &ops::plan::plan(&request, &wanted)?,
+            &ops::plan::plan(&request, &options)?,
             "`milepost plan --json`",
         )
     },
@@ -136,7 +133,7 @@ const RECORDS: usize = 20;
 fn log(call: &Call<'_>) -> Result<Value, Fault> {
     let which: Which = call.arguments()?;
     let last = which.last.unwrap_or(RECORDS).clamp(1, RECORDS);
-    let wanted = WantedLog {
+    let wanted = LogOptions {
         target: which.target,
         run: which.run,
         errors: which.errors,

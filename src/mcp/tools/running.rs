@@ -1,13 +1,12 @@
 //! The tool that runs stages.
 
-use super::super::call::{Call, answer};
+use super::super::call::answer;
 use super::super::fault::Fault;
 use super::super::progress::Show;
 use super::{Row, schemas_of};
 use crate::view::report::overall;
-use milepost_core::model::money::NanoUsd;
 use milepost_engine::ops::ended::Ended;
-use milepost_engine::ops::run::{Report, StageReport, StageStatus, Wanted, run};
+use milepost_engine::ops::run::{Report, RunOptions, StageReport, StageStatus, Values, run};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -19,77 +18,25 @@ pub(super) const RUN: Row = Row {
             and says what is missing. Progress: one notification for each stage that begins and each batch that is over. Cancelling \
             the call stops the run; what is finished stays, and the next run goes on.",
     reads: false,
-    schemas: schemas_of::<Asked, Ended>,
+    schemas: schemas_of::<RunArguments, Ended>,
     call: |call| {
-        let targets: Asked = call.arguments()?;
-        let mut request = call.desk.request.clone();
-        request.set.extend(targets.set.iter().cloned());
-        request.unset.extend(targets.unset.iter().cloned());
-        request.agents.extend(targets.agents.iter().cloned());
-        let wanted = wanted(call, targets)?;
+        let RunArguments { options, values } = call.arguments()?;
+        let mut request = call.request(&options.targets.join(" "));
+        request.values.extend(values);
         let mut show = Show::new(call.teller);
-        let report = run(&request, &wanted, &mut show, call.stop)?;
+        let report = run(&request, &options, &mut show, call.stop)?;
         told(&report)
     },
 };
 
-/// What is to be run.
-#[expect(
-    clippy::struct_excessive_bools,
-    reason = "each is an argument, by its name"
-)]
-#[derive(Default, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
-pub(super) struct Asked {
-    /// STAGE or STAGE/BATCH, each; none: all stages
-    targets: Vec<String>,
-    /// Up to this stage
-    until: Option<String>,
-    /// At most so many batches, over all stages
-    limit: Option<u64>,
-    /// Only batches that failed
-    failed: bool,
-    /// Run what is selected even if it is done and still true; altered files go to quarantine
-    force: bool,
-    /// Go on after a batch that failed
-    keep_going: bool,
-    /// Do all that is free, and ask no agent that costs something
-    until_paid: bool,
-    /// Make no call of an agent that this run could not pay, such as "2.50"
-    budget_usd: Option<String>,
-    /// Parameters, each as NAME=VALUE; the workspace keeps them
-    pub(super) set: Vec<String>,
-    /// Parameters, each as NAME; their defaults are used again
-    pub(super) unset: Vec<String>,
-    /// Agents that answer for others, each as NAME=OTHER; the workspace keeps them; NAME=default resets it
-    pub(super) agents: Vec<String>,
-}
-
-/// The arguments as a run, or its plan, takes them.
-///
-/// # Errors
-/// When the budget is no amount.
-pub(super) fn wanted(call: &Call<'_>, targets: Asked) -> Result<Wanted, Fault> {
-    let budget = targets.budget_usd.as_deref().map(str::parse::<NanoUsd>);
-    let budget = budget.transpose().map_err(|error| {
-        Fault::new(
-            "arguments",
-            format!("`budget_usd`: {error}"),
-            "write dollars such as \"2.50\"",
-        )
-    })?;
-    Ok(Wanted {
-        command: call.command(&targets.targets.join(" ")),
-        targets: targets.targets,
-        until: targets.until,
-        limit: targets.limit,
-        failed: targets.failed,
-        force: targets.force,
-        keep_going: targets.keep_going,
-        until_paid: targets.until_paid,
-        budget,
-        ..Wanted::default()
-    })
+/// The arguments of `run`, and of `plan`.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct RunArguments {
+    #[serde(flatten)]
+    pub(super) options: RunOptions,
+    #[serde(flatten)]
+    pub(super) values: Values,
 }
 
 /// A run that ended: complete or held as it was asked for; else a fault.

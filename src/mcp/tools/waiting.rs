@@ -4,8 +4,8 @@ use super::super::call::{Call, answer, done};
 use super::super::fault::Fault;
 use super::super::progress::Show;
 use super::{Row, running, schemas_of};
-use milepost_engine::ops::aggregate::{Aggregated, Aggregation, WantedAggregate, aggregate};
-use milepost_engine::ops::await_file::{Arrived, Waited, WantedFile, await_file};
+use milepost_engine::ops::aggregate::{AggregateOptions, Aggregated, Aggregation, aggregate};
+use milepost_engine::ops::await_file::{Arrived, AwaitOptions, Waited, await_file};
 use milepost_engine::ops::completion::{Completion, stage_completion};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -75,7 +75,7 @@ fn wait(call: &Call<'_>) -> Result<Value, Fault> {
         ));
     }
     let limit = wanted.timeout as f64;
-    let wanted = WantedFile::new(wanted.output_file, Duration::from_secs(wanted.timeout));
+    let wanted = AwaitOptions::new(wanted.output_file, Duration::from_secs(wanted.timeout));
     let mut last = 0.0;
     let waited = await_file(
         &call.desk.request,
@@ -124,13 +124,13 @@ struct Folder {
 
 fn join(call: &Call<'_>) -> Result<Value, Fault> {
     let wanted: Folder = call.arguments()?;
-    let wanted = WantedAggregate {
-        command: call.command(&wanted.output_file),
+    let request = call.request(&wanted.output_file);
+    let wanted = AggregateOptions {
         batch_dir: wanted.batch_dir,
         output_file: wanted.output_file,
     };
     let mut show = Show::new(call.teller);
-    match aggregate(&call.desk.request, &wanted, &mut show, call.stop)? {
+    match aggregate(&request, &wanted, &mut show, call.stop)? {
         Aggregation::Done(joined) => answer(true, &joined, &format!("`{}`", joined.path)),
         Aggregation::Lacking(lacking) => Err(Fault::new(
             "missing_fields",

@@ -8,6 +8,7 @@ pub mod facts;
 pub mod inputs;
 pub mod lineage;
 pub mod machine;
+pub mod options;
 pub mod overrides;
 pub mod paths;
 pub mod pending;

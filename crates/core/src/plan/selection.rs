@@ -1,41 +1,25 @@
-//! What of a pipeline a run is asked to do.
+//! The options of a run, with its targets found in the pipeline.
 
 use super::lineage;
+use super::options::RunOptions;
 use crate::expr::place::nearest;
 use crate::model::event::Event;
 use crate::model::forced::Forced;
 use crate::model::pipeline::Pipeline;
 use crate::model::stage::Stage;
 use crate::model::state::State;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
-/// What of a pipeline to run.
-#[expect(
-    clippy::struct_excessive_bools,
-    reason = "each is a flag of the command line, by its name"
-)]
+/// The options of a run, with its targets found in the pipeline. The default selects everything.
 #[derive(Debug, Clone, Default)]
 pub struct Selection {
-    /// `STAGE` or `STAGE/BATCH`; empty: all.
+    /// The stages and batches that `options` names; empty: all.
     pub targets: Vec<Target>,
-    /// The last stage to run.
+    /// The name of the last stage to run.
     pub until: Option<String>,
-    /// At most so many batches are run, over all stages.
-    pub limit: Option<u64>,
-    /// Only batches that failed when they were last tried.
-    pub failed: bool,
-    /// Run what is selected even when it is done and still true.
-    pub force: bool,
-    /// Forget that earlier runs with `--force` did not rebuild what is selected.
-    pub no_force: bool,
-    /// Go on after a failed batch.
-    pub keep_going: bool,
-    /// Of one who watches: the batches that are left, having failed with these facts.
-    pub watched: Option<Tried>,
+    /// As they were given.
+    pub options: RunOptions,
 }
-
-/// The facts, in short, that batches failed with, by stage and batch.
-pub type Tried = BTreeMap<String, BTreeMap<String, String>>;
 
 /// A stage, or one batch of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -178,7 +162,8 @@ impl Selection {
 
     /// Whether the batch failed with just these facts, and is to be left for it.
     pub fn was_tried(&self, stage: &str, batch: &str, facts: &str) -> bool {
-        let of_stage = self.watched.as_ref().and_then(|tried| tried.get(stage));
+        let known_failures = self.options.known_failures.as_ref();
+        let of_stage = known_failures.and_then(|failures| failures.get(stage));
         of_stage
             .and_then(|tried| tried.get(batch))
             .map(String::as_str)

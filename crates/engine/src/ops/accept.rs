@@ -31,7 +31,7 @@ use std::time::Duration;
 
 /// What is to be accepted.
 #[derive(Debug, Clone, Default)]
-pub struct WantedAccept {
+pub struct AcceptOptions {
     /// `STAGE` or `STAGE/BATCH`; at least one.
     pub targets: Vec<String>,
     /// Why, for the journal.
@@ -41,8 +41,6 @@ pub struct WantedAccept {
     /// Kinds of facts (`file`, `param`, …), or facts (`file templates/report.md`), whose change is adopted. Empty: outputs
     /// that were altered are accepted.
     pub changes: Vec<String>,
-    /// The command line, for the journal and the lock.
-    pub command: String,
 }
 
 /// What was accepted.
@@ -90,7 +88,7 @@ pub struct Adopted {
 ///
 /// # Errors
 /// When something cannot be accepted, another run has the workspace, or the disk fails.
-pub fn accept(request: &Request, wanted: &WantedAccept) -> Result<Accepted, OpsError> {
+pub fn accept(request: &Request, wanted: &AcceptOptions) -> Result<Accepted, OpsError> {
     let mut opened = open(request)?;
     let targets = targets(&opened, wanted)?;
     let kinds = kinds(&wanted.changes)?;
@@ -102,9 +100,9 @@ pub fn accept(request: &Request, wanted: &WantedAccept) -> Result<Accepted, OpsE
     let who = wanted.who.clone().or(user);
     let who = who.unwrap_or_else(|| "somebody".to_owned());
     let by = (who.as_str(), wanted.why.as_str(), opened.clock.now());
-    let held = hold(&mut opened, &wanted.command)?;
+    let held = hold(&mut opened, &request.command)?;
     let ctx = opened.context();
-    let mut keeper = Keeper::new(ctx, held.state, held.journal, &wanted.command);
+    let mut keeper = Keeper::new(ctx, held.state, held.journal, &request.command);
     recover::recover(&mut keeper, Duration::from_secs(5))?;
     let mut done = Accepted::default();
     let mut work = Vec::new();
@@ -171,7 +169,7 @@ pub fn accept(request: &Request, wanted: &WantedAccept) -> Result<Accepted, OpsE
     Ok(done)
 }
 
-fn targets(opened: &Opened, wanted: &WantedAccept) -> Result<Vec<Target>, OpsError> {
+fn targets(opened: &Opened, wanted: &AcceptOptions) -> Result<Vec<Target>, OpsError> {
     if wanted.targets.is_empty() {
         return Err(OpsError::Usage(
             "say what is accepted: `milepost accept STAGE[/BATCH] --why TEXT`".to_owned(),
@@ -392,7 +390,7 @@ fn take(
     found: &Survey,
     chosen: Vec<(String, Vec<Made>)>,
     by: By<'_>,
-    wanted: &WantedAccept,
+    wanted: &AcceptOptions,
     done: &mut Accepted,
 ) -> Result<(), OpsError> {
     if chosen.is_empty() {

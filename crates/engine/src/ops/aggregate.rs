@@ -8,7 +8,7 @@ use super::declared::declared;
 use super::open::{Opened, OpsError, Request, open};
 use super::origin::Makers;
 use super::present::Present;
-use super::run::{self, Observer, Report, StageStatus, StopFlag, Wanted};
+use super::run::{self, Observer, Report, RunOptions, StageStatus, StopFlag};
 use milepost_core::base::glob::{Glob, is_pattern, may_meet};
 use milepost_core::base::path::{FilePath, RelPath, Root};
 use milepost_core::expr::select::{Select, Step};
@@ -35,13 +35,11 @@ const NAMED: usize = 20;
 
 /// What is to be joined, and where it goes.
 #[derive(Debug, Clone)]
-pub struct WantedAggregate {
+pub struct AggregateOptions {
     /// The folder, as the client names it.
     pub batch_dir: String,
     /// The file, as the client names it.
     pub output_file: String,
-    /// What was asked for, for the journal and the lock.
-    pub command: String,
 }
 
 /// What came of it.
@@ -108,7 +106,7 @@ pub struct LackingElement {
 /// where a stage must run.
 pub fn aggregate(
     request: &Request,
-    wanted: &WantedAggregate,
+    wanted: &AggregateOptions,
     observer: &mut dyn Observer,
     stop: &StopFlag,
 ) -> Result<Aggregation, OpsError> {
@@ -136,12 +134,11 @@ pub fn aggregate(
     let Some(stage) = maker(&opened, &makers, &files, &file)? else {
         return write(&opened, &files, &file.path);
     };
-    let wanted = Wanted {
+    let options = RunOptions {
         targets: vec![stage.clone()],
-        command: wanted.command.clone(),
-        ..Wanted::default()
+        ..RunOptions::default()
     };
-    let report = run::run(request, &wanted, observer, stop)?;
+    let report = run::run(request, &options, observer, stop)?;
     let complete = |stage: &run::StageReport| stage.status == StageStatus::Complete;
     if report.interrupted || !report.stages.iter().all(complete) {
         return Ok(Aggregation::Run(Box::new(report)));

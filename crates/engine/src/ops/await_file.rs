@@ -21,7 +21,7 @@ use std::time::Duration;
 
 /// What is waited for, and how long.
 #[derive(Debug, Clone)]
-pub struct WantedFile {
+pub struct AwaitOptions {
     /// The file, as the client names it.
     pub path: String,
     /// How long.
@@ -34,7 +34,7 @@ pub struct WantedFile {
     pub stable: Duration,
 }
 
-impl WantedFile {
+impl AwaitOptions {
     /// A file that is told of every 5 s, looked for every 0.2 s, and left alone for 1 s.
     pub fn new(path: String, timeout: Duration) -> Self {
         Self {
@@ -135,7 +135,7 @@ struct Seen {
 /// When there is no project, its declarations are wrong, or the path leaves it.
 pub fn await_file(
     request: &Request,
-    wanted: &WantedFile,
+    wanted: &AwaitOptions,
     tell: &mut dyn FnMut(Duration, &Lacking),
     stop: &StopFlag,
 ) -> Result<Waited, OpsError> {
@@ -170,7 +170,7 @@ pub fn await_file(
 fn look(
     opened: &Opened,
     file: &FilePath,
-    wanted: &WantedFile,
+    wanted: &AwaitOptions,
     now: Duration,
     seen: &mut Seen,
 ) -> Result<Result<Arrived, Lacking>, OpsError> {

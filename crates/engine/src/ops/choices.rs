@@ -57,7 +57,7 @@ pub(super) fn take_agents(opened: &mut Opened, request: &Request) -> Result<(), 
     let known: Vec<&str> = opened.pipeline.agents.keys().map(String::as_str).collect();
     let stored = &opened.workspace.identity.agents;
     let mut chosen = BTreeMap::new();
-    for flag in &request.agents {
+    for flag in &request.values.agents {
         let (name, other) = match flag.split_once('=') {
             Some((name, other)) => (Some(name), other),
             None => (None, flag.as_str()),

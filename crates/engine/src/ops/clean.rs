@@ -18,13 +18,11 @@ use std::time::Duration;
 
 /// What is to be taken away.
 #[derive(Debug, Clone, Default)]
-pub struct WantedClean {
+pub struct CleanOptions {
     /// Stages; empty: all, with those that are no longer declared.
     pub stages: Vec<String>,
     /// Only say what would be.
     pub dry_run: bool,
-    /// The command line, for the journal and the lock.
-    pub command: String,
 }
 
 /// What was taken away, or would be.
@@ -58,7 +56,7 @@ struct Todo {
 ///
 /// # Errors
 /// When another run has the workspace, a stage is not known, or the disk fails.
-pub fn clean(request: &Request, wanted: &WantedClean) -> Result<Cleaned, OpsError> {
+pub fn clean(request: &Request, wanted: &CleanOptions) -> Result<Cleaned, OpsError> {
     let mut opened = open(request)?;
     let mut done = Cleaned {
         dry_run: wanted.dry_run,
@@ -74,8 +72,8 @@ pub fn clean(request: &Request, wanted: &WantedClean) -> Result<Cleaned, OpsErro
         }
         return Ok(done);
     }
-    let held = hold(&mut opened, &wanted.command)?;
-    let mut keeper = Keeper::new(opened.context(), held.state, held.journal, &wanted.command);
+    let held = hold(&mut opened, &request.command)?;
+    let mut keeper = Keeper::new(opened.context(), held.state, held.journal, &request.command);
     recover::recover(&mut keeper, Duration::from_secs(5))?;
     for todo in todo(&opened, &keeper.state, wanted)? {
         todo.carry_out(&mut keeper)?;
@@ -97,7 +95,7 @@ pub fn clean(request: &Request, wanted: &WantedClean) -> Result<Cleaned, OpsErro
     Ok(done)
 }
 
-fn todo(opened: &Opened, state: &State, wanted: &WantedClean) -> Result<Vec<Todo>, OpsError> {
+fn todo(opened: &Opened, state: &State, wanted: &CleanOptions) -> Result<Vec<Todo>, OpsError> {
     let names: Vec<String> = if wanted.stages.is_empty() {
         state.stages.keys().cloned().collect()
     } else {

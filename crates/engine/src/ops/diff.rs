@@ -28,7 +28,7 @@ const USUAL: [&str; 4] = ["global_id", "id", "key", "name"];
 
 /// What is compared.
 #[derive(Debug, Clone)]
-pub struct WantedDiff {
+pub struct DiffOptions {
     /// The other workspace, which counts as the old one; none: before the last run.
     pub other: Option<PathBuf>,
     /// Stages; empty: all.
@@ -91,7 +91,7 @@ type Side = BTreeMap<String, Digest>;
 ///
 /// # Errors
 /// When there is no project, its declarations are wrong, a workspace cannot be read, or the other one was never run.
-pub fn diff(request: &Request, wanted: &WantedDiff) -> Result<Diff, OpsError> {
+pub fn diff(request: &Request, wanted: &DiffOptions) -> Result<Diff, OpsError> {
     let opened = open(request)?;
     for name in &wanted.stages {
         if opened.pipeline.stage(name).is_none() {
@@ -104,7 +104,7 @@ pub fn diff(request: &Request, wanted: &WantedDiff) -> Result<Diff, OpsError> {
     }
 }
 
-fn stages<'a>(opened: &'a Opened, wanted: &'a WantedDiff) -> impl Iterator<Item = &'a Stage> {
+fn stages<'a>(opened: &'a Opened, wanted: &'a DiffOptions) -> impl Iterator<Item = &'a Stage> {
     let chosen = |stage: &&Stage| {
         let named = |name: &String| *name == stage.name || *name == stage.number.to_string();
         wanted.stages.is_empty() || wanted.stages.iter().any(named)
@@ -116,7 +116,7 @@ fn with_other(
     opened: &Opened,
     request: &Request,
     other: &Path,
-    wanted: &WantedDiff,
+    wanted: &DiffOptions,
 ) -> Result<Diff, OpsError> {
     let folder = request.folder.join(other);
     let old = Workspace::open(&folder, opened.clock.now())?;
@@ -308,7 +308,7 @@ struct History {
     is: Option<Digest>,
 }
 
-fn with_last_run(opened: &Opened, wanted: &WantedDiff) -> Result<Diff, OpsError> {
+fn with_last_run(opened: &Opened, wanted: &DiffOptions) -> Result<Diff, OpsError> {
     let layout = &opened.workspace.layout;
     let mut files_of: BTreeMap<String, History> = BTreeMap::new();
     let mut last: Option<String> = None;

@@ -22,13 +22,11 @@ use std::time::Duration;
 
 /// What is to be taken away.
 #[derive(Debug, Clone, Default)]
-pub struct WantedGc {
+pub struct GcOptions {
     /// What was set aside longer ago than this goes too, and what agents answered and is of no use; none: that stays.
     pub older_than: Option<Duration>,
     /// Only say what would be.
     pub dry_run: bool,
-    /// The command line, for the lock.
-    pub command: String,
 }
 
 /// What was taken away, or would be.
@@ -78,7 +76,7 @@ fn recorded(state: &State) -> BTreeSet<Digest> {
 ///
 /// # Errors
 /// When another run has the workspace, or the disk fails.
-pub fn gc(request: &Request, wanted: &WantedGc) -> Result<Collected, OpsError> {
+pub fn gc(request: &Request, wanted: &GcOptions) -> Result<Collected, OpsError> {
     let mut opened = open(request)?;
     let mut done = Collected {
         dry_run: wanted.dry_run,
@@ -91,9 +89,9 @@ pub fn gc(request: &Request, wanted: &WantedGc) -> Result<Collected, OpsError> {
     let (held, state) = if wanted.dry_run {
         (None, Present::read(&opened.workspace.layout)?.state)
     } else {
-        let held = hold(&mut opened, &wanted.command)?;
+        let held = hold(&mut opened, &request.command)?;
         // What a killed run had published and not put into place lies in its scratch.
-        let mut keeper = Keeper::new(opened.context(), held.state, held.journal, &wanted.command);
+        let mut keeper = Keeper::new(opened.context(), held.state, held.journal, &request.command);
         recover::recover(&mut keeper, Duration::from_secs(5))?;
         keeper.flush()?;
         (Some(held.lock), keeper.state)

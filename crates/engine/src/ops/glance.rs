@@ -1,7 +1,6 @@
 //! Tells by a glance at the disk that a run has nothing to do.
 
 use super::open::{Opened, OpsError};
-use super::run::Wanted;
 use crate::run::report::{Report, StageReport, StageStatus};
 use milepost_core::base::digest::Digest;
 use milepost_core::base::path::{FilePath, RelPath};
@@ -12,21 +11,6 @@ use milepost_store::store::glance::{Asked, Glanced};
 use milepost_store::store::statcache::Seen;
 use milepost_store::store::{glance, layout};
 use serde_json::json;
-
-/// Whether a glance can tell: everything is wanted that there is, and nothing in particular.
-pub fn can_tell(wanted: &Wanted) -> bool {
-    let particular = !wanted.targets.is_empty()
-        || wanted.until.is_some()
-        || wanted.limit.is_some()
-        || wanted.failed
-        || wanted.force
-        || wanted.no_force
-        || wanted
-            .watched
-            .as_ref()
-            .is_some_and(|tried| !tried.is_empty());
-    !particular
-}
 
 /// How the stages stand, when nothing is otherwise than when a run had nothing to do. Whoever looks on looks at what is otherwise,
 /// where that is known.

@@ -21,7 +21,7 @@ const FILES: usize = 8;
 
 /// Which records are wanted.
 #[derive(Debug, Clone, Default)]
-pub struct WantedLog {
+pub struct LogOptions {
     /// `STAGE` or `STAGE/BATCH`.
     pub target: Option<String>,
     /// Only those of this run; the beginning of its id is enough.
@@ -64,7 +64,7 @@ pub struct Printed {
 ///
 /// # Errors
 /// When there is no project, its declarations are wrong, a stage is not declared, or the journal cannot be read.
-pub fn log(request: &Request, wanted: &WantedLog) -> Result<Log, OpsError> {
+pub fn log(request: &Request, wanted: &LogOptions) -> Result<Log, OpsError> {
     let opened = open(request)?;
     let target = target(&opened, wanted)?;
     if wanted.calls {
@@ -121,7 +121,7 @@ pub fn log(request: &Request, wanted: &WantedLog) -> Result<Log, OpsError> {
 }
 
 /// The calls that are wanted.
-fn calls(opened: &Opened, wanted: &WantedLog, target: Option<&Target>) -> Result<Log, OpsError> {
+fn calls(opened: &Opened, wanted: &LogOptions, target: Option<&Target>) -> Result<Log, OpsError> {
     let stage = target.map(|target| target.stage.as_str());
     let batch = target.and_then(|target| target.batch.as_deref());
     let mut calls = calls::calls(opened, stage, batch)?;
@@ -148,7 +148,7 @@ fn calls(opened: &Opened, wanted: &WantedLog, target: Option<&Target>) -> Result
 }
 
 /// The stage, and the batch; of a stage that has but one batch, that one.
-fn target(opened: &Opened, wanted: &WantedLog) -> Result<Option<Target>, OpsError> {
+fn target(opened: &Opened, wanted: &LogOptions) -> Result<Option<Target>, OpsError> {
     let Some(text) = &wanted.target else {
         return Ok(None);
     };

@@ -4,7 +4,7 @@ use super::open::{Opened, OpsError, Request, open, workspace_of};
 use super::plan::{Plan, plan_of};
 use super::present::{Runner, runner};
 use super::project::find_project;
-use super::run::Wanted;
+use super::run::RunOptions;
 use milepost_core::base::glob::{Glob, is_pattern};
 use milepost_core::base::path::{FilePath, RelPath, Root};
 use milepost_core::decl::STAGES;
@@ -52,7 +52,7 @@ pub fn grounds(request: &Request) -> Result<Grounds, OpsError> {
 ///
 /// # Errors
 /// When the project is not at its place any more, its declarations are wrong, or the workspace cannot be read.
-pub fn look(request: &Request, grounds: &Grounds, wanted: &Wanted) -> Result<Look, OpsError> {
+pub fn look(request: &Request, grounds: &Grounds, options: &RunOptions) -> Result<Look, OpsError> {
     // While its own file is away, a project above it is not the one that is meant.
     let project = find_project(&request.folder).ok();
     if project.as_ref() != Some(&grounds.project) {
@@ -63,7 +63,7 @@ pub fn look(request: &Request, grounds: &Grounds, wanted: &Wanted) -> Result<Loo
     }
     let mut opened = open(request)?;
     let sources = sources(&opened);
-    let plan = plan_of(&mut opened, request, wanted)?;
+    let plan = plan_of(&mut opened, request, options)?;
     Ok(Look::Plan(Box::new(plan), sources))
 }
 

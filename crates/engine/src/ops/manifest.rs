@@ -3,7 +3,7 @@
 use super::open::{OpsError, Request};
 use super::plan::{Plan, StagePlan, plan};
 use super::project::{declarations, find_project};
-use super::run::{Observer, Report, StageReport, StageStatus, StopFlag, Stopwatch, Wanted};
+use super::run::{Observer, Report, RunOptions, StageReport, StageStatus, StopFlag, Stopwatch};
 use super::run::{exit_code, run};
 use milepost_core::base::path::RelPath;
 use milepost_core::base::redact::redact;
@@ -244,7 +244,7 @@ impl Entries {
         &self,
         entry: &Entry,
         request: &Request,
-        wanted: &Wanted,
+        options: &RunOptions,
         dry: bool,
         observer: &mut dyn Observer,
         stop: &StopFlag,
@@ -252,7 +252,12 @@ impl Entries {
         let watch = Stopwatch::start();
         let mut own = request.clone();
         own.workspace = Some(entry.folder.clone());
-        own.set = entry.set.iter().chain(&request.set).cloned().collect();
+        own.values.set = entry
+            .set
+            .iter()
+            .chain(&request.values.set)
+            .cloned()
+            .collect();
         let mut ended = EntryEnded {
             params: entry.params.clone(),
             workspace: entry.workspace.clone(),
@@ -277,11 +282,11 @@ impl Entries {
         let ran = if dry {
             Ok(())
         } else {
-            run(&own, wanted, observer, stop).map(|report| ended.ran(&report))
+            run(&own, options, observer, stop).map(|report| ended.ran(&report))
         };
         let planned = ran.and_then(|()| {
-            if dry || wanted.until_paid && !stop.is_set() {
-                let plan = plan(&own, wanted)?;
+            if dry || options.until_paid && !stop.is_set() {
+                let plan = plan(&own, options)?;
                 ended.planned(&plan);
                 if dry {
                     ended.hindered(&plan);

@@ -5,6 +5,7 @@ use super::project::{OnDisk, find_project};
 use super::values::{settle, take_setting};
 use crate::run::agents::{Agents, Purpose, agents};
 use crate::run::context::Context;
+use crate::steps::work::Pace;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use milepost_core::base::clock::Clock;
@@ -17,6 +18,7 @@ use milepost_core::model::pipeline::Pipeline;
 use milepost_core::model::state::State;
 use milepost_core::model::step::{HttpCall, StepKind};
 use milepost_core::plan::machine::apply;
+use milepost_core::plan::options::Values;
 use milepost_core::plan::settings::Settings;
 use milepost_store::store::checkpoint;
 use milepost_store::store::clock::{Ahead, SystemClock};
@@ -46,12 +48,10 @@ pub struct Request {
     pub folder: PathBuf,
     /// The workspace; by default `workspace` in the project.
     pub workspace: Option<PathBuf>,
-    /// `--set NAME=VALUE`.
-    pub set: Vec<String>,
-    /// `--unset NAME`.
-    pub unset: Vec<String>,
-    /// `--agent [NAME=]OTHER`, or `default` in the place of `OTHER`.
-    pub agents: Vec<String>,
+    /// Values that replace declared ones.
+    pub values: Values,
+    /// What the user called, for the journal and the lock.
+    pub command: String,
     /// The environment of this process.
     pub environment: BTreeMap<String, String>,
     /// The moment of `SOURCE_DATE_EPOCH`: files bear it in the place of the time of day.
@@ -77,9 +77,8 @@ impl Request {
         Self {
             folder,
             workspace: None,
-            set: Vec::new(),
-            unset: Vec::new(),
-            agents: Vec::new(),
+            values: Values::default(),
+            command: "milepost".to_owned(),
             epoch: None,
             disk: Disk::from_setting(stop_at),
             clock: Arc::new(SystemClock),
@@ -191,6 +190,10 @@ pub struct Opened {
     pub clock: Arc<dyn Clock>,
     /// The moment of `SOURCE_DATE_EPOCH`.
     pub epoch: Option<Timestamp>,
+    /// The variables that every program gets.
+    pub environment: BTreeMap<String, String>,
+    /// When provider batches are submitted and polled.
+    pub pace: Pace,
 }
 
 impl Opened {
@@ -207,6 +210,8 @@ impl Opened {
             cache: &self.cache,
             asked: &self.asked,
             redactor: &self.redactor,
+            environment: &self.environment,
+            pace: self.pace,
             imports: &self.imports,
         }
     }
@@ -288,18 +293,28 @@ pub(super) fn open_unsettled(request: &Request) -> Result<Opened, OpsError> {
         disk: request.disk.clone(),
         clock: Arc::clone(&request.clock),
         epoch: request.epoch,
+        environment: program_environment(&request.environment),
+        pace: Pace::from_setting(request.environment.get("MILEPOST_PACE").map(String::as_str)),
     };
     if let Some(epoch) = request.epoch {
         opened.workspace.identity.today = epoch.to_zoned(TimeZone::UTC).date();
     }
-    for setting in &request.set {
+    for setting in &request.values.set {
         take_setting(&mut opened, request, setting)?;
     }
-    for name in &request.unset {
+    for name in &request.values.unset {
         take_unset(&mut opened, name)?;
     }
     take_agents(&mut opened, request)?;
     Ok(opened)
+}
+
+/// Returns the variables that every program of a step gets, besides those that it declares.
+fn program_environment(all: &BTreeMap<String, String>) -> BTreeMap<String, String> {
+    ["PATH", "HOME", "LANG"]
+        .iter()
+        .filter_map(|name| Some(((*name).to_owned(), all.get(*name)?.clone())))
+        .collect()
 }
 
 /// The keys that declarations name: those of agents, those that headers take from the environment, and variables whose names say

@@ -109,7 +109,7 @@ impl<'a> Outlook<'a> {
                 Some(_) => {}
             }
         }
-        if selection.no_force {
+        if selection.options.no_force {
             for stage in &opened.pipeline.stages {
                 let wanted = selection.wants_stage(&opened.pipeline, stage);
                 let dropped = selection.drop_force(&state, &stage.name);
@@ -126,7 +126,7 @@ impl<'a> Outlook<'a> {
             pending,
             standing: BTreeMap::new(),
             changing: BTreeSet::new(),
-            budget: selection.limit,
+            budget: selection.options.limit,
             stops_at: None,
             foresight: None,
             tells_asks: false,
@@ -189,7 +189,7 @@ impl<'a> Outlook<'a> {
 
     /// How a stage is expected to end, when nothing fails that does not fail already.
     fn expected(&self, stage: &Stage, line: &StagePlan) -> StageStatus {
-        let tolerates = self.selection.keep_going || stage.policy.tolerates_failures();
+        let tolerates = self.selection.options.keep_going || stage.policy.tolerates_failures();
         if !line.altered.is_empty() {
             StageStatus::Altered
         } else if line.blocked.is_some() {
@@ -377,7 +377,7 @@ impl<'a> Outlook<'a> {
 
     /// What a batch depends on, in short, for one who watches.
     fn facts(&self, stage: &Stage, shared: &str, own: &Facts, reasons: &[Reason]) -> BatchFacts {
-        if self.selection.watched.is_none() {
+        if self.selection.options.known_failures.is_none() {
             return BatchFacts::default();
         }
         let mut facts = BatchFacts {
@@ -449,7 +449,8 @@ impl<'a> Outlook<'a> {
         let has_failed = known
             .and_then(|known| known.batches.get(key))
             .is_some_and(|batch| matches!(batch.phase, Phase::Failed { .. }));
-        self.selection.wants_batch(&stage.name, key) && (!self.selection.failed || has_failed)
+        self.selection.wants_batch(&stage.name, key)
+            && (!self.selection.options.failed || has_failed)
     }
 
     /// Whether a batch that must run is asked for, and there is room for it under the limit.
@@ -464,7 +465,7 @@ impl<'a> Outlook<'a> {
             .iter()
             .any(|reason| matches!(reason, Reason::Failed { .. }));
         let is_named = self.selection.wants_batch(&stage.name, &batch.batch.key);
-        if !is_named || (self.selection.failed && !has_failed) || self.budget == Some(0) {
+        if !is_named || (self.selection.options.failed && !has_failed) || self.budget == Some(0) {
             return false;
         }
         let changes = |earlier: &str| self.changing.contains(earlier);
@@ -476,7 +477,7 @@ impl<'a> Outlook<'a> {
             return false;
         }
         let key = &batch.batch.key;
-        if self.selection.watched.is_some()
+        if self.selection.options.known_failures.is_some()
             && self
                 .selection
                 .was_tried(&stage.name, key, &found.facts(batch))

@@ -7,6 +7,7 @@ use super::values::settle;
 use crate::run::kept::KeptFile;
 use jiff::Timestamp;
 use milepost_core::model::choice::StoredNote;
+use milepost_core::plan::options::Values;
 use serde::Serialize;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
@@ -85,35 +86,33 @@ pub struct AgentLine {
 }
 
 /// Applies the flags of the request to what the workspace keeps, if there are any, and returns parameters and agents as they
-/// are then. Without flags nothing is written. `command` is what another process sees while the workspace is held.
+/// are then. Without flags nothing is written.
 ///
 /// # Errors
 /// When the declarations or a flag are wrong, another run has the workspace, or the disk fails.
-pub fn params(request: &Request, command: &str) -> Result<Params, OpsError> {
+pub fn params(request: &Request) -> Result<Params, OpsError> {
     let mut opened = open_unsettled(request)?;
     let settled = settle(&mut opened, request).and_then(|()| check_agents(&opened));
-    let is_changed =
-        !(request.set.is_empty() && request.unset.is_empty() && request.agents.is_empty());
+    let is_changed = !request.values.is_empty();
     let mut not_set = Vec::new();
     let mut quarantined = Vec::new();
     let mut settled = settled;
     know_keys(&mut opened, request);
     if is_changed {
         // What is stored already may be wrong for another reason: it can be removed one by one.
-        let only_removes = request.set.is_empty() && opened.agents.values().all(Option::is_none);
+        let only_removes =
+            request.values.set.is_empty() && opened.agents.values().all(Option::is_none);
         if !only_removes {
             settled?;
         }
         let is_note = |note: &StoredNote| matches!(note, StoredNote::NotSet { .. });
         not_set = notes(&opened).into_iter().filter(is_note).collect();
         let today = opened.workspace.identity.today;
-        let taken = take(&mut opened, command)?;
+        let taken = take(&mut opened, &request.command)?;
         quarantined = keep(&mut opened, request, &taken.run_id, Some(today))?;
         drop(taken);
         let plain = Request {
-            set: Vec::new(),
-            unset: Vec::new(),
-            agents: Vec::new(),
+            values: Values::default(),
             ..request.clone()
         };
         opened = open_unsettled(&plain)?;

@@ -4,7 +4,7 @@ use super::choices::notes;
 use super::glance;
 use super::open::{Opened, OpsError, Request, open, state};
 use super::outlook;
-use super::run::{Wanted, selection};
+use super::run::{RunOptions, selection};
 use crate::run::foresee::Foresight;
 pub use crate::run::report::Awaits;
 use crate::run::report::StageReport;
@@ -251,18 +251,18 @@ impl Plan {
 ///
 /// # Errors
 /// When there is no project, its declarations are wrong, or the workspace cannot be read.
-pub fn plan(request: &Request, wanted: &Wanted) -> Result<Plan, OpsError> {
-    plan_of(&mut open(request)?, request, wanted)
+pub fn plan(request: &Request, options: &RunOptions) -> Result<Plan, OpsError> {
+    plan_of(&mut open(request)?, request, options)
 }
 
 /// The same of what is open.
 pub(super) fn plan_of(
     opened: &mut Opened,
     request: &Request,
-    wanted: &Wanted,
+    options: &RunOptions,
 ) -> Result<Plan, OpsError> {
-    let selection = selection(opened, wanted)?;
-    if glance::can_tell(wanted)
+    let selection = selection(opened, options)?;
+    if options.covers_everything()
         && let Some(stages) = glance::again(opened)
     {
         return Ok(unchanged(opened, &stages));
@@ -271,7 +271,7 @@ pub(super) fn plan_of(
     let mut known = state(layout)?;
     let agents = opened.planned_agents(request)?;
     let look = |known: &State| {
-        let foresight = Foresight::new(opened.context(), &opened.project, &agents, wanted.fresh);
+        let foresight = Foresight::new(opened.context(), &opened.project, &agents, options.fresh);
         outlook::with_asks(opened, known, &selection, foresight)
     };
     let mut stages = look(&known);

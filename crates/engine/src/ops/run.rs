@@ -5,86 +5,41 @@ use super::glance;
 use super::hold::take;
 use super::open::{Opened, OpsError, Request, open};
 use crate::run::agents::{Purpose, agents};
-use crate::run::calls::Purse;
 use crate::run::engine;
-use crate::run::report::{Options, Pace};
-use milepost_core::model::money::NanoUsd;
-use milepost_core::plan::selection::{Selection, Target, Tried};
-use std::collections::BTreeMap;
-use std::time::Duration;
+use milepost_core::plan::selection::{Selection, Target};
 
 pub use crate::run::kept::{Content, KeptFile, Removal};
 pub use crate::run::notice::{Notice, Observer, Silent};
 pub use crate::run::report::{Report, StageReport, StageStatus};
 pub use crate::run::stop::{StopFlag, adopt_orphans};
+pub use milepost_core::plan::options::{RunOptions, Timing, Values};
 pub use milepost_store::store::clock::Stopwatch;
 
-/// What to run, as on the command line.
-#[expect(
-    clippy::struct_excessive_bools,
-    reason = "each is a flag of the command line, by its name"
-)]
-#[derive(Debug, Clone, Default)]
-pub struct Wanted {
-    /// `STAGE` or `STAGE/BATCH`.
-    pub targets: Vec<String>,
-    /// The last stage.
-    pub until: Option<String>,
-    /// At most so many batches.
-    pub limit: Option<u64>,
-    /// Only batches that failed.
-    pub failed: bool,
-    /// Run in any case.
-    pub force: bool,
-    /// Forget that earlier runs with `--force` did not rebuild what is selected.
-    pub no_force: bool,
-    /// Go on after a failed batch.
-    pub keep_going: bool,
-    /// Of one who watches: the batches that are left, having failed with these facts.
-    pub watched: Option<Tried>,
-    /// Ask for answers that are kept once more.
-    pub fresh: bool,
-    /// What the run may spend.
-    pub budget: Option<NanoUsd>,
-    /// Ask no agent that costs something.
-    pub until_paid: bool,
-    /// Batches at once, for stages that declare nothing.
-    pub jobs: Option<usize>,
-    /// How long a program gets to end after SIGTERM.
-    pub grace: Option<Duration>,
-    /// The wait after a first failed try.
-    pub backoff: Option<Duration>,
-    /// How often a file that someone else writes is looked for.
-    pub poll: Option<Duration>,
-    /// How long such a file must have been left alone.
-    pub stable: Option<Duration>,
-    /// How long a service may take until it answers.
-    pub ready: Option<Duration>,
-    /// The command line, for the journal and the lock.
-    pub command: String,
-}
-
-/// The selection that a command line stands for.
+/// Finds the targets of a run in the pipeline.
 ///
 /// # Errors
-/// When a stage is not declared.
-pub fn selection(opened: &Opened, wanted: &Wanted) -> Result<Selection, OpsError> {
+/// When the options contradict each other, or name a stage that is not declared.
+pub fn selection(opened: &Opened, options: &RunOptions) -> Result<Selection, OpsError> {
+    if let Some((one, other)) = options.conflict() {
+        return Err(OpsError::Usage(format!(
+            "`{one}` and `{other}` contradict each other"
+        )));
+    }
     let parse = |text: &String| {
         Target::parse(&opened.pipeline, text).map_err(|error| {
             let help = file_help(opened, text).unwrap_or_default();
             OpsError::Usage(format!("{error}{help}"))
         })
     };
-    let until = wanted.until.as_ref().map(parse).transpose()?;
+    let until = options.until.as_ref().map(parse).transpose()?;
     Ok(Selection {
-        targets: wanted.targets.iter().map(parse).collect::<Result<_, _>>()?,
+        targets: options
+            .targets
+            .iter()
+            .map(parse)
+            .collect::<Result<_, _>>()?,
         until: until.map(|target| target.stage),
-        limit: wanted.limit,
-        failed: wanted.failed,
-        force: wanted.force,
-        no_force: wanted.no_force,
-        keep_going: wanted.keep_going,
-        watched: wanted.watched.clone(),
+        options: options.clone(),
     })
 }
 
@@ -128,12 +83,12 @@ fn file_help(opened: &Opened, text: &str) -> Option<String> {
 /// When there is no project, its declarations are wrong, another run has the workspace, or the disk fails.
 pub fn run(
     request: &Request,
-    wanted: &Wanted,
+    options: &RunOptions,
     observer: &mut dyn Observer,
     stop: &StopFlag,
 ) -> Result<Report, OpsError> {
     let mut opened = open(request)?;
-    let selection = selection(&opened, wanted)?;
+    let selection = selection(&opened, options)?;
     if !opened.warnings.is_empty() {
         let warnings = opened.warnings.clone();
         observer.notice(Notice::Warned { warnings });
@@ -148,14 +103,13 @@ pub fn run(
     // Taking the workspace reads its identity anew, without the day that was set.
     let today = opened.workspace.identity.today;
     let watch = Stopwatch::start();
-    let taken = take(&mut opened, &wanted.command)?;
+    let taken = take(&mut opened, &request.command)?;
     let imported = keep(&mut opened, request, &taken.run_id, Some(today))?;
     if !imported.is_empty() {
         let files = imported.clone();
         observer.notice(Notice::Kept { files });
     }
-    let can_tell = glance::can_tell(wanted);
-    if can_tell {
+    if options.covers_everything() {
         if let Some(stages) = glance::before_a_run(&mut opened) {
             for stage in &stages {
                 observer.notice(Notice::StageEnded(Box::new(stage.clone())));
@@ -182,26 +136,7 @@ pub fn run(
         );
         observer.notice(Notice::Recovered { what: vec![what] });
     }
-    let options = Options {
-        jobs: wanted.jobs,
-        environment: usual_environment(&request.environment),
-        grace: wanted.grace.unwrap_or(Duration::from_secs(5)),
-        backoff: wanted.backoff.unwrap_or(Duration::from_secs(1)),
-        purse: Purse {
-            run: wanted.budget,
-            workspace: opened.pipeline.limits.usd,
-            calls: opened.pipeline.limits.calls,
-            tokens: opened.pipeline.limits.tokens,
-            time: opened.pipeline.limits.time,
-            only_free: wanted.until_paid,
-        },
-        fresh: wanted.fresh,
-        poll: wanted.poll.unwrap_or(Duration::from_secs(5)),
-        stable: wanted.stable.unwrap_or(Duration::from_secs(1)),
-        ready: wanted.ready.unwrap_or(Duration::from_mins(1)),
-        pace: Pace::from_setting(request.environment.get("MILEPOST_PACE").map(String::as_str)),
-    };
-    let purpose = if wanted.until_paid {
+    let purpose = if options.until_paid {
         Purpose::Plan
     } else {
         Purpose::Run
@@ -218,8 +153,7 @@ pub fn run(
         held.state,
         held.journal,
         &selection,
-        &options,
-        &wanted.command,
+        &request.command,
         &agents,
         observer,
         stop,
@@ -233,14 +167,6 @@ pub fn run(
     }
     drop(held.lock);
     Ok(report?)
-}
-
-/// What programs of steps see of the environment, beside what they declare.
-fn usual_environment(all: &BTreeMap<String, String>) -> BTreeMap<String, String> {
-    ["PATH", "HOME", "LANG"]
-        .iter()
-        .filter_map(|name| Some(((*name).to_owned(), all.get(*name)?.clone())))
-        .collect()
 }
 
 /// Returns the exit code of a report: the first that holds of 130 interrupted, 5 modified by hand, 1 a batch failed or a verdict is

@@ -9,7 +9,9 @@ use milepost_core::base::duration::show_duration;
 use milepost_core::model::call::{Heard, Sent, Spent};
 use milepost_core::model::money::NanoUsd;
 use milepost_core::model::outcome::{Outcome, OutcomeKind};
+use milepost_core::model::pipeline::Limits;
 use milepost_core::model::record::AnswersOf;
+use milepost_core::plan::options::RunOptions;
 use milepost_store::store::answers::{Answer, Answers, Sharing};
 use milepost_store::store::batches::BatchLog;
 use milepost_store::store::calls::{self, CallLog};
@@ -38,6 +40,20 @@ pub struct Purse {
     pub time: Option<Duration>,
     /// Nothing that costs something is asked.
     pub only_free: bool,
+}
+
+impl Purse {
+    /// Returns what a run with these options may spend in a workspace with these limits.
+    pub fn new(options: &RunOptions, limits: &Limits) -> Self {
+        Self {
+            run: options.budget_usd,
+            workspace: limits.usd,
+            calls: limits.calls,
+            tokens: limits.tokens,
+            time: limits.time,
+            only_free: options.until_paid,
+        }
+    }
 }
 
 /// What stands behind the steps of one run.

@@ -1,5 +1,6 @@
 //! What every part of a run needs: the declarations, the settings, the disk, the clock.
 
+use crate::steps::work::Pace;
 use jiff::Timestamp;
 use milepost_core::base::clock::Clock;
 use milepost_core::base::digest::Digest;
@@ -38,6 +39,10 @@ pub struct Context<'a> {
     pub asked: &'a Asked,
     /// Takes keys out of what is shown and kept.
     pub redactor: &'a Redactor,
+    /// The variables that every program gets: `PATH`, `HOME`, `LANG`.
+    pub environment: &'a BTreeMap<String, String>,
+    /// When provider batches are submitted and polled.
+    pub pace: Pace,
     /// Files from outside that are to be copied into the workspace, by where they go: a plan takes them as if they were there.
     pub imports: &'a BTreeMap<RelPath, PathBuf>,
 }

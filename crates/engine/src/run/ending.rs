@@ -45,7 +45,7 @@ impl Ending<'_> {
         }
         let status = finish::status(keeper, stage, found);
         let tolerates = stage.policy.tolerates_failures();
-        let goes_on = self.selection.keep_going || tolerates;
+        let goes_on = self.selection.options.keep_going || tolerates;
         report.status = match status {
             _ if self.unavailable.is_some() => StageStatus::Failed,
             // What was left out is not up to date, though what it made earlier is there.

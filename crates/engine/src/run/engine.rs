@@ -2,7 +2,7 @@
 
 use super::agents::of_stage;
 use super::attempt::{Bench, batch_name};
-use super::calls::RunCalls;
+use super::calls::{Purse, RunCalls};
 use super::context::Context;
 use super::dispatch::{Order, dispatch};
 use super::ending::Ending;
@@ -10,7 +10,7 @@ use super::foresee::Foresight;
 use super::keeper::Keeper;
 use super::notice::{Notice, Observer};
 use super::progress::ProgressWriter;
-use super::report::{Awaits, Options, Report, StageReport, StageStatus, worst};
+use super::report::{Awaits, Report, StageReport, StageStatus, worst};
 use super::services::Services;
 use super::stop::StopFlag;
 use super::survey::{Keep, Survey, survey};
@@ -28,6 +28,7 @@ use milepost_core::model::policy::OnAltered;
 use milepost_core::model::stage::Stage;
 use milepost_core::model::state::State;
 use milepost_core::plan::decide::{Decision, Wish};
+use milepost_core::plan::options::RunOptions;
 use milepost_core::plan::pending::Pending;
 use milepost_core::plan::selection::Selection;
 use milepost_store::check::schemas::Schemas;
@@ -80,7 +81,6 @@ pub fn run(
     state: State,
     journal: Journal,
     selection: &Selection,
-    options: &Options,
     command: &str,
     agents: &Agents,
     observer: &mut dyn Observer,
@@ -88,7 +88,7 @@ pub fn run(
 ) -> Result<Report, RunError> {
     let watch = Stopwatch::start();
     let mut keeper = Keeper::new(ctx, state, journal, command);
-    let what = recover::recover(&mut keeper, options.grace)?;
+    let what = recover::recover(&mut keeper, selection.options.timing.grace)?;
     if !what.is_empty() {
         observer.notice(Notice::Recovered { what });
     }
@@ -99,7 +99,9 @@ pub fn run(
     rounds::tidy_stages(&ctx)?;
     let schemas = Schemas::default();
     let project = ctx.files.folder(Root::Project);
-    let calls = RunCalls::new(ctx, project, keeper.run_id(), options.purse);
+    let options = &selection.options;
+    let purse = Purse::new(options, &ctx.pipeline.limits);
+    let calls = RunCalls::new(ctx, project, keeper.run_id(), purse);
     let mut engine = Engine {
         keeper,
         selection,
@@ -109,9 +111,9 @@ pub fn run(
         schemas: &schemas,
         agents,
         calls: &calls,
-        budget: selection.limit,
+        budget: options.limit,
         caller: Caller::default(),
-        services: Services::new(options, stop),
+        services: Services::new(options.timing, stop),
         reports: Vec::new(),
     };
     let result = engine.stages();
@@ -166,7 +168,7 @@ pub fn run(
 struct Engine<'a, 'k> {
     keeper: Keeper<'k>,
     selection: &'a Selection,
-    options: &'a Options,
+    options: &'a RunOptions,
     observer: &'a mut dyn Observer,
     stop: &'a StopFlag,
     schemas: &'a Schemas,
@@ -188,7 +190,7 @@ impl Engine<'_, '_> {
         }
         let agents = ctx.pipeline.agents.values();
         let stopped = || self.stop.stopping();
-        let pace = self.options.pace;
+        let pace = self.keeper.ctx.pace;
         self.agents.sweep(agents, self.calls, &stopped, pace);
         under_way()
     }
@@ -403,7 +405,7 @@ impl Engine<'_, '_> {
                 _ => true,
             });
         }
-        if self.selection.failed {
+        if self.options.failed {
             let known = self.keeper.state.stages.get(&stage.name);
             will.retain(|&index| {
                 let batch =
@@ -411,7 +413,7 @@ impl Engine<'_, '_> {
                 batch.is_some_and(forced::is_failed)
             });
         }
-        if self.selection.watched.is_some() {
+        if self.options.known_failures.is_some() {
             will.retain(|&index| {
                 let batch = &found.batches[index];
                 let facts = found.facts(batch);
@@ -484,18 +486,18 @@ impl Engine<'_, '_> {
             calls: self.calls,
             fresh: self.options.fresh,
             caller: &self.caller,
-            environment: &self.options.environment,
+            environment: ctx.environment,
             stop: self.stop,
             wished: self.stop.seen(),
             begun: Stopwatch::start(),
             time,
             limits: Limits {
-                grace: self.options.grace,
-                backoff: self.options.backoff,
+                grace: self.options.timing.grace,
+                backoff: self.options.timing.backoff,
                 log_cap: 1 << 20,
-                poll: self.options.poll,
-                stable: self.options.stable,
-                pace: self.options.pace,
+                poll: self.options.timing.poll,
+                stable: self.options.timing.stable,
+                pace: self.keeper.ctx.pace,
             },
             run_id: &run_id,
             this_run: [run_id.clone()],
@@ -503,11 +505,11 @@ impl Engine<'_, '_> {
             lacks,
         };
         let previous = previous_files(&self.keeper.state, &stage.name);
+        let jobs = self.options.jobs.map(|jobs| usize::from(jobs.get()));
         let order = Order {
             indices: will.to_vec(),
-            at_once: at_once(stage, &base, self.options.jobs, agents.are_batched())
-                .map_err(RunError::World)?,
-            keep_going: self.selection.keep_going,
+            at_once: at_once(stage, &base, jobs, agents.are_batched()).map_err(RunError::World)?,
+            keep_going: self.options.keep_going,
             previous: &|key: &str| previous.get(key).cloned().unwrap_or_default(),
         };
         kept::put_progress_away(&mut self.keeper, stage)?;
@@ -523,7 +525,7 @@ impl Engine<'_, '_> {
         )?;
         report.ran = done.ran;
         report.failed.extend(done.failed);
-        if self.selection.watched.is_some() {
+        if self.options.known_failures.is_some() {
             let failed: BTreeSet<&str> = report.failed.iter().map(|(key, _)| &**key).collect();
             let batches = found.batches.iter();
             let tried = batches.filter(|batch| failed.contains(batch.batch.key.as_str()));
@@ -544,7 +546,7 @@ impl Engine<'_, '_> {
 
 /// What the user and the declaration want of a batch beside what is needed.
 pub fn wish(selection: &Selection, stage: &Stage, batch: &str) -> Wish {
-    if selection.force && selection.wants_batch(&stage.name, batch) {
+    if selection.options.force && selection.wants_batch(&stage.name, batch) {
         Wish::Forced
     } else if stage.policy.altered == OnAltered::Redo {
         Wish::NeededAndAltered

@@ -18,17 +18,18 @@ pub fn note(keeper: &mut Keeper<'_>, selection: &Selection, fresh: bool) -> Resu
     let ctx = keeper.ctx;
     let selected = ctx.pipeline.stages.iter();
     for stage in selected.filter(|stage| selection.wants_stage(ctx.pipeline, stage)) {
-        let event = if selection.force {
+        let event = if selection.options.force {
             let known = keeper.state.stages.get(&stage.name);
             let known = known.into_iter().flat_map(|known| &known.batches);
             let is_selected = |(key, batch): &(&String, &BatchState)| {
-                selection.wants_batch(&stage.name, key) && (!selection.failed || is_failed(batch))
+                selection.wants_batch(&stage.name, key)
+                    && (!selection.options.failed || is_failed(batch))
             };
             let batches: BTreeSet<String> = known
                 .filter(is_selected)
                 .map(|(key, _)| key.clone())
                 .collect();
-            let open = fresh && !selection.failed && selection.wants_whole(&stage.name);
+            let open = fresh && !selection.options.failed && selection.wants_whole(&stage.name);
             if stage.refine.is_some() {
                 // An attempt at a forced batch begins with the first iteration, in this run or a later one.
                 for key in &batches {
@@ -41,7 +42,7 @@ pub fn note(keeper: &mut Keeper<'_>, selection: &Selection, fresh: bool) -> Resu
                 fresh,
                 open,
             })
-        } else if selection.no_force {
+        } else if selection.options.no_force {
             selection.drop_force(&keeper.state, &stage.name)
         } else {
             None

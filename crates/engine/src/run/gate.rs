@@ -241,7 +241,7 @@ pub fn altered(
             );
         }
     }
-    if selection.force {
+    if selection.options.force {
         return Ok(altered);
     }
     if let Some(recorded) = state.checkpoints.get(&stage.name) {

@@ -1,42 +1,13 @@
-//! What is asked of a run, and what became of it.
+//! What became of a run.
 
-use super::calls::Purse;
 use super::gate::Obstacle;
 use super::kept::KeptFile;
-pub use crate::steps::work::Pace;
 use milepost_core::model::call::{Sent, Spent};
 use milepost_core::model::choice::StoredNote;
 use milepost_core::model::outcome::Outcome;
 use milepost_core::model::stage::Stage;
 use milepost_core::plan::decide::Alteration;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
-use std::time::Duration;
-
-/// How a run is carried out.
-#[derive(Debug, Clone)]
-pub struct Options {
-    /// Batches at once, for stages that declare nothing.
-    pub jobs: Option<usize>,
-    /// The usual environment of programs: `PATH`, `HOME`, `LANG`.
-    pub environment: BTreeMap<String, String>,
-    /// How long a program gets to end after SIGTERM.
-    pub grace: Duration,
-    /// The wait after a first failed try.
-    pub backoff: Duration,
-    /// What may be spent.
-    pub purse: Purse,
-    /// Whether answers that are kept are asked for once more.
-    pub fresh: bool,
-    /// How often a file that someone else writes is looked for.
-    pub poll: Duration,
-    /// How long such a file must have been left alone.
-    pub stable: Duration,
-    /// How long a service may take until it answers.
-    pub ready: Duration,
-    /// When batches of requests are submitted and looked after.
-    pub pace: Pace,
-}
 
 /// How a stage ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]

@@ -3,7 +3,6 @@
 use super::engine::RunError;
 use super::keeper::Keeper;
 use super::notice::{Notice, Observer};
-use super::report::Options;
 use crate::steps::command::{Deadline, Stop};
 use crate::steps::http::Caller;
 use crate::steps::process::program;
@@ -13,6 +12,7 @@ use milepost_core::base::path::Root;
 use milepost_core::model::event::{Child, Event, EventType};
 use milepost_core::model::pipeline::Service as Declared;
 use milepost_core::model::stage::Stage;
+use milepost_core::plan::options::Timing;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -25,7 +25,7 @@ const LOOK: Duration = Duration::from_secs(5);
 
 /// The services that this run started.
 pub struct Services<'a> {
-    options: &'a Options,
+    timing: Timing,
     stop: &'a dyn Stop,
     running: BTreeMap<String, Running>,
     /// Those that did not come, and why: no further stage waits for them.
@@ -39,9 +39,9 @@ struct Running {
 
 impl<'a> Services<'a> {
     /// None runs yet.
-    pub fn new(options: &'a Options, stop: &'a dyn Stop) -> Self {
+    pub fn new(timing: Timing, stop: &'a dyn Stop) -> Self {
         Self {
-            options,
+            timing,
             stop,
             running: BTreeMap::new(),
             failed: BTreeMap::new(),
@@ -104,7 +104,7 @@ impl<'a> Services<'a> {
 
     fn look(&self, caller: &Caller, url: &str) -> Result<(), String> {
         let stop = self.stop;
-        caller.look(url, LOOK.min(self.options.ready), &|| stop.stopping())
+        caller.look(url, LOOK.min(self.timing.ready), &|| stop.stopping())
     }
 
     fn start(
@@ -131,7 +131,7 @@ impl<'a> Services<'a> {
             Ok(program) => program,
             Err(outcome) => return Ok(Err(outcome.message)),
         };
-        let mut environment = self.options.environment.clone();
+        let mut environment = ctx.environment.clone();
         for name in &declared.env {
             if let Some(value) = ctx.settings.env.get(name) {
                 environment.insert(name.clone(), value.clone());
@@ -143,7 +143,7 @@ impl<'a> Services<'a> {
             folder,
             environment: environment.into_iter().collect(),
             token: token.clone(),
-            grace: self.options.grace,
+            grace: self.timing.grace,
         });
         let service = match started {
             Ok(service) => service,
@@ -168,7 +168,7 @@ impl<'a> Services<'a> {
     }
 
     fn wait(&self, declared: &Declared, caller: &Caller, url: &str) -> Result<(), String> {
-        let end = Deadline::after(self.options.ready);
+        let end = Deadline::after(self.timing.ready);
         loop {
             let Err(why) = self.look(caller, url) else {
                 return Ok(());
@@ -183,7 +183,7 @@ impl<'a> Services<'a> {
                 return Err(format!("{how} before {url} answered"));
             }
             if end.is_over() {
-                let time = show_duration(self.options.ready);
+                let time = show_duration(self.timing.ready);
                 return Err(format!("{url} did not answer within {time}: {why}"));
             }
             self.stop.wait(TICK);

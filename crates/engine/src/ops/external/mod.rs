@@ -6,7 +6,7 @@ mod shapes;
 mod submit;
 mod wording;
 
-pub use next::{WantedBatch, next_batch};
+pub use next::{LeaseOptions, next_batch};
 pub use release::{Released, release_batch};
 pub use shapes::{Leased, Left, NextBatch, Nothing, Refusal, Submitted, Violation, WhyNothing};
 pub use submit::{Submission, submit_batch};

@@ -32,7 +32,7 @@ const NAMED: usize = 20;
 
 /// Which batch is wanted.
 #[derive(Debug, Clone, Default)]
-pub struct WantedBatch {
+pub struct LeaseOptions {
     /// The stage, by name or number; none: the first that has one.
     pub stage: Option<String>,
     /// Who asks: the name under which the answers are kept.
@@ -47,7 +47,7 @@ pub struct WantedBatch {
 ///
 /// # Errors
 /// When there is no project, its declarations are wrong, a run is at work in the workspace, or the disk fails.
-pub fn next_batch(request: &Request, wanted: &WantedBatch) -> Result<NextBatch, OpsError> {
+pub fn next_batch(request: &Request, wanted: &LeaseOptions) -> Result<NextBatch, OpsError> {
     let mut opened = open(request)?;
     let seconds = wanted.seconds.unwrap_or(SECONDS);
     if seconds == 0 || seconds > LONGEST {
@@ -116,7 +116,7 @@ pub fn next_batch(request: &Request, wanted: &WantedBatch) -> Result<NextBatch, 
     })
 }
 
-fn not_external(wanted: &WantedBatch) -> Nothing {
+fn not_external(wanted: &LeaseOptions) -> Nothing {
     let message = match &wanted.stage {
         Some(stage) => format!("stage `{stage}` asks nobody outside"),
         None => "no stage asks anybody outside".to_owned(),
@@ -139,7 +139,7 @@ struct Search<'a> {
     leases: &'a Leases,
     all: &'a [Lease],
     foresight: &'a Foresight<'a>,
-    wanted: &'a WantedBatch,
+    wanted: &'a LeaseOptions,
     seconds: u64,
     now: Timestamp,
 }

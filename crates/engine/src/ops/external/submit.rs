@@ -3,7 +3,7 @@
 use super::shapes::{Left, Refusal, Submitted};
 use super::{is_made, with_workspace, wording};
 use crate::ops::open::{Opened, OpsError, Request, open, state};
-use crate::ops::run::{Report, Silent, StageReport, StageStatus, StopFlag, Wanted, run};
+use crate::ops::run::{Report, RunOptions, Silent, StageReport, StageStatus, StopFlag, run};
 use crate::run::keeper::Keeper;
 use crate::run::outside::{Asking, Given, TakenIn, fingerprint, take_in};
 use crate::run::survey::{Keep, Survey, survey};
@@ -126,12 +126,15 @@ pub fn submit_batch(
     if !told.violations.is_empty() {
         return Ok(told);
     }
-    let wanted = Wanted {
+    let options = RunOptions {
         targets: vec![wording::place(&lease)],
-        command: command.clone(),
-        ..Wanted::default()
+        ..RunOptions::default()
     };
-    let report = run(request, &wanted, &mut Silent, stop)?;
+    let request = &Request {
+        command,
+        ..request.clone()
+    };
+    let report = run(request, &options, &mut Silent, stop)?;
     let made = made(&opened, &lease)?;
     tell(&mut told, &lease, &report, made, &leases, now)?;
     if told.accepted {
