@@ -8,8 +8,9 @@ use crate::view::report::overall;
 use milepost_engine::ops::ended::Ended;
 use milepost_engine::ops::run::{Report, RunOptions, StageReport, StageStatus, Values, run};
 use schemars::JsonSchema;
-use serde::Deserialize;
-use serde_json::{Value, json};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer};
+use serde_json::{Map, Value, json};
 
 pub(super) const RUN: Row = Row {
     name: "run",
@@ -30,13 +31,33 @@ pub(super) const RUN: Row = Row {
 };
 
 /// The arguments of `run`, and of `plan`.
-#[derive(Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[derive(JsonSchema)]
 pub(super) struct RunArguments {
     #[serde(flatten)]
     pub(super) options: RunOptions,
     #[serde(flatten)]
     pub(super) values: Values,
+}
+
+impl<'de> Deserialize<'de> for RunArguments {
+    /// Reads both parts by hand: with `serde(flatten)`, the error about an unknown argument would not list the known ones.
+    fn deserialize<D: Deserializer<'de>>(reader: D) -> Result<Self, D::Error> {
+        let mut options: Map<String, Value> = Map::deserialize(reader)?;
+        let names = ["set", "unset", "agents"];
+        let values = names
+            .iter()
+            .filter_map(|name| options.shift_remove_entry(*name));
+        let values = Value::Object(values.collect());
+        let values = serde_json::from_value(values).map_err(D::Error::custom)?;
+        let options = serde_json::from_value(Value::Object(options)).map_err(|error| {
+            let error = error.to_string();
+            let is_list = error.contains("expected one of");
+            let more = names.iter().filter(|_| is_list);
+            let more: String = more.map(|name| format!(", `{name}`")).collect();
+            D::Error::custom(error + &more)
+        })?;
+        Ok(Self { options, values })
+    }
 }
 
 /// A run that ended: complete or held as it was asked for; else a fault.

@@ -12,7 +12,7 @@ use std::time::Duration;
     reason = "each is an option of its own, by its name"
 )]
 #[derive(Debug, Clone, Default, Deserialize, schemars::JsonSchema)]
-#[serde(default)]
+#[serde(default, deny_unknown_fields)]
 pub struct RunOptions {
     /// Stages or batches to run, each as STAGE or STAGE/BATCH; none: all stages
     pub targets: Vec<String>,
