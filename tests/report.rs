@@ -172,13 +172,13 @@ fn the_workbook_has_its_sheets_whole() {
             "'Totals",
             "'Volume;653.22;'m³",
             "'Area;3522;'m²;;'as the quantity sets have it: sides and footprints are not told apart",
-            "'Parts of assemblies;30;'elements;;'left out of a sum only where the assembly carries the same quantity itself",
+            "'Parts of assemblies;30;'elements;;'left out of a sum only if the assembly carries the same quantity",
             "'Volume of parts, left out;1.5;'m³;;'with it the total is the sum of the column Volume of the sheet Elements",
             "'Area of parts, left out;75;'m²;;'with it the total is the sum of the column Area of the sheet Elements",
             "'Coverage",
             "'With a volume;180;'elements;0.6",
             "'With a material;240;'elements;0.8",
-            "'To review: confidence under 0.5, not corrected;28;'elements;0.09333333333333334",
+            "'To review: confidence below 0.5, not corrected;28;'elements;0.09333333333333334",
             "'Corrected by a person;2;'elements;0.006666666666666667",
             "'How it was made",
             "'Classified by;'rules rules/elements.toml sha256:ab12cd34",
@@ -248,7 +248,7 @@ fn the_text_says_what_is_known_and_what_is_not() {
     let text = make(&fixture::records(), fixture::scope()).markdown;
     for wanted in [
         "300 elements of the project Büro Nord. 180 of them have a volume (60.0 %), 240 a material (80.0 %). \
-         Classified with a confidence under 0.5 and waiting for a look: 28. Corrected by a person: 2.",
+         To review, with a confidence below 0.5: 28. Corrected by a person: 2.",
         "| Volume | 653.22 | m³ |",
         "| Volume of parts, left out of the total | 1.50 | m³ |",
         "| **Total** | **300** | **653.22** | **3\u{a0}522.00** | | **120** | **1.50** |\n\n## By material",

@@ -154,8 +154,8 @@ fn what_is_left_out_is_said_where_it_is() {
     let made = make(&records(rows, true), fixture::scope());
     for wanted in [
         "| Volume | 10.00 | m³ |\n| Area | 3.00 | m² |\n| Volume of parts, left out of the total | 6.00 | m³ |\n\n",
-        "\n1 of the elements is a part of an assembly, as a layer of a wall or a plate of a curtain wall is. \
-         A part is left out of a sum only where its assembly carries the same quantity itself, so that nothing counts \
+        "\n1 of the elements is a part of an assembly, such as a layer of a wall. \
+         A part is left out of a sum only if its assembly carries the same quantity, so that nothing counts \
          twice and nothing is missing.\n",
         "| plate | 1 | – | 3.00 | – | 0 | 6.00 |",
     ] {
