@@ -4,8 +4,9 @@ use std::io::Cursor;
 
 use milepost_core::expr::jq::Jq;
 use milepost_core::expr::template::Template;
+use milepost_engine::steps::workbook::{Workbook, file_feed, write_workbook};
 use milepost_formats::pdf::{PdfInfo, markdown_to_pdf};
-use milepost_formats::xlsx::{Workbook, XlsxInfo, file_feed, write_workbook};
+use milepost_formats::xlsx::XlsxInfo;
 use serde_json::{Map, Value, json};
 
 /// What the last stage writes.

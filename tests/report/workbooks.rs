@@ -2,9 +2,10 @@
 
 use std::io::Cursor;
 
-use milepost_formats::xlsx::{
-    Workbook, WorkbookError, Written, XlsxInfo, file_feed, workbook_schema, write_workbook,
+use milepost_engine::steps::workbook::{
+    Workbook, WorkbookError, WrittenSheet, file_feed, workbook_schema, write_workbook,
 };
+use milepost_formats::xlsx::XlsxInfo;
 use serde_json::{Map, Value, json};
 
 use super::xlsx;
@@ -14,7 +15,7 @@ fn write(
     scope: Value,
     records: Value,
     info: &XlsxInfo,
-) -> Result<(Vec<u8>, Vec<Written>), WorkbookError> {
+) -> Result<(Vec<u8>, Vec<WrittenSheet>), WorkbookError> {
     let Value::Object(scope): Value = scope else {
         panic!("a scope is an object");
     };
@@ -74,11 +75,11 @@ fn a_sheet_goes_on_in_further_tabs_with_its_header() {
     assert_eq!(
         written,
         [
-            Written {
+            WrittenSheet {
                 sheet: "Elements".to_owned(),
                 rows: 7
             },
-            Written {
+            WrittenSheet {
                 sheet: "Count".to_owned(),
                 rows: 2
             },

@@ -1,4 +1,14 @@
-//! Readers and writers of file formats: IFC, XLSX and PDF. Nothing here knows the runner.
+//! Readers and writers of file formats, for untrusted input and large files.
+//!
+//! | module | format |
+//! |---|---|
+//! | [`ifc`] | reads building models (IFC) and writes their elements as JSON |
+//! | [`pdf`] | sets Markdown as PDF reports with tables and bar charts |
+//! | [`pdf_text`] | reads the text of PDF documents, page by page |
+//! | [`xlsx`] | writes Excel workbooks row by row, with charts |
+//!
+//! Each module can be used alone: this crate depends on no other package of the project. Nothing here reads the clock, the
+//! environment or the network, and the same input gives the same bytes.
 
 #![cfg_attr(
     test,

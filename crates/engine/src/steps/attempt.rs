@@ -2,7 +2,9 @@
 
 use super::alarm::Rang;
 use super::work::{Said, Told, Work, output_failure, parse_failure};
-use super::{agent, files, http, jq, merge, pdf_text, process, refine, split, values, wait};
+use super::{
+    agent, files, http, jq, merge, pdf_text, process, refine, split, values, wait, workbook,
+};
 use milepost_core::expr::scope::{Format, Reading};
 use milepost_core::model::outcome::{Outcome, OutcomeKind};
 use milepost_core::model::stage::{Output, Stage};
@@ -275,7 +277,7 @@ fn doing(work: &mut Work<'_>, step: &Step, timeout: Duration) -> Result<Said, Ou
             let template = picked(work, &step.kind, template)?;
             files::render(work, &step.out, template)
         }
-        StepKind::Xlsx { workbook } => files::workbook(work, &step.out, workbook),
+        StepKind::Xlsx { workbook } => workbook::write(work, &step.out, workbook),
         StepKind::Ifc { input } => files::model(work, &step.out, input),
         StepKind::Pdf { input } => files::document(work, &step.out, input),
         StepKind::PdfText { input, engines } => {

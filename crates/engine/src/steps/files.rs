@@ -1,15 +1,12 @@
-//! The steps that make one file from another: `copy`, `render`, `ifc`, `pdf`, `xlsx`.
+//! The steps that make one file from another: `copy`, `render`, `ifc`, `pdf`.
 
-use super::alarm::Guarded;
-use super::values;
 use super::work::{Said, StepResult, Work, input_failure, output_failure, parse_failure};
 use jiff::tz::TimeZone;
 use milepost_core::base::path::stem;
 use milepost_core::base::source::Source;
 use milepost_core::model::outcome::Outcome;
-use milepost_core::model::pipeline::Asset;
 use milepost_core::model::step::TemplateFile;
-use milepost_formats::{ifc, pdf, xlsx};
+use milepost_formats::{ifc, pdf};
 use std::io::{self, Read, Write};
 use std::sync::Arc;
 
@@ -137,46 +134,6 @@ pub fn document(work: &mut Work<'_>, out: &str, input: &str) -> StepResult {
         .apart(move || pdf::markdown_to_pdf(&text, &info))?;
     let bytes = set.map_err(parse_failure)?;
     put(work, out, &bytes)?;
-    Ok(Said::default())
-}
-
-/// Writes a workbook by its file.
-///
-/// # Errors
-/// When the workbook's file is wrong or an input cannot be read.
-pub fn workbook(work: &mut Work<'_>, out: &str, form: &Asset) -> StepResult {
-    let form = xlsx::Workbook::parse(form.path.as_str(), &form.text).map_err(parse_failure)?;
-    let names = work.stage.scope_names();
-    let names: Vec<&str> = names.iter().map(String::as_str).collect();
-    let compiled = form.compile(&names).map_err(parse_failure)?;
-    let mut names = compiled.names();
-    for streamed in compiled.streamed() {
-        names.remove(&streamed);
-    }
-    let scope = values::named(work, &names)?;
-    let title = work
-        .base
-        .get("workspace")
-        .and_then(|workspace| workspace.get("name")?.as_str())
-        .unwrap_or_default();
-    let info = xlsx::XlsxInfo {
-        title: title.to_owned(),
-        date: Some(work.moment.to_zoned(TimeZone::UTC).date()),
-        scratch: Some(work.folder),
-        rows_per_tab: None,
-    };
-    let files = &work.scope;
-    let mut feed = xlsx::file_feed(|name: &str| {
-        let source = files
-            .source(name)
-            .ok_or_else(|| io::Error::other("one file was expected"))?;
-        source.open()
-    });
-    let mut bytes = io::Cursor::new(Vec::new());
-    let guarded = Guarded::new(work.alarm, &mut bytes);
-    xlsx::write_workbook(&compiled, &scope, &mut feed, &info, guarded).map_err(parse_failure)?;
-    drop(feed);
-    put(work, out, bytes.get_ref())?;
     Ok(Said::default())
 }
 

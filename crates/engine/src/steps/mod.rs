@@ -18,3 +18,4 @@ pub mod split;
 pub mod values;
 pub mod wait;
 pub mod work;
+pub mod workbook;

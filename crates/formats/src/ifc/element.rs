@@ -6,17 +6,17 @@ use std::rc::Rc;
 
 use serde::Serialize;
 
-use super::classifications;
-use super::index::{Entry, Model};
-use super::materials::{Layer, Materials};
-use super::named::Named;
-use super::place::{self, Place, Places};
-use super::properties::{self, Properties, Stated};
-use super::quantities::{self, AREAS, LENGTHS, Quantities, VOLUMES};
+use super::index::{Model, RecordEntry};
+use super::place::{self, Location, Places};
 use super::relations::Relations;
 use super::schema::{NO_ATTRIBUTE, Role};
 use super::step;
-use super::units::Units;
+use super::values::classifications;
+use super::values::materials::{Layer, Materials};
+use super::values::ordered::OrderedMap;
+use super::values::properties::{self, Properties, Stated};
+use super::values::quantities::{self, AREAS, LENGTHS, Quantities, VOLUMES};
+use super::values::units::Units;
 
 /// An element of a model. Lengths, areas, volumes and quantities are in SI; properties as the file has them.
 #[derive(Debug, Serialize)]
@@ -55,15 +55,15 @@ struct Container {
 
 /// A property or quantity set of a type object, which many elements share.
 enum Shared<'a> {
-    Quantities(Cow<'a, str>, Named<'a, f64>),
-    Properties(Cow<'a, str>, Named<'a, properties::Value<'a>>),
+    Quantities(Cow<'a, str>, OrderedMap<'a, f64>),
+    Properties(Cow<'a, str>, OrderedMap<'a, properties::Value<'a>>),
 }
 
 /// The most type objects whose sets are remembered.
 const REMEMBERED: usize = 4096;
 
 /// Makes elements of their records.
-pub(super) struct Reader<'m, 'a> {
+pub(super) struct ElementReader<'m, 'a> {
     model: &'m Model<'a>,
     relations: &'m Relations,
     units: Units,
@@ -72,7 +72,7 @@ pub(super) struct Reader<'m, 'a> {
     types: HashMap<u32, Rc<Vec<Shared<'a>>>>,
 }
 
-impl<'m, 'a> Reader<'m, 'a> {
+impl<'m, 'a> ElementReader<'m, 'a> {
     pub(super) fn new(model: &'m Model<'a>, relations: &'m Relations, units: Units) -> Self {
         let metre = units.length();
         Self {
@@ -85,7 +85,7 @@ impl<'m, 'a> Reader<'m, 'a> {
         }
     }
 
-    pub(super) fn element(&mut self, entry: Entry) -> Element<'m>
+    pub(super) fn element(&mut self, entry: RecordEntry) -> Element<'m>
     where
         'a: 'm,
     {
@@ -102,7 +102,7 @@ impl<'m, 'a> Reader<'m, 'a> {
             .first(entry.id)
             .filter(|&kind| model.role(kind) == Some(Role::Type));
         let type_text = kind.and_then(|kind| model.find(kind)).map(|(_, text)| text);
-        let Place { container, storey } = self.places.of(model, relations, entry.id);
+        let Location { container, storey } = self.places.of(model, relations, entry.id);
         let (materials, layers) = self.materials.of(model, relations, entry.id, kind);
 
         let (mut quantities, mut properties, mut stated) =

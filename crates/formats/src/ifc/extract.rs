@@ -8,19 +8,19 @@ use std::path::Path;
 
 use serde::Serialize;
 
-use super::element::{Element, Reader};
+use super::element::{Element, ElementReader};
 use super::index::{Model, Scanned};
-use super::open::{self, IfcError, Opened, line};
+use super::open::{self, IfcError, OpenedModel, line};
 use super::relations::{Broken, Relations};
 use super::review;
 use super::schema::Classes;
 use super::step;
-use super::units::Units;
+use super::values::units::Units;
 
-/// What a model holds, and how much of it says what a take-off needs. All counts but `openings` are of elements.
+/// What a model holds. All counts but `openings` are numbers of elements.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ModelSummary {
-    /// Take-off elements.
+    /// Elements, without openings, other features and virtual elements.
     pub elements: usize,
     /// Openings, other features, and virtual elements.
     pub openings: usize,
@@ -54,14 +54,20 @@ struct About<'a> {
     warnings: &'a [String],
 }
 
-/// Reads a building model and writes `parsed_data.json` to `out`, element by element in the order of the file.
+/// Reads a building model and writes its elements to `out` as JSON, in the order of the file.
 ///
-/// `name` is what messages and the result call the file. Nothing is written before the file was scanned as a whole.
+/// `name` is what messages and the result call the file. Nothing is written before the whole file has been scanned.
+///
+/// # Errors
+/// When the file is not a complete IFC file of a known schema, or `out` fails.
 pub fn extract(model: &Path, name: &str, out: &mut dyn Write) -> Result<ModelSummary, IfcError> {
     extract_while(model, name, out, &|| Ok(()))
 }
 
-/// As [`extract`], as long as `look`, which is asked every few thousand records, gives no error.
+/// Does the same as [`extract`], and stops with the error of `look`, which it calls every few thousand records.
+///
+/// # Errors
+/// As [`extract`], and [`IfcError::Read`] with the error of `look`.
 pub fn extract_while(
     model: &Path,
     name: &str,
@@ -118,12 +124,12 @@ fn message(panic: &(dyn Any + Send)) -> String {
 /// A model that is ready to be written.
 struct Ready<'m, 'a> {
     model: &'m Model<'a>,
-    reader: Reader<'m, 'a>,
+    reader: ElementReader<'m, 'a>,
     summary: ModelSummary,
 }
 
 fn with_model(
-    opened: &Opened,
+    opened: &OpenedModel,
     name: &str,
     look: &dyn Fn() -> io::Result<()>,
     write: &mut dyn FnMut(&mut Ready) -> Result<(), IfcError>,
@@ -168,7 +174,7 @@ fn with_model(
     };
     let mut ready = Ready {
         model,
-        reader: Reader::new(model, &relations, units),
+        reader: ElementReader::new(model, &relations, units),
         summary,
     };
     write(&mut ready)?;
@@ -176,7 +182,7 @@ fn with_model(
 }
 
 /// An error if the file, or what of it can be read, stops before its end.
-fn complete(opened: &Opened, scanned: &Scanned, name: &str) -> Result<(), IfcError> {
+fn complete(opened: &OpenedModel, scanned: &Scanned, name: &str) -> Result<(), IfcError> {
     let bytes: &[u8] = &opened.bytes;
     let cut = scanned
         .malformed
@@ -244,7 +250,7 @@ fn write_item(out: &mut impl Write, at: usize, element: &Element) -> io::Result<
 
 fn write_lines(ready: &mut Ready, out: &mut dyn Write) -> io::Result<()> {
     #[derive(Serialize)]
-    struct Line<'a> {
+    struct ElementLine<'a> {
         step_id: u32,
         #[serde(flatten)]
         element: Element<'a>,
@@ -263,7 +269,7 @@ fn write_lines(ready: &mut Ready, out: &mut dyn Write) -> io::Result<()> {
         }
         serde_json::to_writer(
             &mut out,
-            &Line {
+            &ElementLine {
                 step_id: entry.id,
                 element,
             },

@@ -1,6 +1,6 @@
 //! Where each record that matters is: twelve bytes a record, whatever it says.
 
-use super::schema::{Class, Classes, Role};
+use super::schema::{Classes, IfcClass, Role};
 use super::step::EntityScanner;
 use std::io;
 
@@ -9,7 +9,7 @@ const LOOK_EVERY: u64 = 4096;
 
 /// One record: its name, its place and its class.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Entry {
+pub(super) struct RecordEntry {
     pub(super) id: u32,
     /// The offset of its `#`, in two parts: 48 bits.
     low: u32,
@@ -17,7 +17,7 @@ pub(super) struct Entry {
     pub(super) class: u16,
 }
 
-impl Entry {
+impl RecordEntry {
     fn new(id: u32, offset: usize, class: u16) -> Self {
         Self {
             id,
@@ -34,14 +34,14 @@ impl Entry {
 
 /// Records by name: sorted, with the first of every `1 << shift` names, so that a search stays in a few lines of cache.
 pub(super) struct Index {
-    entries: Vec<Entry>,
+    entries: Vec<RecordEntry>,
     first: Vec<u32>,
     shift: u32,
 }
 
 impl Index {
     /// Sorts `entries`; of several records with one name, the first in the file stays. Tells how many were left out.
-    fn build(mut entries: Vec<Entry>) -> (Self, usize) {
+    fn build(mut entries: Vec<RecordEntry>) -> (Self, usize) {
         entries.shrink_to_fit();
         sort(&mut entries);
         let before = entries.len();
@@ -72,7 +72,7 @@ impl Index {
         )
     }
 
-    pub(super) fn get(&self, id: u32) -> Option<Entry> {
+    pub(super) fn get(&self, id: u32) -> Option<RecordEntry> {
         let bucket = (id >> self.shift) as usize;
         let (start, end) = (*self.first.get(bucket)?, *self.first.get(bucket + 1)?);
         let entries = &self.entries[start as usize..end as usize];
@@ -83,14 +83,14 @@ impl Index {
     }
 
     /// All records, by name.
-    pub(super) fn iter(&self) -> impl Iterator<Item = Entry> {
+    pub(super) fn iter(&self) -> impl Iterator<Item = RecordEntry> {
         self.entries.iter().copied()
     }
 }
 
 /// Most files write their records by name already, so that this costs one look at each.
-fn sort(entries: &mut [Entry]) {
-    let key = |entry: &Entry| (entry.id, entry.offset());
+fn sort(entries: &mut [RecordEntry]) {
+    let key = |entry: &RecordEntry| (entry.id, entry.offset());
     if !entries.is_sorted_by_key(key) {
         entries.sort_unstable_by_key(key);
     }
@@ -102,11 +102,11 @@ pub(super) struct Model<'a> {
     classes: Classes<'a>,
     pub(super) index: Index,
     /// In file order.
-    pub(super) elements: Vec<Entry>,
+    pub(super) elements: Vec<RecordEntry>,
     /// Features and virtual elements, in file order.
-    pub(super) openings: Vec<Entry>,
+    pub(super) openings: Vec<RecordEntry>,
     /// By name.
-    pub(super) projects: Vec<Entry>,
+    pub(super) projects: Vec<RecordEntry>,
     /// The longest record, beyond which none is read even if its parentheses never close.
     longest: usize,
 }
@@ -115,7 +115,7 @@ pub(super) struct Model<'a> {
 pub(super) struct Scanned<'a> {
     pub(super) model: Model<'a>,
     /// Relations by name; they are read once and never looked up.
-    pub(super) relations: Vec<Entry>,
+    pub(super) relations: Vec<RecordEntry>,
     /// Where the records begin that could not be read.
     pub(super) malformed: Vec<usize>,
     /// Where the last whole record ends.
@@ -149,7 +149,7 @@ impl<'a> Model<'a> {
                 continue;
             }
             longest = longest.max(end - begin);
-            let entry = Entry::new(id, begin, class);
+            let entry = RecordEntry::new(id, begin, class);
             match role {
                 Role::Relation(_) => {
                     relations.push(entry);
@@ -185,16 +185,16 @@ impl<'a> Model<'a> {
         })
     }
 
-    pub(super) fn class(&self, entry: Entry) -> &Class {
+    pub(super) fn class(&self, entry: RecordEntry) -> &IfcClass {
         self.classes.get(entry.class)
     }
 
-    pub(super) fn classes(&self) -> impl Iterator<Item = &Class> {
+    pub(super) fn classes(&self) -> impl Iterator<Item = &IfcClass> {
         self.classes.iter()
     }
 
     /// The text that begins with the record.
-    pub(super) fn text(&self, entry: Entry) -> &'a [u8] {
+    pub(super) fn text(&self, entry: RecordEntry) -> &'a [u8] {
         let begin = entry.offset();
         &self.bytes[begin..self.bytes.len().min(begin + self.longest)]
     }
@@ -216,12 +216,12 @@ mod tests {
 
     #[test]
     fn offsets_of_48_bits_survive() {
-        let entry = Entry::new(7, 0x1234_5678_9abc, 3);
+        let entry = RecordEntry::new(7, 0x1234_5678_9abc, 3);
         assert_eq!(
             (entry.id, entry.offset(), entry.class),
             (7, 0x1234_5678_9abc, 3)
         );
-        assert_eq!(size_of::<Entry>(), 12);
+        assert_eq!(size_of::<RecordEntry>(), 12);
     }
 
     #[test]
@@ -236,11 +236,11 @@ mod tests {
             let entries = ids
                 .iter()
                 .enumerate()
-                .map(|(at, &id)| Entry::new(id, at, 0))
+                .map(|(at, &id)| RecordEntry::new(id, at, 0))
                 .collect();
             let (index, doubled) = Index::build(entries);
             for (at, &id) in ids.iter().enumerate() {
-                assert_eq!(index.get(id).map(Entry::offset), Some(at), "{id}");
+                assert_eq!(index.get(id).map(RecordEntry::offset), Some(at), "{id}");
             }
             assert_eq!(doubled, 0);
             assert!(index.get(4).is_none());
@@ -250,7 +250,11 @@ mod tests {
 
     #[test]
     fn of_two_records_with_one_name_the_first_stays() {
-        let (index, doubled) = Index::build(vec![Entry::new(1, 50, 0), Entry::new(1, 90, 0)]);
-        assert_eq!((index.get(1).map(Entry::offset), doubled), (Some(50), 1));
+        let (index, doubled) =
+            Index::build(vec![RecordEntry::new(1, 50, 0), RecordEntry::new(1, 90, 0)]);
+        assert_eq!(
+            (index.get(1).map(RecordEntry::offset), doubled),
+            (Some(50), 1)
+        );
     }
 }

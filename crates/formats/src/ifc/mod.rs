@@ -1,39 +1,50 @@
-//! Reads a building model (IFC as STEP text, or zipped) into `parsed_data.json`.
+//! Building models (IFC, ISO 16739, as STEP text of ISO 10303-21, or zipped) to JSON.
 //!
-//! The file is mapped, scanned once for a compact index of the records that matter (geometry is passed over), and
-//! written out element by element: memory grows with the number of such records, not with what they say.
+//! ```
+//! use milepost_formats::ifc;
+//! use std::path::Path;
+//!
+//! let model = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/crash/six_elements.ifc"));
+//! let mut json = Vec::new();
+//! let summary = ifc::extract(model, "six_elements.ifc", &mut json)?;
+//! assert_eq!(summary.elements, 6);
+//! assert!(json.starts_with(b"{"));
+//! # Ok::<(), ifc::IfcError>(())
+//! ```
+//!
+//! The result is an object with `model` (file, schema, project, counts, warnings), `elements` and `openings`, in the order of the
+//! file, one line each. Lengths, areas and volumes of quantities are converted to m, m² and m³ by the units of the project;
+//! property values stay in the unit of the file.
+//!
+//! The file is mapped, scanned once for a compact index of the records that matter (geometry is skipped), and written element
+//! by element: memory grows by 12 bytes a record, not with the length of the records. Files of IFC2X3, IFC4 and IFC4X3 with
+//! their addenda are read. A file that another program truncates during the call ends the process with a bus error.
 //!
 //! | file | holds |
 //! |---|---|
 //! | `map` | the mapped file, the only unsafe code |
-//! | `open` | what may be read at all, and the errors |
-//! | `step` | the one door to the STEP parser |
-//! | `schema` | which schema a file declares, and what each of its classes is to us |
-//! | `index` | where each record that matters is |
-//! | `relations` | who is in what, made of what, described by what |
-//! | `place` | storey, container and assembly |
-//! | `units` `materials` `quantities` `properties` `classifications` | one kind of value each |
-//! | `named` | small maps that keep their order |
-//! | `review` | what is wrong with a model, found before anything is written |
+//! | `open` | which files are accepted, and the errors |
+//! | `step` | all calls of the STEP parser |
+//! | `schema` | the schema that a file declares, and the role of each of its classes |
+//! | `index` | the position of each record that matters |
+//! | `relations` | containment, aggregation, types, materials, properties |
+//! | `place` | storey, container and assembly of an element |
+//! | `values` | materials, quantities, properties, classifications, units |
+//! | `review` | defects of a model, found before anything is written |
 //! | `element` | one element, as it is written |
-//! | `extract` | the whole |
+//! | `extract` | the whole model |
 
-mod classifications;
 mod element;
 mod extract;
 mod index;
 mod map;
-mod materials;
-mod named;
 mod open;
 mod place;
-mod properties;
-mod quantities;
 mod relations;
 mod review;
 mod schema;
 mod step;
-mod units;
+mod values;
 
 #[doc(hidden)]
 pub use extract::extract_lines;

@@ -118,7 +118,7 @@ pub enum IfcError {
     },
     /// The result could not be written.
     #[error(
-        "{file}: what was read from it cannot be written: {source}; check the space and the permissions of the workspace"
+        "{file}: what was read from it cannot be written: {source}; check the space and the permissions of the disk"
     )]
     Write {
         /// The model's name.
@@ -129,7 +129,7 @@ pub enum IfcError {
 }
 
 /// A file that begins like a model.
-pub(super) struct Opened {
+pub(super) struct OpenedModel {
     pub(super) bytes: Bytes,
     pub(super) schema: Schema,
     /// Where its records begin.
@@ -139,7 +139,7 @@ pub(super) struct Opened {
 }
 
 /// Opens a model: plain text, or an archive with one in it, told by its first bytes and not by its name.
-pub(super) fn open(model: &Path, name: &str) -> Result<Opened, IfcError> {
+pub(super) fn open(model: &Path, name: &str) -> Result<OpenedModel, IfcError> {
     let bytes = bytes(model, name)?;
     let file = || name.to_owned();
     let text = bytes.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(&bytes);
@@ -177,7 +177,7 @@ pub(super) fn open(model: &Path, name: &str) -> Result<Opened, IfcError> {
             declared,
         });
     };
-    Ok(Opened {
+    Ok(OpenedModel {
         bytes,
         schema,
         data,

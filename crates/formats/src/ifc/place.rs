@@ -19,7 +19,7 @@ pub(super) struct Spatial {
 
 /// Where something is.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Place {
+pub(super) struct Location {
     /// The first part of the spatial structure on the way up.
     pub(super) container: Option<Rc<Spatial>>,
     /// The first storey on the way up.
@@ -31,7 +31,7 @@ const REMEMBERED: usize = 65_536;
 
 /// The way up from elements, remembered for all that is above them.
 pub(super) struct Places {
-    known: HashMap<u32, Place>,
+    known: HashMap<u32, Location>,
     spatial: HashMap<u32, Rc<Spatial>>,
     metre: f64,
 }
@@ -48,10 +48,10 @@ impl Places {
 
     /// Where the element `id` is: containment first, then the whole that it is part of, the host of an opening, the
     /// opening that it fills. A ring of such relations ends the way.
-    pub(super) fn of(&mut self, model: &Model, relations: &Relations, id: u32) -> Place {
+    pub(super) fn of(&mut self, model: &Model, relations: &Relations, id: u32) -> Location {
         let mut way = Vec::new();
         let mut seen = HashSet::new();
-        let mut place = Place::default();
+        let mut place = Location::default();
         let mut ring = false;
         let mut next = up(model, relations, id);
         while let Some(id) = next {

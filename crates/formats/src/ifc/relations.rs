@@ -1,6 +1,6 @@
 //! Who is in what, made of what, described by what: pairs of names, sorted.
 
-use super::index::{Entry, Model};
+use super::index::{Model, RecordEntry};
 use super::schema::{Relation, Role};
 use super::step;
 
@@ -54,11 +54,11 @@ pub(super) struct Relations {
 pub(super) struct Broken {
     pub(super) count: usize,
     /// The first record that refers, and what it refers to.
-    pub(super) first: Option<(Entry, u32)>,
+    pub(super) first: Option<(RecordEntry, u32)>,
 }
 
 impl Broken {
-    pub(super) fn add(&mut self, from: Entry, to: u32) {
+    pub(super) fn add(&mut self, from: RecordEntry, to: u32) {
         self.count += 1;
         self.first.get_or_insert((from, to));
     }
@@ -66,7 +66,7 @@ impl Broken {
 
 impl Relations {
     /// Reads the relations `entries`, which are sorted by name, and counts what they refer to and is not there.
-    pub(super) fn read(model: &Model, entries: Vec<Entry>, broken: &mut Broken) -> Self {
+    pub(super) fn read(model: &Model, entries: Vec<RecordEntry>, broken: &mut Broken) -> Self {
         let mut all: [Vec<(u32, u32)>; 10] = Default::default();
         let mut relating = Vec::new();
         for entry in entries {

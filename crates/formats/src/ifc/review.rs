@@ -2,12 +2,12 @@
 
 use std::hash::{BuildHasher, RandomState};
 
-use super::index::{Entry, Model, Scanned};
+use super::index::{Model, RecordEntry, Scanned};
 use super::open::line;
 use super::relations::Broken;
 use super::schema::Role;
 use super::step;
-use super::units::Units;
+use super::values::units::Units;
 
 /// The most classes that one warning names.
 const NAMED: usize = 10;
@@ -15,7 +15,7 @@ const NAMED: usize = 10;
 /// Elements and openings whose GlobalIds others have too, in file order, each once.
 pub(super) fn duplicate_global_ids(model: &Model) -> Vec<String> {
     let hasher = RandomState::new();
-    let global_id = |entry: &Entry| step::attribute(model.text(*entry), 0);
+    let global_id = |entry: &RecordEntry| step::attribute(model.text(*entry), 0);
     let all = || model.elements.iter().chain(&model.openings);
     let mut hashes: Vec<u64> = all()
         .map(|entry| hasher.hash_one(global_id(entry)))
@@ -183,7 +183,7 @@ pub(super) fn warnings(
 }
 
 /// Whether an element has a GlobalId of 22 characters of its alphabet.
-fn identified(model: &Model, entry: Entry) -> bool {
+fn identified(model: &Model, entry: RecordEntry) -> bool {
     let text = step::attribute(model.text(entry), 0);
     let inner = text
         .strip_prefix(b"'")

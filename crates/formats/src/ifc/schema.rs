@@ -196,7 +196,7 @@ const ROLES: &[(&str, Role)] = &[
 pub(super) const NO_ATTRIBUTE: u8 = u8::MAX;
 
 /// A class of the file.
-pub(super) struct Class {
+pub(super) struct IfcClass {
     /// Its name as the schema writes it, `IfcWall`.
     pub(super) name: String,
     pub(super) role: Role,
@@ -213,7 +213,7 @@ pub(super) struct Class {
 /// The classes of a file, each resolved once.
 pub(super) struct Classes<'a> {
     version: SchemaVersion,
-    all: Vec<Class>,
+    all: Vec<IfcClass>,
     by_keyword: HashMap<&'a str, u16>,
     /// The keyword before, because records of one class follow one another.
     last: Option<(&'a str, u16)>,
@@ -222,7 +222,7 @@ pub(super) struct Classes<'a> {
 impl<'a> Classes<'a> {
     pub(super) fn new(schema: &Schema) -> Self {
         // The first stands for all classes beyond those that can be numbered: no schema has as many.
-        let others = Class {
+        let others = IfcClass {
             name: "others".to_owned(),
             role: Role::Unneeded,
             predefined_type: NO_ATTRIBUTE,
@@ -238,11 +238,11 @@ impl<'a> Classes<'a> {
         }
     }
 
-    pub(super) fn get(&self, number: u16) -> &Class {
+    pub(super) fn get(&self, number: u16) -> &IfcClass {
         &self.all[usize::from(number)]
     }
 
-    pub(super) fn iter(&self) -> impl Iterator<Item = &Class> {
+    pub(super) fn iter(&self) -> impl Iterator<Item = &IfcClass> {
         self.all.iter()
     }
 
@@ -271,7 +271,7 @@ impl<'a> Classes<'a> {
     }
 }
 
-fn resolve(version: SchemaVersion, keyword: &str) -> Class {
+fn resolve(version: SchemaVersion, keyword: &str) -> IfcClass {
     let declared = version.entity_info(keyword).is_some();
     let home = if declared {
         Some(version)
@@ -295,7 +295,7 @@ fn resolve(version: SchemaVersion, keyword: &str) -> Class {
     } else {
         keyword.to_owned()
     };
-    Class {
+    IfcClass {
         name,
         role: role.unwrap_or(Role::Unneeded),
         predefined_type,
@@ -309,7 +309,7 @@ fn resolve(version: SchemaVersion, keyword: &str) -> Class {
 mod tests {
     use super::*;
 
-    fn class(schema: &str, keyword: &str) -> Class {
+    fn class(schema: &str, keyword: &str) -> IfcClass {
         let schema = Schema::of(&[schema.to_owned()]).unwrap();
         resolve(schema.version, keyword)
     }

@@ -4,8 +4,9 @@ use pdf_writer::types::StructRole;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
+use super::flow::{ACCENT, Flow, HAIR, INK, MUTED};
 use super::font::{Style, measure};
-use super::layout::{ACCENT, Flow, HAIR, INK, MUTED};
+use super::info::ChartError;
 use super::page::Color;
 use super::tags::Tag;
 
@@ -20,8 +21,8 @@ const PALER: Color = [0xa9, 0xbd, 0xd0];
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Source {
-    kind: Kind,
+struct ChartBlock {
+    kind: ChartBlockKind,
     #[serde(default)]
     title: String,
     rows: Vec<Map<String, Value>>,
@@ -31,25 +32,25 @@ struct Source {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "snake_case")]
-enum Kind {
+enum ChartBlockKind {
     Bar,
 }
 
 /// A horizontal bar chart: bars in the order given.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Chart {
+pub struct BarChart {
     title: String,
     bars: Vec<(String, f64)>,
     /// The last bar is the sum of those that have no bar of their own.
     summed: bool,
 }
 
-impl Chart {
+impl BarChart {
     /// Reads `{"kind": "bar", "title", "rows": [{…}], "label": field, "value": field}`.
-    /// A missing or null value counts as 0. The error says what is wrong with the block.
-    pub fn parse(text: &str) -> Result<Self, String> {
-        let source: Source = serde_json::from_str(text).map_err(|e| e.to_string())?;
-        let Kind::Bar = source.kind;
+    /// A missing or null value counts as 0.
+    pub fn parse(text: &str) -> Result<Self, ChartError> {
+        let source: ChartBlock = serde_json::from_str(text)?;
+        let ChartBlockKind::Bar = source.kind;
         let mut bars = Vec::with_capacity(source.rows.len().min(BARS + 1));
         let mut others = (0usize, 0.0f64);
         let many = source.rows.len() > BARS;
@@ -58,11 +59,11 @@ impl Chart {
                 None | Some(Value::Null) => 0.0,
                 Some(Value::Number(n)) => n.as_f64().filter(|v| v.is_finite()).unwrap_or(0.0),
                 Some(other) => {
-                    return Err(format!(
-                        "`{}` of row {} is not a number: {other}",
-                        source.value,
-                        number + 1
-                    ));
+                    return Err(ChartError::Value {
+                        field: source.value.clone(),
+                        row: number + 1,
+                        found: other.clone(),
+                    });
                 }
             };
             if many && number + 1 >= BARS {
@@ -104,7 +105,7 @@ impl Chart {
 
 impl Flow<'_> {
     /// Draws a chart; it never goes over the end of a page.
-    pub fn chart(&mut self, chart: &Chart, left: f32, width: f32, parent: Tag) {
+    pub fn chart(&mut self, chart: &BarChart, left: f32, width: f32, parent: Tag) {
         self.need(chart.height());
         let values = shown(&chart.bars);
         let figure = self.tags.add(parent, StructRole::Figure);
@@ -207,9 +208,9 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    fn chart(rows: Value) -> Result<Chart, String> {
+    fn chart(rows: Value) -> Result<BarChart, ChartError> {
         let text = json!({"kind": "bar", "title": "T", "rows": rows, "label": "l", "value": "v"});
-        Chart::parse(&text.to_string())
+        BarChart::parse(&text.to_string())
     }
 
     #[test]
@@ -227,12 +228,15 @@ mod tests {
     #[test]
     fn what_is_wrong_is_said() {
         assert_eq!(
-            chart(json!([{"l": "a", "v": "3 m³"}])),
-            Err("`v` of row 1 is not a number: \"3 m³\"".to_owned())
+            chart(json!([{"l": "a", "v": "3 m³"}]))
+                .unwrap_err()
+                .to_string(),
+            "`v` of row 1 is not a number: \"3 m³\""
         );
         assert!(
-            Chart::parse("{\"kind\": \"pie\"}")
+            BarChart::parse("{\"kind\": \"pie\"}")
                 .unwrap_err()
+                .to_string()
                 .contains("unknown variant `pie`")
         );
     }

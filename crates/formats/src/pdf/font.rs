@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use subsetter::GlyphRemapper;
 
-use super::PdfError;
+use super::info::PdfError;
 
 /// One of the embedded faces (see `assets/fonts/README.md` for their licences).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

@@ -11,13 +11,13 @@ pub struct Span {
 
 /// A line of glyphs and its width in points.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Line {
+pub struct WrappedLine {
     pub glyphs: Vec<Glyph>,
     pub width: f32,
 }
 
 /// A word (`space` is what stood before it), or a forced end of line.
-enum Piece {
+enum Fragment {
     Word {
         space: Option<Glyph>,
         glyphs: Vec<Glyph>,
@@ -25,7 +25,7 @@ enum Piece {
     Break,
 }
 
-fn pieces(fonts: &mut Fonts, spans: &[Span]) -> Vec<Piece> {
+fn pieces(fonts: &mut Fonts, spans: &[Span]) -> Vec<Fragment> {
     let mut out = Vec::new();
     let mut space = None;
     let mut word = Vec::new();
@@ -33,13 +33,13 @@ fn pieces(fonts: &mut Fonts, spans: &[Span]) -> Vec<Piece> {
         for sign in span.text.chars() {
             if sign.is_whitespace() && sign != '\u{00A0}' {
                 if !word.is_empty() {
-                    out.push(Piece::Word {
+                    out.push(Fragment::Word {
                         space: space.take(),
                         glyphs: std::mem::take(&mut word),
                     });
                 }
                 if sign == '\n' {
-                    out.push(Piece::Break);
+                    out.push(Fragment::Break);
                     space = None;
                 } else {
                     space = fonts.glyph(' ', span.style);
@@ -50,7 +50,7 @@ fn pieces(fonts: &mut Fonts, spans: &[Span]) -> Vec<Piece> {
         }
     }
     if !word.is_empty() {
-        out.push(Piece::Word {
+        out.push(Fragment::Word {
             space,
             glyphs: word,
         });
@@ -60,19 +60,19 @@ fn pieces(fonts: &mut Fonts, spans: &[Span]) -> Vec<Piece> {
 
 /// Breaks runs into lines no wider than `width` points at `size`. A word that is wider than a
 /// line is cut, after a sign of punctuation where one is near. Each line has at least one glyph.
-pub fn wrap(fonts: &mut Fonts, spans: &[Span], size: f32, width: f32) -> Vec<Line> {
+pub fn wrap(fonts: &mut Fonts, spans: &[Span], size: f32, width: f32) -> Vec<WrappedLine> {
     let room = width / size;
     let mut lines = Vec::new();
     let mut line: Vec<Glyph> = Vec::new();
     let mut used = 0.0;
     for piece in pieces(fonts, spans) {
         let (space, glyphs) = match piece {
-            Piece::Break => {
+            Fragment::Break => {
                 lines.push(std::mem::take(&mut line));
                 used = 0.0;
                 continue;
             }
-            Piece::Word { space, glyphs } => (space, glyphs),
+            Fragment::Word { space, glyphs } => (space, glyphs),
         };
         let wide = measure(&glyphs);
         let gap = space.map_or(0.0, |s| s.advance);
@@ -107,7 +107,7 @@ pub fn wrap(fonts: &mut Fonts, spans: &[Span], size: f32, width: f32) -> Vec<Lin
         .map(|glyphs| {
             let end = glyphs.iter().rposition(|g| g.sign != ' ');
             let width = measure(&glyphs[..end.map_or(0, |at| at + 1)]) * size;
-            Line { glyphs, width }
+            WrappedLine { glyphs, width }
         })
         .collect()
 }
@@ -142,8 +142,8 @@ pub fn extent(fonts: &mut Fonts, spans: &[Span], size: f32) -> (f32, f32) {
     let (mut whole, mut widest, mut line) = (0.0f32, 0.0f32, 0.0f32);
     for piece in pieces(fonts, spans) {
         match piece {
-            Piece::Break => line = 0.0,
-            Piece::Word { space, glyphs } => {
+            Fragment::Break => line = 0.0,
+            Fragment::Word { space, glyphs } => {
                 let wide = measure(&glyphs);
                 line += wide + space.map_or(0.0, |s| s.advance);
                 widest = widest.max(wide);
@@ -158,7 +158,7 @@ pub fn extent(fonts: &mut Fonts, spans: &[Span], size: f32) -> (f32, f32) {
 mod tests {
     use super::*;
 
-    fn text(lines: &[Line]) -> Vec<String> {
+    fn text(lines: &[WrappedLine]) -> Vec<String> {
         lines
             .iter()
             .map(|l| l.glyphs.iter().map(|g| g.sign).collect())

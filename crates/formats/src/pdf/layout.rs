@@ -1,54 +1,26 @@
-//! Blocks to pages: the cursor that goes down a page, and headings, paragraphs, lists and code.
+//! Blocks to pages: headings, paragraphs, lists, quotes and code.
 
 use pdf_writer::types::StructRole;
 
-use super::PdfError;
-use super::chart::Chart;
-use super::font::{Fonts, Glyph, Style, measure};
-use super::inline::{Line, Span, extent, wrap};
-use super::markdown::Block;
-use super::page::{Color, Document, Entry, Item, PAPER, Page, Shape};
-use super::tags::{DOCUMENT, Tag, Tags};
+use super::chart::BarChart;
+use super::flow::{ACCENT, BODY, BOTTOM, Flow, HAIR, INK, LEADING, LEFT, MUTED, PALE, TOP, WIDTH};
+use super::font::{Fonts, Style, measure};
+use super::info::PdfError;
+use super::inline::{Span, extent, wrap};
+use super::markdown::MarkdownBlock;
+use super::page::{Color, Document, DrawnItem, OutlineEntry, Shape};
+use super::tags::{DOCUMENT, Tag};
 
-/// Margins and sizes in points.
-pub const LEFT: f32 = 56.0;
-pub const WIDTH: f32 = PAPER.0 - 2.0 * LEFT;
-const TOP: f32 = 56.0;
-const BOTTOM: f32 = PAPER.1 - 66.0;
-const FOOT: f32 = PAPER.1 - 38.0;
-/// Size of the running text, and the distance of its lines.
-pub const BODY: f32 = 9.5;
-pub const LEADING: f32 = 1.42;
+/// Size of code in points.
 const CODE: f32 = 8.8;
 
-pub const INK: Color = [0x1f, 0x29, 0x33];
-pub const MUTED: Color = [0x5f, 0x6c, 0x7b];
-pub const HAIR: Color = [0xd9, 0xdf, 0xe5];
-pub const ACCENT: Color = [0x2b, 0x5c, 0x8a];
-pub const PALE: Color = [0xf3, 0xf6, 0xf9];
-
-/// The document as it grows, and the place where the next block goes.
-pub struct Flow<'f> {
-    pub fonts: &'f mut Fonts,
-    pub tags: Tags,
-    pages: Vec<Page>,
-    outline: Vec<Entry>,
-    /// Upper edge of the next block, from the top of the page.
-    pub y: f32,
-    /// Charts met so far, for the errors that name them.
-    charts: usize,
-}
-
 /// Lays the blocks out on pages.
-pub fn lay_out(blocks: &[Block], fonts: &mut Fonts, title: &str) -> Result<Document, PdfError> {
-    let mut flow = Flow {
-        fonts,
-        tags: Tags::default(),
-        pages: vec![Page::default()],
-        outline: Vec::new(),
-        y: TOP,
-        charts: 0,
-    };
+pub fn lay_out(
+    blocks: &[MarkdownBlock],
+    fonts: &mut Fonts,
+    title: &str,
+) -> Result<Document, PdfError> {
+    let mut flow = Flow::new(fonts);
     flow.blocks(blocks, LEFT, WIDTH, DOCUMENT)?;
     flow.missing();
     flow.footers(title);
@@ -60,110 +32,38 @@ pub fn lay_out(blocks: &[Block], fonts: &mut Fonts, title: &str) -> Result<Docum
 }
 
 impl Flow<'_> {
-    /// Height that is left on the page.
-    pub fn room(&self) -> f32 {
-        BOTTOM - self.y
-    }
-
-    /// Height of an empty page.
-    #[expect(clippy::unused_self, reason = "asked of the flow, as what is left is")]
-    pub fn whole(&self) -> f32 {
-        BOTTOM - TOP
-    }
-
-    /// True at the top of a page.
-    pub fn fresh(&self) -> bool {
-        self.y <= TOP
-    }
-
-    pub fn new_page(&mut self) {
-        self.pages.push(Page::default());
-        self.y = TOP;
-    }
-
-    /// Goes to a new page if less than `height` is left and a new page would have more.
-    pub fn need(&mut self, height: f32) {
-        if self.room() < height && !self.fresh() {
-            self.new_page();
-        }
-    }
-
-    fn gap(&mut self, height: f32) {
-        if !self.fresh() {
-            self.y += height;
-        }
-    }
-
-    fn draw(&mut self, shape: Shape, tag: Option<Tag>) {
-        if let Some(page) = self.pages.last_mut() {
-            page.items.push(Item { shape, tag });
-        }
-    }
-
-    pub fn fill(&mut self, at: (f32, f32), extent: (f32, f32), color: Color) {
-        let shape = Shape::Fill {
-            x: at.0,
-            y: at.1,
-            width: extent.0,
-            height: extent.1,
-            color,
-        };
-        self.draw(shape, None);
-    }
-
-    pub fn glyphs(
-        &mut self,
-        at: (f32, f32),
-        size: f32,
-        color: Color,
-        glyphs: &[Glyph],
-        tag: impl Into<Option<Tag>>,
-    ) {
-        if glyphs.is_empty() {
-            return;
-        }
-        let shape = Shape::Text {
-            x: at.0,
-            y: at.1,
-            size,
-            color,
-            glyphs: glyphs.to_vec(),
-        };
-        self.draw(shape, tag.into());
-    }
-
     /// Lays blocks out between `left` and `left + width`.
     fn blocks(
         &mut self,
-        blocks: &[Block],
+        blocks: &[MarkdownBlock],
         left: f32,
         width: f32,
         parent: Tag,
     ) -> Result<(), PdfError> {
         for (place, block) in blocks.iter().enumerate() {
             match block {
-                Block::Heading { level, spans } => {
+                MarkdownBlock::Heading { level, spans } => {
                     self.heading(*level, spans, &blocks[place + 1..], (left, width), parent);
                 }
-                Block::Paragraph(spans) => {
+                MarkdownBlock::Paragraph(spans) => {
                     let tag = self.tags.add(parent, StructRole::P);
                     self.paragraph(spans, left, width, tag);
                     self.y += 5.0;
                 }
-                Block::List { start, items } => {
+                MarkdownBlock::List { start, items } => {
                     self.list(*start, items, (left, width), parent)?;
                     self.y += 3.0;
                 }
-                Block::Quote(inner) => self.quote(inner, left, width, parent)?,
-                Block::Code(text) => self.code(text, left, width, parent),
-                Block::Table(table) => {
+                MarkdownBlock::Quote(inner) => self.quote(inner, left, width, parent)?,
+                MarkdownBlock::Code(text) => self.code(text, left, width, parent),
+                MarkdownBlock::Table(table) => {
                     self.gap(3.0);
                     self.table(table, left, width, parent);
                     self.y += 10.0;
                 }
-                Block::Chart(text) => {
+                MarkdownBlock::Chart(text) => {
                     self.charts += 1;
-                    let chart = Chart::parse(text).map_err(|reason| PdfError::Chart {
+                    let chart = BarChart::parse(text).map_err(|reason| PdfError::Chart {
                         number: self.charts,
                         reason,
                     })?;
@@ -171,7 +71,7 @@ impl Flow<'_> {
                     self.chart(&chart, left, width, parent);
                     self.y += 12.0;
                 }
-                Block::Rule => {
+                MarkdownBlock::Rule => {
                     self.need(12.0);
                     let y = self.y + 5.0;
                     self.fill((left, y), (width, 0.7), HAIR);
@@ -186,7 +86,7 @@ impl Flow<'_> {
         &mut self,
         level: u8,
         spans: &[Span],
-        after: &[Block],
+        after: &[MarkdownBlock],
         (left, width): (f32, f32),
         parent: Tag,
     ) {
@@ -205,7 +105,7 @@ impl Flow<'_> {
             _ => StructRole::H6,
         };
         let tag = self.tags.add(parent, role);
-        self.outline.push(Entry {
+        self.outline.push(OutlineEntry {
             level,
             text: spans.iter().map(|s| s.text.as_str()).collect(),
             page: self.pages.len() - 1,
@@ -222,23 +122,28 @@ impl Flow<'_> {
     }
 
     /// Height that must follow a heading on its page: the beginning of the next block.
-    fn beginning(&mut self, after: &[Block], width: f32) -> f32 {
+    fn beginning(&mut self, after: &[MarkdownBlock], width: f32) -> f32 {
         match after.first() {
-            Some(Block::Heading { level, .. }) => {
+            Some(MarkdownBlock::Heading { level, .. }) => {
                 let (size, before, below, _) = heading_look(*level);
                 before + size * 1.25 + below + self.beginning(&after[1..after.len().min(2)], width)
             }
-            Some(Block::Table(table)) => {
+            Some(MarkdownBlock::Table(table)) => {
                 let least = 4.0 * 18.0;
                 let whole = self.kept_together(table, width);
                 whole.map_or(least, |whole| whole.max(least))
             }
-            Some(Block::Chart(text)) => Chart::parse(text).map_or(0.0, |c| c.height() + 4.0),
-            Some(Block::Paragraph(spans)) => {
+            Some(MarkdownBlock::Chart(text)) => {
+                BarChart::parse(text).map_or(0.0, |c| c.height() + 4.0)
+            }
+            Some(MarkdownBlock::Paragraph(spans)) => {
                 // A line that leads to a table or a chart stays with it.
                 let lines = extent(self.fonts, spans, BODY).0 / width;
                 let own = (lines.ceil().clamp(1.0, 3.0)) * BODY * LEADING;
-                let led = matches!(after.get(1), Some(Block::Table(_) | Block::Chart(_)));
+                let led = matches!(
+                    after.get(1),
+                    Some(MarkdownBlock::Table(_) | MarkdownBlock::Chart(_))
+                );
                 own + if led && lines <= 3.0 {
                     5.0 + self.beginning(&after[1..2], width)
                 } else {
@@ -248,14 +153,6 @@ impl Flow<'_> {
             Some(_) => 2.0 * BODY * LEADING,
             None => 0.0,
         }
-    }
-
-    /// Draws one line and goes below it; a line never crosses the end of a page.
-    fn line(&mut self, line: &Line, left: f32, size: f32, leading: f32, color: Color, tag: Tag) {
-        self.need(size * leading);
-        let base = self.y + size * (leading * 0.5 + 0.33);
-        self.glyphs((left, base), size, color, &line.glyphs, tag);
-        self.y += size * leading;
     }
 
     /// Says that some signs could not be shown: a reader must not take what stands for them for the text.
@@ -269,7 +166,7 @@ impl Flow<'_> {
         };
         self.gap(BODY);
         let tag = self.tags.add(DOCUMENT, StructRole::P);
-        let style = super::font::Style::default();
+        let style = Style::default();
         self.paragraph(&[Span { text, style }], LEFT, WIDTH, tag);
     }
 
@@ -286,7 +183,7 @@ impl Flow<'_> {
     fn list(
         &mut self,
         start: Option<u64>,
-        items: &[Vec<Block>],
+        items: &[Vec<MarkdownBlock>],
         (left, width): (f32, f32),
         parent: Tag,
     ) -> Result<(), PdfError> {
@@ -313,7 +210,7 @@ impl Flow<'_> {
                 self.y += BODY * LEADING;
             }
             // Items of one line each stand close together.
-            if let [Block::Paragraph(spans)] = item.as_slice() {
+            if let [MarkdownBlock::Paragraph(spans)] = item.as_slice() {
                 let p = self.tags.add(body, StructRole::P);
                 self.paragraph(spans, left + indent, width - indent, p);
                 self.y += 2.0;
@@ -325,17 +222,17 @@ impl Flow<'_> {
     }
 
     /// Height that must follow the mark of a list's item on its page: two lines, or what else the item begins with.
-    fn first(&mut self, item: &[Block], width: f32) -> f32 {
+    fn first(&mut self, item: &[MarkdownBlock], width: f32) -> f32 {
         match item.first() {
-            Some(Block::Paragraph(spans)) => {
+            Some(MarkdownBlock::Paragraph(spans)) => {
                 let lines = wrap(self.fonts, spans, BODY, width).len();
                 lines.clamp(1, 2) as f32 * BODY * LEADING
             }
-            Some(Block::List { start, items }) => match items.first() {
+            Some(MarkdownBlock::List { start, items }) => match items.first() {
                 Some(first) => self.first(first, width - indent(*start, items.len())),
                 None => BODY * LEADING,
             },
-            Some(Block::Quote(inner)) => self.first(inner, width - 12.0),
+            Some(MarkdownBlock::Quote(inner)) => self.first(inner, width - 12.0),
             Some(_) => (self.beginning(item, width) + 4.0).min(self.whole()),
             None => BODY * LEADING,
         }
@@ -343,7 +240,7 @@ impl Flow<'_> {
 
     fn quote(
         &mut self,
-        inner: &[Block],
+        inner: &[MarkdownBlock],
         left: f32,
         width: f32,
         parent: Tag,
@@ -363,7 +260,9 @@ impl Flow<'_> {
                     height: end - top,
                     color: HAIR,
                 };
-                self.pages[number].items.push(Item { shape, tag: None });
+                self.pages[number]
+                    .items
+                    .push(DrawnItem { shape, tag: None });
             }
         }
         Ok(())
@@ -397,37 +296,6 @@ impl Flow<'_> {
             }
         }
         self.y += 7.0;
-    }
-
-    /// Below each page: the title, and which page of how many.
-    fn footers(&mut self, title: &str) {
-        let count = self.pages.len();
-        for number in 0..count {
-            let place = format!("page {} of {count}", number + 1);
-            let right = self.fonts.line(&place, Style::default());
-            let x = LEFT + WIDTH - measure(&right) * 8.0;
-            let left = self
-                .fonts
-                .cut(title, Style::default(), 8.0, x - LEFT - 20.0);
-            let rule = Shape::Fill {
-                x: LEFT,
-                y: FOOT - 13.0,
-                width: WIDTH,
-                height: 0.5,
-                color: HAIR,
-            };
-            let text = |x: f32, glyphs: Vec<Glyph>| Shape::Text {
-                x,
-                y: FOOT,
-                size: 8.0,
-                color: MUTED,
-                glyphs,
-            };
-            let items = [rule, text(LEFT, left), text(x, right)];
-            self.pages[number]
-                .items
-                .extend(items.map(|shape| Item { shape, tag: None }));
-        }
     }
 }
 

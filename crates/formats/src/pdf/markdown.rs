@@ -7,7 +7,7 @@ use super::inline::Span;
 
 /// A block of the document. Lists and quotes nest at most [`DEEPEST`] deep.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Block {
+pub enum MarkdownBlock {
     Heading {
         level: u8,
         spans: Vec<Span>,
@@ -16,19 +16,19 @@ pub enum Block {
     /// `start` is the first number of an ordered list.
     List {
         start: Option<u64>,
-        items: Vec<Vec<Block>>,
+        items: Vec<Vec<MarkdownBlock>>,
     },
-    Quote(Vec<Block>),
+    Quote(Vec<MarkdownBlock>),
     Code(String),
     /// The text of a fenced block ```` ```chart ````.
     Chart(String),
-    Table(Table),
+    Table(MarkdownTable),
     Rule,
 }
 
 /// A table; each row has as many cells as the head.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Table {
+pub struct MarkdownTable {
     pub aligns: Vec<Align>,
     pub head: Vec<Vec<Span>>,
     pub rows: Vec<Vec<Vec<Span>>>,
@@ -48,13 +48,13 @@ pub enum Align {
 pub const DEEPEST: usize = 8;
 
 enum Container {
-    Document(Vec<Block>),
+    Document(Vec<MarkdownBlock>),
     List {
         start: Option<u64>,
-        items: Vec<Vec<Block>>,
+        items: Vec<Vec<MarkdownBlock>>,
     },
-    Item(Vec<Block>),
-    Quote(Vec<Block>),
+    Item(Vec<MarkdownBlock>),
+    Quote(Vec<MarkdownBlock>),
 }
 
 #[derive(Default)]
@@ -69,13 +69,13 @@ struct Builder {
     /// Address of each open link, and its text so far.
     links: Vec<(String, String)>,
     code: Option<(bool, String)>,
-    table: Option<Table>,
+    table: Option<MarkdownTable>,
     row: Vec<Vec<Span>>,
     in_head: bool,
 }
 
 /// The blocks of a Markdown text (`CommonMark` with GFM tables). HTML is kept as text.
-pub fn blocks(markdown: &str) -> Vec<Block> {
+pub fn blocks(markdown: &str) -> Vec<MarkdownBlock> {
     let options =
         Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH | Options::ENABLE_TASKLISTS;
     let mut builder = Builder {
@@ -117,7 +117,7 @@ impl Builder {
             Event::HardBreak => self.text("\n", false),
             Event::Rule => {
                 self.flush();
-                self.push(Block::Rule);
+                self.push(MarkdownBlock::Rule);
             }
             Event::TaskListMarker(done) => self.text(if done { "[x] " } else { "[ ] " }, false),
         }
@@ -159,9 +159,9 @@ impl Builder {
                         Alignment::None | Alignment::Left => Align::Left,
                     })
                     .collect();
-                self.table = Some(Table {
+                self.table = Some(MarkdownTable {
                     aligns,
-                    ..Table::default()
+                    ..MarkdownTable::default()
                 });
             }
             Tag::TableHead => self.in_head = true,
@@ -178,7 +178,7 @@ impl Builder {
             TagEnd::Heading(level) => {
                 self.heading = false;
                 let spans = std::mem::take(&mut self.spans);
-                self.push(Block::Heading {
+                self.push(MarkdownBlock::Heading {
                     level: level as u8,
                     spans,
                 });
@@ -194,9 +194,9 @@ impl Builder {
             TagEnd::CodeBlock => {
                 if let Some((chart, text)) = self.code.take() {
                     self.push(if chart {
-                        Block::Chart(text)
+                        MarkdownBlock::Chart(text)
                     } else {
-                        Block::Code(text)
+                        MarkdownBlock::Code(text)
                     });
                 }
             }
@@ -217,7 +217,7 @@ impl Builder {
             }
             TagEnd::Table => {
                 if let Some(table) = self.table.take() {
-                    self.push(Block::Table(table));
+                    self.push(MarkdownBlock::Table(table));
                 }
             }
             TagEnd::Paragraph | TagEnd::HtmlBlock => self.flush(),
@@ -269,8 +269,10 @@ impl Builder {
 
     fn close(&mut self) {
         match self.stack.pop() {
-            Some(Container::List { start, items }) => self.push(Block::List { start, items }),
-            Some(Container::Quote(blocks)) => self.push(Block::Quote(blocks)),
+            Some(Container::List { start, items }) => {
+                self.push(MarkdownBlock::List { start, items })
+            }
+            Some(Container::Quote(blocks)) => self.push(MarkdownBlock::Quote(blocks)),
             Some(Container::Item(blocks)) => match self.stack.last_mut() {
                 Some(Container::List { items, .. }) => items.push(blocks),
                 _ => blocks.into_iter().for_each(|b| self.push(b)),
@@ -287,11 +289,11 @@ impl Builder {
         }
         let spans = std::mem::take(&mut self.spans);
         if spans.iter().any(|s| !s.text.trim().is_empty()) {
-            self.push(Block::Paragraph(spans));
+            self.push(MarkdownBlock::Paragraph(spans));
         }
     }
 
-    fn push(&mut self, block: Block) {
+    fn push(&mut self, block: MarkdownBlock) {
         match self.stack.last_mut() {
             Some(
                 Container::Document(blocks) | Container::Item(blocks) | Container::Quote(blocks),
@@ -326,7 +328,7 @@ mod tests {
         };
         assert_eq!(
             blocks("a **b** `c` <b>d</b> [e](http://f)"),
-            [Block::Paragraph(vec![
+            [MarkdownBlock::Paragraph(vec![
                 span("a ", plain),
                 span("b", bold),
                 span(" ", plain),
@@ -349,35 +351,35 @@ mod tests {
         };
         let got = blocks("3. x\n   - y\n\n|A|B|\n|-|-:|\n|1|2|\n\n```chart\n{}\n```\n---\n");
         let want = vec![
-            Block::List {
+            MarkdownBlock::List {
                 start: Some(3),
                 items: vec![vec![
-                    Block::Paragraph(vec![span("x", plain)]),
-                    Block::List {
+                    MarkdownBlock::Paragraph(vec![span("x", plain)]),
+                    MarkdownBlock::List {
                         start: None,
-                        items: vec![vec![Block::Paragraph(vec![span("y", plain)])]],
+                        items: vec![vec![MarkdownBlock::Paragraph(vec![span("y", plain)])]],
                     },
                 ]],
             },
-            Block::Table(Table {
+            MarkdownBlock::Table(MarkdownTable {
                 aligns: vec![Align::Left, Align::Right],
                 head: vec![vec![span("A", bold)], vec![span("B", bold)]],
                 rows: vec![vec![vec![span("1", plain)], vec![span("2", plain)]]],
             }),
-            Block::Chart("{}\n".to_owned()),
-            Block::Rule,
+            MarkdownBlock::Chart("{}\n".to_owned()),
+            MarkdownBlock::Rule,
         ];
         assert_eq!(got, want);
     }
 
     #[test]
     fn depth_is_bounded() {
-        fn depth(blocks: &[Block]) -> usize {
+        fn depth(blocks: &[MarkdownBlock]) -> usize {
             blocks
                 .iter()
                 .map(|b| match b {
-                    Block::Quote(inner) => 1 + depth(inner),
-                    Block::List { items, .. } => {
+                    MarkdownBlock::Quote(inner) => 1 + depth(inner),
+                    MarkdownBlock::List { items, .. } => {
                         1 + items.iter().map(|i| depth(i)).max().unwrap_or(0)
                     }
                     _ => 0,

@@ -1,7 +1,22 @@
-//! Step `pdf`: a Markdown text as an A4 report, with tables, drawn bar charts and page numbers.
+//! PDF reports (PDF 1.7, ISO 32000-1) set from Markdown on A4 pages: headings, lists, tables, code and bar charts.
+//!
+//! ```
+//! use milepost_formats::pdf::{PdfInfo, markdown_to_pdf};
+//!
+//! let text = "# Volumes\n\n| Type | m³ |\n|---|--:|\n| wall | 12.50 |\n";
+//! let bytes = markdown_to_pdf(text, &PdfInfo::default())?;
+//! assert!(bytes.starts_with(b"%PDF-1.7"));
+//! # Ok::<(), milepost_formats::pdf::PdfError>(())
+//! ```
+//!
+//! The text is CommonMark with GFM tables, strikethrough and task lists. Fonts are embedded as subsets. The document is tagged
+//! (headings, lists, tables, figures), has bookmarks, and page numbers in its footer. Characters that no embedded font has are
+//! shown as U+FFFD, and a note at the end counts them.
 
 mod chart;
+mod flow;
 mod font;
+mod info;
 mod inline;
 mod layout;
 mod markdown;
@@ -9,61 +24,16 @@ mod page;
 mod table;
 mod tags;
 
-/// What a report says of itself.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct PdfInfo {
-    /// Stands in the file's properties and below each page; if empty, the first heading does.
-    pub title: String,
-    /// Date of creation. Comes from outside, so that the same text gives the same bytes.
-    pub date: Option<jiff::civil::Date>,
-    /// Language of the text, as BCP 47 has it.
-    pub language: String,
-    /// The program that made the file.
-    pub producer: String,
-}
+pub use info::{ChartError, PdfError, PdfInfo};
 
-impl Default for PdfInfo {
-    fn default() -> Self {
-        Self {
-            title: String::new(),
-            date: None,
-            language: "en".to_owned(),
-            producer: "milepost".to_owned(),
-        }
-    }
-}
-
-/// Why a text could not become a PDF.
-#[derive(Debug, thiserror::Error)]
-pub enum PdfError {
-    /// A block ```` ```chart ```` that is not a chart.
-    #[error(
-        "chart {number} of the text: {reason}\n  hint: a chart block holds \
-         {{\"kind\": \"bar\", \"title\": …, \"rows\": [{{…}}], \"label\": field, \"value\": field}}"
-    )]
-    Chart {
-        /// Which chart of the text, from 1.
-        number: usize,
-        /// What is wrong with it.
-        reason: String,
-    },
-    /// An embedded face cannot be read.
-    #[error("font {name}: {reason}")]
-    Font {
-        /// The face.
-        name: &'static str,
-        /// Why.
-        reason: String,
-    },
-    /// A stream of the file could not be compressed.
-    #[error("cannot compress a part of the PDF: {0}")]
-    Compress(#[source] std::io::Error),
-}
-
-/// Sets a Markdown text (`CommonMark` and GFM tables) on A4 pages, and gives the bytes of the PDF.
+/// Sets Markdown on A4 pages and returns the bytes of the PDF.
 ///
-/// A fenced block named `chart` is drawn as a bar chart. HTML is shown as text, other fenced
-/// blocks as code. The same text and information give the same bytes.
+/// A fenced block named `chart` is drawn as a bar chart: a JSON object with `kind` (`"bar"`), `title`, `rows` (objects), and the
+/// names of the fields with `label` and `value`. HTML is shown as text, other fenced blocks as code. The same text and
+/// properties give the same bytes. Text of any size and nesting is safe: nesting beyond 8 levels is shown at level 8.
+///
+/// # Errors
+/// When a chart block does not hold a chart. The other errors mean that the program itself is damaged.
 pub fn markdown_to_pdf(markdown: &str, info: &PdfInfo) -> Result<Vec<u8>, PdfError> {
     let mut fonts = font::Fonts::load()?;
     let blocks = markdown::blocks(markdown);
@@ -75,11 +45,11 @@ pub fn markdown_to_pdf(markdown: &str, info: &PdfInfo) -> Result<Vec<u8>, PdfErr
     page::write(document, &mut fonts, &info)
 }
 
-fn first_heading(blocks: &[markdown::Block]) -> String {
+fn first_heading(blocks: &[markdown::MarkdownBlock]) -> String {
     blocks
         .iter()
         .find_map(|block| match block {
-            markdown::Block::Heading { spans, .. } => {
+            markdown::MarkdownBlock::Heading { spans, .. } => {
                 Some(spans.iter().map(|s| s.text.as_str()).collect())
             }
             _ => None,

@@ -8,8 +8,8 @@ use pdf_writer::{Content, Date, Filter, Finish, Name, Pdf, Rect, Ref, Settings, 
 use sha2::{Digest, Sha256};
 
 use super::font::{Face, Fonts, Glyph};
+use super::info::{PdfError, PdfInfo};
 use super::tags::{Tag, Tags};
-use super::{PdfError, PdfInfo};
 
 /// A4 in points (ISO 216: 210 × 297 mm).
 pub const PAPER: (f32, f32) = (595.28, 841.89);
@@ -39,20 +39,20 @@ pub enum Shape {
 
 /// A shape, and the part of the structure that it belongs to; none for decoration.
 #[derive(Debug, Clone)]
-pub struct Item {
+pub struct DrawnItem {
     pub shape: Shape,
     pub tag: Option<Tag>,
 }
 
 /// The items of a page in the order of drawing.
 #[derive(Debug, Clone, Default)]
-pub struct Page {
-    pub items: Vec<Item>,
+pub struct DrawnPage {
+    pub items: Vec<DrawnItem>,
 }
 
 /// A heading for the outline: its text, and where it stands.
 #[derive(Debug, Clone)]
-pub struct Entry {
+pub struct OutlineEntry {
     pub level: u8,
     pub text: String,
     pub page: usize,
@@ -61,8 +61,8 @@ pub struct Entry {
 
 /// A laid out document.
 pub struct Document {
-    pub pages: Vec<Page>,
-    pub outline: Vec<Entry>,
+    pub pages: Vec<DrawnPage>,
+    pub outline: Vec<OutlineEntry>,
     pub tags: Tags,
 }
 
@@ -172,7 +172,12 @@ fn label(face: usize) -> String {
 }
 
 /// Draws a page; gives its content and the structure of its marked contents.
-fn draw(page: &Page, number: usize, fonts: &mut Fonts, tags: &mut Tags) -> (Vec<u8>, Vec<Tag>) {
+fn draw(
+    page: &DrawnPage,
+    number: usize,
+    fonts: &mut Fonts,
+    tags: &mut Tags,
+) -> (Vec<u8>, Vec<Tag>) {
     let mut content = Content::new();
     let mut marked: Vec<Tag> = Vec::new();
     let mut open: Option<Option<Tag>> = None;
@@ -353,8 +358,13 @@ fn embed(pdf: &mut Pdf, face: &Face, id: Ref, numbers: &mut Numbers) -> Result<(
 }
 
 /// Headings of the first two levels as a flat list of bookmarks.
-fn outline(pdf: &mut Pdf, entries: &[Entry], pages: &[Ref], numbers: &mut Numbers) -> Option<Ref> {
-    let shown: Vec<(&Entry, Ref)> = entries
+fn outline(
+    pdf: &mut Pdf,
+    entries: &[OutlineEntry],
+    pages: &[Ref],
+    numbers: &mut Numbers,
+) -> Option<Ref> {
+    let shown: Vec<(&OutlineEntry, Ref)> = entries
         .iter()
         .filter(|e| e.level <= 2)
         .map(|e| (e, numbers.next()))

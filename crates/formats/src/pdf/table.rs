@@ -2,9 +2,9 @@
 
 use pdf_writer::types::StructRole;
 
-use super::inline::{Line, Span, extent, wrap};
-use super::layout::{Flow, HAIR, INK, MUTED, PALE};
-use super::markdown::{Align, Table};
+use super::flow::{Flow, HAIR, INK, MUTED, PALE};
+use super::inline::{Span, WrappedLine, extent, wrap};
+use super::markdown::{Align, MarkdownTable};
 use super::tags::Tag;
 
 const SIZE: f32 = 8.5;
@@ -26,7 +26,7 @@ type Cells = Vec<Tag>;
 
 impl Flow<'_> {
     /// Draws a table between `left` and `left + width`.
-    pub fn table(&mut self, table: &Table, left: f32, width: f32, parent: Tag) {
+    pub fn table(&mut self, table: &MarkdownTable, left: f32, width: f32, parent: Tag) {
         let columns = table.head.len().min(COLUMNS);
         if columns == 0 {
             return;
@@ -78,7 +78,7 @@ impl Flow<'_> {
                     fit = (((self.room() - 2.0 * PAD) / LINE) as usize).max(1);
                 }
                 let to = most.min(from + fit);
-                let part: Vec<&[Line]> = cells
+                let part: Vec<&[WrappedLine]> = cells
                     .iter()
                     .map(|c| &c[from.min(c.len())..to.min(c.len())])
                     .collect();
@@ -99,7 +99,7 @@ impl Flow<'_> {
     }
 
     /// The height of a table that is not divided over pages; none of one that is.
-    pub fn kept_together(&mut self, table: &Table, width: f32) -> Option<f32> {
+    pub fn kept_together(&mut self, table: &MarkdownTable, width: f32) -> Option<f32> {
         if table.rows.len() > SHORT || table.head.is_empty() {
             return None;
         }
@@ -118,13 +118,13 @@ impl Flow<'_> {
         (0..columns).map(|_| self.tags.add(row, role)).collect()
     }
 
-    fn cells(&mut self, row: &[Vec<Span>], widths: &[f32]) -> Vec<Vec<Line>> {
+    fn cells(&mut self, row: &[Vec<Span>], widths: &[f32]) -> Vec<Vec<WrappedLine>> {
         widths
             .iter()
             .enumerate()
             .map(|(at, width)| match row.get(at) {
                 Some(spans) => wrap(self.fonts, spans, SIZE, (width - GUTTER).max(1.0)),
-                None => vec![Line::default()],
+                None => vec![WrappedLine::default()],
             })
             .collect()
     }
@@ -132,8 +132,8 @@ impl Flow<'_> {
     /// The header row; where it is repeated on a later page it is decoration, without tags.
     fn header(
         &mut self,
-        head: &[Vec<Line>],
-        table: &Table,
+        head: &[Vec<WrappedLine>],
+        table: &MarkdownTable,
         left: f32,
         widths: &[f32],
         tags: Option<&[Tag]>,
@@ -143,7 +143,7 @@ impl Flow<'_> {
         }
         // A header that fills the page leaves no room for rows: its first lines stand for it.
         let most = ((self.whole() / 3.0 / LINE) as usize).max(1);
-        let part: Vec<&[Line]> = head.iter().map(|c| &c[..c.len().min(most)]).collect();
+        let part: Vec<&[WrappedLine]> = head.iter().map(|c| &c[..c.len().min(most)]).collect();
         let lines = part.iter().map(|c| c.len()).max().unwrap_or(1);
         let tall = lines as f32 * LINE + 2.0 * PAD;
         let whole: f32 = widths.iter().sum();
@@ -156,8 +156,8 @@ impl Flow<'_> {
 
     fn row(
         &mut self,
-        cells: &[&[Line]],
-        table: &Table,
+        cells: &[&[WrappedLine]],
+        table: &MarkdownTable,
         left: f32,
         widths: &[f32],
         tags: Option<&[Tag]>,
@@ -183,7 +183,7 @@ impl Flow<'_> {
 
     /// Widths of the columns: what the texts want, if the page has it; else each its widest word,
     /// and the rest by want.
-    fn widths(&mut self, table: &Table, columns: usize, width: f32) -> Vec<f32> {
+    fn widths(&mut self, table: &MarkdownTable, columns: usize, width: f32) -> Vec<f32> {
         let mut wants = vec![0.0f32; columns];
         let mut words = vec![0.0f32; columns];
         for row in std::iter::once(&table.head).chain(&table.rows) {
@@ -227,7 +227,7 @@ fn share(wants: &[f32], least: &[f32], width: f32) -> Vec<f32> {
         .collect()
 }
 
-fn height(cells: &[Vec<Line>]) -> f32 {
+fn height(cells: &[Vec<WrappedLine>]) -> f32 {
     cells.iter().map(Vec::len).max().unwrap_or(1) as f32 * LINE + 2.0 * PAD
 }
 

@@ -10,7 +10,7 @@ pub struct Tag(usize);
 /// The whole document.
 pub const DOCUMENT: Tag = Tag(0);
 
-struct Node {
+struct TagNode {
     role: StructRole,
     parent: Option<usize>,
     alt: Option<String>,
@@ -21,13 +21,13 @@ struct Node {
 
 /// The structure tree while it grows.
 pub struct Tags {
-    nodes: Vec<Node>,
+    nodes: Vec<TagNode>,
 }
 
 impl Default for Tags {
     fn default() -> Self {
         Self {
-            nodes: vec![Node {
+            nodes: vec![TagNode {
                 role: StructRole::Document,
                 parent: None,
                 alt: None,
@@ -42,7 +42,7 @@ impl Tags {
     /// Adds a node below another.
     pub fn add(&mut self, parent: Tag, role: StructRole) -> Tag {
         let id = self.nodes.len();
-        self.nodes.push(Node {
+        self.nodes.push(TagNode {
             role,
             parent: Some(parent.0),
             alt: None,

@@ -1,14 +1,14 @@
-//! The engine `builtin`: text, outline, headings and code of a PDF by `lopdf`.
+//! Reads text, bookmarks, headings and code of a PDF.
 
 use super::fonts;
-use super::glyphs::{CONTENT, Pages};
-use super::lines::{Line, lines, set_apart};
-use super::text::{Code, Fault, Heading, Page, Text};
+use super::glyphs::{CONTENT, PageReader};
+use super::lines::{TextLine, lines, set_apart};
+use super::text::{Code, Heading, PdfPage, PdfText, PdfTextError};
 use lopdf::{Document, LoadOptions};
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// Its version, for the record.
+/// Name and version of the parser.
 pub const VERSION: &str = "lopdf 0.44";
 
 /// A heading is so much larger than the text, at least.
@@ -17,26 +17,26 @@ const LARGER: f32 = 1.15;
 /// The longest heading, in letters.
 const HEADING: usize = 120;
 
-/// Reads a PDF.
+/// Reads the text, bookmarks, headings and code of a PDF.
 ///
 /// # Errors
-/// When it needs a password, breaks off or is no PDF that can be read.
-pub fn read(bytes: &[u8]) -> Result<Text, Fault> {
+/// When the document needs a password, is truncated, or cannot be parsed.
+pub fn read(bytes: &[u8]) -> Result<PdfText, PdfTextError> {
     // What comes from outside may be wrong in ways that the parser does not expect.
     let done = catch_unwind(AssertUnwindSafe(|| document(bytes)));
-    done.unwrap_or_else(|_| Err(Fault::Damaged("the reader broke down".to_owned())))
+    done.unwrap_or_else(|_| Err(PdfTextError::Damaged("the reader broke down".to_owned())))
 }
 
-fn document(bytes: &[u8]) -> Result<Text, Fault> {
+fn document(bytes: &[u8]) -> Result<PdfText, PdfTextError> {
     let damaged = |error: lopdf::Error| match error {
-        lopdf::Error::Decryption(error) => Fault::Password(error.to_string()),
-        lopdf::Error::InvalidPassword => Fault::Password(error.to_string()),
-        error => Fault::Damaged(error.to_string()),
+        lopdf::Error::Decryption(error) => PdfTextError::Password(error.to_string()),
+        lopdf::Error::InvalidPassword => PdfTextError::Password(error.to_string()),
+        error => PdfTextError::Damaged(error.to_string()),
     };
     let options = LoadOptions::with_max_decompressed_size(CONTENT);
     let doc = Document::load_mem_with_options(bytes, options).map_err(damaged)?;
     if doc.is_encrypted() {
-        return Err(Fault::Password(
+        return Err(PdfTextError::Password(
             "the password is not the empty one".to_owned(),
         ));
     }
@@ -44,21 +44,21 @@ fn document(bytes: &[u8]) -> Result<Text, Fault> {
     let told = told_pages(&doc);
     if told.is_some_and(|told| told != found.len() as i64) {
         let told = told.unwrap_or_default();
-        return Err(Fault::Cut(format!(
+        return Err(PdfTextError::Cut(format!(
             "{} of its {told} pages are there",
             found.len()
         )));
     }
     let dictionaries = fonts::collect(&doc);
     let fonts = fonts::read(&doc, &dictionaries);
-    let reader = Pages {
+    let reader = PageReader {
         doc: &doc,
         fonts: &fonts,
     };
     let mut pages = Vec::new();
     for (number, id) in &found {
         let pieces = reader.read(*id);
-        let pieces = pieces.map_err(|why| Fault::Cut(format!("page {number}: {why}")))?;
+        let pieces = pieces.map_err(|why| PdfTextError::Cut(format!("page {number}: {why}")))?;
         pages.push((*number, lines(pieces)));
     }
     set_apart(&mut pages);
@@ -68,7 +68,7 @@ fn document(bytes: &[u8]) -> Result<Text, Fault> {
         page: entry.page as u32,
         level: u8::try_from(entry.level).unwrap_or(u8::MAX),
     });
-    Ok(Text {
+    Ok(PdfText {
         outline: outline.collect(),
         headings: Some(headings(&pages)),
         pages: pages
@@ -85,7 +85,7 @@ fn told_pages(doc: &Document) -> Option<i64> {
     count.as_i64().ok()
 }
 
-fn page(number: u32, lines: &[Line]) -> Page {
+fn page(number: u32, lines: &[TextLine]) -> PdfPage {
     let mut text = String::new();
     let mut code: Vec<Code> = Vec::new();
     let mut is_open = false;
@@ -114,7 +114,7 @@ fn page(number: u32, lines: &[Line]) -> Page {
         }
         is_open = true;
     }
-    Page {
+    PdfPage {
         number,
         text,
         code: Some(code),
@@ -122,8 +122,8 @@ fn page(number: u32, lines: &[Line]) -> Page {
 }
 
 /// Lines that are larger than the text, or heavy and apart: with how deep they stand, by their sizes.
-fn headings(pages: &[(u32, Vec<Line>)]) -> Vec<Heading> {
-    let half = |line: &Line| (line.size * 2.0).round() as u32;
+fn headings(pages: &[(u32, Vec<TextLine>)]) -> Vec<Heading> {
+    let half = |line: &TextLine| (line.size * 2.0).round() as u32;
     let all = || pages.iter().flat_map(|(_, lines)| lines);
     let mut letters: BTreeMap<u32, usize> = BTreeMap::new();
     for line in all().filter(|line| !line.is_fixed) {
@@ -131,13 +131,13 @@ fn headings(pages: &[(u32, Vec<Line>)]) -> Vec<Heading> {
     }
     let body = letters.into_iter().max_by_key(|(_, count)| *count);
     let body = body.map_or(0, |(size, _)| size) as f32;
-    let is_title = |line: &Line| {
+    let is_title = |line: &TextLine| {
         let length = line.text.chars().count();
         let has_letters = line.text.chars().filter(|c| c.is_alphabetic()).count() >= 2;
         !line.is_fixed && has_letters && length <= HEADING && !has_leader(&line.text)
     };
-    let is_large = |line: &Line| is_title(line) && half(line) as f32 >= LARGER * body;
-    let is_heavy = |line: &Line| {
+    let is_large = |line: &TextLine| is_title(line) && half(line) as f32 >= LARGER * body;
+    let is_heavy = |line: &TextLine| {
         let is_closed = line.text.ends_with(['.', ',', ';', ':']);
         // Columns are of the head of a table.
         let is_one = !is_closed && !line.text.contains("  ");

@@ -19,10 +19,10 @@ const HELVETICA: [u16; 95] = [
 ];
 
 /// A dictionary of a font, known by where it lies.
-type Key = *const Dictionary;
+type FontKey = *const Dictionary;
 
 /// The dictionaries of all fonts, as they are read: their own map to Unicode goes before names of letters.
-pub fn collect(doc: &Document) -> Vec<(Key, Dictionary)> {
+pub fn collect(doc: &Document) -> Vec<(FontKey, Dictionary)> {
     let mut found = Vec::new();
     for object in doc.objects.values() {
         walk(object, doc, &mut found, 0);
@@ -30,7 +30,7 @@ pub fn collect(doc: &Document) -> Vec<(Key, Dictionary)> {
     found
 }
 
-fn walk(object: &Object, doc: &Document, found: &mut Vec<(Key, Dictionary)>, depth: u8) {
+fn walk(object: &Object, doc: &Document, found: &mut Vec<(FontKey, Dictionary)>, depth: u8) {
     let dictionary = match object {
         Object::Dictionary(dictionary) => dictionary,
         Object::Stream(stream) => &stream.dict,
@@ -78,7 +78,10 @@ pub struct Font<'a> {
 }
 
 /// All fonts, by where their dictionaries lie.
-pub fn read<'a>(doc: &'a Document, fonts: &'a [(Key, Dictionary)]) -> HashMap<Key, Font<'a>> {
+pub fn read<'a>(
+    doc: &'a Document,
+    fonts: &'a [(FontKey, Dictionary)],
+) -> HashMap<FontKey, Font<'a>> {
     let fonts = fonts.iter();
     fonts
         .map(|(key, font)| (*key, Font::of(font, doc)))

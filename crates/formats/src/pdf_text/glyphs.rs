@@ -13,7 +13,7 @@ const DEPTH: u8 = 12;
 
 /// Letters that stand on one line with no gap between them, in one font.
 #[derive(Debug, Clone)]
-pub struct Piece {
+pub struct TextPiece {
     /// The letters.
     pub text: String,
     /// Where it begins and ends along the line, and how high the line lies, in points.
@@ -49,7 +49,7 @@ fn times(a: &Matrix, b: &Matrix) -> Matrix {
 }
 
 #[derive(Clone)]
-struct State<'f> {
+struct TextState<'f> {
     page: Matrix,
     font: Option<&'f Font<'f>>,
     size: f32,
@@ -61,44 +61,34 @@ struct State<'f> {
 }
 
 /// Reads pages.
-pub struct Pages<'f> {
+pub struct PageReader<'f> {
     /// The document.
     pub doc: &'f Document,
     /// Its fonts.
     pub fonts: &'f HashMap<*const Dictionary, Font<'f>>,
 }
 
-impl Pages<'_> {
-    /// What a page shows.
-    ///
-    /// # Errors
-    /// When its content cannot be read; the text says why.
-    pub fn read(&self, page: lopdf::ObjectId) -> Result<Vec<Piece>, String> {
-        let wrong = |error: lopdf::Error| error.to_string();
+impl PageReader<'_> {
+    /// Returns the pieces of text that a page shows, in drawing order.
+    pub fn read(&self, page: lopdf::ObjectId) -> Result<Vec<TextPiece>, lopdf::Error> {
         for content in self.doc.get_page_contents(page) {
             let stream = self.doc.get_object(content).and_then(Object::as_stream);
-            let stream = stream.map_err(wrong)?;
-            stream
-                .get_plain_content_with_limit(CONTENT)
-                .map_err(wrong)?;
+            stream?.get_plain_content_with_limit(CONTENT)?;
         }
-        let (own, inherited) = self.doc.get_page_resources(page).map_err(wrong)?;
+        let (own, inherited) = self.doc.get_page_resources(page)?;
         let inherited = inherited
             .iter()
             .filter_map(|id| self.doc.get_dictionary(*id).ok());
         let resources: Vec<&Dictionary> = own.into_iter().chain(inherited).collect();
-        let content = self
-            .doc
-            .get_page_content_with_limit(page, CONTENT)
-            .map_err(wrong)?;
-        let mut reading = Reading {
+        let content = self.doc.get_page_content_with_limit(page, CONTENT)?;
+        let mut reading = ContentReader {
             pages: self,
             pieces: Vec::new(),
             text: SAME,
             line: SAME,
             last: None,
         };
-        let state = State {
+        let state = TextState {
             page: SAME,
             font: None,
             size: 0.0,
@@ -113,24 +103,24 @@ impl Pages<'_> {
     }
 }
 
-struct Reading<'p, 'f> {
-    pages: &'p Pages<'f>,
-    pieces: Vec<Piece>,
+struct ContentReader<'p, 'f> {
+    pages: &'p PageReader<'f>,
+    pieces: Vec<TextPiece>,
     text: Matrix,
     line: Matrix,
     /// The font of the last piece.
     last: Option<*const Font<'f>>,
 }
 
-impl<'f> Reading<'_, 'f> {
+impl<'f> ContentReader<'_, 'f> {
     fn content(
         &mut self,
         bytes: &[u8],
         resources: &[&'f Dictionary],
-        mut state: State<'f>,
+        mut state: TextState<'f>,
         depth: u8,
-    ) -> Result<(), String> {
-        let content = Content::decode(bytes).map_err(|error| error.to_string())?;
+    ) -> Result<(), lopdf::Error> {
+        let content = Content::decode(bytes)?;
         let mut saved = Vec::new();
         for operation in &content.operations {
             let given = &operation.operands;
@@ -211,9 +201,9 @@ impl<'f> Reading<'_, 'f> {
         &mut self,
         form: Option<&'f Object>,
         outer: &[&'f Dictionary],
-        state: &State<'f>,
+        state: &TextState<'f>,
         depth: u8,
-    ) -> Result<(), String> {
+    ) -> Result<(), lopdf::Error> {
         let Some(stream) = form.and_then(|form| form.as_stream().ok()) else {
             return Ok(());
         };
@@ -237,7 +227,7 @@ impl<'f> Reading<'_, 'f> {
             .and_then(Object::as_dict);
         let resources: Vec<&Dictionary> = own.into_iter().chain(outer.iter().copied()).collect();
         let content = stream.get_plain_content_with_limit(CONTENT);
-        let content = content.map_err(|error| error.to_string())?;
+        let content = content?;
         let outside = (self.text, self.line);
         self.content(&content, &resources, state, depth + 1)?;
         (self.text, self.line) = outside;
@@ -253,7 +243,7 @@ impl<'f> Reading<'_, 'f> {
         self.text = times(&[1.0, 0.0, 0.0, 1.0, by, 0.0], &self.text);
     }
 
-    fn show(&mut self, string: Option<&Object>, state: &State<'f>) {
+    fn show(&mut self, string: Option<&Object>, state: &TextState<'f>) {
         let (Some(font), Some(Ok(bytes))) = (state.font, string.map(Object::as_str)) else {
             return;
         };
@@ -269,7 +259,7 @@ impl<'f> Reading<'_, 'f> {
     }
 
     /// Where the next letter stands: the matrix from its space to the page.
-    fn place(&self, state: &State<'_>) -> Matrix {
+    fn place(&self, state: &TextState<'_>) -> Matrix {
         let raised = times(&[1.0, 0.0, 0.0, 1.0, 0.0, state.rise], &self.text);
         times(&raised, &state.page)
     }
@@ -280,7 +270,7 @@ impl<'f> Reading<'_, 'f> {
         start: Matrix,
         end: Matrix,
         font: &'f Font<'f>,
-        state: &State<'f>,
+        state: &TextState<'f>,
     ) {
         let size = state.size.abs() * start[2].hypot(start[3]);
         let length = start[0].hypot(start[1]);
@@ -307,7 +297,7 @@ impl<'f> Reading<'_, 'f> {
             return;
         }
         self.last = Some(key);
-        self.pieces.push(Piece {
+        self.pieces.push(TextPiece {
             text: text.to_owned(),
             from,
             to,

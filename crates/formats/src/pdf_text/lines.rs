@@ -1,6 +1,6 @@
 //! Lines of text from the pieces of a page: words apart, paragraphs apart, code with its indents.
 
-use super::glyphs::Piece;
+use super::glyphs::TextPiece;
 use std::collections::BTreeMap;
 
 /// A gap between letters that is one between words, as a share of their size. Justified text has gaps from about 0.2.
@@ -17,7 +17,7 @@ const MIXED: f32 = 1.6;
 
 /// A line of a page.
 #[derive(Debug, Clone)]
-pub struct Line {
+pub struct TextLine {
     /// What stands in it.
     pub text: String,
     /// Where it begins, ends and lies, in points.
@@ -36,9 +36,9 @@ pub struct Line {
 }
 
 /// The lines of a page, those first that lead where most do.
-pub fn lines(pieces: Vec<Piece>) -> Vec<Line> {
-    let mut lines: Vec<Line> = Vec::new();
-    let mut before: Option<Piece> = None;
+pub fn lines(pieces: Vec<TextPiece>) -> Vec<TextLine> {
+    let mut lines: Vec<TextLine> = Vec::new();
+    let mut before: Option<TextPiece> = None;
     for piece in pieces {
         // Bold is sometimes feigned by printing twice.
         let is_shadow = before.as_ref().is_some_and(|before| {
@@ -52,7 +52,7 @@ pub fn lines(pieces: Vec<Piece>) -> Vec<Line> {
         }
         match lines.last_mut().filter(|line| line.goes_on(&piece)) {
             Some(line) => line.add(&piece),
-            None => lines.push(Line::of(&piece)),
+            None => lines.push(TextLine::of(&piece)),
         }
         before = Some(piece);
     }
@@ -76,8 +76,8 @@ pub fn lines(pieces: Vec<Piece>) -> Vec<Line> {
     lines
 }
 
-impl Line {
-    fn of(piece: &Piece) -> Self {
+impl TextLine {
+    fn of(piece: &TextPiece) -> Self {
         Self {
             text: plain(&piece.text),
             from: piece.from,
@@ -91,14 +91,14 @@ impl Line {
         }
     }
 
-    fn goes_on(&self, piece: &Piece) -> bool {
+    fn goes_on(&self, piece: &TextPiece) -> bool {
         let size = self.size.max(piece.size);
         self.angle == piece.angle
             && (self.height - piece.height).abs() < 0.5 * size
             && piece.from > self.to - size
     }
 
-    fn add(&mut self, piece: &Piece) {
+    fn add(&mut self, piece: &TextPiece) {
         let gap = piece.from - self.to;
         let has_blank = self.text.ends_with(' ') || piece.text.starts_with(' ');
         if self.is_fixed && piece.is_fixed {
@@ -149,20 +149,20 @@ fn plain(text: &str) -> String {
 }
 
 /// Lines that are set alike: of one size, in half points, and in letters of one width or not.
-type Class = (u32, bool);
+type LineSetting = (u32, bool);
 
-fn class(line: &Line) -> Class {
+fn class(line: &TextLine) -> LineSetting {
     ((line.size * 2.0).round() as u32, line.is_fixed)
 }
 
 /// How far a line lies below the one before, if they lead alike.
-fn down(before: &Line, line: &Line) -> Option<f32> {
+fn down(before: &TextLine, line: &TextLine) -> Option<f32> {
     (before.angle == line.angle).then_some(before.height - line.height)
 }
 
 /// Counts the blank lines before each line, by how far apart lines that are set alike are in the document.
-pub fn set_apart(pages: &mut [(u32, Vec<Line>)]) {
-    let mut steps: BTreeMap<Class, Vec<f32>> = BTreeMap::new();
+pub fn set_apart(pages: &mut [(u32, Vec<TextLine>)]) {
+    let mut steps: BTreeMap<LineSetting, Vec<f32>> = BTreeMap::new();
     for pair in pages.iter().flat_map(|(_, lines)| lines.windows(2)) {
         let [before, line] = pair else { continue };
         let step = down(before, line).filter(|_| class(before) == class(line));
@@ -174,7 +174,7 @@ pub fn set_apart(pages: &mut [(u32, Vec<Line>)]) {
         // Few are less: paragraphs have at least one line, and most have more.
         steps.get(steps.len() / 5).copied()
     };
-    let usual: BTreeMap<Class, Option<f32>> = steps
+    let usual: BTreeMap<LineSetting, Option<f32>> = steps
         .into_iter()
         .map(|(class, steps)| (class, usual(steps)))
         .collect();
@@ -201,7 +201,7 @@ pub fn set_apart(pages: &mut [(u32, Vec<Line>)]) {
 }
 
 /// Gives code its indents: lines of letters of one width, one below the other, by how far they begin to the right.
-fn indent(lines: &mut [Line]) {
+fn indent(lines: &mut [TextLine]) {
     let mut at = 0;
     while at < lines.len() {
         let end = (at..lines.len())

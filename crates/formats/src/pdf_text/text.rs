@@ -1,91 +1,91 @@
-//! What came out of a PDF, why nothing did, and whether what came out can be believed.
+//! The text of a PDF, why there is none, and whether it can be trusted.
 
 use super::fonts::UNKNOWN;
 use serde::Serialize;
 
-/// More of the letters than this may not be without Unicode.
+/// The share of letters that may lack Unicode.
 const UNKNOWN_SHARE: f64 = 0.05;
 
-/// Words of Latin letters that are longer stand for several.
+/// A run of more Latin letters than this is several words.
 const LONGEST: usize = 40;
 
 /// The text of a PDF.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Text {
+pub struct PdfText {
     /// Its pages, in order.
-    pub pages: Vec<Page>,
+    pub pages: Vec<PdfPage>,
     /// Its bookmarks.
     pub outline: Vec<Heading>,
-    /// Its lines that look like headings; none: the engine does not see fonts.
+    /// Lines that look like headings; `None` if the reader does not see fonts.
     pub headings: Option<Vec<Heading>>,
 }
 
 /// A page.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Page {
-    /// From 1.
+pub struct PdfPage {
+    /// Its number, from 1.
     pub number: u32,
-    /// Its lines; an empty one between paragraphs.
+    /// Its lines, with an empty line between paragraphs.
     pub text: String,
-    /// Its parts that are set in letters of one width, as code is; none: the engine does not see fonts.
+    /// Its blocks in a monospaced font; `None` if the reader does not see fonts.
     pub code: Option<Vec<Code>>,
 }
 
-/// A part of a page that is set as code.
+/// A block of a page that is set in a monospaced font.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Code {
     /// Its lines, with their indents.
     pub content: String,
-    /// How many.
+    /// The number of lines.
     pub line_count: u32,
 }
 
-/// A title and where it stands.
+/// A heading or bookmark.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Heading {
-    /// What it says.
+    /// Its text.
     pub title: String,
-    /// The page, from 1.
+    /// Its page, from 1.
     pub page: u32,
-    /// How deep it stands, from 1.
+    /// Its depth, from 1.
     pub level: u8,
 }
 
-/// Why there is no text.
+/// Why a PDF has no text that can be trusted. Messages continue a sentence that begins with the name of the file.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Fault {
-    /// Nobody may read it.
+pub enum PdfTextError {
+    /// The document is encrypted and the empty password does not open it.
     #[error(
         "needs a password ({0}): save a copy without one, such as by `qpdf --decrypt --password=… in.pdf out.pdf`"
     )]
     Password(String),
-    /// It has no bytes.
+    /// The file has no bytes.
     #[error("is empty: put the file there again")]
     Empty,
-    /// It is something else.
+    /// The file does not begin as a PDF; its first bytes.
     #[error("is no PDF, it begins with {0:?}: save it as PDF")]
     Other(String),
-    /// A part of it is not there.
+    /// The file is truncated, or pages are missing.
     #[error("breaks off ({0}): copy or download it once more")]
     Cut(String),
-    /// There are pictures only.
+    /// The pages hold pictures only; the number of pages.
     #[error(
         "has no text on its pages ({0}), as scans have none: give it one, such as by `ocrmypdf in.pdf out.pdf`"
     )]
     NoText(usize),
-    /// What came out is not what stands there.
+    /// The text does not match what the pages show.
     #[error("{0}: export it once more from where it comes")]
     Unreadable(String),
-    /// It could not be understood.
+    /// The parser cannot read the document.
     #[error("cannot be read ({0}): print it to a new PDF, such as by `qpdf in.pdf out.pdf`")]
     Damaged(String),
-    /// The program of the engine is not there, or failed.
+    /// Another program that reads PDFs is missing or failed.
     #[error("{0}")]
     Program(String),
 }
 
-impl Fault {
-    /// How much it says of the file: of several engines, that is told which says most.
+impl PdfTextError {
+    /// Returns how much the error tells about the file, from 1 to 7. Where several readers fail, report the highest.
     pub fn weight(&self) -> u8 {
         match self {
             Self::Password(_) => 7,
@@ -99,26 +99,26 @@ impl Fault {
     }
 }
 
-/// What was counted in a text.
+/// Counts of a text.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Counted {
-    /// Letters, without blanks.
+pub struct TextCounts {
+    /// Characters other than white space.
     pub letters: usize,
-    /// Those that have no Unicode.
+    /// Those that have no Unicode: U+FFFD and private use.
     pub unknown: usize,
-    /// Pages without any.
+    /// The numbers of the pages without text.
     pub empty: Vec<u32>,
 }
 
-/// Whether a text can be believed.
+/// Checks whether a text can be trusted.
 ///
 /// # Errors
-/// When there is none, its letters are unknown, or its words are not apart.
-pub fn check(text: &Text) -> Result<Counted, Fault> {
-    let has_none = |page: &&Page| page.text.trim().is_empty();
+/// When there is none, more than 5 % of its letters have no Unicode, or its words are not separated.
+pub fn check_text(text: &PdfText) -> Result<TextCounts, PdfTextError> {
+    let has_none = |page: &&PdfPage| page.text.trim().is_empty();
     let all = || text.pages.iter().flat_map(|page| page.text.chars());
     let is_unknown = |c: char| c == UNKNOWN || ('\u{E000}'..='\u{F8FF}').contains(&c);
-    let counted = Counted {
+    let counted = TextCounts {
         letters: all().filter(|c| !c.is_whitespace()).count(),
         unknown: all().filter(|c| is_unknown(*c)).count(),
         empty: text
@@ -129,12 +129,12 @@ pub fn check(text: &Text) -> Result<Counted, Fault> {
             .collect(),
     };
     if counted.letters == 0 {
-        return Err(Fault::NoText(text.pages.len()));
+        return Err(PdfTextError::NoText(text.pages.len()));
     }
     if counted.unknown as f64 > UNKNOWN_SHARE * counted.letters as f64 {
         let (unknown, letters) = (counted.unknown, counted.letters);
         let message = format!("does not say what {unknown} of its {letters} letters are");
-        return Err(Fault::Unreadable(message));
+        return Err(PdfTextError::Unreadable(message));
     }
     let (mut latin, mut joined) = (0, 0);
     let words = text
@@ -148,23 +148,23 @@ pub fn check(text: &Text) -> Result<Counted, Fault> {
     }
     if joined * 2 > latin {
         let message = "does not say where its words end".to_owned();
-        return Err(Fault::Unreadable(message));
+        return Err(PdfTextError::Unreadable(message));
     }
     Ok(counted)
 }
 
-/// What the bytes say before any engine is asked.
+/// Checks the beginning and end of a file, which is fast.
 ///
 /// # Errors
-/// When it is empty, no PDF, or its end is missing.
-pub fn look(bytes: &[u8]) -> Result<(), Fault> {
+/// When the file is empty, not a PDF, or its end is missing.
+pub fn check_file(bytes: &[u8]) -> Result<(), PdfTextError> {
     if bytes.is_empty() {
-        return Err(Fault::Empty);
+        return Err(PdfTextError::Empty);
     }
     let begin = &bytes[..bytes.len().min(1024)];
     if !begin.windows(5).any(|five| five == b"%PDF-") {
         let shown = String::from_utf8_lossy(&bytes[..bytes.len().min(16)]);
-        return Err(Fault::Other(shown.into_owned()));
+        return Err(PdfTextError::Other(shown.into_owned()));
     }
     // The mark of the end; more objects after it are of an addition that has none.
     let mark = bytes.windows(5).rposition(|five| five == b"%%EOF");
@@ -174,10 +174,44 @@ pub fn look(bytes: &[u8]) -> Result<(), Fault> {
             .any(|five| five == b" obj\n" || five == b" obj\r")
     });
     if goes_on {
-        return Err(Fault::Cut(format!(
+        return Err(PdfTextError::Cut(format!(
             "it ends after {} bytes, without its end mark",
             bytes.len()
         )));
     }
     Ok(())
+}
+
+/// Returns the pages of what the program `pdftotext` prints: each page ends with a form feed.
+pub fn from_pdftotext(printed: &str) -> PdfText {
+    let mut pages: Vec<&str> = printed.split('\u{c}').collect();
+    if pages.len() > 1 && pages.last().is_some_and(|last| last.trim().is_empty()) {
+        pages.pop();
+    }
+    let pages = (1..).zip(pages).map(|(number, text)| PdfPage {
+        number,
+        text: text.trim_end().to_owned(),
+        code: None,
+    });
+    PdfText {
+        pages: pages.collect(),
+        outline: Vec::new(),
+        headings: None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::from_pdftotext;
+
+    #[test]
+    fn pages_end_with_a_form_feed() {
+        let text = from_pdftotext("one\n\u{c}\u{c}three\n\n\u{c}");
+        let found: Vec<_> = text
+            .pages
+            .iter()
+            .map(|page| (page.number, page.text.as_str()))
+            .collect();
+        assert_eq!(found, [(1, "one"), (2, ""), (3, "three")]);
+    }
 }

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 /// What a cell shows.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Content {
+pub(super) enum CellContent {
     Empty,
     Number(f64),
     Bool(bool),
@@ -20,7 +20,7 @@ const MARK: &str = " … (cut)";
 const EXACT: u64 = 1 << 53;
 
 /// The content of a cell, and the number format if the value is `{"value", "format"}`.
-pub fn content(value: &Value) -> (Content, Option<&str>) {
+pub(super) fn content(value: &Value) -> (CellContent, Option<&str>) {
     if let Value::Object(fields) = value
         && fields.len() == 2
         && let (Some(inner), Some(Value::String(format))) =
@@ -31,10 +31,10 @@ pub fn content(value: &Value) -> (Content, Option<&str>) {
     (plain(value), None)
 }
 
-fn plain(value: &Value) -> Content {
+fn plain(value: &Value) -> CellContent {
     match value {
-        Value::Null => Content::Empty,
-        Value::Bool(b) => Content::Bool(*b),
+        Value::Null => CellContent::Empty,
+        Value::Bool(b) => CellContent::Bool(*b),
         Value::Number(n) => {
             let exact = match (n.as_u64(), n.as_i64()) {
                 (Some(u), _) => u <= EXACT,
@@ -42,8 +42,8 @@ fn plain(value: &Value) -> Content {
                 (None, None) => true,
             };
             match n.as_f64() {
-                Some(f) if exact && f.is_finite() => Content::Number(f),
-                _ => Content::Text(n.to_string()),
+                Some(f) if exact && f.is_finite() => CellContent::Number(f),
+                _ => CellContent::Text(n.to_string()),
             }
         }
         Value::String(s) => text(s),
@@ -63,7 +63,7 @@ fn plain(value: &Value) -> Content {
 }
 
 /// A text without control characters, cut with a mark at what Excel takes.
-fn text(source: &str) -> Content {
+fn text(source: &str) -> CellContent {
     let clean = |c: char| match c {
         '\n' | '\t' => Some(c),
         '\r' => None,
@@ -72,7 +72,7 @@ fn text(source: &str) -> Content {
     };
     let mut out: String = source.chars().filter_map(clean).collect();
     if out.is_empty() {
-        return Content::Empty;
+        return CellContent::Empty;
     }
     // A text is never shorter in UTF-8 than in UTF-16.
     if out.len() > LONGEST && out.encode_utf16().count() > LONGEST {
@@ -85,17 +85,17 @@ fn text(source: &str) -> Content {
         out.truncate(end.unwrap_or(out.len()));
         out.push_str(MARK);
     }
-    Content::Text(out)
+    CellContent::Text(out)
 }
 
 /// How many characters wide a content is shown.
-pub fn width(content: &Content) -> usize {
+pub(super) fn width(content: &CellContent) -> usize {
     match content {
-        Content::Empty => 0,
-        Content::Number(n) if n.fract() == 0.0 => format!("{n:.0}").len(),
-        Content::Number(_) => 9,
-        Content::Bool(_) => 5,
-        Content::Text(text) => text
+        CellContent::Empty => 0,
+        CellContent::Number(n) if n.fract() == 0.0 => format!("{n:.0}").len(),
+        CellContent::Number(_) => 9,
+        CellContent::Bool(_) => 5,
+        CellContent::Text(text) => text
             .lines()
             .map(|line| line.chars().take(200).count())
             .max()
@@ -110,13 +110,13 @@ mod tests {
 
     #[test]
     fn values_become_what_excel_takes() {
-        let text = |s: &str| Content::Text(s.to_owned());
+        let text = |s: &str| CellContent::Text(s.to_owned());
         for (value, want) in [
-            (json!(null), Content::Empty),
-            (json!(""), Content::Empty),
-            (json!(1.25), Content::Number(1.25)),
-            (json!(-3), Content::Number(-3.0)),
-            (json!(true), Content::Bool(true)),
+            (json!(null), CellContent::Empty),
+            (json!(""), CellContent::Empty),
+            (json!(1.25), CellContent::Number(1.25)),
+            (json!(-3), CellContent::Number(-3.0)),
+            (json!(true), CellContent::Bool(true)),
             (json!("=1+1"), text("=1+1")),
             (json!("http://x"), text("http://x")),
             (json!("a\u{1}b\r\nc\u{7f}"), text("a\u{FFFD}b\nc\u{FFFD}")),
@@ -128,20 +128,20 @@ mod tests {
         }
         assert_eq!(
             content(&json!({"value": 0.5, "format": "0%"})),
-            (Content::Number(0.5), Some("0%"))
+            (CellContent::Number(0.5), Some("0%"))
         );
     }
 
     #[test]
     fn a_long_text_is_cut_with_a_mark() {
         for source in ["x".repeat(40_000), "😀".repeat(20_000)] {
-            let (Content::Text(cut), None) = content(&json!(source)).clone() else {
+            let (CellContent::Text(cut), None) = content(&json!(source)).clone() else {
                 panic!("no text");
             };
             assert!(cut.ends_with(MARK) && cut.encode_utf16().count() <= LONGEST);
             assert!(cut.encode_utf16().count() > LONGEST - 3);
         }
         let fits = "ü".repeat(LONGEST);
-        assert_eq!(content(&json!(fits)).0, Content::Text(fits));
+        assert_eq!(content(&json!(fits)).0, CellContent::Text(fits));
     }
 }

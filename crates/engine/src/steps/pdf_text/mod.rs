@@ -6,8 +6,7 @@ use super::files;
 use super::work::{Said, StepResult, Work, input_failure, parse_failure};
 use milepost_core::model::outcome::{Outcome, OutcomeKind};
 use milepost_core::model::step::PdfEngine;
-use milepost_formats::pdf_text::text::{Counted, Fault, Text};
-use milepost_formats::pdf_text::{builtin, text};
+use milepost_formats::pdf_text::{self as formats, PdfText, PdfTextError, TextCounts};
 use serde_json::json;
 use std::io::Read as _;
 use std::sync::Arc;
@@ -31,19 +30,19 @@ pub fn pdf_text(
         .open()
         .and_then(|mut file| file.read_to_end(&mut bytes));
     read.map_err(|error| input_failure(&name, error))?;
-    let failed = |fault: &Fault, details: Vec<String>| {
+    let failed = |fault: &PdfTextError, details: Vec<String>| {
         let message = format!("`{name}` {fault}");
         Outcome::new(OutcomeKind::Engines, message).with_details(details)
     };
-    text::look(&bytes).map_err(|fault| failed(&fault, Vec::new()))?;
+    formats::check_file(&bytes).map_err(|fault| failed(&fault, Vec::new()))?;
     let bytes = Arc::new(bytes);
-    let mut faults: Vec<(PdfEngine, Fault)> = Vec::new();
+    let mut faults: Vec<(PdfEngine, PdfTextError)> = Vec::new();
     for engine in engines {
         let found = match engine {
             PdfEngine::Builtin => {
                 let bytes = Arc::clone(&bytes);
-                let found = work.alarm.apart(move || builtin::read(&bytes))?;
-                found.map(|text| (text, builtin::VERSION.to_owned()))
+                let found = work.alarm.apart(move || formats::read(&bytes))?;
+                found.map(|text| (text, formats::VERSION.to_owned()))
             }
             PdfEngine::Pdftotext => match poppler::version(work)? {
                 Err(fault) => Err(fault),
@@ -54,7 +53,7 @@ pub fn pdf_text(
             },
         };
         let checked = found.and_then(|(text, version)| {
-            let counted = text::check(&text)?;
+            let counted = formats::check_text(&text)?;
             Ok((text, version, counted))
         });
         match checked {
@@ -73,12 +72,16 @@ pub fn pdf_text(
         .iter()
         .map(|(_, fault)| fault)
         .max_by_key(|fault| fault.weight());
-    let none = Fault::Program("no engine is named".to_owned());
+    let none = PdfTextError::Program("no engine is named".to_owned());
     Err(failed(told.unwrap_or(&none), details))
 }
 
 /// What people may want to know of a text that was read.
-fn warnings(faults: &[(PdfEngine, Fault)], engine: PdfEngine, counted: &Counted) -> Vec<String> {
+fn warnings(
+    faults: &[(PdfEngine, PdfTextError)],
+    engine: PdfEngine,
+    counted: &TextCounts,
+) -> Vec<String> {
     let mut warnings = Vec::new();
     for (other, fault) in faults {
         let (other, engine) = (other.name(), engine.name());
@@ -101,8 +104,8 @@ fn write(
     out: &str,
     engine: PdfEngine,
     version: &str,
-    text: &Text,
-    counted: &Counted,
+    text: &PdfText,
+    counted: &TextCounts,
     warnings: Vec<String>,
 ) -> StepResult {
     let content = json!({

@@ -2,20 +2,20 @@
 
 use std::borrow::Cow;
 
-use super::index::Model;
-use super::named::Named;
-use super::schema::Role;
-use super::step;
+use super::ordered::OrderedMap;
 use super::units::Units;
+use crate::ifc::index::Model;
+use crate::ifc::schema::Role;
+use crate::ifc::step;
 
 /// Quantities by set and name; complex ones as `Complex.Sub`.
-pub(super) type Quantities<'a> = Named<'a, Named<'a, f64>>;
+pub type Quantities<'a> = OrderedMap<'a, OrderedMap<'a, f64>>;
 
 /// Volumes, the best first.
-pub(super) const VOLUMES: &[&str] = &["NetVolume", "GrossVolume", "Volume"];
+pub const VOLUMES: &[&str] = &["NetVolume", "GrossVolume", "Volume"];
 
 /// Areas, the best first.
-pub(super) const AREAS: &[&str] = &[
+pub const AREAS: &[&str] = &[
     "NetSideArea",
     "NetArea",
     "NetFloorArea",
@@ -30,13 +30,13 @@ pub(super) const AREAS: &[&str] = &[
 ];
 
 /// Lengths, the best first.
-pub(super) const LENGTHS: &[&str] = &["Length", "NetLength", "GrossLength"];
+pub const LENGTHS: &[&str] = &["Length", "NetLength", "GrossLength"];
 
 /// How deep complex quantities may be nested.
 const DEEPEST: usize = 8;
 
 /// The first of `names` that any set has; of several sets, the first.
-pub(super) fn pick(quantities: &Quantities, names: &[&str]) -> Option<f64> {
+pub fn pick(quantities: &Quantities, names: &[&str]) -> Option<f64> {
     names
         .iter()
         .find_map(|name| quantities.iter().find_map(|(_, set)| set.get(name)))
@@ -44,8 +44,8 @@ pub(super) fn pick(quantities: &Quantities, names: &[&str]) -> Option<f64> {
 }
 
 /// The quantities that `members` (as written) refers to.
-pub(super) fn read<'a>(model: &Model<'a>, units: &mut Units, members: &[u8]) -> Named<'a, f64> {
-    let mut values = Named::default();
+pub fn read<'a>(model: &Model<'a>, units: &mut Units, members: &[u8]) -> OrderedMap<'a, f64> {
+    let mut values = OrderedMap::default();
     collect(model, units, members, "", DEEPEST, &mut values);
     values
 }
@@ -56,7 +56,7 @@ fn collect<'a>(
     members: &[u8],
     prefix: &str,
     deepest: usize,
-    values: &mut Named<'a, f64>,
+    values: &mut OrderedMap<'a, f64>,
 ) {
     for id in step::references(members) {
         match model.find(id) {

@@ -8,7 +8,54 @@ use serde::de::{self, IgnoredAny, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
-use super::WorkbookError;
+use milepost_core::expr::jq::JqError;
+use milepost_formats::xlsx::{ChartLayout, ChartStyle, ColumnLayout, SheetLayout, XlsxError};
+
+/// Why a workbook could not be written.
+#[derive(Debug, thiserror::Error)]
+pub enum WorkbookError {
+    /// The workbook file is not TOML or does not have the keys of a workbook.
+    #[error("{file}: {reason}")]
+    Syntax {
+        /// The workbook file.
+        file: String,
+        /// The parser's message, with line and column.
+        reason: String,
+    },
+    /// A sheet that cannot be written.
+    #[error("{file}: sheet {sheet:?}: {reason}")]
+    Sheet {
+        /// The workbook file.
+        file: String,
+        /// The name of the sheet.
+        sheet: String,
+        /// What is wrong and how to correct it.
+        reason: String,
+    },
+    /// A cell whose program fails.
+    #[error("{file}: sheet {sheet:?}, column {column:?}, row {row}: {reason}")]
+    Cell {
+        /// The workbook file.
+        file: String,
+        /// The name of the sheet.
+        sheet: String,
+        /// Header of the column.
+        column: String,
+        /// Number of the record, from 1.
+        row: u64,
+        /// What is wrong.
+        reason: String,
+    },
+    /// A program that does not compile or fails; the message names sheet and column.
+    #[error(transparent)]
+    Program(#[from] JqError),
+    /// Records that cannot be read.
+    #[error("{0}")]
+    Records(String),
+    /// The workbook could not be written.
+    #[error(transparent)]
+    Write(#[from] XlsxError),
+}
 
 /// A workbook: sheets over the scope of a stage.
 #[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
@@ -189,7 +236,10 @@ impl JsonSchema for Column {
 }
 
 impl Workbook {
-    /// Reads a workbook file; `file` is its name for messages.
+    /// Reads a workbook file; `file` is its name in messages.
+    ///
+    /// # Errors
+    /// When the text is not TOML with the keys of a workbook, or a sheet breaks a rule of Excel.
     pub fn parse(file: &str, text: &str) -> Result<Self, WorkbookError> {
         let mut workbook: Self = toml::from_str(text).map_err(|e| WorkbookError::Syntax {
             file: file.to_owned(),
@@ -266,14 +316,43 @@ impl Workbook {
     }
 }
 
-/// The schema of a workbook file, for editors; JSON Schema 2020-12.
+impl Sheet {
+    /// Returns how the sheet looks.
+    pub(super) fn layout(&self) -> SheetLayout {
+        let columns = self.columns.iter().flatten().map(|column| ColumnLayout {
+            header: column.header.clone(),
+            width: column.options.width,
+            format: column.options.format.clone(),
+            wrap: column.options.wrap,
+        });
+        let charts = self.chart.list().iter().map(|chart| ChartLayout {
+            style: match chart.kind {
+                ChartKind::Bar => ChartStyle::Bar,
+                ChartKind::Column => ChartStyle::Column,
+                ChartKind::Pie => ChartStyle::Pie,
+            },
+            label: chart.label.clone(),
+            value: chart.value.clone(),
+            title: chart.title.clone(),
+        });
+        SheetLayout {
+            name: self.name.clone(),
+            columns: columns.collect(),
+            has_sections: self.sections,
+            charts: charts.collect(),
+            is_streamed: self.stream.is_some(),
+        }
+    }
+}
+
+/// Returns the schema of a workbook file, for editors (JSON Schema 2020-12).
 pub fn workbook_schema() -> Value {
     let mut schema = schemars::schema_for!(Workbook);
     schema.insert("$id".to_owned(), "workbook.schema.json".into());
     schema.to_value()
 }
 
-/// The rules of Excel for names of sheets.
+/// Checks the name of a sheet by the rules of Excel.
 fn name_fits(name: &str) -> Result<(), String> {
     if name.trim().is_empty() {
         return Err("a sheet needs a name".to_owned());

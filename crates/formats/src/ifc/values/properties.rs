@@ -4,15 +4,15 @@ use std::borrow::Cow;
 
 use serde::ser::{Serialize, Serializer};
 
-use super::index::Model;
-use super::named::Named;
-use super::schema::{Measure, Role};
-use super::step::{self, Number};
+use super::ordered::OrderedMap;
 use super::units::Units;
+use crate::ifc::index::Model;
+use crate::ifc::schema::{Measure, Role};
+use crate::ifc::step::{self, Number};
 
 /// A property's value, in the unit of the file.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Value<'a> {
+pub enum Value<'a> {
     Text(Cow<'a, str>),
     Real(f64),
     Integer(i64),
@@ -35,21 +35,21 @@ impl Serialize for Value<'_> {
 }
 
 /// Property values by set and name.
-pub(super) type Properties<'a> = Named<'a, Named<'a, Value<'a>>>;
+pub type Properties<'a> = OrderedMap<'a, OrderedMap<'a, Value<'a>>>;
 
 /// A volume that a property set states.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Stated {
+pub struct Stated {
     /// In cubic metres.
-    pub(super) volume: f64,
+    pub volume: f64,
     /// The set and the property, `Dimensions.Volume`.
-    pub(super) from: String,
+    pub from: String,
     rank: usize,
 }
 
 impl Stated {
     /// The better of two: a net volume before a gross one before one that does not say; else the first.
-    pub(super) fn better(first: Option<Self>, second: Option<Self>) -> Option<Self> {
+    pub fn better(first: Option<Self>, second: Option<Self>) -> Option<Self> {
         match (first, second) {
             (Some(first), Some(second)) if second.rank < first.rank => Some(second),
             (first, second) => first.or(second),
@@ -95,13 +95,13 @@ fn position(name: &str, names: &[&str]) -> Option<usize> {
 }
 
 /// The single values among the properties that `members` (as written) refers to, and the volume that they state.
-pub(super) fn read<'a>(
+pub fn read<'a>(
     model: &Model<'a>,
     units: &mut Units,
     set: &str,
     members: &[u8],
-) -> (Named<'a, Value<'a>>, Option<Stated>) {
-    let mut values = Named::default();
+) -> (OrderedMap<'a, Value<'a>>, Option<Stated>) {
+    let mut values = OrderedMap::default();
     let mut stated = None;
     for id in step::references(members) {
         let Some((Role::SingleValue, text)) = model.find(id) else {

@@ -2,15 +2,15 @@
 
 use std::collections::HashMap;
 
-use super::index::Model;
-use super::schema::{Measure, Role};
-use super::step;
+use crate::ifc::index::Model;
+use crate::ifc::schema::{Measure, Role};
+use crate::ifc::step;
 
 /// How deep conversion units may be nested. Real ones are two deep; a ring of them would never end.
 const DEEPEST: usize = 16;
 
 /// The scales of the project's units, and of the units that single values name.
-pub(super) struct Units {
+pub struct Units {
     project: HashMap<String, f64>,
     /// Own units of quantities are few and shared by many.
     own: HashMap<u32, f64>,
@@ -21,7 +21,7 @@ const REMEMBERED: usize = 4096;
 
 impl Units {
     /// Reads the units of the first project: of several units of one kind, the first.
-    pub(super) fn read(model: &Model) -> Self {
+    pub fn read(model: &Model) -> Self {
         let mut project = HashMap::new();
         let assignment = model
             .projects
@@ -48,17 +48,17 @@ impl Units {
     }
 
     /// Whether the project says what its lengths are in.
-    pub(super) fn has_length(&self) -> bool {
+    pub fn has_length(&self) -> bool {
         self.project.contains_key("LENGTHUNIT")
     }
 
     /// The project's length unit in metres.
-    pub(super) fn length(&self) -> f64 {
+    pub fn length(&self) -> f64 {
         self.of(Measure::Length)
     }
 
     /// The project's unit for `measure`, in SI; 1 where it sets none.
-    pub(super) fn of(&self, measure: Measure) -> f64 {
+    pub fn of(&self, measure: Measure) -> f64 {
         let kind = match measure {
             Measure::Length => "LENGTHUNIT",
             Measure::Area => "AREAUNIT",
@@ -71,7 +71,7 @@ impl Units {
     }
 
     /// The unit that a value names itself (`unit`, as written), else the project's for `measure`.
-    pub(super) fn own_or(&mut self, model: &Model, unit: &[u8], measure: Measure) -> f64 {
+    pub fn own_or(&mut self, model: &Model, unit: &[u8], measure: Measure) -> f64 {
         let Some(id) = step::reference(unit).filter(|&id| model.index.get(id).is_some()) else {
             return self.of(measure);
         };

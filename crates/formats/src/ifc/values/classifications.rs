@@ -1,12 +1,12 @@
 //! Codes of classification systems that a model's author gave to elements.
 
-use super::index::Model;
-use super::relations::Relations;
-use super::schema::Role;
-use super::step;
+use crate::ifc::index::Model;
+use crate::ifc::relations::Relations;
+use crate::ifc::schema::Role;
+use crate::ifc::step;
 
 /// The codes of the element `id`; if it has none, those of its type object. A reference without a code gives its name.
-pub(super) fn of(model: &Model, relations: &Relations, id: u32, kind: Option<u32>) -> Vec<String> {
+pub fn of(model: &Model, relations: &Relations, id: u32, kind: Option<u32>) -> Vec<String> {
     let codes = given(model, relations, id);
     if codes.is_empty() {
         kind.map(|kind| given(model, relations, kind))

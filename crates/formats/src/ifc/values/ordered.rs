@@ -10,13 +10,13 @@ const FEW: usize = 24;
 
 /// Values by name, in the order in which they came.
 #[derive(Debug, Clone)]
-pub(super) struct Named<'a, T> {
+pub struct OrderedMap<'a, T> {
     items: Vec<(Cow<'a, str>, T)>,
     /// All names, once there are many.
     names: HashSet<Cow<'a, str>>,
 }
 
-impl<T> Default for Named<'_, T> {
+impl<T> Default for OrderedMap<'_, T> {
     fn default() -> Self {
         Self {
             items: Vec::new(),
@@ -25,9 +25,9 @@ impl<T> Default for Named<'_, T> {
     }
 }
 
-impl<'a, T> Named<'a, T> {
+impl<'a, T> OrderedMap<'a, T> {
     /// Adds a value, unless there is one with this name.
-    pub(super) fn add(&mut self, name: Cow<'a, str>, value: T) {
+    pub fn add(&mut self, name: Cow<'a, str>, value: T) {
         if self.items.len() < FEW {
             if self.items.iter().all(|(other, _)| *other != name) {
                 self.items.push((name, value));
@@ -42,23 +42,23 @@ impl<'a, T> Named<'a, T> {
         }
     }
 
-    pub(super) fn get(&self, name: &str) -> Option<&T> {
+    pub fn get(&self, name: &str) -> Option<&T> {
         self.items
             .iter()
             .find(|(other, _)| other == name)
             .map(|(_, value)| value)
     }
 
-    pub(super) fn iter(&self) -> impl Iterator<Item = (&str, &T)> {
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &T)> {
         self.items
             .iter()
             .map(|(name, value)| (name.as_ref(), value))
     }
 }
 
-impl<'a, T: Clone> Named<'a, Named<'a, T>> {
+impl<'a, T: Clone> OrderedMap<'a, OrderedMap<'a, T>> {
     /// Adds the values of a set to the set of this name; those that are there stay.
-    pub(super) fn merge(&mut self, name: Cow<'a, str>, values: Named<'a, T>) {
+    pub fn merge(&mut self, name: Cow<'a, str>, values: OrderedMap<'a, T>) {
         match self.items.iter_mut().find(|(other, _)| *other == name) {
             Some((_, set)) => {
                 for (name, value) in values.items {
@@ -70,7 +70,7 @@ impl<'a, T: Clone> Named<'a, Named<'a, T>> {
     }
 }
 
-impl<T: Serialize> Serialize for Named<'_, T> {
+impl<T: Serialize> Serialize for OrderedMap<'_, T> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_map(self.iter())
     }
@@ -82,7 +82,7 @@ mod tests {
 
     #[test]
     fn the_first_of_a_name_stays_among_few_and_among_many() {
-        let mut named = Named::default();
+        let mut named = OrderedMap::default();
         for n in 0..100 {
             named.add(Cow::Owned(format!("n{}", n % 60)), n);
         }
@@ -98,13 +98,13 @@ mod tests {
     #[test]
     fn sets_of_one_name_become_one() {
         let set = |items: &[(&'static str, i32)]| {
-            let mut set = Named::default();
+            let mut set = OrderedMap::default();
             for &(name, value) in items {
                 set.add(Cow::Borrowed(name), value);
             }
             set
         };
-        let mut sets = Named::default();
+        let mut sets = OrderedMap::default();
         sets.merge(Cow::Borrowed("A"), set(&[("x", 1)]));
         sets.merge(Cow::Borrowed("A"), set(&[("x", 2), ("y", 3)]));
         assert_eq!(

@@ -5,21 +5,21 @@ use std::rc::Rc;
 
 use serde::Serialize;
 
-use super::index::Model;
-use super::relations::Relations;
-use super::schema::Role;
-use super::step;
+use crate::ifc::index::Model;
+use crate::ifc::relations::Relations;
+use crate::ifc::schema::Role;
+use crate::ifc::step;
 
 /// One layer of a layer set.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub(super) struct Layer {
-    pub(super) material: Option<String>,
-    pub(super) thickness_m: Option<f64>,
+pub struct Layer {
+    pub material: Option<String>,
+    pub thickness_m: Option<f64>,
 }
 
 /// What one association says.
 #[derive(Debug, Default)]
-struct Made {
+struct MadeOf {
     names: Vec<String>,
     layers: Vec<Layer>,
 }
@@ -31,14 +31,14 @@ const REMEMBERED: usize = 16_384;
 const DEEPEST: usize = 8;
 
 /// The materials of a model's elements.
-pub(super) struct Materials {
-    known: HashMap<u32, Rc<Made>>,
+pub struct Materials {
+    known: HashMap<u32, Rc<MadeOf>>,
     metre: f64,
 }
 
 impl Materials {
     /// `metre`: the project's length unit in metres.
-    pub(super) fn new(metre: f64) -> Self {
+    pub fn new(metre: f64) -> Self {
         Self {
             known: HashMap::new(),
             metre,
@@ -47,7 +47,7 @@ impl Materials {
 
     /// Material names, without doubles, and layers: all that the element `id` is associated with; if with nothing, what
     /// its type object is.
-    pub(super) fn of(
+    pub fn of(
         &mut self,
         model: &Model,
         relations: &Relations,
@@ -71,11 +71,11 @@ impl Materials {
         (names, layers)
     }
 
-    fn made(&mut self, model: &Model, id: u32) -> Rc<Made> {
+    fn made(&mut self, model: &Model, id: u32) -> Rc<MadeOf> {
         if let Some(made) = self.known.get(&id) {
             return Rc::clone(made);
         }
-        let mut made = Made::default();
+        let mut made = MadeOf::default();
         self.collect(model, id, DEEPEST, &mut made);
         let made = Rc::new(made);
         if self.known.len() >= REMEMBERED {
@@ -85,7 +85,7 @@ impl Materials {
         made
     }
 
-    fn collect(&self, model: &Model, id: u32, deepest: usize, made: &mut Made) {
+    fn collect(&self, model: &Model, id: u32, deepest: usize, made: &mut MadeOf) {
         let Some((role, text)) = model.find(id) else {
             return;
         };

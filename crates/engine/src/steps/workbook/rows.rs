@@ -1,16 +1,15 @@
-//! jq of a workbook, compiled: rows from the scope, cells from a row.
+//! The compiled programs of a workbook file: rows from the scope, cells from a row.
 
 use std::collections::BTreeSet;
 
 use serde_json::{Map, Value};
 
-use super::WorkbookError;
-use super::workbook::{Column, Sheet, Workbook};
+use super::declared::{Column, Sheet, Workbook, WorkbookError};
 use milepost_core::expr::jq::{Bound, Jq, JqError};
 
-/// A workbook whose programs are compiled.
+/// A workbook file whose programs are compiled.
 #[derive(Debug, Clone)]
-pub struct Compiled {
+pub struct CompiledWorkbook {
     pub(super) workbook: Workbook,
     pub(super) sheets: Vec<Programs>,
 }
@@ -71,9 +70,11 @@ impl Program {
 }
 
 impl Workbook {
-    /// Compiles the programs. `names` are the names of the scope: `.` of `rows` has them as
-    /// fields, and each program has them as variables.
-    pub fn compile(self, names: &[&str]) -> Result<Compiled, WorkbookError> {
+    /// Compiles the programs. `names` are the names of the scope: fields of the input of `rows`, and variables of every program.
+    ///
+    /// # Errors
+    /// When a program does not compile or a sheet streams from a name that is not in the scope.
+    pub fn compile(self, names: &[&str]) -> Result<CompiledWorkbook, WorkbookError> {
         let mut sheets = Vec::with_capacity(self.sheets.len());
         for sheet in &self.sheets {
             if let Some(input) = sheet.input.as_deref().filter(|i| !names.contains(i)) {
@@ -88,7 +89,7 @@ impl Workbook {
             }
             sheets.push(programs(&self.file, sheet, names)?);
         }
-        Ok(Compiled {
+        Ok(CompiledWorkbook {
             workbook: self,
             sheets,
         })
@@ -143,7 +144,7 @@ fn programs(file: &str, sheet: &Sheet, names: &[&str]) -> Result<Programs, Workb
     })
 }
 
-/// The names of `.a.b`, if a program is no more than that.
+/// Returns the names of `.a.b` if that is the whole program.
 fn plain_path(source: &str) -> Option<Vec<String>> {
     let names: Vec<String> = source
         .trim()
@@ -161,15 +162,15 @@ fn plain_path(source: &str) -> Option<Vec<String>> {
     names.iter().all(plain).then_some(names)
 }
 
-/// The two paths of `[.a[]?.b]`, if a program is no more than that.
+/// Returns the two paths of `[.a[]?.b]` if that is the whole program.
 fn listed_path(source: &str) -> Option<(Vec<String>, Vec<String>)> {
     let inner = source.trim().strip_prefix('[')?.strip_suffix(']')?;
     let (list, path) = inner.split_once("[]?")?;
     Some((plain_path(list)?, plain_path(path)?))
 }
 
-impl Compiled {
-    /// Names of the scope whose values are needed: what the programs mention.
+impl CompiledWorkbook {
+    /// Returns the names of the scope that the programs mention: only their values are needed.
     pub fn names(&self) -> BTreeSet<String> {
         let programs = self.sheets.iter().flat_map(|sheet| {
             let cells = sheet.cells.iter().filter_map(|cell| match cell {
@@ -185,7 +186,7 @@ impl Compiled {
         programs.collect()
     }
 
-    /// Names of the inputs and outputs that sheets stream from.
+    /// Returns the names of the inputs and outputs that sheets stream from.
     pub fn streamed(&self) -> BTreeSet<String> {
         self.workbook
             .sheets
@@ -207,7 +208,7 @@ pub(super) struct Rows<'a> {
 }
 
 impl Programs {
-    /// The rows that `rows` gives over the scope; none for a streamed sheet.
+    /// Returns the rows that `rows` emits over the scope; none for a streamed sheet.
     pub(super) fn rows(&self, scope: &Map<String, Value>) -> Result<Vec<Value>, JqError> {
         let Some(program) = &self.rows else {
             return Ok(Vec::new());
@@ -253,7 +254,7 @@ impl<'a> Rows<'a> {
         })
     }
 
-    /// The rows that a streamed record gives.
+    /// Returns the rows of a streamed record.
     pub(super) fn of_record(&self, record: &str) -> Result<Vec<Value>, WorkbookError> {
         match &self.each {
             Some(bound) => Ok(bound.all_of_text(record)?),
@@ -264,7 +265,7 @@ impl<'a> Rows<'a> {
         }
     }
 
-    /// The cells of a row; `number` (from 1) is for messages.
+    /// Returns the cells of a row; `number` (from 1) is for messages.
     pub(super) fn cells(&self, row: Value, number: u64) -> Result<Vec<Value>, WorkbookError> {
         let mut out = vec![Value::Null; self.columns.len()];
         for (at, cell) in self.programs.cells.iter().enumerate() {
@@ -293,8 +294,8 @@ impl<'a> Rows<'a> {
         Ok(out)
     }
 
-    /// The values of all programs, if each gives one. If not, the programs are run one by one,
-    /// so that the message names the column.
+    /// Returns the values of all programs if each emits one. If not, the programs are run one by one, so that the message
+    /// names the column.
     fn all_at_once(&self, row: &Value) -> Option<Vec<Value>> {
         let found = self.together.as_ref()?.one(row.clone()).ok()?;
         let Value::Array(lists) = found else {
@@ -320,7 +321,7 @@ impl<'a> Rows<'a> {
     }
 }
 
-/// As jq has it: a field of null is null, of anything else but an object an error.
+/// Reads a field as jq does: of null it is null, of anything else but an object an error.
 fn follow<'v>(value: &'v Value, path: &[String]) -> Result<&'v Value, String> {
     let mut at = value;
     for name in path {
@@ -333,7 +334,7 @@ fn follow<'v>(value: &'v Value, path: &[String]) -> Result<&'v Value, String> {
     Ok(at)
 }
 
-/// As jq has `[.list[]?.path]`: of what is no list, nothing.
+/// Evaluates `[.list[]?.path]` as jq does: a value that is not iterable has no items.
 fn follow_each(value: &Value, list: &[String], path: &[String]) -> Result<Value, String> {
     let items: Box<dyn Iterator<Item = &Value>> = match follow(value, list)? {
         Value::Array(items) => Box::new(items.iter()),

@@ -1,0 +1,58 @@
+//! Step `xlsx`: a workbook file over the scope of a stage, written as an Excel workbook.
+
+mod declared;
+mod rows;
+mod write;
+
+use std::io;
+
+use jiff::tz::TimeZone;
+use milepost_core::model::pipeline::Asset;
+use milepost_formats::xlsx::XlsxInfo;
+
+use super::alarm::Guarded;
+use super::work::{Said, StepResult, Work, parse_failure};
+use super::{files, values};
+
+pub use declared::{Workbook, WorkbookError, workbook_schema};
+pub use write::{WrittenSheet, file_feed, write_workbook};
+
+/// Writes the workbook that a workbook file describes.
+///
+/// # Errors
+/// When the workbook file is wrong or an input cannot be read.
+pub fn write(work: &mut Work<'_>, out: &str, file: &Asset) -> StepResult {
+    let workbook = Workbook::parse(file.path.as_str(), &file.text).map_err(parse_failure)?;
+    let names = work.stage.scope_names();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    let compiled = workbook.compile(&names).map_err(parse_failure)?;
+    let mut names = compiled.names();
+    for streamed in compiled.streamed() {
+        names.remove(&streamed);
+    }
+    let scope = values::named(work, &names)?;
+    let title = work
+        .base
+        .get("workspace")
+        .and_then(|workspace| workspace.get("name")?.as_str())
+        .unwrap_or_default();
+    let info = XlsxInfo {
+        title: title.to_owned(),
+        date: Some(work.moment.to_zoned(TimeZone::UTC).date()),
+        scratch: Some(work.folder),
+        rows_per_tab: None,
+    };
+    let mut feed = file_feed(|name: &str| {
+        let source = work
+            .scope
+            .source(name)
+            .ok_or_else(|| io::Error::other("one file was expected"))?;
+        source.open()
+    });
+    let mut bytes = io::Cursor::new(Vec::new());
+    let guarded = Guarded::new(work.alarm, &mut bytes);
+    write_workbook(&compiled, &scope, &mut feed, &info, guarded).map_err(parse_failure)?;
+    drop(feed);
+    files::put(work, out, bytes.get_ref())?;
+    Ok(Said::default())
+}

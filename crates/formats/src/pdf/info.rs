@@ -1,0 +1,73 @@
+//! Properties of a PDF document, and why one could not be written.
+
+use serde_json::Value;
+
+/// Properties of a document.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PdfInfo {
+    /// The title in the file's properties and below each page; if empty, the first heading.
+    pub title: String,
+    /// The creation date in the file's properties. The clock is never read: the same text and properties give the same bytes.
+    pub date: Option<jiff::civil::Date>,
+    /// Language of the text as a BCP 47 tag, such as `en` or `de-CH`.
+    pub language: String,
+    /// Name of the program that wrote the document.
+    pub producer: String,
+}
+
+impl Default for PdfInfo {
+    fn default() -> Self {
+        Self {
+            title: String::new(),
+            date: None,
+            language: "en".to_owned(),
+            producer: "milepost".to_owned(),
+        }
+    }
+}
+
+/// Why a text could not be set as PDF.
+#[derive(Debug, thiserror::Error)]
+pub enum PdfError {
+    /// A fenced block named `chart` does not hold a chart.
+    #[error(
+        "chart {number} of the text: {reason}\n  hint: a chart block holds \
+         {{\"kind\": \"bar\", \"title\": …, \"rows\": [{{…}}], \"label\": field, \"value\": field}}"
+    )]
+    Chart {
+        /// The number of the chart in the text, from 1.
+        number: usize,
+        /// What is wrong with the block.
+        #[source]
+        reason: ChartError,
+    },
+    /// An embedded font cannot be read.
+    #[error("font {name}: {reason}")]
+    Font {
+        /// The name of the font.
+        name: &'static str,
+        /// The parser's message.
+        reason: String,
+    },
+    /// A stream of the file could not be compressed.
+    #[error("cannot compress a part of the PDF: {0}")]
+    Compress(#[source] std::io::Error),
+}
+
+/// Why a fenced block named `chart` holds no chart.
+#[derive(Debug, thiserror::Error)]
+pub enum ChartError {
+    /// The block is not JSON, or does not have the fields of a chart.
+    #[error(transparent)]
+    Fields(#[from] serde_json::Error),
+    /// A value is not a number.
+    #[error("`{field}` of row {row} is not a number: {found}")]
+    Value {
+        /// The field with the values.
+        field: String,
+        /// The number of the row, from 1.
+        row: usize,
+        /// The value.
+        found: Value,
+    },
+}
