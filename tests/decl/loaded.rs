@@ -3,7 +3,7 @@
 use super::Files;
 use super::cases::project;
 use milepost_core::model::stage::{EachSource, Stage, Templated};
-use milepost_core::model::step::{StepKind, TemplateChoice};
+use milepost_core::model::step::{AgentStep, StepKind, TemplateChoice};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -32,11 +32,11 @@ fn defaults_are_filled_in() {
     assert!(
         matches!(step.timeout, Some(Templated::Fixed(time)) if time == Duration::from_mins(10))
     );
-    let StepKind::Agent {
+    let StepKind::Agent(AgentStep {
         result: Some(result),
         prompt: TemplateChoice::One(prompt),
         ..
-    } = &step.kind
+    }) = &step.kind
     else {
         panic!("{step:?}")
     };
@@ -60,14 +60,11 @@ fn defaults_are_filled_in() {
         ("prompts/classify.md", 0)
     );
     let batch = stage(&project(), "batch");
-    let StepKind::Split {
-        max_elements, size, ..
-    } = &batch.steps[0].kind
-    else {
+    let StepKind::Split(split) = &batch.steps[0].kind else {
         panic!("{batch:?}")
     };
     assert!(matches!(
-        (max_elements, size),
+        (&split.max_elements, &split.size),
         (Templated::Fixed(1000), Templated::Template(_))
     ));
     assert!(

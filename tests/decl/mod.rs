@@ -7,6 +7,7 @@ mod facts;
 mod loaded;
 mod odd;
 mod schemas;
+mod step_kinds;
 
 use milepost_core::base::path::RelPath;
 use milepost_core::decl::{Problems, ProjectFiles, Warning, load};

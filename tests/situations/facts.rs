@@ -93,3 +93,35 @@ fn another_template_of_the_number_of_rounds_is_another_declaration() {
     );
     house.run(&[]).expect(0, &["count"]);
 }
+
+#[test]
+fn a_parameter_that_a_plain_path_names_is_a_fact() {
+    let house = House::new(&[
+        (
+            "milepost.toml",
+            "name = \"ordered\"\n[params]\norder = { type = \"list\", default = [\"b\", \"a\"] }\n",
+        ),
+        (
+            "stages/1_join.toml",
+            "[inputs]\nrecords = \"inputs/records.json\"\n[step]\nmerge = \".records[]\"\nkey = \".key\"\norder = \".params.order[]\"\n\
+             [outputs]\njoined = { path = \"outputs/joined.json\", schema = false }\n",
+        ),
+        (
+            "workspace/inputs/records.json",
+            "[{\"key\": \"a\"}, {\"key\": \"b\"}]\n",
+        ),
+    ]);
+    let keys = || {
+        let joined = house.json("workspace/outputs/joined.json");
+        let elements = joined["elements"].as_array().unwrap().iter();
+        elements
+            .map(|element| element["key"].clone())
+            .collect::<Vec<_>>()
+    };
+    house.run(&[]).expect(0, &["join"]);
+    assert_eq!(keys(), ["b", "a"]);
+    house.run(&[]).expect(0, &[]);
+    house.edit("milepost.toml", "[\"b\", \"a\"]", "[\"a\", \"b\"]");
+    house.run(&[]).expect(0, &["join"]);
+    assert_eq!(keys(), ["a", "b"]);
+}

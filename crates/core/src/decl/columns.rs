@@ -1,13 +1,13 @@
 //! Reads the `columns` of a table: their names and the types of their cells.
 
 use super::shape::Fields;
-use super::stage::Part;
+use super::stage::StageReader;
 use super::tree::Node;
 use crate::expr::place::nearest;
 use crate::expr::scope::{CellType, Columns, Format};
 use std::sync::Arc;
 
-impl Part<'_, '_, '_> {
+impl StageReader<'_, '_, '_> {
     /// Reads `columns` of a file whose name or `format` says this format. The outer none: wrong.
     #[expect(
         clippy::option_option,

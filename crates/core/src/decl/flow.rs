@@ -3,7 +3,7 @@
 use super::names::Sees;
 use super::reader::Spot;
 use super::shape::Fields;
-use super::stage::Part;
+use super::stage::StageReader;
 use super::tree::{Key, Node, Table};
 use super::whole::{Read, Written};
 use crate::base::path::{FilePath, RelPath, Root};
@@ -12,7 +12,7 @@ use crate::model::pipeline::Asset;
 use crate::model::stage::{Each, EachSource, Input, InputSource, Output, PathTemplate};
 use std::ops::Range;
 
-impl Part<'_, '_, '_> {
+impl StageReader<'_, '_, '_> {
     /// A path that is read; noted for the checks of the whole project.
     fn read_path(
         &mut self,

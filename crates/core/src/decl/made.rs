@@ -3,10 +3,11 @@
 use super::names::Names;
 use super::problem::File;
 use super::reader::Reader;
-use super::step::One;
+use super::step::{StepReader, kind_of};
 use super::tree::Table;
 use crate::expr::place::{listed, nearest};
 use crate::expr::scope::Format;
+use crate::model::step::{KindName, Outputs};
 use std::ops::Range;
 
 /// What an earlier step makes.
@@ -19,7 +20,7 @@ pub struct Made {
     pub what: &'static str,
 }
 
-impl One<'_, '_> {
+impl StepReader<'_, '_> {
     /// The name of an input or of an earlier `out`.
     pub(super) fn file_name(&mut self, key: &'static str) -> Option<String> {
         let spot = self.spot(key)?;
@@ -101,6 +102,8 @@ impl One<'_, '_> {
     /// Whether the kind of the step fits what it makes, and nobody made it before.
     pub(super) fn check_out(&mut self, out: &str, span: &Range<usize>) {
         let what = self.fields.what.unwrap_or_default();
+        let info = kind_of(self.fields).map(KindName::info);
+        let questions = self.fields.is_true("questions").then_some("json");
         if let Some(earlier) = self.made.iter().find(|made| made.out == out)
             && self.fields.get("when").is_none()
         {
@@ -117,7 +120,10 @@ impl One<'_, '_> {
         let Some(output) = self.outputs.iter().find(|output| output.name == out) else {
             return;
         };
-        if output.is_many() && !output.per_round && !matches!(what, "split" | "command" | "") {
+        if output.is_many()
+            && !output.per_round
+            && info.is_some_and(|info| info.outputs == Outputs::One)
+        {
             let problem = self.file.problem(
                 span.clone(),
                 format!("`{what}` makes one file, and `{out}` is many"),
@@ -126,7 +132,8 @@ impl One<'_, '_> {
                 .report
                 .add(problem.help("only `split` and `command` fill a path with `*`"));
         }
-        if what == "split" && (!output.is_many() || output.per_round) {
+        let is_split = info.is_some_and(|info| info.outputs == Outputs::Many);
+        if is_split && (!output.is_many() || output.per_round) {
             let problem = self.file.problem(
                 span.clone(),
                 format!("`split` makes many files, and `{out}` is one"),
@@ -135,11 +142,8 @@ impl One<'_, '_> {
                 "put a `*` into its path: {out} = \"intermediate/{out}/batch_*.json\""
             )));
         }
-        let ending = match what {
-            "xlsx" | "pdf" => what,
-            "ifc" | "pdf_text" | "split" | "merge" => "json",
-            "agent" if self.fields.is_true("questions") => "json",
-            _ => return,
+        let Some(ending) = info.and_then(|info| info.ending).or(questions) else {
+            return;
         };
         let fits = match ending {
             "json" => output.format == Format::Json,

@@ -2,14 +2,14 @@
 
 use super::names::Sees;
 use super::reader::Spot;
-use super::step::One;
+use super::step::StepReader;
 use super::tree::Node;
 use crate::model::stage::PathTemplate;
-use crate::model::step::{HttpCall, StepKind, Text};
+use crate::model::step::{HttpStep, Text, WaitStep};
 
-impl One<'_, '_> {
+impl StepReader<'_, '_> {
     /// A call of a service.
-    pub(super) fn http(&mut self) -> Option<StepKind> {
+    pub(super) fn http(&mut self) -> Option<HttpStep> {
         let (text, span) = self.fields.text("http")?;
         let spot = Spot {
             file: self.file,
@@ -40,24 +40,23 @@ impl One<'_, '_> {
             None if body.is_some() => "POST",
             None => "GET",
         };
-        let call = HttpCall {
+        Some(HttpStep {
             url: url.filter(|_| starts_well)?,
             method: method.to_owned(),
             headers,
             body,
             schema: schema?,
-        };
-        Some(StepKind::Http(Box::new(call)))
+        })
     }
 
     /// A file that someone else writes.
-    pub(super) fn wait(&mut self) -> Option<StepKind> {
+    pub(super) fn wait(&mut self) -> Option<WaitStep> {
         let path = self.one_file("wait");
         let marker = match self.spot("marker") {
             Some(_) => self.one_file("marker").map(Some),
             None => Some(None),
         };
-        Some(StepKind::Wait {
+        Some(WaitStep {
             path: path?,
             marker: marker?,
         })

@@ -6,12 +6,12 @@ use super::keys::{ESTIMATE, POLICY};
 use super::names::Sees;
 use super::reader::Spot;
 use super::shape::{self, Fields};
-use super::stage::{Part, first_output};
+use super::stage::{StageReader, first_output};
 use super::tree::{Node, Val};
 use crate::model::policy::{Concurrency, MaxFailures, OnAltered, OnFailure, Policy};
 use crate::model::stage::Estimate;
 
-impl Part<'_, '_, '_> {
+impl StageReader<'_, '_, '_> {
     pub(super) fn policy(&mut self, top: &Fields<'_>) -> Policy {
         let mut policy = Policy::default();
         let Some((node, table)) = top

@@ -4,14 +4,14 @@ use super::keys::REFINE;
 use super::names::Sees;
 use super::reader::Spot;
 use super::shape::{self, Fields};
-use super::stage::Part;
+use super::stage::StageReader;
 use crate::model::stage::{Refine, Templated};
 use std::ops::Range;
 
 /// Rounds when nothing else is said.
 const ROUNDS: u64 = 3;
 
-impl Part<'_, '_, '_> {
+impl StageReader<'_, '_, '_> {
     /// Reads the loop.
     pub(super) fn refine(&mut self, top: &Fields<'_>) -> Option<Refine> {
         let node = top.get("refine")?;

@@ -15,7 +15,7 @@ use crate::base::path::RelPath;
 use crate::expr::scope::Format;
 use crate::expr::template::Template;
 use crate::model::stage::{Check, Conserve, Each, Input, Output, PathTemplate, Program, Stage};
-use crate::model::step::{ASSIGNMENT, StepKind};
+use crate::model::step::{ASSIGNMENT, Outputs, Part, Step};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -35,16 +35,16 @@ pub fn read(
     let top = shape::check(file, &mut reader.report, &STAGE, "", 0..0, &tree);
     let steps = step_tables(&top);
     let names = declared(reader, project, file, &top, &steps);
-    let mut part = Part {
+    let mut part = StageReader {
         reader,
         file,
         names: &names,
         draft: &mut draft,
     };
 
-    let each: Vec<Each> = part.named(&top, "each", &EACH, Part::each);
-    let inputs: Vec<Input> = part.named(&top, "inputs", &INPUT, Part::input);
-    let outputs: Vec<Output> = part.named(&top, "outputs", &OUTPUT, Part::output);
+    let each: Vec<Each> = part.named(&top, "each", &EACH, StageReader::each);
+    let inputs: Vec<Input> = part.named(&top, "inputs", &INPUT, StageReader::input);
+    let outputs: Vec<Output> = part.named(&top, "outputs", &OUTPUT, StageReader::output);
     let requires = part.checks(&top, "require", &REQUIRE, Sees::Inputs);
     let checks = part.checks(&top, "check", &CHECK, Sees::All);
     let conserve = part.conserve(&top);
@@ -125,11 +125,10 @@ pub fn read(
 fn awaited(stage: &Stage, steps: &[(&Table, Range<usize>)]) -> Vec<Read> {
     let mut reads = Vec::new();
     for (step, (table, _)) in stage.steps.iter().zip(steps) {
-        let StepKind::Wait { path, marker } = &step.kind else {
-            continue;
-        };
-        let paths = std::iter::once(("wait", path)).chain(marker.iter().map(|it| ("marker", it)));
-        for (key, path) in paths {
+        for (key, part) in step.kind.parts() {
+            let (Part::Awaited(path) | Part::AwaitedMarker(path)) = part else {
+                continue;
+            };
             reads.extend(table.get(key).map(|node| Read {
                 path: path.clone(),
                 span: node.span.clone(),
@@ -150,7 +149,7 @@ pub(super) fn first_output<'a>(top: &Fields<'a>) -> Option<(&'a str, &'a str)> {
 
 /// What `split` writes beside its batches without being told: which questions stand in which batch.
 fn assignment(stage: &Stage) -> Option<Output> {
-    let splits = |step: &&crate::model::step::Step| matches!(step.kind, StepKind::Split { .. });
+    let splits = |step: &&Step| step.kind.info().outputs == Outputs::Many;
     let batches = stage.output(&stage.steps.iter().find(splits)?.out)?;
     let text = match batches.path.text.rsplit_once('/') {
         Some((folder, _)) => format!("{folder}.assignment.json"),
@@ -263,14 +262,14 @@ fn declared<'p>(
 }
 
 /// What reading the parts of a stage needs.
-pub struct Part<'r, 'a, 'n> {
+pub struct StageReader<'r, 'a, 'n> {
     pub(super) reader: &'r mut Reader<'a>,
     pub(super) file: &'r File,
     pub(super) names: &'r Names<'n>,
     pub(super) draft: &'r mut Draft,
 }
 
-impl Part<'_, '_, '_> {
+impl StageReader<'_, '_, '_> {
     /// Reads each entry of a table of names.
     fn named<T>(
         &mut self,

@@ -13,14 +13,13 @@ use crate::expr::select::Select;
 use crate::model::pipeline::Asset;
 use crate::model::stage::{Output, Program, Templated};
 use crate::model::step::{
-    AnswerForm, PROGRAM_TIMEOUT, PdfEngine, Step, StepKind, Text, WAIT_TIMEOUT,
+    AgentStep, AnswerForm, CommandStep, CopyStep, IfcStep, JqStep, KindName, MergeStep, PdfEngine,
+    PdfStep, PdfTextStep, RenderStep, SplitStep, Step, StepKind, Text, XlsxStep,
 };
 use serde_json::{Map, Value};
 use std::ops::Range;
 use std::time::Duration;
 
-/// Tries of a step that asks an agent or calls a service.
-const ASKING_ATTEMPTS: u32 = 3;
 /// Questions of a batch.
 pub const SIZE: u64 = 50;
 /// Elements of a batch.
@@ -44,7 +43,7 @@ pub fn read(
     let mut made: Vec<Made> = Vec::new();
     for (table, span) in steps {
         let fields = shape::check(file, &mut reader.report, &STEP, header, span.clone(), table);
-        let mut one = One {
+        let mut one = StepReader {
             reader,
             file,
             names,
@@ -59,8 +58,7 @@ pub fn read(
         let timeout = one.timeout();
         let attempts = match fields.get("attempts").map(|node| &node.value) {
             Some(Val::Int(number)) => u32::try_from(*number).unwrap_or(u32::MAX),
-            _ if matches!(fields.what, Some("agent" | "http")) => ASKING_ATTEMPTS,
-            _ => 1,
+            _ => kind_of(&fields).map_or(1, |kind| kind.info().attempts),
         };
         let role = fields.text("role").map(|(text, _)| text.to_owned());
         if let Some((out, span)) = &out {
@@ -87,8 +85,13 @@ pub fn read(
     built
 }
 
+/// Returns the kind of a step, if its table says one.
+pub(super) fn kind_of(fields: &Fields<'_>) -> Option<KindName> {
+    KindName::named(fields.what?)
+}
+
 /// What reading one step needs.
-pub struct One<'r, 'a> {
+pub struct StepReader<'r, 'a> {
     pub(super) reader: &'r mut Reader<'a>,
     pub(super) file: &'r File,
     pub(super) names: &'r Names<'r>,
@@ -98,8 +101,8 @@ pub struct One<'r, 'a> {
     pub(super) fields: &'r Fields<'r>,
 }
 
-impl One<'_, '_> {
-    pub(super) fn spot(&self, key: &'static str) -> Option<Spot<'_>> {
+impl<'r> StepReader<'r, '_> {
+    pub(super) fn spot(&self, key: &'static str) -> Option<Spot<'r>> {
         let (text, span) = self.fields.text(key)?;
         Some(Spot {
             file: self.file,
@@ -110,84 +113,57 @@ impl One<'_, '_> {
     }
 
     fn kind(&mut self) -> Option<StepKind> {
-        Some(match self.fields.what? {
-            "command" => {
-                let (arguments, shell) = self.arguments()?;
-                let (names, env) = (&self.project.names, self.fields.get("env"));
-                let env = self.reader.variables(self.file, names, env);
-                let stdin = match self.fields.get("stdin") {
-                    Some(_) => Some(self.file_name("stdin")?),
-                    None => None,
-                };
-                StepKind::Command {
-                    arguments,
-                    shell,
-                    env,
-                    stdin,
-                }
-            }
-            "agent" => self.agent()?,
-            "http" => self.http()?,
-            "wait" => self.wait()?,
-            "jq" => {
+        Some(match kind_of(self.fields)? {
+            KindName::Command => StepKind::Command(self.command()?),
+            KindName::Agent => StepKind::Agent(self.agent()?),
+            KindName::Http => StepKind::Http(self.http()?),
+            KindName::Wait => StepKind::Wait(self.wait()?),
+            KindName::Jq => {
                 let program = self.jq("jq", Sees::All);
                 let stream = self.select("stream");
-                StepKind::Jq {
+                StepKind::Jq(JqStep {
                     program: program?,
                     stream: stream?,
-                }
+                })
             }
-            "render" => {
-                let (text, span) = self.fields.text("render")?;
-                let spot = Spot {
-                    file: self.file,
-                    key: "render",
-                    text,
-                    span,
-                };
-                StepKind::Render {
-                    template: self.reader.template_choice(&spot, self.names, Sees::All)?,
-                }
+            KindName::Render => {
+                let spot = self.spot("render")?;
+                let template = self.reader.template_choice(&spot, self.names, Sees::All)?;
+                StepKind::Render(RenderStep { template })
             }
-            "xlsx" => {
-                let (text, span) = self.fields.text("xlsx")?;
-                let workbook = self.reader.asset(&Spot {
-                    file: self.file,
-                    key: "xlsx",
-                    text,
-                    span,
-                })?;
+            KindName::Xlsx => {
+                let workbook = self.reader.asset(&self.spot("xlsx")?)?;
                 self.reader.warn_of_deprecated(&workbook);
-                StepKind::Xlsx { workbook }
+                StepKind::Xlsx(XlsxStep { workbook })
             }
-            "ifc" => StepKind::Ifc {
+            KindName::Ifc => StepKind::Ifc(IfcStep {
                 input: self.file_name("ifc")?,
-            },
-            "pdf" => StepKind::Pdf {
+            }),
+            KindName::Pdf => StepKind::Pdf(PdfStep {
                 input: self.file_name("pdf")?,
-            },
-            "pdf_text" => {
+            }),
+            KindName::PdfText => {
                 let engines = self.engines();
                 let input = self.file_name("pdf_text")?;
                 let engines = engines?;
-                StepKind::PdfText { input, engines }
+                StepKind::PdfText(PdfTextStep { input, engines })
             }
-            "copy" => StepKind::Copy {
+            KindName::Copy => StepKind::Copy(CopyStep {
                 input: self.file_name("copy")?,
-            },
-            "split" => {
+            }),
+            KindName::Split => {
                 let records = self.select("split")?;
                 let question = self.wanted_jq("question", Sees::All);
                 let size = self.count("size", SIZE);
                 let max_elements = self.count("max_elements", MAX_ELEMENTS);
-                StepKind::Split {
+                StepKind::Split(SplitStep {
                     records: records?,
                     question: question?,
                     size: size?,
                     max_elements: max_elements?,
-                }
+                })
             }
-            _ => {
+            KindName::Merge => {
                 let records = self.select("merge")?;
                 let key = self.jq("key", Sees::All);
                 let order = self.select("order")?;
@@ -195,17 +171,33 @@ impl One<'_, '_> {
                     Some(_) => Some(self.file_name("corrections")?),
                     None => None,
                 };
-                StepKind::Merge {
+                StepKind::Merge(MergeStep {
                     records: records?,
                     key: key?,
                     order,
                     corrections,
-                }
+                })
             }
         })
     }
 
-    fn agent(&mut self) -> Option<StepKind> {
+    fn command(&mut self) -> Option<CommandStep> {
+        let (arguments, shell) = self.arguments()?;
+        let (names, env) = (&self.project.names, self.fields.get("env"));
+        let env = self.reader.variables(self.file, names, env);
+        let stdin = match self.fields.get("stdin") {
+            Some(_) => Some(self.file_name("stdin")?),
+            None => None,
+        };
+        Some(CommandStep {
+            arguments,
+            shell,
+            env,
+            stdin,
+        })
+    }
+
+    fn agent(&mut self) -> Option<AgentStep> {
         let (agent, span) = self.fields.text("agent")?;
         let known = self.project.names.agents.iter().map(String::as_str);
         let is_known = self.project.names.agents.iter().any(|name| name == agent);
@@ -253,7 +245,7 @@ impl One<'_, '_> {
         let result = self.wanted_jq("result", Sees::AllAnd(beside));
         let schema = self.answer_schema(result.as_ref().is_some_and(Option::is_some));
         is_known.then_some(())?;
-        Some(StepKind::Agent {
+        Some(AgentStep {
             agent: agent.to_owned(),
             prompt: prompt?,
             schema: schema?,
@@ -447,9 +439,7 @@ impl One<'_, '_> {
                 };
                 self.reader.duration(&spot, self.names, Sees::Batch)
             }
-            None if self.fields.what == Some("wait") => Some(Templated::Fixed(WAIT_TIMEOUT)),
-            None => matches!(self.fields.what, Some("agent" | "command" | "http"))
-                .then_some(Templated::Fixed(PROGRAM_TIMEOUT)),
+            None => kind_of(self.fields)?.info().timeout.map(Templated::Fixed),
         }
     }
 }

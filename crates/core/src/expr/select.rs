@@ -130,6 +130,15 @@ impl Select {
         }
     }
 
+    /// Returns the dotted name that a path over the scope mentions: `params.x` for `.params.x[]`.
+    pub fn name(&self) -> Option<String> {
+        match self.0.as_slice() {
+            [Step::Field(name), Step::Field(member), ..] => Some(format!("{name}.{member}")),
+            [Step::Field(name), ..] => Some(name.clone()),
+            _ => None,
+        }
+    }
+
     /// The path without its first step.
     #[must_use]
     pub fn rest(&self) -> Select {

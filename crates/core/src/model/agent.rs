@@ -1,9 +1,8 @@
 //! Agents as they are declared: who answers, with which settings and within which limits.
 
+use super::asset::Asset;
+use super::expression::{Program, Text};
 use super::money::NanoUsd;
-use super::pipeline::Asset;
-use super::stage::Program;
-use super::step::Text;
 use crate::base::digest::Digest;
 use crate::base::path::RelPath;
 use serde_json::json;

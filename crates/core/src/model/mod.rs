@@ -1,15 +1,19 @@
 //! What Milepost talks about: declarations, events, reasons, outcomes, records. Pure data.
 
 pub mod agent;
+pub mod asset;
 pub mod batched;
 pub mod call;
 pub mod checkpoint;
 pub mod choice;
 pub mod event;
+pub mod expression;
 pub mod facts;
 pub mod fingerprint;
 pub mod forced;
+pub mod keys;
 pub mod money;
+pub mod names;
 pub mod outcome;
 pub mod param;
 pub mod pin;

@@ -1,14 +1,12 @@
 //! A project as declared: parameters, environment, agents, limits and stages.
 
 use super::agent::Agent;
+pub use super::asset::Asset;
+use super::expression::{Program, Text};
 use super::money::NanoUsd;
 pub use super::param::{Param, ParamFile};
-use super::stage::{Program, Stage};
-use super::step::Text;
-use crate::base::digest::Digest;
-use crate::base::path::RelPath;
+use super::stage::Stage;
 use std::collections::BTreeMap;
-use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 /// What `milepost.toml` and the files in `stages/` declare.
@@ -85,55 +83,4 @@ pub struct Service {
     pub ready: Text,
     /// Names of environment variables that it sees besides the usual.
     pub env: Vec<String>,
-}
-
-/// A file of the project that a declaration refers to, with its text.
-#[derive(Clone)]
-pub struct Asset {
-    /// Where it lies in the project.
-    pub path: RelPath,
-    /// What it holds.
-    pub text: Arc<str>,
-    /// The digest of what it holds.
-    pub digest: Digest,
-    /// Of a schema: the files that it refers to, directly or not.
-    pub refers: Arc<[Asset]>,
-    meaning: Arc<OnceLock<Digest>>,
-}
-
-impl Asset {
-    /// An asset of this text.
-    pub fn new(path: RelPath, text: impl Into<Arc<str>>) -> Self {
-        let text = text.into();
-        Self {
-            path,
-            digest: Digest::of(text.as_bytes()),
-            text,
-            refers: Arc::default(),
-            meaning: Arc::default(),
-        }
-    }
-
-    /// The schema with the files that it refers to.
-    #[must_use]
-    pub fn referring_to(self, refers: Vec<Self>) -> Self {
-        Self {
-            refers: refers.into(),
-            ..self
-        }
-    }
-
-    /// The digest of the data in a TOML file: comments and layout change nothing. Of a file that is no TOML, that of its bytes.
-    pub fn meaning(&self) -> Digest {
-        *self.meaning.get_or_init(|| {
-            let data = toml::from_str::<serde_json::Value>(&self.text);
-            data.map_or(self.digest, |data| Digest::of(data.to_string()))
-        })
-    }
-}
-
-impl std::fmt::Debug for Asset {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{} {:?}", self.path, self.digest)
-    }
 }

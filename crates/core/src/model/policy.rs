@@ -1,6 +1,6 @@
 //! Policy of a stage: how many batches at once, how long, and what to do on failure.
 
-use super::stage::{Program, Templated};
+use super::expression::{Program, Templated};
 use std::time::Duration;
 
 /// How a stage is run. Never part of a fingerprint.

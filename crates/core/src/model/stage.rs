@@ -1,22 +1,18 @@
 //! A stage as declared: batches, inputs, steps, outputs, checks and policy.
 
+use super::asset::Asset;
+pub use super::expression::{PathTemplate, Program, Templated};
+pub use super::names::{EVERYWHERE, FIXED_NAMES, OVERRIDES, ROUND_NAMES, RUN};
 use super::outcome::{Outcome, OutcomeKind};
-use super::pipeline::Asset;
 use super::policy::Policy;
 use super::step::Step;
-use crate::base::duration::parse_duration;
-use crate::base::glob::is_pattern;
-use crate::base::path::{FilePath, PathError, RelPath, Root};
-use crate::expr::jq::{Jq, JqError};
+use crate::base::path::{FilePath, RelPath};
 use crate::expr::scope::{Columns, Format, Reading};
 use crate::expr::select::Select;
 use crate::expr::template::Template;
-use serde_json::{Map, Value};
+use serde_json::Value;
 use std::collections::BTreeMap;
-use std::fmt;
-use std::str::FromStr;
 use std::sync::Arc;
-use std::time::Duration;
 
 /// Declared work with inputs, outputs, checks and policy.
 #[derive(Debug, Clone)]
@@ -143,27 +139,6 @@ impl Stage {
     }
 }
 
-/// The name of the accepted modifications by hand. A stage that declares a name like this has its own.
-pub const OVERRIDES: &str = "overrides";
-
-/// Names that every scope has.
-pub const FIXED_NAMES: [&str; 7] = [
-    "params",
-    "env",
-    "workspace",
-    "paths",
-    "digests",
-    "agents",
-    "milepost",
-];
-
-/// The name of the moment at which an attempt began: `date`, `time` and `timestamp`. It differs at each run, so it is no fact: a
-/// program that takes the scope whole does not see it. A stage that declares the name itself sees its own.
-pub const RUN: &str = "run";
-
-/// Names that the scope of a stage has whose steps are repeated.
-pub const ROUND_NAMES: [&str; 2] = ["iteration", "previous"];
-
 /// `[refine]`: the steps in turn, again and again.
 #[derive(Debug, Clone)]
 pub struct Refine {
@@ -177,190 +152,6 @@ pub struct Refine {
     pub score: Option<Program>,
     /// What to say when the loop fails; it sees `best`.
     pub message: Option<Arc<Template>>,
-}
-
-/// A jq program, inline or in a file of its own.
-#[derive(Clone)]
-pub struct Program {
-    /// The file, when it stands in one.
-    pub asset: Option<Asset>,
-    /// The text.
-    pub source: Arc<str>,
-    /// The variables that it was compiled with, in order: the stage's scope and those named beside it.
-    pub vars: Arc<[String]>,
-    /// Compiled.
-    pub jq: Arc<Jq>,
-}
-
-impl Program {
-    /// The values of its variables, in order: what a scope lacks is null.
-    pub fn values(&self, scope: &Map<String, Value>) -> Vec<Value> {
-        self.vars
-            .iter()
-            .map(|name| scope.get(name).cloned().unwrap_or(Value::Null))
-            .collect()
-    }
-
-    /// All values that it gives.
-    ///
-    /// # Errors
-    /// What jq says, with the program's name.
-    pub fn all(&self, input: Value, scope: &Map<String, Value>) -> Result<Vec<Value>, JqError> {
-        self.jq.all(input, &self.values(scope))
-    }
-
-    /// The one value that it gives.
-    ///
-    /// # Errors
-    /// What jq says, or that it gave none or several.
-    pub fn one(&self, input: Value, scope: &Map<String, Value>) -> Result<Value, JqError> {
-        self.jq.one(input, &self.values(scope))
-    }
-}
-
-impl fmt::Debug for Program {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.asset {
-            Some(asset) => write!(f, "{asset:?}"),
-            None => write!(f, "{:?}", &*self.source),
-        }
-    }
-}
-
-/// A path that may hold `{{ }}` and, for globs and outputs, `*`.
-#[derive(Clone)]
-pub struct PathTemplate {
-    /// The folder that it is relative to.
-    pub root: Root,
-    /// The text without the prefix `project:`.
-    pub text: String,
-    /// Compiled.
-    pub template: Arc<Template>,
-}
-
-impl fmt::Debug for PathTemplate {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}", self.shown())
-    }
-}
-
-impl PathTemplate {
-    /// As written in the declaration.
-    pub fn shown(&self) -> String {
-        match self.root {
-            Root::Workspace => self.text.clone(),
-            Root::Project => format!("project:{}", self.text),
-        }
-    }
-
-    /// A pattern that every path this can become matches: each `{{ }}` is taken as `*`.
-    pub fn pattern(&self) -> String {
-        let mut pattern = String::new();
-        let mut rest = self.text.as_str();
-        while let Some(start) = rest.find("{{") {
-            pattern.push_str(&rest[..start]);
-            if !pattern.ends_with('*') {
-                pattern.push('*');
-            }
-            rest = rest[start..]
-                .find("}}")
-                .map_or("", |end| rest[start + end + 2..].trim_start_matches('*'));
-        }
-        pattern.push_str(rest);
-        pattern
-    }
-
-    /// Whether it is wholly one `{{ }}`: then what it gives is a path, not one component of a path.
-    pub fn is_whole(&self) -> bool {
-        self.text.starts_with("{{") && self.text.find("}}") == Some(self.text.len().wrapping_sub(2))
-    }
-
-    /// Whether what stands around the `{{ }}` is a pattern.
-    pub fn is_pattern(&self) -> bool {
-        let mut rest = self.text.as_str();
-        while let Some(start) = rest.find("{{") {
-            if is_pattern(&rest[..start]) {
-                return true;
-            }
-            rest = rest[start..]
-                .find("}}")
-                .map_or("", |end| &rest[start + end + 2..]);
-        }
-        is_pattern(rest)
-    }
-
-    /// The path that a rendered text names.
-    ///
-    /// # Errors
-    /// As [`RelPath::parse`].
-    pub fn place(&self, rendered: &str) -> Result<FilePath, PathError> {
-        match self.root {
-            Root::Project => RelPath::parse(rendered).map(FilePath::project),
-            Root::Workspace => FilePath::from_str(rendered),
-        }
-    }
-}
-
-/// A number or duration that may be a template.
-#[derive(Clone)]
-pub enum Templated<T> {
-    /// As written.
-    Fixed(T),
-    /// Known when the scope is.
-    Template(Arc<Template>),
-}
-
-impl<T: fmt::Debug> fmt::Debug for Templated<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Templated::Fixed(value) => value.fmt(f),
-            Templated::Template(_) => f.write_str("{{ … }}"),
-        }
-    }
-}
-
-impl Templated<u64> {
-    /// The number in a scope, from 1 on.
-    ///
-    /// # Errors
-    /// When the template fails or gives something else.
-    pub fn number(&self, scope: &Map<String, Value>) -> Result<u64, String> {
-        match self {
-            Templated::Fixed(number) => Ok(*number),
-            Templated::Template(template) => {
-                let value = template
-                    .render_value(&Value::Object(scope.clone()))
-                    .map_err(|error| error.to_string())?;
-                let number = value
-                    .as_u64()
-                    .or_else(|| value.as_str().and_then(|text| text.parse().ok()));
-                number.filter(|number| *number > 0).ok_or_else(|| {
-                    format!(
-                        "`{}` gave {value}: a whole number from 1 on was expected",
-                        template.name()
-                    )
-                })
-            }
-        }
-    }
-}
-
-impl Templated<Duration> {
-    /// The duration in a scope.
-    ///
-    /// # Errors
-    /// When the template fails or gives something else.
-    pub fn duration(&self, scope: &Map<String, Value>) -> Result<Duration, String> {
-        match self {
-            Templated::Fixed(duration) => Ok(*duration),
-            Templated::Template(template) => {
-                let text = template
-                    .render(&Value::Object(scope.clone()))
-                    .map_err(|error| error.to_string())?;
-                parse_duration(&text).map_err(|error| error.to_string())
-            }
-        }
-    }
 }
 
 /// One `[each.NAME]`.

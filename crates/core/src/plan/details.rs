@@ -9,9 +9,9 @@ use serde_json::{Value, json};
 /// The text of a part is kept up to this length, else its digest.
 const SHOWN: usize = 1000;
 
-/// Adds a part of the declaration: as earlier versions recorded it, and key by key.
+/// Adds a part of the declaration: as a whole, for records without details, and key by key.
 pub fn add_part(facts: &mut Facts, kind: FactKind, part: &str, value: &Value) {
-    facts.add(kind, part, shown(&coarse(part, value)));
+    facts.add(kind, part, shown(value));
     let mut leaves = Vec::new();
     // Keys of steps speak for themselves.
     let place = if part == "step" { "" } else { part };
@@ -19,19 +19,6 @@ pub fn add_part(facts: &mut Facts, kind: FactKind, part: &str, value: &Value) {
     for (name, value) in leaves {
         facts.add_detail((kind, part), (kind, &name), value);
     }
-}
-
-/// Earlier versions recorded no template of `max_iterations`.
-fn coarse(part: &str, value: &Value) -> Value {
-    let mut value = value.clone();
-    if part == "refine"
-        && let Some(most) = value
-            .get_mut("max_iterations")
-            .filter(|most| most.is_string())
-    {
-        *most = json!("template");
-    }
-    value
 }
 
 fn flatten(place: &str, value: &Value, leaves: &mut Vec<(String, FactValue)>) {

@@ -4,15 +4,15 @@ use super::details;
 use super::expand::{Batch, Item};
 use super::inputs::Resolved;
 use super::settings::Settings;
-use super::uses;
 use super::world::World;
 use crate::base::digest::Digest;
 use crate::base::path::FilePath;
+use crate::expr::select::Select;
 use crate::model::agent::{Agent, Provider};
 use crate::model::fingerprint::{FactKind, Facts};
 use crate::model::pipeline::{Asset, Pipeline};
-use crate::model::stage::{InputSource, OVERRIDES, PathTemplate, Program, Stage, Templated};
-use crate::model::step::{StepKind, TemplateChoice, TemplateFile, Text};
+use crate::model::stage::{EVERYWHERE, InputSource, OVERRIDES, Program, Stage};
+use crate::model::step::{Part, Step, TemplateChoice, TemplateFile, Text};
 use serde_json::Value;
 use std::collections::BTreeSet;
 
@@ -36,48 +36,15 @@ pub fn shared(stage: &Stage, pipeline: &Pipeline, settings: &Settings) -> Facts 
         details::add_part(&mut facts, kind, part, value);
     }
     for step in &stage.steps {
-        facts.add(
-            FactKind::Version,
-            step.kind.name(),
-            step.kind.version().to_string(),
-        );
-        for name in uses::of(&step.kind).env {
-            add_env(&mut facts, name, settings);
-        }
-        if let StepKind::Agent { agent, prompt, .. } = &step.kind {
-            add_agent(&mut facts, agent, pipeline, settings);
-            match settings.agent(pipeline, agent).map(|agent| &agent.provider) {
-                // A table and a program are asked the questions alone.
-                Some(Provider::Rules(_)) => {}
-                Some(Provider::Jq(program)) => {
-                    for name in program.jq.mentions().dotted() {
-                        add_mention(&mut facts, name, pipeline, settings);
-                    }
-                }
-                _ => {
-                    if let TemplateChoice::One(prompt) = prompt {
-                        add_template(&mut facts, prompt, pipeline, settings);
-                    }
-                }
-            }
-        }
+        add_step(&mut facts, step, pipeline, settings);
     }
-    for asset in made_by(stage) {
-        facts.add(FactKind::File, asset.path.as_str(), asset.digest);
+    for program in programs(stage) {
+        add_program_file(&mut facts, program);
     }
-    for workbook in stage
-        .steps
-        .iter()
-        .filter_map(|step| uses::of(&step.kind).workbook)
-    {
-        let key = (FactKind::File, workbook.path.as_str());
-        facts.add(key.0, key.1, workbook.digest);
-        facts.add_detail(key, key, workbook.meaning());
-    }
-    for asset in judged_by(stage) {
-        for file in std::iter::once(asset).chain(asset.refers.iter()) {
-            facts.add(FactKind::Schema, file.path.as_str(), file.digest);
-        }
+    let outputs = stage.outputs.iter().map(|output| &output.schema);
+    let inputs = stage.inputs.iter().map(|input| &input.schema);
+    for asset in outputs.chain(inputs).flatten() {
+        add_files(&mut facts, FactKind::Schema, asset);
     }
     for name in mentions(stage) {
         add_mention(&mut facts, &name, pipeline, settings);
@@ -96,6 +63,11 @@ pub fn shared(stage: &Stage, pipeline: &Pipeline, settings: &Settings) -> Facts 
             }
         }
     }
+    let conserved = stage.conserve.iter();
+    let conserved = conserved.flat_map(|conserve| [&conserve.input, &conserve.output]);
+    for name in conserved.filter_map(Select::name) {
+        add_mention(&mut judged, &name, pipeline, settings);
+    }
     // What only these look at changes no output.
     for (key, value) in judged.iter() {
         if facts.get(key.kind, &key.name).is_none() {
@@ -105,22 +77,17 @@ pub fn shared(stage: &Stage, pipeline: &Pipeline, settings: &Settings) -> Facts 
     facts
 }
 
-/// The names of a scope that a program that takes all of it depends on, beside what the stage itself declares.
-const EVERYWHERE: [&str; 4] = ["params", "env", "workspace", "agents"];
-
 /// Returns true if a program, template or workbook of the stage names the accepted modifications by hand, and nothing that the
 /// stage declares has that name.
 pub fn mentions_overrides(stage: &Stage) -> bool {
     let is_it = |name: &str| name.split('.').next() == Some(OVERRIDES);
     let is_own = || stage.declares(OVERRIDES);
     let mut judged = judging(stage).flat_map(|program| program.jq.mentions().dotted());
-    let templates = stage.steps.iter().filter_map(|step| match &step.kind {
-        StepKind::Render { template } => Some(template),
-        StepKind::Agent { prompt, .. } => Some(prompt),
-        _ => None,
-    });
-    let mut files = templates.flat_map(TemplateChoice::files);
+    let parts = stage.steps.iter().flat_map(|step| step.kind.parts());
+    let mut files = parts.flat_map(|(_, part)| part.template_files());
+    let mut parts = stage.steps.iter().flat_map(|step| step.kind.parts());
     let named = mentions(stage).iter().any(|name| is_it(name))
+        || parts.any(|(_, part)| part.names().iter().any(|name| is_it(name)))
         || judged.any(|name| is_it(name))
         || files.any(|file| file.template.names().iter().any(|name| is_it(name)));
     named && !is_own()
@@ -145,8 +112,11 @@ pub fn own(
     world: &dyn World,
 ) -> Result<Facts, String> {
     let mut facts = Facts::default();
-    for argument in stage.steps.iter().flat_map(|step| step.kind.arguments()) {
-        add_argument(&mut facts, argument, scope, world)?;
+    let parts = stage.steps.iter().flat_map(|step| step.kind.parts());
+    for (_, part) in parts {
+        if let Part::Argument(argument) = part {
+            add_argument(&mut facts, argument, scope, world)?;
+        }
     }
     for (name, item) in &batch.items {
         match item {
@@ -263,20 +233,15 @@ pub fn add_picked(
 ) -> Result<(), String> {
     let mut picked = Facts::default();
     for step in &stage.steps {
-        let uses = uses::of(&step.kind);
-        let Some(template) = uses.template else {
-            continue;
-        };
-        let is_read = uses.agent.is_none_or(|agent| {
-            let agent = settings.agent(pipeline, agent).map(|agent| &agent.provider);
-            !matches!(agent, Some(Provider::Rules(_) | Provider::Jq(_)))
-        });
-        // Which one it is must be right whoever is asked.
-        if let TemplateChoice::Picked(_) = template {
-            let file = template.of(scope);
-            let file = file.map_err(|why| format!("`{}`: {why}", step.kind.template_key()))?;
-            if is_read {
-                add_template(&mut picked, file, pipeline, settings);
+        let is_read = reads_prompt(step, pipeline, settings);
+        for (key, part) in step.kind.parts() {
+            // Which one it is must be right whoever is asked.
+            if let Part::Template(template @ TemplateChoice::Picked(_)) = part {
+                let file = template.of(scope);
+                let file = file.map_err(|why| format!("`{key}`: {why}"))?;
+                if is_read {
+                    add_template(&mut picked, file, pipeline, settings);
+                }
             }
         }
     }
@@ -352,157 +317,111 @@ fn add_mention(facts: &mut Facts, name: &str, pipeline: &Pipeline, settings: &Se
     }
 }
 
-/// Files of the project that say how outputs are made. A prompt is one only for agents that read it: rules do not.
-fn made_by(stage: &Stage) -> Vec<&Asset> {
-    let mut found: Vec<&Asset> = programs(stage)
-        .into_iter()
-        .filter_map(|program| program.asset.as_ref())
-        .collect();
-    for step in &stage.steps {
-        let uses = uses::of(&step.kind);
-        if let (None, Some(TemplateChoice::One(template))) = (uses.agent, uses.template) {
-            found.push(&template.asset);
-            found.extend(&template.included);
+/// Adds what the outputs of a step depend on beside the text of its declaration and the batch's inputs.
+fn add_step(facts: &mut Facts, step: &Step, pipeline: &Pipeline, settings: &Settings) {
+    let version = step.kind.version().to_string();
+    facts.add(FactKind::Version, step.kind.name(), version);
+    for (_, part) in step.kind.parts() {
+        if let Part::Template(_) = part
+            && !reads_prompt(step, pipeline, settings)
+        {
+            continue;
         }
-        // The reply is not kept: it cannot be judged again.
-        let schema = uses.reply_schema.iter();
-        found.extend(schema.flat_map(|asset| std::iter::once(*asset).chain(asset.refers.iter())));
-    }
-    found
-}
-
-fn judged_by(stage: &Stage) -> Vec<&Asset> {
-    let outputs = stage
-        .outputs
-        .iter()
-        .filter_map(|output| output.schema.as_ref());
-    let inputs = stage
-        .inputs
-        .iter()
-        .filter_map(|input| input.schema.as_ref());
-    let answers = stage
-        .steps
-        .iter()
-        .filter_map(|step| uses::of(&step.kind).answer_schema);
-    outputs.chain(inputs).chain(answers).collect()
-}
-
-/// The programs that outputs depend on: all but those that only judge, those of `each`, whose items are facts themselves, and
-/// the placeholder, whose batch runs again in any case.
-fn programs(stage: &Stage) -> Vec<&Program> {
-    let mut found: Vec<&Program> = Vec::new();
-    for input in &stage.inputs {
-        if let InputSource::From { select, .. } = &input.source {
-            found.push(select);
+        for name in part.names() {
+            add_mention(facts, &name, pipeline, settings);
         }
-    }
-    if let Some(refine) = &stage.refine {
-        found.push(&refine.until);
-        found.extend(&refine.score);
-    }
-    for step in &stage.steps {
-        found.extend(&step.when);
-        found.extend(uses::of(&step.kind).programs);
-    }
-    found
-}
-
-/// Every name, dotted, that the templates and programs of a stage mention.
-fn mentions(stage: &Stage) -> BTreeSet<String> {
-    let mut names = BTreeSet::new();
-    for program in programs(stage) {
-        names.extend(program.jq.mentions().dotted().iter().cloned());
-    }
-    // A program that takes `.` whole sees every name there is.
-    let refine = stage.refine.iter();
-    let mut refine = refine.flat_map(|it| std::iter::once(&it.until).chain(&it.score));
-    let whole = refine.any(|program| program.jq.takes_whole())
-        || stage.steps.iter().any(|step| {
-            let whole = uses::of(&step.kind).whole.into_iter();
-            let mut programs = whole.chain(&step.when);
-            programs.any(|program| program.jq.takes_whole())
-        });
-    if whole {
-        names.extend(EVERYWHERE.map(str::to_owned));
-    }
-    if let Some(refine) = &stage.refine {
-        add_templated(&mut names, &refine.max_iterations);
-    }
-    for input in &stage.inputs {
-        match &input.source {
-            InputSource::Path(path) | InputSource::From { file: path, .. } => {
-                add_path(&mut names, path);
+        match part {
+            Part::Literal
+            | Part::Reads(_)
+            | Part::Mention(_)
+            | Part::Select(_)
+            | Part::Text(_)
+            | Part::Argument(_)
+            | Part::Header(_, _)
+            | Part::Count(_)
+            | Part::Awaited(_)
+            | Part::AwaitedMarker(_)
+            | Part::Template(TemplateChoice::Picked(_)) => {}
+            Part::Agent(name) => add_asked_agent(facts, name, pipeline, settings),
+            Part::Env(names) => names.iter().for_each(|name| add_env(facts, name, settings)),
+            Part::Program(program) | Part::ScopeProgram(program) | Part::RecordKey(program) => {
+                add_program_file(facts, program);
             }
+            Part::Template(TemplateChoice::One(file)) => {
+                add_template(facts, file, pipeline, settings);
+            }
+            Part::Workbook(workbook) => {
+                let key = (FactKind::File, workbook.path.as_str());
+                facts.add(key.0, key.1, workbook.digest);
+                facts.add_detail(key, key, workbook.meaning());
+            }
+            Part::AnswerSchema(asset) => add_files(facts, FactKind::Schema, asset),
+            Part::ReplySchema(asset) => add_files(facts, FactKind::File, asset),
         }
     }
-    for path in &stage.reads {
-        add_path(&mut names, path);
-    }
-    for path in stage
-        .outputs
-        .iter()
-        .map(|output| &output.path)
-        .chain(&stage.marker)
-    {
-        add_path(&mut names, path);
-    }
-    for step in &stage.steps {
-        let uses = uses::of(&step.kind);
-        for template in uses.templates {
-            names.extend(template.names().iter().cloned());
+}
+
+/// Returns true if the template of a step is read: a table of rules and a jq program are asked the questions alone.
+fn reads_prompt(step: &Step, pipeline: &Pipeline, settings: &Settings) -> bool {
+    let asked = step.kind.agent();
+    let asked = asked.and_then(|asked| settings.agent(pipeline, &asked.agent));
+    !asked.is_some_and(|agent| matches!(agent.provider, Provider::Rules(_) | Provider::Jq(_)))
+}
+
+/// Adds the agent that a step asks, and what its program mentions.
+fn add_asked_agent(facts: &mut Facts, name: &str, pipeline: &Pipeline, settings: &Settings) {
+    add_agent(facts, name, pipeline, settings);
+    let agent = settings.agent(pipeline, name);
+    if let Some(Provider::Jq(program)) = agent.map(|agent| &agent.provider) {
+        for name in program.jq.mentions().dotted() {
+            add_mention(facts, name, pipeline, settings);
         }
-        // A new key changes no reply, and is nothing to keep, not even as a digest.
-        let is_secret = |name: &str| name.split('.').next() == Some("env");
-        let named = uses.headers.iter().flat_map(|template| template.names());
-        names.extend(named.filter(|name| !is_secret(name)).cloned());
-        if let (None, Some(TemplateChoice::One(template))) = (uses.agent, uses.template) {
-            names.extend(template.template.names().iter().cloned());
-        }
-        if let Some(workbook) = uses.workbook {
-            names.extend(words(&workbook.text));
-        }
-        names.extend(uses.says.iter().map(|name| (*name).to_owned()));
     }
+}
+
+fn add_program_file(facts: &mut Facts, program: &Program) {
+    if let Some(asset) = &program.asset {
+        facts.add(FactKind::File, asset.path.as_str(), asset.digest);
+    }
+}
+
+/// Adds a file and those that it refers to.
+fn add_files(facts: &mut Facts, kind: FactKind, asset: &Asset) {
+    for file in std::iter::once(asset).chain(asset.refers.iter()) {
+        facts.add(kind, file.path.as_str(), file.digest);
+    }
+}
+
+/// The programs of the stage itself and of `when` that outputs depend on: all but those that only judge, those of `each`, whose
+/// items are facts themselves, and the placeholder, whose batch runs again in any case.
+fn programs(stage: &Stage) -> impl Iterator<Item = &Program> {
+    let inputs = stage.inputs.iter().filter_map(|input| match &input.source {
+        InputSource::From { select, .. } => Some(select),
+        InputSource::Path(_) => None,
+    });
+    inputs.chain(scope_programs(stage))
+}
+
+/// Those among them that read the whole scope.
+fn scope_programs(stage: &Stage) -> impl Iterator<Item = &Program> {
+    let refine = stage.refine.iter();
+    let refine = refine.flat_map(|it| std::iter::once(&it.until).chain(&it.score));
+    refine.chain(stage.steps.iter().filter_map(|step| step.when.as_ref()))
+}
+
+/// Every name, dotted, that the stage's own templates and programs mention.
+fn mentions(stage: &Stage) -> BTreeSet<String> {
+    let mut names: BTreeSet<String> = programs(stage).flat_map(Program::names).collect();
+    names.extend(scope_programs(stage).flat_map(Program::scope_names));
+    names.extend(stage.refine.iter().flat_map(|it| it.max_iterations.names()));
+    let inputs = stage.inputs.iter().map(|input| match &input.source {
+        InputSource::Path(path) | InputSource::From { file: path, .. } => path,
+    });
+    let outputs = stage.outputs.iter().map(|output| &output.path);
+    let paths = inputs
+        .chain(&stage.reads)
+        .chain(outputs)
+        .chain(&stage.marker);
+    names.extend(paths.flat_map(|path| path.template.names().iter().cloned()));
     names
-}
-
-/// A workbook's programs are compiled by its step; what they mention is read off the text, which can only be too much.
-fn words(text: &str) -> BTreeSet<String> {
-    let mut names = BTreeSet::new();
-    for root in [
-        "params",
-        "env",
-        "workspace",
-        "agents",
-        "milepost",
-        OVERRIDES,
-    ] {
-        for (at, _) in text.match_indices(root) {
-            let rest = &text[at + root.len()..];
-            let field: String = rest
-                .strip_prefix('.')
-                .map(|rest| {
-                    rest.chars()
-                        .take_while(|c| c.is_alphanumeric() || *c == '_')
-                        .collect()
-                })
-                .unwrap_or_default();
-            names.insert(if field.is_empty() {
-                root.to_owned()
-            } else {
-                format!("{root}.{field}")
-            });
-        }
-    }
-    names
-}
-
-fn add_path(names: &mut BTreeSet<String>, path: &PathTemplate) {
-    names.extend(path.template.names().iter().cloned());
-}
-
-fn add_templated<T>(names: &mut BTreeSet<String>, value: &Templated<T>) {
-    if let Templated::Template(template) = value {
-        names.extend(template.names().iter().cloned());
-    }
 }

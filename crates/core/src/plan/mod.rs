@@ -16,5 +16,4 @@ pub mod recorded;
 pub mod retired;
 pub mod selection;
 pub mod settings;
-mod uses;
 pub mod world;

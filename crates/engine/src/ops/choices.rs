@@ -6,7 +6,6 @@ use crate::run::kept::{Content, KeptFile, Removal};
 use jiff::civil::Date;
 use milepost_core::expr::place::nearest;
 use milepost_core::model::choice::StoredNote;
-use milepost_core::model::step::StepKind;
 use milepost_core::plan::selection::did_you_mean;
 use milepost_store::store::disk::parent;
 use milepost_store::store::quarantine;
@@ -97,10 +96,7 @@ pub(super) fn take_agents(opened: &mut Opened, request: &Request) -> Result<(), 
 pub(super) fn asked(opened: &Opened) -> BTreeSet<String> {
     let steps = opened.pipeline.stages.iter().flat_map(|stage| &stage.steps);
     let named: BTreeSet<String> = steps
-        .filter_map(|step| match &step.kind {
-            StepKind::Agent { agent, .. } => Some(agent.clone()),
-            _ => None,
-        })
+        .filter_map(|step| Some(step.kind.agent()?.agent.clone()))
         .collect();
     if named.is_empty() {
         opened.pipeline.agents.keys().cloned().collect()

@@ -3,7 +3,7 @@
 use super::open::{Opened, OpsError};
 use milepost_core::model::policy::Concurrency;
 use milepost_core::model::stage::{EachSource, Stage, Templated};
-use milepost_core::model::step::StepKind;
+use milepost_core::model::step::Part;
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -36,11 +36,10 @@ fn counts(stage: &Stage) -> Vec<&Templated<u64>> {
         }
     }
     for step in &stage.steps {
-        if let StepKind::Split {
-            size, max_elements, ..
-        } = &step.kind
-        {
-            found.extend([size, max_elements]);
+        for (_, part) in step.kind.parts() {
+            if let Part::Count(count) = part {
+                found.push(count);
+            }
         }
     }
     match &stage.policy.concurrency {

@@ -8,7 +8,7 @@ use milepost_core::base::path::{FilePath, RelPath, Root};
 use milepost_core::expr::select::Select;
 use milepost_core::model::pipeline::Asset;
 use milepost_core::model::stage::{PathTemplate, Stage};
-use milepost_core::model::step::StepKind;
+use milepost_core::model::step::Part;
 use milepost_core::plan::decide::Wish;
 use milepost_core::plan::paths;
 use milepost_core::plan::pending::Pending;
@@ -78,11 +78,15 @@ fn awaited<'a>(
     path: &RelPath,
 ) -> Result<Option<Declared<'a>>, OpsError> {
     for step in &stage.steps {
-        let StepKind::Wait {
-            path: template,
-            marker,
-        } = &step.kind
-        else {
+        let (mut awaited, mut marker) = (None, None);
+        for (_, part) in step.kind.parts() {
+            match part {
+                Part::Awaited(path) => awaited = Some(path),
+                Part::AwaitedMarker(path) => marker = Some(path),
+                _ => {}
+            }
+        }
+        let Some(template) = awaited else {
             continue;
         };
         if !matches(template, path) {
@@ -103,7 +107,7 @@ fn awaited<'a>(
             let scope = Value::Object(batch.base(&ctx, ctx.moment()));
             let place = FilePath::workspace(path.clone());
             if paths::render(template, &scope).is_ok_and(|rendered| rendered == place) {
-                let marker = marker.as_ref().map(|marker| paths::render(marker, &scope));
+                let marker = marker.map(|marker| paths::render(marker, &scope));
                 found.marker = marker
                     .and_then(Result::ok)
                     .filter(|marker| marker.root == Root::Workspace)

@@ -10,7 +10,7 @@ use milepost_core::expr::select::{Select, Step};
 use milepost_core::model::event::Event;
 use milepost_core::model::stage::{Output, Stage};
 use milepost_core::model::state::StageState;
-use milepost_core::model::step::StepKind;
+use milepost_core::model::step::Part;
 use milepost_store::store::files::digest_of;
 use milepost_store::store::journal;
 use milepost_store::store::layout::Layout;
@@ -267,8 +267,10 @@ fn records(stage: &Stage, output: &Output, files: &[PathBuf]) -> Option<(Select,
         let key = steps.split_off(last + 1);
         return (!key.is_empty()).then(|| (Select::of(steps), Select::of(key)));
     }
-    let merged = stage.steps.iter().find_map(|step| match &step.kind {
-        StepKind::Merge { key, .. } if step.out == output.name => Select::parse(&key.source).ok(),
+    let steps = stage.steps.iter().filter(|step| step.out == output.name);
+    let mut parts = steps.flat_map(|step| step.kind.parts());
+    let merged = parts.find_map(|(_, part)| match part {
+        Part::RecordKey(key) => Select::parse(&key.source).ok(),
         _ => None,
     });
     let elements = Select::of([Step::Field("elements".to_owned()), Step::Each]);

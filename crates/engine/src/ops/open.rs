@@ -15,7 +15,7 @@ use milepost_core::decl::{self, Problems};
 use milepost_core::model::agent::Provider;
 use milepost_core::model::pipeline::Pipeline;
 use milepost_core::model::state::State;
-use milepost_core::model::step::{HttpCall, StepKind};
+use milepost_core::model::step::{Part, carries_key};
 use milepost_core::plan::machine::apply;
 use milepost_core::plan::options::Values;
 use milepost_core::plan::settings::Settings;
@@ -326,13 +326,11 @@ fn keys(opened: &Opened, environment: &BTreeMap<String, String>) -> BTreeSet<Str
         _ => None,
     });
     let steps = opened.pipeline.stages.iter().flat_map(|stage| &stage.steps);
-    let calls = steps.filter_map(|step| match &step.kind {
-        StepKind::Http(call) => Some(&**call),
-        _ => None,
+    let parts = steps.flat_map(|step| step.kind.parts());
+    let names = parts.flat_map(|(_, part)| match part {
+        Part::Header(name, text) if carries_key(name) => text.template.names().iter().collect(),
+        _ => Vec::new(),
     });
-    let names = calls
-        .flat_map(HttpCall::key_headers)
-        .flat_map(|text| text.template.names());
     let of_headers =
         names.filter_map(|name| env.get(name.strip_prefix("env.")?.split('.').next()?));
     let is_key = |name: &str| {

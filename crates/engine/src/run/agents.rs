@@ -6,7 +6,6 @@ pub use crate::steps::agent::{Agents, Purpose};
 use milepost_core::model::agent::Provider;
 use milepost_core::model::pipeline::Pipeline;
 use milepost_core::model::stage::Stage;
-use milepost_core::model::step::StepKind;
 use milepost_store::store::calls;
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -49,7 +48,8 @@ pub fn agents(
 pub fn of_stage(ctx: &Context<'_>, stage: &Stage, all: &Agents) -> Result<Answerers, String> {
     let mut asked = Vec::new();
     for step in &stage.steps {
-        if let StepKind::Agent { agent, .. } = &step.kind {
+        if let Some(asking) = step.kind.agent() {
+            let agent = &asking.agent;
             let found = ctx.settings.agent(ctx.pipeline, agent);
             asked.push((
                 agent.as_str(),

@@ -22,7 +22,7 @@ use milepost_core::model::fingerprint::FactKind;
 use milepost_core::model::outcome::{Outcome, OutcomeKind};
 use milepost_core::model::record::{AnswersOf, FailedKeys, Made, Opinion};
 use milepost_core::model::stage::Stage;
-use milepost_core::model::step::StepKind;
+use milepost_core::model::step::Outputs;
 use milepost_core::plan::world::World;
 use milepost_store::check::schemas::Schemas;
 use milepost_store::store::clock::Stopwatch;
@@ -181,8 +181,8 @@ pub fn run(
 
 /// Whether a step writes files by their paths: programs do, and workbooks are put together from parts.
 fn wants_folder(stage: &Stage) -> bool {
-    let writes = |kind: &StepKind| matches!(kind, StepKind::Command { .. } | StepKind::Xlsx { .. });
-    stage.steps.iter().any(|step| writes(&step.kind))
+    let mut steps = stage.steps.iter();
+    steps.any(|step| step.kind.info().writes_by_path)
 }
 
 /// What names an attempt in the environment of its programs, so that a later run finds those that outlived this one.
@@ -347,7 +347,7 @@ fn collect(
 fn may_be_skipped(stage: &Stage, output: &str) -> bool {
     let is_named = stage.steps.iter().any(|step| step.out == output);
     stage.steps.iter().any(|step| {
-        let is_program = matches!(step.kind, StepKind::Command { .. });
+        let is_program = step.kind.info().outputs == Outputs::Any;
         step.when.is_some() && (step.out == output || is_program && !is_named)
     })
 }

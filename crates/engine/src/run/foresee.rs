@@ -10,7 +10,6 @@ use milepost_core::base::digest::Digest;
 use milepost_core::model::call::Sent;
 use milepost_core::model::money::NanoUsd;
 use milepost_core::model::stage::Stage;
-use milepost_core::model::step::StepKind;
 use milepost_core::plan::estimate::{Asked, Basis, ONE_ANSWER, Past, WHOLE_ANSWER, expect};
 use milepost_store::check::schemas::Schemas;
 use milepost_store::store::answers::Answers;
@@ -374,14 +373,12 @@ fn most_calls_of(ctx: &Context<'_>, stage: &Stage, batch: &Rehearsed) -> Option<
     }
     let mut sum = 0_u64;
     for step in &stage.steps {
-        if let StepKind::Agent {
-            agent, questions, ..
-        } = &step.kind
-            && let Some(agent) = ctx.settings.agent(ctx.pipeline, agent)
+        if let Some(asked) = step.kind.agent()
+            && let Some(agent) = ctx.settings.agent(ctx.pipeline, &asked.agent)
             && !agent.is_free()
             && !agent.is_external()
         {
-            let questions = questions.then_some(batch.questions);
+            let questions = asked.questions.then_some(batch.questions);
             let one = match questions {
                 Some(count) => most_calls(agent, step.attempts, Some(count?)),
                 None => most_calls(agent, step.attempts, None),
@@ -396,15 +393,13 @@ fn most_calls_of(ctx: &Context<'_>, stage: &Stage, batch: &Rehearsed) -> Option<
 fn called(ctx: &Context<'_>, stage: &Stage) -> BTreeMap<String, Called> {
     let mut called = BTreeMap::new();
     for step in &stage.steps {
-        if let StepKind::Agent {
-            agent, questions, ..
-        } = &step.kind
-            && let Some(agent) = ctx.settings.agent(ctx.pipeline, agent)
+        if let Some(asked) = step.kind.agent()
+            && let Some(agent) = ctx.settings.agent(ctx.pipeline, &asked.agent)
             && !agent.is_free()
         {
             let one = Called {
                 who: agent.describe(),
-                answers_questions: *questions,
+                answers_questions: asked.questions,
                 is_external: agent.is_external(),
             };
             called.insert(agent.name.clone(), one);

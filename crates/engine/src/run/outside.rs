@@ -16,7 +16,7 @@ use milepost_core::model::money::NanoUsd;
 use milepost_core::model::outcome::{Outcome, OutcomeKind};
 use milepost_core::model::pipeline::Asset;
 use milepost_core::model::stage::Stage;
-use milepost_core::model::step::{AnswerForm, StepKind};
+use milepost_core::model::step::AnswerForm;
 use milepost_core::model::usage::Usage;
 use milepost_store::check::schemas::Schemas;
 use milepost_store::store::answers::{Answer, Answers, Sharing};
@@ -43,18 +43,12 @@ pub struct Asking<'a> {
 impl<'a> Asking<'a> {
     /// The step that makes an output; none: it asks no agent.
     pub fn of(stage: &'a Stage, out: &str) -> Option<Self> {
-        stage.steps.iter().find_map(|step| match &step.kind {
-            StepKind::Agent {
-                schema,
-                answer,
-                defaults,
-                ..
-            } if step.out == out => Some(Self {
-                form: *answer,
-                schema: schema.as_ref(),
-                defaults,
-            }),
-            _ => None,
+        let mut steps = stage.steps.iter().filter(|step| step.out == out);
+        let asked = steps.find_map(|step| step.kind.agent())?;
+        Some(Self {
+            form: asked.answer,
+            schema: asked.schema.as_ref(),
+            defaults: &asked.defaults,
         })
     }
 }

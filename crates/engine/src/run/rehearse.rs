@@ -18,7 +18,7 @@ use milepost_core::model::call::{Heard, Sent};
 use milepost_core::model::outcome::{Outcome, OutcomeKind};
 use milepost_core::model::record::AnswersOf;
 use milepost_core::model::stage::Stage;
-use milepost_core::model::step::{Step, StepKind};
+use milepost_core::model::step::Step;
 use milepost_store::check::schemas::Schemas;
 use milepost_store::store::answers::Answers;
 use serde_json::Value;
@@ -166,10 +166,8 @@ impl Rehearsal<'_> {
             None => Some(1),
         };
         let ended = attempt(&mut work).map(drop);
-        let answers_questions = |step: &Step| match step.kind {
-            StepKind::Agent { questions, .. } => questions,
-            _ => false,
-        };
+        let answers_questions =
+            |step: &Step| step.kind.agent().is_some_and(|asked| asked.questions);
         if ended.is_err() && self.stage.steps.iter().any(answers_questions) {
             rehearsed.questions = count_questions(&work).ok();
         }

@@ -9,7 +9,7 @@ use milepost_core::expr::scope::{Format, Reading};
 use milepost_core::model::outcome::{Outcome, OutcomeKind};
 use milepost_core::model::stage::{Output, Stage};
 use milepost_core::model::step::{
-    PROGRAM_TIMEOUT, Step, StepKind, TemplateChoice, TemplateFile, WAIT_TIMEOUT,
+    Outputs, PROGRAM_TIMEOUT, Step, StepKind, TemplateChoice, TemplateFile, WAIT_TIMEOUT,
 };
 use serde_json::Value;
 use std::time::Duration;
@@ -141,14 +141,7 @@ fn tries(work: &mut Work<'_>, step: &Step, index: usize) -> Result<Said, Outcome
 /// Returns true if the step computes, so that the same failure would follow from the same inputs. An agent that costs something is
 /// asked again inside of its step, and what fails after that is computed too. Time and disk are not computed.
 fn is_certain(kind: &StepKind, outcome: &Outcome) -> bool {
-    let reaches_out = matches!(
-        kind,
-        StepKind::Command { .. }
-            | StepKind::Http(_)
-            | StepKind::Wait { .. }
-            | StepKind::PdfText { .. }
-    );
-    !reaches_out && !matches!(outcome.kind, OutcomeKind::Timeout | OutcomeKind::Output)
+    !kind.info().reaches_out && !matches!(outcome.kind, OutcomeKind::Timeout | OutcomeKind::Output)
 }
 
 fn cancelled() -> Outcome {
@@ -200,11 +193,7 @@ fn pause(work: &Work<'_>, failed: u32, index: usize) -> Duration {
 
 fn once(work: &mut Work<'_>, step: &Step) -> Result<Said, Outcome> {
     let is_program = made_by_program(step);
-    let ends_itself = is_program
-        || matches!(
-            step.kind,
-            StepKind::Agent { .. } | StepKind::Http(_) | StepKind::Wait { .. }
-        );
+    let ends_itself = step.kind.info().ends_itself;
     let time = match &step.timeout {
         Some(timeout) => Some(timeout.duration(&work.base).map_err(parse_failure)?),
         None => is_program.then_some(COMMAND_TIMEOUT),
@@ -221,105 +210,53 @@ fn once(work: &mut Work<'_>, step: &Step) -> Result<Said, Outcome> {
     done
 }
 
-/// Whether a step does nothing but compute. What reads a whole model or draws pages takes its time, and is none.
-fn only_computes(kind: &StepKind) -> bool {
-    matches!(
-        kind,
-        StepKind::Agent { .. }
-            | StepKind::Jq { .. }
-            | StepKind::Render { .. }
-            | StepKind::Copy { .. }
-            | StepKind::Split { .. }
-            | StepKind::Merge { .. }
-    )
-}
-
 fn doing(work: &mut Work<'_>, step: &Step, timeout: Duration) -> Result<Said, Outcome> {
-    if work.is_rehearsed && !only_computes(&step.kind) {
+    if work.is_rehearsed && !step.kind.info().computes {
         let why = format!("it depends on what `{}` makes", step.kind.name());
         return Err(Outcome::new(OutcomeKind::Cancelled, why).for_good());
     }
+    let out = &step.out;
     match &step.kind {
-        StepKind::Command {
-            arguments,
-            shell,
-            env,
-            stdin,
-        } => process::command(work, arguments, *shell, env, stdin.as_deref(), timeout),
-        StepKind::Agent {
-            agent,
-            prompt,
-            schema,
-            result,
-            questions,
-            answer,
-            attach,
-            defaults,
-        } => {
+        StepKind::Command(kind) => process::command(work, kind, timeout),
+        StepKind::Agent(kind) => {
             let asking = agent::Asking {
-                out: &step.out,
-                questions: *questions,
-                answer: *answer,
-                attach,
-                defaults,
-                agent,
-                prompt: picked(work, &step.kind, prompt)?,
-                schema: schema.as_ref(),
-                result: result.as_ref(),
+                out,
+                questions: kind.questions,
+                answer: kind.answer,
+                attach: &kind.attach,
+                defaults: &kind.defaults,
+                agent: &kind.agent,
+                prompt: picked(work, "prompt", &kind.prompt)?,
+                schema: kind.schema.as_ref(),
+                result: kind.result.as_ref(),
                 attempts: step.attempts,
                 timeout,
             };
             agent::ask(work, &asking)
         }
-        StepKind::Http(call) => http::call(work, &step.out, call, timeout),
-        StepKind::Jq { program, stream } => jq::jq(work, &step.out, program, stream.as_ref()),
-        StepKind::Render { template } => {
-            let template = picked(work, &step.kind, template)?;
-            files::render(work, &step.out, template)
+        StepKind::Http(kind) => http::call(work, out, kind, timeout),
+        StepKind::Jq(kind) => jq::jq(work, out, &kind.program, kind.stream.as_ref()),
+        StepKind::Render(kind) => {
+            let template = picked(work, "render", &kind.template)?;
+            files::render(work, out, template)
         }
-        StepKind::Xlsx { workbook } => workbook::write(work, &step.out, workbook),
-        StepKind::Ifc { input } => files::model(work, &step.out, input),
-        StepKind::Pdf { input } => files::document(work, &step.out, input),
-        StepKind::PdfText { input, engines } => {
-            pdf_text::pdf_text(work, &step.out, input, engines, timeout)
+        StepKind::Xlsx(kind) => workbook::write(work, out, &kind.workbook),
+        StepKind::Ifc(kind) => files::model(work, out, &kind.input),
+        StepKind::Pdf(kind) => files::document(work, out, &kind.input),
+        StepKind::PdfText(kind) => {
+            pdf_text::pdf_text(work, out, &kind.input, &kind.engines, timeout)
         }
-        StepKind::Copy { input } => files::copy(work, &step.out, input),
-        StepKind::Wait { path, marker } => {
-            wait::wait(work, &step.out, path, marker.as_ref(), timeout)
-        }
-        StepKind::Split {
-            records,
-            question,
-            size,
-            max_elements,
-        } => split::split(
-            work,
-            &step.out,
-            records,
-            question.as_ref(),
-            size,
-            max_elements,
-        ),
-        StepKind::Merge {
-            records,
-            key,
-            order,
-            corrections,
-        } => merge::merge(
-            work,
-            &step.out,
-            records,
-            key,
-            order.as_ref(),
-            corrections.as_deref(),
-        ),
+        StepKind::Copy(kind) => files::copy(work, out, &kind.input),
+        StepKind::Wait(kind) => wait::wait(work, out, &kind.path, kind.marker.as_ref(), timeout),
+        StepKind::Split(kind) => split::split(work, out, kind),
+        StepKind::Merge(kind) => merge::merge(work, out, kind),
     }
 }
 
 /// The template of a step for this batch.
 fn picked<'s>(
     work: &Work<'_>,
-    kind: &StepKind,
+    key: &str,
     template: &'s TemplateChoice,
 ) -> Result<&'s TemplateFile, Outcome> {
     if let TemplateChoice::One(file) = template {
@@ -327,13 +264,13 @@ fn picked<'s>(
     }
     let found = template.of(&Value::Object(work.base.clone()));
     found.map_err(|why| {
-        let message = format!("`{}`: {why}", kind.template_key());
+        let message = format!("`{key}`: {why}");
         Outcome::new(OutcomeKind::Input, message)
     })
 }
 
 fn made_by_program(step: &Step) -> bool {
-    matches!(step.kind, StepKind::Command { .. })
+    step.kind.info().outputs == Outputs::Any
 }
 
 /// Takes what was written into the scope.
@@ -370,12 +307,5 @@ pub fn take(work: &mut Work<'_>, name: &str) -> Result<(), Outcome> {
 /// that was waited for is what its name says, the others JSON.
 fn intermediate(work: &Work<'_>, name: &str) -> Format {
     let step = work.stage.steps.iter().find(|step| step.out == name);
-    match step.map(|step| &step.kind) {
-        Some(StepKind::Render { .. } | StepKind::Copy { .. } | StepKind::Command { .. }) => {
-            Format::Text
-        }
-        Some(StepKind::Pdf { .. } | StepKind::Xlsx { .. }) => Format::Binary,
-        Some(StepKind::Wait { path, .. }) => Format::of_path(&path.text),
-        _ => Format::Json,
-    }
+    step.map_or(Format::Json, |step| step.kind.out_format())
 }

@@ -11,7 +11,7 @@ use milepost_core::expr::scope::{Format, Scope};
 use milepost_core::model::outcome::{Outcome, OutcomeKind};
 use milepost_core::model::pipeline::Asset;
 use milepost_core::model::status::LONGEST_WAIT;
-use milepost_core::model::step::{HttpCall, Text};
+use milepost_core::model::step::{HttpStep, Text};
 use serde_json::Value;
 use std::io::Read as _;
 use std::sync::OnceLock;
@@ -67,7 +67,7 @@ pub fn shown_url(url: &str) -> String {
 ///
 /// # Errors
 /// When the service cannot be reached, takes too long, or answers with something else than the step is to make.
-pub fn call(work: &mut Work<'_>, out: &str, call: &HttpCall, timeout: Duration) -> StepResult {
+pub fn call(work: &mut Work<'_>, out: &str, call: &HttpStep, timeout: Duration) -> StepResult {
     // What cannot be sent will not be at another try.
     let url = rendered(work, &call.url).map_err(Outcome::for_good)?;
     let mut headers = Vec::with_capacity(call.headers.len() + 1);
@@ -116,7 +116,7 @@ fn rendered(work: &Work<'_>, text: &Text) -> Result<String, Outcome> {
 }
 
 /// What is sent, and what that is: a file as it is, or what the program gives as JSON.
-fn body(work: &Work<'_>, call: &HttpCall) -> Result<Option<(Vec<u8>, &'static str)>, Outcome> {
+fn body(work: &Work<'_>, call: &HttpStep) -> Result<Option<(Vec<u8>, &'static str)>, Outcome> {
     let Some(program) = &call.body else {
         return Ok(None);
     };
@@ -315,7 +315,7 @@ struct Secrets {
 }
 
 impl Secrets {
-    fn of(work: &Work<'_>, call: &HttpCall, url: &str) -> Self {
+    fn of(work: &Work<'_>, call: &HttpStep, url: &str) -> Self {
         let value = |name: &String| {
             let name = name.strip_prefix("env.")?.split('.').next()?;
             work.declared_env.get(name)

@@ -8,7 +8,7 @@ use milepost_core::expr::mentions::Mentions;
 use milepost_core::expr::shell::{HELP, Misplaced, script, script_of, text};
 use milepost_core::expr::template::{Part, TemplateError};
 use milepost_core::model::outcome::{Outcome, OutcomeKind};
-use milepost_core::model::step::{PROGRAM_TIMEOUT, Text};
+use milepost_core::model::step::{CommandStep, PROGRAM_TIMEOUT, Text};
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -24,26 +24,20 @@ const NOT_FOUND: i32 = 127;
 ///
 /// # Errors
 /// When the program cannot be started, fails, takes too long, or the run is stopped.
-pub fn command(
-    work: &mut Work<'_>,
-    arguments: &[Text],
-    shell: bool,
-    env: &[String],
-    stdin: Option<&str>,
-    timeout: Duration,
-) -> StepResult {
+pub fn command(work: &mut Work<'_>, step: &CommandStep, timeout: Duration) -> StepResult {
+    let arguments = step.arguments.as_slice();
     let scope = scope(work, arguments)?;
     let outs = work.outs;
     let mut write = |name: &str, bytes: &[u8]| outs.beside(name, bytes);
-    let program = program(arguments, shell, &scope, work.project, &mut write)?;
+    let program = program(arguments, step.shell, &scope, work.project, &mut write)?;
     let mut environment: BTreeMap<String, String> = work.environment.clone();
-    for name in env {
+    for name in &step.env {
         if let Some(value) = work.declared_env.get(name) {
             environment.insert(name.clone(), value.clone());
         }
     }
     let environment: Vec<(String, String)> = environment.into_iter().collect();
-    let stdin = match stdin {
+    let stdin = match &step.stdin {
         Some(name) => {
             let source = work
                 .scope

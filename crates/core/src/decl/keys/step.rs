@@ -1,289 +1,102 @@
-//! Keys of a step.
+//! Keys of a step: those of its kind, and those that any step may have.
 
-use super::Kind::{
-    Bool, Choice, Command, Count, Duration, File, Free, Integer, Jq, Name, Names, Path, Plain,
-    Select, Strings, Text,
-};
-use super::Need::{Beside, Optional, RequiredBeside, What};
-use super::{Table, key};
-
-/// The words of `method`.
-const METHODS: &[&str] = &["GET", "POST", "PUT", "PATCH", "DELETE"];
+use super::Kind::{Duration, File, Integer, Jq, Name, Plain};
+use super::Need::{Beside, Optional};
+use super::{Key, Table, key};
+use crate::model::step::KindName;
 
 /// `[step]` and `[[step]]`.
 pub static STEP: Table = Table {
     what: "step",
     header: "[step]",
     short: None,
-    keys: &[
-        key(
-            "command",
-            Command,
-            What,
-            "",
-            "Starts a program: a list is the program and its arguments, a string goes through `sh -c`.",
-        ),
-        key("agent", Name, What, "", "Asks this agent."),
-        key(
-            "http",
-            Text,
-            What,
-            "",
-            "Calls the service at this URL: its reply is what the step makes.",
-        ),
-        key(
-            "jq",
-            Jq,
-            What,
-            "",
-            "Computes one value: JSON, or text for a text output.",
-        ),
-        key(
-            "render",
-            File,
-            What,
-            "",
-            "Writes text by this template. With `{{ }}` in its path each batch has its own.",
-        ),
-        key("xlsx", File, What, "", "Writes a workbook by this file."),
-        key(
-            "ifc",
-            Name,
-            What,
-            "",
-            "Reads the building model that is this input.",
-        ),
-        key(
-            "pdf",
-            Name,
-            What,
-            "",
-            "Sets this Markdown (an input or earlier `out`) as PDF.",
-        ),
-        key(
-            "pdf_text",
-            Name,
-            What,
-            "",
-            "Reads the text of this PDF (an input or earlier `out`), page by page.",
-        ),
-        key(
-            "copy",
-            Name,
-            What,
-            "",
-            "Copies this input or earlier `out`.",
-        ),
-        key(
-            "wait",
-            Path,
-            What,
-            "",
-            "Waits for this file, which someone else writes, and copies it once it is there, left alone for a second and valid by the output's schema.",
-        ),
-        key(
-            "split",
-            Select,
-            What,
-            "",
-            "Packs these records into batches.",
-        ),
-        key(
-            "merge",
-            Select,
-            What,
-            "",
-            "Joins these records into one file.",
-        ),
-        key(
-            "out",
-            Name,
-            Optional,
-            "the only output",
-            "The output that the step makes; a name that is no output is for later steps only.",
-        ),
-        key(
-            "when",
-            Jq,
-            Optional,
-            "true",
-            "Only then; else the step is skipped.",
-        ),
-        key(
-            "role",
-            Plain,
-            Optional,
-            "the stage's",
-            "`agent_name` in the journal.",
-        ),
-        key(
-            "timeout",
-            Duration,
-            Optional,
-            "10m for agent, command and http, 2m for wait",
-            "The time of one try of the step, such as \"30m\": then it is stopped, and the try has failed with the outcome `timeout`.",
-        ),
-        key(
-            "attempts",
-            Integer,
-            Optional,
-            "3 for agent and http, else 1",
-            "Tries of the step, with pauses that grow. A step that computes, and an agent that does, is tried once.",
-        ),
-        key(
-            "prompt",
-            File,
-            RequiredBeside("agent"),
-            "",
-            "The template of what the agent is asked. With `{{ }}` in its path each batch has its own.",
-        ),
-        key(
-            "schema",
-            File,
-            Beside(&["agent", "http"]),
-            "of agent: the output's, without `result`",
-            "JSON Schema of one answer; of http: of the reply, which is JSON then.",
-        ),
-        key(
-            "result",
-            Jq,
-            Beside(&["agent"]),
-            "the answer",
-            "Makes the record: `.` is the answer, `$element` the element.",
-        ),
-        key(
-            "answer",
-            Choice(&["json", "text", "tap-yaml"]),
-            Beside(&["agent"]),
-            "json",
-            "The form of an answer: JSON by its schema, the whole text, or the block of YAML that TAP has.",
-        ),
-        key(
-            "attach",
-            Names,
-            Beside(&["agent"]),
-            "none",
-            "Inputs and earlier `out` whose files are sent along.",
-        ),
-        key(
-            "defaults",
-            Free,
-            Beside(&["agent"]),
-            "none",
-            "Of tap-yaml: values for keys that an answer lacks; each that is taken is a warning.",
-        ),
-        key(
-            "questions",
-            Bool,
-            Beside(&["agent"]),
-            "false",
-            "Asks the questions that `split` wrote, each once.",
-        ),
-        key(
-            "method",
-            Choice(METHODS),
-            Beside(&["http"]),
-            "POST with `body`, else GET",
-            "How the service is called.",
-        ),
-        key(
-            "headers",
-            Strings,
-            Beside(&["http"]),
-            "none",
-            "Headers of the call, each a template. What they take from `env` is not shown anywhere.",
-        ),
-        key(
-            "body",
-            Jq,
-            Beside(&["http"]),
-            "none",
-            "What is sent, as JSON; binary files that it names are base64. A file alone, such as `.scan`, is sent as it is.",
-        ),
-        key(
-            "env",
-            Names,
-            Beside(&["command"]),
-            "none",
-            "Environment variables that the program sees besides PATH, HOME and LANG.",
-        ),
-        key(
-            "reads",
-            Names,
-            Beside(&["command"]),
-            "none",
-            "Files that the program reads beside its arguments, as paths or patterns with `**`, such as project:tools/**/*.py: a batch runs \
-             again when one of them changes.",
-        ),
-        key(
-            "stdin",
-            Name,
-            Beside(&["command"]),
-            "none",
-            "The input or earlier `out` that is its standard input.",
-        ),
-        key(
-            "engines",
-            Names,
-            Beside(&["pdf_text"]),
-            "[\"builtin\", \"pdftotext\"]",
-            "What reads the PDF: the next is tried when one fails.",
-        ),
-        key(
-            "stream",
-            Select,
-            Beside(&["jq"]),
-            "none",
-            "Records that the program reads one at a time by `inputs`.",
-        ),
-        key(
-            "marker",
-            Path,
-            Beside(&["wait"]),
-            "none",
-            "A file that must be there as well: whoever writes says by it that all is written.",
-        ),
-        key(
-            "question",
-            Jq,
-            Beside(&["split"]),
-            "the whole record",
-            "What of a record an answer may depend on; `.` is the record.",
-        ),
-        key(
-            "size",
-            Count,
-            Beside(&["split"]),
-            "50",
-            "At most so many questions a batch.",
-        ),
-        key(
-            "max_elements",
-            Count,
-            Beside(&["split"]),
-            "1000",
-            "At most so many records a batch.",
-        ),
-        key(
-            "key",
-            Jq,
-            RequiredBeside("merge"),
-            "",
-            "What a record is known by; `.` is the record.",
-        ),
-        key(
-            "order",
-            Select,
-            Beside(&["merge"]),
-            "as read",
-            "The keys in the order that the records shall have.",
-        ),
-        key(
-            "corrections",
-            Name,
-            Beside(&["merge"]),
-            "none",
-            "The input with columns key, field, value, who, why that wins over the records.",
-        ),
-    ],
+    keys: &KEYS,
 };
+
+static KEYS: [Key; count()] = keys();
+
+/// Keys that any step may have, and `schema`, which two kinds share.
+const SHARED: [Key; 6] = [
+    key(
+        "out",
+        Name,
+        Optional,
+        "the only output",
+        "The output that the step makes; a name that is no output is for later steps only.",
+    ),
+    key(
+        "when",
+        Jq,
+        Optional,
+        "true",
+        "Only then; else the step is skipped.",
+    ),
+    key(
+        "role",
+        Plain,
+        Optional,
+        "the stage's",
+        "`agent_name` in the journal.",
+    ),
+    key(
+        "timeout",
+        Duration,
+        Optional,
+        "10m for agent, command and http, 2m for wait",
+        "The time of one try of the step, such as \"30m\": then it is stopped, and the try has failed with the outcome `timeout`.",
+    ),
+    key(
+        "attempts",
+        Integer,
+        Optional,
+        "3 for agent and http, else 1",
+        "Tries of the step, with pauses that grow. A step that computes, and an agent that does, is tried once.",
+    ),
+    key(
+        "schema",
+        File,
+        Beside(&["agent", "http"]),
+        "of agent: the output's, without `result`",
+        "JSON Schema of one answer; of http: of the reply, which is JSON then.",
+    ),
+];
+
+const fn count() -> usize {
+    let mut count = SHARED.len();
+    let mut kind = 0;
+    while kind < KindName::ALL.len() {
+        count += KindName::ALL[kind].info().keys.len();
+        kind += 1;
+    }
+    count
+}
+
+/// The keys that declare the kinds, then those of any step, then those that each kind has beside.
+const fn keys() -> [Key; count()] {
+    let mut keys = [SHARED[0]; count()];
+    let kinds = KindName::ALL;
+    let mut kind = 0;
+    while kind < kinds.len() {
+        keys[kind] = kinds[kind].info().keys[0];
+        kind += 1;
+    }
+    let mut at = kinds.len();
+    let mut shared = 0;
+    while shared < SHARED.len() {
+        keys[at] = SHARED[shared];
+        at += 1;
+        shared += 1;
+    }
+    kind = 0;
+    while kind < kinds.len() {
+        let beside = kinds[kind].info().keys;
+        let mut own = 1;
+        while own < beside.len() {
+            keys[at] = beside[own];
+            at += 1;
+            own += 1;
+        }
+        kind += 1;
+    }
+    keys
+}

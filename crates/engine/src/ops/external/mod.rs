@@ -18,7 +18,6 @@ use crate::run::keeper::Keeper;
 use crate::run::recover::recover;
 use milepost_core::model::stage::Stage;
 use milepost_core::model::state::State;
-use milepost_core::model::step::StepKind;
 use std::time::Duration;
 
 /// How long a program that a killed run left gets to end after SIGTERM.
@@ -51,8 +50,8 @@ fn with_workspace<T>(
 fn outside(opened: &Opened, stage: &Stage) -> Vec<String> {
     let mut names = Vec::new();
     for step in &stage.steps {
-        if let StepKind::Agent { agent, .. } = &step.kind
-            && let Some(agent) = opened.settings.agent(&opened.pipeline, agent)
+        if let Some(asked) = step.kind.agent()
+            && let Some(agent) = opened.settings.agent(&opened.pipeline, &asked.agent)
             && agent.is_external()
             && !names.contains(&agent.name)
         {

@@ -11,7 +11,7 @@ use milepost_core::base::digest::Digest;
 use milepost_core::expr::jq::Bound;
 use milepost_core::expr::select::Select;
 use milepost_core::model::outcome::Outcome;
-use milepost_core::model::stage::Program;
+use milepost_core::model::step::MergeStep;
 use serde_json::Value;
 use std::collections::HashMap;
 use std::io::{self, Write};
@@ -36,23 +36,17 @@ struct Index {
 ///
 /// # Errors
 /// When a record cannot be read, has no key, or a correction names an element or field that is not there.
-pub fn merge(
-    work: &mut Work<'_>,
-    out: &str,
-    records: &Select,
-    key: &Program,
-    order: Option<&Select>,
-    corrections: Option<&str>,
-) -> StepResult {
+pub fn merge(work: &mut Work<'_>, out: &str, step: &MergeStep) -> StepResult {
+    let key = &step.key;
     let vars = key.values(&work.base);
     let bound = key.jq.bind(&vars).map_err(parse_failure)?;
-    let records = Records::of(work, "merge", records)?;
+    let records = Records::of(work, "merge", &step.records)?;
     let mut index = Index::of(&records, &bound)?;
-    let mut corrections = match corrections {
+    let mut corrections = match &step.corrections {
         Some(name) => Corrections::of(name, &work.scope)?,
         None => Corrections::default(),
     };
-    let sequence = index.sequence(work, order)?;
+    let sequence = index.sequence(work, step.order.as_ref())?;
     let failed = |error: io::Error| output_failure(out, error);
     let mut sink = work.outs.create(out, None).map_err(failed)?;
     sink.write_all(b"{\"elements\":[\n").map_err(failed)?;

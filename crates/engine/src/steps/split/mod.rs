@@ -9,10 +9,8 @@ use super::records::{Place, Reader, Records};
 use super::work::{Said, StepResult, Work, output_failure, parse_failure};
 use milepost_core::base::digest::Digest;
 use milepost_core::expr::jq::Bound;
-use milepost_core::expr::select::Select;
 use milepost_core::model::outcome::Outcome;
-use milepost_core::model::stage::{Program, Templated};
-use milepost_core::model::step::ASSIGNMENT;
+use milepost_core::model::step::{ASSIGNMENT, SplitStep};
 use pack::{Limits, Slot, pack};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -40,19 +38,16 @@ struct Spot {
 ///
 /// # Errors
 /// When the records cannot be read, the question fails, or a file cannot be written.
-pub fn split(
-    work: &mut Work<'_>,
-    out: &str,
-    records: &Select,
-    question: Option<&Program>,
-    size: &Templated<u64>,
-    max_elements: &Templated<u64>,
-) -> StepResult {
+pub fn split(work: &mut Work<'_>, out: &str, step: &SplitStep) -> StepResult {
+    let question = step.question.as_ref();
     let limits = Limits {
-        questions: size.number(&work.base).map_err(parse_failure)?,
-        elements: max_elements.number(&work.base).map_err(parse_failure)?,
+        questions: step.size.number(&work.base).map_err(parse_failure)?,
+        elements: step
+            .max_elements
+            .number(&work.base)
+            .map_err(parse_failure)?,
     };
-    let records = Records::of(work, "split", records)?.items();
+    let records = Records::of(work, "split", &step.records)?.items();
     let vars = question
         .map(|program| program.values(&work.base))
         .unwrap_or_default();

@@ -1,0 +1,149 @@
+//! The types that describe keys of the declaration language: the reader checks by them and the published schemas are made from them.
+
+/// What may stand behind a key.
+#[derive(Debug, Clone, Copy)]
+pub enum Kind {
+    /// A string that may hold `{{ }}`.
+    Text,
+    /// A string as it is.
+    Plain,
+    /// One of these words.
+    Choice(&'static [&'static str]),
+    /// A name of something that is declared.
+    Name,
+    /// A path, which may hold `{{ }}` and `*`, or begin with `project:`.
+    Path,
+    /// A path in the workspace that is written.
+    Place,
+    /// The name of a file in the workspace.
+    FileName,
+    /// A folder, or `project:` and a folder.
+    Folder,
+    /// A file of the project.
+    File,
+    /// A file of the project, or false.
+    FileOrFalse,
+    /// A jq program, or a file of the project that ends in `.jq`.
+    Jq,
+    /// A plain path of names, `.a.b[].c`.
+    Select,
+    /// A number with a unit, or a template.
+    Duration,
+    /// An integer from 1 on, or a template.
+    Count,
+    /// An integer from 1 on.
+    Integer,
+    /// A number from 0 on.
+    Number,
+    /// An integer from 0 on, or a share with a point, 0.0 to 1.0.
+    CountOrShare,
+    /// True or false.
+    Bool,
+    /// True.
+    True,
+    /// A count, or a table of one name and a count.
+    Concurrency,
+    /// A list of strings, or one string.
+    Command,
+    /// A list of strings.
+    Names,
+    /// A list of anything.
+    Values,
+    /// Anything.
+    Any,
+    /// A number, which may be below 0.
+    AnyNumber,
+    /// A table of these keys.
+    Table(&'static Table),
+    /// A table of names, each a table of these keys (or its short form).
+    Named(&'static Table),
+    /// A table of names, each a string.
+    Strings,
+    /// A table of names, each anything.
+    Free,
+    /// A table of the columns of a table, each a type of cells.
+    Columns,
+    /// A table of outcomes, each a string.
+    Outcomes,
+    /// A table of names, each a parameter.
+    Params,
+    /// One table of these keys, or a list of such.
+    OneOrMany(&'static Table),
+    /// A list of tables of these keys.
+    Many(&'static Table),
+}
+
+/// When a key must or may stand in its table.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Need {
+    /// It may be left out.
+    Optional,
+    /// It must be there.
+    Required,
+    /// Exactly one of the keys with this mark is there: it says what the thing is.
+    What,
+    /// It may stand beside these keys only.
+    Beside(&'static [&'static str]),
+    /// It must stand beside this key, and beside no other.
+    RequiredBeside(&'static str),
+}
+
+/// A key.
+#[derive(Debug, Clone, Copy)]
+pub struct Key {
+    /// As written.
+    pub name: &'static str,
+    /// What stands behind it.
+    pub kind: Kind,
+    /// When it must or may be there.
+    pub need: Need,
+    /// What holds without it.
+    pub default: &'static str,
+    /// What it is, for editors and docs.
+    pub doc: &'static str,
+}
+
+/// A table of the language.
+#[derive(Debug)]
+pub struct Table {
+    /// What one such table is called, after its article.
+    pub what: &'static str,
+    /// Its header: `[step]`; of tables of names with `NAME` in it; empty for the top of a file.
+    pub header: &'static str,
+    /// Its keys.
+    pub keys: &'static [Key],
+    /// The key that a plain string stands for.
+    pub short: Option<&'static str>,
+}
+
+impl Table {
+    /// The key of this name.
+    pub fn key(&self, name: &str) -> Option<&'static Key> {
+        self.keys.iter().find(|key| key.name == name)
+    }
+
+    /// The keys of which exactly one must be there.
+    pub fn whats(&self) -> impl Iterator<Item = &'static str> {
+        self.keys
+            .iter()
+            .filter(|key| key.need == Need::What)
+            .map(|key| key.name)
+    }
+}
+
+/// Returns one entry of a table.
+pub const fn key(
+    name: &'static str,
+    kind: Kind,
+    need: Need,
+    default: &'static str,
+    doc: &'static str,
+) -> Key {
+    Key {
+        name,
+        kind,
+        need,
+        default,
+        doc,
+    }
+}

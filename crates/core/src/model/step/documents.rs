@@ -1,0 +1,166 @@
+//! The kinds of steps that write or read documents: workbooks, building models, PDF.
+
+use super::info::{Describe, KindInfo};
+use super::part::Part;
+use crate::expr::scope::Format;
+use crate::model::asset::Asset;
+use crate::model::keys::Kind::{File, Name, Names};
+use crate::model::keys::Need::{Beside, What};
+use crate::model::keys::key;
+
+/// Writes a workbook by its form.
+#[derive(Debug, Clone)]
+pub struct XlsxStep {
+    /// The form.
+    pub workbook: Asset,
+}
+
+impl Describe for XlsxStep {
+    const INFO: KindInfo = KindInfo {
+        ending: Some("xlsx"),
+        format: Format::Binary,
+        computes: false,
+        writes_by_path: true,
+        ..KindInfo::computing(
+            "xlsx",
+            &[key(
+                "xlsx",
+                File,
+                What,
+                "",
+                "Writes a workbook by this file.",
+            )],
+        )
+    };
+
+    fn parts(&self) -> Vec<(&'static str, Part<'_>)> {
+        let Self { workbook } = self;
+        vec![
+            ("xlsx", Part::Workbook(workbook)),
+            // The title of the document.
+            ("xlsx", Part::Mention("workspace.name")),
+        ]
+    }
+}
+
+/// Reads a building model.
+#[derive(Debug, Clone)]
+pub struct IfcStep {
+    /// The input that is the model.
+    pub input: String,
+}
+
+impl Describe for IfcStep {
+    const INFO: KindInfo = KindInfo {
+        ending: Some("json"),
+        computes: false,
+        ..KindInfo::computing(
+            "ifc",
+            &[key(
+                "ifc",
+                Name,
+                What,
+                "",
+                "Reads the building model that is this input.",
+            )],
+        )
+    };
+
+    fn parts(&self) -> Vec<(&'static str, Part<'_>)> {
+        let Self { input } = self;
+        vec![("ifc", Part::Reads(input))]
+    }
+}
+
+/// Sets Markdown as PDF.
+#[derive(Debug, Clone)]
+pub struct PdfStep {
+    /// The input or `out` that is the Markdown.
+    pub input: String,
+}
+
+impl Describe for PdfStep {
+    const INFO: KindInfo = KindInfo {
+        ending: Some("pdf"),
+        format: Format::Binary,
+        computes: false,
+        ..KindInfo::computing(
+            "pdf",
+            &[key(
+                "pdf",
+                Name,
+                What,
+                "",
+                "Sets this Markdown (an input or earlier `out`) as PDF.",
+            )],
+        )
+    };
+
+    fn parts(&self) -> Vec<(&'static str, Part<'_>)> {
+        let Self { input } = self;
+        vec![("pdf", Part::Reads(input))]
+    }
+}
+
+/// Reads the text of a PDF.
+#[derive(Debug, Clone)]
+pub struct PdfTextStep {
+    /// The input or `out` that is the PDF.
+    pub input: String,
+    /// What reads it: the next is tried when one fails.
+    pub engines: Vec<PdfEngine>,
+}
+
+impl Describe for PdfTextStep {
+    const INFO: KindInfo = KindInfo {
+        ending: Some("json"),
+        computes: false,
+        reaches_out: true,
+        ..KindInfo::computing(
+            "pdf_text",
+            &[
+                key(
+                    "pdf_text",
+                    Name,
+                    What,
+                    "",
+                    "Reads the text of this PDF (an input or earlier `out`), page by page.",
+                ),
+                key(
+                    "engines",
+                    Names,
+                    Beside(&["pdf_text"]),
+                    "[\"builtin\", \"pdftotext\"]",
+                    "What reads the PDF: the next is tried when one fails.",
+                ),
+            ],
+        )
+    };
+
+    fn parts(&self) -> Vec<(&'static str, Part<'_>)> {
+        let Self { input, engines: _ } = self;
+        vec![("pdf_text", Part::Reads(input)), ("engines", Part::Literal)]
+    }
+}
+
+/// What reads the text of a PDF.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PdfEngine {
+    /// Milepost itself.
+    Builtin,
+    /// The program of Poppler.
+    Pdftotext,
+}
+
+impl PdfEngine {
+    /// All engines, in the order in which they are tried where the step names none.
+    pub const ALL: [Self; 2] = [Self::Builtin, Self::Pdftotext];
+
+    /// Returns the name in declarations.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Builtin => "builtin",
+            Self::Pdftotext => "pdftotext",
+        }
+    }
+}

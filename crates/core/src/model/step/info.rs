@@ -1,0 +1,98 @@
+//! What holds for all steps of a kind, and how a step is taken apart.
+
+use super::part::Part;
+use crate::expr::scope::Format;
+use crate::model::keys::Key;
+use std::time::Duration;
+
+/// The time limit of an attempt that starts a program, asks an agent or calls a service, if the step declares none.
+pub const PROGRAM_TIMEOUT: Duration = Duration::from_mins(10);
+
+/// The time limit of an attempt that waits for a file of another process, if the step declares none.
+pub const WAIT_TIMEOUT: Duration = Duration::from_mins(2);
+
+/// What holds for all steps of a kind.
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a property of its own"
+)]
+#[derive(Debug)]
+pub struct KindInfo {
+    /// The key that declares it.
+    pub name: &'static str,
+    /// That key, and those that may stand beside it. `schema` of agent and http is a key of all steps.
+    pub keys: &'static [Key],
+    /// The time limit of one attempt, if the step declares none.
+    pub timeout: Option<Duration>,
+    /// The attempts, if the step declares none.
+    pub attempts: u32,
+    /// The files that it makes.
+    pub outputs: Outputs,
+    /// The end of the name of its output, `json` meaning any JSON file.
+    pub ending: Option<&'static str>,
+    /// The format of an `out` that is no output.
+    pub format: Format,
+    /// Returns true if it reads nothing but its inputs and answers that are kept, so that a dry run can simulate it.
+    pub computes: bool,
+    /// Returns true if another attempt with the same inputs may succeed.
+    pub reaches_out: bool,
+    /// Returns true if it watches its own time limit.
+    pub ends_itself: bool,
+    /// Returns true if it writes files by their paths.
+    pub writes_by_path: bool,
+}
+
+/// The files that a step makes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Outputs {
+    /// One file.
+    One,
+    /// A file for each batch of a path with `*`.
+    Many,
+    /// Any outputs of its stage that no other step makes.
+    Any,
+}
+
+impl KindInfo {
+    /// A kind that computes one JSON value.
+    pub const fn computing(name: &'static str, keys: &'static [Key]) -> Self {
+        Self {
+            name,
+            keys,
+            timeout: None,
+            attempts: 1,
+            outputs: Outputs::One,
+            ending: None,
+            format: Format::Json,
+            computes: true,
+            reaches_out: false,
+            ends_itself: false,
+            writes_by_path: false,
+        }
+    }
+
+    /// A kind that depends on programs or services beside its inputs.
+    pub const fn outside(name: &'static str, keys: &'static [Key]) -> Self {
+        Self {
+            timeout: Some(PROGRAM_TIMEOUT),
+            computes: false,
+            reaches_out: true,
+            ends_itself: true,
+            ..Self::computing(name, keys)
+        }
+    }
+}
+
+/// Describes a kind of step.
+pub trait Describe {
+    /// What holds for all steps of the kind.
+    const INFO: KindInfo;
+
+    /// Takes the step apart. Destructure it without `..`, so that a new field does not compile until it has its part.
+    fn parts(&self) -> Vec<(&'static str, Part<'_>)>;
+
+    /// Returns how an `out` that is no output is read back.
+    fn out_format(&self) -> Format {
+        Self::INFO.format
+    }
+}

@@ -1,0 +1,358 @@
+//! The kinds of steps. Each is described once: its keys, its parts, and how it runs.
+//!
+//! A new kind is a struct with [`Describe`] and a line in `step_kinds!`; the reader of declarations and the engine then do not
+//! compile without it.
+
+use super::documents::{IfcStep, PdfStep, PdfTextStep, XlsxStep};
+use super::info::{Describe, KindInfo, Outputs};
+use super::outside::{AgentStep, CommandStep, HttpStep, WaitStep};
+use super::part::Part;
+use crate::expr::scope::Format;
+use crate::expr::select::Select;
+use crate::model::expression::{Program, TemplateChoice, Templated};
+use crate::model::keys::Kind::{Count, File, Jq, Name, Select as Plain};
+use crate::model::keys::Need::{Beside, RequiredBeside, What};
+use crate::model::keys::key;
+
+macro_rules! step_kinds {
+    ($($kind:ident($step:ident)),* $(,)?) => {
+        /// What a step does.
+        #[expect(
+            clippy::large_enum_variant,
+            reason = "a project has some dozens of steps"
+        )]
+        #[derive(Debug, Clone)]
+        pub enum StepKind {
+            $(
+                #[doc = concat!("See [`", stringify!($step), "`].")]
+                $kind($step),
+            )*
+        }
+
+        /// The kind of a step without its keys.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        pub enum KindName {
+            $(
+                #[doc = concat!("See [`", stringify!($step), "`].")]
+                $kind,
+            )*
+        }
+
+        impl KindName {
+            /// All kinds, in the order of messages and schemas.
+            pub const ALL: &[Self] = &[$(Self::$kind),*];
+
+            /// Returns the kind that a key declares.
+            pub fn named(name: &str) -> Option<Self> {
+                Self::ALL.iter().copied().find(|kind| kind.info().name == name)
+            }
+
+            /// Returns what holds for all steps of the kind.
+            pub const fn info(self) -> &'static KindInfo {
+                match self {
+                    $(Self::$kind => &$step::INFO,)*
+                }
+            }
+        }
+
+        impl StepKind {
+            /// Returns what holds for all steps of the kind.
+            pub fn info(&self) -> &'static KindInfo {
+                match self {
+                    $(Self::$kind(_) => &$step::INFO,)*
+                }
+            }
+
+            /// Returns the parts of every key of the kind, in the order of [`KindInfo::keys`]. A list has one for each entry.
+            pub fn parts(&self) -> Vec<(&'static str, Part<'_>)> {
+                match self {
+                    $(Self::$kind(step) => step.parts(),)*
+                }
+            }
+
+            /// Returns how an `out` that is no output is read back.
+            pub fn out_format(&self) -> Format {
+                match self {
+                    $(Self::$kind(step) => step.out_format(),)*
+                }
+            }
+        }
+    };
+}
+
+step_kinds! {
+    Command(CommandStep),
+    Agent(AgentStep),
+    Http(HttpStep),
+    Jq(JqStep),
+    Render(RenderStep),
+    Xlsx(XlsxStep),
+    Ifc(IfcStep),
+    Pdf(PdfStep),
+    PdfText(PdfTextStep),
+    Copy(CopyStep),
+    Wait(WaitStep),
+    Split(SplitStep),
+    Merge(MergeStep),
+}
+
+impl StepKind {
+    /// Returns the key that declares it.
+    pub fn name(&self) -> &'static str {
+        self.info().name
+    }
+
+    /// Returns the version of what the step makes from the same inputs; raise it when that changes.
+    pub fn version(&self) -> u32 {
+        1
+    }
+
+    /// Returns the step that asks an agent, if it is one.
+    pub fn agent(&self) -> Option<&AgentStep> {
+        if let Self::Agent(step) = self {
+            Some(step)
+        } else {
+            None
+        }
+    }
+}
+
+/// Computes one value.
+#[derive(Debug, Clone)]
+pub struct JqStep {
+    /// The program.
+    pub program: Program,
+    /// Records that the program reads one at a time by `inputs`.
+    pub stream: Option<Select>,
+}
+
+impl Describe for JqStep {
+    const INFO: KindInfo = KindInfo::computing(
+        "jq",
+        &[
+            key(
+                "jq",
+                Jq,
+                What,
+                "",
+                "Computes one value: JSON, or text for a text output.",
+            ),
+            key(
+                "stream",
+                Plain,
+                Beside(&["jq"]),
+                "none",
+                "Records that the program reads one at a time by `inputs`.",
+            ),
+        ],
+    );
+
+    fn parts(&self) -> Vec<(&'static str, Part<'_>)> {
+        let Self { program, stream } = self;
+        let is_whole = stream.is_none();
+        let program = if is_whole {
+            Part::ScopeProgram(program)
+        } else {
+            Part::Program(program)
+        };
+        vec![
+            ("jq", program),
+            ("stream", Part::optional(stream.as_ref(), Part::Select)),
+        ]
+    }
+}
+
+/// Writes text by a template.
+#[derive(Debug, Clone)]
+pub struct RenderStep {
+    /// The template.
+    pub template: TemplateChoice,
+}
+
+impl Describe for RenderStep {
+    const INFO: KindInfo = KindInfo {
+        format: Format::Text,
+        ..KindInfo::computing(
+            "render",
+            &[key(
+                "render",
+                File,
+                What,
+                "",
+                "Writes text by this template. With `{{ }}` in its path each batch has its own.",
+            )],
+        )
+    };
+
+    fn parts(&self) -> Vec<(&'static str, Part<'_>)> {
+        let Self { template } = self;
+        vec![("render", Part::Template(template))]
+    }
+}
+
+/// Copies a file.
+#[derive(Debug, Clone)]
+pub struct CopyStep {
+    /// The input or `out` that is copied.
+    pub input: String,
+}
+
+impl Describe for CopyStep {
+    const INFO: KindInfo = KindInfo {
+        format: Format::Text,
+        ..KindInfo::computing(
+            "copy",
+            &[key(
+                "copy",
+                Name,
+                What,
+                "",
+                "Copies this input or earlier `out`.",
+            )],
+        )
+    };
+
+    fn parts(&self) -> Vec<(&'static str, Part<'_>)> {
+        let Self { input } = self;
+        vec![("copy", Part::Reads(input))]
+    }
+}
+
+/// Packs records into batches by what must be asked of them.
+#[derive(Debug, Clone)]
+pub struct SplitStep {
+    /// The records.
+    pub records: Select,
+    /// The part of a record that an answer may depend on; by default all of it.
+    pub question: Option<Program>,
+    /// The most questions of a batch.
+    pub size: Templated<u64>,
+    /// The most records of a batch.
+    pub max_elements: Templated<u64>,
+}
+
+impl Describe for SplitStep {
+    const INFO: KindInfo = KindInfo {
+        outputs: Outputs::Many,
+        ending: Some("json"),
+        ..KindInfo::computing(
+            "split",
+            &[
+                key(
+                    "split",
+                    Plain,
+                    What,
+                    "",
+                    "Packs these records into batches.",
+                ),
+                key(
+                    "question",
+                    Jq,
+                    Beside(&["split"]),
+                    "the whole record",
+                    "What of a record an answer may depend on; `.` is the record.",
+                ),
+                key(
+                    "size",
+                    Count,
+                    Beside(&["split"]),
+                    "50",
+                    "At most so many questions a batch.",
+                ),
+                key(
+                    "max_elements",
+                    Count,
+                    Beside(&["split"]),
+                    "1000",
+                    "At most so many records a batch.",
+                ),
+            ],
+        )
+    };
+
+    fn parts(&self) -> Vec<(&'static str, Part<'_>)> {
+        let Self {
+            records,
+            question,
+            size,
+            max_elements,
+        } = self;
+        vec![
+            ("split", Part::Select(records)),
+            ("question", Part::optional(question.as_ref(), Part::Program)),
+            ("size", Part::Count(size)),
+            ("max_elements", Part::Count(max_elements)),
+        ]
+    }
+}
+
+/// Joins records of many files into one, in a given order.
+#[derive(Debug, Clone)]
+pub struct MergeStep {
+    /// The records.
+    pub records: Select,
+    /// What a record is known by.
+    pub key: Program,
+    /// The order of the keys.
+    pub order: Option<Select>,
+    /// An input of key, field, value, who and why that wins over the records.
+    pub corrections: Option<String>,
+}
+
+impl Describe for MergeStep {
+    const INFO: KindInfo = KindInfo {
+        ending: Some("json"),
+        ..KindInfo::computing(
+            "merge",
+            &[
+                key(
+                    "merge",
+                    Plain,
+                    What,
+                    "",
+                    "Joins these records into one file.",
+                ),
+                key(
+                    "key",
+                    Jq,
+                    RequiredBeside("merge"),
+                    "",
+                    "What a record is known by; `.` is the record.",
+                ),
+                key(
+                    "order",
+                    Plain,
+                    Beside(&["merge"]),
+                    "as read",
+                    "The keys in the order that the records shall have.",
+                ),
+                key(
+                    "corrections",
+                    Name,
+                    Beside(&["merge"]),
+                    "none",
+                    "The input with columns key, field, value, who, why that wins over the records.",
+                ),
+            ],
+        )
+    };
+
+    fn parts(&self) -> Vec<(&'static str, Part<'_>)> {
+        let Self {
+            records,
+            key,
+            order,
+            corrections,
+        } = self;
+        let corrections = corrections.as_deref();
+        vec![
+            ("merge", Part::Select(records)),
+            ("key", Part::RecordKey(key)),
+            ("order", Part::optional(order.as_ref(), Part::Select)),
+            (
+                "corrections",
+                corrections.map_or(Part::Literal, Part::Reads),
+            ),
+        ]
+    }
+}

@@ -1,0 +1,37 @@
+//! A step as declared: its kind, its output, its attempts and its time limit.
+
+mod documents;
+mod info;
+mod kinds;
+mod outside;
+mod part;
+
+pub use documents::{IfcStep, PdfEngine, PdfStep, PdfTextStep, XlsxStep};
+pub use info::{KindInfo, Outputs, PROGRAM_TIMEOUT, WAIT_TIMEOUT};
+pub use kinds::{CopyStep, JqStep, KindName, MergeStep, RenderStep, SplitStep, StepKind};
+pub use outside::{AgentStep, AnswerForm, CommandStep, HttpStep, WaitStep, carries_key};
+pub use part::Part;
+
+pub use super::expression::{Picked, TemplateChoice, TemplateFile, Text};
+use super::expression::{Program, Templated};
+use std::time::Duration;
+
+/// One `[step]` or `[[step]]`.
+#[derive(Debug, Clone)]
+pub struct Step {
+    /// What it does.
+    pub kind: StepKind,
+    /// What it makes: an output, or a name for later steps only.
+    pub out: String,
+    /// Only when this gives true.
+    pub when: Option<Program>,
+    /// `agent_name` in the journal; by default the stage's name.
+    pub role: Option<String>,
+    /// One try of this step.
+    pub timeout: Option<Templated<Duration>>,
+    /// Tries of this step.
+    pub attempts: u32,
+}
+
+/// The output that `split` writes beside its batches: which questions stand in which batch.
+pub const ASSIGNMENT: &str = "assignment";

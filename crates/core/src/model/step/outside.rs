@@ -1,0 +1,362 @@
+//! The kinds of steps that depend on others than their inputs: programs, agents, services, files of other processes.
+
+use super::info::{Describe, KindInfo, Outputs, PROGRAM_TIMEOUT, WAIT_TIMEOUT};
+use super::part::Part;
+use crate::expr::scope::Format;
+use crate::model::asset::Asset;
+use crate::model::expression::{PathTemplate, Program, TemplateChoice, Text};
+use crate::model::keys::Kind::{
+    Bool, Choice, Command, File, Free, Jq, Name, Names, Path, Strings, Text as Templated,
+};
+use crate::model::keys::Need::{Beside, RequiredBeside, What};
+use crate::model::keys::key;
+use serde_json::{Map, Value};
+
+/// The attempts of a step that asks an agent or calls a service.
+const ASKING_ATTEMPTS: u32 = 3;
+
+/// The words of `method`.
+const METHODS: &[&str] = &["GET", "POST", "PUT", "PATCH", "DELETE"];
+
+/// Starts a program.
+#[derive(Debug, Clone)]
+pub struct CommandStep {
+    /// The program and its arguments.
+    pub arguments: Vec<Text>,
+    /// Whether the declaration was one string, which goes through `sh -c`.
+    pub shell: bool,
+    /// Names of environment variables that the program sees besides the usual.
+    pub env: Vec<String>,
+    /// The input or `out` that is its standard input.
+    pub stdin: Option<String>,
+}
+
+impl Describe for CommandStep {
+    const INFO: KindInfo = KindInfo {
+        outputs: Outputs::Any,
+        format: Format::Text,
+        writes_by_path: true,
+        ..KindInfo::outside(
+            "command",
+            &[
+                key(
+                    "command",
+                    Command,
+                    What,
+                    "",
+                    "Starts a program: a list is the program and its arguments, a string goes through `sh -c`.",
+                ),
+                key(
+                    "env",
+                    Names,
+                    Beside(&["command"]),
+                    "none",
+                    "Environment variables that the program sees besides PATH, HOME and LANG.",
+                ),
+                key(
+                    "reads",
+                    Names,
+                    Beside(&["command"]),
+                    "none",
+                    "Files that the program reads beside its arguments, as paths or patterns with `**`, such as project:tools/**/*.py: a \
+                     batch runs again when one of them changes.",
+                ),
+                key(
+                    "stdin",
+                    Name,
+                    Beside(&["command"]),
+                    "none",
+                    "The input or earlier `out` that is its standard input.",
+                ),
+            ],
+        )
+    };
+
+    fn parts(&self) -> Vec<(&'static str, Part<'_>)> {
+        let Self {
+            arguments,
+            shell: _,
+            env,
+            stdin,
+        } = self;
+        let arguments = arguments.iter();
+        let mut parts: Vec<_> = arguments
+            .map(|argument| ("command", Part::Argument(argument)))
+            .collect();
+        parts.extend([
+            ("env", Part::Env(env)),
+            // They are `reads` of the stage.
+            ("reads", Part::Literal),
+            ("stdin", stdin.as_deref().map_or(Part::Literal, Part::Reads)),
+        ]);
+        parts
+    }
+}
+
+/// Asks an agent.
+#[derive(Debug, Clone)]
+pub struct AgentStep {
+    /// The agent's name in the project, before `--agent` replaces it.
+    pub agent: String,
+    /// What it is asked.
+    pub prompt: TemplateChoice,
+    /// Of one answer.
+    pub schema: Option<Asset>,
+    /// Makes the record: `.` is the answer, `$element` the element.
+    pub result: Option<Program>,
+    /// Asks the questions that `split` wrote.
+    pub questions: bool,
+    /// The form of an answer.
+    pub answer: AnswerForm,
+    /// Inputs and earlier `out` whose files are sent along.
+    pub attach: Vec<String>,
+    /// Values for keys that an answer of `tap-yaml` lacks.
+    pub defaults: Map<String, Value>,
+}
+
+/// The form of an agent's answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AnswerForm {
+    /// JSON, by its schema.
+    Json,
+    /// The whole text.
+    Text,
+    /// The block of YAML that TAP has.
+    TapYaml,
+}
+
+impl Describe for AgentStep {
+    const INFO: KindInfo = KindInfo {
+        timeout: Some(PROGRAM_TIMEOUT),
+        attempts: ASKING_ATTEMPTS,
+        ends_itself: true,
+        ..KindInfo::computing(
+            "agent",
+            &[
+                key("agent", Name, What, "", "Asks this agent."),
+                key(
+                    "prompt",
+                    File,
+                    RequiredBeside("agent"),
+                    "",
+                    "The template of what the agent is asked. With `{{ }}` in its path each batch has its own.",
+                ),
+                key(
+                    "result",
+                    Jq,
+                    Beside(&["agent"]),
+                    "the answer",
+                    "Makes the record: `.` is the answer, `$element` the element.",
+                ),
+                key(
+                    "answer",
+                    Choice(&["json", "text", "tap-yaml"]),
+                    Beside(&["agent"]),
+                    "json",
+                    "The form of an answer: JSON by its schema, the whole text, or the block of YAML that TAP has.",
+                ),
+                key(
+                    "attach",
+                    Names,
+                    Beside(&["agent"]),
+                    "none",
+                    "Inputs and earlier `out` whose files are sent along.",
+                ),
+                key(
+                    "defaults",
+                    Free,
+                    Beside(&["agent"]),
+                    "none",
+                    "Of tap-yaml: values for keys that an answer lacks; each that is taken is a warning.",
+                ),
+                key(
+                    "questions",
+                    Bool,
+                    Beside(&["agent"]),
+                    "false",
+                    "Asks the questions that `split` wrote, each once.",
+                ),
+            ],
+        )
+    };
+
+    fn parts(&self) -> Vec<(&'static str, Part<'_>)> {
+        let Self {
+            agent,
+            prompt,
+            schema,
+            result,
+            questions: _,
+            answer: _,
+            attach,
+            defaults: _,
+        } = self;
+        let mut parts = vec![
+            ("agent", Part::Agent(agent)),
+            ("prompt", Part::Template(prompt)),
+            ("result", Part::optional(result.as_ref(), Part::Program)),
+            ("answer", Part::Literal),
+            ("attach", Part::Literal),
+        ];
+        parts.extend(attach.iter().map(|name| ("attach", Part::Reads(name))));
+        parts.extend([
+            ("defaults", Part::Literal),
+            ("questions", Part::Literal),
+            (
+                "schema",
+                Part::optional(schema.as_ref(), Part::AnswerSchema),
+            ),
+        ]);
+        parts
+    }
+}
+
+/// Calls a service.
+#[derive(Debug, Clone)]
+pub struct HttpStep {
+    /// Where it is.
+    pub url: Text,
+    /// `GET`, `POST` and so on.
+    pub method: String,
+    /// Headers, their names in small letters.
+    pub headers: Vec<(String, Text)>,
+    /// What is sent.
+    pub body: Option<Program>,
+    /// What the reply must be; with one it is JSON.
+    pub schema: Option<Asset>,
+}
+
+impl Describe for HttpStep {
+    const INFO: KindInfo = KindInfo {
+        attempts: ASKING_ATTEMPTS,
+        ..KindInfo::outside(
+            "http",
+            &[
+                key(
+                    "http",
+                    Templated,
+                    What,
+                    "",
+                    "Calls the service at this URL: its reply is what the step makes.",
+                ),
+                key(
+                    "method",
+                    Choice(METHODS),
+                    Beside(&["http"]),
+                    "POST with `body`, else GET",
+                    "How the service is called.",
+                ),
+                key(
+                    "headers",
+                    Strings,
+                    Beside(&["http"]),
+                    "none",
+                    "Headers of the call, each a template. What they take from `env` is not shown anywhere.",
+                ),
+                key(
+                    "body",
+                    Jq,
+                    Beside(&["http"]),
+                    "none",
+                    "What is sent, as JSON; binary files that it names are base64. A file alone, such as `.scan`, is sent as it is.",
+                ),
+            ],
+        )
+    };
+
+    fn parts(&self) -> Vec<(&'static str, Part<'_>)> {
+        let Self {
+            url,
+            method: _,
+            headers,
+            body,
+            schema,
+        } = self;
+        let mut parts = vec![
+            ("http", Part::Text(url)),
+            ("method", Part::Literal),
+            ("headers", Part::Literal),
+        ];
+        let headers = headers.iter();
+        parts.extend(headers.map(|(name, text)| ("headers", Part::Header(name, text))));
+        parts.extend([
+            ("body", Part::optional(body.as_ref(), Part::ScopeProgram)),
+            ("schema", Part::optional(schema.as_ref(), Part::ReplySchema)),
+        ]);
+        parts
+    }
+}
+
+impl HttpStep {
+    /// Returns the headers whose names say that they carry keys.
+    pub fn key_headers(&self) -> impl Iterator<Item = &Text> {
+        let headers = self.headers.iter();
+        headers.filter_map(|(name, text)| carries_key(name).then_some(text))
+    }
+
+    /// Returns the file that is sent as it is, if the body is one name and nothing else: `.scan`, `$scan` or `.page.data`.
+    pub fn sent_file(&self) -> Option<&str> {
+        let source = self.body.as_ref()?.source.trim();
+        let name = source.strip_prefix(['.', '$'])?;
+        let is_name = |part: &str| {
+            part.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+                && part.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+        };
+        let own = name.strip_suffix(".data").unwrap_or(name);
+        is_name(own).then_some(name)
+    }
+}
+
+/// Returns true if the name of a header says that it carries a key.
+pub fn carries_key(header: &str) -> bool {
+    let words = ["auth", "key", "token", "cookie", "secret"];
+    words.iter().any(|word| header.contains(word))
+}
+
+/// Waits for a file that another process writes, and copies it.
+#[derive(Debug, Clone)]
+pub struct WaitStep {
+    /// The file.
+    pub path: PathTemplate,
+    /// A file that says that all is written.
+    pub marker: Option<PathTemplate>,
+}
+
+impl Describe for WaitStep {
+    const INFO: KindInfo = KindInfo {
+        timeout: Some(WAIT_TIMEOUT),
+        ..KindInfo::outside(
+            "wait",
+            &[
+                key(
+                    "wait",
+                    Path,
+                    What,
+                    "",
+                    "Waits for this file, which someone else writes, and copies it once it is there, left alone for a second and valid by the output's schema.",
+                ),
+                key(
+                    "marker",
+                    Path,
+                    Beside(&["wait"]),
+                    "none",
+                    "A file that must be there as well: whoever writes says by it that all is written.",
+                ),
+            ],
+        )
+    };
+
+    fn parts(&self) -> Vec<(&'static str, Part<'_>)> {
+        let Self { path, marker } = self;
+        let marker = marker.as_ref();
+        vec![
+            ("wait", Part::Awaited(path)),
+            ("marker", Part::optional(marker, Part::AwaitedMarker)),
+        ]
+    }
+
+    /// A file that was waited for is what its name says.
+    fn out_format(&self) -> Format {
+        Format::of_path(&self.path.text)
+    }
+}
