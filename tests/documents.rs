@@ -212,7 +212,7 @@ fn shown(text: &str) -> Vec<(String, String)> {
 #[test]
 fn files_that_the_readme_shows_are_those_of_init() {
     let project = Project::new(&[]);
-    let ran = project.run("init minimal my-project");
+    let ran = project.output("init minimal my-project");
     assert_eq!(ran.code, 0, "{}", ran.err);
     let readme = fs::read_to_string(root().join("README.md")).unwrap();
     let shown = shown(&readme);

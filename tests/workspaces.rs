@@ -1,38 +1,25 @@
 //! Workspaces that an earlier program wrote: the program of today finds them up to date and leaves every file alone.
 
-use crate::situations::house::House;
+use crate::support::Project;
 use serde_json::Value;
 use std::collections::BTreeMap;
-use std::path::Path;
 
 /// A copy of a fixture. Its files have other inodes and times than those that the caches of the workspace know.
-fn fixture(name: &str) -> House {
-    let house = House::new(&[]);
-    let from = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/workspaces");
-    for entry in walkdir::WalkDir::new(from.join(name)) {
-        let entry = entry.unwrap();
-        if entry.file_type().is_file() {
-            let place = entry.path().strip_prefix(from.join(name)).unwrap();
-            house.write(
-                place.to_str().unwrap(),
-                std::fs::read(entry.path()).unwrap(),
-            );
-        }
-    }
-    house
+fn fixture(name: &str) -> Project {
+    Project::copy_with_results(&format!("tests/fixtures/workspaces/{name}"))
 }
 
 /// The size, time, inode and content of every file of the project but the caches and the lock.
-fn files(house: &House) -> BTreeMap<String, (u64, std::time::SystemTime, u64, Vec<u8>)> {
+fn files(project: &Project) -> BTreeMap<String, (u64, std::time::SystemTime, u64, Vec<u8>)> {
     use std::os::unix::fs::MetadataExt as _;
     let mut files = BTreeMap::new();
-    for entry in walkdir::WalkDir::new(house.at("")) {
+    for entry in walkdir::WalkDir::new(project.at("")) {
         let entry = entry.unwrap();
         let is_cache = ["stat-cache", "glance", "lock"]
             .iter()
             .any(|name| entry.path().ends_with(format!(".milepost/{name}")));
         if entry.file_type().is_file() && !is_cache {
-            let path = entry.path().strip_prefix(house.at("")).unwrap();
+            let path = entry.path().strip_prefix(project.at("")).unwrap();
             let found = entry.metadata().unwrap();
             let bytes = std::fs::read(entry.path()).unwrap();
             files.insert(
@@ -46,15 +33,15 @@ fn files(house: &House) -> BTreeMap<String, (u64, std::time::SystemTime, u64, Ve
 
 /// Runs a command in one workspace of the project.
 #[track_caller]
-fn milepost(house: &House, workspace: &str, words: &[&str], code: i32) -> String {
-    let (ended, text) = house.milepost(&[words, &["--workspace", workspace]].concat());
+fn milepost(project: &Project, workspace: &str, words: &[&str], code: i32) -> String {
+    let (ended, text) = project.milepost(&[words, &["--workspace", workspace]].concat());
     assert_eq!(ended, code, "{words:?}: {text}");
     text
 }
 
 /// The batches that a plan names, by stage: those that will run with their reasons, and those that may run.
-fn planned(house: &House, workspace: &str) -> Vec<String> {
-    let text = milepost(house, workspace, &["plan", "--json"], 0);
+fn planned(project: &Project, workspace: &str) -> Vec<String> {
+    let text = milepost(project, workspace, &["plan", "--json"], 0);
     let plan: Value = serde_json::from_str(&text).unwrap();
     let mut batches = Vec::new();
     for stage in plan["stages"].as_array().unwrap() {
@@ -92,9 +79,9 @@ fn planned(house: &House, workspace: &str) -> Vec<String> {
 
 /// Every command that reads understands what is there, and a run changes nothing.
 #[track_caller]
-fn is_up_to_date(house: &House, workspace: &str, last_stage: &str) {
-    let before = files(house);
-    assert_eq!(planned(house, workspace), Vec::<String>::new());
+fn is_up_to_date(project: &Project, workspace: &str, last_stage: &str) {
+    let before = files(project);
+    assert_eq!(planned(project, workspace), Vec::<String>::new());
     for words in [
         &["verify"][..],
         &["status"],
@@ -105,8 +92,8 @@ fn is_up_to_date(house: &House, workspace: &str, last_stage: &str) {
         &["run"],
         &["run"],
     ] {
-        milepost(house, workspace, words, 0);
-        let after = files(house);
+        milepost(project, workspace, words, 0);
+        let after = files(project);
         assert_eq!(
             after.keys().collect::<Vec<_>>(),
             before.keys().collect::<Vec<_>>(),
@@ -145,50 +132,50 @@ fn prompt_tests_are_up_to_date() {
 
 #[test]
 fn an_accepted_output_is_up_to_date() {
-    let house = fixture("letters");
-    let page = house.read("workspaces/accepted/outputs/page.txt");
+    let project = fixture("letters");
+    let page = project.read("workspaces/accepted/outputs/page.txt");
     assert_eq!(page, "Dear Ann\nDear Bo\nDear Cy");
-    is_up_to_date(&house, "workspaces/accepted", "join");
+    is_up_to_date(&project, "workspaces/accepted", "join");
 }
 
 #[test]
 fn a_failed_batch_runs_again_and_no_other() {
-    let house = fixture("letters");
+    let project = fixture("letters");
     let workspace = "workspaces/failed";
     assert_eq!(
-        planned(&house, workspace),
+        planned(&project, workspace),
         ["copy/person_2 failed", "join/ never_made"]
     );
     let done = format!("{workspace}/intermediate/person_1.json");
-    let before = files(&house);
-    milepost(&house, workspace, &["run"], 1);
-    assert!(files(&house)[&done] == before[&done]);
+    let before = files(&project);
+    milepost(&project, workspace, &["run"], 1);
+    assert!(files(&project)[&done] == before[&done]);
 
-    house.write(
+    project.write(
         &format!("{workspace}/inputs/person_2.json"),
         "{\"name\": \"Bo\"}\n",
     );
-    milepost(&house, workspace, &["run"], 0);
-    assert!(files(&house)[&done] == before[&done]);
-    let page = house.read(&format!("{workspace}/outputs/page.txt"));
+    milepost(&project, workspace, &["run"], 0);
+    assert!(files(&project)[&done] == before[&done]);
+    let page = project.read(&format!("{workspace}/outputs/page.txt"));
     assert_eq!(page, "Hello Ann\nHello Bo\nHello Cy");
 }
 
 #[test]
 fn a_forced_batch_that_did_not_run_stays_forced() {
-    let house = fixture("letters");
+    let project = fixture("letters");
     let workspace = "workspaces/forced";
     assert_eq!(
-        planned(&house, workspace),
+        planned(&project, workspace),
         [
             "copy/person_2 forced_before",
             "copy/person_3 forced_before",
             "join/ may run"
         ]
     );
-    let before = files(&house);
-    milepost(&house, workspace, &["run"], 0);
-    let after = files(&house);
+    let before = files(&project);
+    milepost(&project, workspace, &["run"], 0);
+    let after = files(&project);
     let is_new = |name: &str| {
         let path = format!("{workspace}/{name}");
         before[&path].2 != after[&path].2
@@ -200,5 +187,5 @@ fn a_forced_batch_that_did_not_run_stays_forced() {
         "{names:?}"
     );
     assert!(!is_new("outputs/page.txt"));
-    assert_eq!(planned(&house, workspace), Vec::<String>::new());
+    assert_eq!(planned(&project, workspace), Vec::<String>::new());
 }

@@ -1,12 +1,12 @@
 //! What is known afterwards of what agents did: who was asked what, with which answers, for how much; and no key.
 
-use super::pipeline::{Served, answered, calls, made, project, things, words};
-use crate::situations::house::House;
+use super::pipeline::{Served, answered, calls, made, speller, things, words};
+use crate::support::Project;
 use serde_json::{Value, json};
 
 /// `--json` of a reading command.
-fn told(house: &House, arguments: &[&str]) -> Value {
-    let output = house
+fn told(project: &Project, arguments: &[&str]) -> Value {
+    let output = project
         .command(&[arguments, &["--json"]].concat())
         .output()
         .unwrap();
@@ -14,34 +14,34 @@ fn told(house: &House, arguments: &[&str]) -> Value {
 }
 
 /// A project of 10 things whose stage goes on after failures, and whose agent leaves out what stands in a file.
-fn going_on(left_out: &str) -> (House, Served) {
+fn going_on(left_out: &str) -> (Project, Served) {
     let file = tempfile::NamedTempFile::new().unwrap();
     let file = file.into_temp_path().keep().unwrap();
     let answering = format!("without:{}", file.display());
     let served = Served::new(&answering);
-    let house = project(served.port, &answering);
+    let project = speller(served.port, &answering);
     std::fs::write(&file, left_out).unwrap();
-    house.write("left_out", file.display().to_string());
-    let ask = house.read("stages/2_ask.toml");
-    house.write(
+    project.write("left_out", file.display().to_string());
+    let ask = project.read("stages/2_ask.toml");
+    project.write(
         "stages/2_ask.toml",
         format!("{ask}\n[policy]\non_failure = \"continue\"\n"),
     );
-    let join = house.read("stages/3_join.toml");
-    house.write(
+    let join = project.read("stages/3_join.toml");
+    project.write(
         "stages/3_join.toml",
         format!("allow_partial = true\n{join}"),
     );
-    (house, served)
+    (project, served)
 }
 
-fn answer_all(house: &House) {
-    std::fs::write(house.read("left_out"), "").unwrap();
+fn answer_all(project: &Project) {
+    std::fs::write(project.read("left_out"), "").unwrap();
 }
 
 /// What the journal says of a stage, without times: coarse kind, who acted, precise kind.
-fn events(house: &House, stage: &str) -> Vec<(String, String, String)> {
-    let records = house.records();
+fn events(project: &Project, stage: &str) -> Vec<(String, String, String)> {
+    let records = project.records();
     let of_stage = records
         .iter()
         .filter(|record| record["data"]["stage"] == stage);
@@ -59,17 +59,17 @@ fn events(house: &House, stage: &str) -> Vec<(String, String, String)> {
 
 #[test]
 fn a_batch_ends_without_the_elements_that_have_no_valid_answer_and_only_they_are_asked_again() {
-    let (house, _served) = going_on("name 1\n");
+    let (project, _served) = going_on("name 1\n");
     let agent = ["--agent", "speller=api"];
-    let ran = house.run(&agent);
-    assert_eq!(ran.code, 3, "{}", ran.said);
+    let ran = project.run(&agent);
+    assert_eq!(ran.code, 3, "{}", ran.output);
     ran.says("ask/batch_1 failed: SCHEMA: 2 elements have no valid answer: 2, 3");
     // Five names, four a batch; of the first batch one has no answer, three times.
-    assert_eq!(calls(&house), answered(&[4, 1, 1, 1]));
+    assert_eq!(calls(&project), answered(&[4, 1, 1, 1]));
     let mut without = words(10);
     without.as_array_mut().unwrap().drain(2..4);
-    assert_eq!(made(&house), without);
-    let checkpoint = house.json("workspace/stage_2_complete.json");
+    assert_eq!(made(&project), without);
+    let checkpoint = project.json("workspace/stage_2_complete.json");
     assert_eq!(
         (
             &checkpoint["status"],
@@ -82,12 +82,12 @@ fn a_batch_ends_without_the_elements_that_have_no_valid_answer_and_only_they_are
             &json!(8)
         )
     );
-    let progress = house.json("workspace/ask_progress.json");
+    let progress = project.json("workspace/ask_progress.json");
     assert_eq!(
         (&progress["completed_batches"], &progress["failed_batches"]),
         (&json!([2]), &json!(["batch_1"]))
     );
-    let records = house.records();
+    let records = project.records();
     let failed = records
         .iter()
         .find(|record| record["kind"] == "elements_failed")
@@ -103,10 +103,10 @@ fn a_batch_ends_without_the_elements_that_have_no_valid_answer_and_only_they_are
 
     // Request, answer and violations are set aside, and `why` says where.
     let folder = failed["data"]["quarantine"].as_str().unwrap();
-    let why = told(&house, &["why", "ask/batch_1", "--agent", "speller=api"]);
+    let why = told(&project, &["why", "ask/batch_1", "--agent", "speller=api"]);
     assert_eq!(why["quarantine"], folder);
     assert_eq!(why["failed"], failed["data"]["failed"]);
-    let kept = |file: &str| house.read(&format!("workspace/{folder}/{file}"));
+    let kept = |file: &str| project.read(&format!("workspace/{folder}/{file}"));
     assert_eq!(
         kept("WHY.txt"),
         "SCHEMA: 2 elements have no valid answer: 2, 3\nq2: no answer\n\n\
@@ -116,44 +116,44 @@ fn a_batch_ends_without_the_elements_that_have_no_valid_answer_and_only_they_are
     );
     let run = failed["run_id"].as_str().unwrap();
     for file in ["000002.request", "000002.answer"] {
-        let bytes = house.read(&format!("workspace/.milepost/calls/{run}/{file}"));
+        let bytes = project.read(&format!("workspace/.milepost/calls/{run}/{file}"));
         assert_eq!(kept(file), bytes);
     }
 
     // The next run asks what failed, and nothing else.
-    answer_all(&house);
-    let ran = house.run(&agent);
-    assert_eq!(ran.code, 0, "{}", ran.said);
-    assert_eq!(calls(&house)[4..], answered(&[1]));
-    assert_eq!(made(&house), words(10));
+    answer_all(&project);
+    let ran = project.run(&agent);
+    assert_eq!(ran.code, 0, "{}", ran.output);
+    assert_eq!(calls(&project)[4..], answered(&[1]));
+    assert_eq!(made(&project), words(10));
     assert_eq!(
-        house.json("workspace/stage_2_complete.json")["status"],
+        project.json("workspace/stage_2_complete.json")["status"],
         "complete"
     );
-    let why = told(&house, &["why", "ask/batch_1", "--agent", "speller=api"]);
+    let why = told(&project, &["why", "ask/batch_1", "--agent", "speller=api"]);
     assert_eq!(
         (&why["decision"], &why["failed"], &why["quarantine"]),
         (&json!("reused"), &json!([]), &Value::Null)
     );
-    assert_eq!(house.run(&agent).records, Vec::<Value>::new());
+    assert_eq!(project.run(&agent).records, Vec::<Value>::new());
 }
 
 #[test]
 fn a_stage_that_stops_at_failures_fails_its_batch_as_a_whole() {
-    let (house, _served) = going_on("name 1\n");
-    house.edit("stages/2_ask.toml", "\"continue\"", "\"stop\"");
-    let ran = house.run(&["--agent", "speller=chat"]);
-    assert_eq!(ran.code, 1, "{}", ran.said);
+    let (project, _served) = going_on("name 1\n");
+    project.edit("stages/2_ask.toml", "\"continue\"", "\"stop\"");
+    let ran = project.run(&["--agent", "speller=chat"]);
+    assert_eq!(ran.code, 1, "{}", ran.output);
     ran.says("1 of 4 questions have no valid answer after 3 requests");
-    assert_eq!(house.list("intermediate/words"), Vec::<String>::new());
-    let records = house.records();
+    assert_eq!(project.list("intermediate/words"), Vec::<String>::new());
+    let records = project.records();
     let failed = records
         .iter()
         .find(|record| record["kind"] == "batch_failed")
         .unwrap();
     let folder = failed["data"]["quarantine"].as_str().unwrap();
     assert_eq!(
-        house.list(folder),
+        project.list(folder),
         [
             "000001.answer",
             "000001.request",
@@ -164,29 +164,29 @@ fn a_stage_that_stops_at_failures_fails_its_batch_as_a_whole() {
             "WHY.txt"
         ]
     );
-    let why = house.milepost(&["why", "ask/batch_1", "--agent", "speller=chat"]);
+    let why = project.milepost(&["why", "ask/batch_1", "--agent", "speller=chat"]);
     assert!(why.1.contains(folder), "{}", why.1);
-    answer_all(&house);
-    assert_eq!(house.run(&["--agent", "speller=chat"]).code, 0);
-    assert_eq!(calls(&house)[3..], answered(&[1, 1]));
+    answer_all(&project);
+    assert_eq!(project.run(&["--agent", "speller=chat"]).code, 0);
+    assert_eq!(calls(&project)[3..], answered(&[1, 1]));
 }
 
 #[test]
 fn elements_without_conservation_are_named_by_their_place() {
-    let (house, _served) = going_on("name 1\n");
-    let ask = house.read("stages/2_ask.toml");
+    let (project, _served) = going_on("name 1\n");
+    let ask = project.read("stages/2_ask.toml");
     let (before, after) = ask.split_once("[conserve]").unwrap();
     let policy = after.split_once("[policy]").unwrap().1;
-    house.write("stages/2_ask.toml", format!("{before}[policy]{policy}"));
-    let ran = house.run(&["--agent", "speller=api"]);
-    assert_eq!(ran.code, 3, "{}", ran.said);
+    project.write("stages/2_ask.toml", format!("{before}[policy]{policy}"));
+    let ran = project.run(&["--agent", "speller=api"]);
+    assert_eq!(ran.code, 3, "{}", ran.output);
     ran.says("2 elements have no valid answer: /elements/2, /elements/3");
     // Where something else than the elements is counted, nothing can be named as failed.
-    house.write(
+    project.write(
         "stages/2_ask.toml",
         format!("{before}[conserve]\nin = \".batch.data.questions[].id\"\nout = \".words[].id\"\n\n[policy]{policy}"),
     );
-    let ran = house.run(&["--agent", "speller=api"]);
+    let ran = project.run(&["--agent", "speller=api"]);
     ran.says("1 of 4 questions have no valid answer");
 }
 
@@ -196,24 +196,24 @@ fn what_came_in_is_at_any_time_what_came_out_and_what_is_named_as_failed() {
     for seed in 1..=3 {
         let badly = format!("badly:{seed}");
         let served = Served::new(&badly);
-        let house = project(served.port, &badly);
+        let project = speller(served.port, &badly);
         for (stage, before, after) in [
             ("2_ask", "", "\n[policy]\non_failure = \"continue\"\n"),
             ("3_join", "allow_partial = true\n", ""),
         ] {
             let path = format!("stages/{stage}.toml");
-            house.write(&path, format!("{before}{}{after}", house.read(&path)));
+            project.write(&path, format!("{before}{}{after}", project.read(&path)));
         }
-        house.edit(
+        project.edit(
             "stages/2_ask.toml",
             "questions = true",
             "questions = true\nattempts = 1",
         );
-        house.write("workspace/inputs/things.json", things(40).to_string());
+        project.write("workspace/inputs/things.json", things(40).to_string());
         let mut last = None;
         for _ in 0..40 {
-            let ran = house.run_unplanned(&["--agent", "speller=chat"]);
-            house.check_vouched();
+            let ran = project.run_unplanned(&["--agent", "speller=chat"]);
+            project.check_checkpoints();
             let mut keys: Vec<String> = Vec::new();
             for record in ran.data("elements_failed") {
                 let failed = record["failed"].as_array().unwrap().iter();
@@ -222,11 +222,16 @@ fn what_came_in_is_at_any_time_what_came_out_and_what_is_named_as_failed() {
             }
             for batch in ran.batches("batch_failed") {
                 let file = batch.replace("ask/", "workspace/intermediate/batches/") + ".json";
-                let elements = house.json(&file)["elements"].as_array().unwrap().clone();
+                let elements = project.json(&file)["elements"].as_array().unwrap().clone();
                 keys.extend(elements.iter().map(|element| element["id"].to_string()));
             }
-            let present = made(&house).as_array().unwrap().clone();
-            assert_eq!(present.len() + keys.len(), 40, "seed {seed}: {}", ran.said);
+            let present = made(&project).as_array().unwrap().clone();
+            assert_eq!(
+                present.len() + keys.len(),
+                40,
+                "seed {seed}: {}",
+                ran.output
+            );
             let mut right = words(40).as_array().unwrap().clone();
             right.retain(|word| !keys.contains(&word["id"].to_string()));
             assert_eq!(present, right, "seed {seed}");
@@ -234,7 +239,7 @@ fn what_came_in_is_at_any_time_what_came_out_and_what_is_named_as_failed() {
                 ran.code,
                 if keys.is_empty() { 0 } else { 3 },
                 "{}",
-                ran.said
+                ran.output
             );
             last = Some(ran.code);
             if ran.code == 0 {
@@ -243,9 +248,9 @@ fn what_came_in_is_at_any_time_what_came_out_and_what_is_named_as_failed() {
         }
         assert_eq!(last, Some(0), "seed {seed}");
         // Each name was answered validly once.
-        let answers = house.list(".milepost/answers");
+        let answers = project.list(".milepost/answers");
         let lines = answers.iter().map(|name| {
-            let text = house.read(&format!("workspace/.milepost/answers/{name}"));
+            let text = project.read(&format!("workspace/.milepost/answers/{name}"));
             text.lines().count()
         });
         assert_eq!(lines.sum::<usize>(), 20, "seed {seed}");
@@ -255,21 +260,21 @@ fn what_came_in_is_at_any_time_what_came_out_and_what_is_named_as_failed() {
 #[test]
 fn why_log_and_status_tell_who_answered_for_how_much() {
     let served = Served::new("well");
-    let house = project(served.port, "well");
-    let declared = house.read("milepost.toml");
-    house.write(
+    let project = speller(served.port, "well");
+    let declared = project.read("milepost.toml");
+    project.write(
         "milepost.toml",
         format!("{declared}\n[limits]\nusd = 1\ntokens = 100000\ncalls = 10\n"),
     );
     let agent = ["--agent", "speller=api"];
-    assert_eq!(house.run(&agent).code, 0);
-    let first = house.records()[0]["run_id"].clone();
+    assert_eq!(project.run(&agent).code, 0);
+    let first = project.records()[0]["run_id"].clone();
     // Two new names in the last batch, whose other name is answered.
-    house.write("workspace/inputs/things.json", things(14).to_string());
-    assert_eq!(house.run(&agent).code, 0);
-    assert_eq!(calls(&house), answered(&[4, 1, 2]));
+    project.write("workspace/inputs/things.json", things(14).to_string());
+    assert_eq!(project.run(&agent).code, 0);
+    assert_eq!(calls(&project), answered(&[4, 1, 2]));
 
-    let why = told(&house, &["why", "ask/batch_2", "--agent", "speller=api"]);
+    let why = told(&project, &["why", "ask/batch_2", "--agent", "speller=api"]);
     let asked = &why["asked"];
     let second = why["made"]["run"].clone();
     assert_eq!(
@@ -314,9 +319,9 @@ fn why_log_and_status_tell_who_answered_for_how_much() {
     );
     assert!(one["cost"].as_u64() > Some(0) && one["seconds"].is_number());
     let path = "workspace/intermediate/words/batch_2.json";
-    let file = told(&house, &["why", path, "--agent", "speller=api"]);
+    let file = told(&project, &["why", path, "--agent", "speller=api"]);
     assert_eq!(file["made"]["asked"], *asked);
-    let said = house
+    let said = project
         .milepost(&["why", "ask/batch_2", "--agent", "speller=api"])
         .1;
     for line in [
@@ -327,7 +332,7 @@ fn why_log_and_status_tell_who_answered_for_how_much() {
         assert!(said.contains(line), "{line}\n{said}");
     }
 
-    let log = told(&house, &["log", "ask/batch_2", "--calls"]);
+    let log = told(&project, &["log", "ask/batch_2", "--calls"]);
     let exchanges = log["calls"].as_array().unwrap();
     assert_eq!(exchanges.len(), 2);
     let prompt = exchanges[1]["prompt"].as_str().unwrap();
@@ -337,13 +342,15 @@ fn why_log_and_status_tell_who_answered_for_how_much() {
     );
     let text = exchanges[1]["text"].as_str().unwrap();
     assert!(text.contains("NAME 6"), "{text}");
-    let said = house.milepost(&["log", "ask", "--calls", "--last", "1"]).1;
+    let said = project
+        .milepost(&["log", "ask", "--calls", "--last", "1"])
+        .1;
     assert!(
         said.starts_with("… 2 earlier calls\n") && said.contains("answered:\n    [{"),
         "{said}"
     );
 
-    let status = told(&house, &["status", "--agent", "speller=api"]);
+    let status = told(&project, &["status", "--agent", "speller=api"]);
     let spent = &status["stages"][1]["spent"];
     assert_eq!(
         (&spent["calls"], &status["stages"][0]["spent"]),
@@ -365,7 +372,7 @@ fn why_log_and_status_tell_who_answered_for_how_much() {
         money["tokens"],
         json!({"limit": 100_000, "left": 100_000 - used})
     );
-    let said = house.milepost(&["status", "--agent", "speller=api"]).1;
+    let said = project.milepost(&["status", "--agent", "speller=api"]).1;
     assert!(
         said.contains("agents: 3 calls for $0.0") && said.contains("7 of 10 calls"),
         "{said}"
@@ -403,29 +410,29 @@ critique = { path = "outputs/critique.json", schema = false }
 #[test]
 fn the_journal_tells_which_agent_did_what_with_which_verdict() {
     let served = Served::new("well");
-    let house = project(served.port, "well");
+    let project = speller(served.port, "well");
     for stage in ["1_split", "2_ask", "3_join"] {
-        house.remove(&format!("stages/{stage}.toml"));
+        project.remove(&format!("stages/{stage}.toml"));
     }
-    house.write(
+    project.write(
         "prompts/tell.md",
         "Tell of {{ topic }} in round {{ iteration }}\n",
     );
-    house.write("workspace/inputs/topic.txt", "walls");
-    house.write("stages/1_plan.toml", ROUNDS);
-    house.write(
+    project.write("workspace/inputs/topic.txt", "walls");
+    project.write("stages/1_plan.toml", ROUNDS);
+    project.write(
         "stages/2_export.toml",
         "role = \"Coordinator\"\n\n[inputs]\nplan = \"outputs/plan.json\"\n\n[step]\njq = '.plan.said'\n\n\
          [outputs]\nsaid = \"outputs/said.txt\"\n",
     );
-    let ran = house.run(&["--agent", "speller=chat"]);
-    assert_eq!(ran.code, 0, "{}", ran.said);
+    let ran = project.run(&["--agent", "speller=chat"]);
+    assert_eq!(ran.code, 0, "{}", ran.output);
     let event =
         |kind: &str, who: &str, what: &str| (kind.to_owned(), who.to_owned(), what.to_owned());
     let author = |kind, what| event(kind, "PlanAuthor", what);
     let reviewer = |kind, what| event(kind, "PlanningReviewer", what);
     assert_eq!(
-        events(&house, "plan"),
+        events(&project, "plan"),
         [
             reviewer("invoke", "stage_started"),
             reviewer("invoke", "attempt_started"),
@@ -443,7 +450,7 @@ fn the_journal_tells_which_agent_did_what_with_which_verdict() {
             reviewer("complete", "checkpoint_written"),
         ]
     );
-    let records = house.records();
+    let records = project.records();
     let data = |kind: &str| -> Vec<Value> {
         let of_kind = records.iter().filter(|record| record["kind"] == kind);
         of_kind.map(|record| record["data"].clone()).collect()
@@ -499,9 +506,9 @@ fn the_journal_tells_which_agent_did_what_with_which_verdict() {
 }
 
 /// That a key is nowhere in the workspace, nor in what was said.
-fn assert_hidden(house: &House, said: &str, key: &str) {
+fn assert_hidden(project: &Project, said: &str, key: &str) {
     assert!(!said.contains(key), "{said}");
-    for entry in walkdir::WalkDir::new(house.at("workspace")) {
+    for entry in walkdir::WalkDir::new(project.at("workspace")) {
         let entry = entry.unwrap();
         if entry.file_type().is_file() {
             let bytes = std::fs::read(entry.path()).unwrap();
@@ -518,22 +525,22 @@ fn a_key_that_somebody_repeats_is_in_no_file_and_nowhere_on_the_screen() {
     let answering = format!("leaky:{KEY}");
     let served = Served::new(&answering);
     for agent in ["api", "chat", "tool"] {
-        let mut house = project(served.port, &answering);
-        house.env("KEY", KEY);
+        let mut project = speller(served.port, &answering);
+        project.env("KEY", KEY);
         // A tool that fails is tried again while there is time.
-        let ask = house.read("stages/2_ask.toml");
-        house.write(
+        let ask = project.read("stages/2_ask.toml");
+        project.write(
             "stages/2_ask.toml",
             format!("{ask}\n[policy]\ntimeout = \"6s\"\n"),
         );
         let agent = format!("speller={agent}");
-        let file = house.at("debug.log").display().to_string();
-        let ran = house.run_unplanned(&["--agent", &agent, "--log-file", &file]);
-        assert_eq!(ran.code, 1, "{}", ran.said);
+        let file = project.at("debug.log").display().to_string();
+        let ran = project.run_unplanned(&["--agent", &agent, "--log-file", &file]);
+        assert_eq!(ran.code, 1, "{}", ran.output);
         ran.says("I was sent [key]");
-        assert_hidden(&house, &ran.said, KEY);
-        assert_hidden(&house, &ran.said, LOOKS_LIKE_ONE);
-        let log = house.read("debug.log");
+        assert_hidden(&project, &ran.output, KEY);
+        assert_hidden(&project, &ran.output, LOOKS_LIKE_ONE);
+        let log = project.read("debug.log");
         assert!(!log.contains(KEY) && !log.contains(LOOKS_LIKE_ONE), "{log}");
         for command in [
             &["log", "ask/batch_1"][..],
@@ -542,7 +549,7 @@ fn a_key_that_somebody_repeats_is_in_no_file_and_nowhere_on_the_screen() {
             &["status", "--agent", &agent],
             &["params"],
         ] {
-            let (_, said) = house.milepost(command);
+            let (_, said) = project.milepost(command);
             assert!(
                 !said.contains(KEY) && !said.contains(LOOKS_LIKE_ONE),
                 "{said}"
@@ -553,7 +560,7 @@ fn a_key_that_somebody_repeats_is_in_no_file_and_nowhere_on_the_screen() {
 
 #[test]
 fn what_programs_print_is_kept_without_keys_and_what_they_make_as_it_is() {
-    let mut house = House::new(&[
+    let mut project = Project::new(&[
         (
             "milepost.toml",
             "name = \"told\"\n\n[env]\nDEPLOY_TOKEN = \"\"\n",
@@ -569,26 +576,26 @@ said = "outputs/said.txt"
 "#,
         ),
     ]);
-    house.write(
+    project.write(
         "milepost.toml",
         format!(
             "{}\n[params]\nthere = \"/none\"\n",
-            house.read("milepost.toml")
+            project.read("milepost.toml")
         ),
     );
-    house.env("DEPLOY_TOKEN", "local-token-0001");
-    let ran = house.run(&[]);
-    assert_eq!(ran.code, 1, "{}", ran.said);
+    project.env("DEPLOY_TOKEN", "local-token-0001");
+    let ran = project.run(&[]);
+    assert_eq!(ran.code, 1, "{}", ran.output);
     ran.says("token [key]");
-    let log = house.milepost(&["log", "say"]).1;
+    let log = project.milepost(&["log", "say"]).1;
     assert!(
         log.contains("token [key]") && !log.contains("local-token"),
         "{log}"
     );
-    let ran = house.run(&["--set", "there=/"]);
-    assert_eq!(ran.code, 0, "{}", ran.said);
+    let ran = project.run(&["--set", "there=/"]);
+    assert_eq!(ran.code, 0, "{}", ran.output);
     assert_eq!(
-        house.read("workspace/outputs/said.txt"),
+        project.read("workspace/outputs/said.txt"),
         "local-token-0001\n"
     );
 }

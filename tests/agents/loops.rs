@@ -1,13 +1,13 @@
 //! What a plan says of the calls of a stage, held against what a provider hears in the run after it.
 
 use super::server::{Play, Server};
-use crate::situations::house::House;
+use crate::support::Project;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
 /// A stage that asks a model, and what its plan depends on.
 #[derive(Debug, Clone)]
-struct Project {
+struct Generated {
     /// Whether each agent step answers questions, or a whole prompt.
     steps: Vec<bool>,
     /// Numbers of questions, one for each batch.
@@ -70,11 +70,11 @@ impl Reply {
     }
 }
 
-impl Project {
+impl Generated {
     /// The project, whose model is at this server.
-    fn house(&self, server: &Server) -> House {
+    fn fixture(&self, server: &Server) -> Project {
         let tries = self.tries.map(|tries| format!("tries = {tries}\n"));
-        let mut house = House::new(&[
+        let mut project = Project::new(&[
             (
                 "milepost.toml",
                 &format!(
@@ -97,8 +97,8 @@ impl Project {
                 r#"{"type": "object", "required": ["word"]}"#,
             ),
         ]);
-        house.env("KEY", "right");
-        house.env("MILEPOST_PACE", "1");
+        project.env("KEY", "right");
+        project.env("MILEPOST_PACE", "1");
         let mut stage = "[each.batch]\npath = \"inputs/batch_*.json\"\n".to_owned();
         if let Some((most, until)) = self.refine {
             stage +=
@@ -123,20 +123,20 @@ impl Project {
         }
         // Without a loop there is no `iteration`.
         if self.refine.is_none() {
-            house.write("prompts/questions.md", "{{ questions | tojson }}\n");
+            project.write("prompts/questions.md", "{{ questions | tojson }}\n");
         }
-        house.write("stages/1_ask.toml", stage);
+        project.write("stages/1_ask.toml", stage);
         for (batch, &count) in self.batches.iter().enumerate() {
             let of = if self.alike { 0 } else { batch };
             let question = |n: usize| json!({ "id": format!("q{}", n + 1), "question": format!("{of} {n}"), "elements": [n] });
             let questions: Vec<Value> = (0..count).map(question).collect();
             let elements: Vec<Value> = (0..count).map(|n| json!({ "id": n })).collect();
-            house.write(
+            project.write(
                 &format!("workspace/inputs/batch_{batch}.json"),
                 json!({ "questions": questions, "elements": elements }).to_string(),
             );
         }
-        house
+        project
     }
 
     /// Plans and runs the project: what the plan says of calls, how many the provider heard, and the exit code.
@@ -145,17 +145,17 @@ impl Project {
         let taken = Play::Says(200, &[], r#"{"data":[]}"#.to_owned());
         let script = replies.iter().cycle().take(1500).map(|reply| reply.play());
         let server = Server::new(std::iter::once(taken).chain(script).collect());
-        let house = self.house(&server);
-        let plan = house.plan(&[]).unwrap();
+        let project = self.fixture(&server);
+        let plan = project.plan(&[]).unwrap();
         let asks = plan["stages"][0]["asks"].clone();
-        let ran = house.run_unplanned(more);
+        let ran = project.run_unplanned(more);
         let seen = server.seen();
         let posts = seen.iter().filter(|seen| seen.line == "POST /v1/messages");
         (asks, posts.count() as u64, ran.code)
     }
 }
 
-fn projects() -> impl Strategy<Value = Project> {
+fn projects() -> impl Strategy<Value = Generated> {
     let refine = proptest::option::weighted(0.7, (1..=4_u32, 1..=5_u32));
     (
         proptest::collection::vec(any::<bool>(), 1..=2),
@@ -165,14 +165,16 @@ fn projects() -> impl Strategy<Value = Project> {
         1..=3_u32,
         proptest::option::weighted(0.8, 1..=3_u32),
     )
-        .prop_map(|(steps, batches, alike, refine, attempts, tries)| Project {
-            steps,
-            batches,
-            alike,
-            refine,
-            attempts,
-            tries,
-        })
+        .prop_map(
+            |(steps, batches, alike, refine, attempts, tries)| Generated {
+                steps,
+                batches,
+                alike,
+                refine,
+                attempts,
+                tries,
+            },
+        )
 }
 
 fn replies() -> impl Strategy<Value = Vec<Reply>> {
@@ -193,7 +195,7 @@ proptest! {
 
     #[test]
     fn a_run_makes_no_more_calls_than_its_plan_names_at_most(
-        project in projects(),
+        generated in projects(),
         replies in replies(),
         at_once in prop_oneof![Just("1"), Just("4")],
         keeps_going in any::<bool>(),
@@ -202,7 +204,7 @@ proptest! {
         if keeps_going {
             more.push("--keep-going");
         }
-        let (asks, heard, code) = project.calls(&replies, &more);
+        let (asks, heard, code) = generated.calls(&replies, &more);
         let (calls, most) = (asks["calls"].as_u64().unwrap(), asks["most_calls"].as_u64());
         prop_assert!(most.is_some_and(|most| heard <= most), "{heard} calls: {asks:#}");
         prop_assert!(calls <= most.unwrap(), "{asks:#}");
@@ -217,7 +219,7 @@ proptest! {
 #[test]
 fn a_run_can_make_as_many_calls_as_its_plan_names_at_most() {
     use Reply::{Broken, Busy, NoJson, TooLong, Valid};
-    let whole = Project {
+    let whole = Generated {
         steps: vec![false],
         batches: vec![1],
         alike: false,
@@ -229,7 +231,7 @@ fn a_run_can_make_as_many_calls_as_its_plan_names_at_most() {
     assert_eq!((&asks["most_calls"], heard), (&json!(12), 12), "{asks:#}");
 
     // Two questions: too long together, then each alone.
-    let questions = Project {
+    let questions = Generated {
         steps: vec![true],
         batches: vec![2],
         refine: None,
@@ -244,7 +246,7 @@ fn a_run_can_make_as_many_calls_as_its_plan_names_at_most() {
     );
 
     // The second batch asks the same, and asks it itself after the first has failed.
-    let alike = Project {
+    let alike = Generated {
         batches: vec![1, 1],
         alike: true,
         tries: Some(1),
@@ -261,7 +263,7 @@ fn a_run_can_make_as_many_calls_as_its_plan_names_at_most() {
 /// What the first stage makes is not known before it ran, nor is how much the second one asks about it.
 #[test]
 fn calls_that_depend_on_an_earlier_stage_have_no_bound() {
-    let project = Project {
+    let generated = Generated {
         steps: vec![true],
         batches: vec![2],
         alike: false,
@@ -270,34 +272,34 @@ fn calls_that_depend_on_an_earlier_stage_have_no_bound() {
         tries: Some(2),
     };
     let server = Server::new(Vec::new());
-    let house = project.house(&server);
-    house.write(
+    let project = generated.fixture(&server);
+    project.write(
         "stages/0_copy.toml",
         "[inputs]\nall = \"inputs/batch_0.json\"\n[step]\ncopy = \"all\"\n[outputs]\nbatch = { path = \"intermediate/batch_0.json\", schema = false }\n",
     );
-    house.edit(
+    project.edit(
         "stages/1_ask.toml",
         "inputs/batch_*",
         "intermediate/batch_*",
     );
-    house.run_unplanned(&["copy"]);
-    let asked = |house: &House| {
-        let plan = house.plan(&[]).unwrap();
+    project.run_unplanned(&["copy"]);
+    let asked = |project: &Project| {
+        let plan = project.plan(&[]).unwrap();
         let asks = &plan["stages"][1]["asks"];
-        let text = house.milepost(&["plan"]).1;
+        let text = project.milepost(&["plan"]).1;
         (asks["most_calls"].clone(), text)
     };
-    let (most, text) = asked(&house);
+    let (most, text) = asked(&project);
     assert_eq!(most, json!(36), "{text}");
     let range = "1 call with 2 questions in the first iteration, at most 36 in 3 iterations with every retry";
     assert!(text.contains(range), "{text}");
 
-    house.edit("stages/0_copy.toml", "[step]", "[step]\nattempts = 2");
-    house.write(
+    project.edit("stages/0_copy.toml", "[step]", "[step]\nattempts = 2");
+    project.write(
         "workspace/inputs/batch_0.json",
         r#"{"questions": [], "elements": []}"#,
     );
-    let (most, text) = asked(&house);
+    let (most, text) = asked(&project);
     assert_eq!(most, Value::Null, "{text}");
     assert!(text.contains("no bound for 3 iterations"), "{text}");
     assert!(!text.contains("at most"), "{text}");

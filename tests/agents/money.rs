@@ -1,12 +1,12 @@
 //! What would be asked and what that costs is known before, and is what then happens.
 
-use super::pipeline::{Served, answered, calls, project};
-use crate::situations::house::House;
+use super::pipeline::{Served, answered, calls, speller};
+use crate::support::Project;
 use serde_json::{Value, json};
 
 /// What a plan says that a stage asks.
-fn asks(house: &House, arguments: &[&str]) -> Value {
-    let plan = house.plan(arguments).unwrap();
+fn asks(project: &Project, arguments: &[&str]) -> Value {
+    let plan = project.plan(arguments).unwrap();
     let stages = plan["stages"].as_array().unwrap();
     let stage = stages.iter().find(|stage| stage["stage"] == "ask").unwrap();
     assert_eq!(stage["problem"], Value::Null);
@@ -24,16 +24,16 @@ const API: [&str; 2] = ["--agent", "speller=api"];
 #[test]
 fn all_that_is_free_is_done_and_the_plan_then_says_what_the_rest_costs() {
     let served = Served::new("well");
-    let mut house = project(served.port, "well");
+    let mut project = speller(served.port, "well");
     // Neither needs a key.
-    house.env("KEY", "");
-    let ran = house.run_unplanned(&["--agent", "speller=api", "--until-paid"]);
-    assert_eq!((ran.code, calls(&house)), (3, vec![]), "{}", ran.said);
+    project.env("KEY", "");
+    let ran = project.run_unplanned(&["--agent", "speller=api", "--until-paid"]);
+    assert_eq!((ran.code, calls(&project)), (3, vec![]), "{}", ran.output);
     ran.says("2 calls with 5 questions");
     ran.says("an answer is taken as 100 tokens");
-    assert_eq!(house.list("intermediate/batches").len(), 2);
-    assert_eq!(house.list("intermediate/words").len(), 0);
-    let first = asks(&house, &API);
+    assert_eq!(project.list("intermediate/batches").len(), 2);
+    assert_eq!(project.list("intermediate/words").len(), 0);
+    let first = asks(&project, &API);
     assert_eq!(told(&first), (2, 5, 0));
     assert_eq!(
         first["agents"],
@@ -50,7 +50,7 @@ fn all_that_is_free_is_done_and_the_plan_then_says_what_the_rest_costs() {
     );
 
     // What was foreseen is sent, to the byte.
-    let (code, shown) = house.milepost(&[
+    let (code, shown) = project.milepost(&[
         "plan",
         "--json",
         "--agent",
@@ -60,20 +60,20 @@ fn all_that_is_free_is_done_and_the_plan_then_says_what_the_rest_costs() {
     ]);
     assert_eq!(code, 0, "{shown}");
     let shown: Value = serde_json::from_str(&shown).unwrap();
-    house.env("KEY", "right");
-    let ran = house.run_unplanned(&API);
+    project.env("KEY", "right");
+    let ran = project.run_unplanned(&API);
     assert_eq!(
-        (ran.code, calls(&house)),
+        (ran.code, calls(&project)),
         (0, answered(&[4, 1])),
         "{}",
-        ran.said
+        ran.output
     );
-    let records = house.records();
+    let records = project.records();
     let run = records.last().unwrap()["run_id"].as_str().unwrap();
-    let sent = house.json(&format!("workspace/.milepost/calls/{run}/000001.request"));
+    let sent = project.json(&format!("workspace/.milepost/calls/{run}/000001.request"));
     assert_eq!(shown["request"]["body"], sent);
     assert_eq!(shown["request"]["questions"], 4);
-    let (code, shown) = house.milepost(&[
+    let (code, shown) = project.milepost(&[
         "plan",
         "--agent",
         "speller=api",
@@ -84,35 +84,35 @@ fn all_that_is_free_is_done_and_the_plan_then_says_what_the_rest_costs() {
         (code, shown.trim()),
         (0, "ask/batch_1 sends nothing: every answer is kept")
     );
-    assert_eq!(asks(&house, &API), Value::Null);
+    assert_eq!(asks(&project, &API), Value::Null);
 
     // Another prompt asks all again, and what that costs is known from before.
-    house.edit("prompts/spell.md", "capitals", "capital letters");
-    let again = asks(&house, &API);
+    project.edit("prompts/spell.md", "capitals", "capital letters");
+    let again = asks(&project, &API);
     assert_eq!(
         (told(&again), &again["basis"]),
         ((2, 5, 0), &json!({"measured": 2}))
     );
     // `model.py` answers with 20 tokens and says that it read 100, whatever was sent.
     assert_eq!(again["output_tokens"], 40);
-    let ran = house.run_unplanned(&API);
-    assert_eq!((ran.code, calls(&house).len()), (0, 4), "{}", ran.said);
-    house.edit("prompts/spell.md", "capital letters", "capitals");
-    let back = asks(&house, &API);
+    let ran = project.run_unplanned(&API);
+    assert_eq!((ran.code, calls(&project).len()), (0, 4), "{}", ran.output);
+    project.edit("prompts/spell.md", "capital letters", "capitals");
+    let back = asks(&project, &API);
     assert_eq!((told(&back), &back["cost"]), ((0, 0, 5), &json!(0)));
-    assert_eq!(house.run_unplanned(&API).code, 0);
-    assert_eq!(calls(&house).len(), 4);
+    assert_eq!(project.run_unplanned(&API).code, 0);
+    assert_eq!(calls(&project).len(), 4);
 }
 
 #[test]
 fn another_schema_asks_again_only_what_is_not_valid_by_it() {
     let served = Served::new("well");
-    let house = project(served.port, "well");
-    assert_eq!(house.run(&API).code, 0);
+    let project = speller(served.port, "well");
+    assert_eq!(project.run(&API).code, 0);
     let schema = "schemas/word.schema.json";
-    house.edit(schema, "\"string\"", "\"string\", \"pattern\": \"[0-3]$\"");
+    project.edit(schema, "\"string\"", "\"string\", \"pattern\": \"[0-3]$\"");
     // The records say nothing of the answers' schema: it may be that nothing is asked.
-    let plan = house.plan(&API).unwrap();
+    let plan = project.plan(&API).unwrap();
     let stage = &plan["stages"][1];
     let sum = |key: &str| {
         let of = |asks: &Value| asks[key].as_u64().unwrap_or(0);
@@ -128,33 +128,33 @@ fn another_schema_asks_again_only_what_is_not_valid_by_it() {
 #[test]
 fn prices_of_the_project_win() {
     let served = Served::new("well");
-    let house = project(served.port, "well");
-    house.edit("milepost.toml", "\"gpt-5.1\"", "\"own-model\"");
+    let project = speller(served.port, "well");
+    project.edit("milepost.toml", "\"gpt-5.1\"", "\"own-model\"");
     let chat = ["--agent", "speller=chat"];
-    let ran = house.run_unplanned(&["--agent", "speller=chat", "--until-paid"]);
+    let ran = project.run_unplanned(&["--agent", "speller=chat", "--until-paid"]);
     ran.says("nobody knows for how much");
-    let ran = house.run_unplanned(&["--agent", "speller=chat", "--budget-usd", "1"]);
-    assert_eq!((ran.code, calls(&house)), (3, vec![]), "{}", ran.said);
+    let ran = project.run_unplanned(&["--agent", "speller=chat", "--budget-usd", "1"]);
+    assert_eq!((ran.code, calls(&project)), (3, vec![]), "{}", ran.output);
     let prices =
         "date = \"2026-01-01\"\n\n[[model]]\nname = \"own-*\"\ninput = 10\noutput = 1000\n";
-    house.write("prices.toml", prices);
-    let known = asks(&house, &chat);
+    project.write("prices.toml", prices);
+    let known = asks(&project, &chat);
     let input = known["input_tokens"].as_u64().unwrap();
     assert_eq!(known["cost"], input * 10 + 500 * 1000);
-    let ran = house.run_unplanned(&["--agent", "speller=chat", "--budget-usd", "1"]);
+    let ran = project.run_unplanned(&["--agent", "speller=chat", "--budget-usd", "1"]);
     assert_eq!(
-        (ran.code, calls(&house)),
+        (ran.code, calls(&project)),
         (0, answered(&[4, 1])),
         "{}",
-        ran.said
+        ran.output
     );
-    let spent = &house.json("workspace/stage_2_complete.json")["spent"];
+    let spent = &project.json("workspace/stage_2_complete.json")["spent"];
     assert!(spent["cost"].as_u64().unwrap() >= 40 * 1000, "{spent}");
     // Prices change no output.
-    house.write("prices.toml", prices.replace("1000", "2000"));
-    assert_eq!(house.run(&chat).tried(), [] as [String; 0]);
-    house.write("prices.toml", "[[model]]\nname = 1\n");
-    let ran = house.run_unplanned(&chat);
+    project.write("prices.toml", prices.replace("1000", "2000"));
+    assert_eq!(project.run(&chat).tried(), [] as [String; 0]);
+    project.write("prices.toml", "[[model]]\nname = 1\n");
+    let ran = project.run_unplanned(&chat);
     assert_eq!(ran.code, 1);
     ran.says("prices.toml");
 }
@@ -162,12 +162,12 @@ fn prices_of_the_project_win() {
 #[test]
 fn what_a_stage_declares_to_use_is_what_is_expected() {
     let served = Served::new("well");
-    let house = project(served.port, "well");
-    let declared = house.read("stages/2_ask.toml");
+    let project = speller(served.port, "well");
+    let declared = project.read("stages/2_ask.toml");
     let estimate = "\n[estimate]\ntokens = 5000\ninput_share = 0.6\n";
-    house.write("stages/2_ask.toml", format!("{declared}{estimate}"));
-    house.run_unplanned(&["--agent", "speller=api", "--until-paid"]);
-    let asks = asks(&house, &API);
+    project.write("stages/2_ask.toml", format!("{declared}{estimate}"));
+    project.run_unplanned(&["--agent", "speller=api", "--until-paid"]);
+    let asks = asks(&project, &API);
     assert_eq!(
         (
             &asks["input_tokens"],
@@ -182,21 +182,21 @@ fn what_a_stage_declares_to_use_is_what_is_expected() {
 #[test]
 fn the_time_of_calls_is_a_limit_too() {
     let served = Served::new("well");
-    let house = project(served.port, "well");
-    let declared = house.read("milepost.toml");
-    house.write(
+    let project = speller(served.port, "well");
+    let declared = project.read("milepost.toml");
+    project.write(
         "milepost.toml",
         format!("{declared}\n[limits]\ntime = \"1ms\"\n"),
     );
-    let ran = house.run_unplanned(&API);
+    let ran = project.run_unplanned(&API);
     assert_eq!(
-        (ran.code, calls(&house)),
+        (ran.code, calls(&project)),
         (3, answered(&[4])),
         "{}",
-        ran.said
+        ran.output
     );
     ran.says("raise `time` under [limits]");
-    house.edit("milepost.toml", "1ms", "1h");
-    assert_eq!(house.run_unplanned(&API).code, 0);
-    assert_eq!(calls(&house), answered(&[4, 1]));
+    project.edit("milepost.toml", "1ms", "1h");
+    assert_eq!(project.run_unplanned(&API).code, 0);
+    assert_eq!(calls(&project), answered(&[4, 1]));
 }

@@ -2,7 +2,7 @@
 //!
 //! The model is `model.py`: a server that speaks both providers' languages, or a command line.
 
-use crate::situations::house::House;
+use crate::support::Project;
 use milepost_core::base::digest::Digest;
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader};
@@ -87,7 +87,7 @@ all = { path = "outputs/all.json", schema = false }
 "#;
 
 /// A project whose agents `api`, `chat` and `tool` are this model.
-pub fn project(port: u16, answering: &str) -> House {
+pub fn speller(port: u16, answering: &str) -> Project {
     let agents = format!(
         r#"
 name = "words"
@@ -117,7 +117,7 @@ cli = ["python3", "{MODEL}", "{answering}"]
 replay = "recorded"
 "#
     );
-    let mut house = House::new(&[
+    let mut project = Project::new(&[
         ("milepost.toml", &agents),
         ("stages/1_split.toml", SPLIT),
         ("stages/2_ask.toml", ASK),
@@ -131,9 +131,9 @@ replay = "recorded"
             "Write each name in capitals.\n\nQuestions: {{ questions | tojson }}\n",
         ),
     ]);
-    house.env("KEY", "right");
-    house.write("workspace/inputs/things.json", things(10).to_string());
-    house
+    project.env("KEY", "right");
+    project.write("workspace/inputs/things.json", things(10).to_string());
+    project
 }
 
 /// So many things; every second has the name of the one before.
@@ -147,13 +147,13 @@ pub fn words(count: usize) -> Value {
     (0..count).map(one).collect()
 }
 
-pub fn made(house: &House) -> Value {
-    house.json("workspace/outputs/all.json")["elements"].clone()
+pub fn made(project: &Project) -> Value {
+    project.json("workspace/outputs/all.json")["elements"].clone()
 }
 
 /// What the journal says of calls: questions and outcome of each.
-pub fn calls(house: &House) -> Vec<(u64, String)> {
-    let records = house.records();
+pub fn calls(project: &Project) -> Vec<(u64, String)> {
+    let records = project.records();
     let called = records.iter().filter(|record| record["kind"] == "called");
     called
         .map(|record| {
@@ -173,7 +173,7 @@ pub fn answered(questions: &[u64]) -> Vec<(u64, String)> {
 fn each_provider_is_asked_each_question_once() {
     let served = Served::new("well");
     for agent in ["api", "chat", "tool"] {
-        let house = project(served.port, "well");
+        let project = speller(served.port, "well");
         let with = ["--agent", &format!("speller={agent}")].map(str::to_owned);
         let run = |more: &[&str]| {
             let arguments: Vec<&str> = more
@@ -181,55 +181,55 @@ fn each_provider_is_asked_each_question_once() {
                 .copied()
                 .chain(with.iter().map(String::as_str))
                 .collect();
-            house.run(&arguments)
+            project.run(&arguments)
         };
         let ran = run(&[]);
-        assert_eq!(ran.code, 0, "{}", ran.said);
-        assert_eq!(made(&house), words(10), "{agent}");
+        assert_eq!(ran.code, 0, "{}", ran.output);
+        assert_eq!(made(&project), words(10), "{agent}");
         // Five names, four a request.
-        assert_eq!(calls(&house), answered(&[4, 1]), "{agent}");
+        assert_eq!(calls(&project), answered(&[4, 1]), "{agent}");
 
         // Another packing, another field, an element of a known name: nothing is asked.
         assert_eq!(run(&["--set", "size=2"]).code, 0);
         let mut more = things(11);
         more[0]["more"] = json!("other");
         more[10]["name"] = json!("name 3");
-        house.write("workspace/inputs/things.json", more.to_string());
+        project.write("workspace/inputs/things.json", more.to_string());
         assert_eq!(run(&[]).code, 0);
-        assert_eq!(calls(&house).len(), 2, "{agent}");
+        assert_eq!(calls(&project).len(), 2, "{agent}");
 
         // Two new names: two questions.
-        house.write("workspace/inputs/things.json", things(13).to_string());
+        project.write("workspace/inputs/things.json", things(13).to_string());
         assert_eq!(run(&[]).code, 0);
-        let asked: u64 = calls(&house)[2..].iter().map(|call| call.0).sum();
+        let asked: u64 = calls(&project)[2..].iter().map(|call| call.0).sum();
         assert_eq!(asked, 2, "{agent}");
-        let before = calls(&house).len();
+        let before = calls(&project).len();
 
         // Another schema that what is known fits: nothing. One that it does not: what does not fit.
-        house.edit(
+        project.edit(
             "schemas/word.schema.json",
             r#""string""#,
             r#""string", "maxLength": 40"#,
         );
         assert_eq!(run(&[]).code, 0);
-        assert_eq!(calls(&house).len(), before, "{agent}");
+        assert_eq!(calls(&project).len(), before, "{agent}");
 
         // Another prompt: all.
-        house.edit("prompts/spell.md", "Write", "Do write");
+        project.edit("prompts/spell.md", "Write", "Do write");
         assert_eq!(run(&[]).code, 0);
-        let asked: u64 = calls(&house)[before..].iter().map(|call| call.0).sum();
+        let asked: u64 = calls(&project)[before..].iter().map(|call| call.0).sum();
         assert_eq!(asked, 7, "{agent}");
-        house.check_vouched();
+        project.check_checkpoints();
     }
 }
 
 #[test]
 fn what_was_recorded_is_replayed_and_nothing_else() {
     let served = Served::new("well");
-    let house = project(served.port, "well");
-    assert_eq!(house.run(&["--agent", "speller=api"]).code, 0);
-    let other = house.anew();
-    let from = house.at("workspace/.milepost/calls");
+    let project = speller(served.port, "well");
+    assert_eq!(project.run(&["--agent", "speller=api"]).code, 0);
+    let other = project.without_results();
+    let from = project.at("workspace/.milepost/calls");
     for entry in std::fs::read_dir(&from).unwrap() {
         let path = entry.unwrap().path();
         if path.is_file() {
@@ -238,10 +238,10 @@ fn what_was_recorded_is_replayed_and_nothing_else() {
         }
     }
     let ran = other.run(&["--agent", "speller=recorded"]);
-    assert_eq!(ran.code, 0, "{}", ran.said);
+    assert_eq!(ran.code, 0, "{}", ran.output);
     assert_eq!(
         other.read("workspace/outputs/all.json"),
-        house.read("workspace/outputs/all.json")
+        project.read("workspace/outputs/all.json")
     );
     other.edit("prompts/spell.md", "Write", "Do write");
     let ran = other.run(&["--agent", "speller=recorded"]);
@@ -253,76 +253,76 @@ fn what_was_recorded_is_replayed_and_nothing_else() {
 fn a_wrong_key_is_told_with_nothing_spent() {
     let served = Served::new("well");
     for agent in ["api", "chat"] {
-        let mut house = project(served.port, "well");
-        house.env("KEY", "wrong");
-        let ran = house.run(&["--agent", &format!("speller={agent}")]);
+        let mut project = speller(served.port, "well");
+        project.env("KEY", "wrong");
+        let ran = project.run(&["--agent", &format!("speller={agent}")]);
         assert_eq!(ran.code, 1);
         ran.says("AuthenticationError");
-        assert_eq!(calls(&house), []);
-        assert!(!ran.said.contains("wrong"), "{}", ran.said);
+        assert_eq!(calls(&project), []);
+        assert!(!ran.output.contains("wrong"), "{}", ran.output);
     }
 }
 
 #[test]
 fn no_call_is_made_that_the_budget_cannot_pay() {
     let served = Served::new("well");
-    let house = project(served.port, "well");
-    let ran = house.run_unplanned(&["--agent", "speller=api", "--budget-usd", "0.001"]);
-    assert_eq!(ran.code, 3, "{}", ran.said);
+    let project = speller(served.port, "well");
+    let ran = project.run_unplanned(&["--agent", "speller=api", "--budget-usd", "0.001"]);
+    assert_eq!(ran.code, 3, "{}", ran.output);
     ran.says("raise --budget-usd");
-    assert_eq!(calls(&house), []);
+    assert_eq!(calls(&project), []);
     // One call may cost a little more than one cent and a half; it costs less.
-    let ran = house.run_unplanned(&["--agent", "speller=api", "--budget-usd", "0.02"]);
+    let ran = project.run_unplanned(&["--agent", "speller=api", "--budget-usd", "0.02"]);
     assert_eq!(
-        (ran.code, calls(&house)),
+        (ran.code, calls(&project)),
         (0, answered(&[4, 1])),
         "{}",
-        ran.said
+        ran.output
     );
     ran.says("2 calls for $0.0");
-    let spent = &house.json("workspace/stage_2_complete.json")["spent"];
+    let spent = &project.json("workspace/stage_2_complete.json")["spent"];
     assert_eq!(
         (&spent["calls"], &spent["usage"]["output"]),
         (&json!(2), &json!(40))
     );
 
     // What has no price may not run under a budget.
-    let house = project(served.port, "well");
-    let ran = house.run_unplanned(&["--agent", "speller=tool", "--budget-usd", "5"]);
-    assert_eq!(ran.code, 3, "{}", ran.said);
+    let project = speller(served.port, "well");
+    let ran = project.run_unplanned(&["--agent", "speller=tool", "--budget-usd", "5"]);
+    assert_eq!(ran.code, 3, "{}", ran.output);
     ran.says("max_usd_per_call");
-    house.edit(
+    project.edit(
         "milepost.toml",
         "[agents.tool]",
         "[agents.tool]\nmax_usd_per_call = 0.5",
     );
-    let ran = house.run_unplanned(&["--agent", "speller=tool", "--budget-usd", "5"]);
-    assert_eq!(ran.code, 0, "{}", ran.said);
+    let ran = project.run_unplanned(&["--agent", "speller=tool", "--budget-usd", "5"]);
+    assert_eq!(ran.code, 0, "{}", ran.output);
 
     // A limit of the workspace holds over its runs.
-    let house = project(served.port, "well");
-    house.write(
+    let project = speller(served.port, "well");
+    project.write(
         "milepost.toml",
-        format!("{}\n[limits]\ncalls = 1\n", house.read("milepost.toml")),
+        format!("{}\n[limits]\ncalls = 1\n", project.read("milepost.toml")),
     );
     for _ in 0..2 {
-        let ran = house.run_unplanned(&["--agent", "speller=api"]);
-        assert_eq!(ran.code, 3, "{}", ran.said);
+        let ran = project.run_unplanned(&["--agent", "speller=api"]);
+        assert_eq!(ran.code, 3, "{}", ran.output);
         ran.says("under [limits]");
-        assert_eq!(calls(&house), answered(&[4]));
+        assert_eq!(calls(&project), answered(&[4]));
     }
-    house.edit("milepost.toml", "calls = 1", "calls = 2");
-    assert_eq!(house.run_unplanned(&["--agent", "speller=api"]).code, 0);
-    assert_eq!(calls(&house), answered(&[4, 1]));
+    project.edit("milepost.toml", "calls = 1", "calls = 2");
+    assert_eq!(project.run_unplanned(&["--agent", "speller=api"]).code, 0);
+    assert_eq!(calls(&project), answered(&[4, 1]));
 }
 
 #[test]
 fn every_call_is_kept_with_its_bytes_and_without_the_key() {
     let served = Served::new("well");
-    let mut house = project(served.port, "well");
-    house.env("KEY", "right");
-    assert_eq!(house.run(&["--agent", "speller=api"]).code, 0);
-    let records = house.records();
+    let mut project = speller(served.port, "well");
+    project.env("KEY", "right");
+    assert_eq!(project.run(&["--agent", "speller=api"]).code, 0);
+    let records = project.records();
     let called: Vec<&Value> = records
         .iter()
         .filter(|record| record["kind"] == "called")
@@ -333,7 +333,7 @@ fn every_call_is_kept_with_its_bytes_and_without_the_key() {
         let kept = |what: &str| {
             let number = data["number"].as_u64().unwrap();
             let path = format!("workspace/.milepost/calls/{run}/{number:06}.{what}");
-            std::fs::read(house.at(&path)).unwrap()
+            std::fs::read(project.at(&path)).unwrap()
         };
         assert_eq!(data["request"], Digest::of(kept("request")).to_string());
         assert_eq!(data["answer"], Digest::of(kept("answer")).to_string());
@@ -342,7 +342,7 @@ fn every_call_is_kept_with_its_bytes_and_without_the_key() {
         assert_eq!(data["served"], "claude-sonnet-4-5-served");
     }
     assert_eq!(called.len(), 2);
-    for entry in walkdir::WalkDir::new(house.at("")) {
+    for entry in walkdir::WalkDir::new(project.at("")) {
         let entry = entry.unwrap();
         if entry.file_type().is_file() {
             let bytes = std::fs::read(entry.path()).unwrap();
@@ -360,11 +360,11 @@ fn money_and_tokens_of_a_workspace_are_limits_too() {
         ("usd = 0.001", "raise `usd` under [limits]"),
         ("tokens = 10", "raise `tokens` under [limits]"),
     ] {
-        let house = project(served.port, "well");
-        let declared = house.read("milepost.toml");
-        house.write("milepost.toml", format!("{declared}\n[limits]\n{limit}\n"));
-        let ran = house.run_unplanned(&["--agent", "speller=chat"]);
-        assert_eq!((ran.code, calls(&house)), (3, vec![]), "{}", ran.said);
+        let project = speller(served.port, "well");
+        let declared = project.read("milepost.toml");
+        project.write("milepost.toml", format!("{declared}\n[limits]\n{limit}\n"));
+        let ran = project.run_unplanned(&["--agent", "speller=chat"]);
+        assert_eq!((ran.code, calls(&project)), (3, vec![]), "{}", ran.output);
         ran.says(said);
     }
 }
@@ -375,29 +375,29 @@ fn whatever_an_agent_does_the_end_is_right_or_said_to_be_partial() {
     for seed in 1..=3 {
         let badly = format!("badly:{seed}");
         let served = Served::new(&badly);
-        let house = project(served.port, &badly);
-        house.write("workspace/inputs/things.json", things(40).to_string());
+        let project = speller(served.port, &badly);
+        project.write("workspace/inputs/things.json", things(40).to_string());
         let agent = ["api", "chat"][seed % 2];
         let agent = format!("speller={agent}");
         let mut codes = Vec::new();
         for _ in 0..20 {
-            let ran = house.run_unplanned(&["-k", "--agent", &agent]);
+            let ran = project.run_unplanned(&["-k", "--agent", &agent]);
             codes.push(ran.code);
             if ran.code == 0 {
                 break;
             }
-            assert_eq!(ran.code, 1, "{}", ran.said);
+            assert_eq!(ran.code, 1, "{}", ran.output);
             ran.says("have no valid answer after 3 requests");
-            house.check_vouched();
+            project.check_checkpoints();
         }
         assert_eq!(codes.last(), Some(&0), "seed {seed}: {codes:?}");
-        assert_eq!(made(&house), words(40), "seed {seed}");
+        assert_eq!(made(&project), words(40), "seed {seed}");
         // What was valid was not asked again: each of the 20 names was answered validly once.
-        let answers = house.list(".milepost/answers");
+        let answers = project.list(".milepost/answers");
         let lines: usize = answers
             .iter()
             .map(|name| {
-                house
+                project
                     .read(&format!("workspace/.milepost/answers/{name}"))
                     .lines()
                     .count()
@@ -411,31 +411,31 @@ fn whatever_an_agent_does_the_end_is_right_or_said_to_be_partial() {
 #[test]
 fn a_question_of_two_batches_is_asked_once() {
     let served = Served::new("well");
-    let house = project(served.port, "well");
-    house.edit(
+    let project = speller(served.port, "well");
+    project.edit(
         "stages/1_split.toml",
         "split =",
         "max_elements = 2\nsplit =",
     );
     // All ask the same, and stand in five batches.
     let things: Value = (0..10).map(|n| json!({"id": n, "name": "name"})).collect();
-    house.write("workspace/inputs/things.json", things.to_string());
-    let ran = house.run_unplanned(&["--agent", "speller=api", "--until-paid"]);
+    project.write("workspace/inputs/things.json", things.to_string());
+    let ran = project.run_unplanned(&["--agent", "speller=api", "--until-paid"]);
     ran.says("): 1 call, at most ");
-    let ran = house.run(&["--agent", "speller=api", "-j", "5"]);
+    let ran = project.run(&["--agent", "speller=api", "-j", "5"]);
     assert_eq!(
-        (ran.code, calls(&house)),
+        (ran.code, calls(&project)),
         (0, answered(&[1])),
         "{}",
-        ran.said
+        ran.output
     );
-    assert_eq!(house.list("intermediate/words").len(), 5);
+    assert_eq!(project.list("intermediate/words").len(), 5);
     // Once more, too, it is once.
-    let ran = house.run_unplanned(&["--agent", "speller=api", "-j", "5", "--fresh", "-B"]);
+    let ran = project.run_unplanned(&["--agent", "speller=api", "-j", "5", "--fresh", "-B"]);
     assert_eq!(
-        (ran.code, calls(&house)),
+        (ran.code, calls(&project)),
         (0, answered(&[1, 1])),
         "{}",
-        ran.said
+        ran.output
     );
 }

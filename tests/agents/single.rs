@@ -1,7 +1,7 @@
 //! Agents that are asked once for a batch, without questions.
 
-use super::pipeline::{Served, answered, calls, project};
-use crate::situations::house::House;
+use super::pipeline::{Served, answered, calls, speller};
+use crate::support::Project;
 use serde_json::json;
 
 const TELL: &str = r#"
@@ -21,65 +21,67 @@ told = { path = "intermediate/told/run_{{ run }}.json", schema = false }
 "#;
 
 /// Three runs of one prompt, whose answer is JSON, text or YAML.
-pub fn tells(port: u16, more: &str) -> House {
-    let house = project(port, "well");
+pub fn tells(port: u16, more: &str) -> Project {
+    let project = speller(port, "well");
     for stage in [
         "stages/1_split.toml",
         "stages/2_ask.toml",
         "stages/3_join.toml",
     ] {
-        house.remove(stage);
+        project.remove(stage);
     }
-    house.write("prompts/tell.md", "Tell of {{ topic }}\n");
-    house.write("workspace/inputs/topic.txt", "walls");
-    house.write(
+    project.write("prompts/tell.md", "Tell of {{ topic }}\n");
+    project.write("workspace/inputs/topic.txt", "walls");
+    project.write(
         "stages/1_tell.toml",
         TELL.replace("result = '{said, run: $run}'", more),
     );
-    house
+    project
 }
 
 #[test]
 fn runs_of_one_prompt_are_calls_of_their_own_and_none_is_sent_twice() {
     let served = Served::new("well");
-    let house = tells(served.port, "result = '{said, run: $run}'");
-    let ran = house.run(&["--agent", "speller=api"]);
-    assert_eq!(ran.code, 0, "{}", ran.said);
-    assert_eq!(calls(&house), answered(&[1, 1, 1]));
-    let told = house.json("workspace/intermediate/told/run_2.json");
+    let project = tells(served.port, "result = '{said, run: $run}'");
+    let ran = project.run(&["--agent", "speller=api"]);
+    assert_eq!(ran.code, 0, "{}", ran.output);
+    assert_eq!(calls(&project), answered(&[1, 1, 1]));
+    let told = project.json("workspace/intermediate/told/run_2.json");
     assert_eq!(told, json!({"said": "Tell of walls", "run": 2}));
 
     // Another result of the same answers: nothing is sent; nor when all is made again.
-    house.edit("stages/1_tell.toml", "{said, run: $run}", "{said}");
-    assert_eq!(house.run(&["--agent", "speller=api"]).code, 0);
-    assert_eq!(house.run(&["--agent", "speller=api", "-B"]).code, 0);
-    assert_eq!(calls(&house).len(), 3);
+    project.edit("stages/1_tell.toml", "{said, run: $run}", "{said}");
+    assert_eq!(project.run(&["--agent", "speller=api"]).code, 0);
+    assert_eq!(project.run(&["--agent", "speller=api", "-B"]).code, 0);
+    assert_eq!(calls(&project).len(), 3);
     assert_eq!(
-        house.json("workspace/intermediate/told/run_2.json"),
+        project.json("workspace/intermediate/told/run_2.json"),
         json!({"said": "Tell of walls"})
     );
     assert_eq!(
-        house.run(&["--agent", "speller=api", "-B", "--fresh"]).code,
+        project
+            .run(&["--agent", "speller=api", "-B", "--fresh"])
+            .code,
         0
     );
-    assert_eq!(calls(&house).len(), 6);
-    house.write("workspace/inputs/topic.txt", "doors");
-    assert_eq!(house.run(&["--agent", "speller=api"]).code, 0);
-    assert_eq!(calls(&house).len(), 9);
+    assert_eq!(calls(&project).len(), 6);
+    project.write("workspace/inputs/topic.txt", "doors");
+    assert_eq!(project.run(&["--agent", "speller=api"]).code, 0);
+    assert_eq!(calls(&project).len(), 9);
 }
 
 #[test]
 fn a_plan_of_a_loop_names_the_calls_of_the_first_iteration_and_those_at_most() {
     let served = Served::new("well");
-    let house = tells(served.port, "result = '{said, run: $run}'");
-    house.write("prompts/tell.md", "Tell of {{ topic }}, {{ iteration }}\n");
-    house.write(
+    let project = tells(served.port, "result = '{said, run: $run}'");
+    project.write("prompts/tell.md", "Tell of {{ topic }}, {{ iteration }}\n");
+    project.write(
         "stages/1_tell.toml",
-        house.read("stages/1_tell.toml")
+        project.read("stages/1_tell.toml")
             + "\n[refine]\nuntil = '$iteration >= 2'\nmax_iterations = 4\n",
     );
     let agent = ["--agent", "speller=api"];
-    let plan = house.plan(&agent).unwrap();
+    let plan = project.plan(&agent).unwrap();
     let asks = &plan["stages"][0]["asks"];
     // Three batches, four iterations, three attempts; a request is sent up to six times while the provider is too busy.
     assert_eq!(
@@ -87,25 +89,25 @@ fn a_plan_of_a_loop_names_the_calls_of_the_first_iteration_and_those_at_most() {
         (&json!(3), &json!(3 * 4 * 3 * 6), &json!(4)),
         "{asks:#}"
     );
-    let (_, text) = house.milepost(&["plan", "--agent", "speller=api"]);
+    let (_, text) = project.milepost(&["plan", "--agent", "speller=api"]);
     let range = "3 calls in the first iteration, at most 216 in 4 iterations with every retry";
     assert!(text.contains(range), "{text}");
     assert_eq!(text.matches("at most").count(), 1, "{text}");
-    let ran = house.run(&agent);
-    assert_eq!((ran.code, calls(&house).len()), (0, 6), "{}", ran.said);
+    let ran = project.run(&agent);
+    assert_eq!((ran.code, calls(&project).len()), (0, 6), "{}", ran.output);
 }
 
 #[test]
 fn answers_that_an_interrupted_run_was_to_ask_anew_are_asked_anew_once() {
     let served = Served::new("well");
-    let house = tells(served.port, "result = '{said, run: $run}'");
+    let project = tells(served.port, "result = '{said, run: $run}'");
     let run = |more: &[&str], code: i32, calls_so_far: usize| {
-        let ran = house.run(&[&["--agent", "speller=api"], more].concat());
+        let ran = project.run(&[&["--agent", "speller=api"], more].concat());
         assert_eq!(
-            (ran.code, calls(&house).len()),
+            (ran.code, calls(&project).len()),
             (code, calls_so_far),
             "{more:?}: {}",
-            ran.said
+            ran.output
         );
     };
     run(&[], 0, 3);
@@ -117,11 +119,11 @@ fn answers_that_an_interrupted_run_was_to_ask_anew_are_asked_anew_once() {
     run(&["-B", "--limit", "1"], 3, 6);
     run(&[], 0, 6);
     // Batches that no run has made yet ask anew as well.
-    house.remove("workspace/.milepost/workspace.json");
-    std::fs::remove_dir_all(house.at("workspace/.milepost/journal")).unwrap();
-    std::fs::remove_dir_all(house.at("workspace/manifests")).unwrap();
-    std::fs::remove_dir_all(house.at("workspace/intermediate")).unwrap();
-    std::fs::remove_file(house.at("workspace/stage_1_complete.json")).unwrap();
+    project.remove("workspace/.milepost/workspace.json");
+    std::fs::remove_dir_all(project.at("workspace/.milepost/journal")).unwrap();
+    std::fs::remove_dir_all(project.at("workspace/manifests")).unwrap();
+    std::fs::remove_dir_all(project.at("workspace/intermediate")).unwrap();
+    std::fs::remove_file(project.at("workspace/stage_1_complete.json")).unwrap();
     // The answers are still kept; the journal counts calls from here on.
     run(&["-B", "--fresh", "--limit", "1"], 3, 1);
     run(&[], 0, 3);
@@ -131,28 +133,28 @@ fn answers_that_an_interrupted_run_was_to_ask_anew_are_asked_anew_once() {
 #[test]
 fn an_answer_is_text_or_yaml_where_the_step_says_so() {
     let served = Served::new("well");
-    let house = tells(served.port, "answer = \"text\"");
-    house.edit(
+    let project = tells(served.port, "answer = \"text\"");
+    project.edit(
         "stages/1_tell.toml",
         "run_{{ run }}.json",
         "run_{{ run }}.txt",
     );
-    let ran = house.run(&["--agent", "speller=chat"]);
-    assert_eq!(ran.code, 0, "{}", ran.said);
+    let ran = project.run(&["--agent", "speller=chat"]);
+    assert_eq!(ran.code, 0, "{}", ran.output);
     assert_eq!(
-        house.read("workspace/intermediate/told/run_1.txt"),
+        project.read("workspace/intermediate/told/run_1.txt"),
         r#"{"said": "Tell of walls", "length": 13}"#
     );
 
-    let house = tells(
+    let project = tells(
         served.port,
         "answer = \"tap-yaml\"\ndefaults = { passed = false }",
     );
-    house.write("prompts/tell.md", "Judge {{ topic }}\n");
-    let ran = house.run(&["--agent", "speller=chat"]);
-    assert_eq!(ran.code, 0, "{}", ran.said);
+    project.write("prompts/tell.md", "Judge {{ topic }}\n");
+    let ran = project.run(&["--agent", "speller=chat"]);
+    assert_eq!(ran.code, 0, "{}", ran.output);
     assert_eq!(
-        house.json("workspace/intermediate/told/run_1.json"),
+        project.json("workspace/intermediate/told/run_1.json"),
         json!({"score": 90, "actual": "walls", "passed": false})
     );
     ran.says("the answer lacks `passed`: its default is taken");
@@ -161,26 +163,26 @@ fn an_answer_is_text_or_yaml_where_the_step_says_so() {
 #[test]
 fn a_result_sees_what_its_requests_used() {
     let served = Served::new("well");
-    let house = tells(served.port, "result = '{said, usage: $usage}'");
-    let used = |house: &House| {
-        let told = house.json("workspace/intermediate/told/run_1.json");
+    let project = tells(served.port, "result = '{said, usage: $usage}'");
+    let used = |project: &Project| {
+        let told = project.json("workspace/intermediate/told/run_1.json");
         told["usage"].clone()
     };
-    assert_eq!(house.run(&["--agent", "speller=api"]).code, 0);
-    let first = used(&house);
+    assert_eq!(project.run(&["--agent", "speller=api"]).code, 0);
+    let first = used(&project);
     // `model.py` answers with 20 tokens; 15 dollars are a million of them, and input costs too.
     assert_eq!(first["output_tokens"], 20);
     assert!(first["input_tokens"].as_u64().unwrap() > 0, "{first}");
     assert!(first["cost_usd"].as_f64().unwrap() > 0.0003, "{first}");
     // What an answer cost is kept with it.
-    assert_eq!(house.run(&["--agent", "speller=api", "-B"]).code, 0);
-    assert_eq!((used(&house), calls(&house).len()), (first, 3));
+    assert_eq!(project.run(&["--agent", "speller=api", "-B"]).code, 0);
+    assert_eq!((used(&project), calls(&project).len()), (first, 3));
     // What a program used, nobody knows; a filter uses nothing.
-    assert_eq!(house.run(&["--agent", "speller=tool"]).code, 0);
+    assert_eq!(project.run(&["--agent", "speller=tool"]).code, 0);
     let nobody = json!({"input_tokens": null, "output_tokens": null, "cost_usd": null});
-    assert_eq!(used(&house), nobody);
-    house.edit("milepost.toml", "(.name | ascii_upcase)", "1, said: 2");
-    assert_eq!(house.run(&["--agent", "default"]).code, 0);
+    assert_eq!(used(&project), nobody);
+    project.edit("milepost.toml", "(.name | ascii_upcase)", "1, said: 2");
+    assert_eq!(project.run(&["--agent", "default"]).code, 0);
     let nothing = json!({"input_tokens": 0, "output_tokens": 0, "cost_usd": 0.0});
-    assert_eq!(used(&house), nothing);
+    assert_eq!(used(&project), nothing);
 }

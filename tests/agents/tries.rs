@@ -1,8 +1,8 @@
 //! What is tried again and what is final, and what becomes of the parts of an answer that are not valid.
 
-use super::pipeline::{answered, calls, made, project, words};
+use super::pipeline::{answered, calls, made, speller, words};
 use super::server::{Play, Server};
-use crate::situations::house::House;
+use crate::support::Project;
 use serde_json::{Value, json};
 
 /// What Anthropic says with this answer.
@@ -26,13 +26,13 @@ fn refuses(status: u16, headers: &'static [&'static str]) -> Play {
 }
 
 /// The project of words with its model at this server. The key is taken once before the first call.
-fn at(script: Vec<Play>) -> (House, Server) {
+fn at(script: Vec<Play>) -> (Project, Server) {
     let taken = Play::Says(200, &[], r#"{"data":[]}"#.to_owned());
     let server = Server::new(std::iter::once(taken).chain(script).collect());
     let port = server.url.rsplit(':').next().unwrap().parse().unwrap();
-    let house = project(port, "well");
-    house.edit("milepost.toml", "size = 4", "size = 10");
-    (house, server)
+    let project = speller(port, "well");
+    project.edit("milepost.toml", "size = 4", "size = 10");
+    (project, server)
 }
 
 /// Valid answers to the first questions of the only batch.
@@ -64,7 +64,7 @@ fn a_computed_failure_is_final_at_once() {
         let stage = format!(
             "[step]\n{step}\nattempts = 3\n[outputs]\nmade = {{ path = \"outputs/made.json\", schema = false }}\n"
         );
-        House::new(&[
+        Project::new(&[
             (
                 "milepost.toml",
                 "name = \"computes\"\n[agents.answerer]\njq = 'error(\"no\")'\n",
@@ -74,30 +74,30 @@ fn a_computed_failure_is_final_at_once() {
             ("stages/1_compute.toml", &stage),
         ])
     };
-    let house = project(1, "well");
-    house.edit("milepost.toml", "(.name | ascii_upcase)", "1");
+    let project = speller(1, "well");
+    project.edit("milepost.toml", "(.name | ascii_upcase)", "1");
     let agent = "agent = \"answerer\"\nprompt = \"prompts/ask.md\"";
     let result = computes(&format!("{agent}\nresult = 'error(\"no\")'"));
     result.edit("milepost.toml", "error(\"no\")", "{a: 1}");
-    for (house, stage) in [
-        (house, "ask"),
+    for (project, stage) in [
+        (project, "ask"),
         (computes(agent), "compute"),
         (result, "compute"),
         (computes("jq = 'error(\"no\")'"), "compute"),
     ] {
-        let ran = house.run(&[]);
-        assert_eq!(ran.code, 1, "{}", ran.said);
+        let ran = project.run(&[]);
+        assert_eq!(ran.code, 1, "{}", ran.output);
         let failed = events(&ran.records, "batch_failed");
-        assert_eq!(failed[0]["stage"], stage, "{}", ran.said);
+        assert_eq!(failed[0]["stage"], stage, "{}", ran.output);
         assert_eq!(events(&ran.records, "attempt_failed"), [&Value::Null; 0]);
     }
 }
 
 #[test]
 fn a_conflict_is_tried_again_by_models_and_services() {
-    let (house, server) = at(vec![refuses(409, &[]), says(&json!(valid(5)))]);
-    let ran = house.run(&["--agent", "speller=api"]);
-    assert_eq!((ran.code, made(&house)), (0, words(10)), "{}", ran.said);
+    let (project, server) = at(vec![refuses(409, &[]), says(&json!(valid(5)))]);
+    let ran = project.run(&["--agent", "speller=api"]);
+    assert_eq!((ran.code, made(&project)), (0, words(10)), "{}", ran.output);
     assert_eq!(prompts(&server).len(), 2);
 
     let ok = Play::Says(
@@ -106,7 +106,7 @@ fn a_conflict_is_tried_again_by_models_and_services() {
         "{\"ok\": true}".to_owned(),
     );
     let server = Server::new(vec![refuses(409, &[]), ok]);
-    let mut house = House::new(&[
+    let mut project = Project::new(&[
         (
             "milepost.toml",
             "name = \"calls\"\n[env]\nSERVICE = \"http://localhost:1\"\n",
@@ -116,43 +116,43 @@ fn a_conflict_is_tried_again_by_models_and_services() {
             "[step]\nhttp = \"{{ env.SERVICE }}/a\"\n[outputs]\nmade = { path = \"outputs/made.json\", schema = false }\n",
         ),
     ]);
-    house.env("SERVICE", &server.url);
-    let ran = house.run(&[]);
-    assert_eq!((ran.code, server.seen().len()), (0, 2), "{}", ran.said);
+    project.env("SERVICE", &server.url);
+    let ran = project.run(&[]);
+    assert_eq!((ran.code, server.seen().len()), (0, 2), "{}", ran.output);
 }
 
 #[test]
 fn a_model_that_asks_for_an_hour_is_called_by_another_run() {
-    let (house, server) = at(vec![refuses(429, &["retry-after: 3600"])]);
-    let ran = house.run(&["--agent", "speller=api"]);
-    assert_eq!((ran.code, prompts(&server).len()), (1, 1), "{}", ran.said);
+    let (project, server) = at(vec![refuses(429, &["retry-after: 3600"])]);
+    let ran = project.run(&["--agent", "speller=api"]);
+    assert_eq!((ran.code, prompts(&server).len()), (1, 1), "{}", ran.output);
     ran.says("HTTP 429: not now, to be called again in 1 h");
 }
 
 #[test]
 fn a_command_line_that_fails_is_started_as_often_as_the_step_says() {
     for attempts in [1, 2] {
-        let house = project(1, "well");
-        let declared = house.read("milepost.toml");
+        let project = speller(1, "well");
+        let declared = project.read("milepost.toml");
         let agent = "\n[agents.broken]\ncli = [\"sh\", \"-c\", \"exit 3\"]\n";
-        house.write("milepost.toml", declared + agent);
+        project.write("milepost.toml", declared + agent);
         let line = format!("questions = true\nattempts = {attempts}");
-        house.edit("stages/2_ask.toml", "questions = true", &line);
-        let ran = house.run(&["--agent", "speller=broken", "-j", "1"]);
-        assert_eq!(ran.code, 1, "{}", ran.said);
-        assert_eq!(calls(&house).len(), attempts, "{}", ran.said);
+        project.edit("stages/2_ask.toml", "questions = true", &line);
+        let ran = project.run(&["--agent", "speller=broken", "-j", "1"]);
+        assert_eq!(ran.code, 1, "{}", ran.output);
+        assert_eq!(calls(&project).len(), attempts, "{}", ran.output);
     }
 }
 
 /// The command line says nothing of money, so a list of workspaces does not say that it was free.
 #[test]
 fn what_calls_of_no_known_price_cost_is_null() {
-    let house = project(1, "well");
-    house.write("list.json", r#"[{"workspace": "one"}]"#);
+    let project = speller(1, "well");
+    project.write("list.json", r#"[{"workspace": "one"}]"#);
     let things = super::pipeline::things(4).to_string();
-    house.write("workspaces/one/inputs/things.json", things);
+    project.write("workspaces/one/inputs/things.json", things);
     for (agent, calls, cost) in [("tool", 1, json!(null)), ("tool", 0, json!(0.0))] {
-        let output = house
+        let output = project
             .command(&["run", "--manifest", "list.json", "--json"])
             .args(["--agent", &format!("speller={agent}")])
             .output()
@@ -172,11 +172,11 @@ fn what_calls_of_no_known_price_cost_is_null() {
 fn an_invented_answer_is_left_out_and_named() {
     let mut answers = valid(5);
     answers.insert(2, json!({ "id": "q99", "word": "NEVER" }));
-    let (house, server) = at(vec![says(&json!(answers))]);
-    let ran = house.run(&["--agent", "speller=api"]);
+    let (project, server) = at(vec![says(&json!(answers))]);
+    let ran = project.run(&["--agent", "speller=api"]);
     // Every question has its answer: nothing is asked again.
-    assert_eq!((ran.code, made(&house)), (0, words(10)), "{}", ran.said);
-    assert_eq!(calls(&house), answered(&[5]));
+    assert_eq!((ran.code, made(&project)), (0, words(10)), "{}", ran.output);
+    assert_eq!(calls(&project), answered(&[5]));
     assert_eq!(prompts(&server).len(), 1);
     ran.says("call 1: agent `api` answered `q99`, a question that was not asked: left out");
     let wrong = "q99: there is no question with this id";
@@ -186,7 +186,7 @@ fn an_invented_answer_is_left_out_and_named() {
         (&refused[0]["valid"], &refused[0]["violations"]),
         (&json!(5), &json!([wrong]))
     );
-    let (code, said) = house.milepost(&["log", "ask", "--calls"]);
+    let (code, said) = project.milepost(&["log", "ask", "--calls"]);
     assert_eq!(code, 0);
     assert!(
         said.contains(&format!("  not valid:\n    {wrong}\n")),
@@ -199,10 +199,10 @@ fn an_invented_answer_is_told_to_the_agent_when_it_is_asked_again() {
     let mut answers = valid(4);
     answers.push(json!({ "id": "q99", "word": "NEVER" }));
     let last = json!({ "id": "q5", "word": "NAME 4" });
-    let (house, server) = at(vec![says(&json!(answers)), says(&json!([last]))]);
-    let ran = house.run(&["--agent", "speller=api"]);
-    assert_eq!((ran.code, made(&house)), (0, words(10)), "{}", ran.said);
-    assert_eq!(calls(&house), answered(&[5, 1]));
+    let (project, server) = at(vec![says(&json!(answers)), says(&json!([last]))]);
+    let ran = project.run(&["--agent", "speller=api"]);
+    assert_eq!((ran.code, made(&project)), (0, words(10)), "{}", ran.output);
+    assert_eq!(calls(&project), answered(&[5, 1]));
     let again = &prompts(&server)[1];
     for line in [
         "- q99: there is no question with this id",
@@ -222,18 +222,18 @@ fn a_key_that_the_schema_does_not_declare_is_kept_or_named() {
     let open =
         r#"{"type": "object", "required": ["word"], "properties": {"word": {"type": "string"}}}"#;
     let warning = "6 records leave out `note` of the answer, a key that schemas/word.schema.json does not declare";
-    let (house, _server) = at(vec![says(&json!(answers))]);
-    house.write("schemas/word.schema.json", open);
-    let ran = house.run(&["--agent", "speller=api"]);
-    assert_eq!((ran.code, made(&house)), (0, words(10)), "{}", ran.said);
+    let (project, _server) = at(vec![says(&json!(answers))]);
+    project.write("schemas/word.schema.json", open);
+    let ran = project.run(&["--agent", "speller=api"]);
+    assert_eq!((ran.code, made(&project)), (0, words(10)), "{}", ran.output);
     ran.says(warning);
     // The key is in the kept answer: a result that takes it finds it, and asks nobody.
-    house.edit("stages/2_ask.toml", "word}'", "word, note}'");
-    let ran = house.run(&["--agent", "speller=api"]);
+    project.edit("stages/2_ask.toml", "word}'", "word, note}'");
+    let ran = project.run(&["--agent", "speller=api"]);
     assert_eq!(
-        made(&house)[0],
+        made(&project)[0],
         json!({ "id": 0, "word": "NAME 0", "note": "rare" })
     );
-    assert!(!ran.said.contains("does not declare"), "{}", ran.said);
-    assert_eq!(calls(&house).len(), 1);
+    assert!(!ran.output.contains("does not declare"), "{}", ran.output);
+    assert_eq!(calls(&project).len(), 1);
 }

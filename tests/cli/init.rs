@@ -9,7 +9,7 @@ fn the_templates_run_to_the_end_and_then_do_nothing() {
         ("ifc", &["outputs/report.xlsx", "outputs/report.pdf"], 4),
     ] {
         let project = Project::new(&[]);
-        let made = project.run(&format!("init {template} ."));
+        let made = project.output(&format!("init {template} ."));
         assert_eq!(made.code, 0, "{}", made.err);
         assert!(
             made.out
@@ -17,7 +17,7 @@ fn the_templates_run_to_the_end_and_then_do_nothing() {
             "{}",
             made.out
         );
-        let ran = project.run("run");
+        let ran = project.output("run");
         assert_eq!(ran.code, 0, "{}{}", ran.out, ran.err);
         let said: String = outputs
             .iter()
@@ -33,19 +33,19 @@ fn the_templates_run_to_the_end_and_then_do_nothing() {
                 .len();
             assert!(size > 0, "{output}");
         }
-        let again = project.run("run");
+        let again = project.output("run");
         let idle = format!(
             "nothing to do: {stages} stages are complete and nothing they depend on has changed\n{said}"
         );
         assert_eq!((again.code, again.out, again.err), (0, idle, String::new()));
-        assert_eq!(project.run("verify --deep").code, 0);
+        assert_eq!(project.output("verify --deep").code, 0);
     }
 }
 
 #[test]
 fn the_smallest_template_takes_files_of_any_name() {
     let project = Project::new(&[]);
-    project.run("init minimal .");
+    project.output("init minimal .");
     let long = format!("{}.txt", "n".repeat(250));
     for name in [
         "it's.txt",
@@ -57,10 +57,10 @@ fn the_smallest_template_takes_files_of_any_name() {
     ] {
         project.write(&format!("workspace/inputs/{name}"), "more\n");
     }
-    let ran = project.run("run");
+    let ran = project.output("run");
     assert_eq!(ran.code, 0, "{}{}", ran.out, ran.err);
     let all = project.read("workspace/outputs/all.txt");
     assert_eq!(all.matches("MORE\n").count(), 6);
-    assert_eq!(project.run("-q").code, 0);
-    assert_eq!(project.run("verify").code, 0);
+    assert_eq!(project.output("-q").code, 0);
+    assert_eq!(project.output("verify").code, 0);
 }

@@ -10,7 +10,7 @@ fn what_is_printed_as_json_is_of_its_schema() {
     let project = Project::letters();
     let mut seen = BTreeSet::new();
     let mut told = |arguments: &str, name: &'static str| {
-        let said = project.run(&format!("{arguments} --json"));
+        let said = project.output(&format!("{arguments} --json"));
         let value: Value = serde_json::from_str(&said.out)
             .unwrap_or_else(|error| panic!("{arguments}: {error}: {}{}", said.out, said.err));
         let validator = jsonschema::validator_for(&schema(name).unwrap()).unwrap();

@@ -5,7 +5,7 @@ use crate::support::{Project, expect};
 #[test]
 fn everything_is_new_at_first() {
     expect(
-        Project::letters().run("plan"),
+        Project::letters().output("plan"),
         0,
         "\
 letters in workspace
@@ -24,7 +24,7 @@ letters in workspace
 #[test]
 fn each_reason_stands_with_the_batches_that_have_it() {
     let project = Project::letters();
-    project.run("-q");
+    project.output("-q");
     project.write("workspace/inputs/person_2.json", "{\"name\": \"Bea\"}\n");
     project.write("workspace/inputs/person_3.json", "{\"name\": \"Di\"}\n");
     project.remove("workspace/inputs/person_10.json");
@@ -44,11 +44,11 @@ letters in workspace
 
 4 batches will run; to do it: milepost run
 ";
-    expect(project.run("-n"), 0, plan, "");
-    expect(project.run("run --dry-run"), 0, plan, "");
-    assert_eq!(project.run("-q").code, 0);
+    expect(project.output("-n"), 0, plan, "");
+    expect(project.output("run --dry-run"), 0, plan, "");
+    assert_eq!(project.output("-q").code, 0);
     expect(
-        project.run("plan"),
+        project.output("plan"),
         0,
         "\
 letters in workspace
@@ -65,9 +65,9 @@ nothing to do: 2 stages are complete and nothing they depend on has changed
 #[test]
 fn what_is_proposed_is_the_run_that_was_planned() {
     let project = Project::letters();
-    project.run("-q");
+    project.output("-q");
     expect(
-        project.run("plan --set greeting=Hi join"),
+        project.output("plan --set greeting=Hi join"),
         0,
         "\
 letters in workspace
@@ -81,7 +81,7 @@ letters in workspace
     );
     project.edit("stages/2_join.toml", "\" \"", "\", \"");
     expect(
-        project.run("plan --until join"),
+        project.output("plan --until join"),
         0,
         "\
 letters in workspace
@@ -105,14 +105,14 @@ fn what_many_batches_share_is_told_once() {
             "{\"name\": \"Em\"}\n",
         );
     }
-    project.run("-q");
+    project.output("-q");
     for number in 20..32 {
         project.write(
             &format!("workspace/inputs/person_{number}.json"),
             "{\"name\": \"Emma\"}\n",
         );
     }
-    let plan = project.run("plan");
+    let plan = project.output("plan");
     assert_eq!(plan.code, 0);
     let lines: Vec<&str> = plan.out.lines().skip(2).collect();
     assert_eq!(lines[0], "  1 copy  will run 12 of 23 batches, 11 reused");
@@ -146,10 +146,10 @@ fn what_many_batches_share_is_told_once() {
 #[test]
 fn a_plan_says_where_the_run_would_stop() {
     let project = Project::letters();
-    project.run("-q");
+    project.output("-q");
     project.write("workspace/intermediate/person_2.json", "by hand");
     expect(
-        project.run("plan"),
+        project.output("plan"),
         5,
         "\
 letters in workspace
@@ -166,7 +166,7 @@ the run would stop at copy
     );
     let fresh = Project::letters();
     expect(
-        fresh.run("plan join"),
+        fresh.output("plan join"),
         0,
         "\
 letters in workspace
@@ -181,7 +181,7 @@ nothing can run; to run join with the stages before it: milepost run --until joi
         fresh.remove(&format!("workspace/inputs/person_{number}.json"));
     }
     expect(
-        fresh.run("plan"),
+        fresh.output("plan"),
         1,
         "\
 letters in workspace
@@ -198,10 +198,10 @@ not everything can run
 #[test]
 fn a_stage_that_is_no_longer_declared_is_forgotten() {
     let project = Project::letters();
-    project.run("-q");
+    project.output("-q");
     project.remove("stages/2_join.toml");
     expect(
-        project.run("plan"),
+        project.output("plan"),
         0,
         "\
 letters in workspace
@@ -215,7 +215,7 @@ what nobody makes goes to quarantine; to do it: milepost run
         "",
     );
     expect(
-        project.run(""),
+        project.output(""),
         0,
         "\
 copy  complete  3 batches reused
@@ -226,5 +226,5 @@ note: outputs/page.txt is no longer made by join: moved to .milepost/quarantine/
         "note: outputs/page.txt is no longer made by join: moved to .milepost/quarantine/…-retired/outputs/page.txt\n",
     );
     let checked = "nothing to do: copy is complete and nothing it depends on has changed\n";
-    expect(project.run(""), 0, checked, "");
+    expect(project.output(""), 0, checked, "");
 }

@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 fn a_first_run_says_what_it_does_and_a_second_why_it_does_nothing() {
     let project = Project::letters();
     expect(
-        project.run(""),
+        project.output(""),
         0,
         "\
 copy  complete  3 batches ran  …
@@ -29,7 +29,7 @@ join complete in …
         "Hello Ann\nHello Bo\nHello Cy"
     );
     expect(
-        project.run("run"),
+        project.output("run"),
         0,
         "\
 nothing to do: 2 stages are complete and nothing they depend on has changed
@@ -38,7 +38,7 @@ outputs  workspace/outputs/page.txt
         "",
     );
     expect(
-        project.run("run copy"),
+        project.output("run copy"),
         0,
         "nothing to do: copy is complete and nothing it depends on has changed\n",
         "",
@@ -48,11 +48,11 @@ outputs  workspace/outputs/page.txt
 #[test]
 fn a_change_runs_what_depends_on_it_and_retires_what_nobody_makes() {
     let project = Project::letters();
-    project.run("-q");
+    project.output("-q");
     project.write("workspace/inputs/person_2.json", "{\"name\": \"Bea\"}\n");
     project.remove("workspace/inputs/person_10.json");
     expect(
-        project.run("--set greeting=Hi"),
+        project.output("--set greeting=Hi"),
         0,
         "\
 copy  complete  1 ran, 1 reused, 1 batch retired  …
@@ -78,7 +78,7 @@ fn a_failed_batch_stops_its_stage_and_the_ways_on_are_told() {
     let project = Project::letters();
     project.write("workspace/inputs/person_2.json", "{}");
     expect(
-        project.run(""),
+        project.output(""),
         1,
         "\
 copy  failed    1 ran, 1 failed, 1 left  …
@@ -96,7 +96,7 @@ copy failed in …
 ",
     );
     expect(
-        project.run("-q --keep-going"),
+        project.output("-q --keep-going"),
         1,
         "",
         "\
@@ -111,7 +111,7 @@ next     milepost log copy/person_2  what happened there
     );
     project.write("workspace/inputs/person_2.json", "{\"name\": \"Bo\"}");
     expect(
-        project.run("run --failed"),
+        project.output("run --failed"),
         3,
         "\
 copy  complete  1 ran, 2 reused  …
@@ -131,7 +131,7 @@ copy complete in …
 fn what_was_not_asked_for_is_held() {
     let project = Project::letters();
     expect(
-        project.run("-q --limit 1"),
+        project.output("-q --limit 1"),
         3,
         "",
         "\
@@ -143,7 +143,7 @@ next     milepost run  run the rest: 2 batches of copy
 ",
     );
     expect(
-        project.run("run copy/person_10"),
+        project.output("run copy/person_10"),
         3,
         "\
 copy  held      1 ran, 1 reused, 1 left  …
@@ -157,7 +157,7 @@ copy held in …
 ",
     );
     expect(
-        project.run("run join"),
+        project.output("run join"),
         3,
         "\
 join  blocked   stage `copy` is not complete
@@ -168,7 +168,7 @@ next     milepost run --until join  run it with the stages before it
         "",
     );
     expect(
-        project.run("run copy/nobody"),
+        project.output("run copy/nobody"),
         1,
         "\
 copy  failed    there is no batch `nobody`; it has person_1, person_2, person_10
@@ -182,10 +182,10 @@ failed in …
 #[test]
 fn altered_files_stop_a_run_and_the_two_ways_on_are_told() {
     let project = Project::letters();
-    project.run("-q");
+    project.output("-q");
     project.write("workspace/outputs/page.txt", "by hand");
     expect(
-        project.run("-C ."),
+        project.output("-C ."),
         5,
         "\
 copy  complete  3 batches reused
@@ -198,10 +198,10 @@ next     milepost -C . accept join --why TEXT  keep what is there: outputs/page.
 ",
         "",
     );
-    expect(project.run("-q run --force join"), 0, "", "");
+    expect(project.output("-q run --force join"), 0, "", "");
     project.write("workspace/stage_1_complete.json", "{}");
     expect(
-        project.run(""),
+        project.output(""),
         5,
         "\
 copy  altered   1 file was altered
@@ -217,26 +217,26 @@ next     rm workspace/stage_1_complete.json  the next run writes the checkpoint 
 #[test]
 fn making_the_same_again_leaves_later_stages_complete() {
     let project = Project::letters();
-    project.run("-q");
+    project.output("-q");
     let later = project.read("workspace/stage_2_complete.json");
-    expect(project.run("-q run -B copy"), 0, "", "");
+    expect(project.output("-q run -B copy"), 0, "", "");
     assert_eq!(project.read("workspace/stage_2_complete.json"), later);
     let checked = "nothing to do: join is complete and nothing it depends on has changed\noutputs  workspace/outputs/page.txt\n";
-    expect(project.run("run join"), 0, checked, "");
+    expect(project.output("run join"), 0, checked, "");
     // Other bytes take away what vouches for the old ones.
     project.edit("stages/1_copy.toml", "cp ", "tr B b < ");
     project.edit("stages/1_copy.toml", "\"$1\" \"$2\"'", "\"$1\" > \"$2\"'");
-    assert_eq!(project.run("-q run copy").code, 0);
+    assert_eq!(project.output("-q run copy").code, 0);
     assert!(!project.at("workspace/stage_2_complete.json").exists());
 }
 
 #[test]
 fn a_checkpoint_that_is_gone_is_written_and_said() {
     let project = Project::letters();
-    project.run("-q");
+    project.output("-q");
     project.remove("workspace/stage_1_complete.json");
     expect(
-        project.run("plan"),
+        project.output("plan"),
         0,
         "\
 letters in workspace
@@ -248,7 +248,7 @@ letters in workspace
 ",
         "",
     );
-    let status = project.run("status");
+    let status = project.output("status");
     assert!(
         status
             .out
@@ -256,7 +256,7 @@ letters in workspace
         "{}",
         status.out
     );
-    let verify = project.run("verify");
+    let verify = project.output("verify");
     assert!(
         verify.out.starts_with(
             "altered  stage_1_complete.json (of copy): it is not there: the next run writes it\n"
@@ -265,7 +265,7 @@ letters in workspace
         verify.out
     );
     expect(
-        project.run(""),
+        project.output(""),
         0,
         "\
 copy  complete  3 batches reused, checkpoint written
@@ -276,22 +276,22 @@ outputs  workspace/outputs/page.txt
 ",
         "",
     );
-    assert_eq!(project.run("verify").code, 0);
+    assert_eq!(project.output("verify").code, 0);
 }
 
 #[test]
 fn an_altered_checkpoint_has_one_way_on_wherever_it_is_told() {
     let project = Project::letters();
-    project.run("-q");
+    project.output("-q");
     project.write("workspace/stage_1_complete.json", "{}");
     let way = "rm workspace/stage_1_complete.json  the next run writes the checkpoint anew\n";
     for command in ["plan", "run", "status"] {
-        let said = project.run(command);
+        let said = project.output(command);
         assert!(said.out.contains(way), "{command}\n{}", said.out);
         assert!(!said.out.contains("accept"), "{command}\n{}", said.out);
     }
     expect(
-        project.run("plan"),
+        project.output("plan"),
         5,
         "\
 letters in workspace
@@ -303,13 +303,13 @@ letters in workspace
 
 the run would stop at copy
 "
-        .replace("(TWO)", &two(&project.run("plan").out))
+        .replace("(TWO)", &two(&project.output("plan").out))
         .as_str(),
         "",
     );
     project.remove("workspace/stage_1_complete.json");
-    assert_eq!(project.run("-q").code, 0);
-    assert_eq!(project.run("verify").code, 0);
+    assert_eq!(project.output("-q").code, 0);
+    assert_eq!(project.output("verify").code, 0);
 }
 
 /// The two digests in brackets: that of a checkpoint differs from run to run.
@@ -322,10 +322,10 @@ fn two(text: &str) -> String {
 #[test]
 fn what_blocks_a_stage_is_told_with_the_way_to_unblock_it() {
     let project = Project::letters();
-    project.run("-q");
+    project.output("-q");
     project.write("workspace/intermediate/person_2.json", "by hand");
     expect(
-        project.run("run join"),
+        project.output("run join"),
         3,
         "\
 join  blocked   stage `copy` has files that somebody altered
@@ -338,7 +338,7 @@ next     milepost accept copy --why TEXT  keep what is there: intermediate/perso
     );
     let project = Project::letters();
     project.write("workspace/inputs/person_2.json", "{}");
-    project.run("-q");
+    project.output("-q");
     let next = "\
 next     milepost log copy/person_2       what happened there
          milepost run --until join        run it with the stages before it
@@ -347,22 +347,22 @@ next     milepost log copy/person_2       what happened there
         .replace("       what", "  what")
         .replace("        run it", "   run it");
     expect(
-        project.run("run join"),
+        project.output("run join"),
         1,
         &format!("join  blocked   stage `copy` is not complete\n\nfailed in …\n{next}"),
         "",
     );
     expect(
-        project.run("plan join"),
+        project.output("plan join"),
         0,
         &format!(
             "letters in workspace\n\n  2 join  blocked: stage `copy` is not complete\n\nnothing can run\n{next}"
         ),
         "",
     );
-    project.run("-q -k");
+    project.output("-q -k");
     expect(
-        project.run("run join"),
+        project.output("run join"),
         1,
         "\
 join  blocked   stage `copy` is partial: `allow_partial = true` in this stage reads what is there
@@ -387,13 +387,13 @@ fn an_output_that_no_longer_holds_and_is_not_made_again_is_no_output() {
         "schema = false",
         "schema = \"schemas/copy.schema.json\"",
     );
-    project.run("-q");
+    project.output("-q");
     project.write(
         "schemas/copy.schema.json",
         r#"{"properties": {"name": {"minLength": 3}}}"#,
     );
     expect(
-        project.run("run join"),
+        project.output("run join"),
         3,
         "\
 join  blocked   stage `copy` has to be validated again
@@ -403,7 +403,7 @@ next     milepost run --until join  run it with the stages before it
 ",
         "",
     );
-    let verify = project.run("verify");
+    let verify = project.output("verify");
     assert!(
         verify
             .out
@@ -411,7 +411,7 @@ next     milepost run --until join  run it with the stages before it
         "{}",
         verify.out
     );
-    let said = project.run("-k");
+    let said = project.output("-k");
     assert_eq!(said.code, 1, "{}\n{}", said.out, said.err);
     for gone in ["person_2", "person_10"] {
         assert!(
@@ -424,7 +424,7 @@ next     milepost run --until join  run it with the stages before it
         );
         assert!(said.err.contains(&line), "{}", said.err);
     }
-    assert_eq!(project.run("verify").code, 0);
+    assert_eq!(project.output("verify").code, 0);
     let stopped = Project::letters();
     stopped.write("schemas/copy.schema.json", "{}");
     stopped.edit(
@@ -432,17 +432,17 @@ next     milepost run --until join  run it with the stages before it
         "schema = false",
         "schema = \"schemas/copy.schema.json\"",
     );
-    stopped.run("-q");
+    stopped.output("-q");
     stopped.write(
         "schemas/copy.schema.json",
         r#"{"properties": {"name": {"minLength": 3}}}"#,
     );
-    let said = stopped.run("-q");
+    let said = stopped.output("-q");
     assert_eq!(said.code, 1, "{}", said.err);
     let summary = "copy  failed    1 reused, 1 failed, 1 left, 1 validated again  …\n";
     assert!(said.err.contains(summary), "{}", said.err);
     assert!(!stopped.at("workspace/intermediate/person_2.json").exists());
-    assert_eq!(stopped.run("run join").code, 1);
+    assert_eq!(stopped.output("run join").code, 1);
 }
 
 #[test]
@@ -454,20 +454,20 @@ fn what_a_person_pinned_is_not_written_over_when_it_no_longer_holds() {
         "schema = false",
         "schema = \"schemas/copy.schema.json\"",
     );
-    project.run("-q");
+    project.output("-q");
     project.write(
         "workspace/intermediate/person_2.json",
         "{\"name\": \"Robert\"}",
     );
-    assert_eq!(project.run("accept copy --why better").code, 0);
-    assert_eq!(project.run("-q").code, 0);
+    assert_eq!(project.output("accept copy --why better").code, 0);
+    assert_eq!(project.output("-q").code, 0);
     project.write(
         "schemas/copy.schema.json",
         r#"{"properties": {"name": {"maxLength": 3}}}"#,
     );
     for _ in 0..2 {
         expect(
-            project.run(""),
+            project.output(""),
             5,
             "\
 copy  altered   1 file was altered
@@ -482,7 +482,7 @@ next     milepost accept copy --why TEXT  keep what is there: intermediate/perso
     }
     let kept = "{\"name\": \"Robert\"}";
     assert_eq!(project.read("workspace/intermediate/person_2.json"), kept);
-    assert_eq!(project.run("-q run --force copy").code, 0);
+    assert_eq!(project.output("-q run --force copy").code, 0);
     assert_eq!(
         project.read("workspace/intermediate/person_2.json"),
         "{\"name\": \"Bo\"}\n"
@@ -492,7 +492,7 @@ next     milepost accept copy --why TEXT  keep what is there: intermediate/perso
 #[test]
 fn the_debug_log_holds_decisions_and_records() {
     let project = Project::letters();
-    assert_eq!(project.run("-q --log-file debug.log").code, 0);
+    assert_eq!(project.output("-q --log-file debug.log").code, 0);
     let log = project.read("debug.log");
     for mark in [
         "copy/person_1 decision=Ok(Will([NeverMade]))",
@@ -522,8 +522,8 @@ fn interrupted(project: &Project, arguments: &[&str], first: &str) -> (i32, Stri
     said.read_to_string(&mut rest).unwrap();
     let ended = child.wait_with_output().unwrap();
     let (out, rest) = (
-        project.steady(&ended.stdout),
-        project.steady(rest.as_bytes()),
+        project.normalized(&ended.stdout),
+        project.normalized(rest.as_bytes()),
     );
     (ended.status.code().unwrap(), out, rest)
 }
@@ -575,6 +575,6 @@ nap held in …
         )
     );
     project.edit("stages/1_nap.toml", "sleep 60", "true");
-    assert_eq!(project.run("-q").code, 0);
+    assert_eq!(project.output("-q").code, 0);
     assert_eq!(project.read("workspace/done.txt"), "done\n");
 }

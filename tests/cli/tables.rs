@@ -24,7 +24,7 @@ fn project(table: &[u8]) -> Project {
 
 /// What is said of a table that is refused: the line of the failure and its details.
 fn refused(table: &[u8]) -> String {
-    let said = project(table).run("-q");
+    let said = project(table).output("-q");
     assert_eq!(said.code, 1, "{}", said.err);
     let lines = said.err.lines();
     let lines =
@@ -74,7 +74,7 @@ fn what_spreadsheets_write_is_read() {
         "id, field ,value\n1,a,\"2.5\"\n\n",
     ] {
         let project = project(table.as_bytes());
-        let said = project.run("-q");
+        let said = project.output("-q");
         assert_eq!(said.code, 0, "{table:?}: {}", said.err);
         let read: serde_json::Value =
             serde_json::from_str(&project.read("workspace/outputs/read.json")).unwrap();
@@ -120,7 +120,7 @@ fn typed(path: &str, table: &str) -> Project {
 
 fn refused_typed(path: &str, table: &str) -> String {
     let project = typed(path, table);
-    let said = project.run("-q");
+    let said = project.output("-q");
     assert_eq!(said.code, 1, "{table:?}: {}", said.err);
     assert!(!project.at("workspace/outputs/read.json").exists());
     let lines = said.err.lines();
@@ -157,7 +157,7 @@ fn cells_have_the_types_that_the_columns_declare() {
         ),
     ] {
         let project = typed(path, table);
-        let said = project.run("-q");
+        let said = project.output("-q");
         assert_eq!(said.code, 0, "{table:?}: {}", said.err);
         let read: Value =
             serde_json::from_str(&project.read("workspace/outputs/read.json")).unwrap();
@@ -248,7 +248,7 @@ fn a_header_without_rows_is_judged_by_the_schema_too() {
         "read failed: SCHEMA: inputs/rows.csv:1: Missing id in the header, which is empty (by schemas/row.schema.json)\ninputs/rows.csv:1: Missing field in the header, which is empty\n"
     );
     let project = project(format!("{HEADER}\n").as_bytes());
-    let said = project.run("-q");
+    let said = project.output("-q");
     assert_eq!(said.code, 0, "{}", said.err);
     assert_eq!(project.read("workspace/outputs/read.json"), "[]\n");
 }
@@ -271,7 +271,7 @@ fn an_output_and_the_rows_of_batches_have_declared_columns_too() {
         std::fs::write(project.at("milepost.toml"), text).unwrap();
     };
     declare("20");
-    let said = project.run("-q");
+    let said = project.output("-q");
     assert_eq!(said.code, 0, "{}", said.err);
     let row = |id| {
         let text = project.read(&format!("workspace/outputs/{id}.json"));
@@ -281,7 +281,7 @@ fn an_output_and_the_rows_of_batches_have_declared_columns_too() {
     assert_eq!(row(2), json!({"id": 2, "count": null}));
 
     declare("many");
-    let said = project.run("-q");
+    let said = project.output("-q");
     assert_eq!(said.code, 1, "{}", said.err);
     let expected = "write failed: SCHEMA: intermediate/rows.csv:2: column `count`: expected an integer, found \"many\"";
     assert!(said.err.contains(expected), "{}", said.err);
@@ -293,11 +293,11 @@ fn a_column_of_another_type_reruns_what_reads_it() {
         "inputs/rows.csv",
         "item,count,price,paid,due\n1,20,2.5,true,\n",
     );
-    assert_eq!(project.run("-q").code, 0);
+    assert_eq!(project.output("-q").code, 0);
     let stage = project.read("stages/1_read.toml");
     let stage = stage.replace("item = \"string\"", "item = \"integer\"");
     std::fs::write(project.at("stages/1_read.toml"), stage).unwrap();
-    let said = project.run("-q");
+    let said = project.output("-q");
     assert_eq!(said.code, 0, "{}", said.err);
     let read: Value = serde_json::from_str(&project.read("workspace/outputs/read.json")).unwrap();
     assert_eq!(read["rows"][0]["item"], 1);

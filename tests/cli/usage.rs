@@ -64,7 +64,7 @@ fn what_is_typed_wrong_is_named_with_what_can_be_typed() {
         ),
     ];
     for (arguments, said) in cases {
-        expect(project.run(arguments), 2, "", said);
+        expect(project.output(arguments), 2, "", said);
     }
     assert!(
         !project.at("workspace/.milepost").exists(),
@@ -90,13 +90,13 @@ fn what_is_meant_in_the_place_of_a_command_is_told() {
         ),
     ] {
         let said = format!("error: unrecognized subcommand '{word}'\n\n  tip: {tip}\n{USAGE}");
-        expect(project.run(word), 2, "", &said);
+        expect(project.output(word), 2, "", &said);
     }
     project.write(
         "stages/3_stats.toml",
         &project.read("stages/2_join.toml").replace("page", "stats"),
     );
-    let said = project.run("stats").err;
+    let said = project.output("stats").err;
     assert!(
         said.contains("tip: to run the stage `stats`: milepost run stats\n"),
         "{said}"
@@ -115,10 +115,10 @@ fn a_stage_is_known_by_its_number_and_its_file() {
         "1_copy",
         "stages/1_copy",
     ] {
-        let plan = project.run(&format!("plan --json {target}"));
-        assert_eq!(plan, project.run("plan --json copy"), "{target}");
+        let plan = project.output(&format!("plan --json {target}"));
+        assert_eq!(plan, project.output("plan --json copy"), "{target}");
     }
-    assert_eq!(project.run("run -q 1_copy/person_2").code, 3);
+    assert_eq!(project.output("run -q 1_copy/person_2").code, 3);
     assert!(project.at("workspace/intermediate/person_2.json").exists());
     assert!(!project.at("workspace/intermediate/person_1.json").exists());
 }
@@ -130,7 +130,7 @@ fn a_file_in_the_place_of_a_stage_is_told_how_to_be_read() {
     let no_stage = "error: there is no stage `house.ifc`; this project has copy, join\n";
     let help = "help: `house.ifc` is a file, and no parameter of this project takes one: put it under `inputs/` of the workspace, and run without it\n";
     expect(
-        project.run("run house.ifc"),
+        project.output("run house.ifc"),
         2,
         "",
         &format!("{no_stage}{help}"),
@@ -142,13 +142,13 @@ fn a_file_in_the_place_of_a_stage_is_told_how_to_be_read() {
     );
     let help = "help: `house.ifc` is a file; to read it: `milepost run --set model=house.ifc`\n";
     expect(
-        project.run("run house.ifc"),
+        project.output("run house.ifc"),
         2,
         "",
         &format!("{no_stage}{help}"),
     );
     expect(
-        project.run("run hause.ifc"),
+        project.output("run hause.ifc"),
         2,
         "",
         "error: there is no stage `hause.ifc`; this project has copy, join\n",
@@ -158,32 +158,32 @@ fn a_file_in_the_place_of_a_stage_is_told_how_to_be_read() {
 #[test]
 fn help_is_a_command_too() {
     let empty = Project::new(&[]);
-    assert_eq!(empty.run("help").out, empty.run("--help").out);
+    assert_eq!(empty.output("help").out, empty.output("--help").out);
     for command in ["run", "plan", "completions"] {
-        let asked = empty.run(&format!("help {command}"));
+        let asked = empty.output(&format!("help {command}"));
         assert_eq!(
             (asked.code, asked.out),
-            (0, empty.run(&format!("{command} --help")).out)
+            (0, empty.output(&format!("{command} --help")).out)
         );
     }
     expect(
-        empty.run("help rnu"),
+        empty.output("help rnu"),
         2,
         "",
         "error: there is no command `rnu`: did you mean `run`?\n",
     );
-    assert_eq!(empty.run("-V").out, empty.run("--version").out);
+    assert_eq!(empty.output("-V").out, empty.output("--version").out);
 }
 
 #[test]
 fn flags_of_a_run_before_another_command_are_not_lost_in_silence() {
     let project = Project::letters();
     let said = format!("error: `--jobs` belongs to `run`, and was given with `plan`\n{USAGE}");
-    expect(project.run("-j 2 plan"), 2, "", &said);
+    expect(project.output("-j 2 plan"), 2, "", &said);
     let said = format!("error: `--failed` belongs to `run`, and was given with `status`\n{USAGE}");
-    expect(project.run("--failed status"), 2, "", &said);
-    assert_eq!(project.run("--set greeting=Hi -q run copy").code, 0);
-    assert_eq!(project.run("-q run").code, 0);
+    expect(project.output("--failed status"), 2, "", &said);
+    assert_eq!(project.output("--set greeting=Hi -q run copy").code, 0);
+    assert_eq!(project.output("-q run").code, 0);
     assert_eq!(
         project.read("workspace/outputs/page.txt"),
         "Hi Ann\nHi Bo\nHi Cy"
@@ -195,14 +195,14 @@ fn the_day_comes_from_the_environment_when_it_is_told_there() {
     let mut project = Project::letters();
     project.env("SOURCE_DATE_EPOCH", "yesterday");
     expect(
-        project.run("plan"),
+        project.output("plan"),
         2,
         "",
         "error: `SOURCE_DATE_EPOCH=yesterday`: seconds since 1970 were expected, such as 1795219200\n",
     );
     project.env("SOURCE_DATE_EPOCH", "1795219200");
     project.edit("stages/2_join.toml", "$params.greeting", "$workspace.today");
-    assert_eq!(project.run("-q").code, 0);
+    assert_eq!(project.output("-q").code, 0);
     let page = "2026-11-21 Ann\n2026-11-21 Bo\n2026-11-21 Cy";
     assert_eq!(project.read("workspace/outputs/page.txt"), page);
 }
@@ -211,21 +211,21 @@ fn the_day_comes_from_the_environment_when_it_is_told_there() {
 fn help_and_completions_are_there_without_a_project() {
     let empty = Project::new(&[]);
     let version = format!("milepost {}\n", env!("CARGO_PKG_VERSION"));
-    expect(empty.run("--version"), 0, &version, "");
+    expect(empty.output("--version"), 0, &version, "");
     for (arguments, holds) in [
         ("--help", "Examples:\n  milepost  "),
         ("run --help", "Examples:\n  milepost run  "),
         ("completions bash", "_milepost()"),
         ("completions zsh", "#compdef milepost"),
     ] {
-        let said = empty.run(arguments);
+        let said = empty.output(arguments);
         assert!(
             said.code == 0 && said.out.contains(holds),
             "{arguments}: {}",
             said.out
         );
     }
-    for line in empty.run("--help").out.lines() {
+    for line in empty.output("--help").out.lines() {
         assert!(line.chars().count() <= 100, "{line}");
     }
 }

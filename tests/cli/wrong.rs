@@ -8,7 +8,7 @@ fn wrong_declarations_are_shown_all_at_once() {
     let project = Project::letters();
     project.edit("stages/1_copy.toml", "[each.person]", "[each.persons]");
     project.edit("stages/2_join.toml", "[inputs]", "[input]");
-    let said = project.run("");
+    let said = project.output("");
     assert_eq!((said.code, said.out.as_str()), (4, ""));
     let marks = [
         "error: `input` is no key of a stage\n --> stages/2_join.toml:3:2\n",
@@ -25,7 +25,7 @@ fn wrong_declarations_are_shown_all_at_once() {
         said.err
     );
 
-    let json: Value = serde_json::from_str(&project.run("--json plan").out).unwrap();
+    let json: Value = serde_json::from_str(&project.output("--json plan").out).unwrap();
     assert_eq!(json["status"], "error");
     assert_eq!(json["exit_code"], 4);
     let problems = json["error"]["problems"].as_array().unwrap();
@@ -48,24 +48,24 @@ fn one_runner_at_a_time() {
     let lock = std::fs::File::open(project.at("workspace/.milepost/lock")).unwrap();
     lock.lock().unwrap();
     let said = "error: another run has just begun to work in this workspace (lock …/workspace/.milepost/lock)\n";
-    expect(project.run(""), 1, "", said);
-    assert_eq!(project.run("plan").code, 0, "readers are never blocked");
+    expect(project.output(""), 1, "", said);
+    assert_eq!(project.output("plan").code, 0, "readers are never blocked");
     lock.unlock().unwrap();
-    assert_eq!(project.run("-q").code, 0);
+    assert_eq!(project.output("-q").code, 0);
 }
 
 #[test]
 fn a_workspace_of_a_newer_version_is_left_alone() {
     let project = Project::letters();
-    project.run("-q");
+    project.output("-q");
     project.edit(
         "workspace/.milepost/workspace.json",
         "\"format\": 1",
         "\"format\": 2",
     );
     let message = "…/workspace/.milepost/workspace.json is written by a newer Milepost (format 2; this one reads up to 1): update milepost";
-    expect(project.run(""), 1, "", &format!("error: {message}\n"));
-    let json: Value = serde_json::from_str(&project.run("run --json").out).unwrap();
+    expect(project.output(""), 1, "", &format!("error: {message}\n"));
+    let json: Value = serde_json::from_str(&project.output("run --json").out).unwrap();
     assert_eq!(
         json,
         json!({ "status": "error", "exit_code": 1, "error": { "kind": "workspace", "message": message } })
@@ -76,7 +76,7 @@ fn a_workspace_of_a_newer_version_is_left_alone() {
 fn a_report_as_json_holds_what_the_summary_says() {
     let project = Project::letters();
     project.write("workspace/inputs/person_2.json", "{}");
-    let said = project.run("run --json -q");
+    let said = project.output("run --json -q");
     assert_eq!(said.code, 1);
     let mut json: Value = serde_json::from_str(&said.out).unwrap();
     json["seconds"] = json!("…");
@@ -160,7 +160,7 @@ fn one_slip_is_one_mistake() {
     ] {
         let project = Project::letters();
         project.edit(path, from, to);
-        let said_all = project.run("plan");
+        let said_all = project.output("plan");
         assert_eq!(said_all.code, 4);
         assert!(
             said_all.err.starts_with(&format!("error: {said}\n"))
@@ -178,7 +178,7 @@ fn one_slip_is_one_mistake() {
 fn a_link_to_nothing_is_said_to_be_one() {
     let project = Project::letters();
     std::os::unix::fs::symlink("nowhere", project.at("workspace/inputs/person_4.json")).unwrap();
-    let said = project.run("-q");
+    let said = project.output("-q");
     let why = "`inputs/person_4.json` is a symbolic link to `nowhere`, where nothing is: remove the link, or put the file there\n";
     assert!(said.code == 1 && said.err.contains(why), "{}", said.err);
 }
@@ -196,27 +196,27 @@ fn a_model_that_is_none_is_named_once() {
         ),
         ("workspace/inputs/empty.ifc", ""),
     ]);
-    let said = project.run("-q --set model=inputs/empty.ifc");
+    let said = project.output("-q --set model=inputs/empty.ifc");
     let first = "parse failed: INPUT: inputs/empty.ifc: the file is empty, but a building model (IFC) was expected; export or copy it again\n";
     assert!(
         said.code == 1 && said.err.starts_with(first),
         "{}",
         said.err
     );
-    let graph = project.run("graph");
+    let graph = project.output("graph");
     assert!(
         graph.out.contains("\n  ← inputs/empty.ifc\n"),
         "{}",
         graph.out
     );
-    let unknown = project.run("why nope");
+    let unknown = project.output("why nope");
     assert!(
         unknown.code == 2 && unknown.err.starts_with("error: nothing is known of `nope`"),
         "{}{}",
         unknown.out,
         unknown.err
     );
-    assert_eq!(project.run("why inputs/empty.ifc").code, 0);
+    assert_eq!(project.output("why inputs/empty.ifc").code, 0);
     std::os::unix::fs::symlink("nowhere.ifc", project.at("workspace/inputs/dead.ifc")).unwrap();
     for (value, why) in [
         (
@@ -231,18 +231,23 @@ fn a_model_that_is_none_is_named_once() {
         ("workspace", "a file was expected"),
     ] {
         let said = format!("error: `--set model={value}`: {why}\n");
-        expect(project.run(&format!("--set model={value}")), 2, "", &said);
+        expect(
+            project.output(&format!("--set model={value}")),
+            2,
+            "",
+            &said,
+        );
     }
 }
 
 #[test]
 fn a_damaged_identity_is_told_how_to_mend() {
     let project = Project::letters();
-    project.run("-q");
+    project.output("-q");
     let identity = "workspace/.milepost/workspace.json";
     let text = project.read(identity);
     project.write(identity, &text[..text.len() / 2]);
-    let said = project.run("");
+    let said = project.output("");
     let way = "Put it back from a copy; or remove it, and the next run makes it anew: with the day of that run, and without what `--set` gave it\n";
     assert!(
         said.code == 1
@@ -254,8 +259,8 @@ fn a_damaged_identity_is_told_how_to_mend() {
         said.err
     );
     project.remove(identity);
-    assert_eq!(project.run("-q").code, 0);
-    assert_eq!(project.run("verify").code, 0);
+    assert_eq!(project.output("-q").code, 0);
+    assert_eq!(project.output("verify").code, 0);
 }
 
 #[test]
@@ -273,11 +278,11 @@ fn values_of_the_wrong_kind_are_told_which_was_expected() {
         ("map=a", "a JSON object"),
     ] {
         let said = format!("error: --set {set}: expected {kind}\n");
-        expect(project.run(&format!("--set {set}")), 2, "", &said);
+        expect(project.output(&format!("--set {set}")), 2, "", &said);
     }
     assert_eq!(
         project
-            .run("-q --set size=3 --set share=1 --set loud=false --set names=a,b")
+            .output("-q --set size=3 --set share=1 --set loud=false --set names=a,b")
             .code,
         0
     );
@@ -286,7 +291,7 @@ fn values_of_the_wrong_kind_are_told_which_was_expected() {
 #[test]
 fn a_journal_that_breaks_off_is_read_and_one_that_was_changed_is_refused() {
     let project = Project::letters();
-    project.run("-q --limit 1");
+    project.output("-q --limit 1");
     let folder = project.at("workspace/.milepost/journal");
     let mut segments: Vec<_> = std::fs::read_dir(folder)
         .unwrap()
@@ -298,9 +303,9 @@ fn a_journal_that_breaks_off_is_read_and_one_that_was_changed_is_refused() {
     // Half a record at the end was being written when the run was killed.
     std::fs::write(last, format!("{text}{}", &text[..40])).unwrap();
     for command in ["status", "log", "plan"] {
-        assert_eq!(project.run(command).code, 0, "{command}");
+        assert_eq!(project.output(command).code, 0, "{command}");
     }
-    let said = project.run("");
+    let said = project.output("");
     assert!(
         said.code == 0
             && said.err.starts_with("put in order: cut 40 bytes of a record that was being written when the last run ended\n"),
@@ -310,7 +315,7 @@ fn a_journal_that_breaks_off_is_read_and_one_that_was_changed_is_refused() {
     let changed = text.replacen("\"summary\":\"", "\"summary\":\"not ", 1);
     assert_ne!(changed, text);
     std::fs::write(last, changed).unwrap();
-    let verify = project.run("verify");
+    let verify = project.output("verify");
     assert!(verify.code == 5, "{}", verify.out);
 }
 
@@ -349,7 +354,7 @@ fn whoever_may_not_write_is_told_whose_folder_it_is() {
         return;
     };
     may(&project.at("workspace"), 0o755);
-    let err = project.steady(&output.stderr);
+    let err = project.normalized(&output.stderr);
     if err.contains("setpriv")
         || output.status.code() == Some(126)
         || output.status.code() == Some(127)
@@ -382,7 +387,7 @@ fn whoever_reads_while_a_run_seals_reads_something_whole() {
         loop {
             let over = run.try_wait().unwrap();
             for command in ["status", "log", "plan", "why join"] {
-                let said = project.run(command);
+                let said = project.output(command);
                 assert!(
                     said.code == 0,
                     "round {round}, {command}: {}{}",
@@ -397,7 +402,7 @@ fn whoever_reads_while_a_run_seals_reads_something_whole() {
             }
         }
         assert!(looks > 0);
-        assert_eq!(project.run("verify").code, 0);
+        assert_eq!(project.output("verify").code, 0);
     }
 }
 
@@ -439,7 +444,7 @@ fn what_a_command_did_is_told_without_its_scratch_folder() {
             "`sleep` took longer than …: set `timeout` in the step to give it more\n",
         ),
     ] {
-        let said = with_command(command).run("run -q copy/person_1");
+        let said = with_command(command).output("run -q copy/person_1");
         assert!(
             said.code == 1 && said.err.contains(wanted),
             "{command}\n{}",

@@ -1,9 +1,10 @@
 //! Agents: killed anywhere, a run pays again at most for what was in flight; what is kept is valid, and there after a power failure;
 //! `gc` takes nothing that is in use, stopped anywhere, and beside runs that write.
 
-use super::project::{Files, Project, operations, stops};
-use super::{in_parallel, setting};
+use super::project::operations;
+use super::sweep::{at_each, in_parallel, setting, stops};
 use crate::agents::pipeline::Served;
+use crate::support::{Files, Project};
 use milepost_core::model::event::Event;
 use milepost_store::store::answers::Answer;
 use milepost_store::store::sealed::{files, whole_lines};
@@ -192,12 +193,11 @@ impl Project {
 /// Each batch once, one of them twice, and three rounds.
 const CALLS: usize = 3 + 1 + 3;
 
-/// `MILEPOST_TEST_EVERY=1` stops at every operation.
 #[test]
 fn at_most_what_was_in_flight_is_paid_again() {
     let whole = Project::asking();
     let operations = operations(&whole, RUN);
-    let expected = whole.made();
+    let expected = whole.outputs();
     assert_eq!(whole.asked(), CALLS);
     let letter = String::from_utf8(expected["outputs/letter.txt"].clone()).unwrap();
     assert!(
@@ -205,10 +205,10 @@ fn at_most_what_was_in_flight_is_paid_again() {
         "{letter}"
     );
     whole.assert_complete(&expected);
-    let stops = stops(&operations, setting("MILEPOST_TEST_EVERY", 11), 0);
-    in_parallel(&stops, |stop| {
+    let stops = stops(&operations, 40);
+    at_each(&operations, &stops, |stop| {
         let project = Project::asking();
-        project.run(RUN, stop);
+        project.run_on_disk(RUN, &stop.setting);
         project.assert_truth(&[&expected], &Files::new());
         for folder in ["", "workspace"] {
             project.assert_answers_valid(folder);
@@ -236,7 +236,6 @@ fn at_most_what_was_in_flight_is_paid_again() {
             project.assert_answers_valid(folder);
         }
     });
-    eprintln!("{} operations, {} crashes", operations.len(), stops.len());
 }
 
 /// Answers whose batch is published are there after a power failure, in the workspace and in what is shared.
@@ -244,15 +243,15 @@ fn at_most_what_was_in_flight_is_paid_again() {
 fn an_answer_that_is_kept_outlives_a_power_failure() {
     let whole = Project::asks(false);
     let count = operations(&whole, RUN).len();
-    let outputs = whole.files(&["outputs"]);
+    let outputs = whole.workspace_files(&["outputs"]);
     let first = setting("MILEPOST_TEST_SEED", 0);
-    let seeds: Vec<usize> = (first..first + setting("MILEPOST_TEST_SEEDS", 300) / 10).collect();
+    let seeds: Vec<usize> = (first..first + setting("MILEPOST_TEST_SEEDS", 120) / 8).collect();
     in_parallel(&seeds, |&seed| {
         let project = Project::asks(false);
         let at = 1 + super::power::chosen(seed, 7, count);
         let half = ["", ":half"][seed % 2];
         let power = format!("{at}{half},power={seed}@{}", project.path().display());
-        project.run(RUN, &power);
+        project.run_on_disk(RUN, &power);
         for folder in ["", "workspace"] {
             project.assert_answers_valid(folder);
         }
@@ -279,7 +278,7 @@ fn an_answer_that_is_kept_outlives_a_power_failure() {
             }
         }
         project.complete(RUN);
-        assert_eq!(project.files(&["outputs"]), outputs);
+        assert_eq!(project.workspace_files(&["outputs"]), outputs);
     });
 }
 
@@ -300,7 +299,7 @@ const GC: &[&str] = &["gc", "--yes", "--older-than", "0s"];
 fn gc_takes_nothing_that_is_in_use_wherever_it_is_stopped() {
     let base = revised();
     let whole = base.copy();
-    let dry = whole.read(&GC[..1]);
+    let dry = whole.query(&GC[..1]);
     assert_eq!(dry.matches("answers").count(), 4, "{dry}");
     let operations = operations(&whole, GC);
     let count = |project: &Project, folder: &str| project.answers(folder).len();
@@ -308,9 +307,9 @@ fn gc_takes_nothing_that_is_in_use_wherever_it_is_stopped() {
         assert_eq!(count(&base, folder), 2 * answers);
         assert_eq!(count(&whole, folder), answers);
     }
-    assert_eq!(whole.run(GC, "").text, "0 bytes freed\n");
+    assert_eq!(whole.run_on_disk(GC, "").text(), "0 bytes freed\n");
     let calls = |project: &Project| {
-        let files = project.files(&[".milepost/calls"]);
+        let files = project.workspace_files(&[".milepost/calls"]);
         // RUN.jsonl, and RUN/N.request.
         let bytes = files.keys().filter(|path| path.split('/').count() == 4);
         bytes.count()
@@ -318,27 +317,26 @@ fn gc_takes_nothing_that_is_in_use_wherever_it_is_stopped() {
     assert_eq!((calls(&base), calls(&whole)), (4 * CALLS, 2 * CALLS));
     let asked = base.asked();
     assert_eq!(asked, 2 * CALLS);
-    let stops = stops(&operations, setting("MILEPOST_TEST_EVERY", 2), 0);
-    in_parallel(&stops, |stop| {
+    let stops = stops(&operations, 24);
+    at_each(&operations, &stops, |stop| {
         let project = base.copy();
-        project.run(GC, stop);
+        project.run_on_disk(GC, &stop.setting);
         project.complete(&["run", "-B"]);
         assert_eq!(project.asked(), asked);
         project.complete(GC);
         project.complete(&["run", "-B"]);
         assert_eq!(project.asked(), asked);
-        assert_eq!(project.made(), base.made());
+        assert_eq!(project.outputs(), base.outputs());
         for (folder, answers) in [("", 5), ("workspace", 8)] {
             assert_eq!(count(&project, folder), answers, "{folder}");
         }
     });
-    eprintln!("{} operations, {} crashes", operations.len(), stops.len());
-    let seeds: Vec<usize> = (0..setting("MILEPOST_TEST_SEEDS", 300) / 30).collect();
+    let seeds: Vec<usize> = (0..setting("MILEPOST_TEST_SEEDS", 120) / 20).collect();
     in_parallel(&seeds, |&seed| {
         let project = base.copy();
         let at = 1 + super::power::chosen(seed, 9, operations.len());
         let power = format!("{at},power={seed}@{}", project.path().display());
-        project.run(GC, &power);
+        project.run_on_disk(GC, &power);
         project.complete(&["run", "-B"]);
         assert_eq!(project.asked(), asked);
     });
@@ -357,14 +355,14 @@ fn runs_at_once_share_answers_and_gc_loses_none() {
         project.write(&inputs, &things(from, to));
         let words = ["run", "--workspace", &format!("other_{at}")].map(str::to_owned);
         let words: Vec<&str> = words.iter().map(String::as_str).collect();
-        let mut command = project.command(&words, "");
+        let mut command = project.command_on_disk(&words, "");
         command.stdout(Stdio::null()).stderr(Stdio::null());
         runs.push(command.spawn().unwrap());
     }
     let mut collected = 0;
     while runs.iter_mut().any(|run| run.try_wait().unwrap().is_none()) {
-        let ended = project.run(&["gc", "--yes"], "");
-        assert_eq!(ended.code, Some(0), "{}", ended.text);
+        let ended = project.run_on_disk(&["gc", "--yes"], "");
+        assert_eq!(ended.code, 0, "{}", ended.text());
         collected += 1;
     }
     assert!(collected > 0);

@@ -1,7 +1,8 @@
 //! A crash while something that a person wrote is accepted, replaced or removed: their bytes are somewhere at every moment.
 
-use super::in_parallel;
-use super::project::{Project, operations, stops};
+use super::project::operations;
+use super::sweep::{at_each, stops};
+use crate::support::Project;
 
 const PATH: &str = "workspace/outputs/count.json";
 const MINE: &str = "{\"external_wall\": 8, \"note\": \"counted on site\"}\n";
@@ -25,7 +26,7 @@ fn accepted() -> Project {
 fn places(project: &Project) -> Vec<&'static str> {
     let folders = ["outputs", ".milepost/accepted", ".milepost/quarantine"];
     let has = |folder: &&str| {
-        let files = project.files(&[folder]);
+        let files = project.workspace_files(&[folder]);
         files.values().any(|bytes| bytes == MINE.as_bytes())
     };
     folders.into_iter().filter(has).collect()
@@ -35,9 +36,10 @@ fn places(project: &Project) -> Vec<&'static str> {
 fn survives(base: &Project, words: &[&str], folders: &[&str]) {
     let operations = operations(&base.copy(), words);
     assert!(operations.len() > 10, "{operations:?}");
-    in_parallel(&stops(&operations, 1, 0), |setting| {
+    let stops = stops(&operations, 24);
+    at_each(&operations, &stops, |stop| {
         let project = base.copy();
-        project.run(words, setting);
+        project.run_on_disk(words, &stop.setting);
         assert_ne!(places(&project), [""; 0], "what a person wrote is gone");
         project.complete(words);
         assert_eq!(places(&project), folders);

@@ -1,7 +1,8 @@
 //! A crash in a second run that takes in a change: resumed, it ends as if nobody had interrupted it.
 
-use super::in_parallel;
-use super::project::{Files, Project, operations, stops};
+use super::project::operations;
+use super::sweep::{at_each, is_every, stops};
+use crate::support::{Files, Project};
 
 /// What is changed between two runs, and how the second is asked for.
 struct Change {
@@ -16,12 +17,8 @@ struct Change {
 
 const RUN: &[&str] = &["run"];
 
-/// Between two stops. `MILEPOST_TEST_EVERY=1` stops at every operation, which takes minutes with a debug build, and is the default
-/// for a program that was built to be fast.
-fn step() -> usize {
-    let is_fast = std::env::var_os("MILEPOST_TEST_BINARY").is_some();
-    super::setting("MILEPOST_TEST_EVERY", if is_fast { 1 } else { 4 })
-}
+/// The crashes of a sample, in each test.
+const SAMPLE: usize = 24;
 
 fn change(name: &'static str, make: fn(&Project)) -> Change {
     Change {
@@ -40,7 +37,7 @@ fn resumes(change: &Change) {
         base = base.old();
     }
     base.complete(RUN);
-    let before = base.made();
+    let before = base.outputs();
     let copy = || {
         let project = base.copy();
         if change.glanced {
@@ -53,21 +50,19 @@ fn resumes(change: &Change) {
     (change.make)(&whole);
     let altered = by_hand(&whole, &before);
     let operations = operations(&whole, change.words);
-    let after = whole.made();
+    let after = whole.outputs();
     whole.assert_checkpoints(&Files::new());
     whole.assert_at_rest(RUN);
-    let stops = stops(&operations, step(), change.name.len() % step());
-    in_parallel(&stops, |setting| {
+    let stops = stops(&operations, SAMPLE);
+    at_each(&operations, &stops, |stop| {
         let project = copy();
         (change.make)(&project);
-        project.run(change.words, setting);
+        project.run_on_disk(change.words, &stop.setting);
         project.assert_truth(&[&before, &altered, &after], &altered);
         assert!(keeps(&project, &altered), "what a person altered is gone");
-        let n = setting.split([':', ',']).next().unwrap();
-        let n = n.parse::<usize>().unwrap();
         // The recovery crashes as well, here and there.
-        if n.is_multiple_of(super::setting("MILEPOST_TEST_AGAIN", 5)) {
-            project.run(change.words, &format!("{},unflushed", n % 40 + 1));
+        if is_every(stop.at, 5) {
+            project.run_on_disk(change.words, &format!("{},unflushed", stop.at % 40 + 1));
             project.assert_truth(&[&before, &altered, &after], &altered);
         }
         project.complete(change.words);
@@ -76,7 +71,7 @@ fn resumes(change: &Change) {
         } else {
             project.assert_complete(&after);
         }
-        if n.is_multiple_of(super::setting("MILEPOST_TEST_READS", 5)) {
+        if is_every(stop.at, 5) {
             project.assert_verified();
         }
         assert!(keeps(&project, &altered), "what a person altered is gone");
@@ -85,14 +80,14 @@ fn resumes(change: &Change) {
 
 /// What a person wrote over.
 fn by_hand(project: &Project, before: &Files) -> Files {
-    let mut files = project.made();
+    let mut files = project.outputs();
     files.retain(|path, bytes| before.get(path) != Some(bytes));
     files
 }
 
 /// Whether everything that a person altered is still somewhere.
 fn keeps(project: &Project, altered: &Files) -> bool {
-    let all = project.files(&["intermediate", "outputs", ".milepost/quarantine"]);
+    let all = project.workspace_files(&["intermediate", "outputs", ".milepost/quarantine"]);
     let mut altered = altered.values();
     altered.all(|bytes| all.values().any(|there| there == bytes))
 }

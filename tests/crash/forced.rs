@@ -1,7 +1,8 @@
 //! Killed anywhere, a run with `--force` is finished by the next run: each selected batch is rebuilt, and none twice.
 
-use super::project::{Files, Project, assert_same, operations, stops};
-use super::{in_parallel, setting};
+use super::project::{assert_same, operations};
+use super::sweep::{at_each, stops};
+use crate::support::{Files, Project};
 use milepost_core::model::event::Event;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -66,7 +67,6 @@ fn published(project: &Project) -> Option<BTreeMap<String, u32>> {
     counts
 }
 
-/// `MILEPOST_TEST_EVERY=1` stops at every operation.
 #[test]
 fn a_forced_run_that_is_killed_is_finished_by_the_next_run() {
     let made = Project::empty();
@@ -79,11 +79,11 @@ fn a_forced_run_that_is_killed_is_finished_by_the_next_run() {
     }
     made.write("generation", "\"one\"\n");
     made.complete(RUN);
-    let before = made.made();
+    let before = made.outputs();
     made.write("generation", "\"two\"\n");
     let whole = made.copy();
     let operations = operations(&whole, FORCE);
-    let expected = whole.made();
+    let expected = whole.outputs();
     assert_ne!(before, expected);
     let all: BTreeMap<String, u32> = (1..=4)
         .map(|number| (format!("copy/batch_{number}"), 1))
@@ -92,45 +92,39 @@ fn a_forced_run_that_is_killed_is_finished_by_the_next_run() {
     assert_eq!(published(&whole), Some(all.clone()));
 
     let resumed = std::sync::atomic::AtomicUsize::new(0);
-    in_parallel(
-        &stops(&operations, setting("MILEPOST_TEST_EVERY", 5), 0),
-        |stop| {
-            let project = made.copy();
-            project.run(FORCE, stop);
-            project.assert_truth(&[&before, &expected], &Files::new());
-            let Some(done) = published(&project) else {
-                // The run had not begun to change anything.
-                assert_same(&project.made(), &before);
-                return;
-            };
-            let done: BTreeSet<String> = done.into_keys().collect();
-            let ran = project.ran().len();
-            // The recovery is killed as well, now and then.
-            if stop.len().is_multiple_of(2) {
-                project.run(RUN, "25,unflushed");
-            }
-            project.complete(RUN);
-            assert_same(&project.made(), &expected);
-            assert_eq!(
-                published(&project),
-                Some(all.clone()),
-                "each batch is rebuilt once"
-            );
-            for again in &project.ran()[ran..] {
-                let name = format!("copy/{}", again.trim_end_matches(".json"));
-                assert!(!done.contains(&name), "{name} was rebuilt and ran again");
-            }
-            assert_eq!(project.state().forced, Vec::new());
-            project.assert_at_rest(RUN);
-            project.assert_verified();
-            let is_inside = done.len() < all.len();
-            resumed.fetch_add(usize::from(is_inside), std::sync::atomic::Ordering::Relaxed);
-        },
-    );
+    let stops = stops(&operations, 32);
+    at_each(&operations, &stops, |stop| {
+        let project = made.copy();
+        project.run_on_disk(FORCE, &stop.setting);
+        project.assert_truth(&[&before, &expected], &Files::new());
+        let Some(done) = published(&project) else {
+            // The run had not begun to change anything.
+            assert_same(&project.outputs(), &before);
+            return;
+        };
+        let done: BTreeSet<String> = done.into_keys().collect();
+        let ran = project.ran().len();
+        // The recovery is killed as well, now and then.
+        if stop.at.is_multiple_of(2) {
+            project.run_on_disk(RUN, "25,unflushed");
+        }
+        project.complete(RUN);
+        assert_same(&project.outputs(), &expected);
+        assert_eq!(
+            published(&project),
+            Some(all.clone()),
+            "each batch is rebuilt once"
+        );
+        for again in &project.ran()[ran..] {
+            let name = format!("copy/{}", again.trim_end_matches(".json"));
+            assert!(!done.contains(&name), "{name} was rebuilt and ran again");
+        }
+        assert_eq!(project.state().forced, Vec::new());
+        project.assert_at_rest(RUN);
+        project.assert_verified();
+        let is_inside = done.len() < all.len();
+        resumed.fetch_add(usize::from(is_inside), std::sync::atomic::Ordering::Relaxed);
+    });
     let resumed = resumed.into_inner();
-    assert!(
-        resumed > operations.len() / 20,
-        "{resumed} of {}",
-        operations.len()
-    );
+    assert!(resumed > stops.len() / 4, "{resumed} of {}", stops.len());
 }

@@ -1,7 +1,8 @@
 //! What a run notes for the next one to glance by hides nothing after a crash or a power failure at any of its operations.
 
-use super::project::{Files, Project, assert_same, operations, stops};
-use super::{in_parallel, setting};
+use super::project::{assert_same, operations};
+use super::sweep::{all_stops, at_each, in_parallel, sample, setting, stops};
+use crate::support::{Files, Project};
 
 const RUN: &[&str] = &["run"];
 
@@ -84,7 +85,7 @@ fn expected(base: &Project) -> Vec<Files> {
         if change.stops_at.is_none() {
             whole.complete(RUN);
         }
-        whole.made()
+        whole.outputs()
     };
     CHANGES.iter().map(after).collect()
 }
@@ -94,11 +95,11 @@ fn is_noticed(project: &Project, change: &Change, expected: &Files) {
     (change.make)(project);
     if let Some(path) = change.stops_at {
         for _ in 0..2 {
-            let ended = project.run(RUN, "unflushed");
-            assert_eq!(ended.code, Some(5), "{}", ended.text);
-            assert!(ended.text.contains(path), "{}", ended.text);
+            let ended = project.run_on_disk(RUN, "unflushed");
+            assert_eq!(ended.code, 5, "{}", ended.text());
+            assert!(ended.text().contains(path), "{}", ended.text());
         }
-        assert_same(&project.made(), expected);
+        assert_same(&project.outputs(), expected);
     } else {
         project.complete(RUN);
         project.assert_done(expected);
@@ -112,12 +113,12 @@ fn a_run_that_glances_reads_nothing_and_writes_nothing() {
     assert!(notes(&project).is_some(), "a run leaves notes");
     // What it wrote is read once more.
     project.complete(RUN);
-    let before = project.files(&[""]);
+    let before = project.workspace_files(&[""]);
     assert!(notes(&project).is_some());
     let all = operations(&project, RUN);
     let of_lock = |one: &String| one.ends_with("/.milepost/lock");
     assert!(all.iter().all(of_lock), "{all:#?}");
-    assert_same(&project.files(&[""]), &before);
+    assert_same(&project.workspace_files(&[""]), &before);
 }
 
 #[test]
@@ -125,17 +126,23 @@ fn notes_that_a_crash_cut_short_hide_nothing() {
     let base = done();
     let expected = expected(&base);
     let all = operations(&base.copy(), RUN);
-    let stops = stops(&all, 1, 0);
     assert!(all.iter().any(|one| one.ends_with("/.milepost/glance")));
-    let cases: Vec<(usize, &String)> = (0..CHANGES.len())
+    let stops = all_stops(&all);
+    let cases: Vec<_> = (0..CHANGES.len())
         .flat_map(|change| stops.iter().map(move |stop| (change, stop)))
         .collect();
-    in_parallel(&cases, |(change, stop)| {
+    let kinds: Vec<String> = cases
+        .iter()
+        .map(|(change, stop)| format!("{change} {}", stop.kind()))
+        .collect();
+    let kinds: Vec<&str> = kinds.iter().map(String::as_str).collect();
+    let chosen: Vec<_> = sample(&kinds, 60).into_iter().map(|at| cases[at]).collect();
+    in_parallel(&chosen, |(change, stop)| {
         let project = base.copy();
-        project.run(RUN, stop);
+        project.run_on_disk(RUN, &stop.setting);
         is_noticed(&project, &CHANGES[*change], &expected[*change]);
     });
-    eprintln!("{} operations, {} crashes", all.len(), cases.len());
+    eprintln!("{} of {} crashes", chosen.len(), cases.len());
 }
 
 /// A run that has something to do goes by the notes of the one before, and leaves its own.
@@ -146,16 +153,14 @@ fn notes_of_a_run_that_worked_hide_nothing_after_a_crash() {
     base.input(5, "IfcSlab");
     let expected = expected(&base);
     let all = operations(&base.copy(), RUN);
-    let stops = stops(&all, 1, 0);
-    let cases: Vec<(usize, &String)> = stops.iter().enumerate().collect();
-    in_parallel(&cases, |(case, stop)| {
+    let stops = stops(&all, 40);
+    at_each(&all, &stops, |stop| {
         let project = base.copy();
-        project.run(RUN, stop);
+        project.run_on_disk(RUN, &stop.setting);
         project.complete(RUN);
-        let change = case % CHANGES.len();
+        let change = stop.at % CHANGES.len();
         is_noticed(&project, &CHANGES[change], &expected[change]);
     });
-    eprintln!("{} operations, {} crashes", all.len(), cases.len());
 }
 
 /// The power fails while a run keeps its notes, or while the next one goes by them. `MILEPOST_TEST_SEEDS` says how many times.
@@ -164,7 +169,7 @@ fn notes_that_a_power_failure_left_hide_nothing() {
     let base = done();
     let expected = expected(&base);
     let count = operations(&base.copy(), RUN).len();
-    let seeds: Vec<usize> = (0..setting("MILEPOST_TEST_SEEDS", 300) / 3).collect();
+    let seeds: Vec<usize> = (0..setting("MILEPOST_TEST_SEEDS", 120) / 3).collect();
     in_parallel(&seeds, |&seed| {
         let project = base.copy();
         let rest = seed / CHANGES.len();
@@ -174,7 +179,7 @@ fn notes_that_a_power_failure_left_hide_nothing() {
         let (n, half) = (rest / 2 % (count + 1) + 1, ["", ":half"][rest % 2]);
         let folder = project.at("workspace");
         let power = format!("{n}{half},power={seed}@{}", folder.display());
-        project.run(RUN, &power);
+        project.run_on_disk(RUN, &power);
         project.assert_truth(&[&expected[0]], &Files::new());
         let change = seed % CHANGES.len();
         is_noticed(&project, &CHANGES[change], &expected[change]);

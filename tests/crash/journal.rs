@@ -1,8 +1,9 @@
 //! Journals on the disk: what one run knew the next one reads, and wherever one ends, a run can begin.
 
-use super::in_parallel;
 use super::machine::{Seed, event, seeds};
-use super::project::{Files, Project, assert_same, operations};
+use super::project::{assert_same, operations};
+use super::sweep::in_parallel;
+use crate::support::{Files, Project};
 use milepost_core::base::digest::Digest;
 use milepost_core::model::checkpoint::Status;
 use milepost_core::model::event::{Event, EventType};
@@ -175,7 +176,7 @@ fn before_the_first_seal(whole: &Project) -> (Project, Vec<u8>) {
     let all = operations(whole, &["run"]);
     let seal = all.iter().position(|one| one.contains("/manifests"));
     let stopped = Project::small();
-    stopped.run(&["run"], &format!("{},unflushed", seal.unwrap() + 1));
+    stopped.run_on_disk(&["run"], &format!("{},unflushed", seal.unwrap() + 1));
     let bytes = fs::read(stopped.at(SEGMENT)).unwrap();
     (stopped, bytes)
 }
@@ -199,16 +200,16 @@ fn every_prefix_of_a_journal_is_a_start() {
         project.state();
         project.journal();
         project.assert_checkpoints(&Files::new());
-        let before = project.made();
-        let ended = project.run(&["run"], "unflushed");
-        if ended.code == Some(5) {
+        let before = project.outputs();
+        let ended = project.run_on_disk(&["run"], "unflushed");
+        if ended.code == 5 {
             refused.fetch_add(1, Ordering::Relaxed);
-            assert_same(&project.made(), &before);
+            assert_same(&project.outputs(), &before);
             project.complete(&["run", "-B"]);
         } else {
-            assert_eq!(ended.code, Some(0), "{}", ended.text);
+            assert_eq!(ended.code, 0, "{}", ended.text());
         }
-        project.assert_done(&whole.made());
+        project.assert_done(&whole.outputs());
         project.assert_verified();
     });
     let refused = refused.into_inner();
@@ -223,7 +224,7 @@ fn a_journal_cut_at_any_byte_that_was_not_flushed_is_a_start() {
         .iter()
         .position(|one| one.starts_with("flush") && one.ends_with("000001.jsonl"));
     let stopped = Project::small();
-    stopped.run(&["run"], &format!("{},unflushed", flush.unwrap() + 1));
+    stopped.run_on_disk(&["run"], &format!("{},unflushed", flush.unwrap() + 1));
     let journal = "workspace/.milepost/journal/000001.jsonl";
     let bytes = fs::read(stopped.at(journal)).unwrap();
     assert!(bytes.len() > 2000);
@@ -237,6 +238,6 @@ fn a_journal_cut_at_any_byte_that_was_not_flushed_is_a_start() {
         let project = stopped.copy();
         fs::write(project.at(journal), &bytes[..*place]).unwrap();
         project.complete(&["run"]);
-        project.assert_complete(&whole.made());
+        project.assert_complete(&whole.outputs());
     });
 }

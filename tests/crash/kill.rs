@@ -1,7 +1,8 @@
 //! The main pipeline killed from outside, at any moment: the runner alone, or with its children.
 
-use super::in_parallel;
-use super::project::{Ended, Files, Project, assert_same};
+use super::project::assert_same;
+use super::sweep::in_parallel;
+use crate::support::{Files, Output, Project};
 use milepost_core::model::state::Phase;
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 use std::fs;
@@ -37,7 +38,7 @@ concurrency = 2
 
 fn command(project: &Project) -> Command {
     let words = "run --jobs 2 --set batch_size=20";
-    project.command(&words.split(' ').collect::<Vec<_>>(), "")
+    project.command_on_disk(&words.split(' ').collect::<Vec<_>>(), "")
 }
 
 fn start(project: &Project) -> Child {
@@ -107,12 +108,8 @@ fn kill_after(project: &Project, time: Duration, what: Killed) -> bool {
 
 fn finish(project: &Project) {
     let output = command(project).output().unwrap();
-    let ended = Ended {
-        code: output.status.code(),
-        signal: output.status.signal(),
-        text: String::from_utf8_lossy(&output.stderr).into_owned(),
-    };
-    assert_eq!(ended.code, Some(0), "{}", ended.text);
+    let ended = Output::of(&output);
+    assert_eq!(ended.code, 0, "{}", ended.text());
 }
 
 /// `MILEPOST_TEST_KILLS` says how many.
@@ -124,7 +121,7 @@ fn killed_at_any_moment_it_goes_on() {
     let begun = Instant::now();
     finish(&whole);
     let time = u64::try_from(begun.elapsed().as_millis()).unwrap();
-    let expected = whole.made();
+    let expected = whole.outputs();
     let (killed, in_mid_batch) = (AtomicU64::new(0), AtomicU64::new(0));
     // A project is killed up to four times; more of them than are needed, because some end before.
     let rounds: Vec<u64> = (0..kills * 4).collect();
@@ -150,7 +147,7 @@ fn killed_at_any_moment_it_goes_on() {
             }
         }
         finish(&project);
-        assert_same(&project.made(), &expected);
+        assert_same(&project.outputs(), &expected);
         project.assert_complete(&expected);
     });
     let (killed, in_mid_batch) = (killed.into_inner(), in_mid_batch.into_inner());

@@ -1,5 +1,6 @@
-//! A small project in a temporary folder, the program run in it, and what must hold of its workspace at every moment.
+//! Small projects that are stopped anywhere, and what must hold of their workspace at every moment.
 
+use crate::support::{Files, MAIN_PIPELINE, Output, Project, files_below};
 use milepost_core::base::digest::Digest;
 use milepost_core::model::event::{Event, Record};
 use milepost_core::model::state::State;
@@ -8,12 +9,8 @@ use milepost_store::store::layout::Layout;
 use milepost_store::store::{checkpoint, journal, manifest};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::os::unix::process::ExitStatusExt;
-use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
-
-/// Files by path.
-pub type Files = BTreeMap<String, Vec<u8>>;
+use std::path::Path;
+use std::process::Command;
 
 /// Five stages: commands with a marker, two at once, that say outside the workspace that they ran; a jq program, split, rules, and a merge with two outputs.
 const DECLARED: &[(&str, &str)] = &[
@@ -117,79 +114,28 @@ count = { path = "outputs/count.json", schema = false }
     ("schemas/copy.schema.json", r#"{"type": "object"}"#),
 ];
 
-/// What the main project is made of.
-const PARTS: &[&str] = &[
-    "milepost.toml",
-    "stages",
-    "schemas",
-    "rules",
-    "filters",
-    "prompts",
-    "templates",
-];
-
-/// What can be thrown away at any time.
+/// Files that a run may write although nothing is to do.
 const CACHES: [&str; 2] = [".milepost/stat-cache", ".milepost/glance"];
 
-/// A project in a folder that goes with it.
-pub struct Project {
-    folder: tempfile::TempDir,
-    /// Whether files count as an hour old.
-    is_old: bool,
-}
-
-/// How a run of the program ended.
-#[derive(Debug)]
-pub struct Ended {
-    /// The exit code; none when it was killed.
-    pub code: Option<i32>,
-    /// The signal that ended it.
-    pub signal: Option<i32>,
-    /// What it printed.
-    pub text: String,
-}
-
 impl Project {
-    /// An empty folder.
+    /// An empty project whose runs all have one date.
     pub fn empty() -> Self {
-        Self {
-            folder: super::folder(),
-            is_old: false,
-        }
+        let mut project = Self::new(&[]);
+        // 1 March 2026.
+        project.env("SOURCE_DATE_EPOCH", "1772323200");
+        project
     }
 
-    /// The same, in which files count as an hour old: what was found of them is noted, and believed by the next run.
-    pub fn old(self) -> Self {
-        Self {
-            is_old: true,
-            ..self
-        }
+    /// The same project, whose files count as an hour old: a run notes what it found, and the next run believes the notes.
+    pub fn old(mut self) -> Self {
+        self.env("MILEPOST_AHEAD", "3600");
+        self
     }
 
-    /// The main pipeline of this repository and its settings.
+    /// The main pipeline of this repository with its settings, and no input.
     pub fn main_pipeline() -> Self {
         let project = Self::empty();
-        let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-        let all = walkdir::WalkDir::new(root).into_iter();
-        // What a project is made of; the schemas of Milepost's own files are not read.
-        let is_part = |path: &Path| {
-            let part = path
-                .iter()
-                .next()
-                .is_none_or(|first| PARTS.contains(&first.to_str().unwrap()));
-            part && !path.starts_with("schemas/milepost")
-        };
-        for entry in all.filter_entry(|entry| is_part(entry.path().strip_prefix(root).unwrap())) {
-            let entry = entry.unwrap();
-            let to = project
-                .path()
-                .join(entry.path().strip_prefix(root).unwrap());
-            if entry.file_type().is_file() {
-                fs::copy(entry.path(), to).unwrap();
-            } else {
-                fs::create_dir_all(to).unwrap();
-            }
-        }
+        project.take(&MAIN_PIPELINE);
         fs::create_dir_all(project.at("workspace/inputs")).unwrap();
         project
     }
@@ -229,113 +175,46 @@ impl Project {
         self.write(&format!("workspace/inputs/batch_{number}.json"), &text);
     }
 
-    pub fn path(&self) -> &Path {
-        self.folder.path()
-    }
-
-    pub fn at(&self, path: &str) -> PathBuf {
-        self.path().join(path)
-    }
-
     pub fn layout(&self) -> Layout {
         Layout::new(self.path().canonicalize().unwrap().join("workspace"))
     }
 
-    pub fn write(&self, path: &str, text: &str) {
-        let path = self.at(path);
-        fs::create_dir_all(path.parent().unwrap()).unwrap();
-        fs::write(path, text).unwrap();
-    }
-
-    /// Replaces text in a file and gives it the time of change that it had; until the file system, whose clock may have steps of
-    /// milliseconds, shows by another time that anything happened to it.
+    /// Replaces text in a file and keeps its time of modification.
     pub fn replace(&self, path: &str, from: &str, to: &str) {
-        use std::os::unix::fs::MetadataExt as _;
-        let path = self.at(path);
-        let before = path.metadata().unwrap();
-        let text = fs::read_to_string(&path).unwrap();
+        let text = self.read(path);
         assert!(text.contains(from), "{text}");
-        let changed = |data: &fs::Metadata| (data.ctime(), data.ctime_nsec());
-        while changed(&path.metadata().unwrap()) == changed(&before) {
-            fs::write(&path, text.replace(from, to)).unwrap();
-            let file = fs::File::options().write(true).open(&path).unwrap();
-            file.set_modified(before.modified().unwrap()).unwrap();
-        }
+        self.write_with_mtime_kept(path, text.replace(from, to));
     }
 
-    pub fn remove(&self, path: &str) {
-        fs::remove_file(self.at(path)).unwrap();
-    }
-
-    pub fn rename(&self, from: &str, to: &str) {
-        fs::rename(self.at(from), self.at(to)).unwrap();
-    }
-
-    /// Another folder with the same files.
-    pub fn copy(&self) -> Self {
-        let copy = Self {
-            is_old: self.is_old,
-            ..Self::empty()
-        };
-        for entry in walkdir::WalkDir::new(self.path()).min_depth(1) {
-            let entry = entry.unwrap();
-            let to = copy
-                .path()
-                .join(entry.path().strip_prefix(self.path()).unwrap());
-            if entry.file_type().is_dir() {
-                fs::create_dir(to).unwrap();
-            } else {
-                fs::copy(entry.path(), to).unwrap();
-            }
-        }
-        copy
-    }
-
-    /// The program in this folder; `setting` is what the disk is told.
-    pub fn command(&self, words: &[&str], setting: &str) -> Command {
-        let program = std::env::var_os("MILEPOST_TEST_BINARY");
-        let mut command =
-            Command::new(program.unwrap_or_else(|| env!("CARGO_BIN_EXE_milepost").into()));
-        command
-            .args(words)
-            .current_dir(self.path())
-            .env_clear()
-            .env("PATH", std::env::var_os("PATH").unwrap_or_default())
-            // 1 March 2026: files bear it, whatever day it is.
-            .env("SOURCE_DATE_EPOCH", "1772323200")
-            .env("MILEPOST_STOP_AT", setting)
-            .envs(self.is_old.then_some(("MILEPOST_AHEAD", "3600")))
-            .stdin(Stdio::null());
+    /// The program in this project; `setting` says how its disk behaves.
+    pub fn command_on_disk(&self, words: &[&str], setting: &str) -> Command {
+        let mut command = self.command(words);
+        command.env("MILEPOST_STOP_AT", setting);
         command
     }
 
-    pub fn run(&self, words: &[&str], setting: &str) -> Ended {
-        let output = self.command(words, setting).output().unwrap();
-        let text = [output.stdout, output.stderr].concat();
-        Ended {
-            code: output.status.code(),
-            signal: output.status.signal(),
-            text: String::from_utf8_lossy(&text).into_owned(),
-        }
+    /// Runs the program on such a disk.
+    pub fn run_on_disk(&self, words: &[&str], setting: &str) -> Output {
+        Output::of(&self.command_on_disk(words, setting).output().unwrap())
     }
 
-    /// Runs to the end, which must be a good one.
+    /// Runs the program to its end, and checks that it succeeds.
     pub fn complete(&self, words: &[&str]) {
-        let ended = self.run(words, "unflushed");
-        assert_eq!(ended.code, Some(0), "{}", ended.text);
+        let ended = self.run_on_disk(words, "unflushed");
+        assert_eq!(ended.code, 0, "{}", ended.text());
     }
 
     /// Runs a command that only reads: it gives an answer and leaves everything as it is. Programs that a killed run left may
     /// still write in its scratch.
     pub fn read(&self, words: &[&str]) -> String {
         let all = || {
-            let mut files = self.files(&[""]);
+            let mut files = self.workspace_files(&[""]);
             files.retain(|path, _| !path.starts_with(".milepost/scratch/"));
             files
         };
         let before = all();
-        let ended = self.run(words, "");
-        assert_eq!(ended.code, Some(0), "{words:?}: {}", ended.text);
+        let ended = self.run_on_disk(words, "");
+        assert_eq!(ended.code, 0, "{words:?}: {}", ended.text());
         assert_same(&all(), &before);
         ended.text
     }
@@ -365,25 +244,23 @@ impl Project {
     }
 
     /// Files below some folders of the workspace.
-    pub fn files(&self, folders: &[&str]) -> Files {
-        let mut files = Files::new();
+    pub fn workspace_files(&self, folders: &[&str]) -> Files {
         let root = self.at("workspace");
+        let mut files = Files::new();
         for folder in folders {
-            for entry in walkdir::WalkDir::new(root.join(folder)) {
-                let Ok(entry) = entry else { continue };
-                if !entry.file_type().is_dir() {
-                    let path = entry.path().strip_prefix(&root).unwrap();
-                    let name = path.to_string_lossy().into_owned();
-                    files.insert(name, fs::read(entry.path()).unwrap());
-                }
-            }
+            let below = files_below(&root.join(folder), |_| true).into_iter();
+            let named = below.map(|(path, bytes)| match *folder {
+                "" => (path, bytes),
+                folder => (format!("{folder}/{path}"), bytes),
+            });
+            files.extend(named);
         }
         files
     }
 
-    /// What the pipeline made.
-    pub fn made(&self) -> Files {
-        self.files(&["intermediate", "outputs"])
+    /// The files that stages produced.
+    pub fn outputs(&self) -> Files {
+        self.workspace_files(&["intermediate", "outputs"])
     }
 
     /// All records of the journal.
@@ -403,7 +280,7 @@ impl Project {
         self.state();
         self.journal();
         self.assert_checkpoints(altered);
-        for (path, bytes) in self.made() {
+        for (path, bytes) in self.outputs() {
             let versions: Vec<_> = known.iter().filter_map(|files| files.get(&path)).collect();
             assert!(
                 versions.contains(&&bytes),
@@ -461,11 +338,11 @@ impl Project {
     /// The same, where a run was forced.
     pub fn assert_done(&self, expected: &Files) {
         self.assert_truth(&[expected], &Files::new());
-        assert_same(&self.made(), expected);
+        assert_same(&self.outputs(), expected);
         let stages = checkpoint::list(&self.layout()).unwrap();
         let declared = fs::read_dir(self.at("stages")).unwrap().count();
         assert_eq!(stages.len(), declared, "checkpoints");
-        let scratch = self.files(&[".milepost/scratch"]);
+        let scratch = self.workspace_files(&[".milepost/scratch"]);
         assert_eq!(scratch.keys().collect::<Vec<_>>(), Vec::<&String>::new());
     }
 
@@ -499,14 +376,14 @@ impl Project {
 
     /// An audit finds nothing.
     pub fn assert_verified(&self) {
-        let said = self.read(&["verify"]);
+        let said = self.query(&["verify"]);
         assert!(said.contains("everything is as it was recorded"), "{said}");
     }
 
     /// A run that has nothing to do changes nothing but what it may.
     pub fn assert_at_rest(&self, words: &[&str]) {
         let all = || {
-            let mut files = self.files(&[""]);
+            let mut files = self.workspace_files(&[""]);
             files.retain(|path, _| !CACHES.contains(&path.as_str()));
             files
         };
@@ -541,25 +418,8 @@ pub fn assert_same(found: &Files, expected: &Files) {
 pub fn operations(project: &Project, words: &[&str]) -> Vec<String> {
     let list = tempfile::NamedTempFile::new().unwrap();
     let setting = format!("unflushed,list={}", list.path().display());
-    let ended = project.run(words, &setting);
-    assert_eq!(ended.code, Some(0), "{}", ended.text);
+    let ended = project.run_on_disk(words, &setting);
+    assert_eq!(ended.code, 0, "{}", ended.text());
     let text = fs::read_to_string(list.path()).unwrap();
     text.lines().map(str::to_owned).collect()
-}
-
-/// Where to stop a run of these operations: before each one, and in the middle of those that can be half done. A flush changes
-/// nothing that a kill could show: the stop after it would be the stop before it.
-pub fn stops(operations: &[String], step: usize, first: usize) -> Vec<String> {
-    let mut stops = Vec::new();
-    for n in (first + 1..=operations.len() + 1).step_by(step) {
-        let before = n.checked_sub(2).and_then(|at| operations.get(at));
-        if step > 1 || before.is_none_or(|one| !one.starts_with("flush")) {
-            stops.push(format!("{n},unflushed"));
-        }
-        let is_half = |text: &String| text.starts_with("write") || text.starts_with("remove");
-        if operations.get(n - 1).is_some_and(is_half) {
-            stops.push(format!("{n}:half,unflushed"));
-        }
-    }
-    stops
 }

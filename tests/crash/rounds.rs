@@ -1,7 +1,8 @@
 //! Killed inside `[refine]`, a run goes on inside: rounds that were finished are not done again, and the end is the same.
 
-use super::project::{Files, Project, operations, stops};
-use super::{in_parallel, setting};
+use super::project::operations;
+use super::sweep::{at_each, stops};
+use crate::support::{Files, Project};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 
@@ -85,7 +86,7 @@ impl Project {
 
     /// The rounds of batches that are kept: `letter_1 2`.
     fn kept(&self) -> BTreeSet<String> {
-        let files = self.files(&[".milepost/rounds/write"]);
+        let files = self.workspace_files(&[".milepost/rounds/write"]);
         let records = files.keys().filter_map(|path| {
             let path = path.strip_prefix(".milepost/rounds/write/")?;
             let (batch, record) = path.strip_suffix(".json")?.split_once('/')?;
@@ -96,12 +97,11 @@ impl Project {
     }
 }
 
-/// `MILEPOST_TEST_EVERY=1` stops at every operation.
 #[test]
 fn finished_rounds_are_not_done_again() {
     let whole = Project::rounds();
     let operations = operations(&whole, RUN);
-    let expected = whole.made();
+    let expected = whole.outputs();
     let text = |path: &str| String::from_utf8(expected[path].clone()).unwrap();
     let read = |path: &str| serde_json::from_str::<Value>(&text(path)).unwrap();
     assert_eq!(
@@ -117,17 +117,16 @@ fn finished_rounds_are_not_done_again() {
     assert_eq!(whole.ran().len(), 6);
     assert_eq!(whole.kept(), BTreeSet::new());
     whole.assert_complete(&expected);
-    let step = setting("MILEPOST_TEST_EVERY", 7);
-    let stops = stops(&operations, step, 0);
+    let stops = stops(&operations, 40);
     let resumed = std::sync::atomic::AtomicUsize::new(0);
-    in_parallel(&stops, |stop| {
+    at_each(&operations, &stops, |stop| {
         let project = Project::rounds();
-        project.run(RUN, stop);
+        project.run_on_disk(RUN, &stop.setting);
         project.assert_truth(&[&expected], &Files::new());
         let (kept, ran) = (project.kept(), project.ran().len());
         // The recovery is killed as well, now and then.
-        if stop.len().is_multiple_of(2) {
-            project.run(RUN, "40,unflushed");
+        if stop.at.is_multiple_of(2) {
+            project.run_on_disk(RUN, "40,unflushed");
         }
         project.complete(RUN);
         project.assert_complete(&expected);
@@ -142,9 +141,4 @@ fn finished_rounds_are_not_done_again() {
     });
     let resumed = resumed.into_inner();
     assert!(resumed > stops.len() / 4, "{resumed} of {}", stops.len());
-    eprintln!(
-        "{} operations, {} crashes, {resumed} inside",
-        operations.len(),
-        stops.len()
-    );
 }

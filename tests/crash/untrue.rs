@@ -1,6 +1,7 @@
 //! Lies that a crash could make a workspace tell, each looked for where it would begin.
 
-use super::project::{Files, Project, assert_same, operations};
+use super::project::{assert_same, operations};
+use crate::support::{Files, Project};
 use milepost_core::base::digest::Digest;
 use milepost_core::base::path::RelPath;
 use milepost_core::model::event::{Event, Publish};
@@ -26,7 +27,7 @@ fn stopped(make: impl Fn() -> Project, words: &[&str], matches: impl Fn(&str) ->
         let project = make();
         let list = tempfile::NamedTempFile::new().unwrap();
         let setting = format!("{},unflushed,list={}", at + 1, list.path().display());
-        project.run(words, &setting);
+        project.run_on_disk(words, &setting);
         // Threads may do their operations in another order the second time.
         let seen = fs::read_to_string(list.path()).unwrap();
         let mut seen = seen.lines();
@@ -67,7 +68,7 @@ fn in_scratch(project: &Project, end: &str) -> String {
         .next()
         .unwrap_or_else(|| panic!("no {end} was published"));
     assert_eq!(found.next(), None);
-    let there = project.files(&[".milepost/scratch"]);
+    let there = project.workspace_files(&[".milepost/scratch"]);
     assert!(there.contains_key(file.scratch.as_str()), "{file:?}");
     format!("workspace/{}", file.scratch)
 }
@@ -95,14 +96,18 @@ fn a_retired_file_does_not_stay() {
         let project = stopped(make, RUN, |operation| {
             operation.contains("quarantine") && renames(operation, end)
         });
-        assert!(project.made().contains_key("intermediate/out/batch_2.json"));
+        assert!(
+            project
+                .outputs()
+                .contains_key("intermediate/out/batch_2.json")
+        );
         assert!(
             !project.state().stages["copy"]
                 .batches
                 .contains_key("batch_2")
         );
         project.complete(RUN);
-        project.assert_complete(&whole.made());
+        project.assert_complete(&whole.outputs());
     }
 }
 
@@ -111,14 +116,14 @@ fn a_file_that_is_made_no_more_does_not_stay() {
     let project = done();
     assert!(
         project
-            .made()
+            .outputs()
             .contains_key("intermediate/batches/batch_2.json")
     );
     for number in [1, 2, 4] {
         project.remove(&format!("workspace/inputs/batch_{number}.json"));
     }
     project.complete(RUN);
-    let made = project.made();
+    let made = project.outputs();
     let batches: Vec<_> = made
         .keys()
         .filter(|path| path.contains("/batches/"))
@@ -126,7 +131,7 @@ fn a_file_that_is_made_no_more_does_not_stay() {
     assert_eq!(batches.len(), 1, "{batches:?}");
     // The elements that are left stay in the batch where they were, the second.
     assert!(!made.contains_key("intermediate/classified/batch_1.json"));
-    let kept = project.files(&[".milepost/quarantine"]);
+    let kept = project.workspace_files(&[".milepost/quarantine"]);
     let is_kept = |end: &str| kept.keys().any(|path| path.ends_with(end));
     assert!(
         is_kept("intermediate/out/batch_1.json"),
@@ -138,7 +143,7 @@ fn a_file_that_is_made_no_more_does_not_stay() {
 #[test]
 fn of_two_outputs_one_lost_both_are_made_again() {
     let whole = done();
-    let expected = whole.made();
+    let expected = whole.outputs();
     // Nothing is in place yet, or the first is.
     for (at, lost) in [
         ("outputs/all.json", "outputs/all.json"),
@@ -148,7 +153,7 @@ fn of_two_outputs_one_lost_both_are_made_again() {
         let project = stopped(Project::small, RUN, |operation| renames(operation, at));
         project.remove(&in_scratch(&project, lost));
         project.complete(RUN);
-        assert_same(&project.made(), &expected);
+        assert_same(&project.outputs(), &expected);
         let is_lost = |event: &Event| matches!(event, Event::Lost { stage, .. } if stage == "join");
         assert_eq!(count(&project, is_lost), 1);
         project.assert_checkpoints(&Files::new());
@@ -179,7 +184,7 @@ fn a_marker_never_stands_for_a_lost_output() {
         }
         let settled = settle(&Disk::real(), &project.layout(), &files).unwrap();
         assert_eq!(settled, [Settled::Lost { old: None }; 2], "{places:?}");
-        assert_eq!(project.made(), Files::new(), "{places:?}");
+        assert_eq!(project.outputs(), Files::new(), "{places:?}");
     }
 }
 
@@ -205,7 +210,7 @@ fn a_marker_goes_before_its_output_and_comes_after() {
 
 #[test]
 fn a_checkpoint_that_was_not_written_is_and_nothing_runs() {
-    let expected = done().made();
+    let expected = done().outputs();
     for end in [
         "stage_1_complete.json",
         ".stage_3_complete.json.tmp",
@@ -301,7 +306,7 @@ fn an_import_is_whole_or_not_there() {
     let words = ["run", "--set", "model=outside.txt"];
     let whole = make();
     let all = operations(&whole, &words);
-    let known = whole.files(&["inputs"]);
+    let known = whole.workspace_files(&["inputs"]);
     assert_eq!(
         known.keys().collect::<Vec<_>>(),
         ["inputs/first.txt", "inputs/outside.txt"]
@@ -310,12 +315,12 @@ fn an_import_is_whole_or_not_there() {
     for n in 1..=end {
         for setting in [format!("{n},unflushed"), format!("{n}:half,unflushed")] {
             let project = make();
-            project.run(&words, &setting);
-            for (path, bytes) in project.files(&["inputs"]) {
+            project.run_on_disk(&words, &setting);
+            for (path, bytes) in project.workspace_files(&["inputs"]) {
                 assert_eq!(Some(&bytes), known.get(&path), "{path} at {setting}");
             }
             project.complete(&words);
-            assert_same(&project.made(), &whole.made());
+            assert_same(&project.outputs(), &whole.outputs());
         }
     }
 }
@@ -337,7 +342,7 @@ fn a_change_that_keeps_size_and_time_is_noticed_after_a_crash() {
         .set_modified(time)
         .unwrap();
     project.complete(RUN);
-    assert_same(&project.made(), &done().made());
+    assert_same(&project.outputs(), &done().outputs());
 }
 
 #[test]
@@ -368,30 +373,30 @@ fn an_altered_output_is_never_written_over() {
     // By a person, after the run, while its input changed as well.
     let project = changed();
     project.write("workspace/intermediate/out/batch_2.json", "mine");
-    let before = project.files(&["intermediate", "outputs", "manifests"]);
-    let ended = project.run(RUN, "unflushed");
-    assert_eq!(ended.code, Some(5), "{}", ended.text);
+    let before = project.workspace_files(&["intermediate", "outputs", "manifests"]);
+    let ended = project.run_on_disk(RUN, "unflushed");
+    assert_eq!(ended.code, 5, "{}", ended.text());
     assert_same(
-        &project.files(&["intermediate", "outputs", "manifests"]),
+        &project.workspace_files(&["intermediate", "outputs", "manifests"]),
         &before,
     );
     project.complete(&["run", "-B"]);
-    let kept = project.files(&[".milepost/quarantine"]);
+    let kept = project.workspace_files(&[".milepost/quarantine"]);
     assert!(kept.values().any(|bytes| bytes == b"mine"));
 
     // By a person, between a crash and the next run, where the run before had not put its file yet.
     let project = changed_and_stopped();
     project.write("workspace/intermediate/out/batch_2.json", "mine");
-    let ended = project.run(RUN, "unflushed");
-    assert_eq!(ended.code, Some(5), "{}", ended.text);
+    let ended = project.run_on_disk(RUN, "unflushed");
+    assert_eq!(ended.code, 5, "{}", ended.text());
     let mine = fs::read_to_string(project.at("workspace/intermediate/out/batch_2.json"));
     assert_eq!(mine.unwrap(), "mine");
     project.complete(&["run", "-B"]);
-    let kept = project.files(&[".milepost/quarantine"]);
+    let kept = project.workspace_files(&[".milepost/quarantine"]);
     assert!(kept.values().any(|bytes| bytes == b"mine"));
     let expected = changed();
     expected.complete(RUN);
-    assert_same(&project.made(), &expected.made());
+    assert_same(&project.outputs(), &expected.outputs());
 }
 
 #[test]
@@ -407,7 +412,7 @@ fn what_a_killed_run_left_is_flushed_before_anything_is_built_on_it() {
         !is_lock && ["write", "rename", "remove"].contains(&action)
     });
     assert!(flush.unwrap() < change.unwrap(), "{all:#?}");
-    project.assert_complete(&project.made());
+    project.assert_complete(&project.outputs());
 }
 
 #[test]
@@ -428,7 +433,7 @@ fn what_a_killed_run_recorded_is_kept_when_a_run_of_other_stages_seals() {
     });
     project.complete(&["run", "other"]);
     project.complete(RUN);
-    project.assert_complete(&whole.made());
+    project.assert_complete(&whole.outputs());
     project.assert_verified();
 
     // A stage is forgotten, and its manifest is still there.
@@ -474,5 +479,5 @@ fn a_retired_file_that_is_at_both_places_is_kept_once() {
     let bytes = fs::read_to_string(project.at("workspace").join(from.as_str())).unwrap();
     project.write(&format!("workspace/{to}"), &bytes);
     project.complete(RUN);
-    project.assert_complete(&whole.made());
+    project.assert_complete(&whole.outputs());
 }

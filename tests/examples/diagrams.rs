@@ -2,7 +2,7 @@
 
 mod service;
 
-use crate::situations::house::{House, Ran};
+use crate::support::{Project, RunResult};
 use base64::Engine as _;
 use milepost_core::expr::jq::Jq;
 use serde_json::{Value, json};
@@ -20,38 +20,18 @@ const PATTERNS: [&str; 4] = [
 ];
 
 /// The example in a folder of its own, with a render service of its own; none where node is not.
-fn example() -> Option<House> {
+fn example() -> Option<Project> {
     let node = Command::new("node").arg("--version").output();
     if !node.is_ok_and(|output| output.status.success()) {
         eprintln!("skipped: there is no node");
         return None;
     }
-    let mut house = House::new(&[]);
-    let from = folder();
-    let all = walkdir::WalkDir::new(&from).into_iter();
-    for entry in all.filter_entry(|entry| {
-        !["node_modules", ".milepost"]
-            .iter()
-            .any(|name| entry.file_name() == *name)
-    }) {
-        let entry = entry.unwrap();
-        if entry.file_type().is_file() {
-            let place = entry.path().strip_prefix(&from).unwrap();
-            let is_made = place.starts_with("workspaces")
-                || (place.starts_with("workspace") && !place.starts_with("workspace/inputs"));
-            if !is_made {
-                house.write(
-                    place.to_str().unwrap(),
-                    std::fs::read(entry.path()).unwrap(),
-                );
-            }
-        }
-    }
-    house.env(
+    let mut project = Project::copy_of("examples/diagrams");
+    project.env(
         "DIAGRAM_SCREENSHOT_URL",
         &format!("http://127.0.0.1:{}", free_port()),
     );
-    Some(house)
+    Some(project)
 }
 
 fn folder() -> std::path::PathBuf {
@@ -64,8 +44,8 @@ fn free_port() -> u16 {
 }
 
 /// What stages made in the default workspace: no checkpoints, manifests, progress.
-fn made(house: &House) -> BTreeMap<String, String> {
-    let all = house.contents().into_iter().filter(|(path, _)| {
+fn made(project: &Project) -> BTreeMap<String, String> {
+    let all = project.digests().into_iter().filter(|(path, _)| {
         let is_record = path.starts_with("stage_")
             || path.starts_with("manifests/")
             || path.ends_with("_progress.json");
@@ -87,7 +67,7 @@ fn every_batch() -> Vec<String> {
 }
 
 /// Rounds that were judged, as batch, whether they were right, and score.
-fn judged(ran: &Ran) -> Vec<(String, bool, f64)> {
+fn judged(ran: &RunResult) -> Vec<(String, bool, f64)> {
     let rounds = ran.data("round_judged").map(|data| {
         let batch = data["batch"].as_str().unwrap().to_owned();
         (
@@ -101,29 +81,34 @@ fn judged(ran: &Ran) -> Vec<(String, bool, f64)> {
 
 #[test]
 fn a_lesson_becomes_diagrams() {
-    let Some(house) = example() else { return };
-    let ran = house.run(&[]);
-    assert_eq!((ran.code, ran.tried()), (0, every_batch()), "{}", ran.said);
+    let Some(project) = example() else { return };
+    let ran = project.run(&[]);
+    assert_eq!(
+        (ran.code, ran.tried()),
+        (0, every_batch()),
+        "{}",
+        ran.output
+    );
 
     let images: Vec<String> = CARDS
         .iter()
         .flat_map(|card| [format!("{card}_diagram.json"), format!("{card}_image.png")])
         .collect();
-    assert_eq!(house.list("diagrams"), images);
-    assert_eq!(house.list("jsxgraph_patterns"), PATTERNS);
+    assert_eq!(project.list("diagrams"), images);
+    assert_eq!(project.list("jsxgraph_patterns"), PATTERNS);
     for pattern in PATTERNS {
         let source =
             std::fs::read_to_string(folder().join("data/jsxgraph_patterns").join(pattern)).unwrap();
         assert_eq!(
-            house.read(&format!("workspace/jsxgraph_patterns/{pattern}")),
+            project.read(&format!("workspace/jsxgraph_patterns/{pattern}")),
             source
         );
     }
     assert_eq!(
-        house.json("workspace/lesson_template.json"),
-        house.json("workspace/inputs/n5_maths_12.json")
+        project.json("workspace/lesson_template.json"),
+        project.json("workspace/inputs/n5_maths_12.json")
     );
-    let cards = house.json("workspace/cards_for_diagrams.json");
+    let cards = project.json("workspace/cards_for_diagrams.json");
     let kinds: Vec<(&str, &str)> = cards["cards"]
         .as_array()
         .unwrap()
@@ -146,7 +131,7 @@ fn a_lesson_becomes_diagrams() {
         ]
     );
 
-    let history = house.json("workspace/critique_history.json");
+    let history = project.json("workspace/critique_history.json");
     let rounds: Vec<Value> = history
         .as_array()
         .unwrap()
@@ -182,7 +167,7 @@ fn a_lesson_becomes_diagrams() {
 
     for (place, card) in CARDS.iter().enumerate() {
         let image =
-            std::fs::read(house.at(&format!("workspace/diagrams/{card}_image.png"))).unwrap();
+            std::fs::read(project.at(&format!("workspace/diagrams/{card}_image.png"))).unwrap();
         assert_eq!(image[..8], *b"\x89PNG\r\n\x1a\n");
         assert_eq!(
             (&image[16..20], &image[20..24]),
@@ -190,20 +175,20 @@ fn a_lesson_becomes_diagrams() {
         );
         let critiques = &history[place]["critiques"];
         let iterations = critiques.as_array().unwrap().len();
-        let result = house.json(&format!("workspace/results/{card}.json"));
+        let result = project.json(&format!("workspace/results/{card}.json"));
         assert_eq!(
             result,
             json!({
                 "success": true,
                 "card_id": card,
-                "jsxgraph_json": house.json(&format!("workspace/diagrams/{card}_diagram.json")),
+                "jsxgraph_json": project.json(&format!("workspace/diagrams/{card}_diagram.json")),
                 "image_base64": base64::engine::general_purpose::STANDARD.encode(&image),
                 "visual_critique_score": 1.0,
                 "critique_iterations": iterations,
                 "critique_feedback": critiques,
             })
         );
-        let drafts: Vec<String> = house
+        let drafts: Vec<String> = project
             .list("drafts")
             .into_iter()
             .filter(|name| name.starts_with(card))
@@ -212,7 +197,7 @@ fn a_lesson_becomes_diagrams() {
     }
 
     let summary = |stage: u32| {
-        house.json(&format!("workspace/stage_{stage}_complete.json"))["summary"].clone()
+        project.json(&format!("workspace/stage_{stage}_complete.json"))["summary"].clone()
     };
     assert_eq!(
         summary(1),
@@ -231,23 +216,23 @@ fn a_lesson_becomes_diagrams() {
         .collect();
     assert_eq!(services, ["service_started", "service_ended"]);
 
-    house.run(&[]).expect(0, &[]);
-    house.remove("workspace/diagrams/card_002_image.png");
-    house.run(&[]).expect(0, &["author/card_002"]);
+    project.run(&[]).expect(0, &[]);
+    project.remove("workspace/diagrams/card_002_image.png");
+    project.run(&[]).expect(0, &["author/card_002"]);
     // A changed card alone is drawn again.
-    house.edit(
+    project.edit(
         "workspace/inputs/n5_maths_12.json",
         "walking 14",
         "walking 15",
     );
-    house.run(&[]).expect(0, &["author/card_005", "cards"]);
-    let forced = house.run(&["--force"]);
+    project.run(&[]).expect(0, &["author/card_005", "cards"]);
+    let forced = project.run(&["--force"]);
     assert_eq!((forced.code, forced.tried()), (0, every_batch()));
 }
 
 #[test]
 fn bad_lessons_are_refused() {
-    let Some(house) = example() else { return };
+    let Some(project) = example() else { return };
     for (file, said) in [
         (
             "no_cards",
@@ -267,67 +252,67 @@ fn bad_lessons_are_refused() {
         ),
     ] {
         let set = format!("lesson=bad/{file}.json");
-        let ran = house.run_unplanned(&["--set", &set]);
-        assert_eq!(ran.code, 1, "{}", ran.said);
+        let ran = project.run_unplanned(&["--set", &set]);
+        assert_eq!(ran.code, 1, "{}", ran.output);
         ran.says(said);
-        assert!(!house.exists("workspace/cards_for_diagrams.json"));
-        assert!(!house.exists("workspace/diagrams"));
+        assert!(!project.exists("workspace/cards_for_diagrams.json"));
+        assert!(!project.exists("workspace/diagrams"));
     }
-    let ran = house.run_unplanned(&["--set", "lesson=bad/cannot_be_drawn.json"]);
-    assert_eq!(ran.code, 1, "{}", ran.said);
+    let ran = project.run_unplanned(&["--set", "lesson=bad/cannot_be_drawn.json"]);
+    assert_eq!(ran.code, 1, "{}", ran.output);
     ran.says("author/card_001 failed: QUALITY_THRESHOLD: Diagram for card_001 failed to meet quality threshold (≥0.85) after 3 iterations: best score 0.")
         .says("round 1: not right, score 0.29")
         .says("round 3: not right, score 0.75");
-    assert!(!house.exists("workspace/critique_history.json"));
-    assert!(!house.exists("workspace/diagrams/card_001_image.png"));
+    assert!(!project.exists("workspace/critique_history.json"));
+    assert!(!project.exists("workspace/diagrams/card_001_image.png"));
 }
 
 #[test]
 fn the_threshold_is_a_parameter() {
-    let Some(house) = example() else { return };
-    let ran = house.run(&["--set", "threshold=0.3"]);
-    assert_eq!(ran.code, 0, "{}", ran.said);
+    let Some(project) = example() else { return };
+    let ran = project.run(&["--set", "threshold=0.3"]);
+    assert_eq!(ran.code, 0, "{}", ran.output);
     assert_eq!(
-        house.json("workspace/stage_4_complete.json")["summary"],
+        project.json("workspace/stage_4_complete.json")["summary"],
         json!({"diagrams_generated": 5, "iterations": 5})
     );
     // What is not good enough any more is made again, and what is stays.
-    let ran = house.run_unplanned(&["--set", "threshold=0.85"]);
-    assert_eq!(ran.code, 0, "{}", ran.said);
+    let ran = project.run_unplanned(&["--set", "threshold=0.85"]);
+    assert_eq!(ran.code, 0, "{}", ran.output);
     assert_eq!(
-        house.json("workspace/stage_4_complete.json")["summary"]["iterations"],
+        project.json("workspace/stage_4_complete.json")["summary"]["iterations"],
         11
     );
 }
 
 #[test]
 fn a_pattern_file_that_is_not_there_is_a_warning() {
-    let Some(house) = example() else { return };
-    house.remove("data/jsxgraph_patterns/statistics_patterns.json");
-    let ran = house.run(&[]);
-    assert_eq!(ran.code, 0, "{}", ran.said);
+    let Some(project) = example() else { return };
+    project.remove("data/jsxgraph_patterns/statistics_patterns.json");
+    let ran = project.run(&[]);
+    assert_eq!(ran.code, 0, "{}", ran.output);
     assert_eq!(
-        house.json("workspace/stage_2_complete.json")["summary"]["warnings"],
+        project.json("workspace/stage_2_complete.json")["summary"]["warnings"],
         json!(["Pattern file not found: statistics_patterns.json"])
     );
-    assert_eq!(house.list("jsxgraph_patterns"), &PATTERNS[..3]);
+    assert_eq!(project.list("jsxgraph_patterns"), &PATTERNS[..3]);
 }
 
 /// The example, killed at an operation on the disk; none where it cannot run.
-fn killed_at(operation: usize) -> Option<House> {
-    let house = example()?;
-    let killed = house
+fn killed_at(operation: usize) -> Option<Project> {
+    let project = example()?;
+    let killed = project
         .command(&["run"])
         .env("MILEPOST_STOP_AT", format!("{operation},unflushed"))
         .output()
         .unwrap();
     assert_eq!(killed.status.code(), None, "it was killed");
-    Some(house)
+    Some(project)
 }
 
 /// How many rounds of the hardest card are kept.
-fn finished(house: &House) -> usize {
-    let kept = house.list(".milepost/rounds/author/card_004");
+fn finished(project: &Project) -> usize {
+    let kept = project.list(".milepost/rounds/author/card_004");
     let kept = kept.iter().filter(|name| !name.starts_with('.'));
     kept.filter_map(|name| name.strip_suffix(".json")).count()
 }
@@ -338,7 +323,7 @@ fn killed_inside_the_loop_it_goes_on_inside() {
         return;
     };
     let ran = whole.run(&[]);
-    assert_eq!(ran.code, 0, "{}", ran.said);
+    assert_eq!(ran.code, 0, "{}", ran.output);
     let expected = made(&whole);
 
     let operations = list.at("operations");
@@ -363,12 +348,12 @@ fn killed_inside_the_loop_it_goes_on_inside() {
         (kept(2) + 2, 2),
     ] {
         let near = (0..20).flat_map(|by| [stop + 3 * by, stop.saturating_sub(3 * by)]);
-        let house = near
+        let project = near
             .map(|stop| killed_at(stop).unwrap())
-            .find(|house| finished(house) == rounds)
+            .find(|project| finished(project) == rounds)
             .expect("no run was stopped with so many rounds finished");
-        let ran = house.run_unplanned(&[]);
-        assert_eq!(ran.code, 0, "{}", ran.said);
+        let ran = project.run_unplanned(&[]);
+        assert_eq!(ran.code, 0, "{}", ran.output);
         let again: Vec<_> = judged(&ran)
             .into_iter()
             .filter(|(batch, ..)| batch == "card_004")
@@ -383,13 +368,13 @@ fn killed_inside_the_loop_it_goes_on_inside() {
             all[rounds..],
             "rounds that were finished are not done again"
         );
-        assert_eq!(made(&house), expected);
+        assert_eq!(made(&project), expected);
     }
 }
 
 /// What a run of the course prints: the summary.
-fn course(house: &House, more: &[&str], code: i32) -> Value {
-    let mut command = house.command(&["run", "--manifest", "course/lessons.json", "--json"]);
+fn course(project: &Project, more: &[&str], code: i32) -> Value {
+    let mut command = project.command(&["run", "--manifest", "course/lessons.json", "--json"]);
     let output = command.args(more).output().unwrap();
     let said = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(code), "{said}");
@@ -398,11 +383,11 @@ fn course(house: &House, more: &[&str], code: i32) -> Value {
 
 #[test]
 fn a_course_runs_lesson_after_lesson() {
-    let Some(mut house) = example() else { return };
-    house.env("ANTHROPIC_API_KEY", "nobody-is-asked");
+    let Some(mut project) = example() else { return };
+    project.env("ANTHROPIC_API_KEY", "nobody-is-asked");
     let lesson = |name: &str, order: u32, cards: u32| json!({"lesson_template_id": name, "sow_order": order, "eligible_cards": cards});
     assert_eq!(
-        course(&house, &["--agent", "claude", "--until-paid"], 3),
+        course(&project, &["--agent", "claude", "--until-paid"], 3),
         json!({
             "dry_run": true, "courseId": "course_n5_maths", "total_lessons": 3, "lessons_needing_diagrams": 2, "total_eligible_cards": 7,
             "estimated_tokens": 35000, "estimated_cost_usd": 0.27,
@@ -416,12 +401,12 @@ fn a_course_runs_lesson_after_lesson() {
         })
     };
     // The lesson without cards was complete when it had been read.
-    let drawn = course(&house, &["--agent", "default"], 0);
+    let drawn = course(&project, &["--agent", "default"], 0);
     assert_eq!(drawn, whole(2, 7));
-    assert_eq!(course(&house, &[], 0), whole(0, 0));
+    assert_eq!(course(&project, &[], 0), whole(0, 0));
     let generated = |name: &str| {
         let checkpoint = format!("workspaces/{name}/stage_4_complete.json");
-        house.json(&checkpoint)["summary"]["diagrams_generated"].clone()
+        project.json(&checkpoint)["summary"]["diagrams_generated"].clone()
     };
     assert_eq!(
         ["n5_maths_11", "n5_maths_12", "n5_maths_13"].map(generated),
@@ -431,8 +416,8 @@ fn a_course_runs_lesson_after_lesson() {
 
 #[test]
 fn a_card_is_estimated_at_5000_tokens() {
-    let Some(house) = example() else { return };
-    house.run(&["--until", "patterns"]).expect(
+    let Some(project) = example() else { return };
+    project.run(&["--until", "patterns"]).expect(
         0,
         &[
             "cards",
@@ -442,7 +427,7 @@ fn a_card_is_estimated_at_5000_tokens() {
             "patterns/statistics_patterns.json",
         ],
     );
-    let plan = house.plan(&["--agent", "claude"]).unwrap();
+    let plan = project.plan(&["--agent", "claude"]).unwrap();
     let author = plan["stages"]
         .as_array()
         .unwrap()

@@ -4,7 +4,7 @@ mod formulas;
 mod model;
 mod ungraded;
 
-use crate::situations::house::House;
+use crate::support::Project;
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -13,31 +13,11 @@ fn example() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/grading")
 }
 
-/// A copy of the example, as `init` makes it: what runs left there is not taken.
-fn project() -> House {
-    let mut house = House::new(&[]);
-    house.env("SOURCE_DATE_EPOCH", TODAY);
-    let root = example();
-    let is_source = |path: &Path| {
-        let path = path.strip_prefix(&root).unwrap();
-        let made = ["workspaces", ".milepost"].map(Path::new);
-        let is_workspace = path.starts_with("workspace")
-            && path != Path::new("workspace")
-            && !path.starts_with("workspace/inputs");
-        !is_workspace && !made.iter().any(|made| path.ends_with(made))
-    };
-    let all = walkdir::WalkDir::new(&root).into_iter();
-    for entry in all.filter_entry(|entry| is_source(entry.path())) {
-        let entry = entry.unwrap();
-        if entry.file_type().is_file() {
-            let place = entry.path().strip_prefix(&root).unwrap();
-            house.write(
-                place.to_str().unwrap(),
-                std::fs::read(entry.path()).unwrap(),
-            );
-        }
-    }
-    house
+/// The example, at a fixed date.
+fn fixture() -> Project {
+    let mut project = Project::copy_of("examples/grading");
+    project.env("SOURCE_DATE_EPOCH", TODAY);
+    project
 }
 
 /// The table of the example, as JSON.
@@ -62,12 +42,12 @@ fn near(found: &Value, expected: f64) {
 const TODAY: &str = "1772323200";
 
 /// What a run must leave, checked against what it read: the evaluator cannot make anything up.
-fn check_graded(house: &House, id: &str) -> f64 {
-    let document = house.json("workspace/intermediate/parsed_document.json");
-    let result = house.json(&format!("workspace/outputs/{id}_result.json"));
+fn check_graded(project: &Project, id: &str) -> f64 {
+    let document = project.json("workspace/intermediate/parsed_document.json");
+    let result = project.json(&format!("workspace/outputs/{id}_result.json"));
     assert_eq!(
         result,
-        house.json("workspace/intermediate/scoring_result.json")
+        project.json("workspace/intermediate/scoring_result.json")
     );
     assert_eq!(result["submission_id"], id);
     let pages = document["text_content"].as_object().unwrap();
@@ -77,7 +57,7 @@ fn check_graded(house: &House, id: &str) -> f64 {
     let multiplier = result["criticism_multiplier"].as_f64().unwrap();
     for found in result["evaluations"].as_array().unwrap() {
         let criterion = found["criterion_id"].as_str().unwrap();
-        let mut file = house.json(&format!(
+        let mut file = project.json(&format!(
             "workspace/intermediate/evaluations/{criterion}.json"
         ));
         file["category"] = found["category"].clone();
@@ -132,13 +112,13 @@ fn check_graded(house: &House, id: &str) -> f64 {
 
 #[test]
 fn a_submission_is_graded_whole_and_only_once() {
-    let house = project();
-    let ran = house.run(&[]);
-    assert_eq!(ran.code, 0, "{}", ran.said);
-    let grade = check_graded(&house, "larder");
+    let project = fixture();
+    let ran = project.run(&[]);
+    assert_eq!(ran.code, 0, "{}", ran.output);
+    let grade = check_graded(&project, "larder");
     assert!((70.0..95.0).contains(&grade), "{grade}");
     assert_eq!(
-        house.list("outputs"),
+        project.list("outputs"),
         [
             "larder_criteria.csv",
             "larder_report.md",
@@ -146,8 +126,8 @@ fn a_submission_is_graded_whole_and_only_once() {
             "larder_result.json"
         ]
     );
-    assert_eq!(house.list("intermediate/evaluations").len(), 17);
-    let document = house.json("workspace/intermediate/parsed_document.json");
+    assert_eq!(project.list("intermediate/evaluations").len(), 17);
+    let document = project.json("workspace/intermediate/parsed_document.json");
     assert_eq!(document["total_pages"], 12);
     let languages: BTreeSet<_> = document["code_blocks"]
         .as_array()
@@ -159,7 +139,7 @@ fn a_submission_is_graded_whole_and_only_once() {
         languages.is_superset(&BTreeSet::from(["python", "sql", "json", "yaml"])),
         "{languages:?}"
     );
-    let report = house.read("workspace/outputs/larder_report.md");
+    let report = project.read("workspace/outputs/larder_report.md");
     for part in [
         "# Grading report: larder",
         "| Own grade | 85 |",
@@ -172,10 +152,10 @@ fn a_submission_is_graded_whole_and_only_once() {
     ] {
         assert!(report.contains(part), "no {part:?} in\n{report}");
     }
-    let csv = house.read("workspace/outputs/larder_criteria.csv");
+    let csv = project.read("workspace/outputs/larder_criteria.csv");
     assert_eq!(csv.lines().count(), 18);
     assert!(csv.starts_with("\"criterion\",\"category\",\"weight\",\"score\",\"severity\",\"severity_factor\",\"penalty\",\"bonus\",\"adjusted_score\",\"tokens_used\",\"cost_usd\",\"error\"\n\"prd_quality\",\"documents\",0.08,"), "{csv}");
-    let roles: BTreeSet<_> = house
+    let roles: BTreeSet<_> = project
         .records()
         .iter()
         .filter_map(|record| record["agent_name"].as_str().map(str::to_owned))
@@ -190,24 +170,24 @@ fn a_submission_is_graded_whole_and_only_once() {
         assert!(roles.contains(role), "{roles:?}");
     }
 
-    house.run(&[]).expect(0, &[]);
+    project.run(&[]).expect(0, &[]);
     // Another factor: no page is read again and no criterion evaluated.
-    house.edit("criteria.toml", "minor = 0.95", "minor = 0.9");
-    let ran = house.run(&[]);
+    project.edit("criteria.toml", "minor = 0.95", "minor = 0.9");
+    let ran = project.run(&[]);
     ran.expect(0, &["report/larder", "score", "validate"]);
     assert!(
-        house.json("workspace/outputs/larder_result.json")["final_score"]
+        project.json("workspace/outputs/larder_result.json")["final_score"]
             .as_f64()
             .unwrap()
             < grade
     );
     // Other words for one criterion: that one alone.
-    house.edit(
+    project.edit(
         "criteria.toml",
         "\"measurements\" = [",
         "\"measurements\" = [\"stopwatch\", ",
     );
-    let ran = house.run(&[]);
+    let ran = project.run(&[]);
     assert!(ran.tried().contains(&"evaluate/performance".to_owned()));
     assert_eq!(
         ran.tried()
@@ -222,22 +202,22 @@ fn a_submission_is_graded_whole_and_only_once() {
 
 #[test]
 fn formats_that_are_not_wanted_are_not_made() {
-    let house = project();
-    let ran = house.run(&["--set", "formats=[\"markdown\"]"]);
-    assert_eq!(ran.code, 0, "{}", ran.said);
-    assert_eq!(house.list("outputs"), ["larder_report.md"]);
+    let project = fixture();
+    let ran = project.run(&["--set", "formats=[\"markdown\"]"]);
+    assert_eq!(ran.code, 0, "{}", ran.output);
+    assert_eq!(project.list("outputs"), ["larder_report.md"]);
 }
 
 #[test]
 fn what_says_little_gets_little() {
     let mut grades = Vec::new();
     for id in ["shiftly", "tern"] {
-        let house = project();
+        let project = fixture();
         let request = format!("request=submissions/{id}.json");
         let submission = format!("submission=submissions/{id}.pdf");
-        let ran = house.run(&["--set", &request, "--set", &submission]);
-        assert_eq!(ran.code, 0, "{}", ran.said);
-        grades.push(check_graded(&house, id));
+        let ran = project.run(&["--set", &request, "--set", &submission]);
+        assert_eq!(ran.code, 0, "{}", ran.output);
+        grades.push(check_graded(&project, id));
     }
     assert!(
         grades[0] < 10.0 && grades[1] > 25.0 && grades[1] < 70.0,
@@ -257,15 +237,15 @@ fn wrong_requests_are_refused_before_anything_costs_money() {
         ("outside", "\"../../../etc/passwd.pdf\" does not match"),
         ("no_pdf", "\"inputs/report.docx\" does not match"),
     ] {
-        let house = project();
-        let ran = house.run(&["--set", &format!("request=bad/{request}.json")]);
+        let project = fixture();
+        let ran = project.run(&["--set", &format!("request=bad/{request}.json")]);
         ran.expect(1, &["validate"])
             .says("ValidationError")
             .says(says);
-        assert!(!house.exists("workspace/intermediate"), "{request}");
+        assert!(!project.exists("workspace/intermediate"), "{request}");
     }
-    let house = project();
-    house
+    let project = fixture();
+    project
         .run(&["--set", "request=bad/not_there.json"])
         .says("PDFParsingError")
         .says("`inputs/nowhere.pdf` is not there");
@@ -274,14 +254,14 @@ fn wrong_requests_are_refused_before_anything_costs_money() {
 #[test]
 fn files_without_text_are_refused_and_not_graded() {
     for pdf in ["broken", "cut", "locked", "scanned"] {
-        let house = project();
+        let project = fixture();
         let request = format!("request=bad/{pdf}.json");
         let submission = format!("submission=bad/{pdf}.pdf");
-        let ran = house.run(&["--set", &request, "--set", &submission]);
+        let ran = project.run(&["--set", &request, "--set", &submission]);
         ran.expect(1, &["parse", "validate"])
             .says("All parsers failed");
         assert!(
-            !house.exists("workspace/intermediate/parsed_document.json"),
+            !project.exists("workspace/intermediate/parsed_document.json"),
             "{pdf}"
         );
     }
@@ -289,57 +269,57 @@ fn files_without_text_are_refused_and_not_graded() {
 
 #[test]
 fn a_table_that_does_not_add_up_is_refused() {
-    let house = project();
-    house.edit("criteria.toml", "weight = 0.09", "weight = 0.19");
-    house
+    let project = fixture();
+    project.edit("criteria.toml", "weight = 0.09", "weight = 0.19");
+    project
         .run(&[])
         .expect(1, &["validate"])
         .says("WeightError")
         .says("add up to 1.1, not to 1");
-    house.edit("criteria.toml", "weight = 0.19", "weight = 0.09");
-    house.edit("criteria.toml", "\"coverage\"\n", "\"unit_tests\"\n");
-    house.run(&[]).says("CriterionError");
+    project.edit("criteria.toml", "weight = 0.19", "weight = 0.09");
+    project.edit("criteria.toml", "\"coverage\"\n", "\"unit_tests\"\n");
+    project.run(&[]).says("CriterionError");
 }
 
 #[test]
 fn an_engine_that_is_not_known_is_a_wrong_declaration() {
-    let house = project();
-    house.edit("stages/2_parse.toml", "\"pdftotext\"", "\"pymupdf\"");
-    let ran = house.run_unplanned(&[]);
-    assert_eq!((ran.code, ran.tried()), (4, vec![]), "{}", ran.said);
+    let project = fixture();
+    project.edit("stages/2_parse.toml", "\"pdftotext\"", "\"pymupdf\"");
+    let ran = project.run_unplanned(&[]);
+    assert_eq!((ran.code, ran.tried()), (4, vec![]), "{}", ran.output);
     ran.says("`pymupdf` reads no PDF");
 }
 
 #[test]
 fn criteria_that_are_late_get_a_placeholder() {
-    let house = project();
-    house.edit("stages/3_evaluate.toml", "\"300s\"", "\"1ms\"");
-    let ran = house.run_unplanned(&[]);
-    assert_eq!(ran.code, 3, "{}", ran.said);
-    let result = house.json("workspace/outputs/larder_result.json");
+    let project = fixture();
+    project.edit("stages/3_evaluate.toml", "\"300s\"", "\"1ms\"");
+    let ran = project.run_unplanned(&[]);
+    assert_eq!(ran.code, 3, "{}", ran.output);
+    let result = project.json("workspace/outputs/larder_result.json");
     let failed = result["failed"].as_array().unwrap();
     assert!(failed.len() > 7, "{failed:?}");
     let late = failed[0].as_str().unwrap();
-    let late = house.json(&format!("workspace/intermediate/evaluations/{late}.json"));
+    let late = project.json(&format!("workspace/intermediate/evaluations/{late}.json"));
     let error = late["error"].as_str().unwrap();
     assert!(
         error.starts_with("TimeoutError: the time of stage `evaluate` is over"),
         "{error}"
     );
 
-    house.edit("stages/3_evaluate.toml", "\"1ms\"", "\"300s\"");
-    let ran = house.run_unplanned(&[]);
-    assert_eq!(ran.code, 0, "{}", ran.said);
-    check_graded(&house, "larder");
+    project.edit("stages/3_evaluate.toml", "\"1ms\"", "\"300s\"");
+    let ran = project.run_unplanned(&[]);
+    assert_eq!(ran.code, 0, "{}", ran.output);
+    check_graded(&project, "larder");
 }
 
 #[test]
 fn the_submissions_are_set_from_their_markdown() {
-    let house = project();
-    let (code, said) = house.milepost(&["-C", "submissions", "run"]);
+    let project = fixture();
+    let (code, said) = project.milepost(&["-C", "submissions", "run"]);
     assert_eq!(code, 0, "{said}");
     for name in ["larder", "shiftly", "tern"] {
-        let made = house.at(&format!("submissions/workspace/outputs/{name}.pdf"));
+        let made = project.at(&format!("submissions/workspace/outputs/{name}.pdf"));
         assert!(made.is_file(), "{name}");
     }
 }
@@ -347,19 +327,19 @@ fn the_submissions_are_set_from_their_markdown() {
 #[cfg(debug_assertions)]
 #[test]
 fn a_run_that_is_killed_anywhere_goes_on_to_the_same_bytes() {
-    let whole = project();
+    let whole = fixture();
     assert_eq!(whole.run(&[]).code, 0);
     for stop in [60, 200, 260, 400] {
-        let house = project();
-        let killed = house
+        let project = fixture();
+        let killed = project
             .command(&["run"])
             .env("MILEPOST_STOP_AT", stop.to_string())
             .output()
             .unwrap();
         assert!(!killed.status.success(), "nothing stopped at {stop}");
-        let before = house.list("intermediate/evaluations").len();
-        let ran = house.run_unplanned(&[]);
-        assert_eq!(ran.code, 0, "{}", ran.said);
+        let before = project.list("intermediate/evaluations").len();
+        let ran = project.run_unplanned(&[]);
+        assert_eq!(ran.code, 0, "{}", ran.output);
         let again = ran
             .tried()
             .iter()
@@ -370,14 +350,18 @@ fn a_run_that_is_killed_anywhere_goes_on_to_the_same_bytes() {
             again + before <= 17,
             "stopped at {stop}: {before} were there, {again} ran"
         );
-        assert_eq!(house.made(), whole.made(), "stopped at {stop}");
+        assert_eq!(
+            project.output_digests(),
+            whole.output_digests(),
+            "stopped at {stop}"
+        );
     }
 }
 
 #[test]
 fn a_manifest_grades_each_by_itself_and_sums_up() {
-    let house = project();
-    let output = house
+    let project = fixture();
+    let output = project
         .command(&["run", "--manifest", "submissions.json", "--json"])
         .output()
         .unwrap();
@@ -388,7 +372,7 @@ fn a_manifest_grades_each_by_itself_and_sums_up() {
     let mut order = Vec::new();
     for row in summary["grades"].as_array().unwrap() {
         let id = row["workspace"].as_str().unwrap();
-        let result = house.json(&format!("workspaces/{id}/outputs/{id}_result.json"));
+        let result = project.json(&format!("workspaces/{id}/outputs/{id}_result.json"));
         assert_eq!(row["grade"], result["final_score"]);
         assert_eq!(row["status"], "complete");
         let grade = row["grade"].as_f64().unwrap();
@@ -405,5 +389,5 @@ fn a_manifest_grades_each_by_itself_and_sums_up() {
         error.contains("130 is more than 100 at /self_grade"),
         "{error}"
     );
-    assert!(!house.exists("workspaces/overrated/outputs"));
+    assert!(!project.exists("workspaces/overrated/outputs"));
 }

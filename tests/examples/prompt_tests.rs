@@ -1,6 +1,6 @@
 //! `examples/prompt-tests`: what it makes, what its numbers are, what it refuses, and that it goes on after a kill.
 
-use crate::situations::house::House;
+use crate::support::Project;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -13,42 +13,32 @@ const TAP_FILE: &str = "2026-11-22-meeting-actions-workspace.tap";
 /// 22 November 2026, as `SOURCE_DATE_EPOCH`: reports bear it.
 const TODAY: &str = "1795305600";
 
-/// A copy of the example, never run.
-fn house() -> House {
-    let mut house = House::new(&[]);
-    house.env("SOURCE_DATE_EPOCH", TODAY);
-    let example = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/prompt-tests");
-    for entry in walkdir::WalkDir::new(&example) {
-        let entry = entry.unwrap();
-        let place = entry.path().strip_prefix(&example).unwrap();
-        let is_made = place.starts_with("workspace") && !place.starts_with("workspace/inputs");
-        if entry.file_type().is_file() && !is_made {
-            let bytes = std::fs::read(entry.path()).unwrap();
-            house.write(place.to_str().unwrap(), bytes);
-        }
-    }
-    house
+/// The example, at a fixed date.
+fn fixture() -> Project {
+    let mut project = Project::copy_of("examples/prompt-tests");
+    project.env("SOURCE_DATE_EPOCH", TODAY);
+    project
 }
 
 /// A copy with an agent `fake`, whose command line prints this envelope and does this wrong; and the folder where it leaves a
 /// file for each call.
-fn house_with_fake(envelope: &str, how: &str) -> (House, PathBuf) {
-    let house = house();
+fn fixture_with_fake(envelope: &str, how: &str) -> (Project, PathBuf) {
+    let project = fixture();
     let program = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/examples/fake_agent.py");
-    let calls = house.at("calls");
+    let calls = project.at("calls");
     std::fs::create_dir(&calls).unwrap();
     let command = json!(["python3", program, envelope, calls, how]);
     declare(
-        &house,
+        &project,
         &format!("cli = {command}\nenvelope = \"{envelope}\""),
     );
-    (house, calls)
+    (project, calls)
 }
 
 /// Declares an agent `fake`.
-fn declare(house: &House, agent: &str) {
+fn declare(project: &Project, agent: &str) {
     let with_it = format!("[agents.fake]\n{agent}\n\n[agents.claude]");
-    house.edit("milepost.toml", "[agents.claude]", &with_it);
+    project.edit("milepost.toml", "[agents.claude]", &with_it);
 }
 
 /// How many calls of each kind the fake agent had.
@@ -108,19 +98,24 @@ fn all_batches() -> Vec<String> {
 
 #[test]
 fn the_example_runs_whole_and_once() {
-    let house = house();
-    let ran = house.run(&[]);
-    assert_eq!((ran.code, ran.tried()), (0, all_batches()), "{}", ran.said);
-    assert_eq!(house.list("outputs"), [TAP_FILE]);
-    assert_eq!(house.read(&format!("workspace/outputs/{TAP_FILE}")), TAP);
+    let project = fixture();
+    let ran = project.run(&[]);
+    assert_eq!(
+        (ran.code, ran.tried()),
+        (0, all_batches()),
+        "{}",
+        ran.output
+    );
+    assert_eq!(project.list("outputs"), [TAP_FILE]);
+    assert_eq!(project.read(&format!("workspace/outputs/{TAP_FILE}")), TAP);
 
-    let extraction = house.json("workspace/intermediate/extraction.json");
+    let extraction = project.json("workspace/intermediate/extraction.json");
     assert_eq!(
         extraction["importPaths"],
         json!(["under-test/meeting-actions.md", "under-test/house-style.md"])
     );
-    let context = house.json("workspace/intermediate/context.json");
-    let prompt = |path: &str| house.read(path).trim().to_owned();
+    let context = project.json("workspace/intermediate/context.json");
+    let prompt = |path: &str| project.read(path).trim().to_owned();
     let both = [
         prompt("under-test/meeting-actions.md"),
         prompt("under-test/house-style.md"),
@@ -128,49 +123,49 @@ fn the_example_runs_whole_and_once() {
     assert_eq!(context["promptUnderTest"], both.join("\n\n"));
     assert_eq!(context["userPrompt"], extraction["userPrompt"]);
     assert_eq!(
-        house.read("workspace/intermediate/runs/run_4.txt"),
+        project.read("workspace/intermediate/runs/run_4.txt"),
         "- Ana: send the test protocol to the client by Thursday\n- Boris: order the hinges before 20 November\n\
          - Chidi: ask the fire office about the second exit\n- Dana: have the roof looked at by Monday"
     );
     assert_eq!(
-        house.json("workspace/intermediate/judgments/run_2_assertion_5.json"),
+        project.json("workspace/intermediate/judgments/run_2_assertion_5.json"),
         json!({"run": 2, "assertion": 5, "passed": true, "actual": "none of it", "expected": "no \"Brightwater\"", "score": 100})
     );
-    let checkpoint = house.json("workspace/stage_5_complete.json");
+    let checkpoint = project.json("workspace/stage_5_complete.json");
     assert_eq!(
         checkpoint["summary"],
         json!({"passed": true, "runs": 4, "required": 3, "assertions": 5, "failed": []})
     );
 
-    house.run(&[]).expect(0, &[]);
+    project.run(&[]).expect(0, &[]);
 }
 
 #[test]
 fn what_the_prompt_under_test_says_decides() {
-    let house = house();
-    house.run_unplanned(&[]).says("complete");
-    // Without the house style the client is named; nothing else is another.
-    house.edit(
+    let project = fixture();
+    project.run_unplanned(&[]).says("complete");
+    // Without the project style the client is named; nothing else is another.
+    project.edit(
         "workspace/inputs/meeting-actions.md",
         "import \"under-test/house-style.md\"\n",
         "",
     );
-    let ran = house.run(&[]);
-    assert_eq!(ran.code, 1, "{}", ran.said);
-    let tap = house.read(&format!("workspace/outputs/{TAP_FILE}"));
+    let ran = project.run(&[]);
+    assert_eq!(ran.code, 1, "{}", ran.output);
+    let tap = project.read(&format!("workspace/outputs/{TAP_FILE}"));
     assert_eq!(points(&tap), ["ok 1", "ok 2", "ok 3", "ok 4", "not ok 5"]);
-    let results = house.json("workspace/intermediate/results.json");
+    let results = project.json("workspace/intermediate/results.json");
     let first = &results["assertions"][4]["judgments"][0];
     assert_eq!(first["actual"], "mentions \"Brightwater\"");
 
-    house.edit(
+    project.edit(
         "under-test/meeting-actions.md",
         "Name the owner first",
         "Say what is to be done",
     );
-    let ran = house.run(&[]);
-    assert_eq!(ran.code, 1, "{}", ran.said);
-    let tap = house.read(&format!("workspace/outputs/{TAP_FILE}"));
+    let ran = project.run(&[]);
+    assert_eq!(ran.code, 1, "{}", ran.output);
+    let tap = project.read(&format!("workspace/outputs/{TAP_FILE}"));
     assert_eq!(
         points(&tap),
         ["ok 1", "ok 2", "not ok 3", "ok 4", "not ok 5"]
@@ -180,7 +175,7 @@ fn what_the_prompt_under_test_says_decides() {
 /// `ceil(runs * threshold / 100)`; the hasty agent overlooks duties in every fourth run.
 #[test]
 fn the_threshold_decides_and_the_tap_file_stays() {
-    let house = house();
+    let project = fixture();
     let rows: [(u32, u32, u32, i32); 8] = [
         (4, 75, 3, 0),
         (4, 76, 4, 1),
@@ -193,7 +188,7 @@ fn the_threshold_decides_and_the_tap_file_stays() {
     ];
     for (runs, threshold, required, code) in rows {
         let (runs_set, threshold_set) = (format!("runs={runs}"), format!("threshold={threshold}"));
-        let ran = house.run_unplanned(&[
+        let ran = project.run_unplanned(&[
             "--agent",
             "result=hasty",
             "--set",
@@ -201,8 +196,8 @@ fn the_threshold_decides_and_the_tap_file_stays() {
             "--set",
             &threshold_set,
         ]);
-        assert_eq!(ran.code, code, "{runs} runs, {threshold} %\n{}", ran.said);
-        let results = house.json("workspace/intermediate/results.json");
+        assert_eq!(ran.code, code, "{runs} runs, {threshold} %\n{}", ran.output);
+        let results = project.json("workspace/intermediate/results.json");
         let passes: Vec<u64> = results["assertions"]
             .as_array()
             .unwrap()
@@ -215,16 +210,16 @@ fn the_threshold_decides_and_the_tap_file_stays() {
             (&results["required"], &results["passed"]),
             (&json!(required), &json!(code == 0))
         );
-        let tap = house.read(&format!("workspace/outputs/{TAP_FILE}"));
+        let tap = project.read(&format!("workspace/outputs/{TAP_FILE}"));
         let expected = match code {
             0 => ["ok 1", "ok 2", "ok 3", "ok 4", "ok 5"],
             _ => ["ok 1", "not ok 2", "ok 3", "not ok 4", "ok 5"],
         };
         assert_eq!(points(&tap), expected, "{runs} runs, {threshold} %");
-        assert_eq!(house.list("outputs"), [TAP_FILE]);
+        assert_eq!(project.list("outputs"), [TAP_FILE]);
     }
     // Six runs of seven had four lines; what the other had is measured by the judge.
-    let results = house.json("workspace/intermediate/results.json");
+    let results = project.json("workspace/intermediate/results.json");
     let scores = &results["assertions"][1];
     let sum: f64 = scores["judgments"]
         .as_array()
@@ -239,10 +234,10 @@ fn the_threshold_decides_and_the_tap_file_stays() {
 #[test]
 fn as_many_calls_as_the_formula_says() {
     for (envelope, runs) in [("text", 1), ("json", 2), ("ndjson", 4)] {
-        let (house, folder) = house_with_fake(envelope, "");
+        let (project, folder) = fixture_with_fake(envelope, "");
         let set = format!("runs={runs}");
-        let ran = house.run_unplanned(&["--agent", "fake", "--set", &set]);
-        assert_eq!(ran.code, 0, "{envelope}: {}", ran.said);
+        let ran = project.run_unplanned(&["--agent", "fake", "--set", &set]);
+        assert_eq!(ran.code, 0, "{envelope}: {}", ran.output);
         let expected = counted(&[("extract", 1), ("judge", runs * 5), ("result", runs)]);
         assert_eq!(calls(&folder), expected, "{envelope}");
         assert_eq!(
@@ -252,17 +247,17 @@ fn as_many_calls_as_the_formula_says() {
         );
         assert_eq!(ran.data("called").count(), 1 + runs * (1 + 5));
         assert_eq!(
-            house.read("workspace/intermediate/runs/run_1.txt"),
+            project.read("workspace/intermediate/runs/run_1.txt"),
             "- Ana: send the test protocol\n- Boris: order the hinges",
             "{envelope}: the answer is its whole text"
         );
-        let judgment = house.json("workspace/intermediate/judgments/run_1_assertion_1.json");
+        let judgment = project.json("workspace/intermediate/judgments/run_1_assertion_1.json");
         assert_eq!(
             judgment,
             json!({"run": 1, "assertion": 1, "passed": true, "actual": "begins with: - Ana: send the test", "expected": "Ana is named", "score": 90})
         );
         // Nothing is asked twice.
-        assert_eq!(house.run_unplanned(&["--agent", "fake"]).code, 0);
+        assert_eq!(project.run_unplanned(&["--agent", "fake"]).code, 0);
         assert_eq!(calls(&folder), expected, "{envelope}");
     }
 }
@@ -271,17 +266,17 @@ fn as_many_calls_as_the_formula_says() {
 #[test]
 fn an_agent_that_fails_now_and_then_is_held_against_the_threshold() {
     for (threshold, code) in [("threshold=75", 0), ("threshold=76", 1)] {
-        let (house, folder) = house_with_fake("text", "flaky");
-        let ran = house.run_unplanned(&["--agent", "fake", "--set", threshold]);
-        assert_eq!(ran.code, code, "{}", ran.said);
+        let (project, folder) = fixture_with_fake("text", "flaky");
+        let ran = project.run_unplanned(&["--agent", "fake", "--set", threshold]);
+        assert_eq!(ran.code, code, "{}", ran.output);
         assert_eq!(calls(&folder).values().sum::<usize>(), 25);
-        let results = house.json("workspace/intermediate/results.json");
+        let results = project.json("workspace/intermediate/results.json");
         for assertion in results["assertions"].as_array().unwrap() {
             assert_eq!(assertion["passes"], 3);
             // (3 × 90 + 10) / 4
             assert_eq!(assertion["averageScore"], 70.0);
         }
-        assert_eq!(house.list("outputs"), [TAP_FILE]);
+        assert_eq!(project.list("outputs"), [TAP_FILE]);
     }
 }
 
@@ -289,10 +284,10 @@ fn an_agent_that_fails_now_and_then_is_held_against_the_threshold() {
 #[test]
 fn runs_are_limited_and_judges_are_not() {
     for concurrency in [1, 2] {
-        let (house, _) = house_with_fake("text", "");
+        let (project, _) = fixture_with_fake("text", "");
         let set = format!("concurrency={concurrency}");
-        let ran = house.run_unplanned(&["--agent", "fake", "--set", &set]);
-        assert_eq!(ran.code, 0, "{}", ran.said);
+        let ran = project.run_unplanned(&["--agent", "fake", "--set", &set]);
+        assert_eq!(ran.code, 0, "{}", ran.output);
         for stage in ["answer", "judge"] {
             let mut open: Vec<String> = Vec::new();
             let (mut most_runs, mut most_judges) = (0, 0);
@@ -336,14 +331,14 @@ fn wrong_tests_are_refused_by_name() {
         ("missing-import", "PROMPT_READ_FAILED"),
     ];
     for (name, error) in rows {
-        let house = house();
+        let project = fixture();
         let set = format!("test=tests/wrong/{name}.md");
-        let ran = house.run(&["--set", &set]);
+        let ran = project.run(&["--set", &set]);
         assert_eq!(
             (ran.code, codes(&ran.records)),
             (1, vec![error.to_owned()]),
             "{name}: {}",
-            ran.said
+            ran.output
         );
         ran.says(&format!("context failed: {error}: "));
         // A file that is not there is found out before the batch is tried.
@@ -352,10 +347,10 @@ fn wrong_tests_are_refused_by_name() {
             _ => &["context", "extract"],
         };
         assert_eq!(ran.tried(), tried, "{name}");
-        assert_eq!(house.list("outputs"), [""; 0], "{name}");
+        assert_eq!(project.list("outputs"), [""; 0], "{name}");
     }
-    let house = house();
-    let ran = house.run(&["--set", "test=tests/wrong/missing-import.md"]);
+    let project = fixture();
+    let ran = project.run(&["--set", "test=tests/wrong/missing-import.md"]);
     ran.says("`project:under-test/no-such-prompt.md` is not there");
 }
 
@@ -363,49 +358,49 @@ fn wrong_tests_are_refused_by_name() {
 #[test]
 fn imports_stay_in_the_project() {
     for name in ["leaves-project", "absolute"] {
-        let house = house();
+        let project = fixture();
         let set = format!("test=tests/wrong/{name}.md");
-        let ran = house.run(&["--set", &set]);
+        let ran = project.run(&["--set", &set]);
         assert_eq!(
             (ran.code, codes(&ran.records)),
             (1, vec!["SecurityError".to_owned()]),
             "{name}: {}",
-            ran.said
+            ran.output
         );
         assert!(
-            !house.exists("workspace/intermediate/context.json"),
+            !project.exists("workspace/intermediate/context.json"),
             "{name}"
         );
     }
     // A link inside the project leads out of it as well.
     let outside = tempfile::tempdir().unwrap();
     std::fs::write(outside.path().join("test.md"), "- Given it, should \"x\"").unwrap();
-    let house = house();
+    let project = fixture();
     std::os::unix::fs::symlink(
         outside.path().join("test.md"),
-        house.at("under-test/link.md"),
+        project.at("under-test/link.md"),
     )
     .unwrap();
-    let linked = std::fs::read_to_string(house.at("tests/wrong/leaves-project.md")).unwrap();
+    let linked = std::fs::read_to_string(project.at("tests/wrong/leaves-project.md")).unwrap();
     let import = linked
         .lines()
         .find(|line| line.starts_with("import"))
         .unwrap();
-    house.write(
+    project.write(
         "tests/link.md",
         linked.replace(import, "import \"under-test/link.md\""),
     );
-    let ran = house.run(&["--set", "test=tests/link.md"]);
+    let ran = project.run(&["--set", "test=tests/link.md"]);
     assert_eq!(
         (ran.code, codes(&ran.records)),
         (1, vec!["SecurityError".to_owned()]),
         "{}",
-        ran.said
+        ran.output
     );
     ran.says("`project:under-test/link.md` leaves the project by a symbolic link, to ");
     let set = format!("test={}/test.md", outside.path().display());
-    let ran = house.run_unplanned(&["--set", &set]);
-    assert_eq!(ran.code, 2, "{}", ran.said);
+    let ran = project.run_unplanned(&["--set", &set]);
+    assert_eq!(ran.code, 2, "{}", ran.output);
     ran.says("it lies outside");
 }
 
@@ -433,11 +428,11 @@ fn settings_that_cannot_be_are_refused() {
             "`--set timeout=soon`: `soon` is no duration",
         ),
     ] {
-        let house = house();
-        let (code, said) = house.milepost(&["run", "--set", set]);
+        let project = fixture();
+        let (code, said) = project.milepost(&["run", "--set", set]);
         assert_eq!(code, 2, "{said}");
         assert!(said.contains(why), "{said}");
-        assert!(!house.exists("workspace/.milepost"));
+        assert!(!project.exists("workspace/.milepost"));
     }
 }
 
@@ -449,18 +444,18 @@ fn wrong_agents_are_told_by_name() {
         ("judge", "wrong-score", "JUDGE_INVALID_RESPONSE"),
     ];
     for (agent, how, error) in rows {
-        let (house, folder) = house_with_fake("text", how);
+        let (project, folder) = fixture_with_fake("text", how);
         let agent = format!("{agent}=fake");
-        let ran = house.run_unplanned(&["--agent", &agent, "--set", "runs=1"]);
+        let ran = project.run_unplanned(&["--agent", &agent, "--set", "runs=1"]);
         assert_eq!(
             (ran.code, codes(&ran.records)),
             (1, vec![error.to_owned()]),
             "{how}: {}",
-            ran.said
+            ran.output
         );
         let count = if agent.starts_with("judge") { 5 } else { 1 };
         assert_eq!(calls(&folder).values().sum::<usize>(), count, "{how}");
-        assert_eq!(house.list("outputs"), [""; 0], "{how}");
+        assert_eq!(project.list("outputs"), [""; 0], "{how}");
     }
 }
 
@@ -472,14 +467,14 @@ fn answers_that_cannot_be_read_are_told_by_name() {
         ("text", "judge", "no-yaml", "JUDGE_INVALID_TAP_YAML"),
     ];
     for (envelope, agent, how, error) in rows {
-        let (house, _) = house_with_fake(envelope, how);
+        let (project, _) = fixture_with_fake(envelope, how);
         let agent = format!("{agent}=fake");
-        let ran = house.run_unplanned(&["--agent", &agent, "--set", "runs=1"]);
+        let ran = project.run_unplanned(&["--agent", &agent, "--set", "runs=1"]);
         assert_eq!(
             (ran.code, codes(&ran.records)),
             (1, vec![error.to_owned()]),
             "{how}: {}",
-            ran.said
+            ran.output
         );
     }
 }
@@ -493,29 +488,29 @@ fn a_program_that_fails_is_told_by_name() {
     ];
     for (how, timeout, error) in rows {
         for agent in ["result", "judge"] {
-            let (house, _) = house_with_fake("text", how);
+            let (project, _) = fixture_with_fake("text", how);
             let agent = format!("{agent}=fake");
             let timeout = format!("timeout={timeout}");
             let arguments = ["--agent", &agent, "--set", "runs=1", "--set", &timeout];
-            let ran = house.run_unplanned(&arguments);
+            let ran = project.run_unplanned(&arguments);
             assert_eq!(
                 (ran.code, codes(&ran.records)),
                 (1, vec![error.to_owned()]),
                 "{how}: {}",
-                ran.said
+                ran.output
             );
             let count = if agent.starts_with("judge") { 5 } else { 1 };
             assert_eq!(ran.data("called").count(), count, "{how}");
         }
     }
-    let house = house();
-    declare(&house, "cli = [\"no-such-agent-of-anybody\"]");
-    let ran = house.run_unplanned(&["--agent", "fake"]);
+    let project = fixture();
+    declare(&project, "cli = [\"no-such-agent-of-anybody\"]");
+    let ran = project.run_unplanned(&["--agent", "fake"]);
     assert_eq!(
         (ran.code, codes(&ran.records)),
         (1, vec!["AgentProcessError".to_owned()]),
         "{}",
-        ran.said
+        ran.output
     );
     assert_eq!(ran.data("called").count(), 1);
     ran.says("no-such-agent-of-anybody: not found");
@@ -523,20 +518,20 @@ fn a_program_that_fails_is_told_by_name() {
 
 #[test]
 fn what_a_judge_leaves_out_has_a_default_and_a_warning() {
-    let (house, _) = house_with_fake("text", "no-score");
-    let ran = house.run_unplanned(&["--agent", "judge=fake", "--set", "runs=1"]);
-    assert_eq!(ran.code, 0, "{}", ran.said);
+    let (project, _) = fixture_with_fake("text", "no-score");
+    let ran = project.run_unplanned(&["--agent", "judge=fake", "--set", "runs=1"]);
+    assert_eq!(ran.code, 0, "{}", ran.output);
     ran.says("judge/1,3 warning: no score was given");
-    let judgment = house.json("workspace/intermediate/judgments/run_1_assertion_3.json");
+    let judgment = project.json("workspace/intermediate/judgments/run_1_assertion_3.json");
     assert_eq!(
         (&judgment["passed"], &judgment["score"]),
         (&json!(true), &json!(null))
     );
-    let results = house.json("workspace/intermediate/results.json");
+    let results = project.json("workspace/intermediate/results.json");
     assert_eq!(results["assertions"][2]["averageScore"], json!(null));
-    let tap = house.list("outputs").remove(0);
+    let tap = project.list("outputs").remove(0);
     assert!(
-        house
+        project
             .read(&format!("workspace/outputs/{tap}"))
             .contains("\n  score: null\n")
     );
@@ -545,20 +540,20 @@ fn what_a_judge_leaves_out_has_a_default_and_a_warning() {
 /// The user prompt may stand in a file of its own.
 #[test]
 fn another_test_makes_a_file_of_its_own_name() {
-    let house = house();
-    let ran = house.run(&["--set", "test=tests/no-actions.md"]);
-    assert_eq!(ran.code, 0, "{}", ran.said);
+    let project = fixture();
+    let ran = project.run(&["--set", "test=tests/no-actions.md"]);
+    assert_eq!(ran.code, 0, "{}", ran.output);
     assert_eq!(
-        house.list("outputs"),
+        project.list("outputs"),
         ["2026-11-22-no-actions-workspace.tap"]
     );
-    let context = house.json("workspace/intermediate/context.json");
+    let context = project.json("workspace/intermediate/context.json");
     assert_eq!(
         context["userPrompt"],
-        house.read("tests/quiet-note.md").trim()
+        project.read("tests/quiet-note.md").trim()
     );
     assert_eq!(
-        house.read("workspace/intermediate/runs/run_1.txt"),
+        project.read("workspace/intermediate/runs/run_1.txt"),
         "No actions."
     );
 }
@@ -566,28 +561,32 @@ fn another_test_makes_a_file_of_its_own_name() {
 /// Stopped at changes of the disk from the first to the last stage, and run again: the same bytes.
 #[test]
 fn stopped_at_any_change_it_goes_on() {
-    let whole = house();
+    let whole = fixture();
     whole.run_unplanned(&[]).expect(
         0,
         &all_batches().iter().map(String::as_str).collect::<Vec<_>>(),
     );
     for at in [5, 40, 90, 150, 200] {
-        let house = house();
-        let mut command = house.command(&["run"]);
+        let project = fixture();
+        let mut command = project.command(&["run"]);
         command.env("MILEPOST_STOP_AT", at.to_string());
         let output = command.output().unwrap();
         assert!(!output.status.success(), "stopped at {at}");
-        let ran = house.run_unplanned(&[]);
-        assert_eq!(ran.code, 0, "stopped at {at}: {}", ran.said);
-        assert_eq!(house.made(), whole.made(), "stopped at {at}");
+        let ran = project.run_unplanned(&[]);
+        assert_eq!(ran.code, 0, "stopped at {at}: {}", ran.output);
+        assert_eq!(
+            project.output_digests(),
+            whole.output_digests(),
+            "stopped at {at}"
+        );
     }
 }
 
 /// The text of each file that stages made, without the line that names the agents: each project has its own fake one.
-fn without_agents(house: &House) -> BTreeMap<String, String> {
-    let names = house.made().into_keys();
+fn without_agents(project: &Project) -> BTreeMap<String, String> {
+    let names = project.output_digests().into_keys();
     let texts = names.map(|name| {
-        let text = house.read(&format!("workspace/{name}"));
+        let text = project.read(&format!("workspace/{name}"));
         let lines = text
             .lines()
             .filter(|line| !line.starts_with("# answered by "));
@@ -600,12 +599,12 @@ fn without_agents(house: &House) -> BTreeMap<String, String> {
 /// Killed while judges work: no answer that is there is asked for again.
 #[test]
 fn killed_among_its_judges_it_goes_on() {
-    let (whole, _) = house_with_fake("json", "");
+    let (whole, _) = fixture_with_fake("json", "");
     assert_eq!(whole.run_unplanned(&["--agent", "fake"]).code, 0);
 
-    let (house, folder) = house_with_fake("json", "");
+    let (project, folder) = fixture_with_fake("json", "");
     let arguments = ["run", "--agent", "fake", "--set", "concurrency=1"];
-    let mut command = house.command(&arguments);
+    let mut command = project.command(&arguments);
     command.stdout(Stdio::null()).stderr(Stdio::null());
     let mut child = command.spawn().unwrap();
     while !folder.join("judge_6").exists() {
@@ -614,9 +613,9 @@ fn killed_among_its_judges_it_goes_on() {
     }
     child.kill().unwrap();
     child.wait().unwrap();
-    let ran = house.run_unplanned(&arguments[1..]);
-    assert_eq!(ran.code, 0, "{}", ran.said);
-    assert_eq!(without_agents(&house), without_agents(&whole));
+    let ran = project.run_unplanned(&arguments[1..]);
+    assert_eq!(ran.code, 0, "{}", ran.output);
+    assert_eq!(without_agents(&project), without_agents(&whole));
     let after = calls(&folder);
     assert_eq!((after["extract"], after["result"]), (1, 4));
     // Repeated are at most those of the run that was under way, and one whose answer was not yet recorded.

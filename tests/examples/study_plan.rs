@@ -4,10 +4,9 @@
 mod killed;
 mod wrong;
 
-use crate::situations::house::{House, Ran};
+use crate::support::{Project, RunResult};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
 
 const REQUEST: &str = "workspace/inputs/courses.json";
 const EVIDENCE: &str = "workspace/intermediate/handoffs/2_ingestion_to_coordinator.json";
@@ -15,29 +14,17 @@ const ESTIMATES: &str = "workspace/intermediate/handoffs/4_estimation_to_coordin
 const PLAN: &str = "workspace/intermediate/handoffs/6_planner_to_coordinator.json";
 const FINAL: &str = "workspace/outputs/study_plan.json";
 
-/// A copy of the example, with its own inputs and nothing made.
-fn example() -> House {
-    let house = House::new(&[]);
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/study-plan");
-    for entry in walkdir::WalkDir::new(&root) {
-        let entry = entry.unwrap();
-        let place = entry.path().strip_prefix(&root).unwrap();
-        let is_made = place.starts_with("workspace") && !place.starts_with("workspace/inputs");
-        if entry.file_type().is_file() && !is_made {
-            let bytes = std::fs::read(entry.path()).unwrap();
-            house.write(place.to_str().unwrap(), bytes);
-        }
-    }
-    house
+fn example() -> Project {
+    Project::copy_of("examples/study-plan")
 }
 
 /// The example with another request.
-fn asking(change: impl FnOnce(&mut Value)) -> House {
-    let house = example();
-    let mut request = house.json(REQUEST);
+fn asking(change: impl FnOnce(&mut Value)) -> Project {
+    let project = example();
+    let mut request = project.json(REQUEST);
     change(&mut request);
-    house.write(REQUEST, request.to_string());
-    house
+    project.write(REQUEST, request.to_string());
+    project
 }
 
 fn strings(value: &Value) -> Vec<&str> {
@@ -50,7 +37,7 @@ fn minutes(value: &Value) -> i64 {
 }
 
 /// The summaries of the rounds that a run judged.
-fn rounds(ran: &Ran) -> Vec<(i64, &str, Vec<&str>)> {
+fn rounds(ran: &RunResult) -> Vec<(i64, &str, Vec<&str>)> {
     ran.data("round_judged")
         .map(|data| {
             let summary = &data["summary"];
@@ -66,8 +53,8 @@ fn rounds(ran: &Ran) -> Vec<(i64, &str, Vec<&str>)> {
 /// What the plan promises, whatever it is made from: every date from the first to the last midterm in order, each midterm on its
 /// day, no work for a course from then on, no day above its limit, and the minutes that it says.
 #[track_caller]
-fn check_plan(house: &House) -> Value {
-    let plan = house.json(FINAL);
+fn check_plan(project: &Project) -> Value {
+    let plan = project.json(FINAL);
     let rows = plan["plan_rows"].as_array().unwrap();
     let date = |value: &Value| -> jiff::civil::Date { value.as_str().unwrap().parse().unwrap() };
     let dates: Vec<_> = rows.iter().map(|row| date(&row["date"])).collect();
@@ -109,7 +96,7 @@ fn check_plan(house: &House) -> Value {
 }
 
 /// Who did what, of the records.
-fn acts(ran: &Ran) -> BTreeSet<(&str, &str)> {
+fn acts(ran: &RunResult) -> BTreeSet<(&str, &str)> {
     let told =
         |record: &Value, key: &str| record[key].as_str().is_some_and(|text| !text.is_empty());
     for record in &ran.records {
@@ -134,8 +121,8 @@ fn acts(ran: &Ran) -> BTreeSet<(&str, &str)> {
 
 #[test]
 fn three_courses_are_planned() {
-    let house = example();
-    let ran = house.run(&[]);
+    let project = example();
+    let ran = project.run(&[]);
     ran.expect(
         0,
         &[
@@ -161,7 +148,7 @@ fn three_courses_are_planned() {
     );
 
     // What the midterms examine, and nothing that comes after them.
-    let estimates = house.json(ESTIMATES);
+    let estimates = project.json(ESTIMATES);
     let told: Vec<_> = estimates["topic_estimates"]
         .as_array()
         .unwrap()
@@ -238,7 +225,7 @@ fn three_courses_are_planned() {
             (2, "approved_plan", vec![]),
         ]
     );
-    let history = house.json("workspace/intermediate/revision_history.json");
+    let history = project.json("workspace/intermediate/revision_history.json");
     assert_eq!(
         history[1],
         json!({
@@ -247,17 +234,17 @@ fn three_courses_are_planned() {
         })
     );
     assert_eq!(
-        house.list("intermediate/drafts"),
+        project.list("intermediate/drafts"),
         ["draft_1.json", "draft_2.json"]
     );
     assert_eq!(
-        house.json("workspace/intermediate/drafts/draft_2.json"),
-        house.json(PLAN)
+        project.json("workspace/intermediate/drafts/draft_2.json"),
+        project.json(PLAN)
     );
 
-    let plan = check_plan(&house);
+    let plan = check_plan(&project);
     assert_eq!(plan["uncovered"], json!([]));
-    assert_eq!(plan["plan_rows"], house.json(PLAN)["plan_rows"]);
+    assert_eq!(plan["plan_rows"], project.json(PLAN)["plan_rows"]);
     let reviewed: BTreeSet<_> = plan["plan_rows"]
         .as_array()
         .unwrap()
@@ -272,10 +259,10 @@ fn three_courses_are_planned() {
 
     // The tables have the same rows.
     let rows = plan["plan_rows"].as_array().unwrap().len();
-    let table = house.read("workspace/outputs/study_plan.csv");
+    let table = project.read("workspace/outputs/study_plan.csv");
     assert_eq!(table.lines().count(), rows + 1);
     assert!(table.starts_with("\"date\",\"course\",\"topic\",\"task_description\",\"estimated_minutes\",\"priority\",\"source_files\",\"status\"\n"), "{table}");
-    let page = house.read("workspace/outputs/study_plan.md");
+    let page = project.read("workspace/outputs/study_plan.md");
     assert_eq!(
         page.lines()
             .filter(|line| line.starts_with("| 2027-"))
@@ -288,16 +275,16 @@ fn three_courses_are_planned() {
     );
     let by = "Topics read by jq filters/ingestion.jq, estimated by jq filters/estimation.jq, planned by jq filters/planner.jq.\n";
     assert!(page.contains(by), "{page}");
-    assert!(house.exists("workspace/outputs/study_plan.pdf"));
+    assert!(project.exists("workspace/outputs/study_plan.pdf"));
 
-    house.run(&[]).expect(0, &[]);
+    project.run(&[]).expect(0, &[]);
 }
 
 #[test]
 fn every_agent_is_seen_at_work() {
-    let house = example();
-    let ran = house.run_unplanned(&[]);
-    assert_eq!(ran.code, 0, "{}", ran.said);
+    let project = example();
+    let ran = project.run_unplanned(&[]);
+    assert_eq!(ran.code, 0, "{}", ran.output);
     assert_eq!(
         acts(&ran),
         BTreeSet::from([
@@ -321,12 +308,12 @@ fn every_agent_is_seen_at_work() {
         .iter()
         .map(|record| record["session_id"].as_str().unwrap())
         .collect();
-    let handoffs = house.list("intermediate/handoffs");
+    let handoffs = project.list("intermediate/handoffs");
     assert_eq!(handoffs.len(), 6);
     let told: Vec<Value> = handoffs
         .iter()
         .map(|name| {
-            house.json(&format!("workspace/intermediate/handoffs/{name}"))["session_id"].clone()
+            project.json(&format!("workspace/intermediate/handoffs/{name}"))["session_id"].clone()
         })
         .collect();
     assert_eq!(told, vec![json!(sessions.first().unwrap()); 6]);
@@ -358,10 +345,10 @@ fn every_agent_is_seen_at_work() {
 
 #[test]
 fn pages_are_read_in_windows() {
-    let house = example();
+    let project = example();
     let windows = ["--until", "collect", "--set", "max_pages_per_chunk=5"];
-    assert_eq!(house.run(&windows).code, 0);
-    let chunks = house.json("workspace/intermediate/chunks.json");
+    assert_eq!(project.run(&windows).code, 0);
+    let chunks = project.json("workspace/intermediate/chunks.json");
     let cut: Vec<_> = chunks["chunks"]
         .as_array()
         .unwrap()
@@ -402,7 +389,7 @@ fn pages_are_read_in_windows() {
         ]
     );
     // A topic that is cut in two is one topic, with both windows as its evidence.
-    let evidence = house.json(EVIDENCE);
+    let evidence = project.json(EVIDENCE);
     let topics = evidence["course_topic_evidence"].as_array().unwrap();
     assert_eq!(topics.len(), 20);
     assert_eq!(topics[1]["topic"], "Vectors and matrices");
@@ -415,7 +402,7 @@ fn pages_are_read_in_windows() {
         ]
     );
     assert_eq!(
-        house.json("workspace/ingestion_progress.json")["completed_batches"],
+        project.json("workspace/ingestion_progress.json")["completed_batches"],
         json!([1, 2, 3, 4, 5, 6, 7, 8, 9])
     );
 }

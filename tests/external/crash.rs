@@ -1,9 +1,8 @@
 //! A client that is stopped at operations of the disk, while it leases or hands in: another goes on, and all ends the same.
-//! `MILEPOST_TEST_EVERY=1` stops it at each of them.
 
 use super::client::{NOW, Site, copy, run_as};
 use super::shapes::meetings;
-use crate::crash::setting;
+use crate::crash::sweep::step;
 use milepost_core::base::clock::StillClock;
 use milepost_engine::ops::external::{
     LeaseOptions, NextBatch, Submission, Submitted, next_batch, submit_batch,
@@ -100,7 +99,7 @@ fn handing_in_is_stopped_anywhere_and_loses_nothing() {
     let last = next(&request).leased.unwrap();
     let text = minutes(&last.batch).to_string();
     std::fs::write(&last.output_file, text).unwrap();
-    let (mut at, step) = (1, setting("MILEPOST_TEST_EVERY", 11));
+    let (mut at, step) = (1, step(11));
     loop {
         let twin = twin(&site);
         let is_stopped = stopped(&twin, at, Some(&last.lease));
@@ -120,7 +119,7 @@ fn handing_in_is_stopped_anywhere_and_loses_nothing() {
 #[test]
 fn leasing_is_stopped_anywhere_and_leaves_the_batch_or_a_lease() {
     let site = meetings();
-    let (mut at, step) = (1, setting("MILEPOST_TEST_EVERY", 7));
+    let (mut at, step) = (1, step(7));
     loop {
         let twin = twin(&site);
         let is_stopped = stopped(&twin, at, None);

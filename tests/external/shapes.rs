@@ -160,7 +160,7 @@ fn commands_say_in_words_who_is_waited_for() {
     let project = Project::new(&files);
     let next = "next     milepost mcp  serves whoever answers them; then run again\n";
     expect(
-        project.run("plan"),
+        project.output("plan"),
         0,
         &format!(
             "minutes in workspace\n\n  1 write  2 batches wait for writer to answer 2 questions\n  2 join   blocked: stage `write` is not \
@@ -169,7 +169,7 @@ fn commands_say_in_words_who_is_waited_for() {
         "",
     );
     expect(
-        project.run("run"),
+        project.output("run"),
         3,
         &format!(
             "write  held      2 batches wait for writer to answer 2 questions\njoin   blocked   stage `write` is not complete\n\nheld in \
@@ -177,13 +177,13 @@ fn commands_say_in_words_who_is_waited_for() {
         ),
         "",
     );
-    let why = project.run("why write").out;
+    let why = project.output("why write").out;
     assert_eq!(
         why,
         "stage 1 write\n2 batches, 0 reused\n\nwrite/a: waits for writer to answer, from outside\n  never made\n\nwrite/b: waits for \
          writer to answer, from outside\n  never made\n"
     );
-    let status = project.run("status").out;
+    let status = project.output("status").out;
     let line = "  write: 2 batches wait for writer to answer 2 questions (`milepost mcp` serves whoever answers them; then run again)\n";
     assert!(status.contains(line), "{status}");
 }

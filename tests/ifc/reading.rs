@@ -8,7 +8,7 @@ use super::{Sample, id, step, wall};
 pub(super) fn full() -> String {
     let id = |number| id(number);
     format!(
-        "#10=IFCBUILDING('{}',$,'House',$,$,$,$,$,.ELEMENT.,$,$,$);
+        "#10=IFCBUILDING('{}',$,'Project',$,$,$,$,$,.ELEMENT.,$,$,$);
 #11=IFCBUILDINGSTOREY('{}',$,'Ground floor',$,$,$,$,$,.ELEMENT.,-0.5);
 #12=IFCRELAGGREGATES('{}',$,$,$,#10,(#11));
 #20=IFCWALL('{}',$,'Wall A',$,'Outer',$,$,'T-20',.SOLIDWALL.);

@@ -1,6 +1,6 @@
 //! A scripted client: it speaks JSON-RPC over the standard input and output of the program.
 
-use crate::support::Project;
+use crate::support::{Project, pipe};
 use serde_json::{Value, json};
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
@@ -271,9 +271,7 @@ copy = { path = "intermediate/{{ person.stem }}.json", schema = false }
 
 /// Lets the batch of this number wait, until the gate is opened.
 pub fn shut(project: &Project, number: u32) {
-    let path = project.at(&format!("gate-{number}"));
-    let made = Command::new("mkfifo").arg(path).status().unwrap();
-    assert!(made.success());
+    pipe(&project.at(&format!("gate-{number}")));
 }
 
 /// Opens the gate for the batch of this number, which waits at it.

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 /// The words of the journal about how runs ended.
 fn ends(project: &Project) -> Vec<String> {
-    let log = project.run("log --json --last 0").out;
+    let log = project.output("log --json --last 0").out;
     let log: Value = serde_json::from_str(&log).unwrap();
     let records = log["records"].as_array().unwrap().iter();
     records

@@ -199,7 +199,7 @@ fn a_port_that_is_taken_is_named() {
     let project = Project::letters();
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let port = taken.local_addr().unwrap().port();
-    let said = project.run(&format!("mcp --http {port}"));
+    let said = project.output(&format!("mcp --http {port}"));
     assert_eq!((said.code, said.out.as_str()), (1, ""));
     assert!(
         said.err.starts_with(&format!(

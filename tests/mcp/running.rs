@@ -70,7 +70,7 @@ fn a_run_tells_of_each_batch_and_then_how_it_ended() {
     );
     assert_eq!(client.told, Vec::<Value>::new());
     assert_eq!(client.leave(), well());
-    let log = project.run("log --json --last 0");
+    let log = project.output("log --json --last 0");
     assert!(log.out.contains("milepost mcp (run)"), "{}", log.out);
 }
 
@@ -193,7 +193,7 @@ fn two_runs_at_once_are_one_too_many() {
         "{complete:#}"
     );
     // Another program is refused as well.
-    let other = project.run("run");
+    let other = project.output("run");
     assert_eq!(other.code, 1);
     assert!(other.err.contains("or end it by `kill"), "{}", other.err);
     open(&project, 2);

@@ -128,7 +128,7 @@ fn samples(target: &str) -> Vec<Vec<u8>> {
 
 /// A file that a run of the main pipeline makes.
 fn made(path: &str) -> Vec<u8> {
-    let project = crate::crash::six();
+    let project = crate::support::Project::six();
     project.complete(&["run", "--set", "batch_size=3"]);
     fs::read(project.at("workspace").join(path)).unwrap()
 }
@@ -154,7 +154,7 @@ fn survives(name: &str) {
         tried += 1;
         let mut seed = number.wrapping_mul(0x5851_f42d_4c95_7f2d);
         let bytes = mutated(&samples[number as usize % samples.len()], &mut seed);
-        let folder = crate::crash::folder();
+        let folder = crate::support::temporary();
         let done = catch_unwind(AssertUnwindSafe(|| target.1(folder.path(), &bytes)));
         if done.is_err() {
             let kept = std::env::temp_dir().join(format!("milepost-{name}-{number}"));

@@ -1,6 +1,6 @@
 //! `accept`: outputs that a person altered, and changes that make no difference.
 
-use super::project::{NOW, Project};
+use crate::support::{NOW, Project};
 use milepost::view;
 use milepost_core::base::digest::Digest;
 use milepost_engine::ops::accept::{AcceptOptions, Accepted, accept};
@@ -23,15 +23,19 @@ fn take(project: &Project, target: &str, changes: &[&str]) -> Result<Accepted, O
 }
 
 fn refused(project: &Project, target: &str, changes: &[&str]) -> String {
-    let before = project.files();
+    let before = project.all_files();
     let error = take(project, target, changes).unwrap_err().to_string();
-    assert_eq!(project.files(), before, "what is refused changes nothing");
+    assert_eq!(
+        project.all_files(),
+        before,
+        "what is refused changes nothing"
+    );
     error
 }
 
 /// Stage, status, batches that ran and that were reused.
 fn run(project: &Project) -> Vec<(String, StageStatus, u64, u64)> {
-    let stages = project.run().stages.into_iter();
+    let stages = project.run_in_process().stages.into_iter();
     stages
         .map(|stage| (stage.stage, stage.status, stage.ran, stage.reused))
         .collect()
@@ -49,11 +53,11 @@ fn line(
 #[test]
 fn an_altered_output_is_pinned_and_what_follows_is_made_again() {
     let project = Project::names();
-    project.run();
+    project.run_in_process();
     let path = "workspace/intermediate/list_2.json";
-    let old = Digest::of(project.text(path));
-    project.change(path, "Cy", "Cyd");
-    let new = Digest::of(project.text(path));
+    let old = Digest::of(project.read(path));
+    project.edit(path, "Cy", "Cyd");
+    let new = Digest::of(project.read(path));
     assert_eq!(run(&project), [line("sort", StageStatus::Altered, 0, 0)]);
 
     let done = take(&project, "sort", &[]).unwrap();
@@ -105,7 +109,7 @@ fn an_altered_output_is_pinned_and_what_follows_is_made_again() {
     assert_eq!(take(&project, "sort", &[]).unwrap(), Accepted::default());
 
     // What it was made from changes: it is the person's turn again.
-    project.change("workspace/inputs/list_2.json", "Cy", "Cid");
+    project.edit("workspace/inputs/list_2.json", "Cy", "Cid");
     assert_eq!(run(&project), [line("sort", StageStatus::Altered, 0, 0)]);
     let done = take(&project, "sort/list_2", &[]).unwrap();
     assert_eq!((done.pinned.len(), done.adopted.len()), (0, 1));
@@ -121,13 +125,13 @@ fn an_altered_output_is_pinned_and_what_follows_is_made_again() {
 #[test]
 fn what_does_not_hold_is_refused_with_everything_that_is_wrong() {
     let project = Project::names();
-    project.run();
-    project.change(
+    project.run_in_process();
+    project.edit(
         "workspace/intermediate/list_2.json",
         "\"name\": \"Cy\"",
         "\"name\": \"\"",
     );
-    project.change("workspace/intermediate/list_10.json", "\"e\"", "\"x\"");
+    project.edit("workspace/intermediate/list_10.json", "\"e\"", "\"x\"");
     assert_eq!(
         refused(&project, "sort", &[]),
         "nothing was accepted:\n  \
@@ -149,9 +153,9 @@ fn what_does_not_hold_is_refused_with_everything_that_is_wrong() {
 #[test]
 fn a_checkpoint_edited_by_hand_is_written_again_from_what_is_known() {
     let project = Project::names();
-    project.run();
-    let written = project.text("workspace/stage_1_complete.json");
-    project.change(
+    project.run_in_process();
+    let written = project.read("workspace/stage_1_complete.json");
+    project.edit(
         "workspace/stage_1_complete.json",
         "\"element_count\": 5",
         "\"element_count\": 6",
@@ -164,7 +168,7 @@ fn a_checkpoint_edited_by_hand_is_written_again_from_what_is_known() {
         value["run_id"] = serde_json::Value::Null;
         value
     };
-    let again = project.text("workspace/stage_1_complete.json");
+    let again = project.read("workspace/stage_1_complete.json");
     assert_eq!(without_run(&again), without_run(&written));
     assert_eq!(
         run(&project),
@@ -178,8 +182,8 @@ fn a_checkpoint_edited_by_hand_is_written_again_from_what_is_known() {
 #[test]
 fn a_change_that_makes_no_difference_is_adopted_without_a_run() {
     let project = Project::names();
-    project.run();
-    project.change("stages/1_sort.toml", "sort_by(.id)[]", "sort_by(.id) | .[]");
+    project.run_in_process();
+    project.edit("stages/1_sort.toml", "sort_by(.id)[]", "sort_by(.id) | .[]");
     let done = take(&project, "sort", &["step"]).unwrap();
     let text = view::accept::accept(&done);
     assert!(
@@ -202,8 +206,8 @@ fn a_change_that_makes_no_difference_is_adopted_without_a_run() {
         ]
     );
 
-    project.change("milepost.toml", "hello", "good day");
-    project.change("workspace/inputs/list_2.json", "Cy", "Cyd");
+    project.edit("milepost.toml", "hello", "good day");
+    project.edit("workspace/inputs/list_2.json", "Cy", "Cyd");
     assert_eq!(
         refused(&project, "sort", &["param"]),
         "nothing was accepted:\n  sort/list_2: input inputs/list_2.json changed too: it is not among what `--change` names"

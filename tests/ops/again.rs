@@ -1,12 +1,12 @@
 //! A run on a workspace that is done changes nothing.
 
-use super::project::Project;
+use crate::support::Project;
 use milepost_engine::run::report::StageStatus;
 
 #[test]
 fn a_second_run_does_nothing() {
     let project = Project::names();
-    let first = project.run();
+    let first = project.run_in_process();
     let seen: Vec<_> = first
         .stages
         .iter()
@@ -19,8 +19,8 @@ fn a_second_run_does_nothing() {
             ("count", StageStatus::Complete, 1, 0)
         ]
     );
-    let before = project.files();
-    let second = project.run();
+    let before = project.all_files();
+    let second = project.run_in_process();
     let seen: Vec<_> = second
         .stages
         .iter()
@@ -33,7 +33,7 @@ fn a_second_run_does_nothing() {
             ("count", StageStatus::Complete, 0, 1)
         ]
     );
-    let after = project.files();
+    let after = project.all_files();
     let changed: Vec<_> = after
         .iter()
         .filter(|(path, bytes)| before.get(*path) != Some(*bytes))

@@ -1,6 +1,6 @@
 //! `clean` and `gc`: what is taken away, and what never is.
 
-use super::project::Project;
+use crate::support::Project;
 use milepost::view;
 use milepost_engine::ops::clean::{CleanOptions, Cleaned, clean};
 use milepost_engine::ops::gc::{Collected, GcOptions, gc};
@@ -17,7 +17,7 @@ fn take(project: &Project, stages: &[&str], dry_run: bool) -> Cleaned {
 
 /// What is in the workspace beside Milepost's own.
 fn workspace(project: &Project) -> BTreeMap<String, Vec<u8>> {
-    let mut files = project.files();
+    let mut files = project.all_files();
     files.retain(|path, _| path.starts_with("workspace/") && !path.contains(".milepost/"));
     files
 }
@@ -25,9 +25,9 @@ fn workspace(project: &Project) -> BTreeMap<String, Vec<u8>> {
 #[test]
 fn takes_away_what_runs_made_and_nothing_else() {
     let project = Project::names();
-    project.put("workspace/intermediate/mine.txt", "mine");
+    project.write("workspace/intermediate/mine.txt", "mine");
     let before = workspace(&project);
-    project.run();
+    project.run_in_process();
     let whole = workspace(&project);
     let would = take(&project, &[], true);
     assert_eq!(workspace(&project), whole);
@@ -50,7 +50,7 @@ fn takes_away_what_runs_made_and_nothing_else() {
     assert_eq!(workspace(&project), before);
     assert_eq!(verify(&project.request(), true).unwrap().exit_code(), 0);
     assert_eq!(take(&project, &[], false), Cleaned::default());
-    project.run();
+    project.run_in_process();
     let again = workspace(&project);
     let bytes = |files: &BTreeMap<String, Vec<u8>>| {
         let mut files = files.clone();
@@ -63,13 +63,13 @@ fn takes_away_what_runs_made_and_nothing_else() {
 #[test]
 fn of_one_stage_leaves_the_others_and_sets_aside_what_was_altered() {
     let project = Project::names();
-    project.run();
-    project.change("workspace/intermediate/list_2.json", "Cy", "Cyd");
+    project.run_in_process();
+    project.edit("workspace/intermediate/list_2.json", "Cy", "Cyd");
     let done = take(&project, &["1"], false);
     assert_eq!(done.altered, ["intermediate/list_2.json"]);
     assert_eq!(done.removed.len(), 4);
     let kept: Vec<String> = project
-        .files()
+        .all_files()
         .into_keys()
         .filter(|path| path.contains("quarantine"))
         .collect();
@@ -84,8 +84,13 @@ fn of_one_stage_leaves_the_others_and_sets_aside_what_was_altered() {
         view::clean::clean(&done).lines().last().unwrap(),
         format!("      help: your version is in {moved}")
     );
-    assert!(project.text(&format!("workspace/{moved}")).contains("Cyd"));
-    let ran: Vec<u64> = project.run().stages.iter().map(|stage| stage.ran).collect();
+    assert!(project.read(&format!("workspace/{moved}")).contains("Cyd"));
+    let ran: Vec<u64> = project
+        .run_in_process()
+        .stages
+        .iter()
+        .map(|stage| stage.ran)
+        .collect();
     assert_eq!(ran, [3, 0]);
 
     let collect = |older_than, dry_run| {
@@ -98,7 +103,7 @@ fn of_one_stage_leaves_the_others_and_sets_aside_what_was_altered() {
     assert_eq!(collect(None, false), Collected::default());
     let day = std::time::Duration::from_hours(24);
     assert_eq!(collect(Some(day), true).removed, []);
-    project.put("workspace/.stage_1_complete.json.tmp", "{");
+    project.write("workspace/.stage_1_complete.json.tmp", "{");
     let found = collect(None, true);
     assert_eq!(
         view::clean::gc(&found),
@@ -117,9 +122,9 @@ fn of_one_stage_leaves_the_others_and_sets_aside_what_was_altered() {
 #[test]
 fn of_a_workspace_that_was_never_run_there_is_nothing() {
     let project = Project::names();
-    let before = project.files();
+    let before = project.all_files();
     assert_eq!(take(&project, &[], false), Cleaned::default());
-    assert_eq!(project.files(), before);
+    assert_eq!(project.all_files(), before);
     let wanted = CleanOptions {
         stages: vec!["sport".into()],
         ..CleanOptions::default()

@@ -1,6 +1,7 @@
 //! `diff`: two workspaces by element and field; a workspace and its last run by digest.
 
-use super::project::{Project, people};
+use super::names::people;
+use crate::support::Project;
 use milepost::view;
 use milepost_engine::ops::diff::{Diff, DiffOptions, diff};
 use milepost_engine::ops::run::run;
@@ -39,12 +40,12 @@ fn run_other(project: &Project) {
 fn two_workspaces_differ_by_element_and_field() {
     let project = Project::names();
     for list in ["list_1.json", "list_2.json", "list_10.json"] {
-        project.put(
+        project.write(
             &format!("other/inputs/{list}"),
-            &project.text(&format!("workspace/inputs/{list}")),
+            &project.read(&format!("workspace/inputs/{list}")),
         );
     }
-    project.run();
+    project.run_in_process();
     let error = diff(&project.request(), &wanted(Some("other")))
         .unwrap_err()
         .to_string();
@@ -61,16 +62,16 @@ fn two_workspaces_differ_by_element_and_field() {
     );
 
     // `a` moves to another list, `c` is renamed, `d` and `e` go, `f`, `g` and `h` come.
-    project.put("workspace/inputs/list_1.json", &people(&[("b", "Bo")]));
-    project.put(
+    project.write("workspace/inputs/list_1.json", &people(&[("b", "Bo")]));
+    project.write(
         "workspace/inputs/list_2.json",
         &people(&[("a", "Al"), ("c", "Cyd")]),
     );
-    project.put(
+    project.write(
         "workspace/inputs/list_10.json",
         &people(&[("f", "Fay"), ("g", "Guy"), ("h", "Hal")]),
     );
-    project.run();
+    project.run_in_process();
     let (found, text) = compared(&project, &wanted(Some("other")));
     assert!(!found.is_same());
     assert_eq!(
@@ -113,7 +114,7 @@ fn with_the_last_run_by_digest() {
         error,
         "nothing was made in this workspace: there is nothing to compare"
     );
-    project.run();
+    project.run_in_process();
     let (found, _) = compared(&project, &wanted(None));
     let added: Vec<usize> = found
         .outputs
@@ -122,10 +123,10 @@ fn with_the_last_run_by_digest() {
         .collect();
     assert_eq!((added, found.outputs[0].more), (vec![2, 1], 1));
 
-    project.put("workspace/inputs/list_2.json", &people(&[("c", "Cyd")]));
+    project.write("workspace/inputs/list_2.json", &people(&[("c", "Cyd")]));
     std::fs::remove_file(project.at("workspace/inputs/list_10.json")).unwrap();
-    project.run();
-    project.run();
+    project.run_in_process();
+    project.run_in_process();
     let (_, text) = compared(&project, &wanted(None));
     assert_eq!(
         text,

@@ -1,14 +1,14 @@
 //! `graph`: the pipeline as text and as Mermaid.
 
-use super::project::Project;
+use crate::support::Project;
 use milepost::view;
 use milepost_engine::ops::graph::graph;
 
 #[test]
 fn shows_what_flows_and_how_far_it_is() {
     let project = Project::names();
-    project.run();
-    project.change("workspace/inputs/list_2.json", "Cy", "Cyd");
+    project.run_in_process();
+    project.edit("workspace/inputs/list_2.json", "Cy", "Cyd");
     let found = graph(&project.request()).unwrap();
     assert_eq!(
         view::graph::graph(&found),

@@ -1,6 +1,6 @@
 //! `init`: the templates make projects that load and run.
 
-use super::project::Project;
+use crate::support::Project;
 use milepost::view;
 use milepost_engine::ops::init::{init, templates};
 use milepost_engine::ops::run::exit_code;
@@ -28,14 +28,14 @@ next:
   milepost run
 "
     );
-    let report = project.run();
+    let report = project.run_in_process();
     assert_eq!(exit_code(&report), 0, "{report:?}");
     assert_eq!(
-        project.text("workspace/outputs/all.txt"),
+        project.read("workspace/outputs/all.txt"),
         "THE FIRST MILEPOST\nTHE SECOND\n"
     );
 
-    let before = project.files();
+    let before = project.all_files();
     let error = init(&project.disk, &folder, "", "minimal")
         .unwrap_err()
         .to_string();
@@ -44,7 +44,7 @@ next:
             && error.ends_with("`milepost init minimal DIR`"),
         "{error}"
     );
-    assert_eq!(project.files(), before);
+    assert_eq!(project.all_files(), before);
     let made = init(&project.disk, &folder, "deep/er", "minimal").unwrap();
     assert_eq!(
         made.next,
@@ -123,7 +123,7 @@ fn each_example_is_copied_whole() {
         made.sort();
         assert_eq!(made, files_of(&root.join("examples").join(example)));
         for file in made.iter().filter(|file| file.contains(".toml")) {
-            if let Some(line) = project.text(file).strip_prefix("#:schema ") {
+            if let Some(line) = project.read(file).strip_prefix("#:schema ") {
                 let named = line.lines().next().unwrap();
                 let folder = project.at(file).parent().unwrap().to_owned();
                 assert!(folder.join(named).is_file(), "{example}/{file}: {named}");
@@ -137,6 +137,6 @@ fn each_example_is_copied_whole() {
 fn a_copy_of_an_example_runs() {
     let project = Project::new(&[]);
     init(&project.disk, &project.at(""), "", "prompt-tests").unwrap();
-    let report = project.run();
+    let report = project.run_in_process();
     assert_eq!(exit_code(&report), 0, "{report:?}");
 }

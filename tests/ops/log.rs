@@ -1,6 +1,6 @@
 //! `log`: what happened, of all, of a stage, of a batch.
 
-use super::project::Project;
+use crate::support::Project;
 use milepost::view;
 use milepost_engine::ops::log::{Log, LogOptions, log};
 
@@ -27,7 +27,7 @@ fn tells_what_happened_in_order() {
         shown(&project, &LogOptions::default()).1,
         "nothing is recorded\n"
     );
-    project.run();
+    project.run_in_process();
     let (found, text) = shown(&project, &LogOptions::default());
     assert_eq!(
         text,
@@ -101,7 +101,7 @@ out = { path = "outputs/{{ word }}.json", schema = false }
 "#,
         ),
     ]);
-    project.run();
+    project.run_in_process();
     let (_, text) = shown(&project, &of("say/a"));
     assert_eq!(
         text,

@@ -7,7 +7,7 @@ mod diff;
 mod graph;
 mod init;
 mod log;
-mod project;
+mod names;
 mod schema;
 mod status;
 mod verify;

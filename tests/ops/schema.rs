@@ -1,6 +1,6 @@
 //! The published schemas are what the code gives, and what is written and told is of them.
 
-use super::project::Project;
+use crate::support::Project;
 use milepost_engine::ops::log::{LogOptions, log};
 use milepost_engine::ops::run::RunOptions;
 use milepost_engine::ops::schema::{FOLDER, schema, schemas, text, write};
@@ -69,15 +69,15 @@ fn assert_is(name: &str, value: &Value) {
 #[test]
 fn everything_that_is_written_and_told_is_of_its_schema() {
     let project = Project::names();
-    project.run_with(&RunOptions {
+    project.run_in_process_with(&RunOptions {
         limit: Some(1),
         ..project.wanted()
     });
-    project.run();
-    project.change("workspace/inputs/list_2.json", "Cy", "Cyd");
-    project.change("workspace/outputs/total.json", "5", "6");
+    project.run_in_process();
+    project.edit("workspace/inputs/list_2.json", "Cy", "Cyd");
+    project.edit("workspace/outputs/total.json", "5", "6");
     let request = project.request();
-    let read = |path: &str| -> Value { serde_json::from_str(&project.text(path)).unwrap() };
+    let read = |path: &str| -> Value { serde_json::from_str(&project.read(path)).unwrap() };
     assert_is("checkpoint", &read("workspace/stage_1_complete.json"));
     assert_is("progress", &read("workspace/sort_progress.json"));
     assert_is("workspace", &read("workspace/.milepost/workspace.json"));

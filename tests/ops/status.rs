@@ -1,6 +1,6 @@
 //! `status`: how far each stage is, before, between and after runs.
 
-use super::project::Project;
+use crate::support::Project;
 use milepost::view;
 use milepost_engine::ops::run::RunOptions;
 use milepost_engine::ops::status::{Status, Word, status};
@@ -23,7 +23,7 @@ fn shown(project: &Project) -> (Status, String) {
 #[test]
 fn before_the_first_run_everything_waits_and_nothing_is_written() {
     let project = Project::names();
-    let before = project.files();
+    let before = project.all_files();
     let (_, text) = shown(&project);
     assert_eq!(
         text,
@@ -33,14 +33,14 @@ fn before_the_first_run_everything_waits_and_nothing_is_written() {
          sort: 3 batches will run (`milepost why sort`)\n\n  \
          count: 1 batch will run (`milepost why count`)\n"
     );
-    assert_eq!(project.files(), before);
+    assert_eq!(project.all_files(), before);
 }
 
 #[test]
 fn after_a_run_everything_is_complete() {
     let project = Project::names();
-    project.run();
-    let before = project.files();
+    project.run_in_process();
+    let before = project.all_files();
     let (_, text) = shown(&project);
     assert_eq!(
         text,
@@ -49,13 +49,13 @@ fn after_a_run_everything_is_complete() {
          2  count  complete  1 of 1              2026-11-21 10:00:00Z  stage_2_complete.json\n\n\
          Everything is up to date: a run does nothing.\n"
     );
-    assert_eq!(project.files(), before);
+    assert_eq!(project.all_files(), before);
 }
 
 #[test]
 fn a_stage_of_which_a_part_was_run_is_held() {
     let project = Project::names();
-    project.run_with(&RunOptions {
+    project.run_in_process_with(&RunOptions {
         limit: Some(1),
         ..project.wanted()
     });
@@ -73,8 +73,8 @@ fn a_stage_of_which_a_part_was_run_is_held() {
 #[test]
 fn failed_outdated_and_altered_are_said() {
     let project = Project::names();
-    project.change("workspace/inputs/list_2.json", "Cy", "");
-    project.run();
+    project.edit("workspace/inputs/list_2.json", "Cy", "");
+    project.run_in_process();
     let (found, text) = shown(&project);
     assert_eq!(found.stages[0].status, Word::Failed);
     assert!(text.contains("1  sort   failed   1 of 3"), "{text}");
@@ -85,12 +85,12 @@ fn failed_outdated_and_altered_are_said() {
         "{text}"
     );
 
-    project.put(
+    project.write(
         "workspace/inputs/list_2.json",
         r#"{"people": [{"id": "c", "name": "Cy"}]}"#,
     );
-    project.run();
-    project.change("workspace/inputs/list_1.json", "Bo", "Bob");
+    project.run_in_process();
+    project.edit("workspace/inputs/list_1.json", "Bo", "Bob");
     let (_, text) = shown(&project);
     assert!(
         text.contains("1  sort   complete, outdated          3 of 3"),
@@ -101,7 +101,7 @@ fn failed_outdated_and_altered_are_said() {
         "{text}"
     );
 
-    project.change("workspace/intermediate/list_2.json", "Cy", "Cyd");
+    project.edit("workspace/intermediate/list_2.json", "Cy", "Cyd");
     let (found, text) = shown(&project);
     assert_eq!(found.stages[0].status, Word::Altered);
     assert!(

@@ -1,17 +1,17 @@
 //! `verify`: the audit finds what somebody altered, what does not hold, and what nobody made.
 
-use super::project::Project;
+use crate::support::Project;
 use milepost::view;
 use milepost_engine::ops::verify::{Severity, Verified, verify};
 
 /// A project that was run, and what the audit says of it once something was done to it.
 fn after(what: impl FnOnce(&Project)) -> (Verified, String) {
     let project = Project::names();
-    project.run();
+    project.run_in_process();
     what(&project);
-    let before = project.files();
+    let before = project.all_files();
     let found = verify(&project.request(), true).unwrap();
-    assert_eq!(project.files(), before, "an audit writes nothing");
+    assert_eq!(project.all_files(), before, "an audit writes nothing");
     let text = view::verify::verify(&found);
     (found, text)
 }
@@ -41,7 +41,7 @@ fn whatever_somebody_alters_is_found() {
     type Deed = fn(&Project);
     let cases: &[(Deed, &str)] = &[
         (
-            |project| project.change("workspace/outputs/total.json", "5", "6"),
+            |project| project.edit("workspace/outputs/total.json", "5", "6"),
             "outputs/total.json (of count): it was made as ",
         ),
         (
@@ -52,7 +52,7 @@ fn whatever_somebody_alters_is_found() {
         ),
         (
             |project| {
-                project.change(
+                project.edit(
                     "workspace/stage_1_complete.json",
                     "\"element_count\": 5",
                     "\"element_count\": 6",
@@ -66,10 +66,10 @@ fn whatever_somebody_alters_is_found() {
         ),
         (
             |project| {
-                project.put(
+                project.write(
                     "workspace/stage_7_complete.json",
                     &project
-                        .text("workspace/stage_2_complete.json")
+                        .read("workspace/stage_2_complete.json")
                         .replace("\"number\": 2", "\"number\": 7"),
                 );
             },
@@ -77,7 +77,7 @@ fn whatever_somebody_alters_is_found() {
         ),
         (
             |project| {
-                project.change(
+                project.edit(
                     "workspace/manifests/sort/page_0001.sha256",
                     "\"attempts\":1",
                     "\"attempts\":2",
@@ -87,7 +87,7 @@ fn whatever_somebody_alters_is_found() {
         ),
         (
             |project| {
-                project.change(
+                project.edit(
                     "workspace/.milepost/journal/000001.jsonl",
                     "sort/list_2 begins",
                     "sort/list_2 began",
@@ -97,7 +97,7 @@ fn whatever_somebody_alters_is_found() {
         ),
         (
             |project| {
-                project.change(
+                project.edit(
                     "workspace/.milepost/journal/000003.jsonl",
                     "run ended: complete",
                     "run ended: COMPLETE",
@@ -121,7 +121,7 @@ fn whatever_somebody_alters_is_found() {
 #[test]
 fn what_does_not_hold_any_more_is_invalid() {
     let (found, text) = after(|project| {
-        project.change("stages/1_sort.toml", r#".name != """#, r#".name != "Cy""#);
+        project.edit("stages/1_sort.toml", r#".name != """#, r#".name != "Cy""#);
     });
     assert_eq!(found.exit_code(), 1, "{text}");
     assert!(
@@ -139,8 +139,8 @@ fn what_does_not_hold_any_more_is_invalid() {
 #[test]
 fn what_nobody_made_and_what_is_out_of_date_is_noted() {
     let (found, text) = after(|project| {
-        project.put("workspace/intermediate/stray.json", "{}");
-        project.change("workspace/inputs/list_2.json", "Cy", "Cyd");
+        project.write("workspace/intermediate/stray.json", "{}");
+        project.edit("workspace/inputs/list_2.json", "Cy", "Cyd");
     });
     assert_eq!(found.exit_code(), 0);
     assert!(

@@ -1,6 +1,6 @@
 //! The step `wait`: what it waits for, and what it says when that does not come.
 
-use super::project::Project;
+use crate::support::Project;
 use milepost_core::model::outcome::{Outcome, OutcomeKind};
 use milepost_engine::ops::run::{RunOptions, run};
 use milepost_engine::run::notice::{Notice, Observer};
@@ -39,20 +39,20 @@ fn outcome(report: &Report) -> &Outcome {
 #[test]
 fn a_file_that_lies_there_is_taken_once() {
     let project = project("");
-    project.put("workspace/outbox/ann.json", "{\"done\": 1}");
+    project.write("workspace/outbox/ann.json", "{\"done\": 1}");
     let wanted = wanted(&project);
-    assert_eq!(project.run_with(&wanted).stages[0].ran, 1);
+    assert_eq!(project.run_in_process_with(&wanted).stages[0].ran, 1);
     assert_eq!(
-        project.text("workspace/intermediate/taken.json"),
+        project.read("workspace/intermediate/taken.json"),
         "{\"done\": 1}"
     );
     // Taken is taken: what somebody writes afterwards is for a run that is told to take it.
-    project.put("workspace/outbox/ann.json", "{\"done\": 2}");
-    assert_eq!(project.run_with(&wanted).stages[0].ran, 0);
+    project.write("workspace/outbox/ann.json", "{\"done\": 2}");
+    assert_eq!(project.run_in_process_with(&wanted).stages[0].ran, 0);
     std::fs::remove_file(project.at("workspace/intermediate/taken.json")).unwrap();
-    assert_eq!(project.run_with(&wanted).stages[0].ran, 1);
+    assert_eq!(project.run_in_process_with(&wanted).stages[0].ran, 1);
     assert_eq!(
-        project.text("workspace/intermediate/taken.json"),
+        project.read("workspace/intermediate/taken.json"),
         "{\"done\": 2}"
     );
 }
@@ -62,17 +62,17 @@ fn what_is_written_bit_by_bit_is_taken_when_it_is_whole() {
     let project = project("timeout = \"1m\"\nmarker = \"outbox/{{ params.who }}.done\"");
     let wanted = wanted(&project);
     let report = std::thread::scope(|threads| {
-        let run = threads.spawn(|| project.run_with(&wanted));
+        let run = threads.spawn(|| project.run_in_process_with(&wanted));
         let whole = "{\"done\": [1, 2, 3, 4]}";
         for end in 1..=whole.len() {
-            project.put("workspace/outbox/ann.json", &whole[..end]);
+            project.write("workspace/outbox/ann.json", &whole[..end]);
         }
-        project.put("workspace/outbox/ann.done", "");
+        project.write("workspace/outbox/ann.done", "");
         run.join().unwrap()
     });
     assert_eq!(report.stages[0].status, StageStatus::Complete);
     assert_eq!(
-        project.text("workspace/intermediate/taken.json"),
+        project.read("workspace/intermediate/taken.json"),
         "{\"done\": [1, 2, 3, 4]}"
     );
 }
@@ -82,7 +82,7 @@ fn a_time_out_says_what_was_missing() {
     let project = project("timeout = \"30ms\"\nmarker = \"outbox/done\"");
     let wanted = wanted(&project);
     let told = |wanted: &RunOptions| {
-        let report = project.run_with(wanted);
+        let report = project.run_in_process_with(wanted);
         assert_eq!(report.stages[0].status, StageStatus::Failed);
         let outcome = outcome(&report);
         assert_eq!(outcome.kind, OutcomeKind::Timeout);
@@ -96,7 +96,7 @@ fn a_time_out_says_what_was_missing() {
         told(&wanted),
         said("`outbox/ann.json` was not there within 0.0 s", &[])
     );
-    project.put("workspace/outbox/ann.json", "{\"done\"");
+    project.write("workspace/outbox/ann.json", "{\"done\"");
     assert_eq!(
         told(&wanted),
         said(
@@ -104,7 +104,7 @@ fn a_time_out_says_what_was_missing() {
             &[]
         )
     );
-    project.put("workspace/outbox/done", "");
+    project.write("workspace/outbox/done", "");
     let mut restless = wanted.clone();
     restless.timing.stable = Duration::from_mins(1);
     assert_eq!(
@@ -114,7 +114,7 @@ fn a_time_out_says_what_was_missing() {
             &[]
         )
     );
-    project.put("workspace/outbox/ann.json", "{}");
+    project.write("workspace/outbox/ann.json", "{}");
     assert_eq!(
         told(&wanted),
         said(
@@ -150,32 +150,32 @@ fn a_stop_ends_it() {
 #[test]
 fn a_link_that_leads_out_is_refused() {
     let project = project("timeout = \"10m\"");
-    project.put("elsewhere.json", "{\"done\": 1}");
+    project.write("elsewhere.json", "{\"done\": 1}");
     std::fs::create_dir_all(project.at("workspace/outbox")).unwrap();
     std::os::unix::fs::symlink(
         project.at("elsewhere.json"),
         project.at("workspace/outbox/ann.json"),
     )
     .unwrap();
-    let report = project.run_with(&wanted(&project));
+    let report = project.run_in_process_with(&wanted(&project));
     assert_eq!(outcome(&report).kind, OutcomeKind::Path);
 }
 
 #[test]
 fn a_service_that_never_answers_is_given_up() {
     let project = project("");
-    project.put(
+    project.write(
         "milepost.toml",
         "name = \"waiting\"\n[params]\nwho = \"ann\"\n[services.mute]\ncommand = \"echo starting; exec sleep 1000\"\nready = \"http://127.0.0.1:1/?key=1\"\n",
     );
-    project.change(
+    project.edit(
         "stages/1_take.toml",
         "[step]",
         "services = [\"mute\"]\n[step]",
     );
     let mut options = wanted(&project);
     options.timing.ready = Duration::from_millis(100);
-    let report = project.run_with(&options);
+    let report = project.run_in_process_with(&options);
     assert_eq!(report.stages[0].status, StageStatus::Failed);
     assert_eq!((report.stages[0].left, report.stages[0].ran), (0, 0));
     assert_eq!(outcome(&report).kind, OutcomeKind::Connect);
@@ -189,14 +189,17 @@ fn a_service_that_never_answers_is_given_up() {
 fn a_table_is_waited_for_until_its_rows_are_valid() {
     let project = project("timeout = \"200ms\"");
     let stage = std::fs::read_to_string(project.at("stages/1_take.toml")).unwrap();
-    project.put("stages/1_take.toml", &stage.replace(".json", ".csv"));
-    project.put("workspace/outbox/ann.csv", "when\n1\n");
-    let report = project.run_with(&wanted(&project));
+    project.write("stages/1_take.toml", &stage.replace(".json", ".csv"));
+    project.write("workspace/outbox/ann.csv", "when\n1\n");
+    let report = project.run_in_process_with(&wanted(&project));
     let message = &outcome(&report).message;
     assert!(
         message.starts_with("`outbox/ann.csv` is not valid: outbox/ann.csv:1: "),
         "{message}"
     );
-    project.put("workspace/outbox/ann.csv", "done\n1\n");
-    assert_eq!(project.run_with(&wanted(&project)).stages[0].ran, 1);
+    project.write("workspace/outbox/ann.csv", "done\n1\n");
+    assert_eq!(
+        project.run_in_process_with(&wanted(&project)).stages[0].ran,
+        1
+    );
 }

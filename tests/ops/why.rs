@@ -1,6 +1,6 @@
 //! `why`: of a stage, a batch, an output, an input.
 
-use super::project::Project;
+use crate::support::Project;
 use milepost::view;
 use milepost_core::base::digest::Digest;
 use milepost_engine::ops::why::why;
@@ -34,16 +34,16 @@ fn shown(project: &Project, what: &str) -> String {
 }
 
 fn digest(project: &Project, path: &str) -> String {
-    format!("{}…", Digest::of(project.text(path)).short())
+    format!("{}…", Digest::of(project.read(path)).short())
 }
 
 #[test]
 fn of_a_batch_that_is_reused_and_of_one_that_will_run() {
     let project = Project::names();
-    project.run();
+    project.run_in_process();
     let before = digest(&project, "workspace/inputs/list_2.json");
     let output = digest(&project, "workspace/intermediate/list_2.json");
-    let size = project.text("workspace/intermediate/list_2.json").len();
+    let size = project.read("workspace/intermediate/list_2.json").len();
     let facts = |text: &str| {
         let at = text.find("\nmade from\n").unwrap();
         (text[..at].to_owned(), text[at..].to_owned())
@@ -61,8 +61,8 @@ fn of_a_batch_that_is_reused_and_of_one_that_will_run() {
     assert!(rest.contains("  param greeting  \"hello\"\n"), "{rest}");
     assert!(rest.contains("\njudged by\n"), "{rest}");
 
-    project.change("workspace/inputs/list_2.json", "Cy", "Cyd");
-    project.change("milepost.toml", "hello", "good day");
+    project.edit("workspace/inputs/list_2.json", "Cy", "Cyd");
+    project.edit("milepost.toml", "hello", "good day");
     let after = digest(&project, "workspace/inputs/list_2.json");
     let (head, _) = facts(&shown(&project, "1/list_2"));
     assert!(
@@ -91,8 +91,8 @@ fn of_a_batch_that_is_reused_and_of_one_that_will_run() {
 #[test]
 fn of_a_stage_lists_the_batches_that_are_not_reused() {
     let project = Project::names();
-    project.run();
-    project.change("workspace/inputs/list_2.json", "Cy", "Cyd");
+    project.run_in_process();
+    project.edit("workspace/inputs/list_2.json", "Cy", "Cyd");
     std::fs::remove_file(project.at("workspace/intermediate/list_1.json")).unwrap();
     std::fs::remove_file(project.at("workspace/inputs/list_10.json")).unwrap();
     let text = shown(&project, "sort");
@@ -119,7 +119,7 @@ fn of_a_stage_lists_the_batches_that_are_not_reused() {
 #[test]
 fn of_an_output_shows_where_it_comes_from() {
     let project = Project::names();
-    project.run();
+    project.run_in_process();
     let of = |path: &str| digest(&project, &format!("workspace/{path}"));
     let expected = format!(
         "outputs/total.json  {}\n\
@@ -141,7 +141,7 @@ fn of_an_output_shows_where_it_comes_from() {
     let absolute = project.at("workspace/outputs/total.json");
     assert_eq!(shown(&project, absolute.to_str().unwrap()), expected);
 
-    project.put("workspace/outputs/total.json", "{}");
+    project.write("workspace/outputs/total.json", "{}");
     assert!(shown(&project, "outputs/total.json").contains(": its bytes were "));
     std::fs::remove_file(absolute).unwrap();
     assert!(shown(&project, "outputs/total.json").starts_with(
@@ -161,7 +161,7 @@ fn of_what_people_put_there_shows_who_reads_it() {
         shown(&project, "inputs/list_2.json"),
         format!("{line}declared as input of sort\n")
     );
-    project.run();
+    project.run_in_process();
     assert_eq!(
         shown(&project, "inputs/list_2.json"),
         format!("{line}\nread by\n  sort/list_2\n")
@@ -176,7 +176,7 @@ fn of_what_people_put_there_shows_who_reads_it() {
 #[test]
 fn what_is_not_known_is_an_error_with_the_nearest_names() {
     let project = Project::names();
-    project.run();
+    project.run_in_process();
     for (what, error) in [
         (
             "sort/list_3",

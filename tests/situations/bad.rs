@@ -1,32 +1,32 @@
 //! Bad input: a clear error, the exit code of the table, and nothing lost.
 
-use super::house::House;
-use super::letters::{PAGE, letters, settled};
+use super::letters::{PAGE, completed, letters};
 use super::mounted::Mounted;
+use crate::support::Project;
 use std::path::Path;
 use std::process::Command;
 
 /// The first stage of the main project.
-fn parse() -> House {
-    let house = House::new(&[]);
-    house.take(&[
+fn parse() -> Project {
+    let project = Project::new(&[]);
+    project.take(&[
         "milepost.toml",
         "stages/1_parse.toml",
         "schemas",
         "rules",
         "workspace/inputs",
     ]);
-    house
+    project
 }
 
 const MODEL: &str = "workspace/inputs/sample.ifc";
 
 #[test]
 fn models_that_are_none() {
-    let house = parse();
-    let sample = house.read(MODEL);
-    house.run(&[]).expect(0, &["parse"]);
-    let made = house.read("workspace/intermediate/parsed_data.json");
+    let project = parse();
+    let sample = project.read(MODEL);
+    project.run(&[]).expect(0, &["parse"]);
+    let made = project.read("workspace/intermediate/parsed_data.json");
     let half = &sample[..sample.len() / 2];
     let cases = [
         (String::new(), "is empty"),
@@ -42,32 +42,38 @@ fn models_that_are_none() {
         ),
     ];
     for (text, said) in cases {
-        house.write(MODEL, text);
-        let ran = house.run(&[]);
+        project.write(MODEL, text);
+        let ran = project.run(&[]);
         ran.expect(1, &["parse"])
             .says("inputs/sample.ifc")
             .says(said);
         // What was made before is still there, and nothing vouches for it.
-        assert_eq!(house.read("workspace/intermediate/parsed_data.json"), made);
-        assert!(!house.exists("workspace/stage_1_complete.json"));
+        assert_eq!(
+            project.read("workspace/intermediate/parsed_data.json"),
+            made
+        );
+        assert!(!project.exists("workspace/stage_1_complete.json"));
     }
-    house.remove(MODEL);
-    house
+    project.remove(MODEL);
+    project
         .run(&[])
         .expect(1, &[])
         .says("inputs/sample.ifc")
         .says("is not there");
-    house.write(MODEL, sample);
-    house.run(&[]).expect(0, &["parse"]);
-    assert_eq!(house.read("workspace/intermediate/parsed_data.json"), made);
+    project.write(MODEL, sample);
+    project.run(&[]).expect(0, &["parse"]);
+    assert_eq!(
+        project.read("workspace/intermediate/parsed_data.json"),
+        made
+    );
 }
 
 /// One command that writes what it is told.
-fn writer(text: &str, rest: &str) -> House {
+fn writer(text: &str, rest: &str) -> Project {
     let stage = format!(
         "[inputs]\nin = \"inputs/in.json\"\n\n[step]\ncommand = [\"sh\", \"-c\", 'printf \"%s\" \"$1\" > \"$2\"', \"sh\", '{text}', \"{{{{ paths.made }}}}\"]\n\n[outputs]\nmade = {{ path = \"intermediate/made.json\", stream = \".elements\" }}\n{rest}"
     );
-    House::new(&[
+    Project::new(&[
         ("milepost.toml", "name = \"writer\"\n"),
         ("stages/1_write.toml", &stage),
         (
@@ -110,41 +116,41 @@ fn an_output_that_is_not_valid_is_in_quarantine_and_never_at_its_place() {
         ),
     ];
     for (text, rest, said) in cases {
-        let house = writer(text, rest);
-        let ran = house.run(&[]);
+        let project = writer(text, rest);
+        let ran = project.run(&[]);
         ran.expect(1, &["write"]).says(said);
         assert!(
-            !house.exists("workspace/intermediate/made.json")
-                && !house.exists("workspace/stage_1_complete.json")
+            !project.exists("workspace/intermediate/made.json")
+                && !project.exists("workspace/stage_1_complete.json")
         );
-        let kept = house.list(".milepost/quarantine");
+        let kept = project.list(".milepost/quarantine");
         let kept: Vec<&String> = kept
             .iter()
             .filter(|name| name.ends_with("made.json"))
             .collect();
         assert_eq!(kept.len(), 1, "{kept:?}");
         assert_eq!(
-            house.read(&format!("workspace/.milepost/quarantine/{}", kept[0])),
+            project.read(&format!("workspace/.milepost/quarantine/{}", kept[0])),
             text
         );
-        house.run(&[]).expect(1, &["write"]);
+        project.run(&[]).expect(1, &["write"]);
     }
-    let house = writer(
+    let project = writer(
         r#"{"elements": [{"global_id": "b"}, {"global_id": "a"}, {"global_id": "b"}]}"#,
         CONSERVE,
     );
-    house.run(&[]).expect(0, &["write"]);
+    project.run(&[]).expect(0, &["write"]);
     assert_eq!(
-        house.json("workspace/stage_1_complete.json")["element_count"],
+        project.json("workspace/stage_1_complete.json")["element_count"],
         3
     );
 }
 
 #[test]
 fn an_output_that_nothing_wrote_is_an_error() {
-    let house = writer("x", "");
-    house.edit("stages/1_write.toml", "> \"$2\"", "");
-    house
+    let project = writer("x", "");
+    project.edit("stages/1_write.toml", "> \"$2\"", "");
+    project
         .run(&[])
         .expect(1, &["write"])
         .says("no step wrote `intermediate/made.json`");
@@ -152,43 +158,43 @@ fn an_output_that_nothing_wrote_is_an_error() {
 
 #[test]
 fn an_input_that_is_a_link_out_of_the_workspace_is_refused() {
-    let house = settled();
+    let project = completed();
     let outside = tempfile::tempdir().unwrap();
     std::fs::write(
         outside.path().join("secret.json"),
         r#"{"id": 2, "name": "Secret"}"#,
     )
     .unwrap();
-    house.remove("workspace/inputs/person_2.json");
+    project.remove("workspace/inputs/person_2.json");
     std::os::unix::fs::symlink(
         outside.path().join("secret.json"),
-        house.at("workspace/inputs/person_2.json"),
+        project.at("workspace/inputs/person_2.json"),
     )
     .unwrap();
-    let ran = house.run(&[]);
-    assert_eq!(ran.code, 1, "{}", ran.said);
+    let ran = project.run(&[]);
+    assert_eq!(ran.code, 1, "{}", ran.output);
     ran.says("inputs/person_2.json").says("symbolic link");
-    assert_eq!(house.read("workspace/outputs/page.md"), PAGE);
+    assert_eq!(project.read("workspace/outputs/page.md"), PAGE);
 }
 
 #[test]
 fn an_output_folder_that_is_a_link_out_of_the_workspace_is_refused() {
-    let house = letters();
+    let project = letters();
     let outside = tempfile::tempdir().unwrap();
-    std::os::unix::fs::symlink(outside.path(), house.at("workspace/outputs")).unwrap();
-    let ran = house.run(&[]);
-    assert_eq!(ran.code, 1, "{}", ran.said);
+    std::os::unix::fs::symlink(outside.path(), project.at("workspace/outputs")).unwrap();
+    let ran = project.run(&[]);
+    assert_eq!(ran.code, 1, "{}", ran.output);
     ran.says("symbolic link").says("outputs/");
     assert_eq!(std::fs::read_dir(outside.path()).unwrap().count(), 0);
-    house.remove("workspace/outputs");
-    assert_eq!(house.run(&[]).code, 0);
+    project.remove("workspace/outputs");
+    assert_eq!(project.run(&[]).code, 0);
 }
 
 #[test]
 fn a_workspace_that_cannot_be_written() {
-    let house = House::new(&[]);
+    let project = Project::new(&[]);
     let Some(mounted) = Mounted::at(
-        &house.at("workspace"),
+        &project.at("workspace"),
         &["-t", "tmpfs", "-o", "size=4m", "tmpfs"],
     ) else {
         return;
@@ -201,23 +207,23 @@ fn a_workspace_that_cannot_be_written() {
         "tools",
         "templates",
     ] {
-        copy(&letters().at(entry), &house.at(entry));
+        copy(&letters().at(entry), &project.at(entry));
     }
-    house.write(
+    project.write(
         "workspace/inputs/person_1.json",
         r#"{"id": 1, "name": "Ada"}"#,
     );
     mounted.again("ro");
-    let (code, said) = house.milepost(&["run"]);
+    let (code, said) = project.milepost(&["run"]);
     assert_eq!(code, 1, "{said}");
     assert!(said.contains("workspace"), "{said}");
     assert!(
         said.to_lowercase().contains("read-only") || said.contains("no permission to write"),
         "{said}"
     );
-    assert!(house.plan(&[]).is_some(), "a plan needs to write nothing");
+    assert!(project.plan(&[]).is_some(), "a plan needs to write nothing");
     mounted.again("rw");
-    assert_eq!(house.run(&[]).code, 0);
+    assert_eq!(project.run(&[]).code, 0);
 }
 
 fn copy(from: &Path, to: &Path) {
@@ -230,57 +236,57 @@ fn copy(from: &Path, to: &Path) {
 }
 
 /// The last segment of the journal.
-fn last_segment(house: &House) -> String {
-    let last = house.list(".milepost/journal").pop().unwrap();
+fn last_segment(project: &Project) -> String {
+    let last = project.list(".milepost/journal").pop().unwrap();
     format!("workspace/.milepost/journal/{last}")
 }
 
 /// A run in which a batch failed, so that the last segment has several records.
-fn failed() -> House {
-    let house = settled();
-    house.write("workspace/inputs/person_2.json", r#"{"id": 2}"#);
-    assert_eq!(house.run(&[]).code, 1);
-    house
+fn failed() -> Project {
+    let project = completed();
+    project.write("workspace/inputs/person_2.json", r#"{"id": 2}"#);
+    assert_eq!(project.run(&[]).code, 1);
+    project
 }
 
 #[test]
 fn a_torn_record_at_the_end_of_the_journal_is_cut_and_said() {
-    let house = failed();
-    let segment = last_segment(&house);
-    let whole = house.read(&segment);
-    house.write(&segment, &whole[..whole.len() - 20]);
-    house.write(
+    let project = failed();
+    let segment = last_segment(&project);
+    let whole = project.read(&segment);
+    project.write(&segment, &whole[..whole.len() - 20]);
+    project.write(
         "workspace/inputs/person_2.json",
         r#"{"id": 2, "name": "Bo"}"#,
     );
-    let plan = house.plan(&[]);
+    let plan = project.plan(&[]);
     assert!(plan.is_some());
-    let ran = house.run(&[]);
+    let ran = project.run(&[]);
     ran.expect(0, &["clean/person_2"]).says("cut");
-    assert_eq!(house.read("workspace/outputs/page.md"), PAGE);
+    assert_eq!(project.read("workspace/outputs/page.md"), PAGE);
 }
 
 #[test]
 fn a_break_before_the_end_of_the_journal_is_an_error_and_never_repaired() {
-    let house = failed();
-    let segment = last_segment(&house);
-    let whole = house.read(&segment);
+    let project = failed();
+    let segment = last_segment(&project);
+    let whole = project.read(&segment);
     let lines: Vec<&str> = whole.lines().collect();
     let without_second = [&lines[..1], &lines[2..]].concat().join("\n") + "\n";
     let changed = whole.replacen("begins", "begun", 1);
     let garbage = whole.replacen("{\"timestamp\"", "{timestamp", 1);
     for text in [without_second, changed, garbage] {
         assert_ne!(text, whole);
-        house.write(&segment, &text);
-        let before = house.tree();
+        project.write(&segment, &text);
+        let before = project.tree();
         for command in ["run", "plan"] {
-            let (code, said) = house.milepost(&[command]);
+            let (code, said) = project.milepost(&[command]);
             assert_eq!(code, 1, "{said}");
             assert!(said.contains("journal") && said.contains("line"), "{said}");
         }
         let own = |(name, _): &(&String, &_)| !name.ends_with("lock");
         assert_eq!(
-            house
+            project
                 .tree()
                 .iter()
                 .filter(own)
@@ -293,39 +299,39 @@ fn a_break_before_the_end_of_the_journal_is_an_error_and_never_repaired() {
                 .collect::<Vec<_>>()
         );
     }
-    house.write(&segment, &whole);
-    house.run(&[]).expect(1, &["clean/person_2"]);
+    project.write(&segment, &whole);
+    project.run(&[]).expect(1, &["clean/person_2"]);
 }
 
 #[test]
 fn a_workspace_of_a_newer_version_is_left_alone() {
-    let house = settled();
-    let identity = house.read("workspace/.milepost/workspace.json");
-    house.edit(
+    let project = completed();
+    let identity = project.read("workspace/.milepost/workspace.json");
+    project.edit(
         "workspace/.milepost/workspace.json",
         "\"format\": 1",
         "\"format\": 2",
     );
-    let before = house.tree();
-    let (code, said) = house.milepost(&["run"]);
+    let before = project.tree();
+    let (code, said) = project.milepost(&["run"]);
     assert_eq!(code, 1, "{said}");
     assert!(
         said.contains("written by a newer Milepost") && said.contains("update milepost"),
         "{said}"
     );
-    assert_eq!(house.tree(), before);
-    house.write("workspace/.milepost/workspace.json", identity);
+    assert_eq!(project.tree(), before);
+    project.write("workspace/.milepost/workspace.json", identity);
     let page = "workspace/manifests/clean/page_0001.sha256";
-    house.edit(page, "# milepost manifest 1", "# milepost manifest 2");
-    let (code, said) = house.milepost(&["run"]);
+    project.edit(page, "# milepost manifest 1", "# milepost manifest 2");
+    let (code, said) = project.milepost(&["run"]);
     assert_eq!(code, 1, "{said}");
     assert!(said.contains("newer Milepost"), "{said}");
 }
 
 #[test]
 fn no_project_is_a_wrong_use() {
-    let house = House::new(&[("workspace/inputs/x", "")]);
-    let (code, said) = house.milepost(&["run"]);
+    let project = Project::new(&[("workspace/inputs/x", "")]);
+    let (code, said) = project.milepost(&["run"]);
     assert_eq!(code, 2, "{said}");
     assert!(
         said.contains("no `milepost.toml`") && said.contains("milepost init"),

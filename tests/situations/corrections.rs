@@ -1,14 +1,14 @@
 //! What people know better: `inputs/corrections.csv` of the main project, with its own model.
 
-use super::house::House;
+use crate::support::Project;
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 
 /// The main project, run once.
-pub fn main_project() -> House {
-    let mut house = House::new(&[]);
-    house.env("SOURCE_DATE_EPOCH", "1795305600");
-    house.take(&[
+pub fn main_project() -> Project {
+    let mut project = Project::new(&[]);
+    project.env("SOURCE_DATE_EPOCH", "1795305600");
+    project.take(&[
         "milepost.toml",
         "stages",
         "schemas",
@@ -18,7 +18,7 @@ pub fn main_project() -> House {
         "prompts",
         "workspace/inputs",
     ]);
-    house.run(&[]).expect(
+    project.run(&[]).expect(
         0,
         &[
             "batch",
@@ -29,7 +29,7 @@ pub fn main_project() -> House {
             "parse",
         ],
     );
-    house
+    project
 }
 
 const ALL: &str = "workspace/intermediate/classified_all.json";
@@ -54,16 +54,16 @@ fn record<'a>(all: &'a Value, element_type: &str) -> &'a Value {
 
 #[test]
 fn corrections_win_are_shown_and_cost_only_the_last_stage() {
-    let house = main_project();
-    let before = house.contents();
-    let all = house.json(ALL);
-    let report = house.json(REPORT);
+    let project = main_project();
+    let before = project.digests();
+    let all = project.json(ALL);
+    let report = project.json(REPORT);
     let (other, window) = (record(&all, "other"), record(&all, "window"));
     let (other, window) = (
         other["global_id"].as_str().unwrap(),
         window["global_id"].as_str().unwrap(),
     );
-    house.write(
+    project.write(
         GIVEN,
         table(&[
             [
@@ -89,9 +89,9 @@ fn corrections_win_are_shown_and_cost_only_the_last_stage() {
             ],
         ]),
     );
-    house.run(&[]).expect(0, &["generate"]);
+    project.run(&[]).expect(0, &["generate"]);
 
-    let corrected = house.json(ALL);
+    let corrected = project.json(ALL);
     let of = |id: &str| {
         let mut records = corrected["elements"].as_array().unwrap().iter();
         records
@@ -106,7 +106,7 @@ fn corrections_win_are_shown_and_cost_only_the_last_stage() {
         of(window)["corrections"],
         json!([{"field": "volume_m3", "from": null, "to": 0.25, "who": "A. Berger", "why": "measured, with the frame"}])
     );
-    let sums = house.json(REPORT);
+    let sums = project.json(REPORT);
     let volume = |report: &Value| report["total"]["volume_m3"].as_f64().unwrap();
     assert!((volume(&sums) - volume(&report) - 0.25).abs() < 1e-9);
     assert_eq!(sums["corrected"], 2);
@@ -124,12 +124,12 @@ fn corrections_win_are_shown_and_cost_only_the_last_stage() {
             "\"volume_m3\" null -> 0.25 \"A. Berger\"",
         ]
     );
-    house.run(&[]).expect(0, &[]);
+    project.run(&[]).expect(0, &[]);
 
     // Without them everything is as it was before.
-    house.remove(GIVEN);
-    house.run(&[]).expect(0, &["generate"]);
-    let after = house.contents();
+    project.remove(GIVEN);
+    project.run(&[]).expect(0, &["generate"]);
+    let after = project.digests();
     for (path, digest) in &before {
         if path.starts_with("intermediate/") || path.starts_with("outputs/") {
             assert_eq!(after.get(path), Some(digest), "{path}");
@@ -139,11 +139,11 @@ fn corrections_win_are_shown_and_cost_only_the_last_stage() {
 
 #[test]
 fn wrong_corrections_are_named_all_at_once_and_nothing_is_replaced() {
-    let house = main_project();
-    let all = house.json(ALL);
+    let project = main_project();
+    let all = project.json(ALL);
     let id = record(&all, "other")["global_id"].as_str().unwrap();
-    let before = house.read(ALL);
-    let table_of = |rows: &[[&str; 5]]| house.write(GIVEN, table(rows));
+    let before = project.read(ALL);
+    let table_of = |rows: &[[&str; 5]]| project.write(GIVEN, table(rows));
 
     table_of(&[
         [id, "element_type", "furniture", "Ada", "seen"],
@@ -151,7 +151,7 @@ fn wrong_corrections_are_named_all_at_once_and_nothing_is_replaced() {
         [id, "storey", "EG", "Ada", "seen"],
         [id, "element_type", "beam", "Bo", "seen too"],
     ]);
-    house
+    project
         .run(&[])
         .expect(1, &["generate"])
         .says("INPUT: inputs/corrections.csv:3: no element is `nobody`")
@@ -166,7 +166,7 @@ fn wrong_corrections_are_named_all_at_once_and_nothing_is_replaced() {
         [id, "global_id", "x", "Ada", "seen"],
         [id, "volume_m3", "one", "Ada", "seen"],
     ]);
-    house
+    project
         .run(&[])
         .expect(1, &["generate"])
         .says("SCHEMA: inputs/corrections.csv:2: value: \"bean\" is not one of")
@@ -175,20 +175,20 @@ fn wrong_corrections_are_named_all_at_once_and_nothing_is_replaced() {
         .says("corrections.csv:5: field: \"global_id\" is not one of \"element_type\"")
         .says("corrections.csv:6: value: \"one\" does not match");
 
-    assert_eq!(house.read(ALL), before);
-    house.remove(GIVEN);
-    house.run(&[]).expect(0, &["generate"]);
-    assert_eq!(house.read(ALL), before);
+    assert_eq!(project.read(ALL), before);
+    project.remove(GIVEN);
+    project.run(&[]).expect(0, &["generate"]);
+    assert_eq!(project.read(ALL), before);
 }
 
 #[test]
 fn a_table_of_corrections_with_another_header_is_refused() {
     const EXPECTED: &str = "inputs/corrections.csv:1: expected columns `global_id`, `field`, `value`, `who`, `why`; found ";
-    let house = main_project();
-    assert_eq!(house.read(GIVEN), "global_id,field,value,who,why\n");
-    let all = house.json(ALL);
+    let project = main_project();
+    assert_eq!(project.read(GIVEN), "global_id,field,value,who,why\n");
+    let all = project.json(ALL);
     let id = record(&all, "other")["global_id"].as_str().unwrap();
-    let before = house.read(ALL);
+    let before = project.read(ALL);
     for (header, found) in [
         // The first line is a correction: it would be lost as a header.
         (
@@ -207,20 +207,20 @@ fn a_table_of_corrections_with_another_header_is_refused() {
         ),
         (String::new(), "no header".to_owned()),
     ] {
-        house.write(GIVEN, format!("{header}\n"));
-        house
+        project.write(GIVEN, format!("{header}\n"));
+        project
             .run(&[])
             .expect(1, &["generate"])
             .says(&format!("SCHEMA: {EXPECTED}{found}"));
-        assert_eq!(house.read(ALL), before);
+        assert_eq!(project.read(ALL), before);
     }
     // The order of the columns is free, and the key is the column that is declared first.
-    house.write(
+    project.write(
         GIVEN,
         format!("why;who;field;value;global_id\r\nseen;Ada;element_type;furniture;{id}\r\n"),
     );
-    house.run(&[]).expect(0, &["generate"]);
-    let corrected = house.json(ALL);
+    project.run(&[]).expect(0, &["generate"]);
+    let corrected = project.json(ALL);
     let elements = corrected["elements"].as_array().unwrap();
     let corrected = elements.iter().find(|element| element["global_id"] == id);
     assert_eq!(corrected.unwrap()["element_type"], "furniture");
@@ -228,13 +228,13 @@ fn a_table_of_corrections_with_another_header_is_refused() {
 
 #[test]
 fn corrections_without_declared_columns_need_their_header_too() {
-    let house = main_project();
-    let stage = house.read("stages/4_generate.toml");
+    let project = main_project();
+    let stage = project.read("stages/4_generate.toml");
     let columns = stage.lines().find(|line| line.starts_with("columns = "));
     let stage = stage
         .replace(columns.unwrap(), "")
         .replace("schema = \"schemas/corrections.schema.json\"\n", "");
-    house.write("stages/4_generate.toml", stage);
+    project.write("stages/4_generate.toml", stage);
     for (header, found) in [
         (
             "1,element_type,beam,Ada,seen",
@@ -242,8 +242,8 @@ fn corrections_without_declared_columns_need_their_header_too() {
         ),
         ("field,value,who,why", "`field`, `value`, `who`, `why`"),
     ] {
-        house.write(GIVEN, format!("{header}\n"));
-        house.run(&[]).expect(1, &["generate"]).says(&format!(
+        project.write(GIVEN, format!("{header}\n"));
+        project.run(&[]).expect(1, &["generate"]).says(&format!(
             "INPUT: inputs/corrections.csv:1: expected a column for the key, then `field`, `value`, `who`, `why`; found {found}"
         ));
     }
@@ -251,10 +251,10 @@ fn corrections_without_declared_columns_need_their_header_too() {
 
 #[test]
 fn the_checkpoint_of_the_first_stage_is_that_of_the_document() {
-    let house = main_project();
-    let checkpoint = house.json("workspace/stage_1_complete.json");
+    let project = main_project();
+    let checkpoint = project.json("workspace/stage_1_complete.json");
     let sum = |path: &str| {
-        let bytes = std::fs::read(house.at(path)).unwrap();
+        let bytes = std::fs::read(project.at(path)).unwrap();
         json!(milepost_core::base::digest::Digest::of(bytes).to_string())
     };
     let field = |name: &str| checkpoint[name].clone();

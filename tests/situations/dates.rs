@@ -1,14 +1,14 @@
 //! Dates: a file bears that of the run that wrote it; what depends on the day declares it.
 
-use super::house::House;
+use crate::support::Project;
 use serde_json::json;
 
 /// 22 November 2026, 09:30:15, and noon of the day after, as `SOURCE_DATE_EPOCH`.
 const MOMENTS: [&str; 2] = ["1795339815", "1795435200"];
 
 /// A report that says when it was written, as JSON, text, PDF and in its name.
-fn reports() -> House {
-    let mut house = House::new(&[
+fn reports() -> Project {
+    let mut project = Project::new(&[
         ("milepost.toml", "name = \"reports\"\n"),
         (
             "stages/1_report.toml",
@@ -40,8 +40,8 @@ document = "outputs/report.pdf"
         ),
         ("workspace/inputs/text.md", "First.\n"),
     ]);
-    house.env("SOURCE_DATE_EPOCH", MOMENTS[0]);
-    house
+    project.env("SOURCE_DATE_EPOCH", MOMENTS[0]);
+    project
 }
 
 /// A stage that takes the scope whole.
@@ -50,10 +50,10 @@ const WHOLE: &str =
 
 #[test]
 fn a_file_bears_the_date_of_the_run_that_wrote_it() {
-    let mut house = reports();
-    house.run(&[]).expect(0, &["report"]);
+    let mut project = reports();
+    project.run(&[]).expect(0, &["report"]);
     assert_eq!(
-        house.read("workspace/outputs/2026-11-22-report.md"),
+        project.read("workspace/outputs/2026-11-22-report.md"),
         "# Report\n\nWritten on 2026-11-22 at 09:30:15 (2026-11-22T09:30:15Z).\n"
     );
     let moment = json!({
@@ -61,38 +61,38 @@ fn a_file_bears_the_date_of_the_run_that_wrote_it() {
         "run": {"date": "2026-11-22", "time": "09:30:15", "timestamp": "2026-11-22T09:30:15Z"},
         "created": "2026-11-22T09:30:15Z",
     });
-    assert_eq!(house.json("workspace/outputs/moment.json"), moment);
-    let before = house.made();
+    assert_eq!(project.json("workspace/outputs/moment.json"), moment);
+    let before = project.output_digests();
 
     // The next day is no reason to write anything anew.
-    house.env("SOURCE_DATE_EPOCH", MOMENTS[1]);
-    assert_eq!(house.run(&[]).expect(0, &[]).records.len(), 0);
-    assert_eq!(house.made(), before);
+    project.env("SOURCE_DATE_EPOCH", MOMENTS[1]);
+    assert_eq!(project.run(&[]).expect(0, &[]).records.len(), 0);
+    assert_eq!(project.output_digests(), before);
 
     // Another text is one, and then everything bears the day on which it was written.
-    house.write("workspace/inputs/text.md", "Second.\n");
-    house.run(&[]).expect(0, &["report"]);
+    project.write("workspace/inputs/text.md", "Second.\n");
+    project.run(&[]).expect(0, &["report"]);
     let moment = json!({
         "text": "Second.\n",
         "run": {"date": "2026-11-23", "time": "12:00:00", "timestamp": "2026-11-23T12:00:00Z"},
         "created": "2026-11-22T09:30:15Z",
     });
-    assert_eq!(house.json("workspace/outputs/moment.json"), moment);
+    assert_eq!(project.json("workspace/outputs/moment.json"), moment);
     assert_eq!(
-        house.list("outputs"),
+        project.list("outputs"),
         ["2026-11-23-report.md", "moment.json", "report.pdf"]
     );
     assert_ne!(
-        house.made()["outputs/report.pdf"],
+        project.output_digests()["outputs/report.pdf"],
         before["outputs/report.pdf"]
     );
 }
 
 #[test]
 fn what_takes_the_scope_whole_does_not_see_the_moment() {
-    let house = reports();
-    house.write("stages/2_whole.toml", WHOLE);
-    house.run(&[]).expect(0, &["report", "whole"]);
+    let project = reports();
+    project.write("stages/2_whole.toml", WHOLE);
+    project.run(&[]).expect(0, &["report", "whole"]);
     let names = json!([
         "agents",
         "digests",
@@ -102,27 +102,27 @@ fn what_takes_the_scope_whole_does_not_see_the_moment() {
         "paths",
         "workspace"
     ]);
-    assert_eq!(house.json("workspace/outputs/whole.json"), names);
+    assert_eq!(project.json("workspace/outputs/whole.json"), names);
 }
 
 #[test]
 fn what_is_read_cannot_depend_on_the_moment() {
-    let house = reports();
-    house.edit(
+    let project = reports();
+    project.edit(
         "stages/1_report.toml",
         "inputs/text.md",
         "inputs/{{ run.date }}.md",
     );
-    house.write(
+    project.write(
         "stages/2_whole.toml",
         "[step]\nagent = \"writer\"\nprompt = \"templates/report.md\"\n[outputs]\nwhole = { path = \"outputs/whole.json\", schema = false }\n",
     );
-    house.edit(
+    project.edit(
         "milepost.toml",
         "\"reports\"",
         "\"reports\"\n[agents.writer]\njq = '1'",
     );
-    let (code, said) = house.milepost(&["plan"]);
+    let (code, said) = project.milepost(&["plan"]);
     assert_eq!(code, 4, "{said}");
     let message = "error: `run` is not known here: it differs at each run\n";
     assert_eq!(said.matches(message).count(), 4, "{said}");
@@ -132,26 +132,26 @@ fn what_is_read_cannot_depend_on_the_moment() {
 
 #[test]
 fn a_stage_with_a_name_run_of_its_own_sees_that() {
-    let house = House::new(&[
+    let project = Project::new(&[
         ("milepost.toml", "name = \"runs\"\n"),
         (
             "stages/1_run.toml",
             "[each.run]\ncount = 2\n\n[step]\njq = '$run'\n\n[outputs]\none = { path = \"outputs/{{ run }}.json\", schema = false }\n",
         ),
     ]);
-    house.run(&[]).expect(0, &["run/1", "run/2"]);
-    assert_eq!(house.read("workspace/outputs/2.json"), "2\n");
+    project.run(&[]).expect(0, &["run/1", "run/2"]);
+    assert_eq!(project.read("workspace/outputs/2.json"), "2\n");
 }
 
 #[test]
 fn the_day_of_the_workspace_is_deprecated() {
-    let house = reports();
-    house.edit("templates/report.md", "run.date", "workspace.today");
-    house.write(
+    let project = reports();
+    project.edit("templates/report.md", "run.date", "workspace.today");
+    project.write(
         "stages/2_whole.toml",
         WHOLE.replace("keys", "$workspace.today"),
     );
-    let (code, said) = house.milepost(&["plan"]);
+    let (code, said) = project.milepost(&["plan"]);
     assert_eq!(code, 0, "{said}");
     for place in ["stages/2_whole.toml:2:8", "templates/report.md:3:15"] {
         let warning = format!(
@@ -159,9 +159,9 @@ fn the_day_of_the_workspace_is_deprecated() {
         );
         assert!(said.contains(&warning), "{said}");
     }
-    house.run(&[]).expect(0, &["report", "whole"]);
+    project.run(&[]).expect(0, &["report", "whole"]);
     assert_eq!(
-        house.read("workspace/outputs/whole.json"),
+        project.read("workspace/outputs/whole.json"),
         "\"2026-11-22\"\n"
     );
 }

@@ -1,6 +1,6 @@
 //! Declarations and settings: what is changed runs what depends on it, or only has it validated again.
 
-use super::letters::{PAGE, SCHEMA, settled};
+use super::letters::{PAGE, SCHEMA, completed};
 
 const GREETED: [&str; 4] = [
     "greet/person_1",
@@ -12,7 +12,7 @@ const CLEANED: [&str; 3] = ["clean/person_1", "clean/person_10", "clean/person_2
 
 #[test]
 fn a_comment_and_a_description_change_nothing() {
-    let house = settled();
+    let house = completed();
     for stage in ["1_clean", "2_greet", "3_join"] {
         let path = format!("stages/{stage}.toml");
         house.write(
@@ -28,7 +28,7 @@ fn a_comment_and_a_description_change_nothing() {
 
 #[test]
 fn how_a_stage_is_run_changes_nothing() {
-    let house = settled();
+    let house = completed();
     house.write(
         "stages/2_greet.toml",
         format!(
@@ -41,7 +41,7 @@ fn how_a_stage_is_run_changes_nothing() {
 
 #[test]
 fn a_filter_changed_runs_what_uses_it() {
-    let house = settled();
+    let house = completed();
     house.edit("filters/clean.jq", "ascii_upcase", "ascii_downcase");
     house
         .run(&[])
@@ -54,7 +54,7 @@ fn a_filter_changed_runs_what_uses_it() {
 
 #[test]
 fn a_filter_that_gives_the_same_runs_and_stops_there() {
-    let house = settled();
+    let house = completed();
     house.edit(
         "filters/clean.jq",
         ".person.data",
@@ -65,7 +65,7 @@ fn a_filter_that_gives_the_same_runs_and_stops_there() {
 
 #[test]
 fn a_template_changed_runs_what_renders_it() {
-    let house = settled();
+    let house = completed();
     house.edit("templates/page.md", "* ", "- ");
     house.run(&[]).expect(0, &["join"]);
     assert_eq!(
@@ -76,7 +76,7 @@ fn a_template_changed_runs_what_renders_it() {
 
 #[test]
 fn a_parameter_set_runs_what_mentions_it_and_is_kept() {
-    let house = settled();
+    let house = completed();
     house.run(&["--set", "greeting=Hi"]).expect(0, &GREETED);
     house.run(&[]).expect(0, &[]);
     assert_eq!(
@@ -93,7 +93,7 @@ fn a_parameter_set_runs_what_mentions_it_and_is_kept() {
 
 #[test]
 fn a_declared_variable_changed_runs_what_sees_it() {
-    let mut house = settled();
+    let mut house = completed();
     house.env("OTHER", "x");
     house.run(&[]).expect(0, &[]);
     house.env("TONE", "warm");
@@ -106,7 +106,7 @@ fn a_declared_variable_changed_runs_what_sees_it() {
 
 #[test]
 fn a_secret_is_in_no_file() {
-    let mut house = settled();
+    let mut house = completed();
     house.env("TONE", "s3cret-of-nobody");
     house.edit("tools/greet.sh", "\"$TONE\"", "\"${#TONE}\"");
     house.run(&[]).expect(0, &GREETED);
@@ -127,7 +127,7 @@ fn a_secret_is_in_no_file() {
 
 #[test]
 fn under_a_stricter_schema_only_what_fails_it_runs() {
-    let house = settled();
+    let house = completed();
     house.write(
         "workspace/inputs/person_2.json",
         r#"{"id": 2, "name": "Bartholomew"}"#,
@@ -169,7 +169,7 @@ fn under_a_stricter_schema_only_what_fails_it_runs() {
 
 #[test]
 fn a_check_added_is_judged_without_a_run() {
-    let house = settled();
+    let house = completed();
     house.write(
         "stages/1_clean.toml",
         format!(
@@ -189,7 +189,7 @@ fn a_check_added_is_judged_without_a_run() {
 
 #[test]
 fn a_stage_inserted_before_others_moves_their_numbers_and_runs_alone() {
-    let house = settled();
+    let house = completed();
     for (from, to) in [("3_join", "4_join"), ("2_greet", "3_greet")] {
         house.rename(&format!("stages/{from}.toml"), &format!("stages/{to}.toml"));
     }
@@ -216,7 +216,7 @@ fn a_stage_inserted_before_others_moves_their_numbers_and_runs_alone() {
 
 #[test]
 fn a_stage_taken_out_has_its_outputs_retired() {
-    let house = settled();
+    let house = completed();
     house.write("stages/4_count.toml", "[inputs]\npeople = \"intermediate/clean/*.json\"\n\n[step]\njq = '.people | length'\n\n[outputs]\ncount = { path = \"outputs/count.json\", schema = false }\n");
     house.run(&[]).expect(0, &["count"]);
     house.remove("stages/4_count.toml");
@@ -234,10 +234,10 @@ fn a_stage_taken_out_has_its_outputs_retired() {
 
 #[test]
 fn a_stage_renamed_is_another_stage() {
-    let house = settled();
+    let house = completed();
     house.rename("stages/2_greet.toml", "stages/2_welcome.toml");
     let ran = house.run(&[]);
-    assert_eq!(ran.code, 0, "{}", ran.said);
+    assert_eq!(ran.code, 0, "{}", ran.output);
     // It makes the same files, so what reads them stays.
     assert_eq!(
         ran.tried(),
@@ -254,7 +254,7 @@ fn a_stage_renamed_is_another_stage() {
 
 #[test]
 fn an_output_moved_leaves_nothing_behind() {
-    let house = settled();
+    let house = completed();
     house.edit(
         "stages/3_join.toml",
         "outputs/page.md",
@@ -268,7 +268,7 @@ fn an_output_moved_leaves_nothing_behind() {
 
 #[test]
 fn another_key_makes_other_batches_of_the_same_files() {
-    let house = settled();
+    let house = completed();
     house.edit(
         "stages/1_clean.toml",
         "path = \"inputs/person_*.json\"",

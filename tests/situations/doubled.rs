@@ -25,7 +25,7 @@ fn elements_of_one_global_id_go_through_to_the_end() {
         ids
     };
     let ran = house.run(&[]);
-    assert_eq!(ran.code, 0, "{}", ran.said);
+    assert_eq!(ran.code, 0, "{}", ran.output);
     ran.says("2 GlobalIds shared by several elements: all were kept");
 
     let ids = |value: &Value| -> Vec<String> {

@@ -1,11 +1,11 @@
 //! What batches depend on beside inputs and arguments: files that their programs read, and loops whose length is a template.
 
-use super::house::House;
+use crate::support::Project;
 use serde_json::Value;
 
 /// The reasons of a stage's batches, as `plan` says them, each once.
-fn reasons(house: &House, stage: &str) -> Vec<String> {
-    let (_, said) = house.milepost(&["plan", stage]);
+fn reasons(project: &Project, stage: &str) -> Vec<String> {
+    let (_, said) = project.milepost(&["plan", stage]);
     let lines = said
         .lines()
         .map(str::trim)
@@ -13,8 +13,8 @@ fn reasons(house: &House, stage: &str) -> Vec<String> {
     lines.map(str::to_owned).collect()
 }
 
-fn helped() -> House {
-    House::new(&[
+fn helped() -> Project {
+    Project::new(&[
         ("milepost.toml", "name = \"helped\"\n"),
         (
             "stages/2_words.toml",
@@ -38,40 +38,40 @@ fn helped() -> House {
 
 #[test]
 fn what_a_program_reads_beside_its_arguments_is_a_fact() {
-    let house = helped();
-    house.run(&[]).expect(0, &["list", "words/a", "words/b"]);
-    assert_eq!(house.read("workspace/outputs/a.txt"), "A\n");
-    house.run(&[]).expect(0, &[]);
+    let project = helped();
+    project.run(&[]).expect(0, &["list", "words/a", "words/b"]);
+    assert_eq!(project.read("workspace/outputs/a.txt"), "A\n");
+    project.run(&[]).expect(0, &[]);
     // A run that has nothing to do goes by the notes of the one before.
-    house.run(&[]).expect(0, &[]);
+    project.run(&[]).expect(0, &[]);
 
-    house.write("tools/deep/er/help.lib", "help() { sed s/^/-/; }\n");
-    let told = reasons(&house, "words");
+    project.write("tools/deep/er/help.lib", "help() { sed s/^/-/; }\n");
+    let told = reasons(&project, "words");
     assert!(
         matches!(told.as_slice(), [reason] if reason.starts_with("input project:tools/deep/er/help.lib changed (")),
         "{told:?}"
     );
-    house.run(&[]).expect(0, &["words/a", "words/b"]);
-    assert_eq!(house.read("workspace/outputs/a.txt"), "-a\n");
+    project.run(&[]).expect(0, &["words/a", "words/b"]);
+    assert_eq!(project.read("workspace/outputs/a.txt"), "-a\n");
 
-    house.write("tools/deep/note.md", "changed\n");
-    house.run(&[]).expect(0, &[]);
-    house.write("tools/new.lib", "# One more.\n");
-    house.run(&[]).expect(0, &["words/a", "words/b"]);
-    house.run(&[]).expect(0, &[]);
-    house.remove("tools/new.lib");
-    house.run(&[]).expect(0, &["words/a", "words/b"]);
+    project.write("tools/deep/note.md", "changed\n");
+    project.run(&[]).expect(0, &[]);
+    project.write("tools/new.lib", "# One more.\n");
+    project.run(&[]).expect(0, &["words/a", "words/b"]);
+    project.run(&[]).expect(0, &[]);
+    project.remove("tools/new.lib");
+    project.run(&[]).expect(0, &["words/a", "words/b"]);
 
     // What an earlier stage makes is read when it is made.
-    house.edit("stages/1_list.toml", "\"w\"", "\"v\"");
-    house.run(&[]).expect(0, &["list", "words/a", "words/b"]);
-    house.run(&[]).expect(0, &[]);
-    assert_eq!(house.read("workspace/words/w.txt"), "v");
+    project.edit("stages/1_list.toml", "\"w\"", "\"v\"");
+    project.run(&[]).expect(0, &["list", "words/a", "words/b"]);
+    project.run(&[]).expect(0, &[]);
+    assert_eq!(project.read("workspace/words/w.txt"), "v");
 }
 
 #[test]
 fn another_template_of_the_number_of_rounds_is_another_declaration() {
-    let house = House::new(&[
+    let project = Project::new(&[
         (
             "milepost.toml",
             "name = \"rounds\"\n[params]\nfew = 2\nmany = 3\n",
@@ -82,16 +82,16 @@ fn another_template_of_the_number_of_rounds_is_another_declaration() {
              [[step]]\njq = '$iteration'\nout = \"count\"\n[outputs]\ncount = { path = \"outputs/count.json\", schema = false }\n",
         ),
     ]);
-    house.run(&[]).expect(0, &["count"]);
-    assert_eq!(house.json("workspace/outputs/count.json"), Value::from(2));
-    house.edit("stages/1_count.toml", "params.few", "params.many");
-    house.edit("milepost.toml", "many = 3", "many = 2");
-    let told = reasons(&house, "count");
+    project.run(&[]).expect(0, &["count"]);
+    assert_eq!(project.json("workspace/outputs/count.json"), Value::from(2));
+    project.edit("stages/1_count.toml", "params.few", "params.many");
+    project.edit("milepost.toml", "many = 3", "many = 2");
+    let told = reasons(&project, "count");
     assert_eq!(
         told,
         ["refine.max_iterations changed: {{ params.few }} → {{ params.many }}"]
     );
-    house.run(&[]).expect(0, &["count"]);
+    project.run(&[]).expect(0, &["count"]);
 }
 
 #[test]

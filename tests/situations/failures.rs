@@ -1,15 +1,15 @@
 //! Failed batches: one exit code for each of them, and an end when their input is deleted.
 
-use super::house::House;
 use super::policies::items;
+use crate::support::Project;
 use serde_json::{Value, json};
 
 const CONTINUE: &str = "\n[policy]\non_failure = \"continue\"\n";
 const PLACEHOLDER: &str = "\n[policy]\nplaceholder = '{item: 0}'\n";
 
 /// What a run printed with `--json`: its exit code, and the code and the word in the result.
-fn ended(house: &House, arguments: &[&str]) -> (i32, Value, Value) {
-    let output = house.command(arguments).arg("--json").output().unwrap();
+fn ended(project: &Project, arguments: &[&str]) -> (i32, Value, Value) {
+    let output = project.command(arguments).arg("--json").output().unwrap();
     let result: Value = serde_json::from_slice(&output.stdout).unwrap();
     let code = output.status.code().unwrap();
     (code, result["exit_code"].clone(), result["status"].clone())
@@ -17,8 +17,8 @@ fn ended(house: &House, arguments: &[&str]) -> (i32, Value, Value) {
 
 #[test]
 fn a_failed_batch_gives_1_with_and_without_keep_going() {
-    let house = items("");
-    house.write("bad", "3\n");
+    let project = items("");
+    project.write("bad", "3\n");
     let failed = (1, json!(1), json!("failed"));
     for arguments in [
         &["run"][..],
@@ -32,8 +32,8 @@ fn a_failed_batch_gives_1_with_and_without_keep_going() {
         &["run", "join"],
         &["run", "-k", "join"],
     ] {
-        assert_eq!(ended(&house, arguments), failed, "{arguments:?}");
-        let status = house.command(&["status", "--json"]).output().unwrap();
+        assert_eq!(ended(&project, arguments), failed, "{arguments:?}");
+        let status = project.command(&["status", "--json"]).output().unwrap();
         let status: Value = serde_json::from_slice(&status.stdout).unwrap();
         assert_eq!(status["last_run"]["status"], "failed", "{arguments:?}");
         assert_eq!(
@@ -41,15 +41,15 @@ fn a_failed_batch_gives_1_with_and_without_keep_going() {
             "{arguments:?}"
         );
     }
-    house.write("bad", "");
-    assert_eq!(ended(&house, &["run"]), (0, json!(0), json!("complete")));
+    project.write("bad", "");
+    assert_eq!(ended(&project, &["run"]), (0, json!(0), json!("complete")));
 }
 
 #[test]
 fn a_failed_batch_gives_3_where_the_stage_provides_for_it() {
     for policy in [CONTINUE, PLACEHOLDER] {
-        let house = items(policy);
-        house.write("bad", "3\n");
+        let project = items(policy);
+        project.write("bad", "3\n");
         let partial = (3, json!(3), json!("partial"));
         for arguments in [
             &["run"][..],
@@ -58,24 +58,28 @@ fn a_failed_batch_gives_3_where_the_stage_provides_for_it() {
             &["run", "-k", "work"],
             &["run", "--failed"],
         ] {
-            assert_eq!(ended(&house, arguments), partial, "{policy} {arguments:?}");
+            assert_eq!(
+                ended(&project, arguments),
+                partial,
+                "{policy} {arguments:?}"
+            );
         }
         // The next stage takes nothing from a partial one: it waits.
         let held = (3, json!(3), json!("held"));
-        assert_eq!(ended(&house, &["run", "join"]), held, "{policy}");
+        assert_eq!(ended(&project, &["run", "join"]), held, "{policy}");
     }
 }
 
 #[test]
 fn what_waits_gives_3_and_what_failed_before_is_not_held_against_it() {
-    let house = items("");
+    let project = items("");
     let held = (3, json!(3), json!("held"));
-    assert_eq!(ended(&house, &["run", "--limit", "2"]), held);
-    house.write("bad", "3\n");
-    assert_eq!(ended(&house, &["run"]), (1, json!(1), json!("failed")));
-    assert_eq!(ended(&house, &["run", "work/4"]), held);
+    assert_eq!(ended(&project, &["run", "--limit", "2"]), held);
+    project.write("bad", "3\n");
+    assert_eq!(ended(&project, &["run"]), (1, json!(1), json!("failed")));
+    assert_eq!(ended(&project, &["run", "work/4"]), held);
     assert_eq!(
-        ended(&house, &["run", "--limit", "0"]).0,
+        ended(&project, &["run", "--limit", "0"]).0,
         1,
         "join is blocked by the failed batch"
     );
@@ -83,16 +87,16 @@ fn what_waits_gives_3_and_what_failed_before_is_not_held_against_it() {
 
 #[test]
 fn an_entry_of_a_manifest_fails_with_and_without_keep_going() {
-    let house = items("");
-    house.write("bad", "3\n");
-    house.write(
+    let project = items("");
+    project.write("bad", "3\n");
+    project.write(
         "milepost.toml",
-        house.read("milepost.toml") + "\n[manifest]\nselect = '.[] | {workspace: .}'\n",
+        project.read("milepost.toml") + "\n[manifest]\nselect = '.[] | {workspace: .}'\n",
     );
-    house.write("all/list.json", r#"["one"]"#);
+    project.write("all/list.json", r#"["one"]"#);
     for more in [&[][..], &["-k"]] {
         let arguments = [&["run", "--manifest", "all/list.json", "--json"], more].concat();
-        let output = house.command(&arguments).output().unwrap();
+        let output = project.command(&arguments).output().unwrap();
         let result: Value = serde_json::from_slice(&output.stdout).unwrap();
         let entry = &result["entries"][0];
         assert_eq!(
@@ -109,8 +113,8 @@ fn an_entry_of_a_manifest_fails_with_and_without_keep_going() {
 }
 
 /// A file each; one that says `bad` fails.
-fn files() -> House {
-    House::new(&[
+fn files() -> Project {
+    Project::new(&[
         ("milepost.toml", "name = \"files\"\n"),
         (
             "stages/1_work.toml",
@@ -134,21 +138,21 @@ made = "outputs/{{ file.stem }}.out"
 fn a_failed_batch_whose_input_is_deleted_is_retired_once() {
     // One that was never made, and one that was made before it failed.
     for made_before in [false, true] {
-        let house = files();
+        let project = files();
         if made_before {
-            house.run(&[]).expect(0, &["work/a", "work/b"]);
+            project.run(&[]).expect(0, &["work/a", "work/b"]);
         }
-        house.write("workspace/inputs/b.txt", "bad\n");
-        assert_eq!(house.run(&["-k"]).code, 1);
-        house.remove("workspace/inputs/b.txt");
-        let ran = house.run(&[]);
+        project.write("workspace/inputs/b.txt", "bad\n");
+        assert_eq!(project.run(&["-k"]).code, 1);
+        project.remove("workspace/inputs/b.txt");
+        let ran = project.run(&[]);
         ran.expect(0, &[]).says("1 batch retired");
         assert_eq!(ran.batches("retired"), ["work/b"]);
         for arguments in [&[][..], &["work"], &[], &["work"]] {
-            let before = house.tree();
-            let ran = house.run_unplanned(arguments);
+            let before = project.tree();
+            let ran = project.run_unplanned(arguments);
             ran.expect(0, &[]).says("nothing to do");
-            let mut after = house.tree();
+            let mut after = project.tree();
             // Only the cache of up-to-date checks may be written.
             let mut before = before;
             for tree in [&mut before, &mut after] {
@@ -157,7 +161,7 @@ fn a_failed_batch_whose_input_is_deleted_is_retired_once() {
             assert_eq!(after, before, "{arguments:?}");
             assert_eq!(ran.records.len(), 0, "{arguments:?}");
         }
-        let status = house.command(&["status", "--json"]).output().unwrap();
+        let status = project.command(&["status", "--json"]).output().unwrap();
         let status: Value = serde_json::from_slice(&status.stdout).unwrap();
         let stage = &status["stages"][0];
         assert_eq!(

@@ -1,8 +1,8 @@
 //! `--force` outlives the run that was asked for it: what that run does not rebuild, the next one does.
 
-use super::house::{House, Ran, code, said};
-use super::meeting::{go, here, meeting, start};
+use super::gated::{gated, release, wait_for_batch};
 use super::policies::items;
+use crate::support::{Project, RunResult, exit_code, printed};
 use serde_json::{Value, json};
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -11,8 +11,8 @@ const INTERRUPTED: &str = "forced by an earlier run that was interrupted";
 const ENDED: &str = "forced by an earlier run that ended without rebuilding it";
 
 /// The reasons of each batch that runs, in the words of `reason`.
-fn reasons(house: &House, arguments: &[&str]) -> Vec<(String, Vec<String>)> {
-    let plan = house.plan(arguments).unwrap();
+fn reasons(project: &Project, arguments: &[&str]) -> Vec<(String, Vec<String>)> {
+    let plan = project.plan(arguments).unwrap();
     let mut all = Vec::new();
     for stage in plan["stages"].as_array().unwrap() {
         for will in stage["will"].as_array().unwrap() {
@@ -36,31 +36,31 @@ fn line(batch: &str, reasons: &[&str]) -> (String, Vec<String>) {
 }
 
 /// The fields of a stage in `status --json`.
-fn due(house: &House, stage: usize) -> Value {
-    let output = house.command(&["status", "--json"]).output().unwrap();
+fn due(project: &Project, stage: usize) -> Value {
+    let output = project.command(&["status", "--json"]).output().unwrap();
     let status: Value = serde_json::from_slice(&output.stdout).unwrap();
     status["stages"][stage]["due"].clone()
 }
 
-fn is_idle(ran: &Ran) {
+fn is_idle(ran: &RunResult) {
     ran.expect(0, &[]).says("nothing to do");
-    assert_eq!(ran.records.len(), 0, "{}", ran.said);
+    assert_eq!(ran.records.len(), 0, "{}", ran.output);
 }
 
 #[test]
 fn what_a_limit_leaves_of_a_forced_stage_the_next_run_rebuilds() {
-    let house = items("");
-    house.run(&[]);
-    house
+    let project = items("");
+    project.run(&[]);
+    project
         .run(&["--force", "work", "--limit", "2"])
         .expect(3, &["work/1", "work/2"]);
     let left = [3, 4, 5].map(|item| line(&format!("work/{item}"), &["forced_before"]));
-    assert_eq!(reasons(&house, &["work"]), left);
+    assert_eq!(reasons(&project, &["work"]), left);
     for arguments in [&["plan"][..], &["why", "work/4"], &["why", "work"]] {
-        let (_, text) = house.milepost(arguments);
+        let (_, text) = project.milepost(arguments);
         assert!(text.contains(ENDED), "{arguments:?}: {text}");
     }
-    let (_, text) = house.milepost(&["status"]);
+    let (_, text) = project.milepost(&["status"]);
     assert!(
         text.contains(
             "work: 3 batches forced by an earlier run that ended without rebuilding them"
@@ -69,37 +69,37 @@ fn what_a_limit_leaves_of_a_forced_stage_the_next_run_rebuilds() {
     );
     assert_eq!(
         (
-            &due(&house, 0)["forced"],
-            &due(&house, 0)["forced_interrupted"]
+            &due(&project, 0)["forced"],
+            &due(&project, 0)["forced_interrupted"]
         ),
         (&json!(3), &json!(false))
     );
     // A part of them, and then the rest.
-    house.run(&["work/5"]).expect(3, &["work/5"]);
-    house.run(&[]).expect(0, &["work/3", "work/4"]);
-    assert_eq!(due(&house, 0), Value::Null);
-    is_idle(&house.run_unplanned(&[]));
+    project.run(&["work/5"]).expect(3, &["work/5"]);
+    project.run(&[]).expect(0, &["work/3", "work/4"]);
+    assert_eq!(due(&project, 0), Value::Null);
+    is_idle(&project.run_unplanned(&[]));
 }
 
 #[test]
 fn an_interrupted_forced_run_is_finished_by_the_next_run() {
-    let house = meeting();
-    let run = start(&house, &["run", "--jobs", "2"]);
+    let project = gated();
+    let run = project.spawn(&["run", "--jobs", "2"]);
     for n in [1, 2] {
-        here(&house, n);
-        go(&house, n);
+        wait_for_batch(&project, n);
+        release(&project, n);
     }
-    assert_eq!(code(&run.wait_with_output().unwrap()), 0);
+    assert_eq!(exit_code(&run.wait_with_output().unwrap()), 0);
     for signal in ["-INT", "-KILL"] {
-        let known = house.records().len();
-        let mut run = start(&house, &["run", "--force", "meet"]);
-        here(&house, 1);
-        go(&house, 1);
-        here(&house, 2);
+        let known = project.records().len();
+        let mut run = project.spawn(&["run", "--force", "meet"]);
+        wait_for_batch(&project, 1);
+        release(&project, 1);
+        wait_for_batch(&project, 2);
         // A batch that a kill overtakes before it is recorded is rebuilt once more.
         let end = Instant::now() + Duration::from_secs(30);
         let is_published = || {
-            let records = house.records().split_off(known);
+            let records = project.records().split_off(known);
             records.iter().any(|record| record["kind"] == "published")
         };
         while !is_published() && Instant::now() < end {
@@ -111,123 +111,123 @@ fn an_interrupted_forced_run_is_finished_by_the_next_run() {
         assert!(sent.unwrap().success());
         run.wait().unwrap();
         assert_eq!(
-            reasons(&house, &[]),
+            reasons(&project, &[]),
             [line("meet/2", &["forced_before"])],
             "{signal}"
         );
-        let (_, text) = house.milepost(&["plan"]);
+        let (_, text) = project.milepost(&["plan"]);
         assert!(text.contains(INTERRUPTED), "{signal}: {text}");
         assert_eq!(
-            due(&house, 0)["forced_interrupted"],
+            due(&project, 0)["forced_interrupted"],
             json!(true),
             "{signal}"
         );
-        let known = house.records().len();
-        let again = start(&house, &["run"]);
-        here(&house, 2);
-        go(&house, 2);
+        let known = project.records().len();
+        let again = project.spawn(&["run"]);
+        wait_for_batch(&project, 2);
+        release(&project, 2);
         let output = again.wait_with_output().unwrap();
-        assert_eq!(code(&output), 0, "{}", said(&output));
-        let records = house.records().split_off(known);
+        assert_eq!(exit_code(&output), 0, "{}", printed(&output));
+        let records = project.records().split_off(known);
         let begun = records
             .iter()
             .filter(|record| record["kind"] == "attempt_started");
         let begun: Vec<&Value> = begun.map(|record| &record["data"]["batch"]).collect();
         assert_eq!(begun, [&json!("2")], "{signal}");
-        is_idle(&house.run_unplanned(&[]));
+        is_idle(&project.run_unplanned(&[]));
     }
 }
 
 #[test]
 fn a_failed_batch_of_a_forced_run_and_those_after_it_stay_forced() {
-    let house = items("");
-    house.run(&[]);
-    house.write("bad", "3\n");
-    house
+    let project = items("");
+    project.run(&[]);
+    project.write("bad", "3\n");
+    project
         .run(&["--force", "work"])
         .expect(1, &["work/1", "work/2", "work/3"]);
     assert_eq!(
-        reasons(&house, &["work"]),
+        reasons(&project, &["work"]),
         [
             line("work/3", &["forced_before", "failed"]),
             line("work/4", &["forced_before"]),
             line("work/5", &["forced_before"]),
         ]
     );
-    house.write("bad", "");
-    house.run(&[]).expect(0, &["work/3", "work/4", "work/5"]);
-    is_idle(&house.run_unplanned(&[]));
+    project.write("bad", "");
+    project.run(&[]).expect(0, &["work/3", "work/4", "work/5"]);
+    is_idle(&project.run_unplanned(&[]));
 }
 
 #[test]
 fn every_stage_that_a_forced_run_does_not_get_to_stays_forced() {
-    let house = items("");
-    house.run(&[]);
-    house
+    let project = items("");
+    project.run(&[]);
+    project
         .run(&["--force", "--limit", "5"])
         .expect(3, &["work/1", "work/2", "work/3", "work/4", "work/5"]);
-    assert_eq!(reasons(&house, &[]), [line("join/", &["forced_before"])]);
-    house.run(&[]).expect(0, &["join"]);
-    is_idle(&house.run_unplanned(&[]));
+    assert_eq!(reasons(&project, &[]), [line("join/", &["forced_before"])]);
+    project.run(&[]).expect(0, &["join"]);
+    is_idle(&project.run_unplanned(&[]));
 }
 
 #[test]
 fn no_force_keeps_what_is_up_to_date() {
-    let house = items("");
-    house.run(&[]);
-    house
+    let project = items("");
+    project.run(&[]);
+    project
         .run(&["--force", "--limit", "2"])
         .expect(3, &["work/1", "work/2"]);
     // A part is withdrawn; the rest stays forced.
-    house
+    project
         .run(&["--no-force", "work/3", "work/4"])
         .expect(3, &[]);
     assert_eq!(
-        reasons(&house, &[]),
+        reasons(&project, &[]),
         [
             line("work/5", &["forced_before"]),
             line("join/", &["forced_before"])
         ]
     );
-    assert_eq!(reasons(&house, &["--no-force"]), []);
-    house.run(&["--no-force"]).expect(0, &[]);
-    is_idle(&house.run_unplanned(&[]));
-    let (code, text) = house.milepost(&["run", "--force", "--no-force"]);
+    assert_eq!(reasons(&project, &["--no-force"]), []);
+    project.run(&["--no-force"]).expect(0, &[]);
+    is_idle(&project.run_unplanned(&[]));
+    let (code, text) = project.milepost(&["run", "--force", "--no-force"]);
     assert_eq!(code, 2, "{text}");
 }
 
 #[test]
 fn an_output_that_is_modified_after_the_interruption_is_not_overwritten() {
-    let house = items("");
-    house.run(&[]);
-    house.run(&["--force", "work", "--limit", "4"]);
-    house.write("workspace/intermediate/item_5.json", "{\"item\": 50}");
-    house.run(&[]).expect(5, &[]);
-    let (code, text) = house.milepost(&["accept", "work/5", "--why", "better"]);
+    let project = items("");
+    project.run(&[]);
+    project.run(&["--force", "work", "--limit", "4"]);
+    project.write("workspace/intermediate/item_5.json", "{\"item\": 50}");
+    project.run(&[]).expect(5, &[]);
+    let (code, text) = project.milepost(&["accept", "work/5", "--why", "better"]);
     assert_eq!(code, 0, "{text}");
     // To accept an output takes `--force` back.
-    assert_eq!(house.run(&[]).code, 0);
+    assert_eq!(project.run(&[]).code, 0);
     assert_eq!(
-        house.read("workspace/intermediate/item_5.json"),
+        project.read("workspace/intermediate/item_5.json"),
         "{\"item\": 50}"
     );
-    is_idle(&house.run_unplanned(&[]));
+    is_idle(&project.run_unplanned(&[]));
 }
 
 #[test]
 fn a_batch_that_is_retired_is_no_longer_forced() {
-    let house = items("");
-    house.run(&[]);
-    house.run(&["--force", "work", "--limit", "3"]);
-    house.edit("stages/1_work.toml", "count = 5", "count = 3");
-    let ran = house.run(&[]);
+    let project = items("");
+    project.run(&[]);
+    project.run(&["--force", "work", "--limit", "3"]);
+    project.edit("stages/1_work.toml", "count = 5", "count = 3");
+    let ran = project.run(&[]);
     assert_eq!(
         (ran.code, ran.batches("retired")),
         (0, vec!["work/4".to_owned(), "work/5".to_owned()])
     );
-    house.edit("stages/1_work.toml", "count = 3", "count = 5");
+    project.edit("stages/1_work.toml", "count = 3", "count = 5");
     assert_eq!(
-        reasons(&house, &["work"]),
+        reasons(&project, &["work"]),
         [4, 5].map(|item| line(&format!("work/{item}"), &["never_made"]))
     );
 }

@@ -1,12 +1,12 @@
 //! Inputs: what is run again is what depends on their content, and nothing else.
 
-use super::letters::{PAGE, letters, settled};
+use super::letters::{PAGE, completed, letters};
 
 #[test]
 fn a_first_run_makes_everything_and_a_second_touches_nothing() {
     let house = letters();
     let ran = house.run(&[]);
-    assert_eq!(ran.code, 0, "{}", ran.said);
+    assert_eq!(ran.code, 0, "{}", ran.output);
     assert_eq!(house.read("workspace/outputs/page.md"), PAGE);
     assert_eq!(
         house.json("workspace/outputs/book.json")["ids"],
@@ -48,7 +48,7 @@ fn a_first_run_makes_everything_and_a_second_touches_nothing() {
 
 #[test]
 fn a_change_that_makes_no_difference_stops_there() {
-    let house = settled();
+    let house = completed();
     house.write(
         "workspace/inputs/person_2.json",
         r#"{"id": 2, "name": "bO"}"#,
@@ -59,7 +59,7 @@ fn a_change_that_makes_no_difference_stops_there() {
 
 #[test]
 fn an_input_renamed_is_another_batch() {
-    let house = settled();
+    let house = completed();
     house.rename(
         "workspace/inputs/person_2.json",
         "workspace/inputs/person_4.json",
@@ -77,7 +77,7 @@ fn an_input_renamed_is_another_batch() {
 
 #[test]
 fn all_inputs_gone_is_an_error_and_loses_nothing() {
-    let house = settled();
+    let house = completed();
     for person in ["1", "2", "10"] {
         house.remove(&format!("workspace/inputs/person_{person}.json"));
     }

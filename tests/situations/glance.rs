@@ -1,16 +1,16 @@
 //! A run that had nothing to do is remembered, and the next one only glances at the disk: it sees what a long look would.
 
-use super::house::{House, Ran};
-use super::letters::{NOTES, PAGE, glanced, letters};
+use super::letters::{NOTES, PAGE, checked, letters};
+use crate::support::{Project, RunResult};
 
 #[test]
 fn says_what_a_long_look_says() {
-    let house = glanced();
-    let glance = house.run_unplanned(&[]);
-    house.remove(NOTES);
-    let look = house.run_unplanned(&[]);
-    let without_time = |ran: &Ran| {
-        let lines = ran.said.lines();
+    let project = checked();
+    let glance = project.run_unplanned(&[]);
+    project.remove(NOTES);
+    let look = project.run_unplanned(&[]);
+    let without_time = |ran: &RunResult| {
+        let lines = ran.output.lines();
         lines
             .filter(|line| !line.contains(" s"))
             .map(str::to_owned)
@@ -23,78 +23,78 @@ fn says_what_a_long_look_says() {
 
 #[test]
 fn what_the_project_says_is_seen() {
-    let house = glanced();
-    house.edit("filters/clean.jq", "ascii_upcase", "ascii_downcase");
-    let ran = house.run(&[]);
+    let project = checked();
+    project.edit("filters/clean.jq", "ascii_upcase", "ascii_downcase");
+    let ran = project.run(&[]);
     assert_eq!(
-        (ran.code, house.read("workspace/outputs/page.md")),
+        (ran.code, project.read("workspace/outputs/page.md")),
         (0, PAGE.to_lowercase().replace("dear", "Dear"))
     );
 
-    let mut house = glanced();
-    house.env("TONE", "loud");
-    assert_eq!(house.run(&[]).code, 0);
+    let mut project = checked();
+    project.env("TONE", "loud");
+    assert_eq!(project.run(&[]).code, 0);
     assert_eq!(
-        house.read("workspace/outputs/page.md"),
+        project.read("workspace/outputs/page.md"),
         PAGE.replace("plain", "loud")
     );
 
-    let house = glanced();
-    house.edit("tools/greet.sh", "%s, %s", "%s: %s");
-    assert_eq!(house.run(&[]).code, 0);
+    let project = checked();
+    project.edit("tools/greet.sh", "%s, %s", "%s: %s");
+    assert_eq!(project.run(&[]).code, 0);
     assert_eq!(
-        house.read("workspace/outputs/page.md"),
+        project.read("workspace/outputs/page.md"),
         PAGE.replace("Dear,", "Dear:")
     );
 
-    let house = glanced();
-    assert_eq!(house.run(&["--set", "greeting=Hi"]).code, 0);
+    let project = checked();
+    assert_eq!(project.run(&["--set", "greeting=Hi"]).code, 0);
     assert_eq!(
-        house.read("workspace/outputs/page.md"),
+        project.read("workspace/outputs/page.md"),
         PAGE.replace("Dear", "Hi")
     );
 }
 
 #[test]
 fn milepost_s_own_files_are_seen() {
-    let house = glanced();
-    house.remove("workspace/stage_2_complete.json");
-    house.run(&[]).expect(0, &[]);
-    assert!(house.exists("workspace/stage_2_complete.json"));
+    let project = checked();
+    project.remove("workspace/stage_2_complete.json");
+    project.run(&[]).expect(0, &[]);
+    assert!(project.exists("workspace/stage_2_complete.json"));
 
-    let house = glanced();
-    house.edit(
+    let project = checked();
+    project.edit(
         "workspace/stage_2_complete.json",
         "\"complete\"",
         "\"partial\"",
     );
-    assert_eq!(house.run(&[]).code, 5);
+    assert_eq!(project.run(&[]).code, 5);
 
-    let house = glanced();
+    let project = checked();
     let page = "workspace/manifests/greet/page_0001.sha256";
-    let text = house.read(page);
-    house.write(page, text.replace("# end\n", ""));
-    let ran = house.run_unplanned(&[]);
+    let text = project.read(page);
+    project.write(page, text.replace("# end\n", ""));
+    let ran = project.run_unplanned(&[]);
     assert!(
-        ran.code != 0 && ran.said.contains("page_0001.sha256"),
+        ran.code != 0 && ran.output.contains("page_0001.sha256"),
         "{} {}",
         ran.code,
-        ran.said
+        ran.output
     );
 }
 
 #[test]
 fn torn_notes_are_nothing_to_go_by() {
-    let house = glanced();
-    let notes = std::fs::read(house.at(NOTES)).unwrap();
-    house.write(NOTES, &notes[..notes.len() / 2]);
-    house.run(&[]).expect(0, &[]);
-    assert_eq!(std::fs::read(house.at(NOTES)).unwrap(), notes);
+    let project = checked();
+    let notes = std::fs::read(project.at(NOTES)).unwrap();
+    project.write(NOTES, &notes[..notes.len() / 2]);
+    project.run(&[]).expect(0, &[]);
+    assert_eq!(std::fs::read(project.at(NOTES)).unwrap(), notes);
 }
 
 #[test]
 fn readers_say_the_same_by_a_glance() {
-    let house = glanced();
+    let project = checked();
     for command in [
         &["plan", "--json"][..],
         &["status", "--json"],
@@ -102,99 +102,105 @@ fn readers_say_the_same_by_a_glance() {
         &["plan"],
         &["status"],
     ] {
-        let by_glance = house.milepost(command);
-        let notes = std::fs::read(house.at(NOTES)).unwrap();
-        house.remove(NOTES);
-        let by_look = house.milepost(command);
-        house.write(NOTES, notes);
+        let by_glance = project.milepost(command);
+        let notes = std::fs::read(project.at(NOTES)).unwrap();
+        project.remove(NOTES);
+        let by_look = project.milepost(command);
+        project.write(NOTES, notes);
         assert_eq!(by_glance, by_look, "{command:?}");
         assert_eq!(by_glance.0, 0, "{command:?}: {}", by_glance.1);
     }
     // An altered output is seen all the same.
-    house.write("workspace/outputs/page.md", "another\n");
-    let (_, status) = house.milepost(&["status"]);
+    project.write("workspace/outputs/page.md", "another\n");
+    let (_, status) = project.milepost(&["status"]);
     assert!(status.contains("altered"), "{status}");
-    let (_, plan) = house.milepost(&["plan"]);
+    let (_, plan) = project.milepost(&["plan"]);
     assert!(plan.contains("outputs/page.md"), "{plan}");
 }
 
 #[test]
 fn a_run_that_worked_leaves_what_a_long_look_would() {
-    let mut house = letters();
-    house.env("MILEPOST_AHEAD", "3600");
-    assert_eq!(house.run(&[]).code, 0);
+    let mut project = letters();
+    project.env("MILEPOST_AHEAD", "3600");
+    assert_eq!(project.run(&[]).code, 0);
     let commands = [&["plan", "--json"][..], &["status", "--json"]];
-    let told = |house: &House| commands.map(|command| house.milepost(command));
-    let by_glance = told(&house);
-    let notes = std::fs::read(house.at(NOTES)).unwrap();
-    house.remove(NOTES);
-    assert_eq!(by_glance, told(&house));
-    house.write(NOTES, notes);
+    let told = |project: &Project| commands.map(|command| project.milepost(command));
+    let by_glance = told(&project);
+    let notes = std::fs::read(project.at(NOTES)).unwrap();
+    project.remove(NOTES);
+    assert_eq!(by_glance, told(&project));
+    project.write(NOTES, notes);
 
-    house.edit("workspace/inputs/person_2.json", "Bo", "Bea");
+    project.edit("workspace/inputs/person_2.json", "Bo", "Bea");
     let all = ["clean/person_2", "greet/person_2", "join"];
-    house.run(&[]).expect(0, &all);
+    project.run(&[]).expect(0, &all);
     let page = PAGE.replace("BO", "BEA");
-    assert_eq!(house.read("workspace/outputs/page.md"), page);
-    let by_glance = told(&house);
-    house.remove(NOTES);
-    assert_eq!(by_glance, told(&house));
+    assert_eq!(project.read("workspace/outputs/page.md"), page);
+    let by_glance = told(&project);
+    project.remove(NOTES);
+    assert_eq!(by_glance, told(&project));
 }
 
 /// What happens to a workspace between two runs.
-type Change = fn(&House, u64);
+type Change = fn(&Project, u64);
 
 const CHANGES: [Change; 14] = [
     |_, _| {},
-    |house, n| house.write(&person(n), format!(r#"{{"id": {n}, "name": "New {n}"}}"#)),
-    |house, n| house.write(&person(n % 3), r#"{"id": 7, "name": "Same"}"#),
-    |house, n| touch(house, any(house, "inputs", n)),
-    |house, n| remove(house, any(house, "inputs", n)),
-    |house, n| {
+    |project, n| project.write(&person(n), format!(r#"{{"id": {n}, "name": "New {n}"}}"#)),
+    |project, n| project.write(&person(n % 3), r#"{"id": 7, "name": "Same"}"#),
+    |project, n| touch(project, any(project, "inputs", n)),
+    |project, n| remove(project, any(project, "inputs", n)),
+    |project, n| {
         for m in 0..20 {
-            touch(house, any(house, "inputs", m));
+            touch(project, any(project, "inputs", m));
         }
-        house.write(&person(n), format!(r#"{{"id": {n}, "name": "Late"}}"#));
+        project.write(&person(n), format!(r#"{{"id": {n}, "name": "Late"}}"#));
     },
-    |house, n| remove(house, any(house, "intermediate/clean", n)),
-    |house, n| remove(house, any(house, "intermediate/letters", n)),
-    |house, n| write(house, any(house, "intermediate/letters", n), "altered\n"),
-    |house, _| remove(house, any(house, "outputs", 0)),
-    |house, n| {
-        if let Some(path) = any(house, "intermediate/clean", n) {
-            house.write_with_mtime_kept(&path, "{}");
+    |project, n| remove(project, any(project, "intermediate/clean", n)),
+    |project, n| remove(project, any(project, "intermediate/letters", n)),
+    |project, n| {
+        write(
+            project,
+            any(project, "intermediate/letters", n),
+            "altered\n",
+        )
+    },
+    |project, _| remove(project, any(project, "outputs", 0)),
+    |project, n| {
+        if let Some(path) = any(project, "intermediate/clean", n) {
+            project.write_with_mtime_kept(&path, "{}");
         }
     },
-    |house, n| {
+    |project, n| {
         let page = "{% for letter in letters %}{{ letter }}{% endfor %}";
-        house.write("templates/page.md", format!("{n} {page}"));
+        project.write("templates/page.md", format!("{n} {page}"));
     },
-    |house, n| {
-        let two = (any(house, "inputs", n), any(house, "inputs", n + 1));
+    |project, n| {
+        let two = (any(project, "inputs", n), any(project, "inputs", n + 1));
         if let (Some(one), Some(other)) = two {
-            let held = (house.read(&one), house.read(&other));
-            house.write(&one, held.1);
-            house.write(&other, held.0);
+            let held = (project.read(&one), project.read(&other));
+            project.write(&one, held.1);
+            project.write(&other, held.0);
         }
     },
-    |house, _| house.write("workspace/notes.txt", "nobody asks for it"),
+    |project, _| project.write("workspace/notes.txt", "nobody asks for it"),
 ];
 
-fn touch(house: &House, path: Option<String>) {
+fn touch(project: &Project, path: Option<String>) {
     if let Some(path) = path {
-        house.set_mtime(&path, super::house::long_ago());
+        project.set_mtime(&path, crate::support::long_ago());
     }
 }
 
-fn remove(house: &House, path: Option<String>) {
+fn remove(project: &Project, path: Option<String>) {
     if let Some(path) = path {
-        house.remove(&path);
+        project.remove(&path);
     }
 }
 
-fn write(house: &House, path: Option<String>, text: &str) {
+fn write(project: &Project, path: Option<String>, text: &str) {
     if let Some(path) = path {
-        house.write(&path, text);
+        project.write(&path, text);
     }
 }
 
@@ -203,8 +209,8 @@ fn person(n: u64) -> String {
 }
 
 /// One of the files in a folder; none when there is none.
-fn any(house: &House, folder: &str, n: u64) -> Option<String> {
-    let names = house.list(folder);
+fn any(project: &Project, folder: &str, n: u64) -> Option<String> {
+    let names = project.list(folder);
     let name = names.get(n as usize % names.len().max(1))?;
     Some(format!("workspace/{folder}/{name}"))
 }
@@ -222,7 +228,7 @@ fn runs_do_the_same_with_and_without_a_glance() {
         };
         let mut by_glance = letters();
         by_glance.env("MILEPOST_AHEAD", "3600");
-        let mut by_look = by_glance.anew();
+        let mut by_look = by_glance.without_results();
         by_look.env("MILEPOST_AHEAD", "3600");
         let mut glances = 0;
         for step in 0..12 {
@@ -236,11 +242,11 @@ fn runs_do_the_same_with_and_without_a_glance() {
                 _ => &[],
             };
             let mut ran = Vec::new();
-            for house in [&by_glance, &by_look] {
+            for project in [&by_glance, &by_look] {
                 for (change, n) in &changes {
-                    CHANGES[*change](house, *n);
+                    CHANGES[*change](project, *n);
                 }
-                ran.push(house.run_unplanned(arguments));
+                ran.push(project.run_unplanned(arguments));
             }
             let at = format!("seed {seed}, step {step}: {changes:?} {arguments:?}");
             let (one, two) = (&ran[0], &ran[1]);
@@ -248,18 +254,18 @@ fn runs_do_the_same_with_and_without_a_glance() {
                 (one.code, one.tried(), one.retired()),
                 (two.code, two.tried(), two.retired()),
                 "{at}\n{}\n{}",
-                one.said,
-                two.said
+                one.output,
+                two.output
             );
-            assert_eq!(by_glance.made(), by_look.made(), "{at}");
+            assert_eq!(by_glance.output_digests(), by_look.output_digests(), "{at}");
             if one.code == 0 && arguments.is_empty() {
-                by_glance.check_vouched();
+                by_glance.check_checkpoints();
             }
             glances += usize::from(one.records.is_empty() && one.code == 0);
             // What was altered by hand would stop all that follows.
-            for house in [&by_glance, &by_look] {
+            for project in [&by_glance, &by_look] {
                 if one.code == 5 {
-                    house.run_unplanned(&["--force"]);
+                    project.run_unplanned(&["--force"]);
                 }
             }
             if by_look.exists(NOTES) {

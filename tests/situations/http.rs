@@ -1,7 +1,7 @@
 //! Calls of services: what is sent, what becomes of the reply, and how each failure is told.
 
-use super::house::{House, code, said};
 use crate::agents::server::{Play, Server};
+use crate::support::{Project, exit_code, printed};
 use serde_json::{Value, json};
 use std::net::TcpListener;
 use std::process::{Command, Stdio};
@@ -9,17 +9,17 @@ use std::process::{Command, Stdio};
 const SECRET: &str = "tok-0123456789abcdef";
 
 /// A project with a stage of this text, and the service's address in its environment.
-fn house(url: &str, stage: &str) -> House {
-    let mut house = House::new(&[
+fn fixture(url: &str, stage: &str) -> Project {
+    let mut project = Project::new(&[
         (
             "milepost.toml",
             "name = \"calls\"\n[params]\nscale = 2\n[env]\nSERVICE = \"http://localhost:1\"\nTOKEN = \"\"\n",
         ),
         ("stages/1_call.toml", stage),
     ]);
-    house.env("SERVICE", url);
-    house.env("TOKEN", SECRET);
-    house
+    project.env("SERVICE", url);
+    project.env("TOKEN", SECRET);
+    project
 }
 
 /// A stage that posts and makes JSON, with more keys of its step.
@@ -45,8 +45,8 @@ fn failures(records: &[Value]) -> Vec<Value> {
 }
 
 /// Whether any file of the workspace holds the secret.
-fn holds_secret(house: &House) -> Vec<String> {
-    let files = walkdir::WalkDir::new(house.at("workspace")).into_iter();
+fn holds_secret(project: &Project) -> Vec<String> {
+    let files = walkdir::WalkDir::new(project.at("workspace")).into_iter();
     let files = files
         .filter_map(Result::ok)
         .filter(|entry| entry.file_type().is_file());
@@ -62,15 +62,15 @@ fn holds_secret(house: &House) -> Vec<String> {
 #[test]
 fn a_reply_is_made_once_and_the_key_is_nowhere() {
     let server = Server::new(vec![says("{\"url\": 1.50, \"ok\": true}"), says("[3]")]);
-    let mut house = house(
+    let mut project = fixture(
         &server.url,
         &posting(
             "schema = \"schemas/reply.json\"\n[step.headers]\nAuthorization = \"Bearer {{ env.TOKEN }}\"\nX-Scale = \"{{ params.scale }}\"",
         ),
     );
-    house.write("schemas/reply.json", "{\"required\": [\"ok\"]}");
-    house.run(&[]).expect(0, &["call"]);
-    house.run(&[]).expect(0, &[]);
+    project.write("schemas/reply.json", "{\"required\": [\"ok\"]}");
+    project.run(&[]).expect(0, &["call"]);
+    project.run(&[]).expect(0, &[]);
     let seen = server.seen();
     assert_eq!(seen.len(), 1);
     assert_eq!(seen[0].line, "POST /render");
@@ -84,27 +84,27 @@ fn a_reply_is_made_once_and_the_key_is_nowhere() {
         assert_eq!(seen[0].header(name), Some(value), "{name}");
     }
     assert_eq!(
-        house.read("workspace/outputs/made.json"),
+        project.read("workspace/outputs/made.json"),
         "{\n  \"url\": 1.5,\n  \"ok\": true\n}\n"
     );
     // Another key calls nobody again; another schema of the reply does.
-    house.env("TOKEN", "tok-another");
-    house.run(&[]).expect(0, &[]);
-    house.write("schemas/reply.json", "{\"type\": \"array\"}");
-    house.run(&[]).expect(0, &["call"]);
-    assert_eq!(house.json("workspace/outputs/made.json"), json!([3]));
-    assert_eq!(holds_secret(&house), Vec::<String>::new());
+    project.env("TOKEN", "tok-another");
+    project.run(&[]).expect(0, &[]);
+    project.write("schemas/reply.json", "{\"type\": \"array\"}");
+    project.run(&[]).expect(0, &["call"]);
+    assert_eq!(project.json("workspace/outputs/made.json"), json!([3]));
+    assert_eq!(holds_secret(&project), Vec::<String>::new());
 }
 
 #[test]
 fn what_a_service_repeats_of_a_key_is_not_kept() {
     let told = format!("{{\"error\": \"unknown token {SECRET}\"}}");
     let server = Server::new(vec![Play::Says(401, &[], told.clone()), says(&told)]);
-    let house = house(
+    let project = fixture(
         &server.url,
         &posting("headers = { x-api-key = \"{{ env.TOKEN }}\" }"),
     );
-    let ran = house.run(&[]);
+    let ran = project.run(&[]);
     assert_eq!(
         failures(&ran.records),
         [json!({
@@ -113,13 +113,13 @@ fn what_a_service_repeats_of_a_key_is_not_kept() {
             "details": ["{\"error\": \"unknown token [key]\"}"],
         })]
     );
-    house.run(&[]).expect(0, &["call"]);
+    project.run(&[]).expect(0, &["call"]);
     assert_eq!(
-        house.json("workspace/outputs/made.json"),
+        project.json("workspace/outputs/made.json"),
         json!({"error": "unknown token [key]"})
     );
-    assert_eq!(holds_secret(&house), Vec::<String>::new());
-    assert!(!ran.said.contains(SECRET), "{}", ran.said);
+    assert_eq!(holds_secret(&project), Vec::<String>::new());
+    assert!(!ran.output.contains(SECRET), "{}", ran.output);
 }
 
 #[test]
@@ -127,11 +127,11 @@ fn a_key_in_the_address_is_not_told() {
     let closed = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}", closed.local_addr().unwrap());
     drop(closed);
-    let house = house(
+    let project = fixture(
         &url,
         "[step]\nhttp = \"{{ env.SERVICE }}/a?key={{ env.TOKEN }}\"\nattempts = 1\n[outputs]\nmade = { path = \"outputs/made.json\", schema = false }\n",
     );
-    let ran = house.run(&[]);
+    let ran = project.run(&[]);
     let failed = failures(&ran.records);
     assert_eq!(failed[0]["kind"], "connect");
     let message = failed[0]["message"].as_str().unwrap();
@@ -139,18 +139,18 @@ fn a_key_in_the_address_is_not_told() {
         message.starts_with(&format!("GET {url}/a: could not connect")),
         "{message}"
     );
-    assert_eq!(holds_secret(&house), Vec::<String>::new());
-    assert!(!ran.said.contains(SECRET), "{}", ran.said);
+    assert_eq!(holds_secret(&project), Vec::<String>::new());
+    assert!(!ran.output.contains(SECRET), "{}", ran.output);
 }
 
 /// How the stage's only batch fails when the service plays this; the outcome without the service's address.
 fn failure(play: Play, more: &str) -> (Value, usize) {
     let server = Server::new(vec![play]);
-    let house = house(&server.url, &posting(more));
-    house.write("schemas/reply.json", "{\"required\": [\"ok\"]}");
-    let ran = house.run(&[]);
-    assert_eq!(ran.code, 1, "{}", ran.said);
-    assert_eq!(house.list("outputs"), Vec::<String>::new());
+    let project = fixture(&server.url, &posting(more));
+    project.write("schemas/reply.json", "{\"required\": [\"ok\"]}");
+    let ran = project.run(&[]);
+    assert_eq!(ran.code, 1, "{}", ran.output);
+    assert_eq!(project.list("outputs"), Vec::<String>::new());
     let failed = failures(&ran.records).remove(0).to_string();
     let failed = failed.replace(&server.url, "http://service");
     (serde_json::from_str(&failed).unwrap(), server.seen().len())
@@ -224,9 +224,9 @@ fn passing_trouble_is_tried_again() {
         Play::Says(503, &[], "busy".to_owned()),
         says("{\"ok\": 1}"),
     ]);
-    let house = house(&server.url, &posting("").replace("attempts = 1\n", ""));
-    house.run(&[]).expect(0, &["call"]);
-    let records = house.records();
+    let project = fixture(&server.url, &posting("").replace("attempts = 1\n", ""));
+    project.run(&[]).expect(0, &["call"]);
+    let records = project.records();
     let again = records
         .iter()
         .find(|record| record["kind"] == "attempt_failed");
@@ -246,7 +246,7 @@ fn files_go_and_come_as_they_are_or_as_base64() {
         says("{\"image\": \"AQIDUA==\"}"),
         Play::Says(200, &["content-type: text/plain"], "plain\n".to_owned()),
     ]);
-    let house = house(
+    let project = fixture(
         &server.url,
         r#"[inputs]
 scan = "inputs/scan.png"
@@ -285,10 +285,10 @@ image = "outputs/image.png"
 text = "outputs/text.txt"
 "#,
     );
-    house.write("workspace/inputs/scan.png", b"\x89PNG");
-    house.write("workspace/inputs/two.png", b"\x00");
-    house.write("workspace/inputs/note.txt", "a b");
-    house.run(&[]).expect(0, &["call"]);
+    project.write("workspace/inputs/scan.png", b"\x89PNG");
+    project.write("workspace/inputs/two.png", b"\x00");
+    project.write("workspace/inputs/note.txt", "a b");
+    project.run(&[]).expect(0, &["call"]);
     let seen = server.seen();
     let calls: Vec<_> = seen
         .iter()
@@ -311,20 +311,20 @@ text = "outputs/text.txt"
     assert_eq!(seen[3].body, png.as_bytes());
     for name in ["bytes", "decoded", "image"] {
         assert_eq!(
-            house.read(&format!("workspace/outputs/{name}.png")),
+            project.read(&format!("workspace/outputs/{name}.png")),
             png,
             "{name}"
         );
     }
-    assert_eq!(house.read("workspace/outputs/text.txt"), "plain\n");
-    house.run(&[]).expect(0, &[]);
+    assert_eq!(project.read("workspace/outputs/text.txt"), "plain\n");
+    project.run(&[]).expect(0, &[]);
 }
 
 #[test]
 fn a_reply_that_does_not_suit_its_output_is_a_failure() {
     let stage = posting("").replace("made.json", "made.png");
     let server = Server::new(vec![says("{\"image\": 1}")]);
-    let ran = house(&server.url, &stage).run(&[]);
+    let ran = fixture(&server.url, &stage).run(&[]);
     assert_eq!(
         failures(&ran.records)[0]["message"],
         "`made` is text: a string was expected, and not {\"image\":1}"
@@ -334,13 +334,13 @@ fn a_reply_that_does_not_suit_its_output_is_a_failure() {
 #[test]
 fn ctrl_c_ends_a_call_and_so_does_the_time_of_the_stage() {
     let server = Server::new(vec![Play::Stalls, Play::Stalls, says("[]")]);
-    let house = house(&server.url, &posting("[policy]\ntimeout = \"300ms\""));
-    house
+    let project = fixture(&server.url, &posting("[policy]\ntimeout = \"300ms\""));
+    project
         .run(&[])
         .expect(1, &["call"])
         .says("the time of stage `call` is over");
-    house.edit("stages/1_call.toml", "300ms", "10m");
-    let run = house
+    project.edit("stages/1_call.toml", "300ms", "10m");
+    let run = project
         .command(&["run"])
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
@@ -354,6 +354,6 @@ fn ctrl_c_ends_a_call_and_so_does_the_time_of_the_stage() {
         .status();
     assert!(sent.unwrap().success());
     let output = run.wait_with_output().unwrap();
-    assert_eq!(code(&output), 130, "{}", said(&output));
-    house.run(&[]).expect(0, &["call"]);
+    assert_eq!(exit_code(&output), 130, "{}", printed(&output));
+    project.run(&[]).expect(0, &["call"]);
 }

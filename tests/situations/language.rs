@@ -1,10 +1,10 @@
 //! What declarations can say, each thing once, by what lies on the disk afterwards.
 
-use super::house::House;
+use crate::support::Project;
 use serde_json::json;
 
-fn project(stages: &[(&str, &str)]) -> House {
-    let house = House::new(&[
+fn project(stages: &[(&str, &str)]) -> Project {
+    let project = Project::new(&[
         (
             "milepost.toml",
             "name = \"language\"\n\n[params]\nloud = false\ntimes = 3\n\n[env]\nWHO = \"world\"\n",
@@ -12,21 +12,21 @@ fn project(stages: &[(&str, &str)]) -> House {
         ("workspace/inputs/a.txt", "a\n"),
     ]);
     for (path, text) in stages {
-        house.write(path, text);
+        project.write(path, text);
     }
-    house
+    project
 }
 
 #[test]
 fn two_rows_of_one_key_are_an_error() {
-    let house = project(&[
+    let project = project(&[
         (
             "stages/1_row.toml",
             "[each.row]\nfrom = \"inputs/rows.csv\"\nselect = '.[]'\nkey = '.id'\n\n[step]\njq = '.row.name'\n\n[outputs]\nmade = { path = \"intermediate/{{ row.id }}.json\", schema = false }\n",
         ),
         ("workspace/inputs/rows.csv", "id,name\nx,Ex\nx,Why\n"),
     ]);
-    house
+    project
         .run(&[])
         .expect(1, &[])
         .says("two batches known by `x`");
@@ -34,7 +34,7 @@ fn two_rows_of_one_key_are_an_error() {
 
 #[test]
 fn an_empty_list_of_batches_is_complete() {
-    let house = project(&[
+    let project = project(&[
         (
             "stages/1_row.toml",
             "[each.row]\nfrom = \"inputs/rows.csv\"\nselect = '.[]'\nkey = '.id'\n\n[step]\njq = '.row.name'\n\n[outputs]\nmade = { path = \"intermediate/{{ row.id }}.json\", schema = false }\n",
@@ -45,15 +45,18 @@ fn an_empty_list_of_batches_is_complete() {
         ),
         ("workspace/inputs/rows.csv", "id,name\n"),
     ]);
-    house.run(&[]).expect(0, &["join"]);
-    assert_eq!(house.json("workspace/outputs/joined.json"), json!(0));
-    assert_eq!(house.json("workspace/stage_1_complete.json")["batches"], 0);
-    house.run(&[]).expect(0, &[]);
+    project.run(&[]).expect(0, &["join"]);
+    assert_eq!(project.json("workspace/outputs/joined.json"), json!(0));
+    assert_eq!(
+        project.json("workspace/stage_1_complete.json")["batches"],
+        0
+    );
+    project.run(&[]).expect(0, &[]);
 }
 
 #[test]
 fn several_steps_hand_on_what_they_make_and_one_may_be_skipped() {
-    let house = project(&[
+    let project = project(&[
         (
             "stages/1_steps.toml",
             r#"
@@ -89,18 +92,21 @@ all = "outputs/all.txt"
             "{{ data.text }}{% if loud %}{{ loud }}{% else %}quiet{% endif %}",
         ),
     ]);
-    house.run(&[]).expect(0, &["steps"]);
-    assert_eq!(house.list("outputs"), ["all.txt", "copied.txt"]);
-    assert_eq!(house.read("workspace/outputs/all.txt"), "a\nquiet");
-    house.run(&["--set", "loud=true"]).expect(0, &["steps"]);
-    assert_eq!(house.list("outputs"), ["all.txt", "copied.txt", "loud.txt"]);
-    house.run(&["--set", "loud=false"]).expect(0, &["steps"]);
-    assert_eq!(house.list("outputs"), ["all.txt", "copied.txt"]);
+    project.run(&[]).expect(0, &["steps"]);
+    assert_eq!(project.list("outputs"), ["all.txt", "copied.txt"]);
+    assert_eq!(project.read("workspace/outputs/all.txt"), "a\nquiet");
+    project.run(&["--set", "loud=true"]).expect(0, &["steps"]);
+    assert_eq!(
+        project.list("outputs"),
+        ["all.txt", "copied.txt", "loud.txt"]
+    );
+    project.run(&["--set", "loud=false"]).expect(0, &["steps"]);
+    assert_eq!(project.list("outputs"), ["all.txt", "copied.txt"]);
 }
 
 #[test]
 fn a_command_reads_standard_input_sees_declared_variables_and_makes_many_files() {
-    let mut house = project(&[(
+    let mut project = project(&[(
         "stages/1_split.toml",
         r#"
 summary = '{parts: ($parts | length), warnings: ["two is few"]}'
@@ -118,28 +124,28 @@ parts = "intermediate/part_*.txt"
 log = "outputs/log.txt"
 "#,
     )]);
-    house.env("HIDDEN", "hidden");
-    let ran = house.run(&[]);
+    project.env("HIDDEN", "hidden");
+    let ran = project.run(&[]);
     ran.says("two is few");
     ran.expect(0, &["split"]);
-    assert_eq!(house.list("intermediate"), ["part_1.txt", "part_2.txt"]);
+    assert_eq!(project.list("intermediate"), ["part_1.txt", "part_2.txt"]);
     assert_eq!(
-        house.read("workspace/intermediate/part_2.txt"),
+        project.read("workspace/intermediate/part_2.txt"),
         "a world  2\n"
     );
     assert_eq!(
-        house.json("workspace/stage_1_complete.json")["summary"]["parts"],
+        project.json("workspace/stage_1_complete.json")["summary"]["parts"],
         2
     );
-    house.edit("stages/1_split.toml", "for n in 1 2", "for n in 2 3");
-    house.run(&[]).expect(0, &["split"]);
-    assert_eq!(house.list("intermediate"), ["part_2.txt", "part_3.txt"]);
-    house.run(&[]).expect(0, &[]);
+    project.edit("stages/1_split.toml", "for n in 1 2", "for n in 2 3");
+    project.run(&[]).expect(0, &["split"]);
+    assert_eq!(project.list("intermediate"), ["part_2.txt", "part_3.txt"]);
+    project.run(&[]).expect(0, &[]);
 }
 
 #[test]
 fn inputs_may_be_named_by_a_file_and_may_be_absent() {
-    let house = project(&[
+    let project = project(&[
         (
             "stages/1_read.toml",
             "[inputs]\nlist = \"inputs/list.json\"\nnote = { path = \"inputs/note.txt\", optional = true }\n\n[inputs.named]\nfrom = \"inputs/list.json\"\nselect = '.files[]'\nbase = \"inputs/files\"\n\n[step]\njq = '{named: $named, note: $note}'\n\n[outputs]\nmade = { path = \"outputs/made.json\", schema = false }\n",
@@ -152,23 +158,23 @@ fn inputs_may_be_named_by_a_file_and_may_be_absent() {
         ("workspace/inputs/files/sub/y.txt", "y"),
         ("workspace/inputs/files/z.txt", "z"),
     ]);
-    house.run(&[]).expect(0, &["read"]);
+    project.run(&[]).expect(0, &["read"]);
     assert_eq!(
-        house.json("workspace/outputs/made.json"),
+        project.json("workspace/outputs/made.json"),
         json!({"named": ["x", "y"], "note": null})
     );
-    house.write("workspace/inputs/files/z.txt", "zz");
-    house.run(&[]).expect(0, &[]);
-    house.write("workspace/inputs/note.txt", "n");
-    house.run(&[]).expect(0, &["read"]);
-    house.write("workspace/inputs/files/sub/y.txt", "yy");
-    house.run(&[]).expect(0, &["read"]);
+    project.write("workspace/inputs/files/z.txt", "zz");
+    project.run(&[]).expect(0, &[]);
+    project.write("workspace/inputs/note.txt", "n");
+    project.run(&[]).expect(0, &["read"]);
+    project.write("workspace/inputs/files/sub/y.txt", "yy");
+    project.run(&[]).expect(0, &["read"]);
     assert_eq!(
-        house.json("workspace/outputs/made.json"),
+        project.json("workspace/outputs/made.json"),
         json!({"named": ["x", "yy"], "note": "n"})
     );
-    house.remove("workspace/inputs/note.txt");
-    house.run(&[]).expect(0, &["read"]);
+    project.remove("workspace/inputs/note.txt");
+    project.run(&[]).expect(0, &["read"]);
     // A list is one also of one name, and of none; a program that goes through none gives a file, or null.
     for (list, select, named) in [
         (r#"{"files": ["x.txt"]}"#, ".files[]", json!(["x"])),
@@ -176,34 +182,34 @@ fn inputs_may_be_named_by_a_file_and_may_be_absent() {
         (r#"{"files": ["x.txt"]}"#, ".files[0]", json!("x")),
         (r#"{"files": []}"#, ".files[0] // empty", json!(null)),
     ] {
-        house.write("workspace/inputs/list.json", list);
-        let stage = house.read("stages/1_read.toml");
+        project.write("workspace/inputs/list.json", list);
+        let stage = project.read("stages/1_read.toml");
         let from = stage.split("select = '").nth(1).unwrap();
         let from = from.split('\'').next().unwrap();
-        house.edit(
+        project.edit(
             "stages/1_read.toml",
             &format!("select = '{from}'"),
             &format!("select = '{select}'"),
         );
-        house.run(&[]).expect(0, &["read"]);
+        project.run(&[]).expect(0, &["read"]);
         assert_eq!(
-            house.json("workspace/outputs/made.json"),
+            project.json("workspace/outputs/made.json"),
             json!({"named": named, "note": null})
         );
     }
-    house.edit("stages/1_read.toml", ".files[0] // empty", ".files[]");
+    project.edit("stages/1_read.toml", ".files[0] // empty", ".files[]");
     for path in ["../list.json", "/etc/passwd"] {
-        house.write(
+        project.write(
             "workspace/inputs/list.json",
             format!(r#"{{"files": ["{path}"]}}"#),
         );
-        house.run(&[]).expect(1, &[]).says(path);
+        project.run(&[]).expect(1, &[]).says(path);
     }
-    house.write(
+    project.write(
         "workspace/inputs/list.json",
         r#"{"files": ["nowhere.txt"]}"#,
     );
-    house
+    project
         .run(&[])
         .expect(1, &[])
         .says("`inputs/files/nowhere.txt` is not there");
@@ -211,7 +217,7 @@ fn inputs_may_be_named_by_a_file_and_may_be_absent() {
 
 #[test]
 fn markers_come_after_the_outputs_and_progress_counts_by_the_files_own_numbers() {
-    let house = project(&[
+    let project = project(&[
         (
             "stages/1_mark.toml",
             "progress = \"marks.json\"\nmarker = \"intermediate/{{ item.stem }}_done\"\n\n[each.item]\npath = \"inputs/item_*.txt\"\n\n[step]\ncopy = \"item\"\n\n[outputs]\nmade = \"intermediate/{{ item.stem }}.txt\"\n",
@@ -219,18 +225,18 @@ fn markers_come_after_the_outputs_and_progress_counts_by_the_files_own_numbers()
         ("workspace/inputs/item_4.txt", "4"),
         ("workspace/inputs/item_17.txt", "17"),
     ]);
-    house.edit(
+    project.edit(
         "stages/1_mark.toml",
         "copy = \"item\"",
         "command = [\"cp\", \"{{ item.path }}\", \"{{ paths.made }}\"]",
     );
-    house.run(&[]).expect(0, &["mark/item_17", "mark/item_4"]);
+    project.run(&[]).expect(0, &["mark/item_17", "mark/item_4"]);
     assert_eq!(
-        house.list("intermediate"),
+        project.list("intermediate"),
         ["item_17.txt", "item_17_done", "item_4.txt", "item_4_done"]
     );
     assert_eq!(
-        house.json("workspace/marks.json")["completed_batches"],
+        project.json("workspace/marks.json")["completed_batches"],
         json!([4, 17])
     );
 }
@@ -238,7 +244,7 @@ fn markers_come_after_the_outputs_and_progress_counts_by_the_files_own_numbers()
 /// A table that is made is judged as one that is read: each row by the schema.
 #[test]
 fn the_schema_of_a_table_is_that_of_a_row() {
-    let house = project(&[
+    let project = project(&[
         (
             "stages/1_table.toml",
             "[inputs]\nrows = \"inputs/rows.json\"\n\n[step]\njq = '\"id,kind\\n\" + ([.rows[] | \"\\(.[0]),\\(.[1])\\n\"] | join(\"\"))'\n\n[outputs]\ntable = \"outputs/table.csv\"\n",
@@ -252,41 +258,41 @@ fn the_schema_of_a_table_is_that_of_a_row() {
             r#"[["a", "wall"], ["b", "slab"]]"#,
         ),
     ]);
-    house.run(&[]).expect(0, &["table"]);
+    project.run(&[]).expect(0, &["table"]);
     assert_eq!(
-        house.read("workspace/outputs/table.csv"),
+        project.read("workspace/outputs/table.csv"),
         "id,kind\na,wall\nb,slab\n"
     );
-    let (code, said) = house.milepost(&["verify"]);
+    let (code, said) = project.milepost(&["verify"]);
     assert_eq!(code, 0, "{said}");
 
-    house.write(
+    project.write(
         "workspace/inputs/rows.json",
         r#"[["a", "wall"], ["b", "door"]]"#,
     );
-    house
+    project
         .run(&[])
         .expect(1, &["table"])
         .says("table failed: SCHEMA: outputs/table.csv:3: kind: \"door\" is not one of \"wall\", \"slab\" (by schemas/table.schema.json)");
     // Another schema judges the rows that are there.
-    house.write(
+    project.write(
         "workspace/inputs/rows.json",
         r#"[["a", "wall"], ["b", "slab"]]"#,
     );
-    house.run(&[]).expect(0, &["table"]);
-    house.edit("schemas/table.schema.json", "\"slab\"", "\"roof\"");
-    house
+    project.run(&[]).expect(0, &["table"]);
+    project.edit("schemas/table.schema.json", "\"slab\"", "\"roof\"");
+    project
         .run(&[])
         .expect(1, &["table"])
         .says("outputs/table.csv:3: kind");
-    house.edit("schemas/table.schema.json", "\"roof\"", "\"slab\"");
-    house.edit("stages/1_table.toml", "id,kind", "id,sort");
-    house
+    project.edit("schemas/table.schema.json", "\"roof\"", "\"slab\"");
+    project.edit("stages/1_table.toml", "id,kind", "id,sort");
+    project
         .run(&[])
         .expect(1, &["table"])
         .says("outputs/table.csv:1: Missing kind in the header, which has id, sort");
-    house.edit("stages/1_table.toml", "\\(.[0]),", "");
-    house
+    project.edit("stages/1_table.toml", "\\(.[0]),", "");
+    project
         .run(&[])
         .expect(1, &["table"])
         .says("table failed: SCHEMA: outputs/table.csv");

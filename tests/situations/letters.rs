@@ -1,6 +1,6 @@
 //! A small project with a step of each common kind: people are cleaned (`jq`), greeted (`command`), and joined (`jq`, `render`).
 
-use super::house::House;
+use crate::support::Project;
 use std::os::unix::fs::MetadataExt as _;
 
 pub const PROJECT: &str = r#"
@@ -66,8 +66,8 @@ printf '%s, %s (%s)\n' "$2" "$name" "$TONE" > "$3"
 "#;
 
 /// The project with three people, not run yet.
-pub fn letters() -> House {
-    House::new(&[
+pub fn letters() -> Project {
+    Project::new(&[
         ("milepost.toml", PROJECT),
         ("stages/1_clean.toml", CLEAN),
         ("stages/2_greet.toml", GREET),
@@ -98,8 +98,8 @@ pub fn letters() -> House {
 }
 
 /// The project, run once.
-pub fn settled() -> House {
-    let house = letters();
+pub fn completed() -> Project {
+    let project = letters();
     let all = [
         "clean/person_1",
         "clean/person_10",
@@ -109,22 +109,22 @@ pub fn settled() -> House {
         "greet/person_2",
         "join",
     ];
-    house.run(&[]).expect(0, &all);
-    house
+    project.run(&[]).expect(0, &all);
+    project
 }
 
 /// The project, run until the next run only glances. Its files count as an hour old.
-pub fn glanced() -> House {
-    let mut house = letters();
-    house.env("MILEPOST_AHEAD", "3600");
-    assert_eq!(house.run(&[]).code, 0);
+pub fn checked() -> Project {
+    let mut project = letters();
+    project.env("MILEPOST_AHEAD", "3600");
+    assert_eq!(project.run(&[]).code, 0);
     // What the run wrote is read once more: nobody looked at it since.
-    house.run(&[]).expect(0, &[]);
-    let inode = || house.at(NOTES).metadata().unwrap().ino();
+    project.run(&[]).expect(0, &[]);
+    let inode = || project.at(NOTES).metadata().unwrap().ino();
     let noted = inode();
-    house.run(&[]).expect(0, &[]);
+    project.run(&[]).expect(0, &[]);
     assert_eq!(inode(), noted, "the third run learnt something");
-    house
+    project
 }
 
 /// What a glance goes by.

@@ -1,11 +1,11 @@
 //! One run over the workspaces that a manifest lists.
 
-use super::house::House;
+use crate::support::Project;
 use serde_json::{Value, json};
 
 /// Grades: a request that names more than 100 is refused.
-fn grades() -> House {
-    House::new(&[
+fn grades() -> Project {
+    Project::new(&[
         (
             "milepost.toml",
             r#"
@@ -57,8 +57,8 @@ schema = "WRONG_REQUEST"
     ])
 }
 
-fn summary(house: &House, code: i32, more: &[&str]) -> Value {
-    let output = house
+fn summary(project: &Project, code: i32, more: &[&str]) -> Value {
+    let output = project
         .command(&["run", "--manifest", "all/list.json", "--json"])
         .args(more)
         .output()
@@ -70,8 +70,8 @@ fn summary(house: &House, code: i32, more: &[&str]) -> Value {
 
 #[test]
 fn each_entry_has_its_workspace_and_fails_alone() {
-    let house = grades();
-    let first = summary(&house, 1, &[]);
+    let project = grades();
+    let first = summary(&project, 1, &[]);
     assert_eq!(
         (&first["complete"], &first["reused"], &first["total"]),
         (&json!(["anna", "dora"]), &json!([]), &json!(145))
@@ -92,50 +92,50 @@ fn each_entry_has_its_workspace_and_fails_alone() {
         (&json!("carla"), &json!("WRONG_REQUEST"))
     );
     assert_eq!(
-        house.json("workspaces/dora/outputs/graded.json"),
+        project.json("workspaces/dora/outputs/graded.json"),
         json!({"grade": 65})
     );
-    assert!(!house.exists("workspaces/carla/outputs/graded.json"));
+    assert!(!project.exists("workspaces/carla/outputs/graded.json"));
     // What is right is not done again.
-    house.write("all/c.json", r#"{"grade": 99}"#);
-    house.write("all/missing.json", r#"{"grade": 1}"#);
+    project.write("all/c.json", r#"{"grade": 99}"#);
+    project.write("all/missing.json", r#"{"grade": 1}"#);
     assert_eq!(
-        summary(&house, 0, &[]),
+        summary(&project, 0, &[]),
         json!({"dry_run": false, "complete": ["berta", "carla"], "reused": ["anna", "dora"], "errors": [], "total": 245})
     );
     // Another place, and a value for all of them.
     assert_eq!(
-        summary(&house, 0, &["--workspace", "other", "--set", "bonus=10"])["total"],
+        summary(&project, 0, &["--workspace", "other", "--set", "bonus=10"])["total"],
         json!(280)
     );
     assert_eq!(
-        house.json("other/anna/outputs/graded.json"),
+        project.json("other/anna/outputs/graded.json"),
         json!({"grade": 90})
     );
 }
 
 #[test]
 fn a_dry_run_writes_nothing() {
-    let house = grades();
-    let before = house.tree();
-    let planned = summary(&house, 1, &["-n"]);
+    let project = grades();
+    let before = project.tree();
+    let planned = summary(&project, 1, &["-n"]);
     assert_eq!(
         (&planned["dry_run"], &planned["complete"]),
         (&json!(true), &json!([]))
     );
-    assert_eq!(house.tree(), before);
+    assert_eq!(project.tree(), before);
     // That a request is wrong is found by doing; that a file is not there is seen.
     assert_eq!(planned["errors"].as_array().unwrap().len(), 1);
-    house.edit("all/list.json", "missing.json", "a.json");
-    let before = house.tree();
-    assert_eq!(summary(&house, 0, &["-n"])["errors"], json!([]));
-    assert_eq!(house.tree(), before);
+    project.edit("all/list.json", "missing.json", "a.json");
+    let before = project.tree();
+    assert_eq!(summary(&project, 0, &["-n"])["errors"], json!([]));
+    assert_eq!(project.tree(), before);
 }
 
 #[test]
 fn the_table_says_how_each_ended() {
-    let house = grades();
-    let (code, said) = house.milepost(&["run", "--manifest", "all/list.json"]);
+    let project = grades();
+    let (code, said) = project.milepost(&["run", "--manifest", "all/list.json"]);
     assert_eq!(code, 1);
     for line in [
         "anna (1 of 4)",
@@ -145,8 +145,8 @@ fn the_table_says_how_each_ended() {
     ] {
         assert!(said.contains(line), "not said: {line}\n{said}");
     }
-    house.edit("milepost.toml", "summary =", "# summary =");
-    let all = summary(&house, 1, &[]);
+    project.edit("milepost.toml", "summary =", "# summary =");
+    let all = summary(&project, 1, &[]);
     let anna = &all["entries"][0];
     assert_eq!(
         json!([
@@ -165,12 +165,12 @@ fn the_table_says_how_each_ended() {
 
 #[test]
 fn a_manifest_that_cannot_be_is_refused_before_anything_runs() {
-    let house = grades();
+    let project = grades();
     let wrong = |list: &str, says: &str| {
-        house.write("all/list.json", list);
-        let (code, said) = house.milepost(&["run", "--manifest", "all/list.json"]);
+        project.write("all/list.json", list);
+        let (code, said) = project.milepost(&["run", "--manifest", "all/list.json"]);
         assert!(code == 2 && said.contains(says), "{code} {said}");
-        assert!(!house.exists("workspaces"));
+        assert!(!project.exists("workspaces"));
     };
     wrong(
         "[{\"order\": 1}]",
@@ -182,17 +182,17 @@ fn a_manifest_that_cannot_be_is_refused_before_anything_runs() {
         "entry 2: another has the workspace `X` as well",
     );
     wrong("{", "list.json");
-    house.edit("milepost.toml", "select =", "# select =");
+    project.edit("milepost.toml", "select =", "# select =");
     wrong(
         "{}",
         "it is no list: [manifest] in milepost.toml says by `select` where its entries are",
     );
-    house.write("all/list.csv", "a,b\n");
-    let (code, said) = house.milepost(&["run", "--manifest", "all/list.csv"]);
+    project.write("all/list.csv", "a,b\n");
+    let (code, said) = project.milepost(&["run", "--manifest", "all/list.csv"]);
     let why = "all/list.csv`: the table has no rows: its first line names the columns";
     assert!(code == 2 && said.contains(why), "{code} {said}");
-    let (code, said) = house.milepost(&["run", "--manifest", "nowhere.json"]);
+    let (code, said) = project.milepost(&["run", "--manifest", "nowhere.json"]);
     assert!(code == 2 && said.contains("nowhere.json"), "{said}");
-    let (code, said) = house.milepost(&["status", "--manifest", "all/list.json"]);
+    let (code, said) = project.milepost(&["status", "--manifest", "all/list.json"]);
     assert!(code == 2, "{said}");
 }

@@ -1,11 +1,11 @@
 //! Elements in batches with questions, as the main pipeline has them: what is asked again is what must be.
 
-use super::house::House;
+use crate::support::Project;
 use serde_json::{Value, json};
 
 /// The main project without its first and last step's weight: elements come from a file, and the end is the merge.
-pub fn packed(elements: &[(&str, &str, &str)]) -> House {
-    let house = House::new(&[
+pub fn packed(elements: &[(&str, &str, &str)]) -> Project {
+    let project = Project::new(&[
         (
             "milepost.toml",
             "name = \"packed\"\n\n[params]\nbatch_size = 3\n\n[agents.classifier]\nrules = \"rules/elements.toml\"\n",
@@ -37,7 +37,7 @@ out = ".all.elements[].global_id"
 "#,
         ),
     ]);
-    house.take(&[
+    project.take(&[
         "schemas",
         "rules",
         "filters",
@@ -45,8 +45,8 @@ out = ".all.elements[].global_id"
         "stages/2_batch.toml",
         "stages/3_classify.toml",
     ]);
-    house.write("workspace/inputs/model.json", model(elements));
-    house
+    project.write("workspace/inputs/model.json", model(elements));
+    project
 }
 
 /// A model as step `ifc` gives it.
@@ -78,8 +78,8 @@ pub const ELEMENTS: [(&str, &str, &str); 8] = [
     ("x1", "IfcWindow", "Window"),
 ];
 
-fn batches(house: &House) -> Vec<String> {
-    house
+fn batches(project: &Project) -> Vec<String> {
+    project
         .list("intermediate")
         .into_iter()
         .filter(|name| name.starts_with("batches/"))
@@ -88,7 +88,7 @@ fn batches(house: &House) -> Vec<String> {
 
 #[test]
 fn a_changed_batch_size_packs_anew_and_retires_what_is_left_over() {
-    let house = packed(&ELEMENTS);
+    let project = packed(&ELEMENTS);
     let all = [
         "batch",
         "classify/batch_1",
@@ -97,36 +97,36 @@ fn a_changed_batch_size_packs_anew_and_retires_what_is_left_over() {
         "generate",
         "parse",
     ];
-    house.run(&[]).expect(0, &all);
-    let before = house.json("workspace/intermediate/classified_all.json");
+    project.run(&[]).expect(0, &all);
+    let before = project.json("workspace/intermediate/classified_all.json");
     assert_eq!(before["count"], 8);
-    house.run(&["--set", "batch_size=2"]).says("");
-    assert_eq!(batches(&house).len(), 4, "{:?}", batches(&house));
-    house.run(&["--set", "batch_size=7"]);
+    project.run(&["--set", "batch_size=2"]).says("");
+    assert_eq!(batches(&project).len(), 4, "{:?}", batches(&project));
+    project.run(&["--set", "batch_size=7"]);
     assert_eq!(
-        house.json("workspace/intermediate/classified_all.json"),
+        project.json("workspace/intermediate/classified_all.json"),
         before
     );
-    house.run(&[]).expect(0, &[]);
+    project.run(&[]).expect(0, &[]);
     assert_eq!(
-        house.json("workspace/classification_progress.json")["total_batches"],
-        batches(&house).len()
+        project.json("workspace/classification_progress.json")["total_batches"],
+        batches(&project).len()
     );
     assert_eq!(
-        house.list("intermediate/classified").len(),
-        2 * batches(&house).len()
+        project.list("intermediate/classified").len(),
+        2 * batches(&project).len()
     );
 }
 
 #[test]
 fn one_element_changed_asks_its_question_and_leaves_other_batches() {
-    let house = packed(&ELEMENTS);
-    house.run(&[]);
+    let project = packed(&ELEMENTS);
+    project.run(&[]);
     let mut elements = ELEMENTS;
     elements[7] = ("x1", "IfcWindow", "Roof window");
-    house.write("workspace/inputs/model.json", model(&elements));
-    let ran = house.run(&[]);
-    assert_eq!(ran.code, 0, "{}", ran.said);
+    project.write("workspace/inputs/model.json", model(&elements));
+    let ran = project.run(&[]);
+    assert_eq!(ran.code, 0, "{}", ran.output);
     let classified: Vec<String> = ran
         .tried()
         .into_iter()
@@ -138,23 +138,23 @@ fn one_element_changed_asks_its_question_and_leaves_other_batches() {
 
 #[test]
 fn an_element_taken_out_goes_and_the_rest_stays() {
-    let house = packed(&ELEMENTS);
-    house.run(&[]);
-    house.write("workspace/inputs/model.json", model(&ELEMENTS[..7]));
-    let ran = house.run(&[]);
-    assert_eq!(ran.code, 0, "{}", ran.said);
+    let project = packed(&ELEMENTS);
+    project.run(&[]);
+    project.write("workspace/inputs/model.json", model(&ELEMENTS[..7]));
+    let ran = project.run(&[]);
+    assert_eq!(ran.code, 0, "{}", ran.output);
     assert_eq!(
-        house.json("workspace/intermediate/classified_all.json")["count"],
+        project.json("workspace/intermediate/classified_all.json")["count"],
         7
     );
 }
 
 #[test]
 fn a_filter_of_the_question_packs_anew_and_one_of_the_record_does_not() {
-    let house = packed(&ELEMENTS);
-    house.run(&[]);
-    house.edit("filters/record.jq", "rule\n", "rule,\n    checked: true\n");
-    house.run(&[]).expect(
+    let project = packed(&ELEMENTS);
+    project.run(&[]);
+    project.edit("filters/record.jq", "rule\n", "rule,\n    checked: true\n");
+    project.run(&[]).expect(
         0,
         &[
             "classify/batch_1",
@@ -163,25 +163,25 @@ fn a_filter_of_the_question_packs_anew_and_one_of_the_record_does_not() {
             "generate",
         ],
     );
-    house.edit(
+    project.edit(
         "filters/question.jq",
         "classifications: (.classifications // [])",
         "classifications: []",
     );
-    let ran = house.run(&[]);
-    assert_eq!(ran.tried()[0], "batch", "{}", ran.said);
+    let ran = project.run(&[]);
+    assert_eq!(ran.tried()[0], "batch", "{}", ran.output);
 }
 
 #[test]
 fn the_schema_of_an_answer_is_judged() {
-    let house = packed(&ELEMENTS);
-    house.run(&[]);
-    house.edit(
+    let project = packed(&ELEMENTS);
+    project.run(&[]);
+    project.edit(
         "schemas/answer.schema.json",
         "Answer to a question",
         "An answer",
     );
-    let ran = house.run(&[]);
+    let ran = project.run(&[]);
     ran.expect(0, &[]);
     assert_eq!(
         ran.judged(),
@@ -191,14 +191,14 @@ fn the_schema_of_an_answer_is_judged() {
 
 #[test]
 fn a_marker_deleted_has_its_batch_made_again() {
-    let house = packed(&ELEMENTS);
-    house.run(&[]);
+    let project = packed(&ELEMENTS);
+    project.run(&[]);
     assert_eq!(
-        house.read("workspace/intermediate/classified/batch_2_complete.txt"),
+        project.read("workspace/intermediate/classified/batch_2_complete.txt"),
         ""
     );
-    house.remove("workspace/intermediate/classified/batch_2_complete.txt");
-    house.run(&[]).expect(0, &["classify/batch_2"]);
+    project.remove("workspace/intermediate/classified/batch_2_complete.txt");
+    project.run(&[]).expect(0, &["classify/batch_2"]);
 }
 
 #[test]
@@ -206,10 +206,10 @@ fn duplicate_ids_go_through_to_the_end() {
     let mut elements = ELEMENTS.to_vec();
     elements[3].0 = "w1";
     elements[5].0 = "w1";
-    let house = packed(&elements);
-    let ran = house.run(&[]);
-    assert_eq!(ran.code, 0, "{}", ran.said);
-    let all = house.json("workspace/intermediate/classified_all.json");
+    let project = packed(&elements);
+    let ran = project.run(&[]);
+    assert_eq!(ran.code, 0, "{}", ran.output);
+    let all = project.json("workspace/intermediate/classified_all.json");
     let ids: Vec<&str> = all["elements"]
         .as_array()
         .unwrap()
@@ -238,17 +238,17 @@ fn duplicate_ids_go_through_to_the_end() {
 
 #[test]
 fn corrections_win_and_are_shown_as_such() {
-    let house = packed(&ELEMENTS);
-    house.run(&[]);
+    let project = packed(&ELEMENTS);
+    project.run(&[]);
     let id = format!("{:0>22}", "x1");
-    house.write(
+    project.write(
         "workspace/inputs/corrections.csv",
         format!(
             "global_id,field,value,who,why\n{id},element_type,roof_covering,Ada,seen on site\n"
         ),
     );
-    house.run(&[]).expect(0, &["generate"]);
-    let all = house.json("workspace/intermediate/classified_all.json");
+    project.run(&[]).expect(0, &["generate"]);
+    let all = project.json("workspace/intermediate/classified_all.json");
     let record = all["elements"]
         .as_array()
         .unwrap()
@@ -260,42 +260,42 @@ fn corrections_win_and_are_shown_as_such() {
         record["corrections"],
         json!([{"field": "element_type", "from": "window", "to": "roof_covering", "who": "Ada", "why": "seen on site"}])
     );
-    house.remove("workspace/inputs/corrections.csv");
-    house.run(&[]).expect(0, &["generate"]);
+    project.remove("workspace/inputs/corrections.csv");
+    project.run(&[]).expect(0, &["generate"]);
 }
 
 #[test]
 fn a_correction_of_nothing_is_an_error() {
-    let house = packed(&ELEMENTS);
-    house.run(&[]);
-    let before = house.read("workspace/intermediate/classified_all.json");
-    house.write(
+    let project = packed(&ELEMENTS);
+    project.run(&[]);
+    let before = project.read("workspace/intermediate/classified_all.json");
+    project.write(
         "workspace/inputs/corrections.csv",
         "global_id,field,value,who,why\nnobody,element_type,door_internal,Ada,seen\n",
     );
-    house
+    project
         .run(&[])
         .expect(1, &["generate"])
         .says("inputs/corrections.csv:2: no element is `nobody`");
     let id = format!("{:0>22}", "x1");
-    house.write(
+    project.write(
         "workspace/inputs/corrections.csv",
         format!("global_id,field,value,who,why\n{id},elementtype,door_internal,Ada,seen\n"),
     );
-    house
+    project
         .run(&[])
         .expect(1, &["generate"])
         .says("inputs/corrections.csv:2: field: \"elementtype\" is not one of \"element_type\"");
-    house.write(
+    project.write(
         "workspace/inputs/corrections.csv",
         format!("global_id;field;value;who;why\r\n\r\n{id};volume_m3;12,5;Ada;seen\r\n"),
     );
-    house
+    project
         .run(&[])
         .expect(1, &["generate"])
         .says("inputs/corrections.csv:3: `volume_m3` is a number, and `12,5` is none: write 12.5");
     assert_eq!(
-        house.read("workspace/intermediate/classified_all.json"),
+        project.read("workspace/intermediate/classified_all.json"),
         before
     );
 }
@@ -303,8 +303,8 @@ fn a_correction_of_nothing_is_an_error() {
 #[test]
 fn one_job_and_two_give_the_same_bytes() {
     let made = |jobs: &str| {
-        let house = House::new(&[]);
-        house.take(&[
+        let project = Project::new(&[]);
+        project.take(&[
             "milepost.toml",
             "stages",
             "schemas",
@@ -314,10 +314,10 @@ fn one_job_and_two_give_the_same_bytes() {
             "templates",
             "workspace/inputs/sample.ifc",
         ]);
-        house.edit("milepost.toml", "batch_size = 50", "batch_size = 4");
-        let ran = house.run_unplanned(&["--jobs", jobs]);
-        assert_eq!(ran.code, 0, "{}", ran.said);
-        let mut contents = house.contents();
+        project.edit("milepost.toml", "batch_size = 50", "batch_size = 4");
+        let ran = project.run_unplanned(&["--jobs", jobs]);
+        assert_eq!(ran.code, 0, "{}", ran.output);
+        let mut contents = project.digests();
         contents.retain(|path, _| path.contains("intermediate/") || path.contains("outputs/"));
         contents
     };
@@ -328,9 +328,9 @@ fn one_job_and_two_give_the_same_bytes() {
 
 #[test]
 fn records_of_many_files_are_packed_as_those_of_one() {
-    let house = packed(&ELEMENTS);
-    assert_eq!(house.run(&[]).code, 0);
-    let whole = house.made();
+    let project = packed(&ELEMENTS);
+    assert_eq!(project.run(&[]).code, 0);
+    let whole = project.output_digests();
     // The same elements in two files: of each file the elements in turn.
     let many = packed(&ELEMENTS);
     many.edit(
@@ -355,7 +355,7 @@ fn records_of_many_files_are_packed_as_those_of_one() {
     many.write("workspace/inputs/model_1.json", model(&ELEMENTS[..3]));
     many.write("workspace/inputs/model_2.json", model(&ELEMENTS[3..]));
     let ran = many.run(&[]);
-    assert_eq!(ran.code, 0, "{}", ran.said);
+    assert_eq!(ran.code, 0, "{}", ran.output);
     let of = |files: &std::collections::BTreeMap<String, milepost_core::base::digest::Digest>| {
         let shared = files
             .iter()
@@ -364,5 +364,5 @@ fn records_of_many_files_are_packed_as_those_of_one() {
             .map(|(path, digest)| (path.clone(), *digest))
             .collect::<Vec<_>>()
     };
-    assert_eq!(of(&many.made()), of(&whole));
+    assert_eq!(of(&many.output_digests()), of(&whole));
 }

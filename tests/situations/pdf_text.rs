@@ -1,6 +1,6 @@
 //! The text of PDFs: what comes out, by which engine, and what is said when none gives any.
 
-use super::house::House;
+use crate::support::Project;
 use lopdf::{
     Document, EncryptionState, EncryptionVersion, Object, Permissions, Stream, dictionary,
 };
@@ -29,7 +29,7 @@ There are five of them.
 ";
 
 /// A stage that reads each PDF of `inputs/`, by these engines.
-fn reading(engines: &str) -> House {
+fn reading(engines: &str) -> Project {
     let stage = format!(
         r#"
 [each.file]
@@ -52,7 +52,7 @@ on_failure = "continue"
 engines = "ALL_PARSERS_FAILED"
 "#
     );
-    House::new(&[
+    Project::new(&[
         ("milepost.toml", "name = \"reading\"\n"),
         ("stages/1_read.toml", &stage),
     ])
@@ -112,8 +112,8 @@ fn simple() -> Vec<u8> {
     bytes(document(&[SIMPLE]))
 }
 
-fn page_texts(house: &House, name: &str) -> Vec<String> {
-    let read = house.json(&format!("workspace/intermediate/{name}.json"));
+fn page_texts(project: &Project, name: &str) -> Vec<String> {
+    let read = project.json(&format!("workspace/intermediate/{name}.json"));
     let pages = read["pages"].as_array().unwrap();
     pages
         .iter()
@@ -134,7 +134,7 @@ fn has_pdftotext() -> bool {
 
 #[test]
 fn what_was_set_as_pdf_comes_out_with_its_headings_and_code() {
-    let house = House::new(&[
+    let project = Project::new(&[
         ("milepost.toml", "name = \"both_ways\"\n"),
         ("workspace/inputs/a.md", MARKDOWN),
         (
@@ -157,7 +157,7 @@ read = { path = "outputs/read.json", schema = false }
 "#,
         ),
     ]);
-    house.run(&[]).expect(0, &["both"]);
+    project.run(&[]).expect(0, &["both"]);
     let code = "def answer(question):\n    if not question:\n        return None\n\n    return question.lower()";
     let text = format!(
         "A small service\n\nIt answers questions about the offices of a firm.\n\nLayout\n\nAll code is in one file:\n\n{code}\n\nTests\n\nThere are five of them.\n\nA small service  page 1 of 1"
@@ -167,7 +167,7 @@ read = { path = "outputs/read.json", schema = false }
     let headings: Vec<Value> = headings
         .map(|(title, level)| heading(title, level))
         .to_vec();
-    let read = house.json("workspace/outputs/read.json");
+    let read = project.json("workspace/outputs/read.json");
     assert_eq!(
         read,
         json!({
@@ -180,16 +180,16 @@ read = { path = "outputs/read.json", schema = false }
         })
     );
     assert_eq!(
-        house.json("workspace/stage_1_complete.json")["summary"],
+        project.json("workspace/stage_1_complete.json")["summary"],
         json!({"engine": "builtin", "engine_version": "lopdf 0.44", "pages": 1, "letters": 190,
             "letters_without_unicode": 0, "pages_without_text": []})
     );
-    house.run(&[]).expect(0, &[]);
+    project.run(&[]).expect(0, &[]);
 }
 
 #[test]
 fn words_columns_and_code_are_read_as_they_stand() {
-    let house = reading("engines = [\"builtin\"]");
+    let project = reading("engines = [\"builtin\"]");
     let letters = [
         // Words apart by moves and by gaps in one string, letters apart by their own space, and one that is drawn twice.
         "BT /F1 10 Tf 72 700 Td (Two) Tj 25 0 Td (words) Tj 0 -14 Td [(O) 20 (n) -30 (e) -400 (more)] TJ ET",
@@ -200,10 +200,10 @@ fn words_columns_and_code_are_read_as_they_stand() {
     let code = "BT /F2 10 Tf 12 TL 72 700 Td (if x:) Tj 24 -12 Td (y = 1) Tj -24 -24 Td (end   # done) Tj ET";
     let turned = "BT /F1 10 Tf 72 700 Td (The longer line of this page) Tj ET BT /F1 10 Tf 0 1 -1 0 40 300 Tm (up) Tj ET";
     let doc = document(&[&letters.join("\n"), columns, code, turned]);
-    house.write("workspace/inputs/a.pdf", bytes(doc));
-    house.run(&[]).expect(0, &["read/a"]);
+    project.write("workspace/inputs/a.pdf", bytes(doc));
+    project.run(&[]).expect(0, &["read/a"]);
     assert_eq!(
-        page_texts(&house, "a"),
+        page_texts(&project, "a"),
         [
             "Two words\nOne more\n\nwide apart\n\nHeavy",
             "left one\nleft two\n\nright one\nright two",
@@ -211,7 +211,7 @@ fn words_columns_and_code_are_read_as_they_stand() {
             "The longer line of this page\n\nup",
         ]
     );
-    let read = house.json("workspace/intermediate/a.json");
+    let read = project.json("workspace/intermediate/a.json");
     assert_eq!(
         read["pages"][2]["code"],
         json!([{"content": "if x:\n    y = 1\n\nend   # done", "line_count": 4}])
@@ -220,9 +220,9 @@ fn words_columns_and_code_are_read_as_they_stand() {
 
 #[test]
 fn what_cannot_be_read_is_told_with_what_to_do() {
-    let house = reading("engines = [\"builtin\"]");
+    let project = reading("engines = [\"builtin\"]");
     let file =
-        |name: &str, bytes: &[u8]| house.write(&format!("workspace/inputs/{name}.pdf"), bytes);
+        |name: &str, bytes: &[u8]| project.write(&format!("workspace/inputs/{name}.pdf"), bytes);
     let whole = simple();
     file("cut", &whole[..whole.len() - 40]);
     file("empty", b"");
@@ -237,7 +237,7 @@ fn what_cannot_be_read_is_told_with_what_to_do() {
     );
     file("open", &locked(document(&[SIMPLE]), ""));
     file("part", &bytes(document(&[SIMPLE, "", SIMPLE])));
-    let ran = house.run(&[]);
+    let ran = project.run(&[]);
     let names = [
         "cut", "empty", "locked", "open", "other", "part", "scan", "strange",
     ];
@@ -256,8 +256,8 @@ fn what_cannot_be_read_is_told_with_what_to_do() {
     ] {
         ran.says(line);
     }
-    assert_eq!(page_texts(&house, "open"), ["Read me"]);
-    assert_eq!(page_texts(&house, "part"), ["Read me", "", "Read me"]);
+    assert_eq!(page_texts(&project, "open"), ["Read me"]);
+    assert_eq!(page_texts(&project, "part"), ["Read me", "", "Read me"]);
 }
 
 #[test]
@@ -265,7 +265,7 @@ fn the_next_engine_is_tried_when_one_fails() {
     if !has_pdftotext() {
         return;
     }
-    let house = reading("");
+    let project = reading("");
     let whole = simple();
     // The place of the table of objects is wrong: Poppler looks for the objects themselves.
     let at = whole
@@ -282,17 +282,17 @@ fn the_next_engine_is_tried_when_one_fails() {
         root.unwrap().0
     );
     let damaged = [&whole[..at], end.as_bytes()].concat();
-    house.write("workspace/inputs/damaged.pdf", damaged);
-    house.write(
+    project.write("workspace/inputs/damaged.pdf", damaged);
+    project.write(
         "workspace/inputs/locked.pdf",
         locked(document(&[SIMPLE]), "secret"),
     );
-    let ran = house.run(&[]);
+    let ran = project.run(&[]);
     ran.expect(3, &["read/damaged", "read/locked"])
         .says("read/damaged warning: read by pdftotext, since by builtin it cannot be read (")
         // What says most is told, not what was tried last.
         .says("`inputs/locked.pdf` needs a password (");
-    let read = house.json("workspace/intermediate/damaged.json");
+    let read = project.json("workspace/intermediate/damaged.json");
     assert_eq!(read["engine"], "pdftotext");
     assert_eq!(
         read["pages"],
@@ -306,10 +306,10 @@ fn the_next_engine_is_tried_when_one_fails() {
 
 #[test]
 fn an_engine_that_is_not_installed_is_told() {
-    let mut house = reading("engines = [\"pdftotext\"]");
-    house.env("PATH", "/nowhere");
-    house.write("workspace/inputs/a.pdf", simple());
-    house
+    let mut project = reading("engines = [\"pdftotext\"]");
+    project.env("PATH", "/nowhere");
+    project.write("workspace/inputs/a.pdf", simple());
+    project
         .run(&[])
         .expect(3, &["read/a"])
         .says("program `pdftotext` was not found in PATH (/nowhere)");

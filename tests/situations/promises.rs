@@ -1,6 +1,6 @@
 //! What a run must not leave behind, overlook or repeat: files that shrank, failed tries, scripts, referenced schemas, time.
 
-use super::house::House;
+use crate::support::Project;
 use serde_json::json;
 
 const CUT: &str = r#"
@@ -27,8 +27,8 @@ all = "outputs/all.json"
 const SCRIPT: &str = r#"i=0; while read -r line; do i=$((i + 1)); echo "{\"l\": \"$line\"}" > "$(echo "$2" | sed "s/\*/$i/")"; done < "$1""#;
 
 /// Lines cut into a file each, and joined; run once.
-fn cut() -> House {
-    let house = House::new(&[
+fn cut() -> Project {
+    let project = Project::new(&[
         (
             "milepost.toml",
             "name = \"cut\"\n[params]\nmost = 9\nleast = 1\n",
@@ -43,24 +43,27 @@ fn cut() -> House {
         ("schemas/parts/line.schema.json", r#"{"type": "string"}"#),
         ("workspace/inputs/lines.txt", "a\nb\nc\n"),
     ]);
-    house.run(&[]).expect(0, &["all", "cut"]);
-    house
+    project.run(&[]).expect(0, &["all", "cut"]);
+    project
 }
 
 #[test]
 fn files_that_a_batch_makes_no_more_go_to_quarantine() {
-    let house = cut();
-    house.write("workspace/inputs/lines.txt", "a\nb\n");
-    house.run(&[]).expect(0, &["all", "cut"]);
-    assert_eq!(house.list("intermediate"), ["part_1.json", "part_2.json"]);
-    assert_eq!(house.quarantine(), ["intermediate/part_3.json"]);
-    assert_eq!(house.json("workspace/outputs/all.json"), json!(["a", "b"]));
-    house.run(&[]).expect(0, &[]);
+    let project = cut();
+    project.write("workspace/inputs/lines.txt", "a\nb\n");
+    project.run(&[]).expect(0, &["all", "cut"]);
+    assert_eq!(project.list("intermediate"), ["part_1.json", "part_2.json"]);
+    assert_eq!(project.quarantine(), ["intermediate/part_3.json"]);
+    assert_eq!(
+        project.json("workspace/outputs/all.json"),
+        json!(["a", "b"])
+    );
+    project.run(&[]).expect(0, &[]);
 }
 
 #[test]
 fn the_output_of_a_step_that_is_skipped_goes_to_quarantine() {
-    let house = House::new(&[
+    let project = Project::new(&[
         ("milepost.toml", "name = \"skip\"\n[params]\nwith = true\n"),
         (
             "stages/1_two.toml",
@@ -78,40 +81,40 @@ two = { path = "outputs/two.json", schema = false }
 "#,
         ),
     ]);
-    house.run(&[]).expect(0, &["two"]);
-    assert_eq!(house.list("outputs"), ["one.json", "two.json"]);
-    house.run(&["--set", "with=false"]).expect(0, &["two"]);
-    assert_eq!(house.list("outputs"), ["one.json"]);
-    assert_eq!(house.quarantine(), ["outputs/two.json"]);
+    project.run(&[]).expect(0, &["two"]);
+    assert_eq!(project.list("outputs"), ["one.json", "two.json"]);
+    project.run(&["--set", "with=false"]).expect(0, &["two"]);
+    assert_eq!(project.list("outputs"), ["one.json"]);
+    assert_eq!(project.quarantine(), ["outputs/two.json"]);
 }
 
 #[test]
 fn a_script_of_the_project_is_an_input() {
-    let house = cut();
-    house.write("tools/cut.sh", format!("{SCRIPT}\n# the same\n"));
-    house.run(&[]).expect(0, &["cut"]);
-    house.remove("tools/cut.sh");
-    let (code, said) = house.milepost(&["run"]);
+    let project = cut();
+    project.write("tools/cut.sh", format!("{SCRIPT}\n# the same\n"));
+    project.run(&[]).expect(0, &["cut"]);
+    project.remove("tools/cut.sh");
+    let (code, said) = project.milepost(&["run"]);
     assert_eq!(code, 4, "{said}");
 }
 
 #[test]
 fn a_schema_that_another_refers_to_is_judged_by() {
-    let house = cut();
-    house.write(
+    let project = cut();
+    project.write(
         "schemas/parts/line.schema.json",
         r#"{"type": "string", "maxLength": 5}"#,
     );
-    let ran = house.run(&[]);
+    let ran = project.run(&[]);
     ran.expect(0, &[]);
     assert_eq!(ran.judged(), ["all"]);
-    house.write("schemas/parts/line.schema.json", r#"{"type": "number"}"#);
-    house
+    project.write("schemas/parts/line.schema.json", r#"{"type": "number"}"#);
+    project
         .run(&[])
         .expect(1, &["all"])
         .says("a number was expected");
-    house.remove("schemas/parts/line.schema.json");
-    let (code, said) = house.milepost(&["plan"]);
+    project.remove("schemas/parts/line.schema.json");
+    let (code, said) = project.milepost(&["plan"]);
     assert_eq!(code, 4, "{said}");
     assert!(
         said.contains("there is no `schemas/parts/line.schema.json` in the project")
@@ -122,24 +125,24 @@ fn a_schema_that_another_refers_to_is_judged_by() {
 
 #[test]
 fn what_only_checks_and_verdicts_mention_runs_nothing() {
-    let house = cut();
-    let ran = house.run(&["--set", "most=8"]);
+    let project = cut();
+    let ran = project.run(&["--set", "most=8"]);
     ran.expect(0, &[]);
     assert_eq!(ran.judged(), ["cut"]);
-    let ran = house.run(&["--set", "least=4"]);
+    let ran = project.run(&["--set", "least=4"]);
     ran.expect(1, &[]);
     assert_eq!(ran.judged(), ["all"]);
     assert_eq!(
-        house.json("workspace/stage_2_complete.json")["verdict"],
+        project.json("workspace/stage_2_complete.json")["verdict"],
         false
     );
-    let ran = house.run(&["--set", "most=2"]);
+    let ran = project.run(&["--set", "most=2"]);
     ran.expect(1, &["cut"]);
 }
 
 #[test]
 fn an_input_is_judged_again_when_its_schema_changes() {
-    let house = House::new(&[
+    let project = Project::new(&[
         ("milepost.toml", "name = \"x\"\n"),
         (
             "stages/1_copy.toml",
@@ -148,21 +151,21 @@ fn an_input_is_judged_again_when_its_schema_changes() {
         ("schemas/n.schema.json", r#"{"type": "number"}"#),
         ("workspace/inputs/n.json", "1"),
     ]);
-    house.run(&[]).expect(0, &["copy"]);
-    house.write(
+    project.run(&[]).expect(0, &["copy"]);
+    project.write(
         "schemas/n.schema.json",
         r#"{"type": "number", "minimum": 1}"#,
     );
-    let ran = house.run(&[]);
+    let ran = project.run(&[]);
     ran.expect(0, &[]);
     assert_eq!(ran.judged(), ["copy"]);
-    house.write("schemas/n.schema.json", r#"{"type": "string"}"#);
-    house.run(&[]).expect(1, &["copy"]).says("inputs/n.json");
+    project.write("schemas/n.schema.json", r#"{"type": "string"}"#);
+    project.run(&[]).expect(1, &["copy"]).says("inputs/n.json");
 }
 
 #[test]
 fn a_failed_try_leaves_nothing_to_the_next() {
-    let house = House::new(&[
+    let project = Project::new(&[
         ("milepost.toml", "name = \"x\"\n"),
         (
             "stages/1_make.toml",
@@ -175,15 +178,15 @@ part = { path = "outputs/p_*.json", schema = false }
 "#,
         ),
     ]);
-    let ran = house.run(&[]);
+    let ran = project.run(&[]);
     ran.expect(0, &["make"]);
     assert_eq!(ran.batches("attempt_failed"), ["make"]);
-    assert_eq!(house.list("outputs"), ["p_1.json"]);
+    assert_eq!(project.list("outputs"), ["p_1.json"]);
 }
 
 #[test]
 fn a_stage_whose_time_is_over_fails_what_is_left_of_it() {
-    let house = House::new(&[
+    let project = Project::new(&[
         ("milepost.toml", "name = \"x\"\n"),
         (
             "stages/1_wait.toml",
@@ -200,7 +203,7 @@ on_failure = "continue"
 "#,
         ),
     ]);
-    let ran = house.run(&[]);
+    let ran = project.run(&[]);
     ran.expect(3, &["wait/1", "wait/2", "wait/3", "wait/4"])
         .says("the time of stage `wait` is over");
     let failed: Vec<_> = ran
@@ -215,7 +218,7 @@ on_failure = "continue"
 
 #[test]
 fn batches_known_by_other_keys_and_stages_by_other_names_take_their_files_along() {
-    let house = House::new(&[
+    let project = Project::new(&[
         ("milepost.toml", "name = \"x\"\n"),
         (
             "stages/1_each.toml",
@@ -229,26 +232,26 @@ out = { path = "outputs/{{ n }}.json", schema = false }
 "#,
         ),
     ]);
-    house.run(&[]).expect(0, &["each/a", "each/b"]);
-    house.edit("stages/1_each.toml", "values", "key = '. + \"1\"'\nvalues");
-    let ran = house.run(&[]);
+    project.run(&[]).expect(0, &["each/a", "each/b"]);
+    project.edit("stages/1_each.toml", "values", "key = '. + \"1\"'\nvalues");
+    let ran = project.run(&[]);
     ran.expect(0, &["each/a1", "each/b1"]);
     assert_eq!(ran.retired(), ["outputs/a.json", "outputs/b.json"]);
-    house.rename("stages/1_each.toml", "stages/1_all.toml");
-    house.run(&[]).expect(0, &["all/a1", "all/b1"]);
-    assert_eq!(house.list("outputs"), ["a.json", "b.json"]);
+    project.rename("stages/1_each.toml", "stages/1_all.toml");
+    project.run(&[]).expect(0, &["all/a1", "all/b1"]);
+    assert_eq!(project.list("outputs"), ["a.json", "b.json"]);
 }
 
 #[test]
 fn a_stage_by_another_name_makes_its_list_anew_and_what_reads_it_may_run() {
-    let house = cut();
-    house.rename("stages/1_cut.toml", "stages/1_chop.toml");
-    house.run(&[]).expect(0, &["chop"]);
+    let project = cut();
+    project.rename("stages/1_cut.toml", "stages/1_chop.toml");
+    project.run(&[]).expect(0, &["chop"]);
 }
 
 #[test]
 fn an_input_that_changes_while_it_is_read_is_read_again() {
-    let house = House::new(&[
+    let project = Project::new(&[
         ("milepost.toml", "name = \"x\"\n"),
         (
             "stages/1_copy.toml",
@@ -256,17 +259,17 @@ fn an_input_that_changes_while_it_is_read_is_read_again() {
         ),
         ("workspace/inputs/n.txt", "one"),
     ]);
-    let ran = house.run(&[]);
+    let ran = project.run(&[]);
     ran.expect(3, &["copy"])
         .says("`inputs/n.txt` changed while it was read");
-    assert!(!house.exists("workspace/stage_1_complete.json"));
-    house.run(&[]).expect(0, &["copy"]);
-    assert_eq!(house.read("workspace/outputs/n.txt"), "");
+    assert!(!project.exists("workspace/stage_1_complete.json"));
+    project.run(&[]).expect(0, &["copy"]);
+    assert_eq!(project.read("workspace/outputs/n.txt"), "");
 }
 
 #[test]
 fn a_placeholder_or_an_item_declared_otherwise_runs_nothing() {
-    let house = House::new(&[
+    let project = Project::new(&[
         ("milepost.toml", "name = \"x\"\n"),
         (
             "stages/1_each.toml",
@@ -285,15 +288,15 @@ placeholder = '{failed: .outcome}'
         ("filters/rows.jq", ".[]"),
         ("workspace/inputs/rows.json", "[1, 2]"),
     ]);
-    house.run(&[]).expect(0, &["each/1", "each/2"]);
-    house.edit("stages/1_each.toml", "failed:", "left_out:");
-    house.write("filters/rows.jq", ".[] | .");
-    house.run(&[]).expect(0, &[]);
+    project.run(&[]).expect(0, &["each/1", "each/2"]);
+    project.edit("stages/1_each.toml", "failed:", "left_out:");
+    project.write("filters/rows.jq", ".[] | .");
+    project.run(&[]).expect(0, &[]);
 }
 
 #[test]
 fn a_batch_whose_item_an_earlier_stage_may_change_says_so() {
-    let house = House::new(&[
+    let project = Project::new(&[
         ("milepost.toml", "name = \"x\"\n"),
         (
             "stages/1_rows.toml",
@@ -324,14 +327,14 @@ out = { path = "outputs/{{ row.id }}.json", schema = false }
             r#"[{"id": 1, "say": "a"}, {"id": 2, "say": "b"}]"#,
         ),
     ]);
-    house.run(&[]).expect(0, &["each/1", "each/2", "rows"]);
-    house.edit("workspace/inputs/given.json", r#""b""#, r#""c""#);
-    let plan = house.plan(&[]).unwrap();
+    project.run(&[]).expect(0, &["each/1", "each/2", "rows"]);
+    project.edit("workspace/inputs/given.json", r#""b""#, r#""c""#);
+    let plan = project.plan(&[]).unwrap();
     let waits =
         json!([{"condition": "item_changes", "stage": "rows", "path": "intermediate/rows.json"}]);
     let may = |batch: &str| json!({"batch": batch, "conditions": waits.clone()});
     assert_eq!(plan["stages"][1]["may"], json!([may("1"), may("2")]));
-    house.run(&[]).expect(0, &["each/2", "rows"]);
-    assert_eq!(house.json("workspace/outputs/2.json"), "c");
-    house.run(&[]).expect(0, &[]);
+    project.run(&[]).expect(0, &["each/2", "rows"]);
+    assert_eq!(project.json("workspace/outputs/2.json"), "c");
+    project.run(&[]).expect(0, &[]);
 }

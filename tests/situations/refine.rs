@@ -1,11 +1,11 @@
 //! Steps that are repeated: what a round sees, when they end, what stays.
 
-use super::house::House;
+use crate::support::Project;
 use serde_json::{Value, json};
 
 /// A stage whose draft gets better by round, with more keys of `[refine]`.
-fn house(refine: &str) -> House {
-    House::new(&[
+fn fixture(refine: &str) -> Project {
+    Project::new(&[
         ("milepost.toml", "name = \"rounds\"\n[params]\nwanted = 2\n"),
         (
             "stages/1_write.toml",
@@ -43,8 +43,8 @@ refine = "QUALITY"
     ])
 }
 
-fn history(house: &House) -> Value {
-    house.json("workspace/outputs/history.json")
+fn history(project: &Project) -> Value {
+    project.json("workspace/outputs/history.json")
 }
 
 fn rounds(most: u32) -> Value {
@@ -55,43 +55,43 @@ fn rounds(most: u32) -> Value {
 
 #[test]
 fn rounds_end_when_the_result_is_right_and_their_files_stay() {
-    let house = house("until = \".draft.n == $params.wanted\"");
-    house.run(&[]).expect(0, &["write"]);
+    let project = fixture("until = \".draft.n == $params.wanted\"");
+    project.run(&[]).expect(0, &["write"]);
     assert_eq!(
-        house.list("intermediate/drafts"),
+        project.list("intermediate/drafts"),
         ["draft_1.json", "draft_2.json"]
     );
     assert_eq!(
-        house.json("workspace/intermediate/drafts/draft_2.json"),
+        project.json("workspace/intermediate/drafts/draft_2.json"),
         json!({"n": 2, "score": 9, "before": 1})
     );
     assert_eq!(
-        house.json("workspace/intermediate/drafts/draft_1.json")["before"],
+        project.json("workspace/intermediate/drafts/draft_1.json")["before"],
         Value::Null
     );
-    assert_eq!(history(&house), rounds(2));
-    assert_eq!(house.read("workspace/outputs/page.txt"), "round 2");
-    house.run(&[]).expect(0, &[]);
+    assert_eq!(history(&project), rounds(2));
+    assert_eq!(project.read("workspace/outputs/page.txt"), "round 2");
+    project.run(&[]).expect(0, &[]);
     // More rounds, and then fewer: what is not made any more does not stay.
-    house.edit("milepost.toml", "wanted = 2", "wanted = 3");
-    house.run(&[]).expect(0, &["write"]);
-    assert_eq!(history(&house), rounds(3));
-    house.edit("milepost.toml", "wanted = 3", "wanted = 1");
-    house.run(&[]).expect(0, &["write"]);
-    assert_eq!(house.list("intermediate/drafts"), ["draft_1.json"]);
-    assert_eq!(history(&house), rounds(1));
-    house.edit(
+    project.edit("milepost.toml", "wanted = 2", "wanted = 3");
+    project.run(&[]).expect(0, &["write"]);
+    assert_eq!(history(&project), rounds(3));
+    project.edit("milepost.toml", "wanted = 3", "wanted = 1");
+    project.run(&[]).expect(0, &["write"]);
+    assert_eq!(project.list("intermediate/drafts"), ["draft_1.json"]);
+    assert_eq!(history(&project), rounds(1));
+    project.edit(
         "stages/1_write.toml",
         "== $params.wanted",
         ">= $params.wanted",
     );
-    house.run(&[]).expect(0, &["write"]);
+    project.run(&[]).expect(0, &["write"]);
 }
 
 #[test]
 fn no_round_that_is_right_is_a_failure_with_a_name() {
-    let house = house("until = \".draft.score > 9\"\nscore = \".draft.score\"");
-    let ran = house.run(&[]);
+    let project = fixture("until = \".draft.score > 9\"\nscore = \".draft.score\"");
+    let ran = project.run(&[]);
     ran.expect(1, &["write"]);
     let failed = &ran
         .records
@@ -103,8 +103,8 @@ fn no_round_that_is_right_is_a_failure_with_a_name() {
         json!({"kind": "refine", "code": "QUALITY", "message": "after 3 rounds `.draft.score > 9` is not true",
             "details": ["round 1: not right, score 5", "round 2: not right, score 9", "round 3: not right, score 7"]})
     );
-    assert_eq!(house.list("outputs"), Vec::<String>::new());
-    let kept = house.quarantine();
+    assert_eq!(project.list("outputs"), Vec::<String>::new());
+    let kept = project.quarantine();
     for name in [
         "draft_1.json",
         "draft_2.json",
@@ -120,26 +120,26 @@ fn no_round_that_is_right_is_a_failure_with_a_name() {
 
 #[test]
 fn the_best_round_stands_when_that_is_declared() {
-    let house = house(
+    let project = fixture(
         "until = \".draft.score > 9\"\nscore = \".draft.score\"\notherwise = \"best\"\nmax_iterations = \"{{ params.wanted + 1 }}\"",
     );
-    house
+    project
         .run(&[])
         .expect(0, &["write"])
         .says("no round of 3 was right: round 2 stands, with the score 9");
     assert_eq!(
-        house.list("intermediate/drafts"),
+        project.list("intermediate/drafts"),
         ["draft_1.json", "draft_2.json", "draft_3.json"]
     );
-    assert_eq!(history(&house), rounds(2));
-    assert_eq!(house.read("workspace/outputs/page.txt"), "round 2");
-    house.run(&[]).expect(0, &[]);
+    assert_eq!(history(&project), rounds(2));
+    assert_eq!(project.read("workspace/outputs/page.txt"), "round 2");
+    project.run(&[]).expect(0, &[]);
 }
 
 #[test]
 fn a_condition_that_is_none_fails_the_batch() {
-    let house = house("until = \".draft.n\"");
-    house
+    let project = fixture("until = \".draft.n\"");
+    project
         .run(&[])
         .expect(1, &["write"])
         .says("`until` gave 1: true or false was expected");
@@ -147,7 +147,7 @@ fn a_condition_that_is_none_fails_the_batch() {
 
 #[test]
 fn what_other_steps_made_outlives_a_try_of_a_program() {
-    let house = House::new(&[
+    let project = Project::new(&[
         ("milepost.toml", "name = \"tries\"\n"),
         (
             "stages/1_make.toml",
@@ -167,13 +167,13 @@ third = "outputs/third.txt"
 "#,
         ),
     ]);
-    house.run(&[]).expect(0, &["make"]);
-    assert_eq!(house.read("workspace/outputs/first.txt"), "first");
+    project.run(&[]).expect(0, &["make"]);
+    assert_eq!(project.read("workspace/outputs/first.txt"), "first");
 }
 
 /// A stage of three rounds, whose program says outside the workspace which round it does, and fails where a file says so.
-fn counting(refine: &str) -> House {
-    House::new(&[
+fn counting(refine: &str) -> Project {
+    Project::new(&[
         ("milepost.toml", "name = \"rounds\"\n"),
         ("workspace/inputs/topic.txt", "walls"),
         (
@@ -212,134 +212,146 @@ test = '.topic != "doors"'
 
 const VERDICTS: &str = "until = '.review.verdict != \"needs_revision\"'\nmax_iterations = 4";
 
-fn counted(house: &House) -> String {
-    let ran = house.read("ran");
-    house.remove("ran");
+fn counted(project: &Project) -> String {
+    let ran = project.read("ran");
+    project.remove("ran");
     ran.split_whitespace().collect()
 }
 
-fn kept(house: &House) -> Vec<String> {
-    house.list(".milepost/rounds/write/only")
+fn kept(project: &Project) -> Vec<String> {
+    project.list(".milepost/rounds/write/only")
 }
 
 #[test]
 fn verdicts_have_as_many_values_as_a_condition_tells_apart() {
-    let house = counting(VERDICTS);
-    house.run(&[]).expect(0, &["write"]);
-    assert_eq!(counted(&house), "123");
+    let project = counting(VERDICTS);
+    project.run(&[]).expect(0, &["write"]);
+    assert_eq!(counted(&project), "123");
     assert_eq!(
-        house.json("workspace/outputs/history.json"),
+        project.json("workspace/outputs/history.json"),
         json!([
             {"iteration": 1, "score": 2, "feedback": "needs_revision"},
             {"iteration": 2, "score": 3, "feedback": "needs_revision"},
             {"iteration": 3, "score": 1, "feedback": "capacity_limited_plan"},
         ])
     );
-    assert_eq!(house.read("workspace/outputs/draft.txt"), "walls 3\n");
+    assert_eq!(project.read("workspace/outputs/draft.txt"), "walls 3\n");
 }
 
 #[test]
 fn a_batch_that_failed_in_a_round_goes_on_with_that_round() {
-    let house = counting(VERDICTS);
-    house.write("fails_3", "");
-    house.run(&[]).expect(1, &["write"]);
-    house.run(&[]).expect(1, &["write"]);
-    assert_eq!(counted(&house), "1233");
-    assert!(kept(&house).contains(&"2.json".to_owned()));
-    house.remove("fails_3");
-    house.run(&[]).expect(0, &["write"]);
-    assert_eq!((counted(&house), kept(&house)), ("3".to_owned(), vec![]));
+    let project = counting(VERDICTS);
+    project.write("fails_3", "");
+    project.run(&[]).expect(1, &["write"]);
+    project.run(&[]).expect(1, &["write"]);
+    assert_eq!(counted(&project), "1233");
+    assert!(kept(&project).contains(&"2.json".to_owned()));
+    project.remove("fails_3");
+    project.run(&[]).expect(0, &["write"]);
+    assert_eq!(
+        (counted(&project), kept(&project)),
+        ("3".to_owned(), vec![])
+    );
     let whole = counting(VERDICTS);
     whole.run(&[]).expect(0, &["write"]);
-    assert_eq!(house.made(), whole.made());
+    assert_eq!(project.output_digests(), whole.output_digests());
 
     // Made again by wish, from another input, or asked afresh: from the first round.
-    house.write("fails_2", "");
-    house.run(&["-B"]).expect(1, &["write"]);
-    house.run(&["-B"]).expect(1, &["write"]);
-    assert_eq!(counted(&house), "1212");
-    house.write("workspace/inputs/topic.txt", "roofs");
-    house.run(&[]).expect(1, &["write"]);
-    house.run(&["--fresh"]).expect(1, &["write"]);
-    house.run(&[]).expect(1, &["write"]);
-    assert_eq!(counted(&house), "12122");
+    project.write("fails_2", "");
+    project.run(&["-B"]).expect(1, &["write"]);
+    project.run(&["-B"]).expect(1, &["write"]);
+    assert_eq!(counted(&project), "1212");
+    project.write("workspace/inputs/topic.txt", "roofs");
+    project.run(&[]).expect(1, &["write"]);
+    project.run(&["--fresh"]).expect(1, &["write"]);
+    project.run(&[]).expect(1, &["write"]);
+    assert_eq!(counted(&project), "12122");
     // What was begun for an input that is no more is of no use.
-    house.write("workspace/inputs/topic.txt", "walls");
-    house.remove("fails_2");
-    house.run(&[]).expect(0, &["write"]);
-    assert_eq!((counted(&house), kept(&house)), ("123".to_owned(), vec![]));
-    assert_eq!(house.made(), whole.made());
+    project.write("workspace/inputs/topic.txt", "walls");
+    project.remove("fails_2");
+    project.run(&[]).expect(0, &["write"]);
+    assert_eq!(
+        (counted(&project), kept(&project)),
+        ("123".to_owned(), vec![])
+    );
+    assert_eq!(project.output_digests(), whole.output_digests());
 }
 
 #[test]
 fn rounds_that_are_over_are_not_gone_on_with() {
     // None is right; then what is right does not pass a check.
     for (refine, topic) in [("until = 'false'", "walls"), (VERDICTS, "doors")] {
-        let house = counting(refine);
-        house.write("workspace/inputs/topic.txt", topic);
-        house.run(&[]).expect(1, &["write"]);
-        assert_eq!(kept(&house), Vec::<String>::new());
-        house.run(&[]).expect(1, &["write"]);
-        assert_eq!(counted(&house), "123123");
+        let project = counting(refine);
+        project.write("workspace/inputs/topic.txt", topic);
+        project.run(&[]).expect(1, &["write"]);
+        assert_eq!(kept(&project), Vec::<String>::new());
+        project.run(&[]).expect(1, &["write"]);
+        assert_eq!(counted(&project), "123123");
     }
     // What is left of a stage that is cleaned, or not repeated any more, goes.
-    let house = counting(VERDICTS);
-    house.write("fails_2", "");
-    house.run(&[]).expect(1, &["write"]);
-    assert_eq!(house.milepost(&["clean", "--yes"]).0, 0);
-    assert_eq!(kept(&house), Vec::<String>::new());
+    let project = counting(VERDICTS);
+    project.write("fails_2", "");
+    project.run(&[]).expect(1, &["write"]);
+    assert_eq!(project.milepost(&["clean", "--yes"]).0, 0);
+    assert_eq!(kept(&project), Vec::<String>::new());
 }
 
 #[test]
 fn the_best_of_the_rounds_of_two_runs_stands() {
     let refine =
         "until = 'false'\nmax_iterations = 4\notherwise = \"best\"\nscore = \".review.score\"";
-    let house = counting(refine);
-    house.write("fails_4", "");
-    house.run(&[]).expect(1, &["write"]);
-    house.remove("fails_4");
-    house
+    let project = counting(refine);
+    project.write("fails_4", "");
+    project.run(&[]).expect(1, &["write"]);
+    project.remove("fails_4");
+    project
         .run(&[])
         .expect(0, &["write"])
         .says("no round of 4 was right: round 2 stands, with the score 3");
-    assert_eq!(counted(&house), "12344");
+    assert_eq!(counted(&project), "12344");
     let whole = counting(refine);
     whole.run(&[]).expect(0, &["write"]);
-    assert_eq!(house.made(), whole.made());
-    assert_eq!(house.read("workspace/outputs/draft.txt"), "walls 2\n");
+    assert_eq!(project.output_digests(), whole.output_digests());
+    assert_eq!(project.read("workspace/outputs/draft.txt"), "walls 2\n");
 }
 
 #[test]
 fn a_batch_that_has_a_placeholder_or_is_held_goes_on_as_well() {
-    let house = counting(VERDICTS);
-    let declared = house.read("stages/1_write.toml");
-    house.write(
+    let project = counting(VERDICTS);
+    let declared = project.read("stages/1_write.toml");
+    project.write(
         "stages/1_write.toml",
         format!("{declared}\n[policy]\nplaceholder = '.error_code'\n"),
     );
-    house.write("fails_2", "");
-    house.run(&[]).expect(3, &["write"]);
-    assert_eq!(house.read("workspace/outputs/draft.txt"), "\"EXIT\"\n");
-    house.remove("fails_2");
-    house.run(&[]).expect(0, &["write"]);
-    assert_eq!((counted(&house), kept(&house)), ("1223".to_owned(), vec![]));
-    assert_eq!(house.read("workspace/outputs/draft.txt"), "walls 3\n");
+    project.write("fails_2", "");
+    project.run(&[]).expect(3, &["write"]);
+    assert_eq!(project.read("workspace/outputs/draft.txt"), "\"EXIT\"\n");
+    project.remove("fails_2");
+    project.run(&[]).expect(0, &["write"]);
+    assert_eq!(
+        (counted(&project), kept(&project)),
+        ("1223".to_owned(), vec![])
+    );
+    assert_eq!(project.read("workspace/outputs/draft.txt"), "walls 3\n");
 
     // The agent is asked in each round, and may be asked once.
-    let house = counting(VERDICTS);
+    let project = counting(VERDICTS);
     let asks = "[[step]]\nagent = \"teller\"\nprompt = \"tell.md\"\nanswer = \"text\"\nout = \"told\"\n\n[outputs]";
-    house.edit("stages/1_write.toml", "[outputs]", asks);
-    house.write("tell.md", "Round {{ iteration }}\n");
+    project.edit("stages/1_write.toml", "[outputs]", asks);
+    project.write("tell.md", "Round {{ iteration }}\n");
     let agent = "[agents.teller]\ncli = [\"tail\", \"-n\", \"1\"]\n";
-    let project = |calls: u32| format!("name = \"rounds\"\n{agent}[limits]\ncalls = {calls}\n");
-    house.write("milepost.toml", project(1));
+    let declared = |calls: u32| format!("name = \"rounds\"\n{agent}[limits]\ncalls = {calls}\n");
+    project.write("milepost.toml", declared(1));
     for _ in 0..2 {
-        house.run(&[]).expect(3, &["write"]).says("under [limits]");
+        project
+            .run(&[])
+            .expect(3, &["write"])
+            .says("under [limits]");
     }
-    house.write("milepost.toml", project(3));
-    house.run(&[]).expect(0, &["write"]);
+    project.write("milepost.toml", declared(3));
+    project.run(&[]).expect(0, &["write"]);
     assert_eq!(
-        (counted(&house), kept(&house)),
+        (counted(&project), kept(&project)),
         ("12223".to_owned(), vec![])
     );
 }

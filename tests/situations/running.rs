@@ -1,48 +1,61 @@
 //! A run while it goes on: batches that overlap, the wish to stop, and what a killed run leaves.
 
-use super::house::{House, code};
-use super::meeting::{go, here, lives, meeting, start};
+use super::gated::{gated, release, wait_for_batch};
+use crate::support::{Project, exit_code, is_alive};
 use std::process::Command;
 
 #[test]
 fn with_two_jobs_two_batches_are_at_work_together() {
-    let house = meeting();
-    let run = start(&house, &["run", "--jobs", "2"]);
+    let project = gated();
+    let run = project.spawn(&["run", "--jobs", "2"]);
     // Both are there before either may go on.
-    let both = [here(&house, 1), here(&house, 2)];
-    go(&house, 2);
-    go(&house, 1);
+    let both = [wait_for_batch(&project, 1), wait_for_batch(&project, 2)];
+    release(&project, 2);
+    release(&project, 1);
     let output = run.wait_with_output().unwrap();
-    assert_eq!(code(&output), 0, "{}", super::house::said(&output));
-    assert!(both.iter().all(|process| !lives(*process)));
-    assert_eq!(house.list("outputs"), ["1.txt", "2.txt"]);
+    assert_eq!(
+        exit_code(&output),
+        0,
+        "{}",
+        crate::support::printed(&output)
+    );
+    assert!(both.iter().all(|process| !is_alive(*process)));
+    assert_eq!(project.list("outputs"), ["1.txt", "2.txt"]);
 }
 
 #[test]
 fn ctrl_c_ends_what_runs_and_the_next_run_goes_on() {
-    let house = meeting();
-    let run = start(&house, &["run"]);
-    here(&house, 1);
-    go(&house, 1);
-    let child = here(&house, 2);
+    let project = gated();
+    let run = project.spawn(&["run"]);
+    wait_for_batch(&project, 1);
+    release(&project, 1);
+    let child = wait_for_batch(&project, 2);
     let sent = Command::new("kill")
         .args(["-INT", &run.id().to_string()])
         .status()
         .unwrap();
     assert!(sent.success());
     let output = run.wait_with_output().unwrap();
-    assert_eq!(code(&output), 130, "{}", super::house::said(&output));
-    assert!(!lives(child), "the child of the batch lives on");
-    assert_eq!(house.list("outputs"), ["1.txt"]);
-    assert_eq!(house.json("workspace/meet_progress.json")["status"], "held");
-    assert!(!house.exists("workspace/stage_1_complete.json"));
+    assert_eq!(
+        exit_code(&output),
+        130,
+        "{}",
+        crate::support::printed(&output)
+    );
+    assert!(!is_alive(child), "the child of the batch lives on");
+    assert_eq!(project.list("outputs"), ["1.txt"]);
+    assert_eq!(
+        project.json("workspace/meet_progress.json")["status"],
+        "held"
+    );
+    assert!(!project.exists("workspace/stage_1_complete.json"));
 
-    let again = start(&house, &["run"]);
-    here(&house, 2);
-    go(&house, 2);
-    assert_eq!(code(&again.wait_with_output().unwrap()), 0);
-    assert_eq!(house.list("outputs"), ["1.txt", "2.txt"]);
-    let tried = house
+    let again = project.spawn(&["run"]);
+    wait_for_batch(&project, 2);
+    release(&project, 2);
+    assert_eq!(exit_code(&again.wait_with_output().unwrap()), 0);
+    assert_eq!(project.list("outputs"), ["1.txt", "2.txt"]);
+    let tried = project
         .records()
         .iter()
         .filter(|record| record["kind"] == "attempt_started" && record["data"]["batch"] == "1")
@@ -54,36 +67,36 @@ fn ctrl_c_ends_what_runs_and_the_next_run_goes_on() {
 fn a_program_that_no_record_names_is_ended_by_the_run_that_it_belongs_to() {
     // As if the runner was killed before the record of the program was written, or before that of its attempt.
     for cut in ["\"child_started\"", "\"attempt_started\""] {
-        let house = meeting();
-        let mut run = start(&house, &["run", "meet/1"]);
-        let child = here(&house, 1);
+        let project = gated();
+        let mut run = project.spawn(&["run", "meet/1"]);
+        let child = wait_for_batch(&project, 1);
         run.kill().unwrap();
         run.wait().unwrap();
-        assert!(lives(child), "it was the runner alone that was killed");
-        let segment = house.list(".milepost/journal").pop().unwrap();
+        assert!(is_alive(child), "it was the runner alone that was killed");
+        let segment = project.list(".milepost/journal").pop().unwrap();
         let segment = format!("workspace/.milepost/journal/{segment}");
-        let kept: String = house
+        let kept: String = project
             .read(&segment)
             .split_inclusive('\n')
             .take_while(|line| !line.contains(cut))
             .map(str::to_owned)
             .collect();
         assert!(kept.contains("\"stage_started\""), "{kept}");
-        house.write(&segment, kept);
-        let again = start(&house, &["run", "meet/1"]);
-        here(&house, 1);
+        project.write(&segment, kept);
+        let again = project.spawn(&["run", "meet/1"]);
+        wait_for_batch(&project, 1);
         assert!(
-            !lives(child),
+            !is_alive(child),
             "the next run ends survivors before it starts: {cut}"
         );
-        go(&house, 1);
-        assert_eq!(code(&again.wait_with_output().unwrap()), 3, "{cut}");
+        release(&project, 1);
+        assert_eq!(exit_code(&again.wait_with_output().unwrap()), 3, "{cut}");
     }
 }
 
 #[test]
 fn the_batch_at_work_is_told_before_any_is_done() {
-    let mut house = House::new(&[
+    let mut project = Project::new(&[
         (
             "milepost.toml",
             "name = \"slow\"\n\n[env]\nPROGRESS = \"\"\n",
@@ -104,10 +117,10 @@ seen = { path = "outputs/{{ n }}.json", schema = false }
 "#,
         ),
     ]);
-    let progress = house.at("workspace/slow_progress.json");
-    house.env("PROGRESS", &progress.display().to_string());
-    assert_eq!(house.run(&["slow/1"]).code, 3);
-    let mut seen = house.json("workspace/outputs/1.json");
+    let progress = project.at("workspace/slow_progress.json");
+    project.env("PROGRESS", &progress.display().to_string());
+    assert_eq!(project.run(&["slow/1"]).code, 3);
+    let mut seen = project.json("workspace/outputs/1.json");
     let of_this_run =
         ["run_id", "pid", "updated", "checksum"].map(|key| seen[key].take().is_null());
     assert_eq!(of_this_run, [false; 4]);

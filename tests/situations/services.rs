@@ -1,7 +1,7 @@
 //! Services: started when they are needed, told when they do not come, and gone after the run.
 
-use super::house::{House, code, said};
 use crate::agents::server::{Play, Server};
+use crate::support::{Project, exit_code, pipe, printed};
 use serde_json::{Value, json};
 use std::io::Read as _;
 use std::net::TcpListener;
@@ -26,7 +26,7 @@ http.server.ThreadingHTTPServer(("127.0.0.1", int(os.environ["PORT"])), Handler)
 const PYTHON: &str = "[\"python3\", \"project:server.py\"]";
 
 /// A project with this service and a stage of these steps, twice.
-fn house(command: &str, first: &str) -> House {
+fn fixture(command: &str, first: &str) -> Project {
     let free = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = free.local_addr().unwrap().port();
     drop(free);
@@ -38,7 +38,7 @@ fn house(command: &str, first: &str) -> House {
             "services = [\"answers\"]\n{step}\n[outputs]\n{out} = {{ path = \"outputs/{out}.json\", schema = false }}\n"
         )
     };
-    House::new(&[
+    Project::new(&[
         ("milepost.toml", &project),
         ("server.py", SERVER),
         ("stages/1_first.toml", &stage(first, "first")),
@@ -89,15 +89,15 @@ fn a_service_is_started_once_and_is_gone_after_the_run() {
     if !has_python() {
         return;
     }
-    let house = house(PYTHON, CALL);
-    let ran = house.run(&[]);
+    let project = fixture(PYTHON, CALL);
+    let ran = project.run(&[]);
     ran.expect(0, &["first", "second"])
         .says("answers starts, a service");
-    let pid = house.json("workspace/outputs/first.json")["pid"]
+    let pid = project.json("workspace/outputs/first.json")["pid"]
         .as_u64()
         .unwrap();
     assert_eq!(
-        house.json("workspace/outputs/second.json"),
+        project.json("workspace/outputs/second.json"),
         json!({"pid": pid, "path": "/second"})
     );
     let expected = [
@@ -106,7 +106,7 @@ fn a_service_is_started_once_and_is_gone_after_the_run() {
     ];
     assert_eq!(of_services(&ran.records), expected);
     assert!(!runs(pid));
-    assert_eq!(of_services(&house.run(&[]).records), []);
+    assert_eq!(of_services(&project.run(&[]).records), []);
 }
 
 #[test]
@@ -117,11 +117,11 @@ fn a_service_that_answers_is_left_alone() {
         Play::Says(200, &[], String::new()),
         Play::Says(200, &[], "2".to_owned()),
     ]);
-    let mut house = house("[\"touch\", \"project:started\"]", CALL);
+    let mut project = fixture("[\"touch\", \"project:started\"]", CALL);
     let port = server.url.rsplit(':').next().unwrap().to_owned();
-    house.write("started", "");
-    house.env("PORT", &port);
-    let ran = house.run(&[]);
+    project.write("started", "");
+    project.env("PORT", &port);
+    let ran = project.run(&[]);
     ran.expect(0, &["first", "second"]);
     assert_eq!(of_services(&ran.records), []);
     let lines: Vec<_> = server.seen().into_iter().map(|seen| seen.line).collect();
@@ -133,16 +133,16 @@ fn a_service_that_answers_is_left_alone() {
 
 #[test]
 fn a_service_that_does_not_come_fails_its_stage() {
-    let house = house("\"echo no port left >&2; exit 3\"", CALL);
+    let project = fixture("\"echo no port left >&2; exit 3\"", CALL);
     // A plan cannot know that.
-    let ran = house.run_unplanned(&[]);
+    let ran = project.run_unplanned(&[]);
     ran.expect(1, &["first", "second"])
         .says("answers failed: it ended with exit code 3 before http://127.0.0.1:")
         .says("    no port left")
         .says("first failed: CONNECT: the service `answers`: it ended with exit code 3")
         .says("second failed: CONNECT: the service `answers`: it ended with exit code 3");
     assert_eq!(of_services(&ran.records).len(), 1);
-    assert!(!house.exists("workspace/stage_1_complete.json"));
+    assert!(!project.exists("workspace/stage_1_complete.json"));
     let failed: Vec<&Value> = ran.data("batch_failed").collect();
     assert_eq!(failed.len(), 2, "{failed:?}");
     assert_eq!(failed[0]["outcome"]["kind"], "connect", "{failed:?}");
@@ -150,25 +150,25 @@ fn a_service_that_does_not_come_fails_its_stage() {
     // It has a name like any other outcome, and what goes on after failures does.
     let after =
         "[policy]\nplaceholder = '{error: .error_code}'\n[errors]\nconnect = \"NO_SERVICE\"\n";
-    let first = house.read("stages/1_first.toml");
-    house.write("stages/1_first.toml", format!("{first}{after}"));
-    let ran = house.run_unplanned(&["first"]);
+    let first = project.read("stages/1_first.toml");
+    project.write("stages/1_first.toml", format!("{first}{after}"));
+    let ran = project.run_unplanned(&["first"]);
     ran.expect(3, &["first"])
         .says("first failed: NO_SERVICE: the service `answers`");
     let placeholder = json!({"error": "NO_SERVICE"});
-    assert_eq!(house.json("workspace/outputs/first.json"), placeholder);
-    house.write("stages/1_first.toml", first);
-    house.edit("milepost.toml", "echo no", "no_such_program; echo no");
-    house
+    assert_eq!(project.json("workspace/outputs/first.json"), placeholder);
+    project.write("stages/1_first.toml", first);
+    project.edit("milepost.toml", "echo no", "no_such_program; echo no");
+    project
         .run_unplanned(&[])
         .expect(1, &["first", "second"])
         .says("no_such_program");
-    house.edit(
+    project.edit(
         "milepost.toml",
         "\"no_such_program; echo no port left >&2; exit 3\"",
         "[\"no_such_program\"]",
     );
-    house
+    project
         .run_unplanned(&[])
         .expect(1, &["first", "second"])
         .says("the service `answers`: program `no_such_program` was not found");
@@ -179,8 +179,8 @@ fn a_service_is_gone_after_a_run_that_failed() {
     if !has_python() {
         return;
     }
-    let house = house(PYTHON, "[step]\ncommand = \"exit 1\"");
-    let ran = house.run(&[]);
+    let project = fixture(PYTHON, "[step]\ncommand = \"exit 1\"");
+    let ran = project.run(&[]);
     ran.expect(1, &["first", "second"]);
     let services = of_services(&ran.records);
     assert_eq!(services[1].0, "service_ended");
@@ -193,43 +193,37 @@ fn a_service_that_outlived_its_run_is_ended_by_the_next() {
     if !has_python() {
         return;
     }
-    let house = house(PYTHON, "[step]\ncommand = \"echo here > HERE; sleep 1000\"");
-    let pipe = house.at("here");
-    assert!(
-        Command::new("mkfifo")
-            .arg(&pipe)
-            .status()
-            .unwrap()
-            .success()
-    );
-    house.edit("stages/1_first.toml", "HERE", pipe.to_str().unwrap());
-    let mut run = house
+    let project = fixture(PYTHON, "[step]\ncommand = \"echo here > HERE; sleep 1000\"");
+    let here = project.at("here");
+    pipe(&here);
+    project.edit("stages/1_first.toml", "HERE", here.to_str().unwrap());
+    let mut run = project
         .command(&["run"])
         .stdout(Stdio::null())
         .stderr(Stdio::null())
         .spawn()
         .unwrap();
     let mut word = String::new();
-    std::fs::File::open(&pipe)
+    std::fs::File::open(&here)
         .unwrap()
         .read_to_string(&mut word)
         .unwrap();
     run.kill().unwrap();
     run.wait().unwrap();
-    let left = of_services(&house.records())[0].1;
+    let left = of_services(&project.records())[0].1;
     assert!(runs(left));
-    house.write(
+    project.write(
         "stages/1_first.toml",
-        house
+        project
             .read("stages/2_second.toml")
             .replace("second", "first"),
     );
-    house
+    project
         .run(&[])
         .expect(0, &["first", "second"])
         .says("ended processes that the last run left");
     assert!(!runs(left));
-    let pid = house.json("workspace/outputs/first.json")["pid"]
+    let pid = project.json("workspace/outputs/first.json")["pid"]
         .as_u64()
         .unwrap();
     assert!(pid != left && !runs(pid));
@@ -237,24 +231,18 @@ fn a_service_that_outlived_its_run_is_ended_by_the_next() {
 
 #[test]
 fn ctrl_c_while_a_service_is_waited_for() {
-    let house = house("\"echo here > HERE; sleep 1000\"", CALL);
-    let pipe = house.at("here");
-    assert!(
-        Command::new("mkfifo")
-            .arg(&pipe)
-            .status()
-            .unwrap()
-            .success()
-    );
-    house.edit("milepost.toml", "HERE", pipe.to_str().unwrap());
-    let run = house
+    let project = fixture("\"echo here > HERE; sleep 1000\"", CALL);
+    let here = project.at("here");
+    pipe(&here);
+    project.edit("milepost.toml", "HERE", here.to_str().unwrap());
+    let run = project
         .command(&["run"])
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
     let mut word = String::new();
-    std::fs::File::open(&pipe)
+    std::fs::File::open(&here)
         .unwrap()
         .read_to_string(&mut word)
         .unwrap();
@@ -263,8 +251,8 @@ fn ctrl_c_while_a_service_is_waited_for() {
         .status();
     assert!(sent.unwrap().success());
     let output = run.wait_with_output().unwrap();
-    assert_eq!(code(&output), 130, "{}", said(&output));
-    let services = of_services(&house.records());
+    assert_eq!(exit_code(&output), 130, "{}", printed(&output));
+    let services = of_services(&project.records());
     assert_eq!(services[1].0, "service_ended");
     assert!(!runs(services[0].1));
 }

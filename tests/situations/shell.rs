@@ -1,6 +1,6 @@
 //! Commands that are one string: whatever values hold, the shell takes them for words.
 
-use super::house::House;
+use crate::support::Project;
 
 const STAGE: &str = r#"[each.note]
 path = "inputs/notes/*"
@@ -12,8 +12,8 @@ command = COMMAND
 copy = { path = "outputs/{{ note.stem }}.out", schema = false }
 "#;
 
-fn house(command: &str) -> House {
-    House::new(&[
+fn fixture(command: &str) -> Project {
+    Project::new(&[
         (
             "milepost.toml",
             "name = \"notes\"\n[env]\nWHO = \"$(touch ../../../../../../who)\"\n",
@@ -46,20 +46,20 @@ fn names_are_words_whatever_is_in_them() {
         r#"["sh", "-c", "cp {{ note.path }} {{ paths.copy }}"]"#,
         r#"["bash", "-eu", "-c", "f={{ note.path }}; cp \"$f\" '{{ paths.copy }}'"]"#,
     ] {
-        let house = house(command);
+        let project = fixture(command);
         for (number, name) in NAMES.iter().enumerate() {
-            house.write(
+            project.write(
                 &format!("workspace/inputs/notes/{name}"),
                 number.to_string(),
             );
         }
-        let ran = house.run(&[]);
-        assert_eq!(ran.code, 0, "{command}: {}", ran.said);
-        let outputs = house.list("outputs");
+        let ran = project.run(&[]);
+        assert_eq!(ran.code, 0, "{command}: {}", ran.output);
+        let outputs = project.list("outputs");
         let mut copied: Vec<usize> = outputs
             .iter()
             .map(|name| {
-                house
+                project
                     .read(&format!("workspace/outputs/{name}"))
                     .parse()
                     .unwrap()
@@ -67,7 +67,7 @@ fn names_are_words_whatever_is_in_them() {
             .collect();
         copied.sort_unstable();
         assert_eq!(copied, (0..NAMES.len()).collect::<Vec<_>>(), "{command}");
-        for entry in walkdir::WalkDir::new(house.at("")) {
+        for entry in walkdir::WalkDir::new(project.at("")) {
             assert_ne!(entry.unwrap().file_name(), "pwned", "{command}");
         }
     }
@@ -75,9 +75,9 @@ fn names_are_words_whatever_is_in_them() {
 
 #[test]
 fn a_value_inside_quotes_is_refused_with_its_place_and_the_way_out() {
-    let house =
-        house("'sh -c \"cp {{ note.path }} x\" && echo {{ note.stem }} > {{ paths.copy }}'");
-    let (code, said) = house.milepost(&["plan"]);
+    let project =
+        fixture("'sh -c \"cp {{ note.path }} x\" && echo {{ note.stem }} > {{ paths.copy }}'");
+    let (code, said) = project.milepost(&["plan"]);
     assert_eq!(code, 4, "{said}");
     assert!(
         said.contains("stages/1_copy.toml:5:22")
@@ -85,22 +85,22 @@ fn a_value_inside_quotes_is_refused_with_its_place_and_the_way_out() {
             && said.contains("Milepost quotes what it gives; for a longer text assign it first: `name={{ … }}; … \"$name\"`"),
         "{said}"
     );
-    house.edit("stages/1_copy.toml", "'sh -c", "[\"bash\", \"-c\", 'sh -c");
-    house.edit("stages/1_copy.toml", "paths.copy }}'", "paths.copy }}']");
-    let (code, said) = house.milepost(&["plan"]);
+    project.edit("stages/1_copy.toml", "'sh -c", "[\"bash\", \"-c\", 'sh -c");
+    project.edit("stages/1_copy.toml", "paths.copy }}'", "paths.copy }}']");
+    let (code, said) = project.milepost(&["plan"]);
     assert_eq!(code, 4, "{said}");
     assert!(said.contains("stages/1_copy.toml:5:37"), "{said}");
 }
 
 #[test]
 fn what_an_agent_or_a_service_is_started_with_is_held_to_the_same() {
-    let house = house("'cp {{ note.path }} {{ paths.copy }}'");
-    house.write(
+    let project = fixture("'cp {{ note.path }} {{ paths.copy }}'");
+    project.write(
         "milepost.toml",
         "name = \"notes\"\n[env]\nWHO = \"x\"\n[services.s]\ncommand = 'serve \"for {{ env.WHO }}\"'\nready = \"http://localhost:1\"\n\
          [agents.a]\ncli = [\"sh\", \"-c\", 'ask \"{{ prompt }}\"']\n",
     );
-    let (code, said) = house.milepost(&["plan"]);
+    let (code, said) = project.milepost(&["plan"]);
     assert_eq!(code, 4, "{said}");
     assert!(
         said.contains("milepost.toml:5:23") && said.contains("inside a quoted text"),
@@ -125,28 +125,28 @@ out = "all"
 all = { path = "outputs/all.txt", schema = false }
 "#;
     let with = |command: &str| {
-        let house = House::new(&[
+        let project = Project::new(&[
             ("milepost.toml", "name = \"parts\"\n"),
             ("stages/1_join.toml", &stage.replace("COMMAND", command)),
         ]);
         let name = "n".repeat(200);
         for number in 0..800 {
-            house.write(
+            project.write(
                 &format!("workspace/inputs/parts/{number:03} {name}.txt"),
                 format!("{number}\n"),
             );
         }
-        house
+        project
     };
     let numbers: String = (0..800).map(|number| format!("{number}\n")).collect();
 
-    let house = with("'cat {{ paths.parts }} > {{ paths.all }}'");
-    let ran = house.run(&[]);
-    assert_eq!(ran.code, 1, "{}", ran.said);
+    let project = with("'cat {{ paths.parts }} > {{ paths.all }}'");
+    let ran = project.run(&[]);
+    assert_eq!(ran.code, 1, "{}", ran.output);
     assert!(
-        ran.said.contains("longer than the system allows; hand a long list over as a file: `{{ paths.NAME | as_file }}`"),
+        ran.output.contains("longer than the system allows; hand a long list over as a file: `{{ paths.NAME | as_file }}`"),
         "{}",
-        ran.said
+        ran.output
     );
 
     for command in [
@@ -154,37 +154,37 @@ all = { path = "outputs/all.txt", schema = false }
         "'xargs -0 cat < {{ paths.parts | as_file(nul=true) }} > {{ paths.all }}'",
         r#"["sh", "-c", 'xargs -d "\n" cat < "${1#--from=}" > "$2"', "join", "--from={{ paths.parts | as_file }}", "{{ paths.all }}"]"#,
     ] {
-        let house = with(command);
-        let ran = house.run(&[]);
-        assert_eq!(ran.code, 0, "{command}: {}", ran.said);
+        let project = with(command);
+        let ran = project.run(&[]);
+        assert_eq!(ran.code, 0, "{command}: {}", ran.output);
         assert_eq!(
-            house.read("workspace/outputs/all.txt"),
+            project.read("workspace/outputs/all.txt"),
             numbers,
             "{command}"
         );
-        assert_eq!(house.list("outputs"), ["all.txt"], "{command}");
+        assert_eq!(project.list("outputs"), ["all.txt"], "{command}");
     }
 
     // What ends a line cannot stand in one.
-    let house = with(r#"'cp {{ ["a\nb"] | as_file }} {{ paths.all }}'"#);
-    let ran = house.run(&[]);
-    assert_eq!(ran.code, 1, "{}", ran.said);
+    let project = with(r#"'cp {{ ["a\nb"] | as_file }} {{ paths.all }}'"#);
+    let ran = project.run(&[]);
+    assert_eq!(ran.code, 1, "{}", ran.output);
     assert!(
-        ran.said.contains("write `as_file(nul=true)`"),
+        ran.output.contains("write `as_file(nul=true)`"),
         "{}",
-        ran.said
+        ran.output
     );
 
-    house.write(
+    project.write(
         "stages/1_join.toml",
         stage.replace("command = COMMAND", "render = \"page.md\""),
     );
-    house.write("page.md", "{{ paths.parts | as_file }}");
-    let ran = house.run(&[]);
+    project.write("page.md", "{{ paths.parts | as_file }}");
+    let ran = project.run(&[]);
     assert!(
-        ran.said
+        ran.output
             .contains("`as_file` writes a file for a program: it can be used in `command` only"),
         "{}",
-        ran.said
+        ran.output
     );
 }

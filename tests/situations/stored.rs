@@ -1,6 +1,6 @@
 //! What a workspace keeps of `--set` and `--agent`: it is shown, it can be taken back, and it hides no changed default in silence.
 
-use crate::situations::house::House;
+use crate::support::Project;
 use serde_json::{Value, json};
 
 const PROJECT: &str = r#"
@@ -46,8 +46,8 @@ result = '{id: $element.id, word}'
 words = { path = "outputs/{{ batch.stem }}.json", schema = false }
 "#;
 
-fn project() -> House {
-    let mut house = House::new(&[
+fn fixture() -> Project {
+    let mut project = Project::new(&[
         ("milepost.toml", PROJECT),
         ("stages/1_split.toml", ASK),
         ("stages/2_spell.toml", SPELL),
@@ -61,20 +61,20 @@ fn project() -> House {
             r#"[{"id": 1, "name": "Ann"}, {"id": 2, "name": "Bo"}]"#,
         ),
     ]);
-    house.env("USER", "ann");
-    house
+    project.env("USER", "ann");
+    project
 }
 
-fn data(house: &House, arguments: &[&str]) -> Value {
-    let output = house
+fn data(project: &Project, arguments: &[&str]) -> Value {
+    let output = project
         .command(&[arguments, &["--json"]].concat())
         .output()
         .unwrap();
     serde_json::from_slice(&output.stdout).unwrap()
 }
 
-fn words(house: &House) -> Value {
-    let all = house.json("workspace/outputs/batch_1.json");
+fn words(project: &Project) -> Value {
+    let all = project.json("workspace/outputs/batch_1.json");
     all.as_array()
         .unwrap()
         .iter()
@@ -93,22 +93,22 @@ fn notes(said: &str) -> Vec<&str> {
 }
 
 /// The day of a time that the workspace stores.
-fn day(house: &House, pointer: &str) -> String {
-    let identity = house.json("workspace/.milepost/workspace.json");
+fn day(project: &Project, pointer: &str) -> String {
+    let identity = project.json("workspace/.milepost/workspace.json");
     let at = identity.pointer(pointer).unwrap().as_str().unwrap();
     at[..10].to_owned()
 }
 
 #[test]
 fn a_stored_value_that_hides_a_changed_default_is_warned_about_once() {
-    let house = project();
-    assert_eq!(house.run(&["--set", "size=1"]).code, 0);
+    let project = fixture();
+    assert_eq!(project.run(&["--set", "size=1"]).code, 0);
     for command in [&["run"][..], &["plan"], &["status"]] {
-        let (code, said) = house.milepost(command);
+        let (code, said) = project.milepost(command);
         assert_eq!((code, notes(&said)), (0, vec![]), "{said}");
     }
-    house.edit("milepost.toml", "size = 20", "size = 80");
-    let day = day(&house, "/params_set/size/at");
+    project.edit("milepost.toml", "size = 20", "size = 80");
+    let day = day(&project, "/params_set/size/at");
     let warning = format!(
         "warning: size = 1 was set for this workspace on {day} by ann; milepost.toml now says 80"
     );
@@ -122,19 +122,19 @@ fn a_stored_value_that_hides_a_changed_default_is_warned_about_once() {
         &["run", "--until-paid"],
         &["params"],
     ] {
-        let (code, said) = house.milepost(command);
+        let (code, said) = project.milepost(command);
         assert_eq!((code, notes(&said)), (0, both.to_vec()), "{command:?}");
     }
     let tree = || {
-        let mut tree = house.tree();
+        let mut tree = project.tree();
         tree.remove(".milepost/lock");
         tree
     };
     let before = tree();
-    assert_eq!(notes(&house.milepost(&["run"]).1), both);
+    assert_eq!(notes(&project.milepost(&["run"]).1), both);
     assert_eq!(tree(), before, "a run with nothing to do writes nothing");
     for command in [&["run"][..], &["plan"], &["status"]] {
-        let stored = &data(&house, command)["stored"];
+        let stored = &data(&project, command)["stored"];
         let note = &stored[0];
         assert_eq!(stored.as_array().unwrap().len(), 1, "{command:?}");
         assert_eq!(note["kind"], "hides_default");
@@ -144,57 +144,57 @@ fn a_stored_value_that_hides_a_changed_default_is_warned_about_once() {
         );
     }
     // Whoever sets it again has seen the new default.
-    assert_eq!(house.run(&["--set", "size=1"]).code, 0);
-    assert_eq!(notes(&house.milepost(&["run"]).1), [""; 0]);
+    assert_eq!(project.run(&["--set", "size=1"]).code, 0);
+    assert_eq!(notes(&project.milepost(&["run"]).1), [""; 0]);
 }
 
 #[test]
 fn a_stored_value_is_taken_back() {
-    let house = project();
-    assert_eq!(house.run(&["--set", "size=1"]).code, 0);
-    assert_eq!(house.list("outputs"), ["batch_1.json", "batch_2.json"]);
-    let plan = house.plan(&["--unset", "size"]).unwrap();
+    let project = fixture();
+    assert_eq!(project.run(&["--set", "size=1"]).code, 0);
+    assert_eq!(project.list("outputs"), ["batch_1.json", "batch_2.json"]);
+    let plan = project.plan(&["--unset", "size"]).unwrap();
     assert_eq!(plan["stages"][0]["will"].as_array().unwrap().len(), 1);
-    let (_, said) = house.milepost(&["plan", "--unset", "size"]);
+    let (_, said) = project.milepost(&["plan", "--unset", "size"]);
     assert!(
         said.ends_with("to do it: milepost run --unset size\n"),
         "{said}"
     );
-    let ran = house.run(&["--unset", "size"]);
+    let ran = project.run(&["--unset", "size"]);
     assert_eq!(ran.code, 0);
-    assert_eq!(house.list("outputs"), ["batch_1.json"]);
+    assert_eq!(project.list("outputs"), ["batch_1.json"]);
     // Without a run, the next run finds the value.
-    assert_eq!(house.milepost(&["params", "--set", "size=1"]).0, 0);
-    assert_eq!(house.list("outputs"), ["batch_1.json"]);
-    assert_eq!(house.run(&[]).code, 0);
-    assert_eq!(house.list("outputs"), ["batch_1.json", "batch_2.json"]);
-    let (code, _) = house.milepost(&["params", "--unset", "size"]);
-    let identity = house.json("workspace/.milepost/workspace.json");
+    assert_eq!(project.milepost(&["params", "--set", "size=1"]).0, 0);
+    assert_eq!(project.list("outputs"), ["batch_1.json"]);
+    assert_eq!(project.run(&[]).code, 0);
+    assert_eq!(project.list("outputs"), ["batch_1.json", "batch_2.json"]);
+    let (code, _) = project.milepost(&["params", "--unset", "size"]);
+    let identity = project.json("workspace/.milepost/workspace.json");
     assert_eq!(code, 0);
     assert_eq!(
         (&identity["params"], &identity["params_set"]),
         (&Value::Null, &Value::Null)
     );
-    let (code, said) = house.milepost(&["params", "--unset", "size"]);
+    let (code, said) = project.milepost(&["params", "--unset", "size"]);
     assert_eq!(code, 0);
     assert_eq!(
         notes(&said),
         ["note: size is not set for this workspace; milepost.toml says 20"]
     );
-    let wrong = house.milepost(&["params", "--unset", "sise"]);
+    let wrong = project.milepost(&["params", "--unset", "sise"]);
     let help = "error: `--unset sise`: there is no parameter `sise`: did you mean `size`?\n";
     assert_eq!(wrong, (2, help.to_owned()));
-    let (code, said) = house.milepost(&["run", "--set", "size=2", "--unset", "size"]);
+    let (code, said) = project.milepost(&["run", "--set", "size=2", "--unset", "size"]);
     assert_eq!(code, 2);
     assert!(said.contains("contradict each other"), "{said}");
 }
 
 #[test]
 fn params_lists_values_defaults_and_sources() {
-    let house = project();
-    let before = house.tree();
-    let listed = data(&house, &["params"]);
-    assert_eq!(house.tree(), before, "listing writes nothing");
+    let project = fixture();
+    let before = project.tree();
+    let listed = data(&project, &["params"]);
+    assert_eq!(project.tree(), before, "listing writes nothing");
     let line = |name: &str| {
         let lines = listed["params"].as_array().unwrap().iter();
         lines.clone().find(|line| line["name"] == name).unwrap()
@@ -204,7 +204,7 @@ fn params_lists_values_defaults_and_sources() {
         &json!({"name": "size", "value": 20, "default": 20, "source": "declared", "at": null, "by": null, "description": null})
     );
     assert_eq!(listed["other_agents"], json!(["quiet"]));
-    house.milepost(&[
+    project.milepost(&[
         "params",
         "--set",
         "size=5",
@@ -214,10 +214,10 @@ fn params_lists_values_defaults_and_sources() {
         "quiet",
     ]);
     let (day, of_agent) = (
-        day(&house, "/params_set/size/at"),
-        day(&house, "/agents/speller/at"),
+        day(&project, "/params_set/size/at"),
+        day(&project, "/agents/speller/at"),
     );
-    let (code, said) = house.milepost(&["params"]);
+    let (code, said) = project.milepost(&["params"]);
     assert_eq!(code, 0);
     let lines: Vec<&str> = said.lines().collect();
     let words: Vec<String> = lines
@@ -241,36 +241,36 @@ fn params_lists_values_defaults_and_sources() {
 
 #[test]
 fn a_value_without_a_declaration_is_shown_and_warned_about() {
-    let house = project();
-    assert_eq!(house.run(&["--set", "greeting=Hi"]).code, 0);
-    house.edit("milepost.toml", "greeting = \"Hello\"\n", "");
-    let said = house.milepost(&["run"]).1;
+    let project = fixture();
+    assert_eq!(project.run(&["--set", "greeting=Hi"]).code, 0);
+    project.edit("milepost.toml", "greeting = \"Hello\"\n", "");
+    let said = project.milepost(&["run"]).1;
     let warning = "warning: greeting = Hi is set for this workspace, but milepost.toml declares no parameter `greeting`";
     let both = [warning, "help: milepost params --unset greeting"];
     assert_eq!(notes(&said), both);
-    let lines = &data(&house, &["params"])["params"];
+    let lines = &data(&project, &["params"])["params"];
     let last = lines.as_array().unwrap().last().unwrap();
     assert_eq!(
         (&last["name"], &last["source"]),
         (&json!("greeting"), &json!("unused"))
     );
-    assert_eq!(house.milepost(&["params", "--unset", "greeting"]).0, 0);
-    assert_eq!(notes(&house.milepost(&["run"]).1), [""; 0]);
+    assert_eq!(project.milepost(&["params", "--unset", "greeting"]).0, 0);
+    assert_eq!(notes(&project.milepost(&["run"]).1), [""; 0]);
 }
 
 #[test]
 fn another_agent_stays_until_it_is_reset() {
-    let house = project();
-    assert_eq!(house.run(&["--agent", "speller=quiet"]).code, 0);
-    assert_eq!(words(&house), json!(["ann", "bo"]));
+    let project = fixture();
+    assert_eq!(project.run(&["--agent", "speller=quiet"]).code, 0);
+    assert_eq!(words(&project), json!(["ann", "bo"]));
     // The same as after `--set`: a plain run has nothing to do.
-    let plan = house.plan(&[]).unwrap();
+    let plan = project.plan(&[]).unwrap();
     assert_eq!(plan["stages"][1]["will"], json!([]));
-    let ran = house.run(&[]);
-    assert_eq!((ran.code, ran.records.len()), (0, 0), "{}", ran.said);
-    assert_eq!(words(&house), json!(["ann", "bo"]));
-    let (_, status) = house.milepost(&["status"]);
-    let day = day(&house, "/agents/speller/at");
+    let ran = project.run(&[]);
+    assert_eq!((ran.code, ran.records.len()), (0, 0), "{}", ran.output);
+    assert_eq!(words(&project), json!(["ann", "bo"]));
+    let (_, status) = project.milepost(&["status"]);
+    let day = day(&project, "/agents/speller/at");
     let line =
         format!("agent speller is answered by quiet (jq in milepost.toml), set on {day} by ann\n");
     assert!(status.contains(&line), "{status}");
@@ -279,54 +279,56 @@ fn another_agent_stays_until_it_is_reset() {
         "{status}"
     );
     // A flag wins over the workspace, and a plan writes nothing.
-    let (_, said) = house.milepost(&["plan", "--agent", "speller=default"]);
+    let (_, said) = project.milepost(&["plan", "--agent", "speller=default"]);
     let end = "to do it: milepost run --agent speller=default\n";
     assert!(said.ends_with(end), "{said}");
-    let before = house.tree();
-    assert_eq!(house.milepost(&["run", "-n", "--agent", "default"]).0, 0);
-    assert_eq!(house.tree(), before);
-    assert_eq!(house.run(&["--agent", "speller=default"]).code, 0);
-    assert_eq!(words(&house), json!(["ANN", "BO"].map(str::to_owned)));
+    let before = project.tree();
+    assert_eq!(project.milepost(&["run", "-n", "--agent", "default"]).0, 0);
+    assert_eq!(project.tree(), before);
+    assert_eq!(project.run(&["--agent", "speller=default"]).code, 0);
+    assert_eq!(words(&project), json!(["ANN", "BO"].map(str::to_owned)));
     assert_eq!(
-        house.json("workspace/.milepost/workspace.json")["agents"],
+        project.json("workspace/.milepost/workspace.json")["agents"],
         Value::Null
     );
 }
 
 #[test]
 fn a_chosen_agent_that_is_not_declared_is_an_error_with_its_remedy() {
-    let house = project();
-    assert_eq!(house.run(&["--agent", "speller=quiet"]).code, 0);
-    let day = day(&house, "/agents/speller/at");
-    house.edit("milepost.toml", "[agents.quiet]", "[agents.silent]");
+    let project = fixture();
+    assert_eq!(project.run(&["--agent", "speller=quiet"]).code, 0);
+    let day = day(&project, "/agents/speller/at");
+    project.edit("milepost.toml", "[agents.quiet]", "[agents.silent]");
     let error = format!(
         "`quiet` was chosen to answer for `speller` in this workspace on {day} by ann, but milepost.toml declares no agent \
          `quiet`\nhelp: declare [agents.quiet], or let `speller` answer itself with `milepost params --agent speller=default`"
     );
-    let before = house.tree();
+    let before = project.tree();
     for command in [&["run"][..], &["plan"], &["status"], &["why", "spell"]] {
-        let (code, said) = house.milepost(command);
+        let (code, said) = project.milepost(command);
         assert_eq!(
             (code, said),
             (2, format!("error: {error}\n")),
             "{command:?}"
         );
     }
-    assert_eq!(house.tree(), before);
-    assert_eq!(data(&house, &["params"])["problem"], json!(error));
+    assert_eq!(project.tree(), before);
+    assert_eq!(data(&project, &["params"])["problem"], json!(error));
     assert_eq!(
-        house.milepost(&["params", "--agent", "speller=default"]).0,
+        project
+            .milepost(&["params", "--agent", "speller=default"])
+            .0,
         0
     );
-    assert_eq!(house.run(&[]).code, 0);
-    assert_eq!(words(&house), json!(["ANN", "BO"]));
+    assert_eq!(project.run(&[]).code, 0);
+    assert_eq!(words(&project), json!(["ANN", "BO"]));
 }
 
 #[test]
 fn no_agent_is_named_default() {
-    let house = project();
-    house.edit("milepost.toml", "[agents.quiet]", "[agents.default]");
-    let (code, said) = house.milepost(&["plan"]);
+    let project = fixture();
+    project.edit("milepost.toml", "[agents.quiet]", "[agents.default]");
+    let (code, said) = project.milepost(&["plan"]);
     assert_eq!(code, 4);
     assert!(
         said.contains("an agent cannot be named `default`"),
@@ -336,17 +338,17 @@ fn no_agent_is_named_default() {
 
 #[test]
 fn a_workspace_of_an_older_milepost_keeps_its_values() {
-    let house = project();
-    assert_eq!(house.run(&["--set", "size=1"]).code, 0);
-    let mut identity = house.json("workspace/.milepost/workspace.json");
+    let project = fixture();
+    assert_eq!(project.run(&["--set", "size=1"]).code, 0);
+    let mut identity = project.json("workspace/.milepost/workspace.json");
     identity.as_object_mut().unwrap().remove("params_set");
-    house.write("workspace/.milepost/workspace.json", identity.to_string());
-    house.edit("milepost.toml", "size = 20", "size = 80");
+    project.write("workspace/.milepost/workspace.json", identity.to_string());
+    project.edit("milepost.toml", "size = 20", "size = 80");
     // Nobody knows which default the value replaced.
-    let ran = house.run(&[]);
-    assert_eq!((ran.code, ran.records.len()), (0, 0), "{}", ran.said);
-    assert_eq!(notes(&ran.said), [""; 0]);
-    let (_, said) = house.milepost(&["params"]);
+    let ran = project.run(&[]);
+    assert_eq!((ran.code, ran.records.len()), (0, 0), "{}", ran.output);
+    assert_eq!(notes(&ran.output), [""; 0]);
+    let (_, said) = project.milepost(&["params"]);
     let line = said.lines().find(|line| line.starts_with("size"));
     assert!(line.unwrap().ends_with("set for this workspace"), "{said}");
 }
@@ -355,11 +357,11 @@ fn a_workspace_of_an_older_milepost_keeps_its_values() {
 fn params_says_that_a_project_declares_none() {
     let stage =
         "[step]\njq = '1'\n\n[outputs]\none = { path = \"outputs/one.json\", schema = false }\n";
-    let house = House::new(&[
+    let project = Project::new(&[
         ("milepost.toml", "name = \"bare\"\n"),
         ("stages/1_one.toml", stage),
     ]);
-    let (code, said) = house.milepost(&["params"]);
+    let (code, said) = project.milepost(&["params"]);
     assert_eq!(
         (code, said.as_str()),
         (

@@ -1,11 +1,11 @@
 //! Parameters with declared values: a wrong one is refused before anything runs; a date is evaluated at each run.
 
-use super::house::House;
+use crate::support::Project;
 use serde_json::json;
 
 /// A stage that would ask an agent outside before it looks at the threshold, and one that writes down the day.
-fn scores() -> House {
-    House::new(&[
+fn scores() -> Project {
+    Project::new(&[
         (
             "milepost.toml",
             r#"
@@ -52,99 +52,110 @@ fn a_wrong_value_is_refused_before_anything_runs() {
         ),
         ("size=2.5", "expected a whole number"),
     ] {
-        let house = scores();
+        let project = scores();
         for command in ["run", "plan"] {
-            let said = house.milepost(&[command, "--set", set]);
+            let said = project.milepost(&[command, "--set", set]);
             let error = format!("error: --set {set}: {expected}\n");
             assert_eq!(said, (2, error), "{command}");
         }
-        assert!(!house.exists("workspace/.milepost"), "{set}");
+        assert!(!project.exists("workspace/.milepost"), "{set}");
     }
-    let house = scores();
-    house
+    let project = scores();
+    project
         .run(&["--set", "threshold=99.5", "--set", "formats=json"])
         .expect(0, &["day", "score"]);
     assert_eq!(
-        house.json("workspace/outputs/score.json"),
+        project.json("workspace/outputs/score.json"),
         json!({"threshold": 99.5, "formats": ["json"]})
     );
 }
 
 #[test]
 fn a_stored_value_that_no_longer_fits_is_refused_with_the_remedy() {
-    let house = scores();
-    house
+    let project = scores();
+    project
         .run(&["--set", "threshold=90"])
         .expect(0, &["day", "score"]);
-    house.edit("milepost.toml", "max = 100", "max = 80");
-    house.edit("milepost.toml", "default = 85", "default = 75");
-    let before = house.tree();
-    let said = house.milepost(&["run"]);
+    project.edit("milepost.toml", "max = 100", "max = 80");
+    project.edit("milepost.toml", "default = 85", "default = 75");
+    let before = project.tree();
+    let said = project.milepost(&["run"]);
     let error = "error: this workspace stores threshold=90, which the parameter no longer takes: expected a number from 0 to 80\nhelp: set another value with `--set threshold=VALUE`, or use the default with `--unset threshold`\n";
     assert_eq!(said, (2, error.to_owned()));
-    assert_eq!(house.tree(), before);
-    house.run(&["--set", "threshold=80"]).expect(0, &["score"]);
-    house.run(&[]).expect(0, &[]);
+    assert_eq!(project.tree(), before);
+    project
+        .run(&["--set", "threshold=80"])
+        .expect(0, &["score"]);
+    project.run(&[]).expect(0, &[]);
 }
 
 #[test]
 fn the_entries_of_a_list_are_checked_before_the_first_runs() {
-    let house = scores();
-    house.write(
+    let project = scores();
+    project.write(
         "list.json",
         r#"[{"workspace": "a", "threshold": 50}, {"workspace": "b", "threshold": 150}]"#,
     );
-    let (code, said) = house.milepost(&["run", "--manifest", "list.json"]);
+    let (code, said) = project.milepost(&["run", "--manifest", "list.json"]);
     assert_eq!(code, 2, "{said}");
     assert!(
         said.contains("entry 2: threshold=150: expected a number from 0 to 100"),
         "{said}"
     );
-    assert!(!house.exists("workspaces"));
+    assert!(!project.exists("workspaces"));
 }
 
 #[test]
 fn a_date_that_is_today_is_evaluated_at_each_run() {
-    let mut house = scores();
-    house.env("SOURCE_DATE_EPOCH", DAYS[0]);
-    house.run(&[]).expect(0, &["day", "score"]);
+    let mut project = scores();
+    project.env("SOURCE_DATE_EPOCH", DAYS[0]);
+    project.run(&[]).expect(0, &["day", "score"]);
     // The run before left notes by which the next ones end early.
-    house.run(&[]).expect(0, &[]);
-    house.run(&[]).expect(0, &[]);
-    assert_eq!(house.read("workspace/outputs/day.json"), "\"2026-11-22\"\n");
+    project.run(&[]).expect(0, &[]);
+    project.run(&[]).expect(0, &[]);
+    assert_eq!(
+        project.read("workspace/outputs/day.json"),
+        "\"2026-11-22\"\n"
+    );
 
-    house.env("SOURCE_DATE_EPOCH", DAYS[1]);
-    let plan = house.plan(&[]).unwrap();
+    project.env("SOURCE_DATE_EPOCH", DAYS[1]);
+    let plan = project.plan(&[]).unwrap();
     let changed = json!([{"batch": "", "reasons": [{
         "reason": "changed", "fact": "param today",
         "old": "\"2026-11-22\"", "new": "\"2026-11-23\"",
     }]}]);
     let will = |stage: usize| plan["stages"][stage]["will"].clone();
     assert_eq!((will(0), will(1)), (json!([]), changed));
-    house.run(&[]).expect(0, &["day"]);
-    assert_eq!(house.read("workspace/outputs/day.json"), "\"2026-11-23\"\n");
-    assert_eq!(house.run(&[]).expect(0, &[]).records.len(), 0);
+    project.run(&[]).expect(0, &["day"]);
+    assert_eq!(
+        project.read("workspace/outputs/day.json"),
+        "\"2026-11-23\"\n"
+    );
+    assert_eq!(project.run(&[]).expect(0, &[]).records.len(), 0);
 
     // A day that is set stays, whatever day it is, until `today` is set again.
-    house
+    project
         .run(&["--set", "today=2027-01-31"])
         .expect(0, &["day"]);
-    house.env("SOURCE_DATE_EPOCH", DAYS[0]);
-    house.run(&[]).expect(0, &[]);
-    house.run(&["--set", "today=today"]).expect(0, &["day"]);
-    assert_eq!(house.read("workspace/outputs/day.json"), "\"2026-11-22\"\n");
+    project.env("SOURCE_DATE_EPOCH", DAYS[0]);
+    project.run(&[]).expect(0, &[]);
+    project.run(&["--set", "today=today"]).expect(0, &["day"]);
+    assert_eq!(
+        project.read("workspace/outputs/day.json"),
+        "\"2026-11-22\"\n"
+    );
 }
 
 #[test]
 fn the_word_today_for_the_workspace_is_deprecated() {
-    let house = scores();
-    house.edit(
+    let project = scores();
+    project.edit(
         "milepost.toml",
         "today = { type = \"date\", default = \"today\" }\n",
         "",
     );
-    house.edit("stages/2_day.toml", "$params.today", "$workspace.name");
-    let (code, said) = house.milepost(&["run", "--set", "today=2026-11-23"]);
+    project.edit("stages/2_day.toml", "$params.today", "$workspace.name");
+    let (code, said) = project.milepost(&["run", "--set", "today=2026-11-23"]);
     assert_eq!(code, 0, "{said}");
     let warning = "warning: `--set today` is deprecated in a project without a parameter `today`: it sets `workspace.today` only. Declare `today = { type = \"date\", default = \"today\" }` in `[params]` and mention `params.today`; for the dates that files bear, set SOURCE_DATE_EPOCH\n";
     assert!(said.contains(warning), "{said}");

@@ -1,36 +1,94 @@
-//! A project in a temporary folder, and the program run in it: what it gives back, and what it says.
+//! One harness: a project in a temporary folder, the program run in it, and what must hold afterwards.
 
+mod agreement;
+mod checks;
+mod folder;
+mod gate;
+mod in_process;
+mod output;
+mod run;
+
+pub use folder::{files_below, temporary};
+pub use gate::{is_alive, pipe};
+pub use in_process::NOW;
+pub use output::{Output, exit_code, expect, printed};
+pub use run::RunResult;
+
+use milepost_core::base::digest::Digest;
+use milepost_store::store::disk::Disk;
+use serde_json::Value;
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::Mutex;
+use std::time::{Duration, SystemTime};
 
-/// A project, its workspace in `workspace`.
+/// Files by path.
+pub type Files = BTreeMap<String, Vec<u8>>;
+
+/// Digests of files by path.
+pub type Digests = BTreeMap<String, Digest>;
+
+/// The parts of the main pipeline of this repository.
+pub const MAIN_PIPELINE: [&str; 7] = [
+    "milepost.toml",
+    "stages",
+    "schemas",
+    "rules",
+    "filters",
+    "prompts",
+    "templates",
+];
+
+/// A project whose workspace is `workspace`. Its folder is removed with it.
 pub struct Project {
     folder: tempfile::TempDir,
     environment: BTreeMap<String, String>,
-}
-
-/// What a program gave back. What differs from run to run is `…`: durations, ids of runs, times, the project's folder.
-#[derive(Debug, PartialEq, Eq)]
-pub struct Said {
-    /// The exit code; 128 and the signal's number when a signal ended it.
-    pub code: i32,
-    /// Standard output.
-    pub out: String,
-    /// Standard error.
-    pub err: String,
+    /// The files of the workspace after the last run that was not refused.
+    last: Mutex<Digests>,
+    /// The disk of runs inside the test's process.
+    pub disk: Disk,
+    /// Whether those runs are forced.
+    pub force: bool,
 }
 
 impl Project {
     /// A project of these files.
     pub fn new(files: &[(&str, &str)]) -> Project {
         let project = Project {
-            folder: tempfile::tempdir().unwrap(),
+            folder: temporary(),
             environment: BTreeMap::new(),
+            last: Mutex::default(),
+            disk: Disk::real(),
+            force: false,
         };
         for (path, text) in files {
             project.write(path, text);
         }
+        project
+    }
+
+    /// A copy of a project of this repository, such as `examples/grading`, with its inputs and without results.
+    pub fn copy_of(path: &str) -> Project {
+        let project = Project::new(&[]);
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join(path);
+        let is_source = |path: &Path| {
+            let path = path.strip_prefix(&root).unwrap();
+            let is_result = path.starts_with("workspace")
+                && path != Path::new("workspace")
+                && !path.starts_with("workspace/inputs");
+            let skipped = ["workspaces", ".milepost", "node_modules"].map(Path::new);
+            !is_result && !skipped.iter().any(|name| path.ends_with(name))
+        };
+        project.copy_files(&root, is_source);
+        project
+    }
+
+    /// A copy of a project of this repository with all its files.
+    pub fn copy_with_results(path: &str) -> Project {
+        let project = Project::new(&[]);
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join(path);
+        project.copy_files(&root, |_| true);
         project
     }
 
@@ -75,16 +133,100 @@ page = "outputs/page.txt"
         ])
     }
 
-    /// Where a path of the project is.
-    pub fn at(&self, path: &str) -> PathBuf {
-        self.folder.path().join(path)
+    /// Another project with the same files and the same environment.
+    pub fn copy(&self) -> Project {
+        self.copy_where(|_| true)
     }
 
-    /// Writes a file, and the folders that it needs.
-    pub fn write(&self, path: &str, text: &str) {
+    /// Another project with the same declarations and inputs, never run.
+    pub fn without_results(&self) -> Project {
+        let workspace = self.at("workspace");
+        self.copy_where(|path| {
+            !path.starts_with(&workspace)
+                || path == workspace
+                || path.starts_with(workspace.join("inputs"))
+        })
+    }
+
+    fn copy_where(&self, is_copied: impl Fn(&Path) -> bool) -> Project {
+        let mut copy = Project::new(&[]);
+        copy.environment.clone_from(&self.environment);
+        copy.copy_files(self.path(), is_copied);
+        copy
+    }
+
+    /// Copies the files below a folder, but no folder or file that is not to be copied.
+    fn copy_files(&self, root: &Path, is_copied: impl Fn(&Path) -> bool) {
+        let all = walkdir::WalkDir::new(root).into_iter();
+        for entry in all.filter_entry(|entry| is_copied(entry.path())) {
+            let entry = entry.unwrap();
+            let to = self.path().join(entry.path().strip_prefix(root).unwrap());
+            if entry.file_type().is_file() {
+                std::fs::copy(entry.path(), to).unwrap();
+            } else if entry.file_type().is_dir() {
+                std::fs::create_dir_all(to).unwrap();
+            }
+        }
+    }
+
+    /// Copies files or folders of this repository to the same paths, but no schemas of Milepost's own files.
+    pub fn take(&self, paths: &[&str]) {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+        for path in paths {
+            for entry in walkdir::WalkDir::new(root.join(path)) {
+                let entry = entry.unwrap();
+                let is_own = entry.path().starts_with(root.join("schemas/milepost"));
+                if entry.file_type().is_file() && !is_own {
+                    let to = self.path().join(entry.path().strip_prefix(root).unwrap());
+                    std::fs::create_dir_all(to.parent().unwrap()).unwrap();
+                    std::fs::copy(entry.path(), to).unwrap();
+                }
+            }
+        }
+    }
+
+    /// The folder of the project.
+    pub fn path(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// The place of a path of the project.
+    pub fn at(&self, path: &str) -> PathBuf {
+        self.path().join(path)
+    }
+
+    /// Writes a file, and the folders that it needs. A file that exists gets a new time of change, even where the clock of the
+    /// file system has steps of milliseconds.
+    pub fn write(&self, path: &str, text: impl AsRef<[u8]>) {
+        use std::os::unix::fs::MetadataExt as _;
         let path = self.at(path);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-        std::fs::write(path, text).unwrap();
+        let changed = || {
+            let found = path.metadata().ok()?;
+            Some((found.ctime(), found.ctime_nsec()))
+        };
+        let before = changed();
+        std::fs::write(&path, &text).unwrap();
+        let end = std::time::Instant::now() + Duration::from_millis(50);
+        while changed() == before && std::time::Instant::now() < end {
+            std::fs::write(&path, &text).unwrap();
+        }
+    }
+
+    /// Writes a file and gives it the time of modification that it had.
+    pub fn write_with_mtime_kept(&self, path: &str, text: impl AsRef<[u8]>) {
+        let modified = self.at(path).metadata().unwrap().modified().unwrap();
+        self.write(path, text);
+        self.set_mtime(path, modified);
+    }
+
+    /// Sets the time of modification of a file.
+    pub fn set_mtime(&self, path: &str, time: SystemTime) {
+        let file = std::fs::File::options()
+            .write(true)
+            .open(self.at(path))
+            .unwrap();
+        file.set_modified(time).unwrap();
     }
 
     /// The text of a file.
@@ -92,11 +234,21 @@ page = "outputs/page.txt"
         std::fs::read_to_string(self.at(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
     }
 
-    /// Replaces text in a file; it must be there.
+    /// The bytes of a file.
+    pub fn bytes(&self, path: &str) -> Vec<u8> {
+        std::fs::read(self.at(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
+    }
+
+    /// A file as JSON.
+    pub fn json(&self, path: &str) -> Value {
+        serde_json::from_str(&self.read(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
+    }
+
+    /// Replaces text in a file. Fails if it is not there.
     pub fn edit(&self, path: &str, from: &str, to: &str) {
         let text = self.read(path);
         assert!(text.contains(from), "{path} has no {from:?}:\n{text}");
-        self.write(path, &text.replace(from, to));
+        self.write(path, text.replace(from, to));
     }
 
     /// Removes a file.
@@ -104,18 +256,28 @@ page = "outputs/page.txt"
         std::fs::remove_file(self.at(path)).unwrap_or_else(|error| panic!("{path}: {error}"));
     }
 
+    /// Renames a file.
+    pub fn rename(&self, from: &str, to: &str) {
+        std::fs::rename(self.at(from), self.at(to)).unwrap();
+    }
+
+    /// Returns true if there is a file, a folder or a link.
+    pub fn exists(&self, path: &str) -> bool {
+        self.at(path).symlink_metadata().is_ok()
+    }
+
     /// Sets a variable for the runs that follow.
     pub fn env(&mut self, name: &str, value: &str) {
         self.environment.insert(name.to_owned(), value.to_owned());
     }
 
-    /// The program with arguments, in the project's folder, with no variables but the usual and those set.
+    /// The program with arguments, in the project's folder, with the usual variables and those set. `MILEPOST_TEST_BINARY` names
+    /// another build of it.
     pub fn command(&self, arguments: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_milepost"));
-        command
-            .current_dir(self.folder.path())
-            .args(arguments)
-            .env_clear();
+        let program = std::env::var_os("MILEPOST_TEST_BINARY");
+        let mut command =
+            Command::new(program.unwrap_or_else(|| env!("CARGO_BIN_EXE_milepost").into()));
+        command.current_dir(self.path()).args(arguments).env_clear();
         for name in ["PATH", "HOME", "LANG"] {
             command.envs(std::env::var_os(name).map(|value| (name, value)));
         }
@@ -123,76 +285,37 @@ page = "outputs/page.txt"
         command
     }
 
-    /// Runs the program to its end. Arguments are words with blanks between.
-    pub fn run(&self, arguments: &str) -> Said {
+    /// Starts the program with arguments; its output can be read.
+    pub fn spawn(&self, arguments: &[&str]) -> std::process::Child {
+        let mut command = self.command(arguments);
+        command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        command.spawn().unwrap()
+    }
+
+    /// Runs the program to its end, and returns its exit code and the text of both its streams.
+    pub fn milepost(&self, arguments: &[&str]) -> (i32, String) {
+        let output = Output::of(&self.command(arguments).output().unwrap());
+        (output.code, output.text())
+    }
+
+    /// Runs the program to its end. Arguments are words with blanks between. Text that differs from run to run is `…`.
+    pub fn output(&self, arguments: &str) -> Output {
         let arguments: Vec<&str> = arguments.split_whitespace().collect();
-        self.said(&mut self.command(&arguments))
+        self.output_of(&mut self.command(&arguments))
     }
 
-    /// Runs a command to its end.
-    pub fn said(&self, command: &mut Command) -> Said {
-        use std::os::unix::process::ExitStatusExt as _;
-        let output = command.output().unwrap();
-        let code = output.status.code();
-        Said {
-            code: code.unwrap_or_else(|| 128 + output.status.signal().unwrap()),
-            out: self.steady(&output.stdout),
-            err: self.steady(&output.stderr),
-        }
+    /// Runs a command to its end. Text that differs from run to run is `…`.
+    pub fn output_of(&self, command: &mut Command) -> Output {
+        Output::of(&command.output().unwrap()).normalized(self.path())
     }
 
-    /// The text without what differs from run to run.
-    pub fn steady(&self, bytes: &[u8]) -> String {
-        let text = String::from_utf8_lossy(bytes);
-        let folder = self.folder.path().canonicalize().unwrap();
-        let text = text.replace(folder.to_str().unwrap(), "…");
-        text.split_inclusive('\n').map(steady_line).collect()
+    /// The text with `…` for all that differs from run to run.
+    pub fn normalized(&self, bytes: &[u8]) -> String {
+        output::normalized(&String::from_utf8_lossy(bytes), self.path())
     }
 }
 
-/// Durations (`0.3 s`), times and ids of runs become `…`; blanks before a duration that fills a column become two.
-fn steady_line(line: &str) -> String {
-    let mut words: Vec<String> = Vec::new();
-    for word in line.split(' ') {
-        let bare = word.trim_end_matches(['\n', ',', ')', ':']);
-        let tail = &word[bare.len()..];
-        let number = words.last().is_some_and(|word| {
-            !word.is_empty() && word.chars().all(|c| c.is_ascii_digit() || c == '.')
-        });
-        if bare == "s" && number {
-            words.pop();
-            while words.len() > 2
-                && words[words.len() - 1].is_empty()
-                && words[words.len() - 2].is_empty()
-            {
-                words.pop();
-            }
-            words.push(format!("…{tail}"));
-        } else if bare.len() == 26 && bare.starts_with("01") {
-            words.push(format!("…{tail}"));
-        } else if let Some((before, run)) = word.split_once("quarantine/01") {
-            // The rest of the run's id, and the number of the event.
-            words.push(format!("{before}quarantine/…{}", &run[29..]));
-        } else {
-            words.push(word.to_owned());
-        }
-    }
-    words.join(" ")
-}
-
-/// What the program must have given back.
-#[track_caller]
-pub fn expect(said: Said, code: i32, out: &str, err: &str) {
-    let wanted = Said {
-        code,
-        out: out.to_owned(),
-        err: err.to_owned(),
-    };
-    assert!(
-        said == wanted,
-        "exit code {} for {code}\n--- out\n{}--- wanted\n{out}--- err\n{}--- wanted\n{err}",
-        said.code,
-        said.out,
-        said.err
-    );
+/// A day in 2001.
+pub fn long_ago() -> SystemTime {
+    SystemTime::UNIX_EPOCH + Duration::from_secs(1_000_000_000)
 }

@@ -56,7 +56,7 @@ fn it_runs_shows_why_and_ends_with_ctrl_c() {
     let project = Project::letters();
     let watch = Session::start(&project, "");
     let said = watch.waits();
-    let text = project.steady(said.join("\n").as_bytes());
+    let text = project.normalized(said.join("\n").as_bytes());
     assert_eq!(
         text,
         "\
@@ -75,7 +75,7 @@ outputs  workspace/outputs/page.txt
 waiting for changes"
     );
     watch.at_once(|| project.write("workspace/inputs/person_2.json", "{\"name\": \"Bea\"}\n"));
-    let text = project.steady(watch.waits().join("\n").as_bytes());
+    let text = project.normalized(watch.waits().join("\n").as_bytes());
     let from = text.find("input inputs").unwrap();
     let to = text[from..].find("  person_2").unwrap() + from;
     assert_eq!(
@@ -95,7 +95,7 @@ waiting for changes"
     );
     assert_eq!(project.read(PAGE), "Hello Ann\nHello Bea\nHello Cy");
     assert_eq!(watch.end(), (Some(130), vec![]));
-    assert_eq!(project.run("verify").code, 0);
+    assert_eq!(project.output("verify").code, 0);
 }
 
 #[test]
@@ -209,7 +209,7 @@ fn what_failed_is_tried_again_only_when_what_it_is_made_from_changes() {
     assert_eq!(tries(&outside)[4..], ["person_2"]);
     assert_eq!(project.read(PAGE), "Hello Ada\nHello Bo\nHello Cy");
     assert_eq!(watch.end(), (Some(130), vec![]));
-    assert_eq!(project.run("verify").code, 0);
+    assert_eq!(project.output("verify").code, 0);
 }
 
 #[test]
@@ -226,7 +226,7 @@ fn only_what_is_selected_is_run() {
     assert!(!project.at(PAGE).exists());
     assert_eq!(watch.end(), (Some(130), vec![]));
     let mut wrong = project.command(&["watch", "nobody"]);
-    assert_eq!(project.said(&mut wrong).code, 2);
+    assert_eq!(project.output_of(&mut wrong).code, 2);
 }
 
 #[test]

@@ -61,7 +61,7 @@ fn folders_that_are_away_are_waited_for() {
         std::fs::rename(&aside, &file).unwrap();
         watch.waits();
         assert_eq!(watch.end(), (Some(130), vec![]), "{arguments}");
-        assert_eq!(project.run("verify").code, 0);
+        assert_eq!(project.output("verify").code, 0);
     }
 }
 
@@ -143,7 +143,7 @@ fn another_run_is_waited_for() {
     watch.until("  1 page  will run");
     gate.open(|| {
         // Nor can another begin beside this one.
-        assert_eq!(project.run("run").code, 1);
+        assert_eq!(project.output("run").code, 1);
     });
     watch.until("complete in");
     watch.waits();
@@ -171,7 +171,7 @@ fn ctrl_c_during_a_run_ends_it_in_order() {
     watch.until("complete in");
     watch.waits();
     assert_eq!(watch.end(), (Some(130), vec![]));
-    assert_eq!(project.run("verify").code, 0);
+    assert_eq!(project.output("verify").code, 0);
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! A watch that is under way: what it says, line by line, with a deadline instead of sleeps.
 
-use crate::support::Project;
+use crate::support::{Project, pipe};
 use std::fs::OpenOptions;
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::PathBuf;
@@ -114,8 +114,7 @@ impl Gate {
         let gate = Gate {
             folder: tempfile::tempdir().unwrap(),
         };
-        let mut make = Command::new("mkfifo");
-        assert!(make.arg(gate.path()).status().unwrap().success());
+        pipe(&gate.path());
         gate
     }
 

@@ -37,7 +37,7 @@ fn errors_of_the_render_service_have_names() {
             "timeout = \"1s\"",
         );
         let ran = house.run_unplanned(&[]);
-        assert_eq!(ran.code, 1, "{}", ran.said);
+        assert_eq!(ran.code, 1, "{}", ran.output);
         ran.says(said);
         let lines: Vec<String> = service.seen().into_iter().map(|seen| seen.line).collect();
         assert_eq!(lines, ["GET /health", "POST /api/v1/render"], "asked once");

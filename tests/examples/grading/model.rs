@@ -1,8 +1,8 @@
 //! The example with a model behind it: what is asked, what failures leave, what it costs.
 
-use super::{near, project};
+use super::{fixture, near};
 use crate::agents::server::{Play, Seen, Server};
-use crate::situations::house::House;
+use crate::support::Project;
 use serde_json::json;
 use std::collections::BTreeSet;
 
@@ -49,11 +49,11 @@ fn asked(server: &Server) -> Vec<Seen> {
 }
 
 /// The example with Claude at this address.
-pub fn with_claude(server: &Server) -> House {
-    let mut house = project();
-    house.env("CLAUDE_BASE_URL", &server.url);
-    house.env("CLAUDE_API_KEY", KEY);
-    house
+pub fn with_claude(server: &Server) -> Project {
+    let mut project = fixture();
+    project.env("CLAUDE_BASE_URL", &server.url);
+    project.env("CLAUDE_API_KEY", KEY);
+    project
 }
 
 const CLAUDE: [&str; 2] = ["--agent", "evaluator=claude"];
@@ -73,15 +73,15 @@ fn a_failing_evaluator_leaves_a_placeholder_and_is_asked_again_by_the_next_run()
     ));
     script.extend([taken(), says(&good(80))]);
     let server = Server::new(script);
-    let house = with_claude(&server);
+    let project = with_claude(&server);
 
-    let ran = house.run(&CLAUDE);
-    assert_eq!(ran.code, 3, "{}", ran.said);
-    let result = house.json("workspace/outputs/larder_result.json");
+    let ran = project.run(&CLAUDE);
+    assert_eq!(ran.code, 3, "{}", ran.output);
+    let result = project.json("workspace/outputs/larder_result.json");
     let failed = result["failed"].as_array().unwrap();
     assert_eq!(failed.len(), 1, "{failed:?}");
     let criterion = failed[0].as_str().unwrap();
-    let placeholder = house.json(&format!(
+    let placeholder = project.json(&format!(
         "workspace/intermediate/evaluations/{criterion}.json"
     ));
     assert_eq!(
@@ -103,27 +103,27 @@ fn a_failing_evaluator_leaves_a_placeholder_and_is_asked_again_by_the_next_run()
         "no evaluation for 1 of 17 criteria: APIError: agent `claude`: HTTP 400: no"
     );
     assert_eq!(
-        house.json("workspace/stage_3_complete.json")["status"],
+        project.json("workspace/stage_3_complete.json")["status"],
         "partial"
     );
     assert!(
-        house
+        project
             .read("workspace/outputs/larder_report.md")
             .contains(&format!("**Not evaluated:** {criterion}. Run again"))
     );
 
-    let ran = house.run(&CLAUDE);
-    assert_eq!(ran.code, 0, "{}", ran.said);
+    let ran = project.run(&CLAUDE);
+    assert_eq!(ran.code, 0, "{}", ran.output);
     assert_eq!(asked(&server).len(), 18);
-    let result = house.json("workspace/outputs/larder_result.json");
+    let result = project.json("workspace/outputs/larder_result.json");
     assert_eq!(
         (&result["failed"], &result["not_graded"]),
         (&json!([]), &json!(null))
     );
     // 80 * 0.95 - 20 * 0.2 * 0.2
     near(&result["final_score"], 75.2);
-    for name in house.contents().keys() {
-        let bytes = std::fs::read(house.at("workspace").join(name)).unwrap();
+    for name in project.digests().keys() {
+        let bytes = std::fs::read(project.at("workspace").join(name)).unwrap();
         assert!(
             !String::from_utf8_lossy(&bytes).contains(KEY),
             "the key is in {name}"
@@ -134,23 +134,23 @@ fn a_failing_evaluator_leaves_a_placeholder_and_is_asked_again_by_the_next_run()
 #[test]
 fn what_there_is_no_money_for_is_held_and_gets_no_placeholder() {
     let server = Server::new(Vec::new());
-    let house = with_claude(&server);
+    let project = with_claude(&server);
     for limit in ["--until-paid", "--budget-usd=0.001"] {
-        let ran = house.run(&[&CLAUDE[..], &[limit]].concat());
-        assert_eq!(ran.code, 3, "{}", ran.said);
+        let ran = project.run(&[&CLAUDE[..], &[limit]].concat());
+        assert_eq!(ran.code, 3, "{}", ran.output);
         assert_eq!(asked(&server).len(), 0);
-        let evaluated = house.at("workspace/intermediate/evaluations");
+        let evaluated = project.at("workspace/intermediate/evaluations");
         assert!(!evaluated.exists() || evaluated.read_dir().unwrap().next().is_none());
-        assert!(!house.exists("workspace/intermediate/scoring_result.json"));
+        assert!(!project.exists("workspace/intermediate/scoring_result.json"));
     }
 }
 
 #[test]
 fn each_criterion_is_asked_by_its_own_prompt() {
     let server = always(17, &good(80));
-    let house = with_claude(&server);
-    let ran = house.run(&CLAUDE);
-    assert_eq!(ran.code, 0, "{}", ran.said);
+    let project = with_claude(&server);
+    let ran = project.run(&CLAUDE);
+    assert_eq!(ran.code, 0, "{}", ran.output);
     let prompts: BTreeSet<String> = asked(&server)
         .iter()
         .map(|seen| {
@@ -176,17 +176,17 @@ fn each_criterion_is_asked_by_its_own_prompt() {
 #[test]
 fn tokens_and_cost_of_each_call_are_in_the_result() {
     let server = always(17, &good(80));
-    let house = with_claude(&server);
-    let ran = house.run(&CLAUDE);
-    assert_eq!(ran.code, 0, "{}", ran.said);
+    let project = with_claude(&server);
+    let ran = project.run(&CLAUDE);
+    assert_eq!(ran.code, 0, "{}", ran.output);
     // 1000 / 1e6 * 3.00 + 200 / 1e6 * 15.00
-    let one = house.json("workspace/intermediate/evaluations/coverage.json");
+    let one = project.json("workspace/intermediate/evaluations/coverage.json");
     assert_eq!(one["tokens_used"], 1200);
     assert!(
         (one["cost"].as_f64().unwrap() - 0.006).abs() < 1e-9,
         "{one}"
     );
-    let usage = &house.json("workspace/intermediate/scoring_result.json")["usage"];
+    let usage = &project.json("workspace/intermediate/scoring_result.json")["usage"];
     assert_eq!(usage["tokens"], 17 * 1200);
     assert!(
         (usage["cost_usd"].as_f64().unwrap() - 0.102).abs() < 1e-9,
@@ -197,17 +197,17 @@ fn tokens_and_cost_of_each_call_are_in_the_result() {
 #[test]
 fn answers_that_are_none_are_asked_for_three_times() {
     let server = always(51, &good(130));
-    let house = with_claude(&server);
-    let ran = house.run(&CLAUDE);
-    assert_eq!(ran.code, 3, "{}", ran.said);
+    let project = with_claude(&server);
+    let ran = project.run(&CLAUDE);
+    assert_eq!(ran.code, 3, "{}", ran.output);
     assert_eq!(asked(&server).len(), 51);
-    let result = house.json("workspace/outputs/larder_result.json");
+    let result = project.json("workspace/outputs/larder_result.json");
     assert_eq!(result["failed"].as_array().unwrap().len(), 17);
     assert_eq!(
         result["comparison_message"],
         "Not graded: no evaluation for 17 of 17 criteria: ValueError: agent `claude` gave no valid answer in 3 requests"
     );
-    let one = house.json("workspace/intermediate/evaluations/coverage.json");
+    let one = project.json("workspace/intermediate/evaluations/coverage.json");
     assert_eq!(
         one["error"],
         "ValueError: agent `claude` gave no valid answer in 3 requests"
@@ -218,10 +218,10 @@ fn answers_that_are_none_are_asked_for_three_times() {
 fn a_call_that_meets_no_answer_is_tried_three_times() {
     let script = std::iter::once(taken()).chain((0..3).map(|_| Play::Closes));
     let server = Server::new(script.collect());
-    let house = with_claude(&server);
+    let project = with_claude(&server);
     let claude = ["--agent", "evaluator=claude"];
-    house.run(&["--until", "parse"]);
-    let ran = house.run(&["evaluate/prd_quality", claude[0], claude[1]]);
+    project.run(&["--until", "parse"]);
+    let ran = project.run(&["evaluate/prd_quality", claude[0], claude[1]]);
     ran.says("evaluate/prd_quality failed: APIError: agent `claude`: the connection broke");
-    assert_eq!(asked(&server).len(), 3, "{}", ran.said);
+    assert_eq!(asked(&server).len(), 3, "{}", ran.output);
 }

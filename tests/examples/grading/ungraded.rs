@@ -3,7 +3,7 @@
 use super::model::{good, says, taken, with_claude};
 use super::near;
 use crate::agents::server::{Play, Server};
-use crate::situations::house::House;
+use crate::support::Project;
 use serde_json::{Value, json};
 use std::net::TcpListener;
 
@@ -14,15 +14,15 @@ fn refused() -> Play {
 }
 
 /// Runs three submissions and returns the exit code, the summary, and what the screen says.
-fn grade_three(house: &House, more: &[&str]) -> (Option<i32>, Value, String) {
+fn grade_three(project: &Project, more: &[&str]) -> (Option<i32>, Value, String) {
     let list = json!([
         { "workspace": "larder", "request": "workspace/inputs/grading_request.json",
           "submission": "workspace/inputs/submission.pdf" },
         { "workspace": "shiftly", "request": "submissions/shiftly.json", "submission": "submissions/shiftly.pdf" },
         { "workspace": "tern", "request": "submissions/tern.json", "submission": "submissions/tern.pdf" }
     ]);
-    house.write("three.json", list.to_string());
-    let output = house
+    project.write("three.json", list.to_string());
+    let output = project
         .command(&["run", "--manifest", "three.json", "--json"])
         .args(["--agent", "evaluator=claude"])
         .args(more)
@@ -34,10 +34,10 @@ fn grade_three(house: &House, more: &[&str]) -> (Option<i32>, Value, String) {
 }
 
 /// Checks that no file of a workspace reports a value for an evaluation that is not there.
-fn check_nothing_reported(house: &House, id: &str, error: &str) {
+fn check_nothing_reported(project: &Project, id: &str, error: &str) {
     let at = |path: &str| format!("workspaces/{id}/{path}");
     let reason = format!("no evaluation for 17 of 17 criteria: {error}");
-    let result = house.json(&at(&format!("outputs/{id}_result.json")));
+    let result = project.json(&at(&format!("outputs/{id}_result.json")));
     assert_eq!(result["final_score"], Value::Null, "{id}");
     assert_eq!(result["not_graded"], json!(reason));
     assert_eq!(
@@ -57,7 +57,7 @@ fn check_nothing_reported(house: &House, id: &str, error: &str) {
         assert_eq!(values, [&Value::Null; 4], "{evaluation}");
         assert_eq!(evaluation["error"], json!(error));
     }
-    let checkpoint = house.json(&at("stage_4_complete.json"));
+    let checkpoint = project.json(&at("stage_4_complete.json"));
     assert_eq!(checkpoint["status"], "partial");
     let summary = &checkpoint["summary"];
     assert_eq!(
@@ -68,7 +68,7 @@ fn check_nothing_reported(house: &House, id: &str, error: &str) {
         summary["warnings"],
         json!([format!("not graded: {reason}")])
     );
-    let report = house.read(&at(&format!("outputs/{id}_report.md")));
+    let report = project.read(&at(&format!("outputs/{id}_report.md")));
     assert!(
         report.contains(&format!("\n**Not graded.** {reason}.\n")),
         "{report}"
@@ -82,7 +82,7 @@ fn check_nothing_reported(house: &House, id: &str, error: &str) {
             && !report.contains("Graded by"),
         "{report}"
     );
-    let csv = house.read(&at(&format!("outputs/{id}_criteria.csv")));
+    let csv = project.read(&at(&format!("outputs/{id}_criteria.csv")));
     let row = format!("\"prd_quality\",\"documents\",0.08,,,,,,,,,\"{error}\"");
     assert_eq!(csv.lines().nth(1), Some(row.as_str()));
 }
@@ -100,13 +100,13 @@ fn none_graded(reason: &str) -> Value {
 #[test]
 fn a_refused_key_grades_nobody() {
     let server = Server::new((0..3).map(|_| refused()).collect());
-    let house = with_claude(&server);
-    let (code, summary, said) = grade_three(&house, &[]);
+    let project = with_claude(&server);
+    let (code, summary, said) = grade_three(&project, &[]);
     let error = "APIError: agent `claude`: HTTP 401: invalid x-api-key";
     let reason = format!("no evaluation for 17 of 17 criteria: {error}");
     assert_eq!((code, summary), (Some(3), none_graded(&reason)), "{said}");
     for id in ["larder", "shiftly", "tern"] {
-        check_nothing_reported(&house, id, error);
+        check_nothing_reported(&project, id, error);
     }
     assert!(
         said.contains(&format!("score warning: not graded: {reason}")),
@@ -123,27 +123,27 @@ fn a_service_that_never_answers_grades_nobody() {
     };
     let script = (0..3).flat_map(|_| std::iter::once(taken()).chain((0..17).map(|_| limited())));
     let server = Server::new(script.collect());
-    let house = with_claude(&server);
-    house.edit("milepost.toml", "tries = 3", "tries = 1");
-    let (code, summary, said) = grade_three(&house, &[]);
+    let project = with_claude(&server);
+    project.edit("milepost.toml", "tries = 3", "tries = 1");
+    let (code, summary, said) = grade_three(&project, &[]);
     let error = "APIError: agent `claude`: HTTP 429: slow";
     let reason = format!("no evaluation for 17 of 17 criteria: {error}");
     assert_eq!((code, summary), (Some(3), none_graded(&reason)), "{said}");
-    check_nothing_reported(&house, "tern", error);
+    check_nothing_reported(&project, "tern", error);
 }
 
 #[test]
 fn a_provider_that_is_gone_grades_nobody() {
-    let mut house = with_claude(&Server::new(Vec::new()));
+    let mut project = with_claude(&Server::new(Vec::new()));
     // A port at which nobody listens any more.
     let port = TcpListener::bind("127.0.0.1:0")
         .unwrap()
         .local_addr()
         .unwrap()
         .port();
-    house.env("CLAUDE_BASE_URL", &format!("http://127.0.0.1:{port}"));
-    house.edit("milepost.toml", "tries = 3", "tries = 1");
-    let (code, summary, said) = grade_three(&house, &[]);
+    project.env("CLAUDE_BASE_URL", &format!("http://127.0.0.1:{port}"));
+    project.edit("milepost.toml", "tries = 3", "tries = 1");
+    let (code, summary, said) = grade_three(&project, &[]);
     assert_eq!(
         (code, &summary["grades"]),
         (Some(3), &json!([])),
@@ -157,15 +157,15 @@ fn a_provider_that_is_gone_grades_nobody() {
             "no evaluation for 17 of 17 criteria: APIError: agent `claude`: could not connect";
         assert!(error.starts_with(start), "{error}");
     }
-    let error = house.json("workspaces/tern/intermediate/evaluations/coverage.json");
-    check_nothing_reported(&house, "tern", error["error"].as_str().unwrap());
+    let error = project.json("workspaces/tern/intermediate/evaluations/coverage.json");
+    check_nothing_reported(&project, "tern", error["error"].as_str().unwrap());
 }
 
 #[test]
 fn a_budget_that_pays_no_call_grades_nobody() {
     let server = Server::new((0..3).map(|_| taken()).collect());
-    let house = with_claude(&server);
-    let (code, summary, said) = grade_three(&house, &["--budget-usd", "0.000001"]);
+    let project = with_claude(&server);
+    let (code, summary, said) = grade_three(&project, &["--budget-usd", "0.000001"]);
     assert_eq!(
         (code, &summary["grades"]),
         (Some(3), &json!([])),
@@ -182,7 +182,7 @@ fn a_budget_that_pays_no_call_grades_nobody() {
             "{error}"
         );
     }
-    assert!(!house.exists("workspaces/tern/stage_4_complete.json"));
+    assert!(!project.exists("workspaces/tern/stage_4_complete.json"));
 }
 
 /// The key works for the first submission and a part of the second, is revoked, and works again.
@@ -199,8 +199,8 @@ fn a_key_that_is_revoked_midway_grades_whom_it_paid_for() {
         script.extend((0..calls).map(|_| says(&good(80))));
     }
     let server = Server::new(script);
-    let house = with_claude(&server);
-    let (code, summary, said) = grade_three(&house, &[]);
+    let project = with_claude(&server);
+    let (code, summary, said) = grade_three(&project, &[]);
     let error = "APIError: agent `claude`: HTTP 401: invalid x-api-key";
     let reason = |lost: u32| format!("no evaluation for {lost} of 17 criteria: {error}");
     assert_eq!(code, Some(3), "{said}");
@@ -216,7 +216,7 @@ fn a_key_that_is_revoked_midway_grades_whom_it_paid_for() {
         ])
     );
     // What was evaluated is reported; what would be a total over it is not.
-    let result = house.json("workspaces/shiftly/outputs/shiftly_result.json");
+    let result = project.json("workspaces/shiftly/outputs/shiftly_result.json");
     assert_eq!(result["final_score"], Value::Null);
     assert_eq!(result["adjustments"].as_array().unwrap().len(), 11);
     for row in result["adjustments"].as_array().unwrap() {
@@ -227,7 +227,7 @@ fn a_key_that_is_revoked_midway_grades_whom_it_paid_for() {
         let whole = category["criteria"] == category["evaluated"];
         assert_eq!(category["score"].is_null(), !whole, "{category}");
     }
-    let report = house.read("workspaces/shiftly/outputs/shiftly_report.md");
+    let report = project.read("workspaces/shiftly/outputs/shiftly_report.md");
     assert!(
         report.contains("| Criteria | 11 of 17 evaluated |"),
         "{report}"
@@ -237,7 +237,7 @@ fn a_key_that_is_revoked_midway_grades_whom_it_paid_for() {
         "{report}"
     );
 
-    let (code, summary, said) = grade_three(&house, &[]);
+    let (code, summary, said) = grade_three(&project, &[]);
     assert_eq!(
         (code, &summary["not_graded"]),
         (Some(0), &json!([])),
@@ -261,8 +261,8 @@ fn a_key_that_is_revoked_midway_grades_whom_it_paid_for() {
 #[test]
 fn a_run_that_ends_before_the_grade_says_so() {
     let server = Server::new(Vec::new());
-    let house = with_claude(&server);
-    let (code, summary, said) = grade_three(&house, &["--until", "parse"]);
+    let project = with_claude(&server);
+    let (code, summary, said) = grade_three(&project, &["--until", "parse"]);
     assert_eq!((code, &summary["grades"]), (Some(0), &json!([])), "{said}");
     assert_eq!(
         summary["not_graded"][0],
@@ -279,31 +279,31 @@ fn tokens_that_a_server_does_not_report_are_not_zero() {
     });
     let json = &["content-type: application/json"];
     let answers = (0..17).map(|_| Play::Says(200, json, message.to_string()));
-    let house = with_claude(&Server::new(
+    let project = with_claude(&Server::new(
         std::iter::once(taken()).chain(answers).collect(),
     ));
-    let ran = house.run_unplanned(&["--agent", "evaluator=claude"]);
-    assert_eq!(ran.code, 0, "{}", ran.said);
+    let ran = project.run_unplanned(&["--agent", "evaluator=claude"]);
+    assert_eq!(ran.code, 0, "{}", ran.output);
     ran.says("17 calls, nobody knows for how much");
-    let result = house.json("workspace/outputs/larder_result.json");
+    let result = project.json("workspace/outputs/larder_result.json");
     assert_eq!(result["usage"], json!({ "tokens": null, "cost_usd": null }));
-    let report = house.read("workspace/outputs/larder_report.md");
+    let report = project.read("workspace/outputs/larder_report.md");
     assert!(
         report.contains("| Evaluation | tokens not known, cost not known |"),
         "{report}"
     );
-    let csv = house.read("workspace/outputs/larder_criteria.csv");
+    let csv = project.read("workspace/outputs/larder_criteria.csv");
     let row = csv.lines().nth(1).unwrap();
     assert!(row.ends_with(",,,"), "{row}");
-    let (_, status) = house.milepost(&["status"]);
+    let (_, status) = project.milepost(&["status"]);
     assert!(!status.contains("0 tokens"), "{status}");
 }
 
 /// Before the submissions are read nobody knows how many calls there will be; what they cost is declared.
 #[test]
 fn calls_that_are_not_known_yet_are_not_zero() {
-    let house = with_claude(&Server::new(Vec::new()));
-    let (code, summary, said) = grade_three(&house, &["-n"]);
+    let project = with_claude(&Server::new(Vec::new()));
+    let (code, summary, said) = grade_three(&project, &["-n"]);
     assert_eq!(
         (
             code,

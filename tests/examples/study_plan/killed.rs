@@ -1,21 +1,21 @@
 //! Killed at any moment, a run of `examples/study-plan` goes on, and ends with the same plan.
 
 use super::{example, rounds};
-use crate::situations::house::House;
+use crate::support::Project;
 use std::collections::BTreeMap;
 
 /// What was made, as text without the session's id.
-fn made(house: &House) -> BTreeMap<String, String> {
+fn made(project: &Project) -> BTreeMap<String, String> {
     let session =
-        house.json("workspace/intermediate/handoffs/1_coordinator_to_ingestion.json")["session_id"]
+        project.json("workspace/intermediate/handoffs/1_coordinator_to_ingestion.json")["session_id"]
             .as_str()
             .unwrap()
             .to_owned();
-    house
-        .made()
+    project
+        .output_digests()
         .into_keys()
         .map(|path| {
-            let bytes = std::fs::read(house.at("workspace").join(&path)).unwrap();
+            let bytes = std::fs::read(project.at("workspace").join(&path)).unwrap();
             (
                 path,
                 String::from_utf8_lossy(&bytes).replace(&session, "SESSION"),
@@ -25,11 +25,11 @@ fn made(house: &House) -> BTreeMap<String, String> {
 }
 
 /// How many operations on the disk a run does, and what each is.
-fn operations(house: &mut House, arguments: &[&str]) -> Vec<String> {
-    house.env("MILEPOST_STOP_AT", "unflushed,list=operations.txt");
-    assert_eq!(house.run_unplanned(arguments).code, 0);
-    house.env("MILEPOST_STOP_AT", "unflushed");
-    house
+fn operations(project: &mut Project, arguments: &[&str]) -> Vec<String> {
+    project.env("MILEPOST_STOP_AT", "unflushed,list=operations.txt");
+    assert_eq!(project.run_unplanned(arguments).code, 0);
+    project.env("MILEPOST_STOP_AT", "unflushed");
+    project
         .read("operations.txt")
         .lines()
         .map(str::to_owned)
@@ -43,20 +43,20 @@ fn killed_anywhere_it_goes_on_to_the_same_plan() {
     let all = operations(&mut whole, &today).len();
     let wanted = made(&whole);
     for part in [2, 4, 6, 8] {
-        let mut house = example();
-        house.env("MILEPOST_STOP_AT", &format!("{},unflushed", all * part / 9));
-        let killed = house.run_unplanned(&today);
-        assert_eq!(killed.code, 134, "{}", killed.said);
-        house.env("MILEPOST_STOP_AT", "unflushed");
-        let resumed = house.run_unplanned(&today);
-        assert_eq!(resumed.code, 0, "{}", resumed.said);
+        let mut project = example();
+        project.env("MILEPOST_STOP_AT", &format!("{},unflushed", all * part / 9));
+        let killed = project.run_unplanned(&today);
+        assert_eq!(killed.code, 134, "{}", killed.output);
+        project.env("MILEPOST_STOP_AT", "unflushed");
+        let resumed = project.run_unplanned(&today);
+        assert_eq!(resumed.code, 0, "{}", resumed.output);
         let done = killed.batches("published");
         assert!(
             resumed.tried().iter().all(|batch| !done.contains(batch)),
             "{done:?} again: {:?}",
             resumed.tried()
         );
-        assert_eq!(made(&house), wanted);
+        assert_eq!(made(&project), wanted);
     }
 }
 
@@ -70,16 +70,16 @@ fn killed_between_two_rounds_it_goes_on_with_the_second() {
     let kept = operations
         .iter()
         .position(|line| line.starts_with("rename") && line.ends_with("rounds/plan/only/1.json"));
-    let mut house = example();
-    assert_eq!(house.run_unplanned(&until).code, 0);
-    house.env(
+    let mut project = example();
+    assert_eq!(project.run_unplanned(&until).code, 0);
+    project.env(
         "MILEPOST_STOP_AT",
         &format!("{},unflushed", kept.unwrap() + 4),
     );
-    assert_eq!(house.run_unplanned(&today).code, 134);
-    house.env("MILEPOST_STOP_AT", "unflushed");
-    let resumed = house.run_unplanned(&today);
+    assert_eq!(project.run_unplanned(&today).code, 134);
+    project.env("MILEPOST_STOP_AT", "unflushed");
+    let resumed = project.run_unplanned(&today);
     resumed.expect(0, &["approve", "export", "plan"]);
     assert_eq!(rounds(&resumed), [(2, "approved_plan", vec![])]);
-    assert_eq!(made(&house), made(&whole));
+    assert_eq!(made(&project), made(&whole));
 }

@@ -1,16 +1,16 @@
 //! What is wrong with a request, a file, an answer or a draft, each with the error that it gives.
 
 use super::{EVIDENCE, FINAL, REQUEST, asking, check_plan, example, rounds, strings};
-use crate::situations::house::House;
+use crate::support::Project;
 use serde_json::json;
 use std::collections::BTreeSet;
 use std::path::Path;
 
 const NO_PDF: &str = "%PDF-1.7\nnothing follows\n";
 
-fn append(house: &House, path: &str, text: &str) {
-    let before = house.read(path);
-    house.write(path, format!("{before}{text}"));
+fn append(project: &Project, path: &str, text: &str) {
+    let before = project.read(path);
+    project.write(path, format!("{before}{text}"));
 }
 
 #[test]
@@ -38,49 +38,49 @@ fn a_request_that_cannot_be_is_refused_by_name() {
             "CONTRACT_VIOLATED: `inputs/contract_violated.json` does not match schemas/request.schema.json",
         ),
     ];
-    let house = example();
+    let project = example();
     for (name, error) in cases {
         let request = format!("request=bad/{name}.json");
-        let ran = house.run_unplanned(&["--set", &request]);
+        let ran = project.run_unplanned(&["--set", &request]);
         ran.expect(1, &["intake"]).says(error);
-        assert_eq!(house.list("outputs"), Vec::<String>::new());
+        assert_eq!(project.list("outputs"), Vec::<String>::new());
     }
     // The names of courses must differ as well: rows carry no ids.
-    let house = asking(|request| request["courses"][0]["course_name"] = json!("Cell Biology"));
-    house.run(&[]).expect(1, &["intake"]).says(
+    let project = asking(|request| request["courses"][0]["course_name"] = json!("Cell Biology"));
+    project.run(&[]).expect(1, &["intake"]).says(
         "DUPLICATE_COURSE: the request has more than one course of the id or the name Cell Biology",
     );
 }
 
 #[test]
 fn without_a_first_day_it_is_today() {
-    let house = asking(|request| {
+    let project = asking(|request| {
         request.as_object_mut().unwrap().remove("start_date");
     });
-    house.run(&["--set", "today=2027-03-10"]);
-    assert_eq!(check_plan(&house)["start_date"], "2027-03-10");
+    project.run(&["--set", "today=2027-03-10"]);
+    assert_eq!(check_plan(&project)["start_date"], "2027-03-10");
 }
 
 #[test]
 fn what_cannot_be_read_is_named_and_the_rest_is_planned() {
-    let house = example();
+    let project = example();
     let syllabus = "workspace/inputs/microeconomics-syllabus.pdf";
-    let bytes = std::fs::read(house.at(syllabus)).unwrap();
-    house.write(
+    let bytes = std::fs::read(project.at(syllabus)).unwrap();
+    project.write(
         syllabus,
-        std::fs::read(house.at("bad/unreadable.pdf")).unwrap(),
+        std::fs::read(project.at("bad/unreadable.pdf")).unwrap(),
     );
-    let mut request = house.json(REQUEST);
+    let mut request = project.json(REQUEST);
     request["shared_file_ids"] = json!([]);
-    house.write(REQUEST, request.to_string());
-    let ran = house.run(&[]);
-    assert_eq!(ran.code, 3, "{}", ran.said);
+    project.write(REQUEST, request.to_string());
+    let ran = project.run(&[]);
+    assert_eq!(ran.code, 3, "{}", ran.output);
     ran.says("read/microeconomics-syllabus.pdf failed: UNREADABLE_PDF");
     let warnings = [
         "file microeconomics-syllabus.pdf could not be read",
         "course ECON-120 has no usable evidence: its midterm on 2027-03-25 is not planned for",
     ];
-    let evidence = house.json(EVIDENCE);
+    let evidence = project.json(EVIDENCE);
     assert_eq!(
         (
             &evidence["ingestion_status"],
@@ -88,7 +88,7 @@ fn what_cannot_be_read_is_named_and_the_rest_is_planned() {
         ),
         (&json!("partial"), warnings.to_vec())
     );
-    let plan = check_plan(&house);
+    let plan = check_plan(&project);
     assert_eq!(
         (
             &plan["result_type"],
@@ -102,14 +102,14 @@ fn what_cannot_be_read_is_named_and_the_rest_is_planned() {
         )
     );
     assert!(
-        house
+        project
             .read("workspace/outputs/study_plan.md")
             .contains(warnings[1])
     );
 
     // With the file it goes on, and reads no other again.
-    house.write(syllabus, bytes);
-    house.run(&[]).expect(
+    project.write(syllabus, bytes);
+    project.run(&[]).expect(
         0,
         &[
             "approve",
@@ -123,7 +123,7 @@ fn what_cannot_be_read_is_named_and_the_rest_is_planned() {
             "window",
         ],
     );
-    let plan = check_plan(&house);
+    let plan = check_plan(&project);
     assert_eq!(
         (
             &plan["ingestion_status"],
@@ -136,16 +136,16 @@ fn what_cannot_be_read_is_named_and_the_rest_is_planned() {
 
 #[test]
 fn a_window_whose_answer_is_wrong_is_left_out() {
-    let house = example();
+    let project = example();
     append(
-        &house,
+        &project,
         "filters/ingestion.jq",
         "| if $chunk.chunk_id == \"cell-biology-syllabus-p1-2\" then .topics[0].course_id = \"CHEM-1\" else . end\n",
     );
-    let ran = house.run(&[]);
-    assert_eq!(ran.code, 3, "{}", ran.said);
+    let ran = project.run(&[]);
+    assert_eq!(ran.code, 3, "{}", ran.output);
     ran.says("UNKNOWN_COURSE: a topic of cell-biology-syllabus-p1-2 is of a course that this file does not belong to");
-    let evidence = house.json(EVIDENCE);
+    let evidence = project.json(EVIDENCE);
     assert_eq!(
         (
             &evidence["ingestion_status"],
@@ -160,18 +160,18 @@ fn a_window_whose_answer_is_wrong_is_left_out() {
 
 #[test]
 fn without_any_evidence_nothing_is_planned() {
-    let house = example();
-    let files = house.list("inputs");
+    let project = example();
+    let files = project.list("inputs");
     let pdfs = files
         .iter()
         .filter(|name| Path::new(name).extension().is_some_and(|end| end == "pdf"));
     for name in pdfs {
-        house.write(&format!("workspace/inputs/{name}"), NO_PDF);
+        project.write(&format!("workspace/inputs/{name}"), NO_PDF);
     }
-    let ran = house.run(&[]);
-    assert_eq!(ran.code, 1, "{}", ran.said);
+    let ran = project.run(&[]);
+    assert_eq!(ran.code, 1, "{}", ran.output);
     ran.says("INGESTION_FAILED: no course has usable evidence: file linear-algebra-syllabus.pdf could not be read; ");
-    assert_eq!(house.json(EVIDENCE)["ingestion_status"], "failed");
+    assert_eq!(project.json(EVIDENCE)["ingestion_status"], "failed");
     let errors: Vec<_> = ran
         .records
         .iter()
@@ -180,14 +180,14 @@ fn without_any_evidence_nothing_is_planned() {
         })
         .collect();
     assert!(!errors.is_empty());
-    assert_eq!(house.list("outputs"), Vec::<String>::new());
+    assert_eq!(project.list("outputs"), Vec::<String>::new());
 }
 
 #[test]
 fn more_work_than_days_is_a_plan_of_what_matters_most() {
-    let house = example();
-    let ran = house.run(&["--set", "minutes_per_day=60"]);
-    assert_eq!(ran.code, 0, "{}", ran.said);
+    let project = example();
+    let ran = project.run(&["--set", "minutes_per_day=60"]);
+    assert_eq!(ran.code, 0, "{}", ran.output);
     let (_, verdict, reasons) = rounds(&ran).pop().unwrap();
     assert_eq!(verdict, "capacity_limited_plan");
     assert_eq!(
@@ -198,7 +198,7 @@ fn more_work_than_days_is_a_plan_of_what_matters_most() {
             "capacity: 3300 minutes of work up to 2027-03-25, where 1440 fit",
         ]
     );
-    let plan = check_plan(&house);
+    let plan = check_plan(&project);
     assert_eq!(
         plan["validation_report"],
         json!({"coverage_ok": false, "date_range_ok": true, "load_balance_ok": true})
@@ -221,10 +221,10 @@ fn more_work_than_days_is_a_plan_of_what_matters_most() {
 
 #[test]
 fn a_wrong_draft_is_sent_back_with_reasons() {
-    let house = example();
-    assert_eq!(house.run_unplanned(&["--until", "dispatch"]).code, 0);
-    let planner = house.read("filters/planner.jq");
-    let estimation = house.read("filters/estimation.jq");
+    let project = example();
+    assert_eq!(project.run_unplanned(&["--until", "dispatch"]).code, 0);
+    let planner = project.read("filters/planner.jq");
+    let estimation = project.read("filters/estimation.jq");
     let cases: [(&str, &str, &[&str]); 10] = [
         (
             "planner",
@@ -287,15 +287,15 @@ fn a_wrong_draft_is_sent_back_with_reasons() {
         ),
     ];
     for (agent, change, wanted) in cases {
-        house.write("filters/planner.jq", &planner);
-        house.write("filters/estimation.jq", &estimation);
+        project.write("filters/planner.jq", &planner);
+        project.write("filters/estimation.jq", &estimation);
         append(
-            &house,
+            &project,
             &format!("filters/{agent}.jq"),
             &format!("| {change}\n"),
         );
-        let ran = house.run_unplanned(&["--set", "max_revisions=1"]);
-        assert_eq!(ran.code, 1, "{change}: {}", ran.said);
+        let ran = project.run_unplanned(&["--set", "max_revisions=1"]);
+        assert_eq!(ran.code, 1, "{change}: {}", ran.output);
         ran.says("plan failed: REVISION_LIMIT");
         let told = rounds(&ran);
         assert_eq!((told.len(), told[0].1), (1, "needs_revision"), "{change}");
@@ -312,16 +312,16 @@ fn a_wrong_draft_is_sent_back_with_reasons() {
             .copied()
             .collect();
         assert_eq!(reasons, wanted, "{change}");
-        assert!(!house.exists(FINAL));
+        assert!(!project.exists(FINAL));
     }
-    house.write("filters/planner.jq", &planner);
-    house.write("filters/estimation.jq", &estimation);
+    project.write("filters/planner.jq", &planner);
+    project.write("filters/estimation.jq", &estimation);
     append(
-        &house,
+        &project,
         "filters/estimation.jq",
         "| .topic_estimates[0].confidence = 7\n",
     );
-    let ran = house.run_unplanned(&[]);
+    let ran = project.run_unplanned(&[]);
     assert_eq!(ran.code, 1);
     ran.says("CONTRACT_VIOLATED: agent `estimation` gave no valid answer");
 }

@@ -2,7 +2,7 @@
 
 use super::super::letters::PAGE;
 use super::super::packed::{ELEMENTS, model, packed};
-use super::{as_made_anew, both};
+use super::{both, matches_a_fresh_run};
 use serde_json::json;
 
 #[test]
@@ -20,7 +20,7 @@ fn the_input_of_a_batch_deleted() {
         let page = PAGE.replace("* Dear, BO (plain)\n", "");
         assert_eq!(house.read("workspace/outputs/page.md"), page);
         assert_eq!(house.json("workspace/stage_2_complete.json")["batches"], 2);
-        as_made_anew(house);
+        matches_a_fresh_run(house);
         // It comes back.
         house.write(
             "workspace/inputs/person_2.json",
@@ -29,7 +29,7 @@ fn the_input_of_a_batch_deleted() {
         house
             .run(&[])
             .expect(0, &["clean/person_2", "greet/person_2", "join"]);
-        as_made_anew(house);
+        matches_a_fresh_run(house);
     });
 }
 
@@ -44,7 +44,7 @@ fn all_but_one_deleted() {
             ["clean/person_2.json", "letters/person_2.txt"]
         );
         assert_eq!(house.json("workspace/outputs/book.json")["ids"], json!([2]));
-        as_made_anew(house);
+        matches_a_fresh_run(house);
     });
 }
 
@@ -70,5 +70,5 @@ fn fewer_batches_of_a_split() {
             "intermediate/classified/batch_3_complete.txt"
         ]
     );
-    as_made_anew(&house);
+    matches_a_fresh_run(&house);
 }

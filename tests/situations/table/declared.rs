@@ -1,9 +1,9 @@
 //! A command, a prompt, a rule, a schema changed: what depends on it runs again or is validated again, and nothing else.
 
-use super::super::house::House;
 use super::super::letters::{PAGE, SCHEMA};
 use super::super::packed::{ELEMENTS, packed};
-use super::{as_made_anew, both};
+use super::{both, matches_a_fresh_run};
+use crate::support::Project;
 
 const GREETED: [&str; 4] = [
     "greet/person_1",
@@ -16,31 +16,31 @@ const CLASSIFIED: [&str; 3] = ["classify/batch_1", "classify/batch_2", "classify
 
 #[test]
 fn command_changed() {
-    both(|house| {
-        house.edit(
+    both(|project| {
+        project.edit(
             "stages/2_greet.toml",
             "{{ params.greeting }}",
             "{{ params.greeting }}est",
         );
-        house.run(&[]).expect(0, &GREETED);
+        project.run(&[]).expect(0, &GREETED);
         let page = PAGE.replace("Dear", "Dearest");
-        assert_eq!(house.read("workspace/outputs/page.md"), page);
-        as_made_anew(house);
+        assert_eq!(project.read("workspace/outputs/page.md"), page);
+        matches_a_fresh_run(project);
     });
 }
 
 #[test]
 fn script_of_a_command_changed() {
-    both(|house| {
-        house.edit("tools/greet.sh", "%s, %s", "%s: %s");
-        house.run(&[]).expect(0, &GREETED);
-        as_made_anew(house);
+    both(|project| {
+        project.edit("tools/greet.sh", "%s, %s", "%s: %s");
+        project.run(&[]).expect(0, &GREETED);
+        matches_a_fresh_run(project);
     });
 }
 
 #[test]
 fn prompt_changed_that_a_program_reads() {
-    let house = House::new(&[
+    let project = Project::new(&[
         ("milepost.toml", "name = \"ask\"\n"),
         ("prompts/ask.md", "How many?\n"),
         (
@@ -62,70 +62,70 @@ said = "intermediate/said/{{ item.stem }}.txt"
         ("workspace/inputs/a.txt", "a\n"),
         ("workspace/inputs/b.txt", "b\n"),
     ]);
-    house
+    project
         .run(&[])
         .expect(0, &["ask/a", "ask/b", "count/a", "count/b"]);
-    house.write_with_mtime_kept("prompts/ask.md", "How much?\n");
-    house.run(&[]).expect(0, &["ask/a", "ask/b"]);
-    let said = house.read("workspace/intermediate/said/b.txt");
+    project.write_with_mtime_kept("prompts/ask.md", "How much?\n");
+    project.run(&[]).expect(0, &["ask/a", "ask/b"]);
+    let said = project.read("workspace/intermediate/said/b.txt");
     assert_eq!(said, "How much?\nb\n");
-    as_made_anew(&house);
+    matches_a_fresh_run(&project);
 }
 
 #[test]
 fn prompt_changed_that_the_agent_does_not_read() {
-    let house = packed(&ELEMENTS);
-    assert_eq!(house.run(&[]).code, 0);
-    house.edit("prompts/batch-processor.md", "\n", "\nThink twice.\n");
-    house.run(&[]).expect(0, &[]);
-    as_made_anew(&house);
+    let project = packed(&ELEMENTS);
+    assert_eq!(project.run(&[]).code, 0);
+    project.edit("prompts/batch-processor.md", "\n", "\nThink twice.\n");
+    project.run(&[]).expect(0, &[]);
+    matches_a_fresh_run(&project);
 }
 
 #[test]
 fn rule_changed() {
-    let house = packed(&ELEMENTS);
-    assert_eq!(house.run(&[]).code, 0);
-    let rules = house.read("rules/elements.toml");
+    let project = packed(&ELEMENTS);
+    assert_eq!(project.run(&[]).code, 0);
+    let rules = project.read("rules/elements.toml");
     let rule = "[[rule]]\nname = \"rail\"\nifc_type = [\"IfcRailing\"]\nanswer = { element_type = \"other\" }\nconfidence = 0.3\n\n";
-    house.write(
+    project.write(
         "rules/elements.toml",
         rules.replacen("[[rule]]", &format!("{rule}[[rule]]"), 1),
     );
     let [a, b, c] = CLASSIFIED;
-    house.run(&[]).expect(0, &[a, b, c, "generate"]);
-    as_made_anew(&house);
+    project.run(&[]).expect(0, &[a, b, c, "generate"]);
+    matches_a_fresh_run(&project);
 }
 
 #[test]
 fn rule_changed_that_answers_the_same() {
-    let house = packed(&ELEMENTS);
-    assert_eq!(house.run(&[]).code, 0);
-    let rules = house.read("rules/elements.toml");
+    let project = packed(&ELEMENTS);
+    assert_eq!(project.run(&[]).code, 0);
+    let rules = project.read("rules/elements.toml");
     let rule = "[[rule]]\nname = \"never\"\nifc_type = [\"IfcNever\"]\nanswer = { element_type = \"other\" }\nconfidence = 0.3\n";
-    house.write("rules/elements.toml", format!("{rules}\n{rule}"));
-    house.run(&[]).expect(0, &CLASSIFIED);
-    as_made_anew(&house);
+    project.write("rules/elements.toml", format!("{rules}\n{rule}"));
+    project.run(&[]).expect(0, &CLASSIFIED);
+    matches_a_fresh_run(&project);
 }
 
 #[test]
 fn rule_commented() {
-    let house = packed(&ELEMENTS);
-    assert_eq!(house.run(&[]).code, 0);
-    let rules = house.read("rules/elements.toml");
-    house.write("rules/elements.toml", format!("# More to say.\n{rules}"));
-    house.run(&[]).expect(0, &[]);
-    as_made_anew(&house);
+    let project = packed(&ELEMENTS);
+    assert_eq!(project.run(&[]).code, 0);
+    let rules = project.read("rules/elements.toml");
+    project.write("rules/elements.toml", format!("# More to say.\n{rules}"));
+    project.run(&[]).expect(0, &[]);
+    matches_a_fresh_run(&project);
 }
 
 #[test]
 fn schema_changed_and_everything_holds() {
-    both(|house| {
-        house.write("schemas/clean.schema.json", SCHEMA.replace("40", "30"));
-        let before = house.contents();
-        let ran = house.run(&[]);
+    both(|project| {
+        project.write("schemas/clean.schema.json", SCHEMA.replace("40", "30"));
+        let before = project.digests();
+        let ran = project.run(&[]);
         ran.expect(0, &[]);
         assert_eq!(ran.judged(), CLEANED);
-        let mut after = house.contents();
+        let mut after = project.digests();
         // The checkpoint names the schema, and the manifest the facts.
         for own in [
             "stage_1_complete.json",
@@ -135,27 +135,27 @@ fn schema_changed_and_everything_holds() {
             after.insert(own.to_owned(), before[own]);
         }
         assert_eq!(after, before);
-        as_made_anew(house);
+        matches_a_fresh_run(project);
     });
 }
 
 #[test]
 fn schema_changed_and_one_does_not_hold() {
-    both(|house| {
-        house.write(
+    both(|project| {
+        project.write(
             "workspace/inputs/person_2.json",
             r#"{"id": 2, "name": "Bob"}"#,
         );
-        assert_eq!(house.run(&[]).code, 0);
-        house.write("schemas/clean.schema.json", SCHEMA.replace("40", "2"));
-        let ran = house.run(&["-k"]);
+        assert_eq!(project.run(&[]).code, 0);
+        project.write("schemas/clean.schema.json", SCHEMA.replace("40", "2"));
+        let ran = project.run(&["-k"]);
         ran.expect(1, &["clean/person_1", "clean/person_2"])
             .says("/name");
         assert_eq!(ran.judged(), ["clean/person_10"]);
-        house.write("schemas/clean.schema.json", SCHEMA.replace("40", "3"));
-        house
+        project.write("schemas/clean.schema.json", SCHEMA.replace("40", "3"));
+        project
             .run_unplanned(&[])
             .expect(0, &["clean/person_1", "clean/person_2"]);
-        as_made_anew(house);
+        matches_a_fresh_run(project);
     });
 }

@@ -1,8 +1,8 @@
 //! SIGKILL of all, of the runner alone, Ctrl-C, in mid-batch: what was not finished is done again, and no half file is ever read.
 
-use super::super::house::{House, code};
-use super::super::meeting::{lives, start};
-use super::as_made_anew;
+use crate::support::{Project, exit_code, is_alive, pipe};
+
+use super::matches_a_fresh_run;
 use crate::command::until;
 use std::process::{Child, Command};
 
@@ -19,8 +19,8 @@ tail -c +2001 "$1" >> "$2"
 "#;
 
 /// Eight batches of 4 KB, two at once, and the sum of all.
-fn eight() -> House {
-    let mut house = House::new(&[
+fn eight() -> Project {
+    let mut project = Project::new(&[
         ("milepost.toml", "name = \"eight\"\n\n[env]\nPIPES = \"\"\n"),
         ("tools/copy.sh", COPY),
         (
@@ -46,26 +46,25 @@ concurrency = 2
     for n in 1..=8 {
         let fill = "x".repeat(4000);
         let text = format!(r#"{{"fill": "{fill}", "n": {n}}}"#);
-        house.write(&format!("workspace/inputs/batch_{n}.json"), text);
+        project.write(&format!("workspace/inputs/batch_{n}.json"), text);
     }
-    let pipes = house.at("").display().to_string();
-    house.env("PIPES", &pipes);
-    house
+    let pipes = project.at("").display().to_string();
+    project.env("PIPES", &pipes);
+    project
 }
 
 /// A run in the middle of batches 4 and 5; 1 to 3 are finished, 6 to 8 not begun. Gives the processes of the two.
-fn in_mid_batch(house: &House) -> (Child, [u32; 2]) {
+fn in_mid_batch(project: &Project) -> (Child, [u32; 2]) {
     let pipes = ["batch_4", "batch_5"];
-    for pipe in pipes {
-        let made = Command::new("mkfifo").arg(house.at(pipe)).status().unwrap();
-        assert!(made.success());
+    for name in pipes {
+        pipe(&project.at(name));
     }
-    let run = start(house, &["run"]);
-    let children = pipes.map(|pipe| house.read(pipe).trim().parse().unwrap());
+    let run = project.spawn(&["run"]);
+    let children = pipes.map(|pipe| project.read(pipe).trim().parse().unwrap());
     until("three batches are in place", || {
-        house.list("intermediate").len() == 3
+        project.list("intermediate").len() == 3
     });
-    assert!(children.iter().all(|child| lives(*child)));
+    assert!(children.iter().all(|child| is_alive(*child)));
     (run, children)
 }
 
@@ -75,25 +74,25 @@ fn signal(name: &str, processes: &[String]) {
 }
 
 /// What is in place is whole, whoever reads is answered, and the next run does just what was not finished.
-fn goes_on(house: &House, children: [u32; 2]) {
+fn goes_on(project: &Project, children: [u32; 2]) {
     let whole = |n: u32| {
-        let copy = house.read(&format!("workspace/intermediate/batch_{n}.json"));
+        let copy = project.read(&format!("workspace/intermediate/batch_{n}.json"));
         assert_eq!(
             copy,
-            house.read(&format!("workspace/inputs/batch_{n}.json"))
+            project.read(&format!("workspace/inputs/batch_{n}.json"))
         );
     };
     let finished = ["batch_1.json", "batch_2.json", "batch_3.json"];
-    assert_eq!(house.list("intermediate"), finished);
-    assert_eq!(house.list("outputs"), Vec::<String>::new());
+    assert_eq!(project.list("intermediate"), finished);
+    assert_eq!(project.list("outputs"), Vec::<String>::new());
     (1..=3).for_each(whole);
-    let left = (house.contents(), house.records());
+    let left = (project.digests(), project.records());
     for reading in ["status", "log", "plan"] {
-        let (code, said) = house.milepost(&[reading]);
+        let (code, said) = project.milepost(&[reading]);
         assert_eq!(code, 0, "{reading}: {said}");
     }
-    assert_eq!((house.contents(), house.records()), left);
-    let ran = house.run_unplanned(&[]);
+    assert_eq!((project.digests(), project.records()), left);
+    let ran = project.run_unplanned(&[]);
     let redone = [
         "copy/batch_4",
         "copy/batch_5",
@@ -103,18 +102,18 @@ fn goes_on(house: &House, children: [u32; 2]) {
         "sum",
     ];
     ran.expect(0, &redone);
-    assert!(!children.iter().any(|child| lives(*child)));
+    assert!(!children.iter().any(|child| is_alive(*child)));
     (1..=8).for_each(whole);
-    assert_eq!(house.read("workspace/outputs/sum.json").trim(), "36");
-    assert_eq!(house.list(".milepost/scratch"), Vec::<String>::new());
-    house.check_vouched();
-    as_made_anew(house);
+    assert_eq!(project.read("workspace/outputs/sum.json").trim(), "36");
+    assert_eq!(project.list(".milepost/scratch"), Vec::<String>::new());
+    project.check_checkpoints();
+    matches_a_fresh_run(project);
 }
 
 #[test]
 fn sigkill_of_all() {
-    let house = eight();
-    let (mut run, children) = in_mid_batch(&house);
+    let project = eight();
+    let (mut run, children) = in_mid_batch(&project);
     let runner = run.id().to_string();
     // Stopped first: it could otherwise start another program in the meantime.
     signal("-STOP", std::slice::from_ref(&runner));
@@ -123,32 +122,38 @@ fn sigkill_of_all() {
     signal("-KILL", &[runner]);
     run.wait().unwrap();
     until("the programs are gone", || {
-        !children.iter().any(|child| lives(*child))
+        !children.iter().any(|child| is_alive(*child))
     });
-    goes_on(&house, children);
+    goes_on(&project, children);
 }
 
 #[test]
 fn sigkill_of_the_runner_alone() {
-    let house = eight();
-    let (mut run, children) = in_mid_batch(&house);
+    let project = eight();
+    let (mut run, children) = in_mid_batch(&project);
     run.kill().unwrap();
     run.wait().unwrap();
-    assert!(children.iter().all(|child| lives(*child)), "they write on");
-    goes_on(&house, children);
+    assert!(
+        children.iter().all(|child| is_alive(*child)),
+        "they write on"
+    );
+    goes_on(&project, children);
 }
 
 /// The run ends in order, and its programs with it.
 fn asked_to_end(name: &str) {
-    let house = eight();
-    let (run, children) = in_mid_batch(&house);
+    let project = eight();
+    let (run, children) = in_mid_batch(&project);
     signal(name, &[run.id().to_string()]);
     let output = run.wait_with_output().unwrap();
-    assert_eq!(code(&output), 130);
-    assert!(!children.iter().any(|child| lives(*child)));
-    assert_eq!(house.json("workspace/copy_progress.json")["status"], "held");
-    assert!(!house.exists("workspace/stage_1_complete.json"));
-    goes_on(&house, children);
+    assert_eq!(exit_code(&output), 130);
+    assert!(!children.iter().any(|child| is_alive(*child)));
+    assert_eq!(
+        project.json("workspace/copy_progress.json")["status"],
+        "held"
+    );
+    assert!(!project.exists("workspace/stage_1_complete.json"));
+    goes_on(&project, children);
 }
 
 #[test]

@@ -1,29 +1,29 @@
 //! Locks: a holder that died is followed at once, a live one is named, and who only reads is never refused and never writes.
 
-use super::super::house::{House, code};
-use super::super::meeting::{go, here, lives, meeting, start};
+use super::super::gated::{gated, release, wait_for_batch};
 use crate::command::until;
+use crate::support::{Project, exit_code, is_alive};
 
 #[test]
 fn a_live_holder_is_named_with_since_when_and_reading_beside_it_writes_nothing() {
-    let house = meeting();
-    let run = start(&house, &["run", "meet/1"]);
-    here(&house, 1);
+    let project = gated();
+    let run = project.spawn(&["run", "meet/1"]);
+    wait_for_batch(&project, 1);
     until("the program is recorded", || {
-        let records = house.records();
+        let records = project.records();
         records
             .iter()
             .any(|record| record["kind"] == "child_started")
     });
     // From then on the run writes nothing until its batch ends.
     until("the progress file shows the batch", || {
-        let text = std::fs::read(house.at("workspace/meet_progress.json")).unwrap_or_default();
+        let text = std::fs::read(project.at("workspace/meet_progress.json")).unwrap_or_default();
         let progress: serde_json::Value = serde_json::from_slice(&text).unwrap_or_default();
         progress["current_batch"] == 1
     });
-    let before = house.tree();
-    let holder = house.json("workspace/.milepost/lock");
-    let (refused, said) = house.milepost(&["run"]);
+    let before = project.tree();
+    let holder = project.json("workspace/.milepost/lock");
+    let (refused, said) = project.milepost(&["run"]);
     let text = |key: &str| holder[key].as_str().unwrap();
     let (id, host, since) = (text("run_id"), text("host"), text("since"));
     let pid = run.id();
@@ -34,43 +34,43 @@ fn a_live_holder_is_named_with_since_when_and_reading_beside_it_writes_nothing()
     assert_eq!((refused, said), (1, expected));
     for reading in ["status", "plan", "log", "why meet/1", "graph", "verify"] {
         let words: Vec<&str> = reading.split(' ').collect();
-        let (code, said) = house.milepost(&words);
+        let (code, said) = project.milepost(&words);
         assert_eq!(code, 0, "{reading}: {said}");
     }
     assert_eq!(
-        house.tree(),
+        project.tree(),
         before,
         "who reads beside a run writes nothing"
     );
-    let plan = house.plan(&[]).unwrap();
+    let plan = project.plan(&[]).unwrap();
     assert_eq!(plan["stages"][0]["stage"], "meet");
-    go(&house, 1);
-    assert_eq!(code(&run.wait_with_output().unwrap()), 3);
+    release(&project, 1);
+    assert_eq!(exit_code(&run.wait_with_output().unwrap()), 3);
 }
 
 #[test]
 fn a_holder_that_was_killed_is_followed_at_once_and_its_children_are_ended() {
-    let house = meeting();
-    let mut run = start(&house, &["run", "meet/1"]);
-    let child = here(&house, 1);
+    let project = gated();
+    let mut run = project.spawn(&["run", "meet/1"]);
+    let child = wait_for_batch(&project, 1);
     run.kill().unwrap();
     run.wait().unwrap();
-    assert!(lives(child), "it was the runner alone that was killed");
-    let again = start(&house, &["run", "meet/1"]);
-    here(&house, 1);
+    assert!(is_alive(child), "it was the runner alone that was killed");
+    let again = project.spawn(&["run", "meet/1"]);
+    wait_for_batch(&project, 1);
     assert!(
-        !lives(child),
+        !is_alive(child),
         "the next run ends survivors before it starts"
     );
-    go(&house, 1);
-    assert_eq!(code(&again.wait_with_output().unwrap()), 3);
-    assert_eq!(house.read("workspace/outputs/1.txt"), "on\n");
+    release(&project, 1);
+    assert_eq!(exit_code(&again.wait_with_output().unwrap()), 3);
+    assert_eq!(project.read("workspace/outputs/1.txt"), "on\n");
 }
 
 /// A run takes a lock whose holder was this process, as it were: it lives, and was started at another time, or before the machine
 /// was, or on another machine.
 fn is_taken_at_once(boot: &str, host: &str) {
-    let house = House::new(&[
+    let project = Project::new(&[
         ("milepost.toml", "name = \"x\"\n"),
         (
             "stages/1_x.toml",
@@ -81,9 +81,9 @@ fn is_taken_at_once(boot: &str, host: &str) {
     let lock = format!(
         r#"{{"pid":{pid},"start_time":1,"boot_id":"{boot}","run_id":"R","since":"2026-03-01T12:00:00Z","host":"{host}","command":"run"}}"#
     );
-    house.write("workspace/.milepost/lock", lock);
-    house.run(&[]).expect(0, &["x"]);
-    assert_eq!(house.read("workspace/.milepost/lock"), "");
+    project.write("workspace/.milepost/lock", lock);
+    project.run(&[]).expect(0, &["x"]);
+    assert_eq!(project.read("workspace/.milepost/lock"), "");
 }
 
 fn this_host() -> String {

@@ -23,23 +23,23 @@ mod locks;
 mod outputs;
 mod times;
 
-use super::house::House;
-use super::letters::{glanced, settled};
+use super::letters::{checked, completed};
+use crate::support::Project;
 
 /// A row, in a workspace that was run once, and in one in which the next run would only glance.
-fn both(row: impl Fn(&House)) {
-    for house in [settled(), glanced()] {
-        row(&house);
+fn both(row: impl Fn(&Project)) {
+    for project in [completed(), checked()] {
+        row(&project);
     }
 }
 
 /// What stages made is what a first run makes of the same inputs, and the next run has nothing to do.
 #[track_caller]
-fn as_made_anew(house: &House) {
-    let anew = house.anew();
+fn matches_a_fresh_run(project: &Project) {
+    let anew = project.without_results();
     assert_eq!(anew.run_unplanned(&[]).code, 0);
-    assert_eq!(house.made(), anew.made());
-    let again = house.run(&[]);
+    assert_eq!(project.output_digests(), anew.output_digests());
+    let again = project.run(&[]);
     again.expect(0, &[]);
     assert!(again.records.is_empty(), "{:#?}", again.records);
 }

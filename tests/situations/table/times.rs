@@ -1,10 +1,10 @@
 //! Clocks and times that mislead: what counts is the content.
 
-use super::super::house::{House, code, long_ago, said};
-use super::super::letters::{PAGE, glanced, letters, settled};
-use super::super::meeting::{go, here, meeting, start};
+use super::super::gated::{gated, release, wait_for_batch};
+use super::super::letters::{PAGE, checked, completed, letters};
 use super::super::mounted::Mounted;
-use super::{as_made_anew, both};
+use super::{both, matches_a_fresh_run};
+use crate::support::{Project, exit_code, long_ago, printed};
 use std::process::Command;
 use std::time::{Duration, SystemTime};
 
@@ -16,10 +16,10 @@ const LETTER: &str = "workspace/intermediate/letters/person_1.txt";
 
 #[test]
 fn an_input_edited_while_its_batch_runs_makes_the_result_stale_and_the_next_run_does_it_again() {
-    let house = meeting();
-    house.write(
+    let project = gated();
+    project.write(
         "stages/1_meet.toml",
-        house
+        project
             .read("stages/1_meet.toml")
             .replace(
                 "[each.n]\ncount = 2\n",
@@ -28,85 +28,85 @@ fn an_input_edited_while_its_batch_runs_makes_the_result_stale_and_the_next_run_
             .replace("{{ n }}.txt", "made.txt")
             .replace("{{ n }}", "1"),
     );
-    house.write("workspace/inputs/text.txt", "before");
-    let run = start(&house, &["run"]);
-    here(&house, 1);
-    house.write("workspace/inputs/text.txt", "after");
-    go(&house, 1);
+    project.write("workspace/inputs/text.txt", "before");
+    let run = project.spawn(&["run"]);
+    wait_for_batch(&project, 1);
+    project.write("workspace/inputs/text.txt", "after");
+    release(&project, 1);
     let output = run.wait_with_output().unwrap();
-    assert_eq!(code(&output), 3, "{}", said(&output));
-    assert!(!house.exists("workspace/stage_1_complete.json"));
-    let plan = house.plan(&[]).unwrap();
+    assert_eq!(exit_code(&output), 3, "{}", printed(&output));
+    assert!(!project.exists("workspace/stage_1_complete.json"));
+    let plan = project.plan(&[]).unwrap();
     assert_eq!(
         plan["stages"][0]["will"][0]["reasons"][0]["reason"], "stale",
         "{plan:#}"
     );
-    let run = start(&house, &["run"]);
-    here(&house, 1);
-    go(&house, 1);
+    let run = project.spawn(&["run"]);
+    wait_for_batch(&project, 1);
+    release(&project, 1);
     let output = run.wait_with_output().unwrap();
-    assert_eq!(code(&output), 0, "{}", said(&output));
-    assert!(house.exists("workspace/stage_1_complete.json"));
-    let again = house.run(&[]);
+    assert_eq!(exit_code(&output), 0, "{}", printed(&output));
+    assert!(project.exists("workspace/stage_1_complete.json"));
+    let again = project.run(&[]);
     again.expect(0, &[]);
     assert!(again.records.is_empty(), "{:#?}", again.records);
 }
 
 /// Everything that lies there is given one time.
-fn at_one_time(house: &House, time: SystemTime) {
-    for path in house.contents().keys() {
-        house.set_mtime(&format!("workspace/{path}"), time);
+fn at_one_time(project: &Project, time: SystemTime) {
+    for path in project.digests().keys() {
+        project.set_mtime(&format!("workspace/{path}"), time);
     }
 }
 
 /// An output of the same size is refused; when it is put back, nothing runs. An input of the same size runs what reads it.
-fn is_right(house: &House) {
-    let made = house.read(LETTER);
-    house.write_with_mtime_kept(LETTER, &made.replace("ADA", "EVE"));
-    house.run(&[]).expect(5, &[]).says("person_1.txt");
-    house.write_with_mtime_kept(LETTER, &made);
-    house.run(&[]).expect(0, &[]);
-    house.write_with_mtime_kept(BO, BI);
-    house.run(&[]).expect(0, &WHAT_READS_IT);
+fn is_right(project: &Project) {
+    let made = project.read(LETTER);
+    project.write_with_mtime_kept(LETTER, &made.replace("ADA", "EVE"));
+    project.run(&[]).expect(5, &[]).says("person_1.txt");
+    project.write_with_mtime_kept(LETTER, &made);
+    project.run(&[]).expect(0, &[]);
+    project.write_with_mtime_kept(BO, BI);
+    project.run(&[]).expect(0, &WHAT_READS_IT);
     let page = PAGE.replace("BO", "BI");
-    assert_eq!(house.read("workspace/outputs/page.md"), page);
-    as_made_anew(house);
+    assert_eq!(project.read("workspace/outputs/page.md"), page);
+    matches_a_fresh_run(project);
 }
 
 #[test]
 fn a_clock_set_back() {
     // What was recorded was recorded an hour from now; then a clock that was right is set two hours back.
     for clock in ["0", "-7200"] {
-        let mut house = glanced();
-        house.env("MILEPOST_AHEAD", clock);
-        is_right(&house);
+        let mut project = checked();
+        project.env("MILEPOST_AHEAD", clock);
+        is_right(&project);
     }
 }
 
 #[test]
 fn equal_mtimes_and_another_content() {
-    both(|house| {
-        at_one_time(house, long_ago());
-        house.run(&[]).expect(0, &[]);
-        is_right(house);
+    both(|project| {
+        at_one_time(project, long_ago());
+        project.run(&[]).expect(0, &[]);
+        is_right(project);
     });
 }
 
 #[test]
 fn mtimes_in_the_future() {
-    both(|house| {
-        at_one_time(house, SystemTime::now() + Duration::from_hours(24));
-        house.run(&[]).expect(0, &[]);
-        house.run(&[]).expect(0, &[]);
-        is_right(house);
+    both(|project| {
+        at_one_time(project, SystemTime::now() + Duration::from_hours(24));
+        project.run(&[]).expect(0, &[]);
+        project.run(&[]).expect(0, &[]);
+        is_right(project);
     });
 }
 
 /// Times of whole seconds, by which nothing that happens within one can be told apart: those of ext4 with small inodes.
 #[test]
 fn a_file_system_with_times_of_one_second() {
-    let house = letters();
-    let image = house.at("image");
+    let project = letters();
+    let image = project.at("image");
     std::fs::File::create(&image)
         .unwrap()
         .set_len(16 << 20)
@@ -119,20 +119,23 @@ fn a_file_system_with_times_of_one_second() {
         eprintln!("skipped: mkfs.ext4 is not here");
         return;
     }
-    let given = house.contents();
+    let given = project.digests();
     let inputs: Vec<_> = given
         .keys()
         .map(|path| format!("workspace/{path}"))
-        .map(|path| (house.read(&path), path))
+        .map(|path| (project.read(&path), path))
         .collect();
     let arguments = ["-o", "loop", image.to_str().unwrap()];
-    let Some(_mounted) = Mounted::at(&house.at("workspace"), &arguments) else {
+    let Some(_mounted) = Mounted::at(&project.at("workspace"), &arguments) else {
         return;
     };
     for (text, path) in inputs {
-        house.write(&path, text);
+        project.write(&path, text);
     }
-    assert_eq!(house.run(&[]).code, 0);
-    is_right(&house);
-    assert_eq!(settled().made().len(), house.made().len());
+    assert_eq!(project.run(&[]).code, 0);
+    is_right(&project);
+    assert_eq!(
+        completed().output_digests().len(),
+        project.output_digests().len()
+    );
 }
