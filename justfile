@@ -1,4 +1,4 @@
-# Recipes of the project. Each is one command that works without `just` as well.
+# Recipes of the project. Each recipe also works as a plain command, without `just`.
 
 # Runs the main pipeline on the sample model.
 run *ARGS:
@@ -8,19 +8,19 @@ run *ARGS:
 dry-run *ARGS:
     cargo run --release -- run -n {{ARGS}}
 
-# Runs all tests.
+# Runs all tests, with a sample of the crashes.
 test *ARGS:
     cargo test {{ARGS}}
 
-# What must pass before a change goes in.
+# Runs everything that must pass before a change is merged.
 ci:
     bash .ci/run
 
-# Sets Milepost beside Ninja, Make and others on the same work: `just bench --batches 100000`, `just bench --help`.
+# Compares Milepost with Ninja, Make and others on the same work: `just bench --batches 100000`, `just bench --help`.
 bench *ARGS:
     cargo bench --bench beside -- {{ARGS}}
 
-# Times the inner loops, each with the bytes or records that it gets through in a second.
+# Measures the inner loops in bytes or records per second.
 bench-inner *ARGS:
     cargo bench --bench inner -- {{ARGS}}
 
@@ -37,14 +37,14 @@ bench-model ELEMENTS="100000":
         time target/release/milepost run --quiet --workspace "$folder/workspace" --set model="$folder/model.ifc"
     done
 
-# Every row of the table of situations, by name.
+# Runs the table of situations: kills, changes, deletions, misleading clocks.
 table:
     cargo test --test all situations::table
 
-# Ends the program at every operation on the disk, and the run after it at every seventh, and lets the power fail thousands of times.
+# Runs the full sweep of crashes: at every operation on the disk, at pairs of them, and thousands of power failures.
 crash SEEDS="5000" PAIRS="7":
     cargo build --profile crash
-    MILEPOST_TEST_BINARY=$PWD/target/crash/milepost MILEPOST_TEST_READS=1 MILEPOST_TEST_SEEDS={{SEEDS}} MILEPOST_TEST_PAIRS={{PAIRS}} \
+    MILEPOST_TEST_BINARY=$PWD/target/crash/milepost MILEPOST_TEST_SWEEP=full MILEPOST_TEST_SEEDS={{SEEDS}} MILEPOST_TEST_PAIRS={{PAIRS}} \
         cargo test --test all crash
 
 # Kills runs of the release build from outside.

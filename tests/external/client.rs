@@ -1,5 +1,6 @@
 //! The main pipeline in a temporary folder, a clock that is set, and a client that answers by the embedded rules.
 
+use crate::support::{MAIN_PIPELINE, Project};
 use jiff::{SignedDuration, Timestamp};
 use milepost_agents::rules::Rules;
 use milepost_core::base::clock::Clock;
@@ -10,10 +11,10 @@ use milepost_engine::ops::open::Request;
 use milepost_engine::ops::run::{Report, RunOptions, Silent, StopFlag, Values, run};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::ops::Deref;
 use std::sync::{Arc, Mutex};
 
-/// The time of day when a test begins.
+/// The time when a test begins.
 pub const NOW: &str = "2026-11-21T10:00:00Z";
 
 /// A clock that a test sets.
@@ -25,70 +26,57 @@ impl Clock for SetClock {
     }
 }
 
-/// The main pipeline in a temporary folder.
+/// The main pipeline in a temporary folder, at a time that the test sets.
 pub struct Site {
-    folder: tempfile::TempDir,
+    project: Project,
     pub clock: Arc<SetClock>,
+}
+
+impl Deref for Site {
+    type Target = Project;
+
+    fn deref(&self) -> &Project {
+        &self.project
+    }
 }
 
 impl Site {
     /// With an agent `outside` that is external.
     pub fn new() -> Self {
         let site = Self::bare();
-        let here = Path::new(env!("CARGO_MANIFEST_DIR"));
-        for folder in [
-            "stages",
-            "filters",
-            "prompts",
-            "rules",
-            "schemas",
-            "templates",
-        ] {
-            copy(&here.join(folder), &site.at(folder));
-        }
-        copy(&here.join("workspace/inputs"), &site.at("workspace/inputs"));
-        let project = std::fs::read_to_string(here.join("milepost.toml")).unwrap();
-        let project = project.replace("batch_size = 50", "batch_size = 15");
-        // The reports say who classified: that is all that differs.
+        site.take(&MAIN_PIPELINE);
+        site.take(&["workspace/inputs"]);
+        site.edit("milepost.toml", "batch_size = 50", "batch_size = 15");
+        // The reports name the agent: nothing else differs.
         for (path, line) in [
             ("templates/report.md", "Classified by"),
             ("templates/report.xlsx.toml", "Classified by"),
         ] {
-            let text = site.text(path);
+            let text = site.read(path);
             let lines = text.lines().filter(|text| !text.contains(line));
-            site.put(path, &(lines.collect::<Vec<_>>().join("\n") + "\n"));
+            site.write(path, lines.collect::<Vec<_>>().join("\n") + "\n");
         }
-        site.put(
-            "milepost.toml",
-            &format!("{project}\n[agents.outside]\nexternal = true\n"),
-        );
+        let declared = site.read("milepost.toml");
+        let external = "[agents.outside]\nexternal = true";
+        site.write("milepost.toml", format!("{declared}\n{external}\n"));
         site
     }
 
     /// With nothing in it.
     pub fn bare() -> Self {
+        Self::of(Project::new(&[]))
+    }
+
+    /// Another site with the same files.
+    pub fn twin(&self) -> Self {
+        Self::of(self.project.copy())
+    }
+
+    fn of(project: Project) -> Self {
         Self {
-            folder: tempfile::tempdir().unwrap(),
+            project,
             clock: Arc::new(SetClock(Mutex::new(NOW.parse().unwrap()))),
         }
-    }
-
-    pub fn at(&self, path: &str) -> PathBuf {
-        self.folder.path().join(path)
-    }
-
-    pub fn put(&self, path: &str, text: &str) {
-        let path = self.at(path);
-        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-        std::fs::write(path, text).unwrap();
-    }
-
-    pub fn bytes(&self, path: &str) -> Vec<u8> {
-        std::fs::read(self.at(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
-    }
-
-    pub fn text(&self, path: &str) -> String {
-        String::from_utf8(self.bytes(path)).unwrap()
     }
 
     /// Lets time go by.
@@ -111,7 +99,7 @@ impl Site {
         Request {
             clock,
             epoch: Some("2026-11-21T00:00:00Z".parse().unwrap()),
-            ..Request::new(self.folder.path().to_owned(), BTreeMap::new())
+            ..Request::new(self.path().to_owned(), BTreeMap::new())
         }
     }
 
@@ -152,7 +140,7 @@ impl Site {
 
     /// The honest answers to a lease, by the embedded rules.
     pub fn answers(&self, leased: &Leased) -> Vec<Value> {
-        let table = self.text("rules/elements.toml");
+        let table = self.read("rules/elements.toml");
         let rules = Rules::parse("rules/elements.toml", &table).unwrap();
         let text = std::fs::read_to_string(&leased.input_file).unwrap();
         let questions: Vec<Value> = serde_json::from_str(&text).unwrap();
@@ -198,18 +186,4 @@ pub fn run_as(request: &Request, targets: &[&str]) -> Report {
         ..RunOptions::default()
     };
     run(request, &wanted, &mut Silent, &StopFlag::new()).unwrap()
-}
-
-/// Copies a folder with all that is in it.
-pub fn copy(from: &Path, to: &Path) {
-    std::fs::create_dir_all(to).unwrap();
-    for entry in std::fs::read_dir(from).unwrap() {
-        let entry = entry.unwrap();
-        let (from, to) = (entry.path(), to.join(entry.file_name()));
-        if from.is_dir() {
-            copy(&from, &to);
-        } else {
-            std::fs::copy(&from, &to).unwrap();
-        }
-    }
 }

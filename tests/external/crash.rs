@@ -1,6 +1,6 @@
 //! A client that is stopped at operations of the disk, while it leases or hands in: another goes on, and all ends the same.
 
-use super::client::{NOW, Site, copy, run_as};
+use super::client::{NOW, Site, run_as};
 use super::shapes::meetings;
 use crate::crash::sweep::step;
 use milepost_core::base::clock::StillClock;
@@ -78,16 +78,10 @@ fn finish(site: &Site, at: usize) {
         assert!(told.accepted, "{at}: {told:#?}");
     }
     assert_eq!(exit_code(&run_as(&request, &[])), 0, "{at}");
-    let titles = site.text("workspace/outputs/titles.json");
+    let titles = site.read("workspace/outputs/titles.json");
     assert_eq!(titles, "[\n  \"a\",\n  \"b\"\n]\n", "{at}");
     let verified = verify(&request, true).unwrap();
     assert_eq!(verified.findings, [], "{at}");
-}
-
-fn twin(site: &Site) -> Site {
-    let twin = Site::bare();
-    copy(&site.at(""), &twin.at(""));
-    twin
 }
 
 #[test]
@@ -101,7 +95,7 @@ fn handing_in_is_stopped_anywhere_and_loses_nothing() {
     std::fs::write(&last.output_file, text).unwrap();
     let (mut at, step) = (1, step(11));
     loop {
-        let twin = twin(&site);
+        let twin = site.twin();
         let is_stopped = stopped(&twin, at, Some(&last.lease));
         let told = submit(&twin.with_rules(), &last.lease, None);
         let code = told.refused.as_ref().map(|refused| refused.code.as_str());
@@ -121,7 +115,7 @@ fn leasing_is_stopped_anywhere_and_leaves_the_batch_or_a_lease() {
     let site = meetings();
     let (mut at, step) = (1, step(7));
     loop {
-        let twin = twin(&site);
+        let twin = site.twin();
         let is_stopped = stopped(&twin, at, None);
         twin.wait(601);
         finish(&twin, at);

@@ -13,7 +13,7 @@ fn the_set_up_of_the_readme_leases_batches() {
     let site = Site::bare();
     init(&Disk::real(), &site.at(""), ".", "ifc").unwrap();
     assert!(README.contains("sed -i.bak 's|^rules = .*|external = true|' milepost.toml"));
-    let project = site.text("milepost.toml");
+    let project = site.read("milepost.toml");
     let line = |line: &str| {
         let line = if line.starts_with("rules = ") {
             "external = true"
@@ -22,7 +22,7 @@ fn the_set_up_of_the_readme_leases_batches() {
         };
         format!("{line}\n")
     };
-    site.put(
+    site.write(
         "milepost.toml",
         &project.lines().map(line).collect::<String>(),
     );

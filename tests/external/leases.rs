@@ -80,10 +80,10 @@ fn what_changed_since_it_was_leased_is_stale_and_what_is_still_asked_is_kept() {
     site.run(&[]);
     let leased = site.lease("one");
     site.answer(&leased);
-    let model = site.text("workspace/inputs/sample.ifc");
+    let model = site.read("workspace/inputs/sample.ifc");
     let changed = model.replace("IFCWALL(", "IFCWALL( ");
     assert_ne!(model, changed);
-    site.put("workspace/inputs/sample.ifc", &changed);
+    site.write("workspace/inputs/sample.ifc", &changed);
     // The stages before it are no longer up to date: nothing is leased, and what is handed in is kept.
     let nothing = site.next("two").nothing.unwrap();
     assert_eq!(nothing.reason, WhyNothing::Blocked);
@@ -96,8 +96,8 @@ fn what_changed_since_it_was_leased_is_stale_and_what_is_still_asked_is_kept() {
     let leased = site.lease("one");
     site.answer(&leased);
     // A prompt that says something else asks something else.
-    let prompt = site.text("prompts/batch-processor.md");
-    site.put("prompts/batch-processor.md", &format!("Be exact. {prompt}"));
+    let prompt = site.read("prompts/batch-processor.md");
+    site.write("prompts/batch-processor.md", &format!("Be exact. {prompt}"));
     let told = site.submit(&leased.lease);
     assert_eq!((told.accepted, code(&told)), (false, "stale"));
     let again = site.lease("two");

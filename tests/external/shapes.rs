@@ -44,18 +44,18 @@ titles = { path = "outputs/titles.json", schema = false }
 /// Two meetings, whose minutes somebody outside writes.
 pub fn meetings() -> Site {
     let site = Site::bare();
-    site.put("milepost.toml", PROJECT);
-    site.put("stages/1_write.toml", STAGE);
-    site.put("stages/2_join.toml", JOIN);
-    site.put("schemas/minutes.schema.json", SCHEMA);
-    site.put(
+    site.write("milepost.toml", PROJECT);
+    site.write("stages/1_write.toml", STAGE);
+    site.write("stages/2_join.toml", JOIN);
+    site.write("schemas/minutes.schema.json", SCHEMA);
+    site.write(
         "prompts/write.md",
         "Write the minutes of {{ meeting.data | tojson }}.\n",
     );
     for (name, people) in [("a", 2), ("b", 3)] {
         let people: Vec<u32> = (0..people).collect();
         let text = json!({ "title": name, "people": people }).to_string();
-        site.put(&format!("workspace/inputs/{name}.json"), &text);
+        site.write(&format!("workspace/inputs/{name}.json"), &text);
     }
     site
 }
@@ -138,7 +138,7 @@ fn a_prompt_is_answered_and_what_is_made_of_it_is_checked() {
     assert_eq!(next().nothing.unwrap().reason, WhyNothing::Complete);
     assert_eq!(exit_code(&run_as(&request(&site), &[])), 0);
     assert_eq!(
-        site.text("workspace/outputs/titles.json"),
+        site.read("workspace/outputs/titles.json"),
         "[\n  \"a\",\n  \"b\"\n]\n"
     );
 }
@@ -207,7 +207,7 @@ fn plan_run_and_status_say_who_is_waited_for() {
     let report = run_as(&request(&site), &[]);
     assert_eq!(exit_code(&report), 3);
     // A run in which nothing could be done leaves no trace.
-    assert_eq!(site.text("workspace/.milepost/journal/000001.jsonl"), "");
+    assert_eq!(site.read("workspace/.milepost/journal/000001.jsonl"), "");
     assert_eq!(said(), (waits, 0, join, false));
     let told = status(&request(&site)).unwrap();
     assert_eq!(told.stages[0].status, Word::Waiting);

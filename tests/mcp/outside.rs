@@ -18,7 +18,7 @@ fn server(site: &Site) -> Client {
 
 /// The honest answers to what was leased.
 fn answers(site: &Site, leased: &Value) -> Vec<Value> {
-    let rules = Rules::parse("rules/elements.toml", &site.text("rules/elements.toml")).unwrap();
+    let rules = Rules::parse("rules/elements.toml", &site.read("rules/elements.toml")).unwrap();
     let text = std::fs::read_to_string(leased["input_file"].as_str().unwrap()).unwrap();
     let asked: Vec<Value> = serde_json::from_str(&text).unwrap();
     let answer = |asked: &Value| {
