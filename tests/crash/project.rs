@@ -206,7 +206,7 @@ impl Project {
 
     /// Runs a command that only reads: it gives an answer and leaves everything as it is. Programs that a killed run left may
     /// still write in its scratch.
-    pub fn read(&self, words: &[&str]) -> String {
+    pub fn query(&self, words: &[&str]) -> String {
         let all = || {
             let mut files = self.workspace_files(&[""]);
             files.retain(|path, _| !path.starts_with(".milepost/scratch/"));
@@ -216,7 +216,7 @@ impl Project {
         let ended = self.run_on_disk(words, "");
         assert_eq!(ended.code, 0, "{words:?}: {}", ended.text());
         assert_same(&all(), &before);
-        ended.text
+        ended.text()
     }
 
     /// The batches of `copy` that were begun, in order, each as often as it was.
