@@ -54,6 +54,7 @@ fn resumes(change: &Change) {
     whole.assert_checkpoints(&Files::new());
     whole.assert_at_rest(RUN);
     let stops = stops(&operations, SAMPLE);
+    eprintln!("change: {}", change.name);
     at_each(&operations, &stops, |stop| {
         let project = copy();
         (change.make)(&project);
