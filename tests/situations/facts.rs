@@ -96,7 +96,7 @@ fn another_template_of_the_number_of_rounds_is_another_declaration() {
 
 #[test]
 fn a_parameter_that_a_plain_path_names_is_a_fact() {
-    let house = House::new(&[
+    let project = Project::new(&[
         (
             "milepost.toml",
             "name = \"ordered\"\n[params]\norder = { type = \"list\", default = [\"b\", \"a\"] }\n",
@@ -112,16 +112,16 @@ fn a_parameter_that_a_plain_path_names_is_a_fact() {
         ),
     ]);
     let keys = || {
-        let joined = house.json("workspace/outputs/joined.json");
+        let joined = project.json("workspace/outputs/joined.json");
         let elements = joined["elements"].as_array().unwrap().iter();
         elements
             .map(|element| element["key"].clone())
             .collect::<Vec<_>>()
     };
-    house.run(&[]).expect(0, &["join"]);
+    project.run(&[]).expect(0, &["join"]);
     assert_eq!(keys(), ["b", "a"]);
-    house.run(&[]).expect(0, &[]);
-    house.edit("milepost.toml", "[\"b\", \"a\"]", "[\"a\", \"b\"]");
-    house.run(&[]).expect(0, &["join"]);
+    project.run(&[]).expect(0, &[]);
+    project.edit("milepost.toml", "[\"b\", \"a\"]", "[\"a\", \"b\"]");
+    project.run(&[]).expect(0, &["join"]);
     assert_eq!(keys(), ["a", "b"]);
 }
