@@ -1,8 +1,21 @@
 //! Output without the words that differ from run to run: times, durations and ids of runs.
 
-/// Returns the text with those words replaced, and with every gap of several blanks as two.
+/// Returns the text with those words replaced, with every gap of several blanks as two, and without progress of slow stages.
 pub fn steady(text: &str) -> String {
-    text.lines().map(|line| steady_line(line) + "\n").collect()
+    text.lines()
+        .filter(|line| !is_progress(line))
+        .map(|line| steady_line(line) + "\n")
+        .collect()
+}
+
+/// Returns true for a line such as `classify 2 of 3 batches, about 3 s left`, which only slow machines print.
+fn is_progress(line: &str) -> bool {
+    let words: Vec<&str> = line.split_whitespace().collect();
+    words.len() > 4
+        && is_number(words[1])
+        && words[2] == "of"
+        && is_number(words[3])
+        && words[4].starts_with("batch")
 }
 
 fn steady_line(line: &str) -> String {
@@ -93,7 +106,7 @@ fn moment(text: &str) -> Option<usize> {
 
 #[test]
 fn times_and_ids_are_replaced_and_nothing_else_is() {
-    let shown = "sort  complete  3 batches ran      0.4 s\nin 3 min 12 s (run 01M838ZRCQ1GEAYTNMF4RGXD0S), 2026-11-23 04:00:22Z: 12 of 20";
+    let shown = "sort  complete  3 batches ran      0.4 s\nin 3 min 12 s (run 01M838ZRCQ1GEAYTNMF4RGXD0S), 2026-11-23 04:00:22Z: 12 of 20\nsort 2 of 3 batches, about 3 s left";
     let steady = steady(shown);
     let wanted = "sort  complete  3 batches ran  TIME\nin TIME (run ID), WHEN WHEN: 12 of 20\n";
     assert_eq!(steady, wanted);
