@@ -12,105 +12,105 @@ const CLEANED: [&str; 3] = ["clean/person_1", "clean/person_10", "clean/person_2
 
 #[test]
 fn a_comment_and_a_description_change_nothing() {
-    let house = completed();
+    let project = completed();
     for stage in ["1_clean", "2_greet", "3_join"] {
         let path = format!("stages/{stage}.toml");
-        house.write(
+        project.write(
             &path,
             format!(
                 "# Why it is so.\ndescription = \"Says more\"\n{}",
-                house.read(&path)
+                project.read(&path)
             ),
         );
     }
-    house.run(&[]).expect(0, &[]);
+    project.run(&[]).expect(0, &[]);
 }
 
 #[test]
 fn how_a_stage_is_run_changes_nothing() {
-    let house = completed();
-    house.write(
+    let project = completed();
+    project.write(
         "stages/2_greet.toml",
         format!(
             "{}\n[policy]\nconcurrency = 2\ntimeout = \"1m\"\non_failure = \"continue\"\n",
-            house.read("stages/2_greet.toml")
+            project.read("stages/2_greet.toml")
         ),
     );
-    house.run(&["--jobs", "2"]).expect(0, &[]);
+    project.run(&["--jobs", "2"]).expect(0, &[]);
 }
 
 #[test]
 fn a_filter_changed_runs_what_uses_it() {
-    let house = completed();
-    house.edit("filters/clean.jq", "ascii_upcase", "ascii_downcase");
-    house
+    let project = completed();
+    project.edit("filters/clean.jq", "ascii_upcase", "ascii_downcase");
+    project
         .run(&[])
         .expect(0, &[&CLEANED[..], &GREETED[..]].concat());
     assert_eq!(
-        house.read("workspace/outputs/page.md"),
+        project.read("workspace/outputs/page.md"),
         PAGE.to_lowercase().replace("dear", "Dear")
     );
 }
 
 #[test]
 fn a_filter_that_gives_the_same_runs_and_stops_there() {
-    let house = completed();
-    house.edit(
+    let project = completed();
+    project.edit(
         "filters/clean.jq",
         ".person.data",
         "# The person's name in capitals.\n.person.data",
     );
-    house.run(&[]).expect(0, &CLEANED);
+    project.run(&[]).expect(0, &CLEANED);
 }
 
 #[test]
 fn a_template_changed_runs_what_renders_it() {
-    let house = completed();
-    house.edit("templates/page.md", "* ", "- ");
-    house.run(&[]).expect(0, &["join"]);
+    let project = completed();
+    project.edit("templates/page.md", "* ", "- ");
+    project.run(&[]).expect(0, &["join"]);
     assert_eq!(
-        house.read("workspace/outputs/page.md"),
+        project.read("workspace/outputs/page.md"),
         PAGE.replace("* ", "- ")
     );
 }
 
 #[test]
 fn a_parameter_set_runs_what_mentions_it_and_is_kept() {
-    let house = completed();
-    house.run(&["--set", "greeting=Hi"]).expect(0, &GREETED);
-    house.run(&[]).expect(0, &[]);
+    let project = completed();
+    project.run(&["--set", "greeting=Hi"]).expect(0, &GREETED);
+    project.run(&[]).expect(0, &[]);
     assert_eq!(
-        house.read("workspace/outputs/page.md"),
+        project.read("workspace/outputs/page.md"),
         PAGE.replace("Dear", "Hi")
     );
-    house.edit(
+    project.edit(
         "milepost.toml",
         "greeting = \"Dear\"",
         "greeting = \"Dear\"\nunused = 1",
     );
-    house.run(&["--set", "unused=2"]).expect(0, &[]);
+    project.run(&["--set", "unused=2"]).expect(0, &[]);
 }
 
 #[test]
 fn a_declared_variable_changed_runs_what_sees_it() {
-    let mut house = completed();
-    house.env("OTHER", "x");
-    house.run(&[]).expect(0, &[]);
-    house.env("TONE", "warm");
-    house.run(&[]).expect(0, &GREETED);
+    let mut project = completed();
+    project.env("OTHER", "x");
+    project.run(&[]).expect(0, &[]);
+    project.env("TONE", "warm");
+    project.run(&[]).expect(0, &GREETED);
     assert_eq!(
-        house.read("workspace/outputs/page.md"),
+        project.read("workspace/outputs/page.md"),
         PAGE.replace("plain", "warm")
     );
 }
 
 #[test]
 fn a_secret_is_in_no_file() {
-    let mut house = completed();
-    house.env("TONE", "s3cret-of-nobody");
-    house.edit("tools/greet.sh", "\"$TONE\"", "\"${#TONE}\"");
-    house.run(&[]).expect(0, &GREETED);
-    for entry in walkdir::WalkDir::new(house.at(""))
+    let mut project = completed();
+    project.env("TONE", "s3cret-of-nobody");
+    project.edit("tools/greet.sh", "\"$TONE\"", "\"${#TONE}\"");
+    project.run(&[]).expect(0, &GREETED);
+    for entry in walkdir::WalkDir::new(project.at(""))
         .into_iter()
         .filter_map(Result::ok)
     {
@@ -127,35 +127,39 @@ fn a_secret_is_in_no_file() {
 
 #[test]
 fn under_a_stricter_schema_only_what_fails_it_runs() {
-    let house = completed();
-    house.write(
+    let project = completed();
+    project.write(
         "workspace/inputs/person_2.json",
         r#"{"id": 2, "name": "Bartholomew"}"#,
     );
-    house
+    project
         .run(&[])
         .expect(0, &["clean/person_2", "greet/person_2", "join"]);
-    house.write("schemas/clean.schema.json", SCHEMA.replace("40", "5"));
-    let ran = house.run(&[]);
+    project.write("schemas/clean.schema.json", SCHEMA.replace("40", "5"));
+    let ran = project.run(&[]);
     ran.expect(1, &["clean/person_2"])
         .says("clean/person_2")
         .says("/name");
     assert_eq!(ran.judged(), ["clean/person_1", "clean/person_10"]);
-    assert!(!house.exists("workspace/stage_1_complete.json"));
+    assert!(!project.exists("workspace/stage_1_complete.json"));
     // What it made before is no output any more: it is kept aside, with why.
-    assert!(!house.exists("workspace/intermediate/clean/person_2.json"));
-    let kept = house.list(".milepost/quarantine");
+    assert!(!project.exists("workspace/intermediate/clean/person_2.json"));
+    let kept = project.list(".milepost/quarantine");
     let old = kept
         .iter()
         .find(|path| path.ends_with("-retired/intermediate/clean/person_2.json"));
     let old = old.unwrap_or_else(|| panic!("{kept:?}"));
     let old = &format!("workspace/.milepost/quarantine/{old}");
-    assert!(house.read(old).contains("BARTHOLOMEW"));
+    assert!(project.read(old).contains("BARTHOLOMEW"));
     let why = old.replace("intermediate/clean/person_2.json", "WHY.txt");
-    assert!(house.read(&why).contains("/name"), "{}", house.read(&why));
-    house.run(&[]).expect(1, &["clean/person_2"]);
-    house.edit("filters/clean.jq", "ascii_upcase", "ascii_upcase[:5]");
-    house.run(&[]).expect(
+    assert!(
+        project.read(&why).contains("/name"),
+        "{}",
+        project.read(&why)
+    );
+    project.run(&[]).expect(1, &["clean/person_2"]);
+    project.edit("filters/clean.jq", "ascii_upcase", "ascii_upcase[:5]");
+    project.run(&[]).expect(
         0,
         &[
             "clean/person_1",
@@ -169,19 +173,19 @@ fn under_a_stricter_schema_only_what_fails_it_runs() {
 
 #[test]
 fn a_check_added_is_judged_without_a_run() {
-    let house = completed();
-    house.write(
+    let project = completed();
+    project.write(
         "stages/1_clean.toml",
         format!(
             "{}\n[[check]]\ntest = '.clean.id > 0'\n",
-            house.read("stages/1_clean.toml")
+            project.read("stages/1_clean.toml")
         ),
     );
-    let ran = house.run(&[]);
+    let ran = project.run(&[]);
     ran.expect(0, &[]);
     assert_eq!(ran.judged(), CLEANED);
-    house.edit("stages/1_clean.toml", "> 0", "> 1");
-    let ran = house.run(&[]);
+    project.edit("stages/1_clean.toml", "> 0", "> 1");
+    let ran = project.run(&[]);
     ran.expect(1, &["clean/person_1"])
         .says("CHECK_FAILED")
         .says("`.clean.id > 1` is not true");
@@ -189,21 +193,21 @@ fn a_check_added_is_judged_without_a_run() {
 
 #[test]
 fn a_stage_inserted_before_others_moves_their_numbers_and_runs_alone() {
-    let house = completed();
+    let project = completed();
     for (from, to) in [("3_join", "4_join"), ("2_greet", "3_greet")] {
-        house.rename(&format!("stages/{from}.toml"), &format!("stages/{to}.toml"));
+        project.rename(&format!("stages/{from}.toml"), &format!("stages/{to}.toml"));
     }
-    house.write("stages/2_count.toml", "[inputs]\npeople = \"intermediate/clean/*.json\"\n\n[step]\njq = '.people | length'\n\n[outputs]\ncount = { path = \"outputs/count.json\", schema = false }\n");
-    house.run(&[]).expect(0, &["count"]);
-    assert_eq!(house.read("workspace/outputs/count.json").trim(), "3");
+    project.write("stages/2_count.toml", "[inputs]\npeople = \"intermediate/clean/*.json\"\n\n[step]\njq = '.people | length'\n\n[outputs]\ncount = { path = \"outputs/count.json\", schema = false }\n");
+    project.run(&[]).expect(0, &["count"]);
+    assert_eq!(project.read("workspace/outputs/count.json").trim(), "3");
     let stages: Vec<String> = (1..=5)
         .map(|number| format!("workspace/stage_{number}_complete.json"))
-        .filter(|path| house.exists(path))
+        .filter(|path| project.exists(path))
         .map(|path| {
             format!(
                 "{} {}",
-                house.json(&path)["number"],
-                house.json(&path)["stage"]
+                project.json(&path)["number"],
+                project.json(&path)["stage"]
             )
         })
         .collect();
@@ -211,32 +215,32 @@ fn a_stage_inserted_before_others_moves_their_numbers_and_runs_alone() {
         stages,
         ["1 \"clean\"", "2 \"count\"", "3 \"greet\"", "4 \"join\""]
     );
-    house.run(&[]).expect(0, &[]);
+    project.run(&[]).expect(0, &[]);
 }
 
 #[test]
 fn a_stage_taken_out_has_its_outputs_retired() {
-    let house = completed();
-    house.write("stages/4_count.toml", "[inputs]\npeople = \"intermediate/clean/*.json\"\n\n[step]\njq = '.people | length'\n\n[outputs]\ncount = { path = \"outputs/count.json\", schema = false }\n");
-    house.run(&[]).expect(0, &["count"]);
-    house.remove("stages/4_count.toml");
-    let ran = house.run(&[]);
+    let project = completed();
+    project.write("stages/4_count.toml", "[inputs]\npeople = \"intermediate/clean/*.json\"\n\n[step]\njq = '.people | length'\n\n[outputs]\ncount = { path = \"outputs/count.json\", schema = false }\n");
+    project.run(&[]).expect(0, &["count"]);
+    project.remove("stages/4_count.toml");
+    let ran = project.run(&[]);
     ran.expect(0, &[]);
     assert_eq!(ran.retired(), ["outputs/count.json"]);
     assert!(
-        !house.exists("workspace/outputs/count.json")
-            && !house.exists("workspace/stage_4_complete.json")
-            && !house.exists("workspace/manifests/count")
+        !project.exists("workspace/outputs/count.json")
+            && !project.exists("workspace/stage_4_complete.json")
+            && !project.exists("workspace/manifests/count")
     );
-    assert_eq!(house.quarantine().len(), 1);
-    house.run(&[]).expect(0, &[]);
+    assert_eq!(project.quarantine().len(), 1);
+    project.run(&[]).expect(0, &[]);
 }
 
 #[test]
 fn a_stage_renamed_is_another_stage() {
-    let house = completed();
-    house.rename("stages/2_greet.toml", "stages/2_welcome.toml");
-    let ran = house.run(&[]);
+    let project = completed();
+    project.rename("stages/2_greet.toml", "stages/2_welcome.toml");
+    let ran = project.run(&[]);
     assert_eq!(ran.code, 0, "{}", ran.output);
     // It makes the same files, so what reads them stays.
     assert_eq!(
@@ -244,38 +248,38 @@ fn a_stage_renamed_is_another_stage() {
         ["welcome/person_1", "welcome/person_10", "welcome/person_2"]
     );
     assert_eq!(
-        house.json("workspace/stage_2_complete.json")["stage"],
+        project.json("workspace/stage_2_complete.json")["stage"],
         "welcome"
     );
-    assert_eq!(house.read("workspace/outputs/page.md"), PAGE);
-    assert!(!house.exists("workspace/manifests/greet"));
-    house.run(&[]).expect(0, &[]);
+    assert_eq!(project.read("workspace/outputs/page.md"), PAGE);
+    assert!(!project.exists("workspace/manifests/greet"));
+    project.run(&[]).expect(0, &[]);
 }
 
 #[test]
 fn an_output_moved_leaves_nothing_behind() {
-    let house = completed();
-    house.edit(
+    let project = completed();
+    project.edit(
         "stages/3_join.toml",
         "outputs/page.md",
         "outputs/letters.md",
     );
-    house.run(&[]).expect(0, &["join"]);
-    assert_eq!(house.list("outputs"), ["book.json", "letters.md"]);
-    assert_eq!(house.quarantine().len(), 1, "{:?}", house.quarantine());
-    house.run(&[]).expect(0, &[]);
+    project.run(&[]).expect(0, &["join"]);
+    assert_eq!(project.list("outputs"), ["book.json", "letters.md"]);
+    assert_eq!(project.quarantine().len(), 1, "{:?}", project.quarantine());
+    project.run(&[]).expect(0, &[]);
 }
 
 #[test]
 fn another_key_makes_other_batches_of_the_same_files() {
-    let house = completed();
-    house.edit(
+    let project = completed();
+    project.edit(
         "stages/1_clean.toml",
         "path = \"inputs/person_*.json\"",
         "path = \"inputs/person_*.json\"\nkey = '\"p\\(.number)\"'",
     );
-    let ran = house.run(&[]);
+    let ran = project.run(&[]);
     ran.expect(0, &["clean/p1", "clean/p10", "clean/p2"]);
-    assert_eq!(house.read("workspace/outputs/page.md"), PAGE);
-    house.run(&[]).expect(0, &[]);
+    assert_eq!(project.read("workspace/outputs/page.md"), PAGE);
+    project.run(&[]).expect(0, &[]);
 }

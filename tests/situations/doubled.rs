@@ -7,8 +7,8 @@ const MODEL: &str = "workspace/inputs/sample.ifc";
 
 #[test]
 fn elements_of_one_global_id_go_through_to_the_end() {
-    let house = main_project();
-    let parsed = house.json("workspace/intermediate/parsed_data.json");
+    let project = main_project();
+    let parsed = project.json("workspace/intermediate/parsed_data.json");
     let id = |number: usize| {
         parsed["elements"][number]["global_id"]
             .as_str()
@@ -17,14 +17,14 @@ fn elements_of_one_global_id_go_through_to_the_end() {
     };
     // Three elements get the GlobalId of another, two of them the same one.
     for (from, to) in [(11, 10), (12, 10), (200, 20)] {
-        house.edit(MODEL, &format!("'{}'", id(from)), &format!("'{}'", id(to)));
+        project.edit(MODEL, &format!("'{}'", id(from)), &format!("'{}'", id(to)));
     }
     let doubled = {
         let mut ids = vec![id(10), id(20)];
         ids.sort();
         ids
     };
-    let ran = house.run(&[]);
+    let ran = project.run(&[]);
     assert_eq!(ran.code, 0, "{}", ran.output);
     ran.says("2 GlobalIds shared by several elements: all were kept");
 
@@ -33,7 +33,7 @@ fn elements_of_one_global_id_go_through_to_the_end() {
         all.map(|element| element["global_id"].as_str().unwrap().to_owned())
             .collect()
     };
-    let parsed = house.json("workspace/intermediate/parsed_data.json");
+    let parsed = project.json("workspace/intermediate/parsed_data.json");
     let mut expected: Vec<String> = ids(&parsed["elements"]);
     assert_eq!(expected.len(), 300);
     assert_eq!(expected.iter().filter(|one| **one == id(10)).count(), 3);
@@ -47,7 +47,7 @@ fn elements_of_one_global_id_go_through_to_the_end() {
     assert_eq!(told, doubled);
 
     // In the order of the model, each with what its own element has.
-    let all = house.json("workspace/intermediate/classified_all.json");
+    let all = project.json("workspace/intermediate/classified_all.json");
     assert_eq!(ids(&all["elements"]), expected);
     let what = |value: &Value| -> Vec<(Value, Value)> {
         let all = value.as_array().unwrap().iter();
@@ -56,24 +56,24 @@ fn elements_of_one_global_id_go_through_to_the_end() {
     };
     assert_eq!(what(&all["elements"]), what(&parsed["elements"]));
 
-    let mut batched: Vec<String> = house
+    let mut batched: Vec<String> = project
         .list("intermediate/batches")
         .iter()
         .flat_map(|name| {
-            ids(&house.json(&format!("workspace/intermediate/batches/{name}"))["elements"])
+            ids(&project.json(&format!("workspace/intermediate/batches/{name}"))["elements"])
         })
         .collect();
     batched.sort();
     expected.sort();
     assert_eq!(batched, expected);
 
-    let report = house.json("workspace/intermediate/report.json");
+    let report = project.json("workspace/intermediate/report.json");
     assert_eq!(report["count"], 300);
     assert_eq!(report["missing"], 0);
     assert_eq!(report["duplicates"], json!(told));
     for number in 1..=4 {
-        let checkpoint = house.json(&format!("workspace/stage_{number}_complete.json"));
+        let checkpoint = project.json(&format!("workspace/stage_{number}_complete.json"));
         assert_eq!(checkpoint["status"], "complete");
     }
-    house.run(&[]).expect(0, &[]);
+    project.run(&[]).expect(0, &[]);
 }

@@ -4,16 +4,16 @@ use super::letters::{PAGE, completed, letters};
 
 #[test]
 fn a_first_run_makes_everything_and_a_second_touches_nothing() {
-    let house = letters();
-    let ran = house.run(&[]);
+    let project = letters();
+    let ran = project.run(&[]);
     assert_eq!(ran.code, 0, "{}", ran.output);
-    assert_eq!(house.read("workspace/outputs/page.md"), PAGE);
+    assert_eq!(project.read("workspace/outputs/page.md"), PAGE);
     assert_eq!(
-        house.json("workspace/outputs/book.json")["ids"],
+        project.json("workspace/outputs/book.json")["ids"],
         serde_json::json!([1, 2, 10])
     );
     assert_eq!(
-        house.list("intermediate"),
+        project.list("intermediate"),
         [
             "clean/person_1.json",
             "clean/person_10.json",
@@ -23,11 +23,11 @@ fn a_first_run_makes_everything_and_a_second_touches_nothing() {
             "letters/person_2.txt"
         ]
     );
-    let before = house.tree();
-    let again = house.run(&[]);
+    let before = project.tree();
+    let again = project.run(&[]);
     again.expect(0, &[]);
     assert!(again.records.is_empty(), "{:#?}", again.records);
-    let after = house.tree();
+    let after = project.tree();
     let differing: Vec<&String> = after
         .keys()
         .filter(|name| before.get(*name) != after.get(*name))
@@ -48,23 +48,23 @@ fn a_first_run_makes_everything_and_a_second_touches_nothing() {
 
 #[test]
 fn a_change_that_makes_no_difference_stops_there() {
-    let house = completed();
-    house.write(
+    let project = completed();
+    project.write(
         "workspace/inputs/person_2.json",
         r#"{"id": 2, "name": "bO"}"#,
     );
-    house.run(&[]).expect(0, &["clean/person_2"]);
-    house.run(&[]).expect(0, &[]);
+    project.run(&[]).expect(0, &["clean/person_2"]);
+    project.run(&[]).expect(0, &[]);
 }
 
 #[test]
 fn an_input_renamed_is_another_batch() {
-    let house = completed();
-    house.rename(
+    let project = completed();
+    project.rename(
         "workspace/inputs/person_2.json",
         "workspace/inputs/person_4.json",
     );
-    let ran = house.run(&[]);
+    let ran = project.run(&[]);
     ran.expect(0, &["clean/person_4", "greet/person_4", "join"]);
     assert_eq!(
         ran.retired(),
@@ -77,14 +77,14 @@ fn an_input_renamed_is_another_batch() {
 
 #[test]
 fn all_inputs_gone_is_an_error_and_loses_nothing() {
-    let house = completed();
+    let project = completed();
     for person in ["1", "2", "10"] {
-        house.remove(&format!("workspace/inputs/person_{person}.json"));
+        project.remove(&format!("workspace/inputs/person_{person}.json"));
     }
-    let before = house.list("intermediate");
-    let ran = house.run(&[]);
+    let before = project.list("intermediate");
+    let ran = project.run(&[]);
     ran.expect(1, &[])
         .says("no file matches `inputs/person_*.json`");
-    assert_eq!(house.list("intermediate"), before);
-    assert_eq!(house.read("workspace/outputs/page.md"), PAGE);
+    assert_eq!(project.list("intermediate"), before);
+    assert_eq!(project.read("workspace/outputs/page.md"), PAGE);
 }

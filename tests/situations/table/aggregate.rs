@@ -9,21 +9,23 @@ const PAGE: Output = Output {
 
 #[test]
 fn altered_with_its_mtime_kept() {
-    is_noticed_and_refused(&PAGE, |house, path| {
-        house.write_with_mtime_kept(path, &another_content(house, path));
+    is_noticed_and_refused(&PAGE, |project, path| {
+        project.write_with_mtime_kept(path, &another_content(project, path));
     });
 }
 
 #[test]
 fn altered_with_a_new_mtime() {
-    is_noticed_and_refused(&PAGE, |house, path| {
-        house.write(path, another_content(house, path));
+    is_noticed_and_refused(&PAGE, |project, path| {
+        project.write(path, another_content(project, path));
     });
 }
 
 #[test]
 fn cut_to_0_bytes() {
-    is_noticed_and_refused(&PAGE, |house, path| house.write_with_mtime_kept(path, ""));
+    is_noticed_and_refused(&PAGE, |project, path| {
+        project.write_with_mtime_kept(path, "")
+    });
 }
 
 #[test]

@@ -7,50 +7,56 @@ use serde_json::json;
 
 #[test]
 fn the_input_of_a_batch_deleted() {
-    both(|house| {
-        house.remove("workspace/inputs/person_2.json");
-        let ran = house.run(&[]);
+    both(|project| {
+        project.remove("workspace/inputs/person_2.json");
+        let ran = project.run(&[]);
         ran.expect(0, &["join"]);
         let retired = [
             "intermediate/clean/person_2.json",
             "intermediate/letters/person_2.txt",
         ];
         assert_eq!(ran.retired(), retired);
-        assert_eq!(house.quarantine(), retired);
+        assert_eq!(project.quarantine(), retired);
         let page = PAGE.replace("* Dear, BO (plain)\n", "");
-        assert_eq!(house.read("workspace/outputs/page.md"), page);
-        assert_eq!(house.json("workspace/stage_2_complete.json")["batches"], 2);
-        matches_a_fresh_run(house);
+        assert_eq!(project.read("workspace/outputs/page.md"), page);
+        assert_eq!(
+            project.json("workspace/stage_2_complete.json")["batches"],
+            2
+        );
+        matches_a_fresh_run(project);
         // It comes back.
-        house.write(
+        project.write(
             "workspace/inputs/person_2.json",
             r#"{"id": 2, "name": "Bo"}"#,
         );
-        house
+        project
             .run(&[])
             .expect(0, &["clean/person_2", "greet/person_2", "join"]);
-        matches_a_fresh_run(house);
+        matches_a_fresh_run(project);
     });
 }
 
 #[test]
 fn all_but_one_deleted() {
-    both(|house| {
-        house.remove("workspace/inputs/person_1.json");
-        house.remove("workspace/inputs/person_10.json");
-        house.run(&[]).expect(0, &["join"]);
+    both(|project| {
+        project.remove("workspace/inputs/person_1.json");
+        project.remove("workspace/inputs/person_10.json");
+        project.run(&[]).expect(0, &["join"]);
         assert_eq!(
-            house.list("intermediate"),
+            project.list("intermediate"),
             ["clean/person_2.json", "letters/person_2.txt"]
         );
-        assert_eq!(house.json("workspace/outputs/book.json")["ids"], json!([2]));
-        matches_a_fresh_run(house);
+        assert_eq!(
+            project.json("workspace/outputs/book.json")["ids"],
+            json!([2])
+        );
+        matches_a_fresh_run(project);
     });
 }
 
 #[test]
 fn fewer_batches_of_a_split() {
-    let house = packed(&ELEMENTS);
+    let project = packed(&ELEMENTS);
     let all = [
         "batch",
         "classify/batch_1",
@@ -59,9 +65,9 @@ fn fewer_batches_of_a_split() {
         "generate",
         "parse",
     ];
-    house.run(&[]).expect(0, &all);
-    house.write("workspace/inputs/model.json", model(&ELEMENTS[..7]));
-    let ran = house.run(&[]);
+    project.run(&[]).expect(0, &all);
+    project.write("workspace/inputs/model.json", model(&ELEMENTS[..7]));
+    let ran = project.run(&[]);
     ran.expect(0, &["batch", "generate", "parse"]);
     assert_eq!(
         ran.retired(),
@@ -70,5 +76,5 @@ fn fewer_batches_of_a_split() {
             "intermediate/classified/batch_3_complete.txt"
         ]
     );
-    matches_a_fresh_run(&house);
+    matches_a_fresh_run(&project);
 }
