@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 /// Batches that a stage classifies, and one that joins them.
 fn classified() -> Project {
     let project = Project::new(&[
-        ("milepost.toml", "name = \"house\"\n"),
+        ("milepost.toml", "name = \"project\"\n"),
         (
             "stages/1_classify.toml",
             r#"[each.batch]

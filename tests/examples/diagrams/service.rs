@@ -28,28 +28,28 @@ fn errors_of_the_render_service_have_names() {
             "author/card_001 failed: INVALID_STRUCTURE: POST http://",
         ),
     ] {
-        let Some(mut house) = example() else { return };
+        let Some(mut project) = example() else { return };
         let service = Server::new(vec![Play::Says(200, &[], "{}".to_owned()), play]);
-        house.env("DIAGRAM_SCREENSHOT_URL", &service.url);
-        house.edit(
+        project.env("DIAGRAM_SCREENSHOT_URL", &service.url);
+        project.edit(
             "stages/3_author.toml",
             "timeout = \"30s\"",
             "timeout = \"1s\"",
         );
-        let ran = house.run_unplanned(&[]);
+        let ran = project.run_unplanned(&[]);
         assert_eq!(ran.code, 1, "{}", ran.output);
         ran.says(said);
         let lines: Vec<String> = service.seen().into_iter().map(|seen| seen.line).collect();
         assert_eq!(lines, ["GET /health", "POST /api/v1/render"], "asked once");
     }
-    let Some(house) = example() else { return };
-    house.edit("milepost.toml", "service/server.js", "milepost.toml");
-    house
+    let Some(project) = example() else { return };
+    project.edit("milepost.toml", "service/server.js", "milepost.toml");
+    project
         .run_unplanned(&[])
         .says("author/card_001 failed: CONNECTION_ERROR: the service `screenshot`: it ended");
-    let Some(house) = example() else { return };
-    house.write("filters/author.jq", "{board: {}, elements: []}");
-    house
+    let Some(project) = example() else { return };
+    project.write("filters/author.jq", "{board: {}, elements: []}");
+    project
         .run_unplanned(&[])
         .says("author/card_001 failed: INVALID_STRUCTURE: agent `diagram_author`");
 }
