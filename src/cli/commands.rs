@@ -13,12 +13,12 @@ use crate::view::call::Call;
 use clap::CommandFactory as _;
 use milepost_core::expr::place::nearest;
 use milepost_engine::ops;
-use milepost_engine::ops::accept::AcceptOptions;
-use milepost_engine::ops::clean::CleanOptions;
-use milepost_engine::ops::diff::DiffOptions;
-use milepost_engine::ops::gc::GcOptions;
-use milepost_engine::ops::log::LogOptions;
-use milepost_engine::ops::open::{OpsError, Request};
+use milepost_engine::ops::change::accept::AcceptOptions;
+use milepost_engine::ops::change::clean::CleanOptions;
+use milepost_engine::ops::change::gc::GcOptions;
+use milepost_engine::ops::inspect::diff::DiffOptions;
+use milepost_engine::ops::inspect::log::LogOptions;
+use milepost_engine::ops::project::{OpsError, Request};
 use milepost_engine::ops::run::{RunOptions, Values, adopt_orphans, exit_code};
 use serde::Serialize;
 
@@ -82,7 +82,7 @@ fn command(cli: Cli, environment: &Environment, printer: &Printer) -> Result<u8,
             ..
         }) => {
             let request = request(cli.run.values.joined(values).values())?;
-            let shown = ops::show_request::show_request(&request, &target)?;
+            let shown = ops::inspect::show_request::show_request(&request, &target)?;
             tell(printer, &shown, view::request::request)
         }
         Some(Command::Plan {
@@ -110,7 +110,8 @@ fn command(cli: Cli, environment: &Environment, printer: &Printer) -> Result<u8,
             watch::watch(printer, request, options, &flags, &call)
         }
         Some(Command::Status { values }) => {
-            let status = ops::status::status(&request(cli.run.values.joined(values).values())?)?;
+            let status =
+                ops::inspect::status::status(&request(cli.run.values.joined(values).values())?)?;
             let call = settings::call(&cli.everywhere, environment, Vec::new());
             tell(printer, &status, |status| {
                 view::status::status(status, &call)
@@ -118,7 +119,7 @@ fn command(cli: Cli, environment: &Environment, printer: &Printer) -> Result<u8,
         }
         Some(Command::Params { values }) => {
             let request = request(cli.run.values.joined(values).values())?;
-            let found = ops::params::params(&request)?;
+            let found = ops::change::params::params(&request)?;
             let call = settings::call(&cli.everywhere, environment, Vec::new());
             tell(printer, &found, |found| {
                 view::params::params(printer.out, found, &call)
@@ -142,13 +143,15 @@ fn command(cli: Cli, environment: &Environment, printer: &Printer) -> Result<u8,
                 calls,
                 limit: (last > 0).then_some(last),
             };
-            let log = ops::log::log(&request(Values::default())?, &options)?;
+            let log = ops::inspect::log::log(&request(Values::default())?, &options)?;
             let code = if log.broken.is_some() { FAILED } else { 0 };
             tell(printer, &log, view::log::log).map(|_| code)
         }
         Some(Command::Verify { deep, values }) => {
-            let found =
-                ops::verify::verify(&request(cli.run.values.joined(values).values())?, deep)?;
+            let found = ops::inspect::verify::verify(
+                &request(cli.run.values.joined(values).values())?,
+                deep,
+            )?;
             tell(printer, &found, view::verify::verify)?;
             Ok(found.exit_code())
         }
@@ -164,11 +167,11 @@ fn command(cli: Cli, environment: &Environment, printer: &Printer) -> Result<u8,
                 who,
                 changes: change,
             };
-            let accepted = ops::accept::accept(&request(Values::default())?, &options)?;
+            let accepted = ops::change::accept::accept(&request(Values::default())?, &options)?;
             tell(printer, &accepted, view::accept::accept)
         }
         Some(Command::Graph { mermaid }) => {
-            let graph = ops::graph::graph(&request(Values::default())?)?;
+            let graph = ops::inspect::graph::graph(&request(Values::default())?)?;
             let text = if mermaid {
                 view::graph::mermaid
             } else {
@@ -186,14 +189,14 @@ fn command(cli: Cli, environment: &Environment, printer: &Printer) -> Result<u8,
                 stages,
                 limit,
             };
-            let diff = ops::diff::diff(&request(Values::default())?, &options)?;
+            let diff = ops::inspect::diff::diff(&request(Values::default())?, &options)?;
             tell(printer, &diff, view::diff::diff)
         }
         Some(Command::Init { template, folder }) => {
             let folder = folder.unwrap_or_else(|| template.clone());
             let disk = request(Values::default())?.disk;
             let base = &environment.folder;
-            let made = ops::init::init(&disk, base, &folder, &template)?;
+            let made = ops::change::init::init(&disk, base, &folder, &template)?;
             tell(printer, &made, view::init::init)
         }
         Some(Command::Clean { stages, yes }) => {
@@ -201,7 +204,7 @@ fn command(cli: Cli, environment: &Environment, printer: &Printer) -> Result<u8,
                 stages,
                 dry_run: !yes,
             };
-            let cleaned = ops::clean::clean(&request(Values::default())?, &options)?;
+            let cleaned = ops::change::clean::clean(&request(Values::default())?, &options)?;
             tell(printer, &cleaned, view::clean::clean)
         }
         Some(Command::Gc { older_than, yes }) => {
@@ -209,7 +212,7 @@ fn command(cli: Cli, environment: &Environment, printer: &Printer) -> Result<u8,
                 older_than,
                 dry_run: !yes,
             };
-            let collected = ops::gc::gc(&request(Values::default())?, &options)?;
+            let collected = ops::change::gc::gc(&request(Values::default())?, &options)?;
             tell(printer, &collected, view::clean::gc)
         }
         Some(Command::Mcp { http, agent }) => {
@@ -319,7 +322,7 @@ fn run(
         return Ok(code);
     }
     if printer.json {
-        let ended = ops::ended::Ended::of(&report, view::report::overall(&report));
+        let ended = ops::run::ended::Ended::of(&report, view::report::overall(&report));
         tell(printer, &ended, |_| String::new())?;
     } else if !printer.quiet {
         printer.result(&view::report::summary(printer.out, &report, call, false));

@@ -2,8 +2,8 @@
 
 use super::print::Printer;
 use milepost_core::base::redact::redact;
-use milepost_engine::ops::ended::{Refusal, Refused};
-use milepost_engine::ops::open::OpsError;
+use milepost_engine::ops::project::OpsError;
+use milepost_engine::ops::run::ended::{Refusal, Refused};
 use serde_json::json;
 
 /// A stage failed, a verdict said no, or Milepost itself could not go on.

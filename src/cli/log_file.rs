@@ -2,7 +2,7 @@
 
 use super::env::Environment;
 use milepost_core::base::redact::Redactor;
-use milepost_engine::ops::open::{OpsError, append_file};
+use milepost_engine::ops::project::{OpsError, append_file};
 use std::io::{self, Write};
 use std::path::Path;
 use std::sync::Mutex;

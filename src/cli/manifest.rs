@@ -7,8 +7,8 @@ use crate::view;
 use crate::view::call::Call;
 use crate::view::words::shell_word;
 use milepost_core::model::money::NanoUsd;
-use milepost_engine::ops::manifest::{Batch, entries, worst_code};
-use milepost_engine::ops::open::{OpsError, Request};
+use milepost_engine::ops::project::{OpsError, Request};
+use milepost_engine::ops::run::workspaces::{Batch, entries, worst_code};
 use milepost_engine::ops::run::{RunOptions, adopt_orphans};
 use std::path::Path;
 

@@ -6,7 +6,7 @@ use super::print::{Printer, Screen};
 use crate::view::call::Call;
 use crate::view::paint::Paint;
 use crate::view::words::shell_word;
-use milepost_engine::ops::open::{OpsError, Request};
+use milepost_engine::ops::project::{OpsError, Request};
 use milepost_engine::ops::run::Values;
 use std::path::Path;
 

@@ -4,7 +4,7 @@ use super::Desk;
 use super::cut::cut;
 use super::fault::Fault;
 use super::progress::Teller;
-use milepost_engine::ops::open::Request;
+use milepost_engine::ops::project::Request;
 use milepost_engine::ops::run::StopFlag;
 use serde::Serialize;
 use serde::de::DeserializeOwned;

@@ -1,7 +1,7 @@
 //! What could not be done, as a tool's result: words, a code for programs, and what to do about it.
 
 use milepost_core::base::redact::redact;
-use milepost_engine::ops::open::OpsError;
+use milepost_engine::ops::project::OpsError;
 use rmcp::model::{CallToolResult, ContentBlock};
 use serde::Serialize;
 use serde_json::{Map, Value, json};

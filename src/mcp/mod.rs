@@ -11,7 +11,7 @@ mod stdio;
 mod tools;
 mod under_way;
 
-use milepost_engine::ops::open::Request;
+use milepost_engine::ops::project::Request;
 use milepost_engine::ops::run::{StopFlag, adopt_orphans};
 use server::Server;
 use std::sync::Arc;

@@ -4,7 +4,7 @@ use super::notice::kept;
 use super::paint::Paint;
 use super::reason::change;
 use super::words::place;
-use milepost_engine::ops::accept::Accepted;
+use milepost_engine::ops::change::accept::Accepted;
 
 /// What was accepted.
 pub fn accept(data: &Accepted) -> String {

@@ -5,7 +5,7 @@ use super::words::{count, grouped, indented, seconds};
 use milepost_core::model::call::Spent;
 use milepost_core::model::money::NanoUsd;
 use milepost_core::model::usage::Usage;
-use milepost_engine::ops::calls::{Asked, CallTold, Exchange, Money};
+use milepost_engine::ops::inspect::calls::{Asked, CallTold, Exchange, Money};
 
 /// Lines of a prompt or an answer that are shown.
 const SHOWN: usize = 200;

@@ -4,8 +4,8 @@ use super::notice::kept;
 use super::paint::Paint;
 use super::table::{Side, table};
 use super::words::{count, grouped};
-use milepost_engine::ops::clean::Cleaned;
-use milepost_engine::ops::gc::Collected;
+use milepost_engine::ops::change::clean::Cleaned;
+use milepost_engine::ops::change::gc::Collected;
 
 /// Files that are listed when something was removed; a dry run lists all.
 const LISTED: usize = 20;

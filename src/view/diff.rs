@@ -1,8 +1,8 @@
 //! `diff` as text: what differs, by output, record and field.
 
 use super::words::{count, grouped};
-use milepost_engine::ops::diff::{Diff, OutputDiff};
-use milepost_engine::ops::elements::{ElementsDiff, FieldChange, Keys};
+use milepost_engine::ops::inspect::diff::{Diff, OutputDiff};
+use milepost_engine::ops::inspect::elements::{ElementsDiff, FieldChange, Keys};
 use serde_json::Value;
 
 /// Characters of a value that are shown.

@@ -1,7 +1,7 @@
 //! `graph` as text and as a Mermaid flowchart (<https://mermaid.js.org/syntax/flowchart.html>).
 
 use super::words::batches;
-use milepost_engine::ops::graph::{Graph, Node};
+use milepost_engine::ops::inspect::graph::{Graph, Node};
 use std::collections::BTreeMap;
 
 /// The pipeline as text: each stage with what it reads and writes.

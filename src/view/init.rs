@@ -1,6 +1,6 @@
 //! `init` as text: what was made, and how to go on.
 
-use milepost_engine::ops::init::Initiated;
+use milepost_engine::ops::change::init::Initiated;
 use std::collections::BTreeMap;
 
 /// Of a folder with more files their number is told.

@@ -4,7 +4,7 @@ use super::calls;
 use super::table::{Side, table, time};
 use super::words::grouped;
 use milepost_core::model::event::{Event, EventType, Record};
-use milepost_engine::ops::log::Log;
+use milepost_engine::ops::inspect::log::Log;
 
 /// What happened. Records that only keep the journal in order are left out.
 pub fn log(data: &Log) -> String {

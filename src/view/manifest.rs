@@ -3,7 +3,7 @@
 use super::paint::Paint;
 use super::table::{Side, table};
 use super::words::{at_most, count, seconds};
-use milepost_engine::ops::manifest::Batch;
+use milepost_engine::ops::run::workspaces::Batch;
 
 /// A line for each entry, and how many ended how.
 pub fn manifest(paint: Paint, batch: &Batch) -> String {

@@ -6,7 +6,7 @@ use super::paint::Paint;
 use super::table::{Side, table};
 use jiff::Timestamp;
 use milepost_core::model::choice::StoredNote;
-use milepost_engine::ops::params::{AgentLine, Params, Source};
+use milepost_engine::ops::change::params::{AgentLine, Params, Source};
 use serde_json::Value;
 
 /// Characters of a value that a table shows.

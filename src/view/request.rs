@@ -1,7 +1,7 @@
 //! What would be sent to an agent, in words.
 
 use super::words::{count, grouped};
-use milepost_engine::ops::show_request::WouldSend;
+use milepost_engine::ops::inspect::show_request::WouldSend;
 
 /// The request.
 pub fn request(would: &WouldSend) -> String {

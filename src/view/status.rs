@@ -8,7 +8,7 @@ use super::params::{notes as stored, replaced};
 use super::table::{Side, table, time};
 use super::ways;
 use super::words::{awaits, batches, grouped, place, some_of};
-use milepost_engine::ops::status::{Due, StageLine, Status, Word};
+use milepost_engine::ops::inspect::status::{Due, StageLine, Status, Word};
 
 /// Failed batches that are shown of a stage.
 const SHOWN: usize = 5;

@@ -2,7 +2,7 @@
 
 use super::overrides;
 use super::words::{count, grouped, place};
-use milepost_engine::ops::verify::{Finding, Severity, Verified};
+use milepost_engine::ops::inspect::verify::{Finding, Severity, Verified};
 
 /// Notes that are shown; everything else is.
 const NOTES: usize = 20;

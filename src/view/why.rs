@@ -5,7 +5,7 @@ use super::overrides::accepted;
 use super::reason::{change, condition, reason};
 use super::table::{Side, table, time};
 use super::words::{batches, grouped, place, seconds, some_of};
-use milepost_engine::ops::origin::{FileWhy, Origin};
+use milepost_engine::ops::inspect::origin::{FileWhy, Origin};
 use milepost_engine::ops::why::{BatchWhy, FileState, InputFile, MadeBy, StageWhy, Verdict, Why};
 use std::borrow::Cow;
 

@@ -1,7 +1,7 @@
 //! The folders that are listened to: all of the project's and the workspace's but those that nobody edits.
 
 use super::bell::{Bell, Moved};
-use milepost_engine::ops::look::{Grounds, MANIFESTS, OWN};
+use milepost_engine::ops::run::look::{Grounds, MANIFESTS, OWN};
 use notify::event::{AccessKind, AccessMode, ModifyKind};
 use notify::{
     ErrorKind, Event, EventKind, RecommendedWatcher, RecursiveMode, Watcher as _, WatcherKind,

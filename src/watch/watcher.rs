@@ -5,10 +5,10 @@ use super::folders::Folders;
 use super::machine::{Kind, Machine, Next, Pace, Sight, Verdict, What};
 use super::todo;
 use milepost_core::model::money::NanoUsd;
-use milepost_engine::ops::look::{Grounds, Look, Sources, grounds, look};
-use milepost_engine::ops::open::{OpsError, Request};
 use milepost_engine::ops::plan::Plan;
-use milepost_engine::ops::present::Runner;
+use milepost_engine::ops::project::present::Runner;
+use milepost_engine::ops::project::{OpsError, Request};
+use milepost_engine::ops::run::look::{Grounds, Look, Sources, grounds, look};
 use milepost_engine::ops::run::{
     Observer, Report, RunOptions, StageStatus, StopFlag, Stopwatch, run,
 };
@@ -225,7 +225,7 @@ impl Watcher {
                 let file = self
                     .grounds
                     .project
-                    .join(milepost_engine::ops::open::PROJECT_FILE);
+                    .join(milepost_engine::ops::project::PROJECT_FILE);
                 let gone = Sources::from([file]);
                 self.hindered(gone_sight(&gone), Told::Gone(gone))
             }

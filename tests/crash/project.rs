@@ -4,7 +4,7 @@ use crate::support::{Files, MAIN_PIPELINE, Output, Project, files_below};
 use milepost_core::base::digest::Digest;
 use milepost_core::model::event::{Event, Record};
 use milepost_core::model::state::State;
-use milepost_engine::ops::open;
+use milepost_engine::ops::project::open;
 use milepost_store::store::layout::Layout;
 use milepost_store::store::{checkpoint, journal, manifest};
 use std::collections::{BTreeMap, BTreeSet};

@@ -7,7 +7,7 @@ use milepost_core::base::clock::Clock;
 use milepost_engine::ops::external::{
     LeaseOptions, Leased, NextBatch, Submission, Submitted, next_batch, submit_batch,
 };
-use milepost_engine::ops::open::Request;
+use milepost_engine::ops::project::Request;
 use milepost_engine::ops::run::{Report, RunOptions, Silent, StopFlag, Values, run};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;

@@ -7,9 +7,9 @@ use milepost_core::base::clock::StillClock;
 use milepost_engine::ops::external::{
     LeaseOptions, NextBatch, Submission, Submitted, next_batch, submit_batch,
 };
-use milepost_engine::ops::open::Request;
+use milepost_engine::ops::inspect::verify::verify;
+use milepost_engine::ops::project::Request;
 use milepost_engine::ops::run::{StopFlag, exit_code};
-use milepost_engine::ops::verify::verify;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::path::PathBuf;

@@ -1,8 +1,8 @@
 //! `examples/claude-code`: what its README says makes a project whose batches are leased.
 
 use super::client::{Site, run_as};
+use milepost_engine::ops::change::init::init;
 use milepost_engine::ops::external::{LeaseOptions, next_batch};
-use milepost_engine::ops::init::init;
 use milepost_store::store::disk::Disk;
 use serde_json::{Value, json};
 

@@ -5,7 +5,7 @@ use jiff::{SignedDuration, Timestamp};
 use milepost_engine::ops::external::{
     LeaseOptions, Submission, WhyNothing, next_batch, release_batch, submit_batch,
 };
-use milepost_engine::ops::open::{OpsError, Request};
+use milepost_engine::ops::project::{OpsError, Request};
 use milepost_engine::ops::run::StopFlag;
 use milepost_store::store::lock::{Holder, Lock};
 use std::collections::{BTreeMap, BTreeSet};

@@ -3,9 +3,9 @@
 use super::client::{Site, run_as};
 use crate::support::{Project, expect};
 use milepost_engine::ops::external::WhyNothing;
+use milepost_engine::ops::inspect::status::{Word, status};
 use milepost_engine::ops::plan::plan;
 use milepost_engine::ops::run::{RunOptions, StopFlag, exit_code};
-use milepost_engine::ops::status::{Word, status};
 use serde_json::json;
 
 const PROJECT: &str = "name = \"minutes\"\n\n[agents.writer]\nexternal = true\n";
@@ -60,7 +60,7 @@ pub fn meetings() -> Site {
     site
 }
 
-fn request(site: &Site) -> milepost_engine::ops::open::Request {
+fn request(site: &Site) -> milepost_engine::ops::project::Request {
     site.with_rules()
 }
 

@@ -3,10 +3,10 @@
 use crate::support::{NOW, Project};
 use milepost::view;
 use milepost_core::base::digest::Digest;
-use milepost_engine::ops::accept::{AcceptOptions, Accepted, accept};
-use milepost_engine::ops::log::{LogOptions, log};
-use milepost_engine::ops::open::OpsError;
-use milepost_engine::ops::verify::verify;
+use milepost_engine::ops::change::accept::{AcceptOptions, Accepted, accept};
+use milepost_engine::ops::inspect::log::{LogOptions, log};
+use milepost_engine::ops::inspect::verify::verify;
+use milepost_engine::ops::project::OpsError;
 use milepost_engine::run::report::StageStatus;
 
 fn wanted(target: &str, changes: &[&str]) -> AcceptOptions {

@@ -2,9 +2,9 @@
 
 use crate::support::Project;
 use milepost::view;
-use milepost_engine::ops::clean::{CleanOptions, Cleaned, clean};
-use milepost_engine::ops::gc::{Collected, GcOptions, gc};
-use milepost_engine::ops::verify::verify;
+use milepost_engine::ops::change::clean::{CleanOptions, Cleaned, clean};
+use milepost_engine::ops::change::gc::{Collected, GcOptions, gc};
+use milepost_engine::ops::inspect::verify::verify;
 use std::collections::BTreeMap;
 
 fn take(project: &Project, stages: &[&str], dry_run: bool) -> Cleaned {

@@ -3,7 +3,7 @@
 use super::names::people;
 use crate::support::Project;
 use milepost::view;
-use milepost_engine::ops::diff::{Diff, DiffOptions, diff};
+use milepost_engine::ops::inspect::diff::{Diff, DiffOptions, diff};
 use milepost_engine::ops::run::run;
 use milepost_engine::run::notice::Silent;
 use milepost_engine::run::stop::StopFlag;

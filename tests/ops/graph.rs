@@ -2,7 +2,7 @@
 
 use crate::support::Project;
 use milepost::view;
-use milepost_engine::ops::graph::graph;
+use milepost_engine::ops::inspect::graph::graph;
 
 #[test]
 fn shows_what_flows_and_how_far_it_is() {

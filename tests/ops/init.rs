@@ -2,7 +2,7 @@
 
 use crate::support::Project;
 use milepost::view;
-use milepost_engine::ops::init::{init, templates};
+use milepost_engine::ops::change::init::{init, templates};
 use milepost_engine::ops::run::exit_code;
 use std::path::Path;
 

@@ -2,7 +2,7 @@
 
 use crate::support::Project;
 use milepost::view;
-use milepost_engine::ops::log::{Log, LogOptions, log};
+use milepost_engine::ops::inspect::log::{Log, LogOptions, log};
 
 fn shown(project: &Project, wanted: &LogOptions) -> (Log, String) {
     let found = log(&project.request(), wanted).unwrap();

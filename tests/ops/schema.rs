@@ -1,7 +1,7 @@
 //! The published schemas are what the code gives, and what is written and told is of them.
 
 use crate::support::Project;
-use milepost_engine::ops::log::{LogOptions, log};
+use milepost_engine::ops::inspect::log::{LogOptions, log};
 use milepost_engine::ops::run::RunOptions;
 use milepost_engine::ops::schema::{FOLDER, schema, schemas, text, write};
 use milepost_store::store::disk::Disk;
@@ -88,7 +88,7 @@ fn everything_that_is_written_and_told_is_of_its_schema() {
     }
     assert_is(
         "status",
-        &json!(milepost_engine::ops::status::status(&request).unwrap()),
+        &json!(milepost_engine::ops::inspect::status::status(&request).unwrap()),
     );
     assert_is(
         "plan",
@@ -96,7 +96,7 @@ fn everything_that_is_written_and_told_is_of_its_schema() {
     );
     assert_is(
         "verify",
-        &json!(milepost_engine::ops::verify::verify(&request, true).unwrap()),
+        &json!(milepost_engine::ops::inspect::verify::verify(&request, true).unwrap()),
     );
     for what in [
         "sort",

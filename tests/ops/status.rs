@@ -2,8 +2,8 @@
 
 use crate::support::Project;
 use milepost::view;
+use milepost_engine::ops::inspect::status::{Status, Word, status};
 use milepost_engine::ops::run::RunOptions;
-use milepost_engine::ops::status::{Status, Word, status};
 
 fn shown(project: &Project) -> (Status, String) {
     let found = status(&project.request()).unwrap();

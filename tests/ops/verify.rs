@@ -2,7 +2,7 @@
 
 use crate::support::Project;
 use milepost::view;
-use milepost_engine::ops::verify::{Severity, Verified, verify};
+use milepost_engine::ops::inspect::verify::{Severity, Verified, verify};
 
 /// A project that was run, and what the audit says of it once something was done to it.
 fn after(what: impl FnOnce(&Project)) -> (Verified, String) {

@@ -2,7 +2,7 @@
 
 use super::{Files, Project, files_below};
 use milepost_core::base::clock::StillClock;
-use milepost_engine::ops::open::Request;
+use milepost_engine::ops::project::Request;
 use milepost_engine::ops::run::{RunOptions, Timing, run};
 use milepost_engine::run::notice::Silent;
 use milepost_engine::run::report::Report;

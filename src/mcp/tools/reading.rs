@@ -6,10 +6,10 @@ use super::running::RunArguments;
 use super::{Row, schemas_of};
 use milepost_core::model::event::Record;
 use milepost_engine::ops;
-use milepost_engine::ops::log::{Log, LogOptions, Printed};
+use milepost_engine::ops::inspect::log::{Log, LogOptions, Printed};
+use milepost_engine::ops::inspect::status::Status;
+use milepost_engine::ops::inspect::verify::Verified;
 use milepost_engine::ops::plan::Plan;
-use milepost_engine::ops::status::Status;
-use milepost_engine::ops::verify::Verified;
 use milepost_engine::ops::why::Why;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -42,7 +42,7 @@ pub(super) const STATUS: Row = Row {
     schemas: schemas_of::<Nothing, Status>,
     call: |call| {
         let Nothing {} = call.arguments()?;
-        let status = ops::status::status(&call.desk.request)?;
+        let status = ops::inspect::status::status(&call.desk.request)?;
         done(&status, "`milepost status --json`")
     },
 };
@@ -146,7 +146,7 @@ fn log(call: &Call<'_>) -> Result<Value, Fault> {
         printed,
         broken,
         ..
-    } = ops::log::log(&call.desk.request, &wanted)?;
+    } = ops::inspect::log::log(&call.desk.request, &wanted)?;
     let lines = Lines {
         records: records.iter().map(line).collect(),
         left_out,
@@ -180,7 +180,7 @@ pub(super) const VERIFY: Row = Row {
     schemas: schemas_of::<Depth, Audit>,
     call: |call| {
         let depth: Depth = call.arguments()?;
-        let verified = ops::verify::verify(&call.desk.request, depth.deep)?;
+        let verified = ops::inspect::verify::verify(&call.desk.request, depth.deep)?;
         let audit = Audit {
             ok: verified.exit_code() == 0,
             verified,

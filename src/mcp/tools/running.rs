@@ -5,7 +5,7 @@ use super::super::fault::Fault;
 use super::super::progress::Show;
 use super::{Row, schemas_of};
 use crate::view::report::overall;
-use milepost_engine::ops::ended::Ended;
+use milepost_engine::ops::run::ended::Ended;
 use milepost_engine::ops::run::{Report, RunOptions, StageReport, StageStatus, Values, run};
 use schemars::JsonSchema;
 use serde::de::Error as _;

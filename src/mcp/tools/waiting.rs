@@ -4,9 +4,11 @@ use super::super::call::{Call, answer, done};
 use super::super::fault::Fault;
 use super::super::progress::Show;
 use super::{Row, running, schemas_of};
-use milepost_engine::ops::aggregate::{AggregateOptions, Aggregated, Aggregation, aggregate};
-use milepost_engine::ops::await_file::{Arrived, AwaitOptions, Waited, await_file};
-use milepost_engine::ops::completion::{Completion, stage_completion};
+use milepost_engine::ops::orchestrate::aggregate::{
+    AggregateOptions, Aggregated, Aggregation, aggregate,
+};
+use milepost_engine::ops::orchestrate::await_file::{Arrived, AwaitOptions, Waited, await_file};
+use milepost_engine::ops::orchestrate::completion::{Completion, stage_completion};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;

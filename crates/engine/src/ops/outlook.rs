@@ -1,7 +1,9 @@
 //! Goes through the stages as a run would, from what is known: what of each would be done, and what that means for those after.
 
-use super::open::Opened;
-use super::plan::{Altered, BatchFacts, Judge, May, Missing, RetiredFile, StagePlan, Tried, Will};
+use crate::ops::plan::{
+    Altered, BatchFacts, Judge, May, Missing, RetiredFile, StagePlan, Tried, Will,
+};
+use crate::ops::project::opened::Opened;
 use crate::run::engine::wish;
 use crate::run::foresee::Foresight;
 use crate::run::gate;

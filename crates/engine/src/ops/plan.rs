@@ -1,10 +1,13 @@
 //! What a run would do, and why. Nothing is written.
 
-use super::choices::notes;
-use super::glance;
-use super::open::{Opened, OpsError, Request, open, state};
-use super::outlook;
-use super::run::{RunOptions, selection};
+use crate::ops::outlook;
+use crate::ops::project::choices::notes;
+use crate::ops::project::error::OpsError;
+use crate::ops::project::open::open;
+use crate::ops::project::opened::{Opened, state};
+use crate::ops::project::request::Request;
+use crate::ops::run::up_to_date;
+use crate::ops::run::{RunOptions, selection};
 use crate::run::foresee::Foresight;
 pub use crate::run::report::Awaits;
 use crate::run::report::StageReport;
@@ -263,7 +266,7 @@ pub(super) fn plan_of(
 ) -> Result<Plan, OpsError> {
     let selection = selection(opened, options)?;
     if options.covers_everything()
-        && let Some(stages) = glance::again(opened)
+        && let Some(stages) = up_to_date::again(opened)
     {
         return Ok(unchanged(opened, &stages));
     }

@@ -1,21 +1,21 @@
 //! The published schemas: of declarations, of the files that steps read, and of what Milepost writes and prints.
 
-use super::accept::Accepted;
-use super::clean::Cleaned;
-use super::diff::Diff;
-use super::ended::{Ended, Refused};
-use super::gc::Collected;
-use super::graph::Graph;
-use super::init::Initiated;
-use super::log::Log;
-use super::manifest::Batch;
-use super::open::OpsError;
-use super::params::Params;
-use super::plan::Plan;
-use super::show_request::WouldSend;
-use super::status::Status;
-use super::verify::Verified;
-use super::why::Why;
+use crate::ops::change::accept::Accepted;
+use crate::ops::change::clean::Cleaned;
+use crate::ops::change::gc::Collected;
+use crate::ops::change::init::Initiated;
+use crate::ops::change::params::Params;
+use crate::ops::inspect::diff::Diff;
+use crate::ops::inspect::graph::Graph;
+use crate::ops::inspect::log::Log;
+use crate::ops::inspect::show_request::WouldSend;
+use crate::ops::inspect::status::Status;
+use crate::ops::inspect::verify::Verified;
+use crate::ops::plan::Plan;
+use crate::ops::project::error::OpsError;
+use crate::ops::run::ended::{Ended, Refused};
+use crate::ops::run::workspaces::Batch;
+use crate::ops::why::Why;
 use crate::run::forms;
 use milepost_core::decl::{project_schema, stage_schema};
 use milepost_core::model::checkpoint::{Checkpoint, Progress};

@@ -1,12 +1,15 @@
 //! Why a stage, a batch or a file is as it is: the decision that a plan makes, with its facts.
 
-use super::calls::{Asked, asked};
-use super::glance;
-use super::open::{Opened, OpsError, Request, open};
-use super::origin::{self, FileWhy, Makers};
-use super::outlook::look;
-use super::plan::Altered;
-use super::present::Present;
+use crate::ops::inspect::calls::{Asked, asked};
+use crate::ops::inspect::origin::{self, FileWhy, Makers};
+use crate::ops::outlook::look;
+use crate::ops::plan::Altered;
+use crate::ops::project::error::OpsError;
+use crate::ops::project::open::open;
+use crate::ops::project::opened::Opened;
+use crate::ops::project::present::Present;
+use crate::ops::project::request::Request;
+use crate::ops::run::up_to_date;
 use crate::run::attempt::batch_name;
 use crate::run::foresee::Foresight;
 use crate::run::survey::{Keep, Survey, Surveyed};
@@ -213,7 +216,7 @@ pub enum FileState {
 /// When there is no project, its declarations are wrong, the workspace cannot be read, or nothing of that name is known.
 pub fn why(request: &Request, what: &str) -> Result<Why, OpsError> {
     let mut opened = open(request)?;
-    let stages = glance::again(&mut opened);
+    let stages = up_to_date::again(&mut opened);
     if let Some(stage) = opened
         .pipeline
         .stage(what)
@@ -406,7 +409,7 @@ fn made_by(when: Option<Timestamp>, record: &BatchRecord) -> MadeBy {
 }
 
 /// When a batch was last published, and where is kept what it left when it failed since it was last whole: only the journal knows.
-pub(super) fn journalled(
+pub(crate) fn journalled(
     opened: &Opened,
     stage: &str,
     batch: &str,

@@ -11,9 +11,11 @@ pub use release::{Released, release_batch};
 pub use shapes::{Leased, Left, NextBatch, Nothing, Refusal, Submitted, Violation, WhyNothing};
 pub use submit::{Submission, submit_batch};
 
-use super::choices::keep;
-use super::hold::take;
-use super::open::{Opened, OpsError, Request};
+use crate::ops::project::choices::keep;
+use crate::ops::project::error::OpsError;
+use crate::ops::project::hold::take;
+use crate::ops::project::opened::Opened;
+use crate::ops::project::request::Request;
 use crate::run::keeper::Keeper;
 use crate::run::recover::recover;
 use milepost_core::model::stage::Stage;

@@ -2,7 +2,10 @@
 
 use super::shapes::{Leased, Left, NextBatch, Nothing, WhyNothing};
 use super::{outside, with_workspace};
-use crate::ops::open::{Opened, OpsError, Request, open};
+use crate::ops::project::error::OpsError;
+use crate::ops::project::open::open;
+use crate::ops::project::opened::Opened;
+use crate::ops::project::request::Request;
 use crate::run::foresee::Foresight;
 use crate::run::gate;
 use crate::run::keeper::Keeper;

@@ -2,7 +2,9 @@
 
 use super::shapes::Refusal;
 use super::wording;
-use crate::ops::open::{OpsError, Request, open};
+use crate::ops::project::error::OpsError;
+use crate::ops::project::open::open;
+use crate::ops::project::request::Request;
 use milepost_store::store::leases::{LeaseState, Leases};
 use schemars::JsonSchema;
 use serde::Serialize;

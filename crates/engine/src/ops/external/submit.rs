@@ -2,7 +2,10 @@
 
 use super::shapes::{Left, Refusal, Submitted};
 use super::{is_made, with_workspace, wording};
-use crate::ops::open::{Opened, OpsError, Request, open, state};
+use crate::ops::project::error::OpsError;
+use crate::ops::project::open::open;
+use crate::ops::project::opened::{Opened, state};
+use crate::ops::project::request::Request;
 use crate::ops::run::{Report, RunOptions, Silent, StageReport, StageStatus, StopFlag, run};
 use crate::run::keeper::Keeper;
 use crate::run::outside::{Asking, Given, TakenIn, fingerprint, take_in};

@@ -1,0 +1,238 @@
+//! Takes away what runs made: recorded outputs, checkpoints, progress files. Never inputs, nor files that nobody recorded.
+
+use crate::ops::project::error::OpsError;
+use crate::ops::project::hold::hold;
+use crate::ops::project::open::open;
+use crate::ops::project::opened::Opened;
+use crate::ops::project::present::Present;
+use crate::ops::project::request::Request;
+use crate::run::keeper::Keeper;
+use crate::run::kept::{self, Content, KeptFile, Removal};
+use crate::run::{recover, retire};
+use milepost_core::base::path::{FilePath, RelPath};
+use milepost_core::model::event::{Event, EventType};
+use milepost_core::model::state::{BatchState, StageState, State};
+use milepost_core::plan::world::World;
+use milepost_store::store::files::digest_of;
+use milepost_store::store::{layout, progress, rounds};
+use serde::Serialize;
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+/// What is to be taken away.
+#[derive(Debug, Clone, Default)]
+pub struct CleanOptions {
+    /// Stages; empty: all, with those that are no longer declared.
+    pub stages: Vec<String>,
+    /// Only say what would be.
+    pub dry_run: bool,
+}
+
+/// What was taken away, or would be.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, schemars::JsonSchema)]
+pub struct Cleaned {
+    /// Files that were removed, in the workspace.
+    pub removed: Vec<String>,
+    /// Their bytes.
+    pub bytes: u64,
+    /// Files that a person modified: they go to quarantine, and are not removed.
+    pub altered: Vec<String>,
+    /// Where those went; empty if nothing was done but looking.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub quarantined: Vec<KeptFile>,
+    /// Whether nothing was done but looking.
+    pub dry_run: bool,
+}
+
+/// What there is to do for one stage.
+struct Todo {
+    stage: String,
+    number: u32,
+    removed: Vec<RelPath>,
+    /// What a person wrote, with the batch that it is an output of.
+    altered: Vec<(String, RelPath)>,
+    bytes: u64,
+}
+
+/// Takes away what runs made, and forgets it: the next run makes everything again. Files that somebody altered go to
+/// quarantine; what nobody recorded stays.
+///
+/// # Errors
+/// When another run has the workspace, a stage is not known, or the disk fails.
+pub fn clean(request: &Request, wanted: &CleanOptions) -> Result<Cleaned, OpsError> {
+    let mut opened = open(request)?;
+    let mut done = Cleaned {
+        dry_run: wanted.dry_run,
+        ..Cleaned::default()
+    };
+    if !opened.workspace.is_made {
+        return Ok(done);
+    }
+    if wanted.dry_run {
+        let present = Present::read(&opened.workspace.layout)?;
+        for todo in todo(&opened, &present.state, wanted)? {
+            todo.tell(&mut done);
+        }
+        return Ok(done);
+    }
+    let held = hold(&mut opened, &request.command)?;
+    let mut keeper = Keeper::new(opened.context(), held.state, held.journal, &request.command);
+    recover::recover(&mut keeper, Duration::from_secs(5))?;
+    for todo in todo(&opened, &keeper.state, wanted)? {
+        todo.carry_out(&mut keeper)?;
+        todo.tell(&mut done);
+    }
+    done.quarantined = std::mem::take(&mut keeper.kept);
+    if keeper.has_begun() {
+        let event = Event::RunFinished {
+            status: "cleaned".to_owned(),
+            ran: 0,
+            reused: 0,
+            failed: 0,
+        };
+        let summary = format!("cleaned: {} files removed", done.removed.len());
+        keeper.record(EventType::Complete, "milepost", event, summary, Vec::new())?;
+        keeper.seal()?;
+    }
+    drop(held.lock);
+    Ok(done)
+}
+
+fn todo(opened: &Opened, state: &State, wanted: &CleanOptions) -> Result<Vec<Todo>, OpsError> {
+    let names: Vec<String> = if wanted.stages.is_empty() {
+        state.stages.keys().cloned().collect()
+    } else {
+        let mut names = Vec::new();
+        for text in &wanted.stages {
+            let declared = opened.pipeline.stage(text).map(|stage| stage.name.as_str());
+            let name = declared.unwrap_or(text);
+            if declared.is_none() && !state.stages.contains_key(name) {
+                return Err(OpsError::Usage(format!(
+                    "there is no stage `{text}`, neither declared nor in the workspace"
+                )));
+            }
+            names.push(name.to_owned());
+        }
+        names
+    };
+    let mut all = Vec::new();
+    for name in names {
+        if let Some(known) = state.stages.get(&name) {
+            all.push(of_stage(opened, state, &name, known)?);
+        }
+    }
+    all.sort_by_key(|todo: &Todo| std::cmp::Reverse(todo.number));
+    Ok(all)
+}
+
+fn of_stage(
+    opened: &Opened,
+    state: &State,
+    name: &str,
+    known: &StageState,
+) -> Result<Todo, OpsError> {
+    let mut todo = Todo {
+        stage: name.to_owned(),
+        number: known.number,
+        removed: Vec::new(),
+        altered: Vec::new(),
+        bytes: 0,
+    };
+    let mut batches: BTreeMap<&RelPath, (&str, &BatchState)> = BTreeMap::new();
+    for (key, batch) in &known.batches {
+        batches.extend(batch.files().map(|path| (path, (key.as_str(), batch))));
+    }
+    let ctx = opened.context();
+    for (path, (key, batch)) in batches {
+        let file = FilePath::workspace(path.clone());
+        let Some(there) = ctx.digest(&file).map_err(OpsError::World)? else {
+            continue;
+        };
+        if Content::of(ctx.layout, Some(batch), path, there).is_by_hand() {
+            todo.altered.push((key.to_owned(), path.clone()));
+        } else {
+            todo.bytes += size(opened, path);
+            todo.removed.push(path.clone());
+        }
+    }
+    let declared = opened
+        .pipeline
+        .stage(name)
+        .filter(|stage| stage.name == name);
+    let progress = declared.map(|stage| stage.progress.clone());
+    let checkpoint = layout::checkpoint(known.number);
+    let is_by_hand = |path: &RelPath| {
+        let place = ctx.layout.at(path);
+        if *path == checkpoint {
+            let there = digest_of(&place).ok().flatten().map(|(digest, _)| digest);
+            there.is_some() && there != state.checkpoints.get(name).copied()
+        } else {
+            progress::is_by_hand(&place)
+        }
+    };
+    for path in progress.iter().chain([&checkpoint]) {
+        if !ctx.layout.at(path).is_file() {
+            continue;
+        }
+        if is_by_hand(path) {
+            todo.altered.push((String::new(), path.clone()));
+        } else {
+            todo.bytes += size(opened, path);
+            todo.removed.push(path.clone());
+        }
+    }
+    Ok(todo)
+}
+
+fn size(opened: &Opened, path: &RelPath) -> u64 {
+    let found = opened.workspace.layout.at(path).metadata();
+    found.map_or(0, |found| found.len())
+}
+
+impl Todo {
+    fn carry_out(&self, keeper: &mut Keeper<'_>) -> Result<(), OpsError> {
+        // Whoever reads from it loses what its checkpoint vouches for, too: that is said by its inputs.
+        retire::remove_checkpoint(keeper, &self.stage, self.number)?;
+        keeper.flush()?;
+        let ctx = keeper.ctx;
+        let mut by_hand = Vec::new();
+        for (key, path) in &self.altered {
+            if ctx.layout.at(path).symlink_metadata().is_err() {
+                continue;
+            }
+            let was = match Content::at(keeper, &self.stage, key, path)? {
+                // A progress file is no output.
+                Content::Untracked => Content::Modified,
+                other => other,
+            };
+            by_hand.push((key.clone(), path.clone(), was));
+        }
+        kept::put_away(keeper, &self.stage, &by_hand, Removal::Cleaned)?;
+        for path in &self.removed {
+            let place = ctx.layout.at(path);
+            if place.symlink_metadata().is_ok() {
+                ctx.disk.remove_file(&place)?;
+            }
+        }
+        rounds::forget_but(ctx.disk, ctx.layout, &self.stage, std::iter::empty())?;
+        let event = Event::StageForgotten {
+            stage: self.stage.clone(),
+        };
+        let summary = format!(
+            "{} is cleaned: {} files removed",
+            self.stage,
+            self.removed.len()
+        );
+        keeper.record(EventType::Revision, "milepost", event, summary, Vec::new())?;
+        Ok(())
+    }
+
+    fn tell(&self, done: &mut Cleaned) {
+        done.removed
+            .extend(self.removed.iter().map(ToString::to_string));
+        let altered = self.altered.iter();
+        done.altered
+            .extend(altered.map(|(_, path)| path.to_string()));
+        done.bytes += self.bytes;
+    }
+}

@@ -1,0 +1,166 @@
+//! Takes away what no run needs any more: old quarantine, scratch of runs that ended, beginnings of files, answers and calls that
+//! nothing is made from.
+
+use crate::ops::change::used::Used;
+use crate::ops::project::error::OpsError;
+use crate::ops::project::hold::hold;
+use crate::ops::project::open::open;
+use crate::ops::project::present::Present;
+use crate::ops::project::request::Request;
+use crate::run::keeper::Keeper;
+use crate::run::recover;
+use milepost_core::base::digest::Digest;
+use milepost_core::base::path::Root;
+use milepost_core::model::state::State;
+use milepost_store::store::answers::compact::{Unneeded, look};
+use milepost_store::store::disk::DiskError;
+use milepost_store::store::gc::{accepted, calls, find, remove};
+use milepost_store::store::layout;
+use milepost_store::store::lock::SharedLock;
+use serde::Serialize;
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::time::Duration;
+
+/// What is to be taken away.
+#[derive(Debug, Clone, Default)]
+pub struct GcOptions {
+    /// What was set aside longer ago than this goes too, and what agents answered and is of no use; none: that stays.
+    pub older_than: Option<Duration>,
+    /// Only say what would be.
+    pub dry_run: bool,
+}
+
+/// What was taken away, or would be.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, schemars::JsonSchema)]
+pub struct Collected {
+    /// What it was.
+    pub removed: Vec<Removed>,
+    /// Bytes of all.
+    pub bytes: u64,
+    /// What was left alone although something of it could go, and why.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub left: Vec<String>,
+    /// Whether nothing was done but looking.
+    pub dry_run: bool,
+}
+
+/// One thing that was taken away.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, schemars::JsonSchema)]
+pub struct Removed {
+    /// `scratch`, `quarantine`, `calls`, `accepted`, `leftover` or `answers`.
+    pub kind: String,
+    /// Where it lay, in the workspace; with `project:`, in the project.
+    pub path: String,
+    /// Files in it.
+    pub files: u64,
+    /// Their bytes.
+    pub bytes: u64,
+}
+
+/// Returns the digests of everything that is recorded of outputs: what is accepted of them is in use.
+fn recorded(state: &State) -> BTreeSet<Digest> {
+    let stages = state.stages.values();
+    let records = stages
+        .flat_map(|stage| stage.batches.values())
+        .filter_map(|batch| batch.record.as_ref());
+    let made = records.flat_map(|record| record.outputs.iter().map(|made| made.digest));
+    let remains = state.stages.values().flat_map(|stage| {
+        let batches = stage.batches.values();
+        batches.flat_map(|batch| batch.remains.values().copied())
+    });
+    made.chain(remains).collect()
+}
+
+/// Takes away what no run needs. Journal, manifests and outputs are never touched, nor are answers that what lies in the workspace
+/// is made from. Answers that the project's workspaces share are gone through when no run is at work with them: what a workspace
+/// uses of them, it holds itself.
+///
+/// # Errors
+/// When another run has the workspace, or the disk fails.
+pub fn gc(request: &Request, wanted: &GcOptions) -> Result<Collected, OpsError> {
+    let mut opened = open(request)?;
+    let mut done = Collected {
+        dry_run: wanted.dry_run,
+        ..Collected::default()
+    };
+    if !opened.workspace.is_made {
+        return Ok(done);
+    }
+    let before = wanted.older_than.map(|age| opened.clock.now() - age);
+    let (held, state) = if wanted.dry_run {
+        (None, Present::read(&opened.workspace.layout)?.state)
+    } else {
+        let held = hold(&mut opened, &request.command)?;
+        // What a killed run had published and not put into place lies in its scratch.
+        let mut keeper = Keeper::new(opened.context(), held.state, held.journal, &request.command);
+        recover::recover(&mut keeper, Duration::from_secs(5))?;
+        keeper.flush()?;
+        (Some(held.lock), keeper.state)
+    };
+    let layout = &opened.workspace.layout;
+    let reading = |folder: &Path, error| OpsError::Disk(DiskError::new("read", folder, error));
+    let used = Used::of(layout, &state).map_err(|error| reading(&layout.calls(), error))?;
+    let in_use = |run: &str, number| used.has(run, number);
+    let mut garbage = find(layout, &BTreeSet::new(), before)?;
+    if let Some(before) = before {
+        garbage.extend(calls(layout, before, &in_use)?);
+        garbage.extend(accepted(layout, before, &recorded(&state))?);
+    }
+    for one in &garbage {
+        done.bytes += one.size;
+        done.removed.push(Removed {
+            kind: one.kind.word().to_owned(),
+            path: one.path.to_string(),
+            files: one.files,
+            bytes: one.size,
+        });
+    }
+    if held.is_some() {
+        remove(&opened.disk, layout, &garbage)?;
+    }
+    let project = opened.files.folder(Root::Project);
+    let shared = layout::answers(project);
+    let places = [(layout.answers(), false), (shared, true)];
+    for (folder, is_shared) in places {
+        // The workspace's own are as much held as itself.
+        let lock = match &held {
+            Some(_) if is_shared && folder.is_dir() => {
+                let path = layout::answers_lock(&folder);
+                let alone = SharedLock::take_alone(&opened.disk, &path).map_err(OpsError::Disk)?;
+                if alone.is_none() {
+                    done.left.push(format!(
+                        "answers that the project shares ({}): runs are at work with them",
+                        folder.display()
+                    ));
+                    continue;
+                }
+                alone
+            }
+            _ => None,
+        };
+        let unneeded = Unneeded {
+            in_use: &in_use,
+            before,
+        };
+        let found = look(&folder, &unneeded).map_err(|error| reading(&folder, error))?;
+        if let Some(found) = found {
+            if held.is_some() {
+                found.carry_out(&opened.disk).map_err(OpsError::Disk)?;
+            }
+            done.bytes += found.freed;
+            done.removed.push(Removed {
+                kind: "answers".to_owned(),
+                path: format!(
+                    "{}.milepost/answers",
+                    if is_shared { "project:" } else { "" }
+                ),
+                files: found.files(),
+                bytes: found.freed,
+            });
+        }
+        drop(lock);
+    }
+    drop(held);
+    Ok(done)
+}

@@ -1,0 +1,119 @@
+//! Makes a project from a template: the main pipeline, one of the other four systems, or the smallest that shows how stages work.
+
+use crate::ops::change::templates::TEMPLATES;
+use crate::ops::project::error::OpsError;
+use crate::ops::schema::{FOLDER, schemas, text};
+use milepost_store::store::disk::{Disk, parent};
+use serde::Serialize;
+use std::path::Path;
+
+/// What is Milepost's own, or made by a run, is not for version control.
+const IGNORED: &str = "/.milepost/\n/workspace*/*\n!/workspace*/inputs/\n";
+
+/// What was made.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, schemars::JsonSchema)]
+pub struct Initiated {
+    /// The template.
+    pub template: String,
+    /// What it is.
+    pub about: String,
+    /// The project's folder, as it was given.
+    pub folder: String,
+    /// The files, in the project.
+    pub files: Vec<String>,
+    /// Commands to go on with.
+    pub next: Vec<String>,
+}
+
+/// The templates, each with what it is.
+pub fn templates() -> Vec<(&'static str, &'static str)> {
+    TEMPLATES
+        .iter()
+        .map(|template| (template.name, template.about))
+        .collect()
+}
+
+/// Makes a project from a template. `base` is the folder that `folder` is relative to.
+///
+/// # Errors
+/// When there is no such template, a file of it is there already, or the disk fails.
+pub fn init(disk: &Disk, base: &Path, folder: &str, name: &str) -> Result<Initiated, OpsError> {
+    let template = TEMPLATES.iter().find(|template| template.name == name);
+    let Some(template) = template else {
+        let known: Vec<String> = templates()
+            .iter()
+            .map(|(name, about)| format!("`{name}` ({about})"))
+            .collect();
+        let message = format!(
+            "there is no template `{name}`: there are {}",
+            known.join(", ")
+        );
+        return Err(OpsError::Usage(message));
+    };
+    let mut files: Vec<(String, Vec<u8>)> = template
+        .files
+        .iter()
+        .map(|(path, bytes)| ((*path).to_owned(), at_home(path, bytes)))
+        .collect();
+    for (name, schema) in schemas() {
+        if template.schemas.contains(&name) {
+            let path = format!("{FOLDER}/{name}.schema.json");
+            files.push((path, text(&schema).into_bytes()));
+        }
+    }
+    if !files.iter().any(|(path, _)| path == ".gitignore") {
+        files.push((".gitignore".to_owned(), IGNORED.as_bytes().to_vec()));
+    }
+    let root = base.join(folder);
+    let there: Vec<&str> = files
+        .iter()
+        .filter(|(path, _)| root.join(path).symlink_metadata().is_ok())
+        .map(|(path, _)| path.as_str())
+        .collect();
+    if let Some(first) = there.first() {
+        let more = match there.len() {
+            1 => String::new(),
+            many => format!(" (and {} more)", many - 1),
+        };
+        return Err(OpsError::Usage(format!(
+            "`{first}`{more} is in {} already, and nothing is overwritten: name another folder, `milepost init {name} DIR`",
+            root.display()
+        )));
+    }
+    for (path, bytes) in &files {
+        let path = root.join(path);
+        disk.create_dir_all(parent(&path))?;
+        disk.write_atomic(&path, bytes)?;
+    }
+    let place = if matches!(folder, "" | ".") {
+        String::new()
+    } else {
+        format!(" -C {folder}")
+    };
+    Ok(Initiated {
+        template: template.name.to_owned(),
+        about: template.about.to_owned(),
+        folder: folder.to_owned(),
+        files: files.into_iter().map(|(path, _)| path).collect(),
+        next: vec![
+            format!("milepost{place} plan"),
+            format!("milepost{place} run"),
+        ],
+    })
+}
+
+/// What a file of the repository holds in a project of its own: the schema that a declaration names for editors lies in the
+/// project's folder, and not in the repository's.
+fn at_home(path: &str, bytes: &[u8]) -> Vec<u8> {
+    let declared = || {
+        let text = std::str::from_utf8(bytes).ok()?;
+        let rest = text.strip_prefix("#:schema ")?;
+        let (_, named) = rest.split_once(FOLDER)?;
+        let up = match path.matches('/').count() {
+            0 => "./".to_owned(),
+            depth => "../".repeat(depth),
+        };
+        Some(format!("#:schema {up}{FOLDER}{named}").into_bytes())
+    };
+    declared().unwrap_or_else(|| bytes.to_vec())
+}

@@ -1,0 +1,223 @@
+//! The parameters and agents of a workspace with where each value comes from; changes them without running anything.
+
+use crate::ops::project::choices::{TODAY, asked, check_agents, declared, keep, notes};
+use crate::ops::project::error::OpsError;
+use crate::ops::project::hold::take;
+use crate::ops::project::open::{know_keys, open_unsettled};
+use crate::ops::project::opened::Opened;
+use crate::ops::project::request::Request;
+use crate::ops::project::values::settle;
+use crate::run::kept::KeptFile;
+use jiff::Timestamp;
+use milepost_core::model::choice::StoredNote;
+use milepost_core::plan::options::Values;
+use serde::Serialize;
+use serde_json::{Value, json};
+use std::collections::BTreeSet;
+
+/// The parameters and agents of a workspace.
+#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema)]
+pub struct Params {
+    /// The project's name.
+    pub project: String,
+    /// The workspace's folder.
+    pub workspace: String,
+    /// The parameters in the order of `milepost.toml`, then `workspace.today` if it was set, then stored values that no declaration uses.
+    pub params: Vec<ParamLine>,
+    /// The agents that stages ask, and those for which another one is chosen.
+    pub agents: Vec<AgentLine>,
+    /// The other agents that are declared.
+    pub other_agents: Vec<String>,
+    /// Files in whose place `--set` copied others: they are in quarantine.
+    pub quarantined: Vec<KeptFile>,
+    /// Warnings and notes about stored values and agents.
+    pub notes: Vec<StoredNote>,
+    /// Why a run would refuse these values.
+    pub problem: Option<String>,
+}
+
+/// Where a value or an agent comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, schemars::JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Source {
+    /// `milepost.toml` declares it.
+    Declared,
+    /// It was set for the workspace.
+    Set,
+    /// It was set for the workspace, and nothing declares it.
+    Unused,
+    /// `SOURCE_DATE_EPOCH` in the environment.
+    Environment,
+}
+
+/// A parameter with its value.
+#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema)]
+pub struct ParamLine {
+    /// Its name.
+    pub name: String,
+    /// Its value.
+    pub value: Value,
+    /// Its default; `None` for a parameter that is not declared.
+    pub default: Option<Value>,
+    /// Where the value comes from.
+    pub source: Source,
+    /// When it was set for the workspace, in UTC; `None` if that is not known.
+    #[schemars(with = "Option<String>")]
+    pub at: Option<Timestamp>,
+    /// The user who set it.
+    pub by: Option<String>,
+    /// What it is for.
+    pub description: Option<String>,
+}
+
+/// An agent, and who answers in its place.
+#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema)]
+pub struct AgentLine {
+    /// The name that stages ask.
+    pub name: String,
+    /// The agent that answers.
+    pub agent: String,
+    /// What that agent is, with its model; `None` if it is not declared.
+    pub answers: Option<String>,
+    /// Where the choice comes from.
+    pub source: Source,
+    /// When it was chosen for the workspace, in UTC.
+    #[schemars(with = "Option<String>")]
+    pub at: Option<Timestamp>,
+    /// The user who chose it.
+    pub by: Option<String>,
+}
+
+/// Applies the flags of the request to what the workspace keeps, if there are any, and returns parameters and agents as they
+/// are then. Without flags nothing is written.
+///
+/// # Errors
+/// When the declarations or a flag are wrong, another run has the workspace, or the disk fails.
+pub fn params(request: &Request) -> Result<Params, OpsError> {
+    let mut opened = open_unsettled(request)?;
+    let settled = settle(&mut opened, request).and_then(|()| check_agents(&opened));
+    let is_changed = !request.values.is_empty();
+    let mut not_set = Vec::new();
+    let mut quarantined = Vec::new();
+    let mut settled = settled;
+    know_keys(&mut opened, request);
+    if is_changed {
+        // What is stored already may be wrong for another reason: it can be removed one by one.
+        let only_removes =
+            request.values.set.is_empty() && opened.agents.values().all(Option::is_none);
+        if !only_removes {
+            settled?;
+        }
+        let is_note = |note: &StoredNote| matches!(note, StoredNote::NotSet { .. });
+        not_set = notes(&opened).into_iter().filter(is_note).collect();
+        let today = opened.workspace.identity.today;
+        let taken = take(&mut opened, &request.command)?;
+        quarantined = keep(&mut opened, request, &taken.run_id, Some(today))?;
+        drop(taken);
+        let plain = Request {
+            values: Values::default(),
+            ..request.clone()
+        };
+        opened = open_unsettled(&plain)?;
+        settled = settle(&mut opened, &plain).and_then(|()| check_agents(&opened));
+        know_keys(&mut opened, request);
+    }
+    not_set.extend(notes(&opened));
+    let agents = agents(&opened);
+    let named = agents.iter().flat_map(|line| [&line.name, &line.agent]);
+    let named: BTreeSet<&String> = named.collect();
+    let others = opened.pipeline.agents.keys();
+    let others = others.filter(|name| !named.contains(name));
+    Ok(Params {
+        project: opened.pipeline.name.clone(),
+        workspace: opened.workspace.layout.root().display().to_string(),
+        params: lines(&opened, request),
+        other_agents: others.cloned().collect(),
+        agents,
+        quarantined,
+        notes: not_set,
+        problem: settled.err().map(|error| error.to_string()),
+    })
+}
+
+fn lines(opened: &Opened, request: &Request) -> Vec<ParamLine> {
+    let identity = &opened.workspace.identity;
+    let line = |name: &String, source: Source, default: Option<Value>| {
+        let param = opened.pipeline.param(name);
+        let used = opened.settings.params.get(name);
+        let stored = used.or(identity.params.get(name));
+        let set = identity.params_set.get(name);
+        ParamLine {
+            name: name.clone(),
+            value: stored.or(default.as_ref()).cloned().unwrap_or_default(),
+            default,
+            source,
+            at: set.map(|set| set.at),
+            by: set.map(|set| set.by.clone()),
+            description: param.and_then(|param| param.description.clone()),
+        }
+    };
+    let mut all: Vec<ParamLine> = opened
+        .pipeline
+        .params
+        .iter()
+        .map(|param| {
+            let is_set = identity.params.contains_key(&param.name);
+            let source = if is_set {
+                Source::Set
+            } else {
+                Source::Declared
+            };
+            line(&param.name, source, Some(declared(opened, &param.name)))
+        })
+        .collect();
+    let first = identity.first_day();
+    if opened.pipeline.param(TODAY).is_none() && identity.today != first {
+        let is_epoch = request.epoch.is_some();
+        all.push(ParamLine {
+            name: TODAY.to_owned(),
+            value: json!(identity.today),
+            default: Some(json!(first)),
+            source: if is_epoch {
+                Source::Environment
+            } else {
+                Source::Set
+            },
+            at: None,
+            by: None,
+            description: None,
+        });
+    }
+    let unused = identity.params.keys();
+    let unused = unused.filter(|name| opened.pipeline.param(name).is_none());
+    all.extend(unused.map(|name| line(name, Source::Unused, None)));
+    all
+}
+
+/// Returns the agents that stages ask, and those for which another one is chosen.
+pub(crate) fn agents(opened: &Opened) -> Vec<AgentLine> {
+    let stored = &opened.workspace.identity.agents;
+    let mut names = asked(opened);
+    names.extend(stored.keys().cloned());
+    names.extend(opened.settings.agents.keys().cloned());
+    let line = |name: String| {
+        let agent = opened.settings.agents.get(&name).unwrap_or(&name);
+        let declared = opened.pipeline.agents.get(agent);
+        let chosen = stored
+            .get(&name)
+            .filter(|chosen| chosen.agent == *agent && !opened.agents.contains_key(&name));
+        AgentLine {
+            agent: agent.clone(),
+            answers: declared.map(|it| opened.redactor.text(&it.label()).into_owned()),
+            source: match chosen {
+                _ if !opened.pipeline.agents.contains_key(&name) => Source::Unused,
+                None if *agent == name => Source::Declared,
+                _ => Source::Set,
+            },
+            at: chosen.map(|chosen| chosen.at),
+            by: chosen.map(|chosen| chosen.by.clone()),
+            name,
+        }
+    };
+    names.into_iter().map(line).collect()
+}

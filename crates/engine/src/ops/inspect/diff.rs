@@ -1,0 +1,390 @@
+//! What differs between two workspaces, or between a workspace and what it was before its last run.
+
+use crate::ops::inspect::elements::{ElementsDiff, FieldChange, Records, compare, differing};
+use crate::ops::project::error::OpsError;
+use crate::ops::project::open::open;
+use crate::ops::project::opened::Opened;
+use crate::ops::project::present::Present;
+use crate::ops::project::request::Request;
+use milepost_core::base::digest::Digest;
+use milepost_core::base::natural::natural;
+use milepost_core::expr::scope::Format;
+use milepost_core::expr::select::{Select, Step};
+use milepost_core::model::event::Event;
+use milepost_core::model::stage::{Output, Stage};
+use milepost_core::model::state::StageState;
+use milepost_core::model::step::Part;
+use milepost_store::store::files::digest_of;
+use milepost_store::store::journal;
+use milepost_store::store::layout::Layout;
+use milepost_store::store::workspace::Workspace;
+use serde::Serialize;
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+/// A document up to this size, in bytes, is compared value by value.
+const SMALL: u64 = 4 << 20;
+
+/// Keys that records are known by when nothing declares it.
+const USUAL: [&str; 4] = ["global_id", "id", "key", "name"];
+
+/// What is compared.
+#[derive(Debug, Clone)]
+pub struct DiffOptions {
+    /// The other workspace, which counts as the old one; none: before the last run.
+    pub other: Option<PathBuf>,
+    /// Stages; empty: all.
+    pub stages: Vec<String>,
+    /// Keys, changes and files of each sort that are listed.
+    pub limit: usize,
+}
+
+/// What differs.
+#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema)]
+pub struct Diff {
+    /// The old side: the folder of a workspace, or `before run ID`.
+    pub old: String,
+    /// The new side: the folder of a workspace.
+    pub new: String,
+    /// Whether only digests of the old side are known: its bytes are not kept.
+    pub digests_only: bool,
+    /// Outputs that differ, by stage.
+    pub outputs: Vec<OutputDiff>,
+    /// Outputs that are the same.
+    pub same: u64,
+}
+
+/// How an output differs.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, schemars::JsonSchema)]
+pub struct OutputDiff {
+    /// The stage.
+    pub stage: String,
+    /// The output's name in the declaration.
+    pub output: String,
+    /// Files that are the same.
+    pub same: u64,
+    /// Files that differ.
+    pub different: Vec<String>,
+    /// Files that only the new side has.
+    pub added: Vec<String>,
+    /// Files that only the old side has.
+    pub removed: Vec<String>,
+    /// What the three lists leave out.
+    pub more: u64,
+    /// How its records differ, where it is a list of records.
+    pub elements: Option<ElementsDiff>,
+    /// The values that differ, where it is one small JSON document.
+    pub values: Vec<FieldChange>,
+    /// Why its content could not be compared.
+    pub problem: Option<String>,
+}
+
+impl Diff {
+    /// Whether nothing differs.
+    pub fn is_same(&self) -> bool {
+        self.outputs.is_empty()
+    }
+}
+
+/// Files of an output with their digests.
+type Side = BTreeMap<String, Digest>;
+
+/// Compares. Nothing is written.
+///
+/// # Errors
+/// When there is no project, its declarations are wrong, a workspace cannot be read, or the other one was never run.
+pub fn diff(request: &Request, wanted: &DiffOptions) -> Result<Diff, OpsError> {
+    let opened = open(request)?;
+    for name in &wanted.stages {
+        if opened.pipeline.stage(name).is_none() {
+            return Err(OpsError::Usage(format!("there is no stage `{name}`")));
+        }
+    }
+    match &wanted.other {
+        Some(other) => with_other(&opened, request, other, wanted),
+        None => with_last_run(&opened, wanted),
+    }
+}
+
+fn stages<'a>(opened: &'a Opened, wanted: &'a DiffOptions) -> impl Iterator<Item = &'a Stage> {
+    let chosen = |stage: &&Stage| {
+        let named = |name: &String| *name == stage.name || *name == stage.number.to_string();
+        wanted.stages.is_empty() || wanted.stages.iter().any(named)
+    };
+    opened.pipeline.stages.iter().filter(chosen)
+}
+
+fn with_other(
+    opened: &Opened,
+    request: &Request,
+    other: &Path,
+    wanted: &DiffOptions,
+) -> Result<Diff, OpsError> {
+    let folder = request.folder.join(other);
+    let old = Workspace::open(&folder, opened.clock.now())?;
+    if !old.is_made {
+        return Err(OpsError::Usage(format!(
+            "`{}` is no workspace that was run: name the folder that holds `.milepost`",
+            other.display()
+        )));
+    }
+    let new = &opened.workspace.layout;
+    let (were, are) = (Present::read(&old.layout)?, Present::read(new)?);
+    let mut diff = Diff {
+        old: old.layout.root().display().to_string(),
+        new: new.root().display().to_string(),
+        digests_only: false,
+        outputs: Vec::new(),
+        same: 0,
+    };
+    for stage in stages(opened, wanted) {
+        for output in &stage.outputs {
+            let was = side(&old.layout, were.state.stages.get(&stage.name), output)?;
+            let is = side(new, are.state.stages.get(&stage.name), output)?;
+            let found = files(stage, &output.name, &was, &is, wanted.limit);
+            if found == unchanged(stage, &output.name, found.same) {
+                diff.same += u64::from(!is.is_empty());
+                continue;
+            }
+            let mut found = found;
+            content(
+                stage,
+                output,
+                (&old.layout, &was),
+                (new, &is),
+                wanted.limit,
+                &mut found,
+            );
+            // Batches may be packed otherwise, and hold the same records.
+            diff.outputs.push(found);
+        }
+    }
+    Ok(diff)
+}
+
+/// The files of an output as they lie there.
+fn side(layout: &Layout, known: Option<&StageState>, output: &Output) -> Result<Side, OpsError> {
+    let mut side = Side::new();
+    for (_, made) in known.into_iter().flat_map(StageState::outputs) {
+        if made.name != output.name {
+            continue;
+        }
+        let found = digest_of(&layout.at(&made.path))
+            .map_err(|error| OpsError::World(format!("cannot read `{}`: {error}", made.path)))?;
+        if let Some((digest, _)) = found {
+            side.insert(made.path.to_string(), digest);
+        }
+    }
+    Ok(side)
+}
+
+fn unchanged(stage: &Stage, output: &str, same: u64) -> OutputDiff {
+    OutputDiff {
+        stage: stage.name.clone(),
+        output: output.to_owned(),
+        same,
+        ..OutputDiff::default()
+    }
+}
+
+fn files(stage: &Stage, output: &str, old: &Side, new: &Side, limit: usize) -> OutputDiff {
+    let mut found = unchanged(stage, output, 0);
+    for (path, digest) in new {
+        match old.get(path) {
+            None => found.added.push(path.clone()),
+            Some(was) if was == digest => found.same += 1,
+            Some(_) => found.different.push(path.clone()),
+        }
+    }
+    let gone = old.keys().filter(|path| !new.contains_key(*path));
+    found.removed.extend(gone.cloned());
+    for list in [&mut found.different, &mut found.added, &mut found.removed] {
+        list.sort_by(|a, b| natural(a, b));
+        found.more += list.len().saturating_sub(limit) as u64;
+        list.truncate(limit);
+    }
+    found
+}
+
+/// Compares what the files of an output hold: by record, or value by value.
+fn content(
+    stage: &Stage,
+    output: &Output,
+    old: (&Layout, &Side),
+    new: (&Layout, &Side),
+    limit: usize,
+    found: &mut OutputDiff,
+) {
+    if output.format != Format::Json || old.1.is_empty() || new.1.is_empty() {
+        return;
+    }
+    let places = |(layout, side): (&Layout, &Side)| -> Vec<PathBuf> {
+        let mut paths: Vec<&String> = side.keys().collect();
+        paths.sort_by(|a, b| natural(a, b));
+        paths
+            .into_iter()
+            .map(|path| layout.root().join(path))
+            .collect()
+    };
+    let (was, is) = (places(old), places(new));
+    if let Some((items, key)) = records(stage, output, &is) {
+        let records = |files: Vec<PathBuf>| Records {
+            files,
+            items: items.clone(),
+            key: key.clone(),
+        };
+        match compare(&records(was), &records(is), limit) {
+            Ok(elements) => found.elements = Some(elements),
+            Err(why) => found.problem = Some(why),
+        }
+        return;
+    }
+    let ([was], [is]) = (was.as_slice(), is.as_slice()) else {
+        return;
+    };
+    let (Some(was), Some(is)) = (small(was), small(is)) else {
+        return;
+    };
+    differing("", Some(&was), Some(&is), &mut found.values);
+    found.values.truncate(limit);
+}
+
+fn small(path: &Path) -> Option<Value> {
+    let is_small = path.metadata().is_ok_and(|found| found.len() <= SMALL);
+    let bytes = is_small.then(|| std::fs::read(path).ok())??;
+    serde_json::from_slice(&bytes).ok()
+}
+
+/// Where the records of an output stand, and their key: as conservation or the step that made it says, else where it is
+/// validated one by one, by a usual name.
+fn records(stage: &Stage, output: &Output, files: &[PathBuf]) -> Option<(Select, Select)> {
+    if let Some(conserve) = &stage.conserve
+        && conserve.output.first() == output.name
+    {
+        let mut steps = conserve.output.rest().steps().to_vec();
+        if output.is_many() && steps.first() == Some(&Step::Each) {
+            steps.remove(0);
+        }
+        let last = steps.iter().rposition(|step| *step == Step::Each)?;
+        let key = steps.split_off(last + 1);
+        return (!key.is_empty()).then(|| (Select::of(steps), Select::of(key)));
+    }
+    let steps = stage.steps.iter().filter(|step| step.out == output.name);
+    let mut parts = steps.flat_map(|step| step.kind.parts());
+    let merged = parts.find_map(|(_, part)| match part {
+        Part::RecordKey(key) => Select::parse(&key.source).ok(),
+        _ => None,
+    });
+    let elements = Select::of([Step::Field("elements".to_owned()), Step::Each]);
+    if let Some(key) = merged {
+        return Some((elements, key));
+    }
+    let items = output.stream.as_ref().map(Select::items)?;
+    let key = usual_key(&items, files)?;
+    Some((items, Select::of([Step::Field(key.to_owned())])))
+}
+
+/// The usual key that the first record has.
+fn usual_key(items: &Select, files: &[PathBuf]) -> Option<&'static str> {
+    let mut first = None;
+    for path in files {
+        let file = std::fs::File::open(path).ok()?;
+        // The error only ends the reading at the first record.
+        let _ = items.read::<()>(file, &mut |value| {
+            first = Some(value);
+            Err(())
+        });
+        if first.is_some() {
+            break;
+        }
+    }
+    let first = first?;
+    USUAL.into_iter().find(|key| first.get(key).is_some())
+}
+
+/// What is known of a file over all runs.
+#[derive(Default)]
+struct History {
+    stage: String,
+    output: String,
+    run: String,
+    was: Option<Digest>,
+    is: Option<Digest>,
+}
+
+fn with_last_run(opened: &Opened, wanted: &DiffOptions) -> Result<Diff, OpsError> {
+    let layout = &opened.workspace.layout;
+    let mut files_of: BTreeMap<String, History> = BTreeMap::new();
+    let mut last: Option<String> = None;
+    journal::read_all(layout, &mut |_, record| {
+        let mut set = |stage: &str, output: &str, path: String, digest: Option<Digest>| {
+            let entry = files_of.entry(path).or_default();
+            if entry.run != record.run_id {
+                entry.run.clone_from(&record.run_id);
+                entry.was = entry.is;
+            }
+            if !output.is_empty() {
+                output.clone_into(&mut entry.output);
+            }
+            stage.clone_into(&mut entry.stage);
+            entry.is = digest;
+            last = Some(record.run_id.clone());
+        };
+        match &record.event {
+            Event::Published { stage, record, .. } => {
+                for made in &record.outputs {
+                    set(stage, &made.name, made.path.to_string(), Some(made.digest));
+                }
+            }
+            Event::Accepted { stage, outputs, .. } => {
+                for made in outputs {
+                    set(stage, &made.name, made.path.to_string(), Some(made.digest));
+                }
+            }
+            Event::Retired { stage, files, .. } => {
+                for path in files.keys() {
+                    set(stage, "", path.to_string(), None);
+                }
+            }
+            _ => {}
+        }
+    })?;
+    let Some(last) = last else {
+        return Err(OpsError::Usage(
+            "nothing was made in this workspace: there is nothing to compare".to_owned(),
+        ));
+    };
+    let mut diff = Diff {
+        old: format!("before run {last}"),
+        new: layout.root().display().to_string(),
+        digests_only: true,
+        outputs: Vec::new(),
+        same: 0,
+    };
+    for stage in stages(opened, wanted) {
+        for output in &stage.outputs {
+            let mut old = Side::new();
+            let mut new = Side::new();
+            let of_output = files_of
+                .iter()
+                .filter(|(_, entry)| entry.stage == stage.name && entry.output == output.name);
+            for (path, entry) in of_output {
+                let was = if entry.run == last {
+                    entry.was
+                } else {
+                    entry.is
+                };
+                old.extend(was.map(|digest| (path.clone(), digest)));
+                new.extend(entry.is.map(|digest| (path.clone(), digest)));
+            }
+            let found = files(stage, &output.name, &old, &new, wanted.limit);
+            if found == unchanged(stage, &output.name, found.same) {
+                diff.same += u64::from(!new.is_empty());
+            } else {
+                diff.outputs.push(found);
+            }
+        }
+    }
+    Ok(diff)
+}

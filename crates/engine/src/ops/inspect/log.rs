@@ -1,0 +1,237 @@
+//! What happened in a workspace: the records of its journal, and what programs printed.
+
+use crate::ops::inspect::calls::{self, Exchange};
+use crate::ops::project::error::OpsError;
+use crate::ops::project::open::open;
+use crate::ops::project::opened::Opened;
+use crate::ops::project::request::Request;
+use crate::run::attempt::batch_name;
+use milepost_core::base::path::{RelPath, component};
+use milepost_core::model::event::{Event, EventType, Record};
+use milepost_core::plan::selection::Target;
+use milepost_store::store::{journal, layout, quarantine};
+use serde::Serialize;
+use std::collections::{BTreeSet, VecDeque};
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom};
+use std::path::Path;
+
+/// Bytes that are shown of the end of a file that a program printed to.
+const SHOWN: u64 = 1 << 16;
+
+/// Files that are shown of a batch: the newest.
+const FILES: usize = 8;
+
+/// Which records are wanted.
+#[derive(Debug, Clone, Default)]
+pub struct LogOptions {
+    /// `STAGE` or `STAGE/BATCH`.
+    pub target: Option<String>,
+    /// Only those of this run; the beginning of its id is enough.
+    pub run: Option<String>,
+    /// Only errors.
+    pub errors: bool,
+    /// Calls of agents, with what was asked and answered, in the place of records.
+    pub calls: bool,
+    /// Only the last so many.
+    pub limit: Option<usize>,
+}
+
+/// What happened.
+#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema)]
+pub struct Log {
+    /// The records, as they stand in the journal.
+    pub records: Vec<Record>,
+    /// Calls of agents with what was asked and answered, in order. Only when they are asked for, in the place of records.
+    pub calls: Vec<Exchange>,
+    /// Earlier records, or calls, that `limit` left out.
+    pub left_out: u64,
+    /// What programs of the batch printed, and what is known of its failures. Only when a batch is asked for.
+    pub printed: Vec<Printed>,
+    /// The end of the journal that is broken there: what follows is not shown.
+    pub broken: Option<String>,
+}
+
+/// A file of text about a batch.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, schemars::JsonSchema)]
+pub struct Printed {
+    /// The file, in the workspace.
+    pub path: RelPath,
+    /// Its text, or the end of it.
+    pub text: String,
+    /// Bytes before the text that are not shown.
+    pub cut: u64,
+}
+
+/// The records of the journal that are wanted, the oldest first. Nothing is written.
+///
+/// # Errors
+/// When there is no project, its declarations are wrong, a stage is not declared, or the journal cannot be read.
+pub fn log(request: &Request, wanted: &LogOptions) -> Result<Log, OpsError> {
+    let opened = open(request)?;
+    let target = target(&opened, wanted)?;
+    if wanted.calls {
+        return calls(&opened, wanted, target.as_ref());
+    }
+    let limit = wanted.limit.unwrap_or(usize::MAX);
+    let mut records = VecDeque::new();
+    let mut left_out = 0;
+    let mut runs = BTreeSet::new();
+    let mut folders = BTreeSet::new();
+    let mut take = |record: Record| {
+        let of_run = wanted
+            .run
+            .as_ref()
+            .is_none_or(|run| record.run_id.starts_with(run.as_str()));
+        if !of_run || !is_wanted(&record, target.as_ref()) {
+            return;
+        }
+        runs.insert(record.run_id.clone());
+        if let Event::BatchFailed { quarantine, .. } = &record.event {
+            folders.extend(quarantine.clone());
+        }
+        if wanted.errors && record.event_type != EventType::Error {
+            return;
+        }
+        if records.len() == limit {
+            records.pop_front();
+            left_out += 1;
+        }
+        if limit > 0 {
+            records.push_back(record);
+        }
+    };
+    let layout = &opened.workspace.layout;
+    let broken = match journal::read_all(layout, &mut |_, record| take(record)) {
+        Ok(_) => None,
+        Err(error @ journal::JournalError::Read { .. }) => return Err(error.into()),
+        Err(error) => Some(error.to_string()),
+    };
+    let printed = match &target {
+        Some(Target {
+            stage,
+            batch: Some(batch),
+        }) => printed(&opened, &batch_name(stage, batch), &runs, &folders)?,
+        _ => Vec::new(),
+    };
+    Ok(Log {
+        records: records.into(),
+        calls: Vec::new(),
+        left_out,
+        printed,
+        broken,
+    })
+}
+
+/// The calls that are wanted.
+fn calls(opened: &Opened, wanted: &LogOptions, target: Option<&Target>) -> Result<Log, OpsError> {
+    let stage = target.map(|target| target.stage.as_str());
+    let batch = target.and_then(|target| target.batch.as_deref());
+    let mut calls = calls::calls(opened, stage, batch)?;
+    calls.retain(|call| {
+        let run = wanted.run.as_deref();
+        let of_run = run.is_none_or(|run| call.run.starts_with(run));
+        let is_error = call
+            .heard
+            .as_ref()
+            .is_none_or(|heard| heard.message.is_some());
+        of_run && (is_error || !wanted.errors)
+    });
+    let left_out = calls
+        .len()
+        .saturating_sub(wanted.limit.unwrap_or(usize::MAX));
+    let calls = calls.split_off(left_out);
+    Ok(Log {
+        records: Vec::new(),
+        calls: calls::exchanges(opened, calls),
+        left_out: left_out as u64,
+        printed: Vec::new(),
+        broken: None,
+    })
+}
+
+/// The stage, and the batch; of a stage that has but one batch, that one.
+fn target(opened: &Opened, wanted: &LogOptions) -> Result<Option<Target>, OpsError> {
+    let Some(text) = &wanted.target else {
+        return Ok(None);
+    };
+    let mut target = Target::parse(&opened.pipeline, text)
+        .map_err(|error| OpsError::Usage(error.to_string()))?;
+    let stage = opened.pipeline.stage(&target.stage);
+    if target.batch.is_none() && stage.is_some_and(|stage| stage.each.is_empty()) {
+        target.batch = Some(String::new());
+    }
+    Ok(Some(target))
+}
+
+fn is_wanted(record: &Record, target: Option<&Target>) -> bool {
+    let Some(target) = target else { return true };
+    let of_stage = record.event.stage() == Some(&target.stage);
+    let of_batch = |batch: &String| batch.is_empty() || record.event.is_about(batch);
+    of_stage && target.batch.as_ref().is_none_or(of_batch)
+}
+
+/// What the programs of a batch printed in these runs, and why what it left was set aside, the oldest first.
+fn printed(
+    opened: &Opened,
+    name: &str,
+    runs: &BTreeSet<String>,
+    folders: &BTreeSet<String>,
+) -> Result<Vec<Printed>, OpsError> {
+    let layout = &opened.workspace.layout;
+    let prefix = format!("{}-", component(name));
+    let mut paths = Vec::new();
+    for run in runs {
+        let Some(folder) = layout::log(run, name, 0).parent() else {
+            continue;
+        };
+        let entries = std::fs::read_dir(layout.at(&folder));
+        let names = entries
+            .into_iter()
+            .flatten()
+            .flatten()
+            .filter_map(|entry| entry.file_name().into_string().ok())
+            .filter(|file| is_log_of(file, &prefix));
+        let mut names: Vec<String> = names.collect();
+        names.sort();
+        paths.extend(names.iter().filter_map(|name| folder.join(name).ok()));
+        let of_run = folders
+            .iter()
+            .filter(|folder| folder.contains(run.as_str()));
+        paths
+            .extend(of_run.filter_map(|folder| {
+                RelPath::parse(&format!("{folder}/{}", quarantine::WHY)).ok()
+            }));
+    }
+    let newest = paths.len().saturating_sub(FILES);
+    let mut printed = Vec::new();
+    for path in paths.split_off(newest) {
+        match tail(&layout.at(&path)) {
+            Ok((text, cut)) => printed.push(Printed { path, text, cut }),
+            // Removed by `gc` since.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => return Err(OpsError::World(format!("cannot read `{path}`: {error}"))),
+        }
+    }
+    Ok(printed)
+}
+
+/// Whether a file name is the prefix, a number and `.log`.
+fn is_log_of(file: &str, prefix: &str) -> bool {
+    let number = file
+        .strip_prefix(prefix)
+        .and_then(|rest| rest.strip_suffix(".log"));
+    number.is_some_and(|digits| {
+        !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit())
+    })
+}
+
+/// The end of a file as text, and how many bytes stand before it.
+fn tail(path: &Path) -> io::Result<(String, u64)> {
+    let mut file = File::open(path)?;
+    let cut = file.metadata()?.len().saturating_sub(SHOWN);
+    file.seek(SeekFrom::Start(cut))?;
+    let mut bytes = Vec::new();
+    file.take(SHOWN).read_to_end(&mut bytes)?;
+    Ok((String::from_utf8_lossy(&bytes).into_owned(), cut))
+}

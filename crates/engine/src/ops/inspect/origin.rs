@@ -1,0 +1,326 @@
+//! Where a file comes from, through all stages up to what people put into the workspace, and who reads it.
+
+use crate::ops::inspect::calls::{Asked, asked};
+use crate::ops::inspect::graph::as_set;
+use crate::ops::project::error::OpsError;
+use crate::ops::project::opened::Opened;
+use crate::ops::why::{FileState, journalled};
+use crate::run::attempt::batch_name;
+use jiff::Timestamp;
+use milepost_core::base::digest::Digest;
+use milepost_core::base::path::{FilePath, RelPath, Root};
+use milepost_core::model::agent::{Cli, CliCommand, Provider};
+use milepost_core::model::fingerprint::FactKind;
+use milepost_core::model::record::{BatchRecord, Override};
+use milepost_core::model::state::State;
+use milepost_core::plan::lineage;
+use milepost_core::plan::world::World;
+use milepost_store::store::files::real_path;
+use serde::Serialize;
+use std::collections::{BTreeSet, HashMap};
+use std::path::Path;
+
+/// Files that are listed of what a batch reads.
+const LISTED: usize = 10;
+
+/// Readers that are listed.
+const READERS: usize = 100;
+
+/// Everything that is known of a file.
+#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema)]
+pub struct FileWhy {
+    /// The file: in the workspace, or in the project with the prefix `project:`.
+    pub path: String,
+    /// The digest of what lies there; none: nothing does.
+    pub digest: Option<Digest>,
+    /// Who made it; none: people put it there.
+    pub made: Option<FileMade>,
+    /// What it was made from.
+    pub from: Vec<Origin>,
+    /// What `from` leaves out.
+    pub more: u64,
+    /// Stages and batches that read it, as recorded.
+    pub read_by: Vec<String>,
+    /// What `read_by` leaves out.
+    pub more_readers: u64,
+    /// Stages that are declared to read it.
+    pub declared: Vec<String>,
+}
+
+/// Who made a file.
+#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema)]
+pub struct FileMade {
+    /// The stage.
+    pub stage: String,
+    /// The batch; empty for the only one.
+    pub batch: String,
+    /// The output's name in the declaration.
+    pub output: String,
+    /// The digest of what was made.
+    pub digest: Digest,
+    /// The accepted modification by hand, if it is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub modified: Option<Override>,
+    /// Its size, in bytes.
+    pub size: u64,
+    /// What lies there at present.
+    pub state: FileState,
+    /// The run.
+    pub run: String,
+    /// When it was finished, in UTC.
+    #[schemars(with = "Option<String>")]
+    pub when: Option<Timestamp>,
+    /// What its batch asked of agents; none: nothing.
+    pub asked: Option<Asked>,
+}
+
+/// A file that something was made from.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, schemars::JsonSchema)]
+pub struct Origin {
+    /// The file.
+    pub path: String,
+    /// What it was then.
+    pub digest: String,
+    /// The stage and batch that made it; none: people put it there.
+    pub made_by: Option<String>,
+    /// What that was made from; empty when it is told elsewhere in the tree.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub from: Vec<Origin>,
+    /// What `from` leaves out.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub more: u64,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "as serde calls it")]
+fn is_zero(number: &u64) -> bool {
+    *number == 0
+}
+
+/// Who made which file: stage, batch and record, by path.
+pub struct Makers<'a>(HashMap<&'a str, (&'a str, &'a BatchRecord)>);
+
+impl<'a> Makers<'a> {
+    /// Of everything that is recorded.
+    pub fn of(state: &'a State) -> Self {
+        let mut makers = HashMap::new();
+        for (stage, known) in &state.stages {
+            for record in known
+                .batches
+                .values()
+                .filter_map(|batch| batch.record.as_ref())
+            {
+                for made in &record.outputs {
+                    makers.insert(made.path.as_str(), (stage.as_str(), record));
+                }
+            }
+        }
+        Self(makers)
+    }
+
+    /// The stage and the record of the batch that made a file.
+    pub fn get(&self, path: &str) -> Option<(&'a str, &'a BatchRecord)> {
+        self.0.get(path).copied()
+    }
+
+    /// Their name: `classify/batch_1`.
+    pub fn name(&self, path: &str) -> Option<String> {
+        self.get(path)
+            .map(|(stage, record)| batch_name(stage, &record.key))
+    }
+}
+
+/// What is known of a file; none when nothing is.
+pub(crate) fn file_why(
+    opened: &Opened,
+    folder: &Path,
+    state: &State,
+    what: &str,
+) -> Result<Option<FileWhy>, OpsError> {
+    let makers = Makers::of(state);
+    let Some((file, digest)) = place(opened, folder, &makers, what)? else {
+        return Ok(None);
+    };
+    let name = file.to_string();
+    let found = (file.root == Root::Workspace)
+        .then(|| makers.get(file.path.as_str()))
+        .flatten();
+    let mut told = BTreeSet::from([name.clone()]);
+    let (from, more) = found.map_or_else(Default::default, |(_, record)| {
+        origins(&makers, record, &mut told)
+    });
+    let made = found.and_then(|(stage, record)| {
+        let made = record.outputs.iter().find(|made| made.path == file.path)?;
+        Some((stage, record, made))
+    });
+    let made = match made {
+        Some((stage, record, made)) => Some(FileMade {
+            stage: stage.to_owned(),
+            batch: record.key.clone(),
+            output: made.name.clone(),
+            digest: made.digest,
+            modified: record.overrides(stage).into_iter().find(|one| {
+                let path = one.path.as_deref();
+                path.is_none_or(|path| path == made.path.as_str())
+            }),
+            size: made.size,
+            state: FileState::of(digest, made, record),
+            run: record.run.clone(),
+            when: journalled(opened, stage, &record.key)?.0,
+            asked: asked(opened, stage, &record.key, Some(record))?,
+        }),
+        None => None,
+    };
+    let mut read_by = readers(opened, state, &file);
+    let more_readers = read_by.len().saturating_sub(READERS) as u64;
+    read_by.truncate(READERS);
+    let reads = |path: &milepost_core::model::stage::PathTemplate| {
+        let told = as_set(opened, path);
+        let pattern = told.strip_prefix("project:").unwrap_or(&told);
+        path.root == file.root && milepost_core::base::glob::may_meet(pattern, file.path.as_str())
+    };
+    let stages = opened.pipeline.stages.iter();
+    let declared: Vec<String> = stages
+        .filter(|stage| lineage::reads(stage).into_iter().any(reads))
+        .map(|stage| stage.name.clone())
+        .collect();
+    if made.is_none() && digest.is_none() && read_by.is_empty() && declared.is_empty() {
+        return Ok(None);
+    }
+    Ok(Some(FileWhy {
+        path: name,
+        digest,
+        made,
+        from,
+        more,
+        read_by,
+        more_readers,
+        declared,
+    }))
+}
+
+/// The file that a text names, with the digest of what lies there: as the declarations write it, or as a path on this machine.
+fn place(
+    opened: &Opened,
+    folder: &Path,
+    makers: &Makers<'_>,
+    what: &str,
+) -> Result<Option<(FilePath, Option<Digest>)>, OpsError> {
+    let ctx = opened.context();
+    let mut candidates: Vec<FilePath> = Vec::new();
+    candidates.extend(what.parse::<FilePath>());
+    let real = real_path(&folder.join(what));
+    for (root, base) in [
+        (Root::Workspace, opened.files.folder(Root::Workspace)),
+        (Root::Project, opened.files.folder(Root::Project)),
+    ] {
+        let inside = real.strip_prefix(base).ok().and_then(Path::to_str);
+        candidates.extend(
+            inside
+                .and_then(|text| RelPath::parse(text).ok())
+                .map(|path| FilePath { root, path }),
+        );
+    }
+    candidates.extend(RelPath::parse(what).map(FilePath::project));
+    for file in &candidates {
+        let is_folder = ctx.files.resolve(file).is_ok_and(|path| path.is_dir());
+        if is_folder {
+            continue;
+        }
+        let digest = ctx.digest(file).map_err(OpsError::World)?;
+        let recorded = file.root == Root::Workspace && makers.get(file.path.as_str()).is_some();
+        if digest.is_some() || recorded {
+            return Ok(Some((file.clone(), digest)));
+        }
+    }
+    Ok(candidates.into_iter().next().map(|file| (file, None)))
+}
+
+/// What a batch was made from, in natural order, each file with its own origins where they were not told before.
+fn origins(
+    makers: &Makers<'_>,
+    record: &BatchRecord,
+    told: &mut BTreeSet<String>,
+) -> (Vec<Origin>, u64) {
+    let mut inputs: Vec<(&str, String)> = record
+        .facts
+        .iter()
+        .filter(|(key, value)| key.kind == FactKind::Input && !value.is("absent"))
+        .map(|(key, value)| (&*key.name, value.to_string()))
+        .collect();
+    inputs.sort_by(|a, b| milepost_core::base::natural::natural(a.0, b.0));
+    let more = inputs.len().saturating_sub(LISTED) as u64;
+    let listed = inputs.into_iter().take(LISTED);
+    let listed: Vec<Origin> = listed
+        .map(|(path, digest)| {
+            let found = makers.get(path).map(|(_, record)| record);
+            let (from, more) = match found {
+                Some(maker) if told.insert(path.to_owned()) => origins(makers, maker, told),
+                _ => Default::default(),
+            };
+            Origin {
+                path: path.to_owned(),
+                digest,
+                made_by: makers.name(path),
+                from,
+                more,
+            }
+        })
+        .collect();
+    (listed, more)
+}
+
+/// The stages and batches whose records name a file, by number of the stage.
+fn readers(opened: &Opened, state: &State, file: &FilePath) -> Vec<String> {
+    let shown = file.to_string();
+    let in_project = file.path.as_str();
+    let names = |kind: FactKind, name: &str| match kind {
+        FactKind::Input => name == shown,
+        FactKind::File | FactKind::Schema | FactKind::Check => {
+            file.root == Root::Project && name == in_project
+        }
+        FactKind::Agent => {
+            file.root == Root::Project
+                && opened.pipeline.agents.get(name).is_some_and(|agent| {
+                    let asset = match &agent.provider {
+                        Provider::Rules(asset) => Some(asset),
+                        Provider::Jq(program) => program.asset.as_ref(),
+                        Provider::Cli(Cli {
+                            command: CliCommand::Registry { file, .. },
+                            ..
+                        }) => Some(file),
+                        _ => None,
+                    };
+                    asset.is_some_and(|asset| asset.path == file.path)
+                })
+        }
+        _ => false,
+    };
+    let mut readers = Vec::new();
+    for stage in &opened.pipeline.stages {
+        let Some(known) = state.stages.get(&stage.name) else {
+            continue;
+        };
+        let mut by_all = BTreeSet::new();
+        for (id, facts) in &known.facts {
+            if facts.iter().any(|(key, _)| names(key.kind, &key.name)) {
+                by_all.insert(id.as_str());
+            }
+        }
+        if !by_all.is_empty() {
+            readers.push(stage.name.clone());
+            continue;
+        }
+        let mut keys: Vec<&str> = known
+            .batches
+            .iter()
+            .filter(|(_, batch)| {
+                let mut facts = batch.record.iter().flat_map(|record| record.facts.iter());
+                facts.any(|(key, _)| names(key.kind, &key.name))
+            })
+            .map(|(key, _)| key.as_str())
+            .collect();
+        keys.sort_by(|a, b| milepost_core::base::natural::natural(a, b));
+        readers.extend(keys.into_iter().map(|key| batch_name(&stage.name, key)));
+    }
+    readers
+}

@@ -1,0 +1,105 @@
+//! What a batch would send first to an agent, to the byte. Nothing is sent or written.
+
+use crate::ops::outlook::look;
+use crate::ops::project::error::OpsError;
+use crate::ops::project::open::open;
+use crate::ops::project::opened::state;
+use crate::ops::project::request::Request;
+use crate::run::foresee::Foresight;
+use crate::run::survey::Keep;
+use milepost_core::model::money::NanoUsd;
+use milepost_core::plan::selection::Target;
+use serde::Serialize;
+use serde_json::Value;
+
+/// What a batch would send first.
+#[derive(Debug, Serialize, schemars::JsonSchema)]
+pub struct WouldSend {
+    /// The batch, with its stage.
+    pub batch: String,
+    /// The request; none: nothing is sent.
+    pub request: Option<Shown>,
+    /// Why nothing is sent, or it cannot be told.
+    pub why_not: Option<String>,
+}
+
+/// A request that would be sent.
+#[derive(Debug, Serialize, schemars::JsonSchema)]
+pub struct Shown {
+    /// The agent.
+    pub agent: String,
+    /// Who that is.
+    pub provider: String,
+    /// Questions in it.
+    pub questions: u64,
+    /// Tokens that it is likely to have.
+    pub likely_input: u64,
+    /// The most tokens of the answer; 0: no limit is declared.
+    pub most_output: u64,
+    /// What a budget reserves for it; none: no price is known.
+    pub most: Option<NanoUsd>,
+    /// The body of the request; for a command line what it is asked.
+    pub body: Value,
+}
+
+/// What a batch would send first.
+///
+/// # Errors
+/// When there is no such batch, the declarations are wrong, or the workspace cannot be read.
+pub fn show_request(request: &Request, target: &str) -> Result<WouldSend, OpsError> {
+    let opened = open(request)?;
+    let parsed = Target::parse(&opened.pipeline, target);
+    let parsed = parsed.map_err(|error| OpsError::Usage(error.to_string()))?;
+    let key = parsed.batch.as_deref().unwrap_or_default();
+    let stage = opened.pipeline.stage(&parsed.stage);
+    let stage = stage.ok_or_else(|| OpsError::Usage(format!("there is no stage `{target}`")))?;
+    let known = state(&opened.workspace.layout)?;
+    let found = look(&opened, &known, stage, Keep::And(key)).map_err(OpsError::World)?;
+    let batches: Vec<&str> = found
+        .batches
+        .iter()
+        .map(|batch| batch.batch.key.as_str())
+        .collect();
+    let Some(batch) = found.batches.iter().find(|batch| batch.batch.key == key) else {
+        return Err(OpsError::Usage(match (key, batches.as_slice()) {
+            (_, []) => format!(
+                "stage `{}` has no batches yet: run the stages before it first, with `milepost run --until-paid`",
+                stage.name
+            ),
+            ("", [first, ..]) => format!(
+                "say which batch of stage `{}`: {0}/{first}, for example",
+                stage.name
+            ),
+            (_, [first, ..]) => format!(
+                "stage `{}` has no batch `{key}`: it has {first} and {} others",
+                stage.name,
+                batches.len() - 1
+            ),
+        }));
+    };
+    let agents = opened.planned_agents(request)?;
+    let foresight = Foresight::new(opened.context(), &opened.project, &agents, false);
+    let told = foresight.request(stage, batch).map_err(OpsError::World)?;
+    let (shown, why_not) = match told {
+        Ok(request) => {
+            let body = opened.redactor.bytes(&request.body);
+            let body = String::from_utf8_lossy(&body);
+            let shown = Shown {
+                agent: request.sent.agent,
+                provider: request.sent.provider,
+                questions: request.sent.questions,
+                likely_input: request.sent.likely_input,
+                most_output: request.sent.most_output,
+                most: request.sent.reserved,
+                body: serde_json::from_str(&body).unwrap_or_else(|_| body.into_owned().into()),
+            };
+            (Some(shown), None)
+        }
+        Err(why) => (None, Some(why)),
+    };
+    Ok(WouldSend {
+        batch: target.to_owned(),
+        request: shown,
+        why_not,
+    })
+}

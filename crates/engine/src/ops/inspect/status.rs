@@ -1,0 +1,391 @@
+//! How far each stage of a workspace is. Nothing is written; a run at work is not disturbed.
+
+use crate::ops::change::params::{AgentLine, agents};
+use crate::ops::inspect::calls::{self, Money};
+use crate::ops::outlook::of;
+use crate::ops::plan::{Awaits, StagePlan};
+use crate::ops::project::choices::notes;
+use crate::ops::project::error::OpsError;
+use crate::ops::project::open::open;
+use crate::ops::project::opened::Opened;
+use crate::ops::project::present::{LastRun, Present, Runner, last_run, runner};
+use crate::ops::project::request::Request;
+use crate::ops::run::up_to_date;
+use crate::run::foresee::Foresight;
+use crate::run::report::StageReport;
+use jiff::Timestamp;
+use milepost_core::model::call::Spent;
+use milepost_core::model::checkpoint::{self, Checkpoint};
+use milepost_core::model::choice::StoredNote;
+use milepost_core::model::event::{Event, Record};
+use milepost_core::model::reason::Reason;
+use milepost_core::model::record::Override;
+use milepost_core::model::stage::Stage;
+use milepost_core::model::state::{Phase, StageState};
+use milepost_core::plan::overrides;
+use milepost_core::plan::selection::Selection;
+use milepost_store::store::checkpoint as stored;
+use milepost_store::store::journal;
+use milepost_store::store::layout::{self, Layout};
+use serde::Serialize;
+
+/// How far a workspace is.
+#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema)]
+pub struct Status {
+    /// The project's name.
+    pub project: String,
+    /// The workspace's folder.
+    pub workspace: String,
+    /// The workspace's id; none before it was made.
+    pub session_id: Option<String>,
+    /// The run that is at work.
+    pub runner: Option<Runner>,
+    /// The run that began last.
+    pub last_run: Option<LastRun>,
+    /// The stages, by number.
+    pub stages: Vec<StageLine>,
+    /// What agents cost in all runs, and what of the limits is left; none: none was called, and there is no limit.
+    pub money: Option<Money>,
+    /// Agents in whose place another one answers.
+    pub agents: Vec<AgentLine>,
+    /// Warnings and notes about values and agents that the workspace keeps.
+    pub stored: Vec<StoredNote>,
+}
+
+/// How far a stage is.
+#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema)]
+pub struct StageLine {
+    /// Its number.
+    pub number: u32,
+    /// Its name.
+    pub stage: String,
+    /// What it is for.
+    pub description: Option<String>,
+    /// In one word.
+    pub status: Word,
+    /// What a run would do about it; none while a run is at work, and when nothing is to be done.
+    pub due: Option<Due>,
+    /// Batches that there are, as far as that is known.
+    pub batches: Option<u64>,
+    /// Batches that are made.
+    pub done: u64,
+    /// Batches that failed, with how.
+    pub failed: Vec<FailedBatch>,
+    /// Batches that run at this moment.
+    pub running: Vec<String>,
+    /// Elements that came out.
+    pub elements: Option<u64>,
+    /// What its calls of agents cost in all runs; none: there was none.
+    pub spent: Option<Spent>,
+    /// What the stage's `verdict` says.
+    pub verdict: Option<bool>,
+    /// Outputs that a person modified by hand and accepted.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub overrides: Vec<Override>,
+    /// When the checkpoint was written, or else when something last happened, in UTC.
+    #[schemars(with = "Option<String>")]
+    pub when: Option<Timestamp>,
+    /// Its checkpoint, when there is one.
+    pub checkpoint: Option<String>,
+}
+
+/// How far a stage is, in one word.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, schemars::JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Word {
+    /// Every batch is made.
+    Complete,
+    /// Every batch is made or named as failed.
+    Partial,
+    /// A batch failed, and the stage stopped.
+    Failed,
+    /// Some batches are made; nobody makes the others at this moment.
+    Held,
+    /// Batches are made at this moment.
+    Running,
+    /// Nothing is made yet.
+    Waiting,
+    /// Somebody altered what was made.
+    Altered,
+}
+
+impl Word {
+    /// The word.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Complete => "complete",
+            Self::Partial => "partial",
+            Self::Failed => "failed",
+            Self::Held => "held",
+            Self::Running => "running",
+            Self::Waiting => "waiting",
+            Self::Altered => "altered",
+        }
+    }
+}
+
+/// A batch that failed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, schemars::JsonSchema)]
+pub struct FailedBatch {
+    /// The batch; empty for the only one.
+    pub batch: String,
+    /// Code and message.
+    pub outcome: String,
+}
+
+/// What a run would do about a stage.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, schemars::JsonSchema)]
+pub struct Due {
+    /// Batches that run.
+    pub will: u64,
+    /// Batches of these that an earlier run with `--force` selected and did not rebuild.
+    pub forced: u64,
+    /// Whether that run, or one of them, was interrupted.
+    pub forced_interrupted: bool,
+    /// Batches that run if what earlier stages make differs.
+    pub may: u64,
+    /// Batches whose outputs are validated again.
+    pub judge: u64,
+    /// Batches that there are no more.
+    pub retire: u64,
+    /// Files that somebody altered.
+    pub altered: Vec<String>,
+    /// Whether its checkpoint, which is not there, is written.
+    pub checkpoint: bool,
+    /// What it waits for from outside.
+    pub awaits: Option<Awaits>,
+    /// Why the stage, or a batch, cannot run.
+    pub problem: Option<String>,
+}
+
+/// How far each stage of the workspace is.
+///
+/// # Errors
+/// When there is no project, its declarations are wrong, or the workspace cannot be read.
+pub fn status(request: &Request) -> Result<Status, OpsError> {
+    let mut opened = open(request)?;
+    if runner(&opened.workspace.layout).is_none()
+        && let Some(stages) = up_to_date::again(&mut opened)
+        && let Some(stages) = untouched(&opened, &stages)
+    {
+        let (records, _) = journal::read_last_segment(&opened.workspace.layout)?;
+        return of_workspace(&opened, last_run(&records, None), None, stages);
+    }
+    let layout = &opened.workspace.layout;
+    let present = Present::read(layout)?;
+    let agents = opened.planned_agents(request)?;
+    let all = Selection::default();
+    let plans = if present.runner.is_none() {
+        let foresight = Foresight::new(opened.context(), &opened.project, &agents, false);
+        of(&opened, &present.state, &all, foresight)
+    } else {
+        Vec::new()
+    };
+    let stages = opened.pipeline.stages.iter().map(|stage| {
+        let plan = plans.iter().find(|plan| plan.stage == stage.name);
+        line(stage, &present, plan, checkpoint_of(layout, stage))
+    });
+    let stages = stages.collect();
+    let last_run = last_run(&present.records, present.runner.as_ref());
+    of_workspace(&opened, last_run, present.runner, stages)
+}
+
+fn of_workspace(
+    opened: &Opened,
+    last_run: Option<LastRun>,
+    runner: Option<Runner>,
+    mut stages: Vec<StageLine>,
+) -> Result<Status, OpsError> {
+    let money = calls::money(opened)?.map(|(money, spent)| {
+        for line in &mut stages {
+            line.spent = spent.get(&line.stage).copied();
+        }
+        money
+    });
+    let identity = &opened.workspace.identity;
+    let replaced = agents(opened).into_iter();
+    let replaced = replaced.filter(|line| line.agent != line.name);
+    Ok(Status {
+        project: opened.pipeline.name.clone(),
+        workspace: opened.workspace.layout.root().display().to_string(),
+        session_id: (!identity.session_id.is_empty()).then(|| identity.session_id.clone()),
+        last_run,
+        runner,
+        stages,
+        money,
+        agents: replaced.collect(),
+        stored: notes(opened),
+    })
+}
+
+fn checkpoint_of(layout: &Layout, stage: &Stage) -> Option<Checkpoint> {
+    let found = stored::read(layout, stage.number).ok().flatten()?;
+    (found.checkpoint.stage == stage.name).then_some(found.checkpoint)
+}
+
+/// The lines when nothing is otherwise than when a run had nothing to do: the checkpoints say the rest.
+fn untouched(opened: &Opened, reports: &[StageReport]) -> Option<Vec<StageLine>> {
+    let line = |stage: &Stage| {
+        let report = reports.iter().find(|report| report.stage == stage.name)?;
+        let checkpoint = checkpoint_of(&opened.workspace.layout, stage)?;
+        Some(StageLine {
+            number: stage.number,
+            stage: stage.name.clone(),
+            description: stage.description.clone(),
+            status: Word::Complete,
+            due: None,
+            batches: Some(report.batches),
+            done: report.batches,
+            failed: Vec::new(),
+            running: Vec::new(),
+            elements: checkpoint.element_count,
+            spent: None,
+            verdict: checkpoint.verdict,
+            overrides: checkpoint.overrides,
+            when: Some(checkpoint.timestamp),
+            checkpoint: Some(layout::checkpoint(stage.number).to_string()),
+        })
+    };
+    opened.pipeline.stages.iter().map(line).collect()
+}
+
+fn line(
+    stage: &Stage,
+    present: &Present,
+    plan: Option<&StagePlan>,
+    checkpoint: Option<Checkpoint>,
+) -> StageLine {
+    let nothing = StageState::default();
+    let known = present.state.stages.get(&stage.name).unwrap_or(&nothing);
+    let mut done = 0;
+    let mut failed = Vec::new();
+    let mut running = Vec::new();
+    for (key, batch) in &known.batches {
+        let failure = match (&batch.phase, &batch.record) {
+            (Phase::Failed { outcome }, _) => Some(outcome.to_string()),
+            (Phase::Complete, Some(record)) => record.failure().map(|outcome| outcome.to_string()),
+            _ => None,
+        };
+        match (&batch.phase, failure) {
+            (_, Some(outcome)) => {
+                failed.push(FailedBatch {
+                    batch: key.clone(),
+                    outcome,
+                });
+            }
+            (Phase::Running { .. } | Phase::Backoff { .. }, _) if present.runner.is_some() => {
+                running.push(key.clone());
+            }
+            _ if batch.record.is_some() => done += 1,
+            _ => {}
+        }
+    }
+    let records = || {
+        known
+            .batches
+            .values()
+            .filter_map(|batch| batch.record.as_ref())
+    };
+    let due = plan.and_then(due);
+    let status = match checkpoint.as_ref().map(|checkpoint| checkpoint.status) {
+        _ if due.as_ref().is_some_and(|due| !due.altered.is_empty()) => Word::Altered,
+        _ if !running.is_empty() => Word::Running,
+        Some(checkpoint::Status::Complete) => Word::Complete,
+        Some(checkpoint::Status::Partial) => Word::Partial,
+        None if !failed.is_empty() => Word::Failed,
+        None if done > 0 => Word::Held,
+        None => Word::Waiting,
+    };
+    // What a failed batch made before is not what came out.
+    let standing = known.batches.values();
+    let sum = || {
+        standing
+            .filter(|batch| !matches!(batch.phase, Phase::Failed { .. }))
+            .filter_map(|batch| batch.record.as_ref()?.elements)
+            .reduce(|a, b| a + b)
+    };
+    let when = checkpoint.as_ref().map(|checkpoint| checkpoint.timestamp);
+    StageLine {
+        number: stage.number,
+        stage: stage.name.clone(),
+        description: stage.description.clone(),
+        status,
+        due,
+        batches: batches(stage, present, plan, checkpoint.as_ref()),
+        done,
+        failed,
+        running,
+        elements: checkpoint
+            .as_ref()
+            .map_or_else(sum, |found| found.element_count),
+        spent: None,
+        verdict: records()
+            .filter_map(|record| record.verdict)
+            .reduce(|a, b| a && b),
+        overrides: overrides::of_stage(&stage.name, known),
+        when: when.or_else(|| last_of(&present.records, &stage.name)),
+        checkpoint: checkpoint.map(|_| layout::checkpoint(stage.number).to_string()),
+    }
+}
+
+/// How many batches there are: as a plan finds them, else as the stage's last beginning or its checkpoint says.
+fn batches(
+    stage: &Stage,
+    present: &Present,
+    plan: Option<&StagePlan>,
+    checkpoint: Option<&Checkpoint>,
+) -> Option<u64> {
+    let is_told =
+        |plan: &&StagePlan| plan.certain && plan.problem.is_none() && plan.blocked.is_none();
+    if let Some(plan) = plan.filter(is_told) {
+        return Some(plan.batches());
+    }
+    let begun = present
+        .records
+        .iter()
+        .rev()
+        .find_map(|record| match &record.event {
+            Event::StageStarted {
+                stage: name,
+                batches,
+                ..
+            } if *name == stage.name => Some(*batches),
+            _ => None,
+        });
+    begun.or(checkpoint.map(|checkpoint| checkpoint.batches))
+}
+
+fn last_of(records: &[Record], stage: &str) -> Option<Timestamp> {
+    let mut of_stage = records
+        .iter()
+        .rev()
+        .filter(|record| record.event.stage() == Some(stage));
+    of_stage.next().map(|record| record.timestamp)
+}
+
+fn due(plan: &StagePlan) -> Option<Due> {
+    let forced = plan.will.iter().filter_map(|will| {
+        let mut reasons = will.reasons.iter();
+        reasons.find_map(|reason| match reason {
+            Reason::ForcedBefore { interrupted, .. } => Some(*interrupted),
+            _ => None,
+        })
+    });
+    let forced: Vec<bool> = forced.collect();
+    let due = Due {
+        will: plan.will.len() as u64,
+        forced: forced.len() as u64,
+        forced_interrupted: forced.contains(&true),
+        may: plan.may.len() as u64,
+        judge: plan.judge.len() as u64,
+        retire: plan.retire.len() as u64,
+        altered: plan.altered.iter().map(|file| file.path.clone()).collect(),
+        checkpoint: plan.checkpoint,
+        awaits: plan.awaits.clone(),
+        problem: plan
+            .problem
+            .clone()
+            .or_else(|| plan.missing.first().map(|missing| missing.why.clone())),
+    };
+    (due != Due::default()).then_some(due)
+}

@@ -1,0 +1,369 @@
+//! Joins the classified batches of a folder into one file. Where a stage makes that file, the stage runs: no other hand writes what a
+//! checkpoint vouches for.
+
+use crate::ops::inspect::origin::Makers;
+use crate::ops::orchestrate::completion::{self, Completion};
+use crate::ops::orchestrate::content::{self, Summary};
+use crate::ops::orchestrate::declared::declared;
+use crate::ops::project::client_path::client_path;
+use crate::ops::project::error::OpsError;
+use crate::ops::project::open::open;
+use crate::ops::project::opened::Opened;
+use crate::ops::project::present::Present;
+use crate::ops::project::request::Request;
+use crate::ops::run::{self, Observer, Report, RunOptions, StageStatus, StopFlag};
+use milepost_core::base::glob::{Glob, is_pattern, may_meet};
+use milepost_core::base::path::{FilePath, RelPath, Root};
+use milepost_core::expr::select::{Select, Step};
+use milepost_core::model::stage::{PathTemplate, Stage};
+use milepost_core::plan::lineage;
+use milepost_store::store::disk::{DiskFile, parent};
+use milepost_store::store::files::digest_of;
+use milepost_store::store::id::new_id;
+use milepost_store::store::{layout, quarantine};
+use serde::Serialize;
+use serde_json::Value;
+use std::fs::File;
+use std::io::{BufReader, BufWriter, Write as _};
+use std::path::Path;
+
+/// Fields that every element must have.
+const REQUIRED: [&str; 3] = ["global_id", "ifc_type", "material_primary"];
+
+/// The files that are joined, in their folder.
+const BATCHES: &str = "batch_*_classified.json";
+
+/// Elements, or files, that are named.
+const NAMED: usize = 20;
+
+/// What is to be joined, and where it goes.
+#[derive(Debug, Clone)]
+pub struct AggregateOptions {
+    /// The folder, as the client names it.
+    pub batch_dir: String,
+    /// The file, as the client names it.
+    pub output_file: String,
+}
+
+/// What came of it.
+#[derive(Debug)]
+pub enum Aggregation {
+    /// The file is there.
+    Done(Aggregated),
+    /// Elements lack fields.
+    Lacking(Lacking),
+    /// The stage that makes the batches is not complete.
+    NotComplete(Box<Completion>),
+    /// Files in the folder that no stage made.
+    Strangers(Vec<String>),
+    /// The stage that makes the file did not get there.
+    Run(Box<Report>),
+}
+
+/// The joined file.
+#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema)]
+pub struct Aggregated {
+    /// Elements in it.
+    pub element_count: u64,
+    /// The file, in the workspace.
+    pub output_file: String,
+    /// The same, absolute.
+    pub path: String,
+    /// What the elements are.
+    pub summary: Summary,
+    /// Files that were joined.
+    pub files: u64,
+    /// Where the file with other bytes is that lay there before, in the workspace.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub quarantine: Option<String>,
+    /// The stage that makes the file, and ran where it had to; none: no stage does, and it was written as it is.
+    pub stage: Option<String>,
+}
+
+/// Elements that lack fields.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, schemars::JsonSchema)]
+pub struct Lacking {
+    /// The first of them.
+    pub elements: Vec<LackingElement>,
+    /// How many there are.
+    pub count: u64,
+}
+
+/// An element that lacks fields.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, schemars::JsonSchema)]
+pub struct LackingElement {
+    /// The file that it stands in.
+    pub file: String,
+    /// Its place there, from 0 on.
+    pub index: u64,
+    /// Its `global_id`, if it has one.
+    pub global_id: Option<String>,
+    /// The fields.
+    pub missing: Vec<String>,
+}
+
+/// Joins the batches.
+///
+/// # Errors
+/// When there is no project, its declarations are wrong, a path leaves it or is no place for the file, or another run is at work
+/// where a stage must run.
+pub fn aggregate(
+    request: &Request,
+    wanted: &AggregateOptions,
+    observer: &mut dyn Observer,
+    stop: &StopFlag,
+) -> Result<Aggregation, OpsError> {
+    let opened = open(request)?;
+    let files = batches(&opened, &wanted.batch_dir)?;
+    let present = Present::read(&opened.workspace.layout)?;
+    let makers = Makers::of(&present.state);
+    for stage in &opened.pipeline.stages {
+        if !files.iter().any(|file| makes(stage, file)) {
+            continue;
+        }
+        let found = completion::of(request, &opened, stage)?;
+        if !found.complete {
+            return Ok(Aggregation::NotComplete(Box::new(found)));
+        }
+        let strange = files
+            .iter()
+            .filter(|file| makers.get(file.as_str()).is_none());
+        let strange: Vec<String> = strange.take(NAMED).map(ToString::to_string).collect();
+        if !strange.is_empty() {
+            return Ok(Aggregation::Strangers(strange));
+        }
+    }
+    let file = client_path(&opened, &wanted.output_file)?;
+    let Some(stage) = maker(&opened, &makers, &files, &file)? else {
+        return write(&opened, &files, &file.path);
+    };
+    let options = RunOptions {
+        targets: vec![stage.clone()],
+        ..RunOptions::default()
+    };
+    let report = run::run(request, &options, observer, stop)?;
+    let complete = |stage: &run::StageReport| stage.status == StageStatus::Complete;
+    if report.interrupted || !report.stages.iter().all(complete) {
+        return Ok(Aggregation::Run(Box::new(report)));
+    }
+    let place = opened.workspace.layout.at(&file.path);
+    let made = File::open(&place)
+        .map_err(|error| OpsError::World(format!("cannot read `{file}`: {error}")))?;
+    let (element_count, summary) = content::elements(made).unwrap_or_default();
+    Ok(Aggregation::Done(Aggregated {
+        element_count,
+        output_file: file.to_string(),
+        path: place.display().to_string(),
+        summary,
+        files: files.len() as u64,
+        quarantine: None,
+        stage: Some(stage),
+    }))
+}
+
+/// The classified batches of a folder, in natural order.
+fn batches(opened: &Opened, folder: &str) -> Result<Vec<RelPath>, OpsError> {
+    let place = client_path(opened, folder)?;
+    let usage = |why: String| OpsError::Usage(format!("`{folder}` {why}"));
+    if place.root != Root::Workspace || is_pattern(place.path.as_str()) {
+        return Err(usage("is no folder of the workspace".to_owned()));
+    }
+    if !opened.workspace.layout.at(&place.path).is_dir() {
+        return Err(usage("is not there, or is no folder".to_owned()));
+    }
+    let glob = Glob::parse(&format!("{}/{BATCHES}", place.path))
+        .map_err(|error| OpsError::Usage(error.to_string()))?;
+    let files = opened.files.list(&glob, Root::Workspace);
+    let files = files.map_err(|error| OpsError::Outside(error.to_string()))?;
+    if files.is_empty() {
+        return Err(usage(format!("holds no file `{BATCHES}`")));
+    }
+    Ok(files)
+}
+
+fn makes(stage: &Stage, file: &RelPath) -> bool {
+    let mut outputs = stage.outputs.iter().map(|output| &output.path);
+    outputs.any(|path| matches(path, file))
+}
+
+fn matches(template: &PathTemplate, file: &RelPath) -> bool {
+    template.root == Root::Workspace
+        && Glob::parse(&template.pattern()).is_ok_and(|glob| glob.matches(file))
+}
+
+/// The stage that makes the file; none: no stage does, and it may be written.
+fn maker(
+    opened: &Opened,
+    makers: &Makers<'_>,
+    files: &[RelPath],
+    file: &FilePath,
+) -> Result<Option<String>, OpsError> {
+    let refused = |why: String| Err(OpsError::Outside(format!("`{file}` {why}")));
+    if file.root != Root::Workspace {
+        return refused("is no file of the workspace".to_owned());
+    }
+    if let Some(what) = layout::own_name(&file.path) {
+        return refused(format!("cannot be written: it is {what}"));
+    }
+    let path = &file.path;
+    let stages = &opened.pipeline.stages;
+    if let Some(found) = declared(opened, path)?.filter(|found| !found.awaited) {
+        let stage = found.stage;
+        let reads = lineage::reads(stage);
+        let joins = files
+            .iter()
+            .all(|file| reads.iter().any(|read| matches(read, file)));
+        if !joins {
+            return refused(format!(
+                "is made by stage `{}`, which does not read these batches",
+                stage.name
+            ));
+        }
+        return Ok(Some(stage.name.clone()));
+    }
+    if let Some((stage, _)) = makers.get(path.as_str()) {
+        return refused(format!("was made by stage `{stage}`, which recorded it"));
+    }
+    for stage in stages {
+        let marker = stage.marker.iter().any(|marker| matches(marker, path));
+        if marker || stage.progress == *path {
+            return refused(format!("is written by stage `{}`", stage.name));
+        }
+        let read = lineage::reads(stage)
+            .into_iter()
+            .any(|read| read.root == Root::Workspace && may_meet(&read.pattern(), path.as_str()));
+        if read {
+            return refused(format!(
+                "is read by stage `{}`: what people put there is not overwritten",
+                stage.name
+            ));
+        }
+    }
+    Ok(None)
+}
+
+/// Writes the file beside its place, and puts it there when it is whole and every element has its fields.
+fn write(opened: &Opened, files: &[RelPath], path: &RelPath) -> Result<Aggregation, OpsError> {
+    let (disk, layout) = (&opened.disk, &opened.workspace.layout);
+    let place = layout.at(path);
+    disk.create_dir_all(parent(&place))?;
+    let beside = place.with_file_name(format!(".{}.tmp", path.file_name()));
+    let mut out = BufWriter::new(disk.create(&beside)?);
+    let joined = join(opened, files, path, &mut out);
+    let written = joined.and_then(|joined| {
+        let file = out.into_inner();
+        let file = file.map_err(|error| cannot_write(path, &error.into_error()))?;
+        file.sync()?;
+        Ok(joined)
+    });
+    let (count, summary, lacking) = match written {
+        Ok(done) => done,
+        Err(error) => {
+            disk.remove_file(&beside)?;
+            return Err(error);
+        }
+    };
+    if lacking.count > 0 {
+        disk.remove_file(&beside)?;
+        return Ok(Aggregation::Lacking(lacking));
+    }
+    let quarantine = keep_old(opened, path, &beside)?;
+    disk.rename(&beside, &place)?;
+    disk.sync_dir(parent(&place))?;
+    Ok(Aggregation::Done(Aggregated {
+        quarantine,
+        element_count: count,
+        output_file: path.to_string(),
+        path: place.display().to_string(),
+        summary,
+        files: files.len() as u64,
+        stage: None,
+    }))
+}
+
+/// Moves a file with other bytes than the new one to quarantine, since nothing records who wrote it. Returns where it is.
+fn keep_old(opened: &Opened, path: &RelPath, new: &Path) -> Result<Option<String>, OpsError> {
+    let (disk, layout) = (&opened.disk, &opened.workspace.layout);
+    let place = layout.at(path);
+    let digest = |path: &Path| digest_of(path).ok().flatten().map(|(digest, _)| digest);
+    if place.symlink_metadata().is_err() || digest(&place) == digest(new) {
+        return Ok(None);
+    }
+    let id = new_id(opened.clock.now());
+    let id = id.map_err(|error| OpsError::World(format!("no random numbers: {error}")))?;
+    let folder = quarantine::folder(&id, 1, "replaced");
+    let why = format!("{path}: replaced by an aggregation of batches\n");
+    quarantine::say_why(disk, layout, &folder, &why)?;
+    let aside = folder.with(path);
+    quarantine::keep(disk, layout, path, &aside)?;
+    Ok(Some(aside.to_string()))
+}
+
+/// Copies every element, and notes those that lack a field.
+fn join(
+    opened: &Opened,
+    files: &[RelPath],
+    place: &RelPath,
+    out: &mut BufWriter<DiskFile>,
+) -> Result<(u64, Summary, Lacking), OpsError> {
+    let mut summary = Summary::default();
+    let mut lacking = Lacking::default();
+    let mut count = 0_u64;
+    let begun = out.write_all(b"{\"elements\":[");
+    begun.map_err(|error| cannot_write(place, &error))?;
+    for path in files {
+        let unreadable = |error: &dyn std::fmt::Display| {
+            OpsError::Usage(format!("`{path}` is no list of elements: {error}"))
+        };
+        let file = File::open(opened.workspace.layout.at(path))
+            .map_err(|error| OpsError::World(format!("cannot read `{path}`: {error}")))?;
+        let mut reader = BufReader::with_capacity(1 << 16, file);
+        if content::first(&mut reader) != Some(b'[') {
+            return Err(unreadable(&"a JSON array was expected"));
+        }
+        let mut index = 0;
+        let each = Select::of([Step::Each]);
+        let read = each.read_text::<std::io::Error>(reader, &mut |element, _| {
+            summary.count(element);
+            lacking.look(path, index, element);
+            index += 1;
+            let comma = if count > 0 { ",\n" } else { "\n" };
+            count += 1;
+            out.write_all(comma.as_bytes())?;
+            out.write_all(element.as_bytes())
+        });
+        read.map_err(|error| unreadable(&error))?;
+    }
+    let ended = write!(out, "\n],\"count\":{count}}}\n");
+    ended.map_err(|error| cannot_write(place, &error))?;
+    Ok((count, summary, lacking))
+}
+
+fn cannot_write(path: &RelPath, error: &std::io::Error) -> OpsError {
+    OpsError::World(format!("cannot write `{path}`: {error}"))
+}
+
+impl Lacking {
+    /// Notes an element if it lacks a field.
+    fn look(&mut self, file: &RelPath, index: u64, element: &str) {
+        let element: Value = serde_json::from_str(element).unwrap_or_default();
+        let missing: Vec<String> = REQUIRED
+            .into_iter()
+            .filter(|field| element.get(field).is_none())
+            .map(str::to_owned)
+            .collect();
+        if missing.is_empty() {
+            return;
+        }
+        self.count += 1;
+        if self.elements.len() < NAMED {
+            let id = element.get("global_id").and_then(Value::as_str);
+            self.elements.push(LackingElement {
+                file: file.to_string(),
+                index,
+                global_id: id.map(str::to_owned),
+                missing,
+            });
+        }
+    }
+}

@@ -1,0 +1,326 @@
+//! Waits for a file that someone else writes: until it is there, left alone, valid by its schema and marked as whole.
+
+use crate::ops::orchestrate::content::{self, Summary};
+use crate::ops::orchestrate::declared::{Declared, declared};
+use crate::ops::project::client_path::client_path;
+use crate::ops::project::error::OpsError;
+use crate::ops::project::open::open;
+use crate::ops::project::opened::Opened;
+use crate::ops::project::present::Present;
+use crate::ops::project::request::Request;
+use crate::ops::run::{StopFlag, Stopwatch};
+use crate::run::validate;
+use milepost_core::base::digest::Digest;
+use milepost_core::base::path::{FilePath, Root};
+use milepost_core::base::source::Source;
+use milepost_core::model::state::StageState;
+use milepost_store::check::schemas::Schemas;
+use milepost_store::store::files::{FileError, digest_of};
+use serde::Serialize;
+use std::fs::Metadata;
+use std::os::unix::fs::MetadataExt as _;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// What is waited for, and how long.
+#[derive(Debug, Clone)]
+pub struct AwaitOptions {
+    /// The file, as the client names it.
+    pub path: String,
+    /// How long.
+    pub timeout: Duration,
+    /// How often it is told that the file is not complete yet.
+    pub poll: Duration,
+    /// How often it is looked for: one look is one question to the file system.
+    pub look: Duration,
+    /// How long it must have been left alone.
+    pub stable: Duration,
+}
+
+impl AwaitOptions {
+    /// A file that is told of every 5 s, looked for every 0.2 s, and left alone for 1 s.
+    pub fn new(path: String, timeout: Duration) -> Self {
+        Self {
+            path,
+            timeout,
+            poll: Duration::from_secs(5),
+            look: Duration::from_millis(200),
+            stable: Duration::from_secs(1),
+        }
+    }
+}
+
+/// How the wait ended.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Waited {
+    /// The file is complete.
+    Complete(Box<Arrived>),
+    /// The time was over.
+    Timeout(Lacking),
+    /// The wait was cancelled.
+    Stopped,
+}
+
+/// A file that is complete.
+#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema)]
+pub struct Arrived {
+    /// The file, in the workspace.
+    pub output_file: String,
+    /// The same, absolute.
+    pub path: String,
+    /// Its size.
+    pub bytes: u64,
+    /// Its SHA-256.
+    pub digest: Digest,
+    /// The stage whose output it is, or that waits for it; none: nothing is declared of it.
+    pub stage: Option<String>,
+    /// The batch; empty for the only one.
+    pub batch: Option<String>,
+    /// The schema that it matches; none: none is declared, and it is JSON if its name says so.
+    pub schema: Option<String>,
+    /// The marker that is there; none: none is declared.
+    pub marker: Option<String>,
+    /// Whether a run made it, and recorded these bytes.
+    pub recorded: bool,
+    /// Elements in it; none: it is no list of them.
+    pub element_count: Option<u64>,
+    /// What they are.
+    pub summary: Option<Summary>,
+}
+
+/// What is missing.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, schemars::JsonSchema)]
+pub struct Lacking {
+    /// The file, in the workspace.
+    pub output_file: String,
+    /// In one word.
+    pub lack: Lack,
+    /// In a sentence.
+    pub why: String,
+    /// What is wrong with the file, with pointers into it.
+    pub violations: Vec<String>,
+}
+
+/// What of a file is missing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, schemars::JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Lack {
+    /// It is not there.
+    Absent,
+    /// It was changed within the last second.
+    Changing,
+    /// It does not match its schema, or is no JSON.
+    Invalid,
+    /// Its marker is not there.
+    Marker,
+}
+
+/// What of a file changes when somebody writes it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Stamp {
+    inode: u64,
+    size: u64,
+    modified: (i64, i64),
+}
+
+/// What was seen of the file so far.
+#[derive(Default)]
+struct Seen {
+    /// As it is, and since when.
+    stamp: Option<(Stamp, Duration)>,
+    /// What is wrong with it as it was at this stamp.
+    invalid: Option<(Stamp, Lacking)>,
+}
+
+/// Waits for a file. `tell` is told now and then how long it has been, and what is missing. Nothing is written.
+///
+/// # Errors
+/// When there is no project, its declarations are wrong, or the path leaves it.
+pub fn await_file(
+    request: &Request,
+    wanted: &AwaitOptions,
+    tell: &mut dyn FnMut(Duration, &Lacking),
+    stop: &StopFlag,
+) -> Result<Waited, OpsError> {
+    let opened = open(request)?;
+    let file = client_path(&opened, &wanted.path)?;
+    let watch = Stopwatch::start();
+    let mut told = None;
+    let mut seen = Seen::default();
+    loop {
+        let now = watch.elapsed();
+        let lacking = match look(&opened, &file, wanted, now, &mut seen)? {
+            Ok(arrived) => return Ok(Waited::Complete(Box::new(arrived))),
+            Err(lacking) => lacking,
+        };
+        if stop.is_set() {
+            return Ok(Waited::Stopped);
+        }
+        if now >= wanted.timeout {
+            return Ok(Waited::Timeout(lacking));
+        }
+        if told.is_none_or(|told| now >= told + wanted.poll) {
+            told = Some(now);
+            tell(now, &lacking);
+        }
+        // It is looked at once more when the time is over.
+        let left = wanted.timeout.saturating_sub(now);
+        let pause = wanted.look.min(wanted.stable).min(left);
+        stop.pause(pause.max(Duration::from_millis(1)));
+    }
+}
+
+fn look(
+    opened: &Opened,
+    file: &FilePath,
+    wanted: &AwaitOptions,
+    now: Duration,
+    seen: &mut Seen,
+) -> Result<Result<Arrived, Lacking>, OpsError> {
+    let lacking = |lack: Lack, why: String| Lacking {
+        output_file: file.to_string(),
+        lack,
+        why,
+        violations: Vec::new(),
+    };
+    let absent = || lacking(Lack::Absent, format!("`{file}` is not there"));
+    let Some((source, stamp)) = find(opened, file)? else {
+        *seen = Seen::default();
+        return Ok(Err(absent()));
+    };
+    let since = match seen.stamp {
+        Some((before, since)) if before == stamp => since,
+        _ => now,
+    };
+    seen.stamp = Some((stamp, since));
+    let changing = || {
+        let why = format!("`{file}` is being written, or was a moment ago");
+        lacking(Lack::Changing, why)
+    };
+    if now < since + wanted.stable {
+        return Ok(Err(changing()));
+    }
+    if let Some((_, known)) = seen.invalid.as_ref().filter(|(before, _)| *before == stamp) {
+        return Ok(Err(known.clone()));
+    }
+    let found = match file.root {
+        Root::Workspace => declared(opened, &file.path)?,
+        Root::Project => None,
+    };
+    if let Some(violations) = invalid(&*source, found.as_ref()) {
+        let why = violations
+            .first()
+            .map_or_else(String::new, |first| format!("`{file}` {first}"));
+        let known = Lacking {
+            violations,
+            ..lacking(Lack::Invalid, why)
+        };
+        seen.invalid = Some((stamp, known.clone()));
+        return Ok(Err(known));
+    }
+    if let Some(why) = found.as_ref().and_then(|found| unmarked(opened, found)) {
+        return Ok(Err(lacking(Lack::Marker, format!("`{file}` {why}"))));
+    }
+    let digest = digest_of(source.path())
+        .map_err(|error| OpsError::World(format!("cannot read `{file}`: {error}")))?;
+    // What was judged is what is told, or it has another stamp by then.
+    let after = find(opened, file)?.map(|(_, stamp)| stamp);
+    match digest.filter(|_| after == Some(stamp)) {
+        Some((digest, bytes)) => arrived(opened, file, found, &*source, (digest, bytes)).map(Ok),
+        None => {
+            *seen = Seen::default();
+            Ok(Err(changing()))
+        }
+    }
+}
+
+fn arrived(
+    opened: &Opened,
+    file: &FilePath,
+    found: Option<Declared<'_>>,
+    source: &dyn Source,
+    (digest, bytes): (Digest, u64),
+) -> Result<Arrived, OpsError> {
+    let present = Present::read(&opened.workspace.layout)?;
+    let mut recorded = present.state.stages.values().flat_map(StageState::outputs);
+    let recorded = file.root == Root::Workspace
+        && recorded.any(|(_, made)| made.path == file.path && made.digest == digest);
+    let elements = source.open().ok().and_then(content::elements);
+    let (element_count, summary) = elements.unzip();
+    let found = found.as_ref();
+    Ok(Arrived {
+        output_file: file.to_string(),
+        path: source.path().display().to_string(),
+        bytes,
+        digest,
+        stage: found.map(|found| found.stage.name.clone()),
+        batch: found.and_then(|found| found.batch.clone()),
+        schema: found
+            .and_then(|found| found.schema)
+            .map(|schema| schema.path.to_string()),
+        marker: found
+            .and_then(|found| found.marker.as_ref())
+            .map(ToString::to_string),
+        recorded,
+        element_count,
+        summary,
+    })
+}
+
+/// The file and its stamp; none: it is not there.
+fn find(opened: &Opened, file: &FilePath) -> Result<Option<(Arc<dyn Source>, Stamp)>, OpsError> {
+    let source = match opened.files.source(file) {
+        Ok(source) => source,
+        Err(FileError::Missing { .. }) => return Ok(None),
+        Err(error @ FileError::Leaves { .. }) => {
+            return Err(OpsError::Outside(error.to_string()));
+        }
+        Err(error) => return Err(OpsError::World(error.to_string())),
+    };
+    match std::fs::metadata(source.path()) {
+        Ok(found) => Ok(Some((source, stamp(&found)))),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(OpsError::World(format!("cannot read `{file}`: {error}"))),
+    }
+}
+
+fn stamp(found: &Metadata) -> Stamp {
+    Stamp {
+        inode: found.ino(),
+        size: found.size(),
+        modified: (found.mtime(), found.mtime_nsec()),
+    }
+}
+
+/// What is wrong with the file by its schema; where none is declared, as JSON if its name says so.
+fn invalid(source: &dyn Source, found: Option<&Declared<'_>>) -> Option<Vec<String>> {
+    if let Some((found, schema)) = found.and_then(|found| Some((found, found.schema?))) {
+        let judged = validate::file(&Schemas::default(), schema, source, found.stream);
+        let outcome = judged.err()?;
+        let all = std::iter::once(outcome.message).chain(outcome.details);
+        return Some(all.collect());
+    }
+    let is_json = source
+        .path()
+        .extension()
+        .is_some_and(|ending| ending == "json");
+    let opened = source.open().ok().filter(|_| is_json)?;
+    Some(vec![content::not_json(opened)?])
+}
+
+/// Why the file is not marked as whole; none: it is, or need not be.
+fn unmarked(opened: &Opened, found: &Declared<'_>) -> Option<String> {
+    if !found.marked {
+        return None;
+    }
+    let stage = &found.stage.name;
+    match &found.marker {
+        None => Some(format!(
+            "belongs to no batch of stage `{stage}` as it stands: its marker cannot be told"
+        )),
+        Some(marker) if opened.workspace.layout.at(marker).is_file() => None,
+        Some(marker) => Some(format!(
+            "is there, but `{marker}`, which marks it as whole, is not"
+        )),
+    }
+}

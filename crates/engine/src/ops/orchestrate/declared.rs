@@ -1,0 +1,149 @@
+//! What is declared of a file that a client names: the stage and batch that it belongs to, its schema, its marker.
+
+use crate::ops::project::error::OpsError;
+use crate::ops::project::opened::Opened;
+use crate::ops::project::present::Present;
+use crate::run::survey::{Keep, Surveyed, survey};
+use milepost_core::base::glob::Glob;
+use milepost_core::base::path::{FilePath, RelPath, Root};
+use milepost_core::expr::select::Select;
+use milepost_core::model::pipeline::Asset;
+use milepost_core::model::stage::{PathTemplate, Stage};
+use milepost_core::model::step::Part;
+use milepost_core::plan::decide::Wish;
+use milepost_core::plan::paths;
+use milepost_core::plan::pending::Pending;
+use serde_json::Value;
+
+/// The name under which a batch's marker stands among its targets.
+const MARKER: &str = "marker";
+
+/// What is declared of a file.
+#[derive(Debug, Clone)]
+pub(super) struct Declared<'a> {
+    /// The stage whose output it is, or that waits for it.
+    pub stage: &'a Stage,
+    /// The batch; none: no batch of the stage, as it stands at present, has this file.
+    pub batch: Option<String>,
+    /// The schema that it must match.
+    pub schema: Option<&'a Asset>,
+    /// The array that is validated one by one.
+    pub stream: Option<&'a Select>,
+    /// The file that must be there, too; none: none is declared, or the batch is not known.
+    pub marker: Option<RelPath>,
+    /// Whether a marker is declared.
+    pub marked: bool,
+    /// Whether it is waited for by a step, and not an output itself.
+    pub awaited: bool,
+}
+
+/// What is declared of a file of the workspace; none: nothing.
+///
+/// # Errors
+/// When the workspace cannot be read.
+pub(super) fn declared<'a>(
+    opened: &'a Opened,
+    path: &RelPath,
+) -> Result<Option<Declared<'a>>, OpsError> {
+    for stage in &opened.pipeline.stages {
+        if let Some(found) = awaited(opened, stage, path)? {
+            return Ok(Some(found));
+        }
+        for output in &stage.outputs {
+            if !matches(&output.path, path) {
+                continue;
+            }
+            let batch = batches(opened, stage)?.into_iter().find(|batch| {
+                let target = batch.targets.get(&output.name);
+                target.is_some_and(|target| same(target, path))
+            });
+            let marker = batch.as_ref().and_then(|batch| batch.targets.get(MARKER));
+            return Ok(Some(Declared {
+                stage,
+                schema: output.schema.as_ref(),
+                stream: output.stream.as_ref(),
+                marker: marker.cloned(),
+                marked: stage.marker.is_some(),
+                awaited: false,
+                batch: batch.map(|batch| batch.batch.key),
+            }));
+        }
+    }
+    Ok(None)
+}
+
+/// A file that a step `wait` of the stage waits for.
+fn awaited<'a>(
+    opened: &'a Opened,
+    stage: &'a Stage,
+    path: &RelPath,
+) -> Result<Option<Declared<'a>>, OpsError> {
+    for step in &stage.steps {
+        let (mut awaited, mut marker) = (None, None);
+        for (_, part) in step.kind.parts() {
+            match part {
+                Part::Awaited(path) => awaited = Some(path),
+                Part::AwaitedMarker(path) => marker = Some(path),
+                _ => {}
+            }
+        }
+        let Some(template) = awaited else {
+            continue;
+        };
+        if !matches(template, path) {
+            continue;
+        }
+        let ctx = opened.context();
+        let output = stage.output(&step.out);
+        let mut found = Declared {
+            stage,
+            batch: None,
+            schema: output.and_then(|output| output.schema.as_ref()),
+            stream: output.and_then(|output| output.stream.as_ref()),
+            marker: None,
+            marked: marker.is_some(),
+            awaited: true,
+        };
+        for batch in batches(opened, stage)? {
+            let scope = Value::Object(batch.base(&ctx, ctx.moment()));
+            let place = FilePath::workspace(path.clone());
+            if paths::render(template, &scope).is_ok_and(|rendered| rendered == place) {
+                let marker = marker.map(|marker| paths::render(marker, &scope));
+                found.marker = marker
+                    .and_then(Result::ok)
+                    .filter(|marker| marker.root == Root::Workspace)
+                    .map(|marker| marker.path);
+                found.batch = Some(batch.batch.key);
+                break;
+            }
+        }
+        return Ok(Some(found));
+    }
+    Ok(None)
+}
+
+/// The stage's batches with their targets; none while they cannot be told, as before earlier stages ran.
+fn batches(opened: &Opened, stage: &Stage) -> Result<Vec<Surveyed>, OpsError> {
+    let present = Present::read(&opened.workspace.layout)?;
+    let ctx = opened.context();
+    let wish = |_: &str| Wish::Needed;
+    let found = survey(
+        &ctx,
+        stage,
+        &present.state,
+        &Pending::default(),
+        &wish,
+        Keep::All,
+    );
+    Ok(found.map(|found| found.batches).unwrap_or_default())
+}
+
+fn matches(template: &PathTemplate, path: &RelPath) -> bool {
+    template.root == Root::Workspace
+        && Glob::parse(&template.pattern()).is_ok_and(|glob| glob.matches(path))
+}
+
+/// Whether a target, which may be a pattern, is or covers a path.
+fn same(target: &RelPath, path: &RelPath) -> bool {
+    target == path || Glob::parse(target.as_str()).is_ok_and(|glob| glob.matches(path))
+}

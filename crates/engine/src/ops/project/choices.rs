@@ -1,0 +1,253 @@
+//! What a workspace keeps of `--set`, `--unset` and `--agent`: taken from flags, stored, and compared with the declarations.
+
+use crate::ops::project::error::OpsError;
+use crate::ops::project::opened::Opened;
+use crate::ops::project::request::Request;
+use crate::ops::project::values::default;
+use crate::run::kept::{Content, KeptFile, Removal};
+use jiff::civil::Date;
+use milepost_core::expr::place::nearest;
+use milepost_core::model::choice::StoredNote;
+use milepost_core::plan::selection::did_you_mean;
+use milepost_store::store::disk::parent;
+use milepost_store::store::quarantine;
+use milepost_store::store::workspace::Changes;
+use serde_json::{Value, json};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// The word that puts an agent back in its own place; no agent has this name.
+pub const DEFAULT: &str = "default";
+
+/// What `--set` calls the day of `workspace.today`, where no parameter has this name.
+pub const TODAY: &str = "today";
+
+/// Takes one `--unset NAME`.
+///
+/// # Errors
+/// When the parameter is neither declared nor stored, or `--set` gives it a value.
+pub(crate) fn take_unset(opened: &mut Opened, name: &str) -> Result<(), OpsError> {
+    let usage = |message| Err(OpsError::Usage(message));
+    if name == TODAY && opened.pipeline.param(name).is_none() {
+        opened.workspace.identity.today = opened.workspace.identity.first_day();
+        return Ok(());
+    }
+    let identity = &opened.workspace.identity;
+    if opened.pipeline.param(name).is_none() && !identity.params.contains_key(name) {
+        let declared = opened.pipeline.params.iter();
+        let mut known: BTreeSet<&str> = declared.map(|param| param.name.as_str()).collect();
+        known.extend(identity.params.keys().map(String::as_str));
+        let near = did_you_mean(nearest(name, known.iter().copied()));
+        return usage(format!(
+            "`--unset {name}`: there is no parameter `{name}`{near}"
+        ));
+    }
+    if opened.set.contains_key(name) {
+        return usage(format!(
+            "`--set {name}=…` and `--unset {name}` contradict each other: remove one of them"
+        ));
+    }
+    opened.unset.insert(name.to_owned());
+    Ok(())
+}
+
+/// Takes all `--agent [NAME=]OTHER`. The last one for a name wins.
+///
+/// # Errors
+/// When an agent is not declared.
+pub(crate) fn take_agents(opened: &mut Opened, request: &Request) -> Result<(), OpsError> {
+    let known: Vec<&str> = opened.pipeline.agents.keys().map(String::as_str).collect();
+    let stored = &opened.workspace.identity.agents;
+    let mut chosen = BTreeMap::new();
+    for flag in &request.values.agents {
+        let (name, other) = match flag.split_once('=') {
+            Some((name, other)) => (Some(name), other),
+            None => (None, flag.as_str()),
+        };
+        if known.is_empty() && (other != DEFAULT || stored.is_empty()) {
+            let message = format!("`--agent {flag}`: this project declares no agents");
+            return Err(OpsError::Usage(message));
+        }
+        let is_known = |name: &str| known.contains(&name);
+        // A choice for an agent that is no longer declared can be removed.
+        let is_removed = |name: &str| other == DEFAULT && stored.contains_key(name);
+        let missing = name
+            .filter(|name| !is_known(name) && !is_removed(name))
+            .or((other != DEFAULT && !is_known(other)).then_some(other));
+        if let Some(missing) = missing {
+            return Err(OpsError::Usage(format!(
+                "`--agent {flag}`: there is no agent `{missing}`; this project has {}{}",
+                known.join(", "),
+                did_you_mean(nearest(missing, known.iter().copied().chain([DEFAULT])))
+            )));
+        }
+        let names: Vec<String> = match name {
+            Some(name) => vec![name.to_owned()],
+            None if other == DEFAULT => stored.keys().chain(chosen.keys()).cloned().collect(),
+            None => asked(opened).into_iter().collect(),
+        };
+        for name in names {
+            let other = (other != DEFAULT && other != name).then(|| other.to_owned());
+            chosen.insert(name, other);
+        }
+    }
+    opened.agents = chosen;
+    Ok(())
+}
+
+/// Returns the agents that stages name; all that are declared if no stage names one.
+pub(crate) fn asked(opened: &Opened) -> BTreeSet<String> {
+    let steps = opened.pipeline.stages.iter().flat_map(|stage| &stage.steps);
+    let named: BTreeSet<String> = steps
+        .filter_map(|step| Some(step.kind.agent()?.agent.clone()))
+        .collect();
+    if named.is_empty() {
+        opened.pipeline.agents.keys().cloned().collect()
+    } else {
+        named
+    }
+}
+
+/// Checks that every agent that the workspace has chosen is declared.
+///
+/// # Errors
+/// Which is not, with how to reset the choice.
+pub(crate) fn check_agents(opened: &Opened) -> Result<(), OpsError> {
+    let declared = &opened.pipeline.agents;
+    for (name, other) in &opened.settings.agents {
+        if !declared.contains_key(name) || declared.contains_key(other) {
+            continue;
+        }
+        let stored = opened.workspace.identity.agents.get(name);
+        let when = stored.map_or_else(String::new, |chosen| {
+            format!(" on {} by {}", day(chosen.at), chosen.by)
+        });
+        return Err(OpsError::Usage(format!(
+            "`{other}` was chosen to answer for `{name}` in this workspace{when}, but milepost.toml declares no agent `{other}`\n\
+             help: declare [agents.{other}], or let `{name}` answer itself with `milepost params --agent {name}={DEFAULT}`"
+        )));
+    }
+    Ok(())
+}
+
+fn day(at: jiff::Timestamp) -> Date {
+    at.to_zoned(jiff::tz::TimeZone::UTC).date()
+}
+
+/// Returns what a person should know of stored values and agents that are in effect.
+pub(crate) fn notes(opened: &Opened) -> Vec<StoredNote> {
+    let identity = &opened.workspace.identity;
+    let mut notes = Vec::new();
+    for (name, value) in &identity.params {
+        if opened.set.contains_key(name) || opened.unset.contains(name) {
+            continue;
+        }
+        let Some(param) = opened.pipeline.param(name) else {
+            let (name, value) = (name.clone(), value.clone());
+            notes.push(StoredNote::UnusedParam { name, value });
+            continue;
+        };
+        let Some(set) = identity.params_set.get(name) else {
+            continue;
+        };
+        let now = declared(opened, name);
+        if set.default != param.default && now != *value {
+            notes.push(StoredNote::HidesDefault {
+                name: name.clone(),
+                value: value.clone(),
+                default: now,
+                at: set.at,
+                by: set.by.clone(),
+            });
+        }
+    }
+    for (name, chosen) in &identity.agents {
+        if !opened.pipeline.agents.contains_key(name) && !opened.agents.contains_key(name) {
+            notes.push(StoredNote::UnusedAgent {
+                name: name.clone(),
+                agent: chosen.agent.clone(),
+            });
+        }
+    }
+    for name in &opened.unset {
+        if !identity.params.contains_key(name) {
+            let (name, value) = (name.clone(), declared(opened, name));
+            notes.push(StoredNote::NotSet { name, value });
+        }
+    }
+    notes
+}
+
+/// Returns the declared default of a parameter, with what its template gives in this workspace.
+pub(crate) fn declared(opened: &Opened, name: &str) -> Value {
+    let Some(param) = opened.pipeline.param(name) else {
+        return Value::Null;
+    };
+    let scope = json!({ "workspace": opened.settings.workspace });
+    default(param, &scope).unwrap_or_else(|_| param.default.clone())
+}
+
+/// Stores in a workspace that is held what flags say: copies files that `--set` names, then writes values and agents. Returns
+/// the files in whose place others were copied.
+///
+/// # Errors
+/// When the disk fails.
+pub(crate) fn keep(
+    opened: &mut Opened,
+    request: &Request,
+    run_id: &str,
+    today: Option<Date>,
+) -> Result<Vec<KeptFile>, OpsError> {
+    let replaced = import(opened, run_id)?;
+    let default = |name: &String| {
+        let param = opened.pipeline.param(name);
+        param.map_or(Value::Null, |param| param.default.clone())
+    };
+    let set = opened.set.iter();
+    let set = set.map(|(name, value)| (name.clone(), (value.clone(), default(name))));
+    let user = ["USER", "LOGNAME"];
+    let user = user.iter().find_map(|name| request.environment.get(*name));
+    let changes = Changes {
+        set: set.collect(),
+        unset: opened.unset.clone(),
+        agents: opened.agents.clone(),
+        by: user.cloned().unwrap_or_else(|| "unknown".to_owned()),
+        at: opened.clock.now(),
+        today,
+    };
+    opened.workspace.update(&opened.disk, &changes)?;
+    Ok(replaced)
+}
+
+/// Copies files that `--set` names into the workspace. What lay in their place goes to quarantine: somebody may have edited it,
+/// and nothing records what an earlier import wrote. Returns what was moved there.
+fn import(opened: &Opened, run_id: &str) -> Result<Vec<KeptFile>, OpsError> {
+    let mut replaced = Vec::new();
+    let (disk, layout) = (&opened.disk, &opened.workspace.layout);
+    for (place, from) in &opened.imports {
+        let to = opened.workspace.layout.at(place);
+        // A second run with the same file has nothing to copy, and what is there keeps its times.
+        let digest = |path| opened.cache.digest_of(path).ok();
+        if to.is_file() && digest(&to).is_some_and(|there| digest(from) == Some(there)) {
+            continue;
+        }
+        disk.create_dir_all(parent(&to))?;
+        // Beside the inputs, half a file that a crash leaves would match a stage's pattern.
+        let beside = opened.workspace.layout.own().join(".import.tmp");
+        disk.copy_file(from, &beside)?;
+        disk.sync_file(&beside)?;
+        if to.symlink_metadata().is_ok() {
+            let sequence = quarantine::next_sequence(layout, run_id);
+            let folder = quarantine::folder(run_id, sequence, "replaced");
+            let why = format!("{place}: replaced by {} (`--set`)\n", from.display());
+            quarantine::say_why(disk, layout, &folder, &why)?;
+            let aside = folder.with(place);
+            quarantine::keep(disk, layout, place, &aside)?;
+            let files = (place, &aside);
+            let kept = KeptFile::new(("", ""), files, Removal::Replaced, Content::Untracked);
+            replaced.push(kept);
+        }
+        disk.rename(&beside, &to)?;
+        disk.sync_dir(parent(&to))?;
+    }
+    Ok(replaced)
+}

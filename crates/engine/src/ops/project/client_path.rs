@@ -1,0 +1,59 @@
+//! Paths that a client names: in the workspace, or in the project, and nowhere else.
+
+use crate::ops::project::error::OpsError;
+use crate::ops::project::opened::Opened;
+use milepost_core::base::path::{FilePath, RelPath, Root};
+use std::path::Path;
+
+/// The file or folder that a client means: relative to the workspace; or, as agents see it, from the project's folder through the
+/// workspace, or absolute inside of either.
+///
+/// # Errors
+/// When it leaves both, by its text or by a symbolic link.
+pub(crate) fn client_path(opened: &Opened, text: &str) -> Result<FilePath, OpsError> {
+    let file = place(opened, text)?;
+    // Links are followed inside only.
+    let found = opened.files.resolve(&file);
+    found.map_err(|error| OpsError::Outside(error.to_string()))?;
+    Ok(file)
+}
+
+fn place(opened: &Opened, text: &str) -> Result<FilePath, OpsError> {
+    let workspace = opened.files.folder(Root::Workspace);
+    let project = opened.files.folder(Root::Project);
+    let inside = |root: Root, folder: &Path, path: &Path| {
+        let rest = path.strip_prefix(folder).ok()?.to_str()?;
+        let path = RelPath::parse(rest).ok()?;
+        Some(FilePath { root, path })
+    };
+    if Path::new(text).is_absolute() {
+        let path = Path::new(text);
+        let typed = opened.workspace.layout.root();
+        let found = inside(Root::Workspace, workspace, path)
+            .or_else(|| inside(Root::Workspace, typed, path))
+            .or_else(|| inside(Root::Project, project, path))
+            .or_else(|| inside(Root::Project, &opened.project, path));
+        return found.ok_or_else(|| {
+            OpsError::Outside(format!(
+                "`{text}` lies neither in the workspace `{}` nor in the project `{}`",
+                workspace.display(),
+                project.display()
+            ))
+        });
+    }
+    let file: FilePath = text
+        .parse()
+        .map_err(|error: milepost_core::base::path::PathError| {
+            OpsError::Outside(error.to_string())
+        })?;
+    if file.root == Root::Workspace
+        && let Some(found) = inside(
+            Root::Workspace,
+            workspace,
+            &project.join(file.path.as_str()),
+        )
+    {
+        return Ok(found);
+    }
+    Ok(file)
+}

@@ -1,0 +1,88 @@
+//! Parameters that declarations take for counts and times: what `--set` gives them must be one.
+
+use crate::ops::project::error::OpsError;
+use crate::ops::project::opened::Opened;
+use milepost_core::model::policy::Concurrency;
+use milepost_core::model::stage::{EachSource, Stage, Templated};
+use milepost_core::model::step::Part;
+use serde_json::Value;
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+/// Sees to it that no parameter was set to what cannot be, before anything is done.
+///
+/// # Errors
+/// Which, and what it was to be.
+pub(crate) fn check(opened: &Opened) -> Result<(), OpsError> {
+    if opened.set.is_empty() {
+        return Ok(());
+    }
+    let scope = opened.settings.scope(&opened.pipeline);
+    for stage in &opened.pipeline.stages {
+        for count in counts(stage) {
+            refuse(opened, count, count.number(&scope).map(|_| ()))?;
+        }
+        for time in times(stage) {
+            refuse(opened, time, time.duration(&scope).map(|_| ()))?;
+        }
+    }
+    Ok(())
+}
+
+fn counts(stage: &Stage) -> Vec<&Templated<u64>> {
+    let mut found = Vec::new();
+    for each in &stage.each {
+        if let EachSource::Count(count) = &each.source {
+            found.push(count);
+        }
+    }
+    for step in &stage.steps {
+        for (_, part) in step.kind.parts() {
+            if let Part::Count(count) = part {
+                found.push(count);
+            }
+        }
+    }
+    match &stage.policy.concurrency {
+        Some(Concurrency::Batches(count) | Concurrency::Values(_, count)) => found.push(count),
+        None => {}
+    }
+    found.extend(stage.refine.iter().map(|refine| &refine.max_iterations));
+    found
+}
+
+fn times(stage: &Stage) -> impl Iterator<Item = &Templated<Duration>> {
+    let steps = stage.steps.iter().filter_map(|step| step.timeout.as_ref());
+    steps.chain(&stage.policy.timeout)
+}
+
+/// What came of a value, told where it was set by `--set` alone.
+fn refuse<T>(
+    opened: &Opened,
+    value: &Templated<T>,
+    came: Result<(), String>,
+) -> Result<(), OpsError> {
+    let (Templated::Template(template), Err(why)) = (value, came) else {
+        return Ok(());
+    };
+    let names = template.names();
+    // What else differs by batch is told by the batch.
+    let known = |name: &String| {
+        let first = name.split('.').next().unwrap_or_default();
+        ["params", "env", "workspace"].contains(&first)
+    };
+    let set: BTreeSet<&str> = names
+        .iter()
+        .filter_map(|name| name.strip_prefix("params.")?.split('.').next())
+        .filter(|name| opened.set.contains_key(*name))
+        .collect();
+    if set.is_empty() || !names.iter().all(known) {
+        return Ok(());
+    }
+    let shown = |name: &&str| match opened.set.get(*name) {
+        Some(Value::String(text)) => format!("`--set {name}={text}`"),
+        other => format!("`--set {name}={}`", other.unwrap_or(&Value::Null)),
+    };
+    let settings: Vec<String> = set.iter().map(shown).collect();
+    Err(OpsError::Usage(format!("{}: {why}", settings.join(", "))))
+}

@@ -1,0 +1,113 @@
+//! A project's folder and its declarations.
+
+use super::error::OpsError;
+use milepost_core::base::digest::{Digest, Hasher};
+use milepost_core::base::path::{FilePath, RelPath};
+use milepost_core::decl::{self, ProjectFiles, Warning};
+use milepost_core::model::pipeline::Pipeline;
+use milepost_store::store::files::{FileError, Files};
+use serde_json::json;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// The file that makes a folder a project.
+pub const PROJECT_FILE: &str = decl::PROJECT_FILE;
+
+/// The project's files, for the declarations' reader.
+pub struct OnDisk {
+    root: PathBuf,
+    files: Files,
+    read: Mutex<Hasher>,
+}
+
+impl OnDisk {
+    /// The files of the project in a folder.
+    pub fn new(root: &Path) -> Self {
+        Self {
+            root: root.to_owned(),
+            files: Files::new(root, root),
+            read: Mutex::default(),
+        }
+    }
+
+    /// The digest of everything that was read and listed, in order.
+    pub fn digest(&self) -> Digest {
+        self.read().clone().finish()
+    }
+
+    fn read(&self) -> MutexGuard<'_, Hasher> {
+        self.read.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl ProjectFiles for OnDisk {
+    fn read(&self, path: &RelPath) -> Option<Result<Vec<u8>, String>> {
+        let source = match self.files.source(&FilePath::project(path.clone())) {
+            Ok(source) => source,
+            Err(error) => {
+                self.read().update(format!("read {path} {error}\n"));
+                return match error {
+                    FileError::Missing { .. } => None,
+                    error => Some(Err(error.to_string())),
+                };
+            }
+        };
+        let found = std::fs::read(source.path()).map_err(|error| error.to_string());
+        let said = match &found {
+            Ok(bytes) => format!("read {path} {}\n", Digest::of(bytes)),
+            Err(error) => format!("read {path} {error}\n"),
+        };
+        self.read().update(said);
+        Some(found)
+    }
+
+    fn list(&self, folder: &str) -> Vec<String> {
+        let entries = std::fs::read_dir(self.root.join(folder));
+        let names = entries
+            .into_iter()
+            .flatten()
+            .flatten()
+            .filter_map(|entry| entry.file_name().into_string().ok());
+        let mut names: Vec<String> = names.filter(|name| !name.starts_with('.')).collect();
+        names.sort();
+        self.read()
+            .update(format!("list {folder} {}\n", json!(names)));
+        names
+    }
+}
+
+/// Returns the names of a project's stages as their files say them, in order; none where there is no project.
+pub fn stage_names(folder: &Path) -> Vec<String> {
+    let Ok(project) = find_project(folder) else {
+        return Vec::new();
+    };
+    decl::stage_names(&OnDisk::new(&project))
+}
+
+/// The folder with `milepost.toml`: this one or one above.
+///
+/// # Errors
+/// When there is none.
+pub fn find_project(folder: &Path) -> Result<PathBuf, OpsError> {
+    let shown = folder.display();
+    let from = folder.canonicalize().map_err(|error| {
+        OpsError::Usage(match error.kind() {
+            std::io::ErrorKind::NotFound => format!("there is no folder `{shown}`"),
+            _ => format!("`{shown}` cannot be opened: {error}"),
+        })
+    })?;
+    let found = from
+        .ancestors()
+        .find(|folder| folder.join(PROJECT_FILE).is_file());
+    found
+        .map(Path::to_owned)
+        .ok_or_else(|| OpsError::NoProject(folder.display().to_string()))
+}
+
+/// Reads the declarations of the project in a folder.
+///
+/// # Errors
+/// Everything that is wrong with them.
+pub fn declarations(project: &Path) -> Result<(Pipeline, Vec<Warning>), OpsError> {
+    decl::load(&OnDisk::new(project)).map_err(|problems| OpsError::Declarations(Box::new(problems)))
+}

@@ -1,0 +1,19 @@
+//! Finds and opens a project and its workspace: declarations, values, the lock, and what earlier runs recorded.
+
+pub(crate) mod choices;
+pub(crate) mod client_path;
+mod counts;
+pub(crate) mod error;
+pub(crate) mod find;
+pub mod hold;
+pub(crate) mod open;
+pub(crate) mod opened;
+pub mod present;
+pub(crate) mod request;
+pub(crate) mod values;
+
+pub use error::OpsError;
+pub use find::{PROJECT_FILE, stage_names};
+pub use open::{append_file, open};
+pub use opened::Opened;
+pub use request::Request;

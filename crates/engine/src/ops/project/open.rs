@@ -1,0 +1,164 @@
+//! Opens a project and one of its workspaces, for reading.
+
+use super::choices::{check_agents, take_agents, take_unset};
+use super::error::OpsError;
+use super::find::{OnDisk, find_project};
+use super::opened::Opened;
+use super::request::Request;
+use super::values::{settle, take_setting};
+use crate::run::agents::{Agents, Purpose, agents};
+use crate::run::context::Pace;
+use jiff::tz::TimeZone;
+use milepost_core::base::redact::Redactor;
+use milepost_core::decl;
+use milepost_core::model::agent::Provider;
+use milepost_core::model::step::{Part, carries_key};
+use milepost_core::plan::settings::Settings;
+use milepost_store::store::disk::Disk;
+use milepost_store::store::files::Files;
+use milepost_store::store::glance::Asked;
+use milepost_store::store::statcache::StatCache;
+use milepost_store::store::workspace::Workspace;
+use serde_json::Map;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// The workspace of a project when none is named.
+pub const DEFAULT_WORKSPACE: &str = "workspace";
+
+impl Opened {
+    /// The agents as a plan knows them: what they would be asked can be told, and nobody is asked.
+    ///
+    /// # Errors
+    /// When the prices are wrong, or the workspace has chosen an agent that is not declared.
+    pub fn planned_agents(&self, request: &Request) -> Result<Agents, OpsError> {
+        check_agents(self)?;
+        let made = agents(
+            Purpose::Plan,
+            &self.pipeline,
+            &self.project,
+            &request.environment,
+        );
+        made.map_err(OpsError::World)
+    }
+}
+
+/// The folder of the workspace that is asked for.
+pub(crate) fn workspace_of(request: &Request, project: &Path) -> PathBuf {
+    match &request.workspace {
+        Some(folder) if folder.is_absolute() => folder.clone(),
+        Some(folder) => request.folder.join(folder),
+        None => project.join(DEFAULT_WORKSPACE),
+    }
+}
+
+/// Opens a project and a workspace. Nothing is written.
+///
+/// # Errors
+/// When there is no project, its declarations are wrong, the workspace cannot be read, or a flag says something impossible.
+pub fn open(request: &Request) -> Result<Opened, OpsError> {
+    let mut opened = open_unsettled(request)?;
+    settle(&mut opened, request)?;
+    know_keys(&mut opened, request);
+    Ok(opened)
+}
+
+/// Learns the keys that are taken out of what is shown and kept.
+pub(crate) fn know_keys(opened: &mut Opened, request: &Request) {
+    opened.redactor = Redactor::new(keys(opened, &request.environment));
+}
+
+/// Opens a project and a workspace, and takes the flags, without the values that a run would go by.
+pub(crate) fn open_unsettled(request: &Request) -> Result<Opened, OpsError> {
+    let project = find_project(&request.folder)?;
+    let on_disk = OnDisk::new(&project);
+    let (pipeline, warnings) =
+        decl::load(&on_disk).map_err(|problems| OpsError::Declarations(Box::new(problems)))?;
+    let declared = on_disk.digest();
+    let workspace = Workspace::open(&workspace_of(request, &project), request.now())?;
+    let files = Files::new(&project, workspace.layout.root());
+    let cache = StatCache::with_clock(&workspace.layout.stat_cache(), Box::new(request.ahead));
+    let mut opened = Opened {
+        folder: request.folder.clone(),
+        project,
+        warnings: warnings.iter().map(ToString::to_string).collect(),
+        settings: Settings {
+            params: Map::new(),
+            env: BTreeMap::new(),
+            workspace: Map::new(),
+            agents: BTreeMap::new(),
+            version: request.version.clone(),
+            overrides: Vec::new(),
+        },
+        pipeline,
+        files,
+        workspace,
+        cache,
+        asked: Asked::off(),
+        redactor: Redactor::default(),
+        declared,
+        imports: BTreeMap::new(),
+        set: BTreeMap::new(),
+        unset: BTreeSet::new(),
+        agents: BTreeMap::new(),
+        disk: request.disk.clone(),
+        clock: Arc::clone(&request.clock),
+        epoch: request.epoch,
+        environment: program_environment(&request.environment),
+        pace: Pace::from_setting(request.environment.get("MILEPOST_PACE").map(String::as_str)),
+    };
+    if let Some(epoch) = request.epoch {
+        opened.workspace.identity.today = epoch.to_zoned(TimeZone::UTC).date();
+    }
+    for setting in &request.values.set {
+        take_setting(&mut opened, request, setting)?;
+    }
+    for name in &request.values.unset {
+        take_unset(&mut opened, name)?;
+    }
+    take_agents(&mut opened, request)?;
+    Ok(opened)
+}
+
+/// Returns the variables that every program of a step gets, besides those that it declares.
+fn program_environment(all: &BTreeMap<String, String>) -> BTreeMap<String, String> {
+    ["PATH", "HOME", "LANG"]
+        .iter()
+        .filter_map(|name| Some(((*name).to_owned(), all.get(*name)?.clone())))
+        .collect()
+}
+
+/// The keys that declarations name: those of agents, those that headers take from the environment, and variables whose names say
+/// that they are one.
+fn keys(opened: &Opened, environment: &BTreeMap<String, String>) -> BTreeSet<String> {
+    let env = &opened.settings.env;
+    let of_agents = opened.pipeline.agents.values();
+    let of_agents = of_agents.filter_map(|agent| match &agent.provider {
+        Provider::Api(api) => environment.get(&api.key_env),
+        _ => None,
+    });
+    let steps = opened.pipeline.stages.iter().flat_map(|stage| &stage.steps);
+    let parts = steps.flat_map(|step| step.kind.parts());
+    let names = parts.flat_map(|(_, part)| match part {
+        Part::Header(name, text) if carries_key(name) => text.template.names().iter().collect(),
+        _ => Vec::new(),
+    });
+    let of_headers =
+        names.filter_map(|name| env.get(name.strip_prefix("env.")?.split('.').next()?));
+    let is_key = |name: &str| {
+        let endings = ["API_KEY", "TOKEN", "SECRET", "PASSWORD"];
+        endings.iter().any(|ending| name.ends_with(ending))
+    };
+    let named = env.iter().filter(|(name, _)| is_key(name));
+    let named = named.map(|(_, value)| value);
+    of_agents.chain(of_headers).chain(named).cloned().collect()
+}
+
+/// Opens a file outside the workspace that is written while the program runs, such as a debug log. What is in it stays.
+///
+/// # Errors
+/// When it cannot be opened.
+pub fn append_file(path: &Path) -> Result<impl std::io::Write + Send + 'static, OpsError> {
+    Ok(Disk::real().open_append(path)?)
+}

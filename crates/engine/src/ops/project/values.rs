@@ -1,0 +1,283 @@
+//! The values that a run goes by: what `--set` and `--agent` give, what the workspace keeps, what the declarations say.
+
+use crate::ops::project::client_path::client_path;
+use crate::ops::project::counts;
+use crate::ops::project::error::OpsError;
+use crate::ops::project::opened::Opened;
+use crate::ops::project::request::Request;
+use jiff::tz::TimeZone;
+use milepost_core::base::glob::is_pattern;
+use milepost_core::base::path::{FilePath, RelPath, Root};
+use milepost_core::expr::place::nearest;
+use milepost_core::expr::template::Template;
+use milepost_core::model::agent::Provider;
+use milepost_core::model::param::Param;
+use milepost_core::plan::selection::did_you_mean;
+use serde_json::{Map, Value, json};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+/// One `--set NAME=VALUE`.
+pub(crate) fn take_setting(
+    opened: &mut Opened,
+    request: &Request,
+    setting: &str,
+) -> Result<(), OpsError> {
+    let (name, text) = setting
+        .split_once('=')
+        .ok_or_else(|| OpsError::Usage(format!("`--set {setting}`: write `--set NAME=VALUE`")))?;
+    let Some(param) = opened.pipeline.param(name) else {
+        if name == "today" {
+            return take_day(opened, text);
+        }
+        let params = opened.pipeline.params.iter();
+        let known: Vec<&str> = params.map(|param| param.name.as_str()).collect();
+        let near = did_you_mean(nearest(name, known.iter().copied()));
+        let known = match known.as_slice() {
+            [] => "this project declares none".to_owned(),
+            known => format!("this project has {}", known.join(", ")),
+        };
+        return Err(OpsError::Usage(format!(
+            "`--set {name}`: there is no parameter `{name}`; {known}{near}"
+        )));
+    };
+    let value = match &param.file {
+        Some(file) => {
+            let folder = file.path.parent();
+            let (place, import) = file_setting(
+                opened,
+                request,
+                name,
+                (folder.as_ref(), file.base.as_deref()),
+                text,
+            )?;
+            if let Some(import) = import {
+                opened.imports.insert(place.clone(), import);
+            }
+            json!(place.as_str())
+        }
+        None => param
+            .parse(text)
+            .map_err(|expected| OpsError::Usage(format!("--set {setting}: {expected}")))?,
+    };
+    opened.set.insert(name.to_owned(), value);
+    Ok(())
+}
+
+/// Takes the day of `workspace.today`, where no parameter `today` is declared.
+fn take_day(opened: &mut Opened, text: &str) -> Result<(), OpsError> {
+    let date = text.parse().map_err(|_| {
+        OpsError::Usage(format!(
+            "--set today={text}: expected a date such as 2026-11-21"
+        ))
+    })?;
+    opened.workspace.identity.today = date;
+    opened.warnings.push(
+        "`--set today` is deprecated in a project without a parameter `today`: it sets `workspace.today` only. Declare `today = { type = \"date\", default = \"today\" }` in `[params]` and mention `params.today`; for the dates that files bear, set SOURCE_DATE_EPOCH".to_owned(),
+    );
+    Ok(())
+}
+
+/// Where a file that `--set` names goes in the workspace, and where it is when it has to be copied there.
+fn file_setting(
+    opened: &Opened,
+    request: &Request,
+    name: &str,
+    (folder, base): (Option<&RelPath>, Option<&str>),
+    text: &str,
+) -> Result<(RelPath, Option<PathBuf>), OpsError> {
+    let wrong = |why: String| OpsError::Usage(format!("`--set {name}={text}`: {why}"));
+    if let Ok(path) = RelPath::parse(text)
+        && opened
+            .files
+            .exists(&FilePath::workspace(path.clone()))
+            .unwrap_or(false)
+    {
+        if is_pattern(path.as_str()) {
+            return Err(wrong(
+                "`*`, `?`, `[` and `{` make a path a pattern for many files: rename the file"
+                    .to_owned(),
+            ));
+        }
+        return Ok((path, None));
+    }
+    let root = match base {
+        Some(base) => opened
+            .project
+            .join(base.strip_prefix("project:").unwrap_or(base)),
+        None if request.confined => confined(opened, text)?,
+        None => request.folder.clone(),
+    };
+    if request.confined && base.is_some() {
+        RelPath::parse(text).map_err(|error| OpsError::Outside(error.to_string()))?;
+    }
+    let from = root.join(text).canonicalize().map_err(|error| {
+        let inside = opened.workspace.layout.root().join(text);
+        let link = [inside, root.join(text)]
+            .iter()
+            .find_map(|path| path.read_link().ok());
+        wrong(match (error.kind(), link) {
+            (std::io::ErrorKind::NotFound, Some(target)) => format!(
+                "it is a symbolic link to `{}`, where nothing is",
+                target.display()
+            ),
+            (std::io::ErrorKind::NotFound, None) => format!(
+                "there is no such file, neither in the workspace nor in `{}`",
+                root.display()
+            ),
+            _ => error.to_string(),
+        })
+    })?;
+    if base.is_some()
+        && !from.starts_with(
+            root.canonicalize()
+                .map_err(|error| wrong(error.to_string()))?,
+        )
+    {
+        return Err(wrong(format!("it lies outside `{}`", root.display())));
+    }
+    if !from.is_file() {
+        return Err(wrong("a file was expected".to_owned()));
+    }
+    let name = from
+        .file_name()
+        .and_then(|name| name.to_str())
+        .ok_or_else(|| wrong("its name is no UTF-8".to_owned()))?;
+    // In a path these signs make a pattern for many files.
+    let name = name.replace(['*', '?', '[', ']', '{', '}'], "_");
+    let place = match folder {
+        Some(folder) => folder.join(&name),
+        None => RelPath::parse(&name),
+    };
+    Ok((place.map_err(|error| wrong(error.to_string()))?, Some(from)))
+}
+
+/// The folder, project or workspace, below which the file lies that a program names.
+fn confined(opened: &Opened, text: &str) -> Result<PathBuf, OpsError> {
+    let file = client_path(opened, text)?;
+    if Path::new(text).is_absolute() {
+        return Ok(opened.files.folder(file.root).to_owned());
+    }
+    // What is not in the workspace may be in the project.
+    let file = FilePath::project(file.path);
+    let found = opened.files.resolve(&file);
+    found.map_err(|error| OpsError::Outside(error.to_string()))?;
+    Ok(opened.files.folder(Root::Project).to_owned())
+}
+
+/// The values of a run: defaults, then what the workspace keeps, then what is set.
+pub(crate) fn settle(opened: &mut Opened, request: &Request) -> Result<(), OpsError> {
+    let identity = &opened.workspace.identity;
+    let today = request.now().to_zoned(TimeZone::UTC).date();
+    let workspace: Map<String, Value> = [
+        ("name", identity.name.clone()),
+        ("slug", identity.slug.clone()),
+        ("today", identity.today.to_string()),
+        ("created", identity.created_text()),
+        ("session_id", identity.session_id.clone()),
+    ]
+    .into_iter()
+    .map(|(name, value)| (name.to_owned(), json!(value)))
+    .collect();
+    let scope = json!({ "workspace": workspace });
+    for param in &opened.pipeline.params {
+        let set = opened.set.get(&param.name);
+        let is_kept = !opened.unset.contains(&param.name);
+        let kept = identity.params.get(&param.name).filter(|_| is_kept);
+        let value = match (set, kept) {
+            (Some(value), _) => value.clone(),
+            (None, Some(value)) => stored(param, value)?,
+            (None, None) => default(param, &scope)?,
+        };
+        let value = param.evaluated(value, today);
+        opened.settings.params.insert(param.name.clone(), value);
+    }
+    for (name, default) in &opened.pipeline.env {
+        let value = request.environment.get(name).unwrap_or(default).clone();
+        opened.settings.env.insert(name.clone(), value);
+    }
+    opened.settings.agents = answering(opened);
+    opened.settings.workspace = workspace;
+    addresses(opened)?;
+    counts::check(opened)
+}
+
+/// Returns which agent answers for which: flags win over what the workspace keeps.
+pub(crate) fn answering(opened: &Opened) -> BTreeMap<String, String> {
+    let stored = opened.workspace.identity.agents.iter();
+    let stored = stored.map(|(name, chosen)| (name.clone(), Some(chosen.agent.clone())));
+    let mut all: BTreeMap<String, Option<String>> = stored.collect();
+    all.extend(opened.agents.clone());
+    all.into_iter()
+        .filter_map(|(name, other)| Some((name, other?)))
+        .collect()
+}
+
+/// Fills in where agents are.
+fn addresses(opened: &mut Opened) -> Result<(), OpsError> {
+    let scope = Value::Object(opened.settings.scope(&opened.pipeline));
+    for agent in opened.pipeline.agents.values_mut() {
+        let Provider::Api(api) = &mut agent.provider else {
+            continue;
+        };
+        if let Some(address) = &api.address {
+            let given = address.template.render(&scope).map_err(|error| {
+                OpsError::Usage(format!("`base_url` of agent `{}`: {error}", agent.name))
+            })?;
+            let given = given.trim();
+            let is_url = given.starts_with("http://") || given.starts_with("https://");
+            if !given.is_empty() && !is_url {
+                return Err(OpsError::Usage(format!(
+                    "`base_url` of agent `{}` gives `{given}`: a URL was expected, such as https://api.example.org",
+                    agent.name
+                )));
+            }
+            api.base_url = (!given.is_empty()).then(|| given.to_owned());
+        }
+    }
+    Ok(())
+}
+
+/// The value that an earlier `--set` stored in the workspace, as long as the parameter still takes it.
+fn stored(param: &Param, value: &Value) -> Result<Value, OpsError> {
+    let checked = param.check(value);
+    checked.map(|()| value.clone()).map_err(|expected| {
+        OpsError::Usage(format!(
+            "this workspace stores {}, which the parameter no longer takes: {expected}\nhelp: set another value with `--set {1}=VALUE`, or use the default with `--unset {1}`",
+            shown_setting(&param.name, value),
+            param.name
+        ))
+    })
+}
+
+/// `NAME=VALUE`, as `--set` takes it.
+fn shown_setting(name: &str, value: &Value) -> String {
+    match value {
+        Value::String(text) => format!("{name}={text}"),
+        other => format!("{name}={other}"),
+    }
+}
+
+/// Returns the declared default. A template is rendered, and what it gives is checked.
+///
+/// # Errors
+/// When the template fails, or gives what the parameter does not take.
+pub(crate) fn default(param: &Param, scope: &Value) -> Result<Value, OpsError> {
+    match &param.default {
+        Value::String(text) if param.has_template() => {
+            let template = Template::compile(&param.name, text)
+                .map_err(|error| OpsError::Usage(error.to_string()))?;
+            let value = template
+                .render_value(scope)
+                .map_err(|error| OpsError::Usage(error.to_string()))?;
+            match param.check(&value) {
+                Err(expected) if value.is_string() => Err(OpsError::Usage(format!(
+                    "the default of parameter `{}` gives {value} here: {expected}",
+                    param.name
+                ))),
+                _ => Ok(value),
+            }
+        }
+        other => Ok(other.clone()),
+    }
+}

@@ -1,0 +1,161 @@
+//! How a run ended, and what could not be done, as `--json` prints it.
+
+use crate::ops::plan::{Altered, Awaits, Obstacle};
+use crate::ops::run::{Report, StageReport, StageStatus, exit_code};
+use crate::run::kept::KeptFile;
+use milepost_core::model::choice::StoredNote;
+use milepost_core::model::outcome::Outcome;
+use serde::Serialize;
+use serde_json::Value;
+
+/// How a run ended.
+#[derive(Debug, Serialize, schemars::JsonSchema)]
+pub struct Ended {
+    /// In one word: `complete`, `partial`, `held`, `failed`, `altered`, `interrupted`, or `the verdict is no`.
+    pub status: String,
+    /// The exit code.
+    pub exit_code: u8,
+    /// The run's id.
+    pub run_id: String,
+    /// The workspace's folder.
+    pub workspace: String,
+    /// Whether it was stopped by the user.
+    pub interrupted: bool,
+    /// Batches of requests that providers go on with: the next run takes the answers.
+    pub under_way: u64,
+    /// How long it took, in seconds.
+    pub seconds: f64,
+    /// Stages that are no longer declared, whose outputs went to quarantine.
+    pub forgotten: Vec<String>,
+    /// Files that were moved to quarantine: outputs that are no longer made, and what a person wrote where others were put.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub quarantined: Vec<KeptFile>,
+    /// Stage by stage.
+    pub stages: Vec<StageEnded>,
+    /// Warnings and notes about values and agents that the workspace keeps.
+    pub stored: Vec<StoredNote>,
+}
+
+/// What became of a stage.
+#[derive(Debug, Serialize, schemars::JsonSchema)]
+pub struct StageEnded {
+    /// Its name.
+    pub stage: String,
+    /// Its number.
+    pub number: u32,
+    /// How it ended.
+    pub status: StageStatus,
+    /// Why it could not begin.
+    pub why: Option<String>,
+    /// The earlier stage that is in its way.
+    pub blocked_by: Option<Obstacle>,
+    /// Batches that there are.
+    pub batches: u64,
+    /// Batches that ran.
+    pub ran: u64,
+    /// Batches that were reused.
+    pub reused: u64,
+    /// Batches that were validated again without a run.
+    pub validated_again: u64,
+    /// Batches that there are no more, whose outputs went to quarantine.
+    pub retired: u64,
+    /// Whether nothing was done but that its checkpoint, which was not there, was written.
+    pub checkpoint_rewritten: bool,
+    /// Batches that were not tried.
+    pub left: u64,
+    /// What it waits for from outside: these batches are among those that were not tried.
+    pub awaits: Option<Awaits>,
+    /// Batches that failed, with how.
+    pub failed: Vec<BatchFailed>,
+    /// Files that somebody altered.
+    pub altered: Vec<Altered>,
+    /// What the stage's `verdict` says.
+    pub verdict: Option<bool>,
+    /// Elements that came out.
+    pub elements: Option<u64>,
+    /// Its outputs that lie under `outputs/`.
+    pub outputs: Vec<String>,
+    /// How long it took, in seconds.
+    pub seconds: f64,
+}
+
+/// A batch that failed.
+#[derive(Debug, Serialize, schemars::JsonSchema)]
+pub struct BatchFailed {
+    /// The batch; empty for the only one.
+    pub batch: String,
+    /// How.
+    pub outcome: Outcome,
+}
+
+/// What could not be done, by any command.
+#[derive(Debug, Serialize, schemars::JsonSchema)]
+pub struct Refused {
+    /// Always `error`.
+    pub status: String,
+    /// The exit code.
+    pub exit_code: u8,
+    /// Why.
+    pub error: Refusal,
+}
+
+/// Why something could not be done.
+#[derive(Debug, Serialize, schemars::JsonSchema)]
+pub struct Refusal {
+    /// In one word.
+    pub kind: String,
+    /// In a sentence.
+    pub message: String,
+    /// Mistakes in the declarations, each with its file, line and column.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub problems: Option<Value>,
+}
+
+impl Ended {
+    /// Of a report; `status` is the word for it.
+    pub fn of(report: &Report, status: &str) -> Self {
+        Self {
+            status: status.to_owned(),
+            exit_code: exit_code(report),
+            run_id: report.run_id.clone(),
+            workspace: report.workspace.clone(),
+            interrupted: report.interrupted,
+            under_way: report.under_way,
+            seconds: report.seconds,
+            forgotten: report.forgotten.clone(),
+            quarantined: report.quarantined.clone(),
+            stages: report.stages.iter().map(StageEnded::of).collect(),
+            stored: report.stored.clone(),
+        }
+    }
+}
+
+impl StageEnded {
+    fn of(stage: &StageReport) -> Self {
+        let failed = stage.failed.iter().map(|(batch, outcome)| BatchFailed {
+            batch: batch.clone(),
+            outcome: outcome.clone(),
+        });
+        Self {
+            stage: stage.stage.clone(),
+            number: stage.number,
+            status: stage.status,
+            why: stage.why.clone(),
+            blocked_by: stage.blocked_by.clone(),
+            batches: stage.batches,
+            ran: stage.ran,
+            reused: stage.reused,
+            validated_again: stage.judged,
+            retired: stage.retired,
+            checkpoint_rewritten: stage.checkpoint_rewritten,
+            left: stage.left,
+            awaits: stage.awaits.clone(),
+            failed: failed.collect(),
+            altered: stage.altered.iter().cloned().map(Altered::of).collect(),
+            verdict: stage.verdict,
+            elements: stage.elements,
+            outputs: stage.outputs.clone(),
+            seconds: stage.seconds,
+        }
+    }
+}

@@ -1,0 +1,101 @@
+//! One look at a project from outside its runs: what a run would do, or what keeps it from being told.
+
+use crate::ops::plan::{Plan, plan_of};
+use crate::ops::project::error::OpsError;
+use crate::ops::project::find::find_project;
+use crate::ops::project::open::{open, workspace_of};
+use crate::ops::project::opened::Opened;
+use crate::ops::project::present::{Runner, runner};
+use crate::ops::project::request::Request;
+use crate::ops::run::RunOptions;
+use milepost_core::base::glob::{Glob, is_pattern};
+use milepost_core::base::path::{FilePath, RelPath, Root};
+use milepost_core::decl::STAGES;
+use milepost_core::model::stage::{PathTemplate, Stage};
+use milepost_core::plan::lineage;
+use milepost_store::store::layout::Layout;
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+
+pub use milepost_store::store::layout::{MANIFESTS, OWN};
+
+/// The two folders that a run depends on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Grounds {
+    /// The project's folder.
+    pub project: PathBuf,
+    /// The workspace's folder, which need not be there.
+    pub workspace: PathBuf,
+}
+
+/// What a look tells.
+#[derive(Debug)]
+pub enum Look {
+    /// What a run would do.
+    Plan(Box<Plan>, Sources),
+    /// Another run is at work in the workspace.
+    Busy(Box<Runner>),
+}
+
+/// The folders that people's files and declarations come from. Without one of them, a run would take everything that was made from
+/// it for made by nobody.
+pub type Sources = BTreeSet<PathBuf>;
+
+/// Where the project and the workspace of a request lie.
+///
+/// # Errors
+/// When there is no project.
+pub fn grounds(request: &Request) -> Result<Grounds, OpsError> {
+    let project = find_project(&request.folder)?;
+    let workspace = workspace_of(request, &project);
+    Ok(Grounds { project, workspace })
+}
+
+/// What a run would do, unless another is at work. Nothing is written.
+///
+/// # Errors
+/// When the project is not at its place any more, its declarations are wrong, or the workspace cannot be read.
+pub fn look(request: &Request, grounds: &Grounds, options: &RunOptions) -> Result<Look, OpsError> {
+    // While its own file is away, a project above it is not the one that is meant.
+    let project = find_project(&request.folder).ok();
+    if project.as_ref() != Some(&grounds.project) {
+        return Err(OpsError::NoProject(grounds.project.display().to_string()));
+    }
+    if let Some(runner) = runner(&Layout::new(&grounds.workspace)) {
+        return Ok(Look::Busy(Box::new(runner)));
+    }
+    let mut opened = open(request)?;
+    let sources = sources(&opened);
+    let plan = plan_of(&mut opened, request, options)?;
+    Ok(Look::Plan(Box::new(plan), sources))
+}
+
+/// The folders, as far as they are there, that stages read what no stage writes from.
+fn sources(opened: &Opened) -> Sources {
+    let stages = opened.pipeline.stages.iter();
+    let read = stages.flat_map(|stage| {
+        let paths = lineage::reads(stage).into_iter();
+        paths.filter_map(|path| folder_of(opened, stage, path))
+    });
+    let declared = [opened.project.join(STAGES)];
+    let all = declared.into_iter().chain(read);
+    all.filter(|folder| folder.is_dir()).collect()
+}
+
+/// The folder that the files of a path or pattern lie in or below; none when a stage writes them.
+fn folder_of(opened: &Opened, stage: &Stage, path: &PathTemplate) -> Option<PathBuf> {
+    let pattern = path.pattern();
+    if path.root == Root::Workspace
+        && !lineage::writers(&opened.pipeline, stage, &pattern).is_empty()
+    {
+        return None;
+    }
+    let folder = if is_pattern(&pattern) {
+        Glob::parse(&pattern).ok()?.folder()?
+    } else {
+        RelPath::parse(&pattern).ok()?.parent()?
+    };
+    let root = path.root;
+    let file = FilePath { root, path: folder };
+    Some(opened.files.folder(root).join(file.path.as_str()))
+}

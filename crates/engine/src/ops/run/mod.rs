@@ -1,0 +1,195 @@
+//! Runs a project's pipeline over a workspace.
+
+pub mod ended;
+pub mod look;
+pub(crate) mod up_to_date;
+pub mod workspaces;
+
+use crate::ops::project::choices::{check_agents, keep, notes};
+use crate::ops::project::error::OpsError;
+use crate::ops::project::hold::take;
+use crate::ops::project::open::open;
+use crate::ops::project::opened::Opened;
+use crate::ops::project::request::Request;
+use crate::run::agents::{Purpose, agents};
+use crate::run::engine;
+use milepost_core::plan::selection::{Selection, Target};
+
+pub use crate::run::kept::{Content, KeptFile, Removal};
+pub use crate::run::notice::{Notice, Observer, Silent};
+pub use crate::run::report::{Report, StageReport, StageStatus};
+pub use crate::run::stop::{StopFlag, adopt_orphans};
+pub use milepost_core::plan::options::{RunOptions, Timing, Values};
+pub use milepost_store::store::clock::Stopwatch;
+
+/// Finds the targets of a run in the pipeline.
+///
+/// # Errors
+/// When the options contradict each other, or name a stage that is not declared.
+pub fn selection(opened: &Opened, options: &RunOptions) -> Result<Selection, OpsError> {
+    if let Some((one, other)) = options.conflict() {
+        return Err(OpsError::Usage(format!(
+            "`{one}` and `{other}` contradict each other"
+        )));
+    }
+    let parse = |text: &String| {
+        Target::parse(&opened.pipeline, text).map_err(|error| {
+            let help = file_help(opened, text).unwrap_or_default();
+            OpsError::Usage(format!("{error}{help}"))
+        })
+    };
+    let until = options.until.as_ref().map(parse).transpose()?;
+    Ok(Selection {
+        targets: options
+            .targets
+            .iter()
+            .map(parse)
+            .collect::<Result<_, _>>()?,
+        until: until.map(|target| target.stage),
+        options: options.clone(),
+    })
+}
+
+/// What to type for a file that was named where a stage is expected; none where there is no such file.
+fn file_help(opened: &Opened, text: &str) -> Option<String> {
+    let inside = opened.workspace.layout.root().join(text);
+    if ![opened.folder.join(text), inside]
+        .iter()
+        .any(|path| path.is_file())
+    {
+        return None;
+    }
+    let word = if text.contains(char::is_whitespace) {
+        format!("'{text}'")
+    } else {
+        text.to_owned()
+    };
+    let params = opened
+        .pipeline
+        .params
+        .iter()
+        .filter(|param| param.file.is_some());
+    let ways: Vec<String> = params
+        .map(|param| format!("`milepost run --set {}={word}`", param.name))
+        .collect();
+    Some(if ways.is_empty() {
+        format!(
+            "\nhelp: `{text}` is a file, and no parameter of this project takes one: put it under `inputs/` of the workspace, and run without it"
+        )
+    } else {
+        format!(
+            "\nhelp: `{text}` is a file; to read it: {}",
+            ways.join(" or ")
+        )
+    })
+}
+
+/// Runs what is wanted.
+///
+/// # Errors
+/// When there is no project, its declarations are wrong, another run has the workspace, or the disk fails.
+pub fn run(
+    request: &Request,
+    options: &RunOptions,
+    observer: &mut dyn Observer,
+    stop: &StopFlag,
+) -> Result<Report, OpsError> {
+    let mut opened = open(request)?;
+    let selection = selection(&opened, options)?;
+    if !opened.warnings.is_empty() {
+        let warnings = opened.warnings.clone();
+        observer.notice(Notice::Warned { warnings });
+    }
+    check_agents(&opened)?;
+    let stored = notes(&opened);
+    if !stored.is_empty() {
+        observer.notice(Notice::Stored {
+            notes: stored.clone(),
+        });
+    }
+    // Taking the workspace reads its identity anew, without the day that was set.
+    let today = opened.workspace.identity.today;
+    let watch = Stopwatch::start();
+    let taken = take(&mut opened, &request.command)?;
+    let imported = keep(&mut opened, request, &taken.run_id, Some(today))?;
+    if !imported.is_empty() {
+        let files = imported.clone();
+        observer.notice(Notice::Kept { files });
+    }
+    if options.covers_everything() {
+        if let Some(stages) = up_to_date::before_a_run(&mut opened) {
+            for stage in &stages {
+                observer.notice(Notice::StageEnded(Box::new(stage.clone())));
+            }
+            return Ok(Report {
+                run_id: taken.run_id,
+                workspace: opened.workspace.layout.root().display().to_string(),
+                forgotten: Vec::new(),
+                quarantined: imported,
+                stages,
+                stored,
+                interrupted: false,
+                under_way: 0,
+                seconds: watch.elapsed().as_secs_f64(),
+            });
+        }
+        up_to_date::note_state(&opened);
+    }
+    let held = taken.read(&opened)?;
+    if let Some(cut) = &held.cut {
+        let what = format!(
+            "cut {} bytes of a record that was being written when the last run ended",
+            cut.bytes
+        );
+        observer.notice(Notice::Recovered { what: vec![what] });
+    }
+    let purpose = if options.until_paid {
+        Purpose::Plan
+    } else {
+        Purpose::Run
+    };
+    let agents = agents(
+        purpose,
+        &opened.pipeline,
+        &opened.project,
+        &request.environment,
+    );
+    let agents = agents.map_err(OpsError::World)?;
+    let mut report = engine::run(
+        opened.context(),
+        held.state,
+        held.journal,
+        &selection,
+        &request.command,
+        &agents,
+        observer,
+        stop,
+    );
+    // Only caches: a run is not lost for them.
+    let _ = opened.cache.save(&opened.disk);
+    if let Ok(report) = &mut report {
+        report.stored = stored;
+        let _ = up_to_date::keep(&opened, report);
+        report.quarantined.splice(0..0, imported);
+    }
+    drop(held.lock);
+    Ok(report?)
+}
+
+/// Returns the exit code of a report: the first that holds of 130 interrupted, 5 modified by hand, 1 a batch failed or a verdict is
+/// no, 3 partial by policy or waiting; else 0.
+pub fn exit_code(report: &Report) -> u8 {
+    let any = |status: StageStatus| report.stages.iter().any(|stage| stage.status == status);
+    let failed = |stage: &StageReport| stage.failure || stage.verdict == Some(false);
+    if report.interrupted {
+        130
+    } else if any(StageStatus::Altered) {
+        5
+    } else if report.stages.iter().any(failed) {
+        1
+    } else if any(StageStatus::Partial) || any(StageStatus::Held) || any(StageStatus::Blocked) {
+        3
+    } else {
+        0
+    }
+}

@@ -1,0 +1,486 @@
+//! A project over the workspaces that a manifest lists, one after another, each for itself.
+
+use crate::ops::plan::{Plan, StagePlan, plan};
+use crate::ops::project::error::OpsError;
+use crate::ops::project::find::{declarations, find_project};
+use crate::ops::project::request::Request;
+use crate::ops::run::{
+    Observer, Report, RunOptions, StageReport, StageStatus, StopFlag, Stopwatch,
+};
+use crate::ops::run::{exit_code, run};
+use milepost_core::base::path::RelPath;
+use milepost_core::base::redact::redact;
+use milepost_core::base::source::Source;
+use milepost_core::expr::scope::{Format, Reading, parse};
+use milepost_core::model::money::NanoUsd;
+use milepost_core::model::pipeline::{Manifest, Pipeline};
+use milepost_core::plan::estimate::Basis;
+use milepost_store::store::checkpoint;
+use milepost_store::store::layout::Layout;
+use serde::Serialize;
+use serde_json::{Map, Value};
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+/// The folder of the project where the workspaces of manifests lie, if no other is named.
+pub const FOLDER: &str = "workspaces";
+
+/// What a manifest asks for.
+pub struct Entries {
+    /// The entries, in order.
+    pub all: Vec<Entry>,
+    pipeline: Pipeline,
+}
+
+/// An entry of a manifest.
+pub struct Entry {
+    /// The workspace, as the manifest names it.
+    pub workspace: String,
+    /// Its parameters, as the manifest gives them.
+    pub params: Map<String, Value>,
+    /// Where the workspace lies.
+    pub folder: PathBuf,
+    set: Vec<String>,
+}
+
+/// What became of all entries.
+#[derive(Debug, Serialize, schemars::JsonSchema)]
+pub struct Batch {
+    /// Whether it was only planned, or only what is free was done.
+    pub dry_run: bool,
+    /// Entry by entry.
+    pub entries: Vec<EntryEnded>,
+}
+
+/// What became of an entry.
+#[derive(Debug, Clone, Serialize, schemars::JsonSchema)]
+pub struct EntryEnded {
+    /// Its parameters, as the manifest gives them.
+    pub params: Map<String, Value>,
+    /// The workspace, as the manifest names it.
+    pub workspace: String,
+    /// In one word: `complete`, `reused` (there was nothing to do), `partial`, `held`, `failed`, `altered`, `interrupted`, `error` (it
+    /// could not begin), or `planned`.
+    pub status: &'static str,
+    /// The exit code of a run, or a plan, of it alone.
+    pub exit_code: u8,
+    /// Why it failed.
+    pub error: Option<EntryError>,
+    /// Why a run left it `partial`, `held` or `interrupted`, or ended with a verdict of no, in one line. An entry that failed has
+    /// an `error` instead.
+    pub reason: Option<String>,
+    /// Stages that have a checkpoint, by name.
+    pub stages: BTreeMap<String, StageSummary>,
+    /// What is still to be asked of agents; only where it was planned.
+    pub estimate: Option<Estimate>,
+    /// What agents used in this run.
+    pub usage: Used,
+    /// How long it took, in seconds.
+    pub seconds: f64,
+}
+
+/// Why an entry failed.
+#[derive(Debug, Clone, Serialize, schemars::JsonSchema)]
+pub struct EntryError {
+    /// The name of the error.
+    pub code: String,
+    /// One line for people.
+    pub message: String,
+}
+
+/// What a stage's checkpoint says.
+#[derive(Debug, Clone, Serialize, schemars::JsonSchema)]
+pub struct StageSummary {
+    /// `complete` or `partial`.
+    pub status: String,
+    /// Its summary.
+    pub summary: Option<Value>,
+}
+
+/// What is still to be asked of agents, as expected.
+#[derive(Debug, Clone, Default, Serialize, schemars::JsonSchema)]
+pub struct Estimate {
+    /// Calls, the first of each batch; none: what will be asked depends on outputs that are not there yet.
+    pub calls: Option<u64>,
+    /// Calls at most, with every retry and iteration; none: no bound is known.
+    pub most_calls: Option<u64>,
+    /// Tokens of input.
+    pub input_tokens: u64,
+    /// Tokens of answers.
+    pub output_tokens: u64,
+    /// Both.
+    pub tokens: u64,
+    /// Dollars; none: not known, because no price is, or what will be asked.
+    pub cost_usd: Option<f64>,
+}
+
+/// What agents used.
+#[derive(Debug, Clone, Default, Serialize, schemars::JsonSchema)]
+pub struct Used {
+    /// Calls.
+    pub calls: u64,
+    /// Tokens, input and output.
+    pub tokens: u64,
+    /// Dollars; none: the cost of a call is not known.
+    pub cost_usd: Option<f64>,
+    /// The part of the cost that is known, which counts under a budget.
+    #[serde(skip)]
+    pub known: NanoUsd,
+}
+
+/// A file outside of project and workspace.
+struct Outside(PathBuf);
+
+impl Source for Outside {
+    fn name(&self) -> String {
+        self.0.display().to_string()
+    }
+
+    fn path(&self) -> &Path {
+        &self.0
+    }
+
+    fn open(&self) -> io::Result<Box<dyn Read + Send>> {
+        Ok(Box::new(File::open(&self.0)?))
+    }
+}
+
+/// The entries of a manifest. Workspaces lie below the one that the request names, else in `workspaces` of the project.
+///
+/// # Errors
+/// When there is no project, its declarations are wrong, the manifest cannot be read, or an entry is none.
+pub fn entries(request: &Request, file: &Path) -> Result<Entries, OpsError> {
+    let project = find_project(&request.folder)?;
+    let (pipeline, _) = declarations(&project)?;
+    let shown = file.display();
+    let wrong = |why: String| OpsError::Usage(format!("`--manifest {shown}`: {why}"));
+    let reading = Reading::from(Format::of_path(&file.to_string_lossy()));
+    let source = Outside(file.to_owned());
+    let content =
+        parse(&source.name(), &source, &reading).map_err(|error| wrong(error.to_string()))?;
+    // A first line that is data would be lost as a header.
+    if reading.format == Format::Csv && content == Value::Array(Vec::new()) {
+        let why = "the table has no rows: its first line names the columns";
+        return Err(wrong(why.to_owned()));
+    }
+    let rows = match &pipeline.manifest.select {
+        Some(select) => {
+            let rows = select.all(content, &Map::new());
+            rows.map_err(|error| wrong(error.to_string()))?
+        }
+        None => match content {
+            Value::Array(rows) => rows,
+            _ => {
+                let help = "it is no list: [manifest] in milepost.toml says by `select` where its entries are";
+                return Err(wrong(help.to_owned()));
+            }
+        },
+    };
+    let base = match &request.workspace {
+        Some(folder) => request.folder.join(folder),
+        None => project.join(FOLDER),
+    };
+    let beside = file.parent().unwrap_or(Path::new("")).to_owned();
+    let mut all = Vec::new();
+    let mut known = BTreeSet::new();
+    for (row, number) in rows.into_iter().zip(1..) {
+        let entry = entry(&pipeline, &base, &beside, row);
+        let entry = entry.map_err(|why| wrong(format!("entry {number}: {why}")))?;
+        if !known.insert(entry.workspace.to_lowercase()) {
+            let name = &entry.workspace;
+            let why = format!("entry {number}: another has the workspace `{name}` as well");
+            return Err(wrong(why));
+        }
+        all.push(entry);
+    }
+    Ok(Entries { all, pipeline })
+}
+
+fn entry(pipeline: &Pipeline, base: &Path, beside: &Path, row: Value) -> Result<Entry, String> {
+    const FORM: &str = "an object with `workspace`, a folder's name, and parameters was expected; \
+                        [manifest] in milepost.toml makes one by `select`";
+    let Value::Object(mut params) = row else {
+        return Err(FORM.to_owned());
+    };
+    let workspace = match params.shift_remove("workspace") {
+        Some(Value::String(name)) => name,
+        Some(Value::Number(number)) => number.to_string(),
+        _ => return Err(FORM.to_owned()),
+    };
+    let place = RelPath::parse(&workspace).map_err(|error| error.to_string())?;
+    let given = params.iter().filter(|(_, value)| !value.is_null());
+    let mut set = Vec::new();
+    for (name, value) in given {
+        let param = pipeline.param(name);
+        let file = param.and_then(|param| param.file.as_ref());
+        let text = match value {
+            // Files are named as seen from the manifest.
+            Value::String(text) if file.is_some_and(|file| file.base.is_none()) => {
+                let near = beside.join(text);
+                let near = near.is_file().then(|| near.display().to_string());
+                near.unwrap_or_else(|| text.clone())
+            }
+            Value::String(text) => text.clone(),
+            other => other.to_string(),
+        };
+        let setting = format!("{name}={text}");
+        // Entries are checked before the first of them runs: a wrong value late in the list must not be found after calls were paid.
+        if let Some(param) = param.filter(|param| param.file.is_none()) {
+            let parsed = param.parse(&text);
+            parsed.map_err(|expected| format!("{setting}: {expected}"))?;
+        }
+        set.push(setting);
+    }
+    Ok(Entry {
+        set,
+        folder: base.join(place.as_str()),
+        workspace,
+        params,
+    })
+}
+
+impl Entries {
+    /// Runs one entry, or plans it when it is `dry`. What hinders it is told with it, and hinders no other.
+    pub fn one(
+        &self,
+        entry: &Entry,
+        request: &Request,
+        options: &RunOptions,
+        dry: bool,
+        observer: &mut dyn Observer,
+        stop: &StopFlag,
+    ) -> EntryEnded {
+        let watch = Stopwatch::start();
+        let mut own = request.clone();
+        own.workspace = Some(entry.folder.clone());
+        own.values.set = entry
+            .set
+            .iter()
+            .chain(&request.values.set)
+            .cloned()
+            .collect();
+        let mut ended = EntryEnded {
+            params: entry.params.clone(),
+            workspace: entry.workspace.clone(),
+            status: "planned",
+            exit_code: 0,
+            error: None,
+            reason: None,
+            stages: BTreeMap::new(),
+            estimate: None,
+            usage: Used {
+                cost_usd: Some(0.0),
+                ..Used::default()
+            },
+            seconds: 0.0,
+        };
+        if stop.is_set() {
+            ended.status = "interrupted";
+            ended.exit_code = 130;
+            ended.reason = Some(STOPPED.to_owned());
+            return ended;
+        }
+        let ran = if dry {
+            Ok(())
+        } else {
+            run(&own, options, observer, stop).map(|report| ended.ran(&report))
+        };
+        let planned = ran.and_then(|()| {
+            if dry || options.until_paid && !stop.is_set() {
+                let plan = plan(&own, options)?;
+                ended.planned(&plan);
+                if dry {
+                    ended.hindered(&plan);
+                }
+            }
+            Ok(())
+        });
+        if let Err(error) = planned {
+            ended.status = "error";
+            ended.exit_code = 1;
+            let message = redact(&error.to_string()).into_owned();
+            let code = "ERROR".to_owned();
+            ended.error = Some(EntryError { code, message });
+        }
+        ended.stages = self.summaries(&Layout::new(&entry.folder));
+        ended.seconds = watch.elapsed().as_secs_f64();
+        ended
+    }
+
+    fn summaries(&self, layout: &Layout) -> BTreeMap<String, StageSummary> {
+        let stages = self.pipeline.stages.iter();
+        stages
+            .filter_map(|stage| {
+                let found = checkpoint::read(layout, stage.number).ok().flatten()?;
+                let found = found.checkpoint;
+                let status = serde_json::to_value(found.status).ok()?;
+                let summary = StageSummary {
+                    status: status.as_str().unwrap_or_default().to_owned(),
+                    summary: found.summary,
+                };
+                (found.stage == stage.name).then(|| (stage.name.clone(), summary))
+            })
+            .collect()
+    }
+
+    /// What the project's `summary` makes of what became of all entries; without one, that itself.
+    ///
+    /// # Errors
+    /// When the program fails.
+    pub fn summary(&self, batch: &Batch) -> Result<Value, OpsError> {
+        let world = |error: &dyn std::fmt::Display| OpsError::World(error.to_string());
+        let value = serde_json::to_value(batch).map_err(|error| world(&error))?;
+        let Manifest { summary, .. } = &self.pipeline.manifest;
+        match summary {
+            Some(program) => program
+                .one(value, &Map::new())
+                .map_err(|error| world(&error)),
+            None => Ok(value),
+        }
+    }
+
+    /// Whether the project says how entries are summed up.
+    pub fn has_summary(&self) -> bool {
+        self.pipeline.manifest.summary.is_some()
+    }
+}
+
+impl EntryEnded {
+    fn ran(&mut self, report: &Report) {
+        self.exit_code = exit_code(report);
+        let worst = crate::run::report::worst(&report.stages);
+        let is_idle = |stage: &StageReport| stage.ran == 0 && stage.judged == 0;
+        self.status = match worst {
+            _ if report.interrupted => "interrupted",
+            None | Some(StageStatus::Complete) if report.stages.iter().all(is_idle) => "reused",
+            None => "complete",
+            Some(worst) => worst.word(),
+        };
+        let bad = |stage: &&StageReport| stage.failure || stage.status == StageStatus::Altered;
+        let of_stage = |stage: &StageReport| {
+            let name = &stage.stage;
+            match stage.failed.first() {
+                Some((batch, outcome)) => EntryError {
+                    code: outcome.code.clone(),
+                    message: match batch.as_str() {
+                        "" => format!("{name}: {}", outcome.message),
+                        batch => format!("{name}/{batch}: {}", outcome.message),
+                    },
+                },
+                None => EntryError {
+                    code: stage.status.word().to_uppercase(),
+                    message: match &stage.why {
+                        Some(why) => format!("{name}: {why}"),
+                        None => format!("{name} is {}", stage.status.word()),
+                    },
+                },
+            }
+        };
+        self.error = report.stages.iter().find(bad).map(of_stage);
+        if self.error.is_none() {
+            self.reason = reason(report);
+        }
+        let (mut cost, mut unpriced) = (NanoUsd::ZERO, 0);
+        for stage in &report.stages {
+            self.usage.calls += stage.spent.calls;
+            self.usage.tokens += stage.spent.usage.total();
+            cost = cost + stage.spent.cost;
+            unpriced += stage.spent.unpriced;
+        }
+        self.usage.known = cost;
+        self.usage.cost_usd = (unpriced == 0).then(|| cost.dollars());
+    }
+
+    /// What would stop a run of what was planned, as `plan` says it by its exit code.
+    fn hindered(&mut self, plan: &Plan) {
+        for stage in &plan.stages {
+            let missing = stage.missing.first();
+            let code = missing.and_then(|missing| missing.code.as_deref());
+            let missing = missing.map(|missing| &missing.why);
+            let altered = stage.altered.first().map(|file| &file.path);
+            let (exit_code, code, why) = match (altered, stage.problem.as_ref().or(missing)) {
+                (Some(path), _) => (5, "ALTERED", format!("`{path}` was altered")),
+                (None, Some(why)) => (1, code.unwrap_or("INPUT"), why.clone()),
+                (None, None) => continue,
+            };
+            if self.error.is_none() || exit_code == 5 && self.exit_code != 5 {
+                self.exit_code = exit_code;
+                let message = format!("{}: {why}", stage.stage);
+                let code = code.to_owned();
+                self.error = Some(EntryError { code, message });
+            }
+        }
+    }
+
+    fn planned(&mut self, plan: &Plan) {
+        let mut sum = Estimate::default();
+        let mut calls = Some(0);
+        let mut cost = Some(NanoUsd::ZERO);
+        let mut most = Some(0_u64);
+        for asks in plan.stages.iter().flat_map(|stage| &stage.asks) {
+            let is_known = asks.unknown == 0;
+            calls = calls.filter(|_| is_known).map(|sum| sum + asks.calls);
+            most = most
+                .zip(asks.most_calls)
+                .map(|(sum, one)| sum.saturating_add(one));
+            sum.input_tokens += asks.input_tokens;
+            sum.output_tokens += asks.output_tokens;
+            let expected = asks.cost;
+            let expected = expected.filter(|_| is_known || asks.basis == Basis::Declared);
+            cost = cost.zip(expected).map(|(sum, one)| sum + one);
+        }
+        // Stages that may ask, by what others make, have no bound.
+        let is_open = |stage: &StagePlan| stage.may_ask.is_some() || !stage.certain;
+        sum.most_calls = most.filter(|_| !plan.stages.iter().any(is_open));
+        sum.calls = calls;
+        sum.tokens = sum.input_tokens + sum.output_tokens;
+        sum.cost_usd = cost.map(NanoUsd::dollars);
+        self.estimate = Some(sum);
+    }
+}
+
+/// The reason of an entry that was stopped.
+const STOPPED: &str = "the run was stopped";
+
+/// Returns why a run in which no stage failed is not complete, or its verdict is no.
+fn reason(report: &Report) -> Option<String> {
+    if report.interrupted {
+        return Some(STOPPED.to_owned());
+    }
+    let of_stage = |stage: &StageReport| {
+        let name = &stage.stage;
+        if let Some(why) = &stage.held {
+            return Some(format!("{name}: {why}"));
+        }
+        if let Some(awaits) = &stage.awaits {
+            let agents = awaits.agents.join("`, `");
+            return Some(format!("{name}: waiting for agent `{agents}`"));
+        }
+        if let Some((batch, outcome)) = stage.failed.first() {
+            let batch = if batch.is_empty() {
+                name.clone()
+            } else {
+                format!("{name}/{batch}")
+            };
+            let more = match stage.failed.len() {
+                1 => String::new(),
+                all => format!("; {} more failed", all - 1),
+            };
+            return Some(format!("{batch}: {outcome}{more}"));
+        }
+        (stage.verdict == Some(false)).then(|| format!("{name}: the verdict is no"))
+    };
+    report.stages.iter().find_map(of_stage)
+}
+
+/// The exit code of all entries: that of the one that ended worst.
+pub fn worst_code(entries: &[EntryEnded]) -> u8 {
+    let codes: BTreeSet<u8> = entries.iter().map(|entry| entry.exit_code).collect();
+    let order = [130, 5, 4, 2, 1, 3];
+    order
+        .into_iter()
+        .find(|code| codes.contains(code))
+        .unwrap_or(0)
+}
