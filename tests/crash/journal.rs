@@ -11,7 +11,7 @@ use milepost_core::model::facts::Facts;
 use milepost_core::model::record::BatchRecord;
 use milepost_core::model::state::{Phase, StageState, State};
 use milepost_engine::ops::project::hold::hold;
-use milepost_engine::ops::project::{self, Request};
+use milepost_engine::ops::project::{Request, open};
 use milepost_engine::run::keeper::Keeper;
 use milepost_store::store::disk::Disk;
 use milepost_store::store::manifest::kept;
@@ -27,7 +27,7 @@ fn lived(project: &Project, seeds: &[Seed]) -> Result<State, TestCaseError> {
         disk,
         ..Request::new(project.path().to_owned(), BTreeMap::new())
     };
-    let mut opened = open::open(&request).unwrap();
+    let mut opened = open(&request).unwrap();
     let held = hold(&mut opened, "test").unwrap();
     let mut keeper = Keeper::new(opened.context(), held.state, held.journal, "test");
     let record = |keeper: &mut Keeper<'_>, event: Event| {
@@ -121,7 +121,7 @@ fn the_number_that_a_checkpoint_gives_is_sealed() {
         disk,
         ..Request::new(project.path().to_owned(), BTreeMap::new())
     };
-    let mut opened = open::open(&request).unwrap();
+    let mut opened = open(&request).unwrap();
     let held = hold(&mut opened, "test").unwrap();
     let mut keeper = Keeper::new(opened.context(), held.state, held.journal, "test");
     let stage = "x".to_owned();

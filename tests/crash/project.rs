@@ -4,7 +4,7 @@ use crate::support::{Files, MAIN_PIPELINE, Output, Project, files_below};
 use milepost_core::base::digest::Digest;
 use milepost_core::model::event::{Event, Record};
 use milepost_core::model::state::State;
-use milepost_engine::ops::project::open;
+use milepost_engine::ops::project::state;
 use milepost_store::store::layout::Layout;
 use milepost_store::store::{checkpoint, journal, manifest};
 use std::collections::{BTreeMap, BTreeSet};
@@ -271,7 +271,7 @@ impl Project {
     }
 
     pub fn state(&self) -> State {
-        open::state(&self.layout()).unwrap()
+        state(&self.layout()).unwrap()
     }
 
     /// What must hold at every moment, also in the middle of a run that was killed. `known` are the files that may be there,

@@ -3,8 +3,8 @@
 use crate::ops::change::accept::Accepted;
 use crate::ops::change::clean::Cleaned;
 use crate::ops::change::gc::Collected;
-use crate::ops::change::init::Initiated;
 use crate::ops::change::params::Params;
+use crate::ops::change::templates::Initiated;
 use crate::ops::inspect::diff::Diff;
 use crate::ops::inspect::graph::Graph;
 use crate::ops::inspect::log::Log;

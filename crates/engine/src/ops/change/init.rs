@@ -4,26 +4,12 @@ use crate::ops::change::templates::TEMPLATES;
 use crate::ops::project::error::OpsError;
 use crate::ops::schema::{FOLDER, schemas, text};
 use milepost_store::store::disk::{Disk, parent};
-use serde::Serialize;
 use std::path::Path;
+
+pub use crate::ops::change::templates::Initiated;
 
 /// What is Milepost's own, or made by a run, is not for version control.
 const IGNORED: &str = "/.milepost/\n/workspace*/*\n!/workspace*/inputs/\n";
-
-/// What was made.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, schemars::JsonSchema)]
-pub struct Initiated {
-    /// The template.
-    pub template: String,
-    /// What it is.
-    pub about: String,
-    /// The project's folder, as it was given.
-    pub folder: String,
-    /// The files, in the project.
-    pub files: Vec<String>,
-    /// Commands to go on with.
-    pub next: Vec<String>,
-}
 
 /// The templates, each with what it is.
 pub fn templates() -> Vec<(&'static str, &'static str)> {

@@ -5,5 +5,5 @@ pub mod clean;
 pub mod gc;
 pub mod init;
 pub mod params;
-mod templates;
+pub(crate) mod templates;
 mod used;

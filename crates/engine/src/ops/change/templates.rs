@@ -1,5 +1,22 @@
 //! The templates that `init` makes projects from: what each is, and its files as they lie in Milepost's repository.
 
+use serde::Serialize;
+
+/// What was made.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, schemars::JsonSchema)]
+pub struct Initiated {
+    /// The template.
+    pub template: String,
+    /// What it is.
+    pub about: String,
+    /// The project's folder, as it was given.
+    pub folder: String,
+    /// The files, in the project.
+    pub files: Vec<String>,
+    /// Commands to go on with.
+    pub next: Vec<String>,
+}
+
 /// A file of a template: its path in the project, and what it holds.
 pub(super) type TemplateFile = (&'static str, &'static [u8]);
 

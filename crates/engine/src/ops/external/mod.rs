@@ -5,68 +5,9 @@ mod release;
 mod shapes;
 mod submit;
 mod wording;
+mod workspace;
 
 pub use next::{LeaseOptions, next_batch};
 pub use release::{Released, release_batch};
 pub use shapes::{Leased, Left, NextBatch, Nothing, Refusal, Submitted, Violation, WhyNothing};
 pub use submit::{Submission, submit_batch};
-
-use crate::ops::project::choices::keep;
-use crate::ops::project::error::OpsError;
-use crate::ops::project::hold::take;
-use crate::ops::project::opened::Opened;
-use crate::ops::project::request::Request;
-use crate::run::keeper::Keeper;
-use crate::run::recover::recover;
-use milepost_core::model::stage::Stage;
-use milepost_core::model::state::State;
-use std::time::Duration;
-
-/// How long a program that a killed run left gets to end after SIGTERM.
-const GRACE: Duration = Duration::from_secs(5);
-
-/// Takes the workspace for a moment, and puts in order what a killed run left in it; gives what is done with it then.
-fn with_workspace<T>(
-    opened: &mut Opened,
-    request: &Request,
-    command: &str,
-    doing: impl FnOnce(&Opened, &mut Keeper<'_>) -> Result<T, OpsError>,
-) -> Result<T, OpsError> {
-    let taken = take(opened, command)?;
-    // Else the next run would ask other agents than those that answered here.
-    keep(opened, request, &taken.run_id, None)?;
-    let held = taken.read(opened)?;
-    let lock = held.lock;
-    let opened = &*opened;
-    let mut keeper = Keeper::new(opened.context(), held.state, held.journal, command);
-    recover(&mut keeper, GRACE)?;
-    let done = doing(opened, &mut keeper)?;
-    keeper.flush()?;
-    // What was seen of files is only a cache.
-    let _ = opened.cache.save(&opened.disk);
-    drop(lock);
-    Ok(done)
-}
-
-/// The names that a stage's external agents have, after replacements.
-fn outside(opened: &Opened, stage: &Stage) -> Vec<String> {
-    let mut names = Vec::new();
-    for step in &stage.steps {
-        if let Some(asked) = step.kind.agent()
-            && let Some(agent) = opened.settings.agent(&opened.pipeline, &asked.agent)
-            && agent.is_external()
-            && !names.contains(&agent.name)
-        {
-            names.push(agent.name.clone());
-        }
-    }
-    names
-}
-
-/// Whether a batch is made, as far as is recorded.
-fn is_made(state: &State, stage: &str, batch: &str) -> bool {
-    let known = state.stages.get(stage);
-    known
-        .and_then(|known| known.batches.get(batch))
-        .is_some_and(|batch| batch.record.is_some())
-}

@@ -1,7 +1,7 @@
 //! Leases the next batch that a client outside can answer.
 
 use super::shapes::{Leased, Left, NextBatch, Nothing, WhyNothing};
-use super::{outside, with_workspace};
+use super::workspace::{outside, with_workspace};
 use crate::ops::project::error::OpsError;
 use crate::ops::project::open::open;
 use crate::ops::project::opened::Opened;

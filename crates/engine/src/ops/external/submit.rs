@@ -1,7 +1,8 @@
 //! Takes the answer of a client outside: judged, kept, and its batch made by the same run as any other.
 
 use super::shapes::{Left, Refusal, Submitted};
-use super::{is_made, with_workspace, wording};
+use super::wording;
+use super::workspace::{is_made, with_workspace};
 use crate::ops::project::error::OpsError;
 use crate::ops::project::open::open;
 use crate::ops::project::opened::{Opened, state};

@@ -13,7 +13,7 @@ pub(crate) mod request;
 pub(crate) mod values;
 
 pub use error::OpsError;
-pub use find::{PROJECT_FILE, stage_names};
+pub use find::{PROJECT_FILE, declarations, stage_names};
 pub use open::{append_file, open};
-pub use opened::Opened;
+pub use opened::{Opened, state};
 pub use request::Request;
