@@ -125,14 +125,15 @@ fn a_wrong_key_and_a_request_without_a_fixture() {
 
 #[test]
 fn openais_batches() {
-    use milepost_agents::batches::Progress;
+    use milepost_agents::api::BatchProgress;
     let Some(mock) = mock() else { return };
     let client = openai(&mock.url, "gpt-6-luna");
+    let batches = client.batches().unwrap();
     let requests = vec![("q-1".to_owned(), client.body(&asks("key", 100)))];
-    let id = client.submit(&requests, LONG, &never).unwrap();
-    let ended = (0..20).any(|_| client.poll(&id, LONG, &never) == Ok(Progress::Ended));
+    let id = batches.submit(&requests, LONG, &never).unwrap();
+    let ended = (0..20).any(|_| batches.poll(&id, LONG, &never) == Ok(BatchProgress::Ended));
     assert!(ended);
-    let results = client.harvest(&id, LONG, &never).unwrap();
+    let results = batches.harvest(&id, LONG, &never).unwrap();
     assert_eq!(
         results
             .iter()

@@ -1,16 +1,20 @@
 //! The batch APIs of both: submitted, polled and harvested.
 
 use super::server::{Play, Server};
-use super::{LONG, never, settings};
-use milepost_agents::batches::{BatchFault, BatchResult, Known, Progress};
-use milepost_agents::client::{Client, Settings};
+use super::{LONG, client, never, settings};
+use milepost_agents::api::{
+    BatchApi, BatchFault, BatchProgress, BatchResult, ModelApi, Settings, SubmittedBatch,
+};
 use milepost_agents::fault::{CallFault, FaultKind};
-use milepost_agents::http::Http;
 use milepost_agents::request::Request;
+use milepost_core::model::api_kind::ApiKind;
 use serde_json::{Value, json};
-use std::sync::Arc;
 
-fn requests(client: &Client) -> Vec<(String, Vec<u8>)> {
+fn batches(client: &dyn ModelApi) -> &dyn BatchApi {
+    client.batches().unwrap()
+}
+
+fn requests(client: &dyn ModelApi) -> Vec<(String, Vec<u8>)> {
     let request = |prompt: &str| Request {
         prompt: prompt.to_owned(),
         max_tokens: 100_000,
@@ -74,15 +78,20 @@ fn anthropics_batches() {
         batch: true,
         ..settings(&server.url, "claude-haiku-4-5")
     };
-    let client = Client::anthropic(Arc::new(Http::new(None).unwrap()), settings);
-    let id = client.submit(&requests(&client), LONG, &never).unwrap();
+    let client = client(ApiKind::Anthropic, settings);
+    let id = batches(&*client)
+        .submit(&requests(&*client), LONG, &never)
+        .unwrap();
     assert_eq!(id, "msgbatch_1");
     assert_eq!(
-        client.poll(&id, LONG, &never),
-        Ok(Progress::Running { done: 3, of: 4 })
+        batches(&*client).poll(&id, LONG, &never),
+        Ok(BatchProgress::Running { done: 3, of: 4 })
     );
-    assert_eq!(client.poll(&id, LONG, &never), Ok(Progress::Ended));
-    let results = told(client.harvest(&id, LONG, &never).unwrap());
+    assert_eq!(
+        batches(&*client).poll(&id, LONG, &never),
+        Ok(BatchProgress::Ended)
+    );
+    let results = told(batches(&*client).harvest(&id, LONG, &never).unwrap());
     let wanted = [
         ("q-2", "yes (7 tokens)"),
         ("q-1", "BadRequest: bad"),
@@ -93,7 +102,7 @@ fn anthropics_batches() {
         ),
     ];
     assert_eq!(results, expected(&wanted));
-    assert_eq!(client.cancel(&id, LONG, &never), Ok(()));
+    assert_eq!(batches(&*client).cancel(&id, LONG, &never), Ok(()));
     let seen = server.seen();
     let asked: Vec<&str> = seen.iter().map(|seen| seen.line.as_str()).collect();
     let batch = "/v1/messages/batches/msgbatch_1";
@@ -132,15 +141,18 @@ fn openais_batches() {
         Play::Says(200, &[], format!("{}\n{}\n", bad[0], bad[1])),
     ]);
     let client = super::openai(&server.url, "gpt-6-luna");
-    let requests = requests(&client);
-    let id = client.submit(&requests, LONG, &never).unwrap();
+    let requests = requests(&*client);
+    let id = batches(&*client).submit(&requests, LONG, &never).unwrap();
     assert_eq!(id, "batch_1");
     assert_eq!(
-        client.poll(&id, LONG, &never),
-        Ok(Progress::Running { done: 2, of: 3 })
+        batches(&*client).poll(&id, LONG, &never),
+        Ok(BatchProgress::Running { done: 2, of: 3 })
     );
-    assert_eq!(client.poll(&id, LONG, &never), Ok(Progress::Ended));
-    let results = told(client.harvest(&id, LONG, &never).unwrap());
+    assert_eq!(
+        batches(&*client).poll(&id, LONG, &never),
+        Ok(BatchProgress::Ended)
+    );
+    let results = told(batches(&*client).harvest(&id, LONG, &never).unwrap());
     let wanted = [
         ("q-2", "yes (7 tokens)"),
         ("q-1", "TooLong: long"),
@@ -194,8 +206,8 @@ fn a_batch_that_is_refused_says_why() {
         )
     };
     assert_eq!(
-        client.poll("b", LONG, &never),
-        Ok(Progress::Refused(expected))
+        batches(&*client).poll("b", LONG, &never),
+        Ok(BatchProgress::Refused(expected))
     );
 }
 
@@ -206,17 +218,19 @@ fn a_batch_whose_id_was_lost_is_found() {
     let anthropic = json!({"data": [{"id": "msgbatch_1", "created_at": "2026-11-22T09:00:00Z", "request_counts": counts}], "has_more": false});
     let openai = json!({"data": [{"id": "batch_1", "created_at": 1_795_338_000, "request_counts": {"total": 5}}]});
     let server = Server::new(vec![says(&anthropic), says(&openai)]);
-    let known = |id: &str| Known {
+    let known = |id: &str| SubmittedBatch {
         id: id.to_owned(),
         created: "2026-11-22T09:00:00Z".parse().unwrap(),
         requests: 5,
     };
+    let anthropic = super::anthropic(&server.url, "m");
     assert_eq!(
-        super::anthropic(&server.url, "m").recent(LONG, &never),
+        batches(&*anthropic).recent(LONG, &never),
         Ok(vec![known("msgbatch_1")])
     );
+    let openai = super::openai(&server.url, "m");
     assert_eq!(
-        super::openai(&server.url, "m").recent(LONG, &never),
+        batches(&*openai).recent(LONG, &never),
         Ok(vec![known("batch_1")])
     );
     let asked: Vec<String> = server.seen().into_iter().map(|seen| seen.line).collect();

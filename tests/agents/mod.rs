@@ -17,9 +17,10 @@ mod single;
 mod tools;
 mod tries;
 
-use milepost_agents::client::{Client, Settings};
+use milepost_agents::api::{ModelApi, Settings, connect};
 use milepost_agents::http::Http;
 use milepost_agents::secret::Secret;
+use milepost_core::model::api_kind::ApiKind;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -38,15 +39,16 @@ fn settings(url: &str, model: &str) -> Settings {
     }
 }
 
-fn anthropic(url: &str, model: &str) -> Client {
-    Client::anthropic(Arc::new(Http::new(None).unwrap()), settings(url, model))
+fn client(kind: ApiKind, settings: Settings) -> Box<dyn ModelApi> {
+    connect(kind, Arc::new(Http::new(None).unwrap()), settings)
 }
 
-fn openai(url: &str, model: &str) -> Client {
-    Client::openai(
-        Arc::new(Http::new(None).unwrap()),
-        settings(&format!("{url}/v1"), model),
-    )
+fn anthropic(url: &str, model: &str) -> Box<dyn ModelApi> {
+    client(ApiKind::Anthropic, settings(url, model))
+}
+
+fn openai(url: &str, model: &str) -> Box<dyn ModelApi> {
+    client(ApiKind::OpenAi, settings(&format!("{url}/v1"), model))
 }
 
 fn never() -> bool {

@@ -1,14 +1,13 @@
 //! OpenAI's Chat Completions, and servers that speak it.
 
 use super::server::{Play, Server};
-use super::{KEY, LONG, never, openai, settings};
-use milepost_agents::client::{Client, Settings};
+use super::{KEY, LONG, client, never, openai, settings};
+use milepost_agents::api::Settings;
 use milepost_agents::fault::FaultKind;
-use milepost_agents::http::Http;
 use milepost_agents::request::{Attachment, Reply, Request, Stop};
+use milepost_core::model::api_kind::ApiKind;
 use milepost_core::model::usage::Usage;
 use serde_json::{Value, json};
-use std::sync::Arc;
 
 fn request(required: &[&str]) -> Request {
     Request {
@@ -28,7 +27,7 @@ fn body(url: Option<&str>, model: &str, request: &Request) -> Value {
         base_url: url.map(str::to_owned),
         ..settings("", model)
     };
-    let bytes = Client::openai(Arc::new(Http::new(None).unwrap()), settings).body(request);
+    let bytes = client(ApiKind::OpenAi, settings).body(request);
     assert!(!String::from_utf8_lossy(&bytes).contains(KEY));
     serde_json::from_slice(&bytes).unwrap()
 }
@@ -202,7 +201,7 @@ fn a_server_that_wants_no_key_is_sent_none() {
         base_url: Some(format!("{}/v1", server.url)),
         ..Settings::default()
     };
-    let client = Client::openai(Arc::new(Http::new(None).unwrap()), settings);
+    let client = client(ApiKind::OpenAi, settings);
     assert_eq!(client.check(LONG, &never), Ok(()));
     assert_eq!(server.seen()[0].header("authorization"), None);
 }

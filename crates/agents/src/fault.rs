@@ -87,7 +87,7 @@ impl CallFault {
     /// The fault that an answer of another status than 2xx tells. `raw` is its body.
     pub fn of_status(status: u16, raw: Vec<u8>) -> Self {
         let body = serde_json::from_slice::<Value>(&raw).ok();
-        let told = Told::of(body.as_ref().unwrap_or(&Value::Null));
+        let told = ErrorBody::of(body.as_ref().unwrap_or(&Value::Null));
         let message = match &told.message {
             Some(message) => format!("HTTP {status}: {message}"),
             None => format!("HTTP {status}: {}", beginning(&raw)),
@@ -98,13 +98,13 @@ impl CallFault {
 
 /// What an error says of itself, in any of the forms that providers and tools use.
 #[derive(Debug, Default)]
-pub(super) struct Told {
+pub(super) struct ErrorBody {
     pub(super) message: Option<String>,
     pub(super) types: Vec<String>,
     pub(super) request_id: Option<String>,
 }
 
-impl Told {
+impl ErrorBody {
     /// Reads `{"error": {"type", "code", "message", "details": {"error_code"}}, "request_id"}` and its relatives: a bare
     /// string as error (Ollama), or a message at the top (vLLM).
     pub(super) fn of(body: &Value) -> Self {

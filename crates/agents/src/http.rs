@@ -5,6 +5,7 @@ pub use reqwest::Method;
 use reqwest::header::{HeaderName, HeaderValue};
 use std::future::Future;
 use std::pin::pin;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 use tokio::runtime::Runtime;
 
@@ -29,7 +30,7 @@ pub struct Http {
 }
 
 /// Why no client could be made.
-#[derive(Debug, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum HttpError {
     /// The proxy's address is wrong.
     #[error("the proxy `{proxy}` is no URL that can be used: {why}")]
@@ -42,6 +43,21 @@ pub enum HttpError {
     /// The system refused a thread, or its trusted authorities could not be read.
     #[error("no HTTP client could be made: {0}")]
     Client(String),
+}
+
+/// The HTTP client of a run: the first request makes it, and all that follow share it.
+#[derive(Debug, Default)]
+pub struct SharedHttp(OnceLock<Result<Arc<Http>, HttpError>>);
+
+impl SharedHttp {
+    /// Returns the client.
+    ///
+    /// # Errors
+    /// When it cannot be made, the same error each time.
+    pub fn get(&self) -> Result<Arc<Http>, HttpError> {
+        let made = self.0.get_or_init(|| Http::new(None).map(Arc::new));
+        made.clone()
+    }
 }
 
 /// One request.
@@ -76,6 +92,15 @@ pub struct Answer {
 }
 
 impl Answer {
+    /// Returns an answer with a good status and this body.
+    pub(crate) fn of_success(body: Vec<u8>) -> Self {
+        Self {
+            status: 200,
+            body,
+            ..Self::default()
+        }
+    }
+
     /// A header by its name in small letters.
     pub fn header(&self, name: &str) -> Option<&str> {
         let found = self.headers.iter().find(|header| header.0 == name);
@@ -407,6 +432,12 @@ fn causes(error: &dyn std::error::Error) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_run_has_one_client() {
+        let shared = SharedHttp::default();
+        assert!(Arc::ptr_eq(&shared.get().unwrap(), &shared.get().unwrap()));
+    }
 
     #[test]
     fn what_may_be_a_key_is_not_shown() {

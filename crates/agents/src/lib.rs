@@ -1,4 +1,4 @@
-//! Agents: what answers a request. One file or folder a provider.
+//! Clients of model APIs and of agent command lines, and the table of rules that answers without either.
 
 #![cfg_attr(
     test,
@@ -9,22 +9,14 @@
     )
 )]
 
-pub mod anthropic;
-pub mod batches;
+pub mod answer;
+pub mod api;
 pub mod cli;
-pub mod client;
 pub mod fault;
 pub mod http;
 pub mod limits;
-pub mod openai;
 pub mod policy;
 pub mod prices;
 pub mod request;
 pub mod rules;
-pub mod salvage;
-mod schema_fit;
 pub mod secret;
-mod sse;
-pub mod tap_yaml;
-mod versions;
-mod wire;

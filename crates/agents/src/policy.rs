@@ -2,15 +2,16 @@
 
 use super::cli::NOT_FOUND;
 use super::fault::{CallFault, FaultKind};
-use milepost_core::model::status::{LONGEST_WAIT, StatusClass};
+use milepost_core::model::retry;
+use milepost_core::model::status::StatusClass;
 use std::time::Duration;
 
 /// What follows from a fault.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Next {
-    /// The same request again, not before this time has passed.
+    /// Send the same request again.
     Retry {
-        /// How long to wait.
+        /// The least time to wait before.
         wait: Duration,
     },
     /// This request failed, and others to this agent would fail alike: the key, the money, or a stopped run.
@@ -25,20 +26,15 @@ pub enum Next {
 const FIRST: Duration = Duration::from_secs(1);
 /// The first wait where the service itself has too much to do.
 const FIRST_WHEN_BUSY: Duration = Duration::from_secs(2);
-/// The longest wait that nobody asked for.
-const LONGEST: Duration = Duration::from_mins(1);
 
-/// What follows from a fault of that attempt (from 1 on). `jitter` from 0 to 1 spreads waits, so that many callers do not
-/// come back at once; the server's own wait is never undercut, and one above [`LONGEST_WAIT`] ends the tries. How often to try is the caller's to know.
+/// Returns what follows from a fault of the given attempt (from 1 on). `jitter` from 0 to 1 spreads waits ([`retry::wait`]). A
+/// server that asks for too long a wait ends the attempts. The caller knows how many it makes at most.
 pub fn after(fault: &CallFault, attempt: u32, jitter: f64) -> Next {
-    let is_long = |wait: Duration| wait > LONGEST_WAIT;
     let first = match fault.kind {
         FaultKind::Auth | FaultKind::Money | FaultKind::Cancelled => return Next::Stop,
         FaultKind::TooLong => return Next::Shrink,
-        FaultKind::BadRequest => return Next::Fail,
-        FaultKind::Status(status) if !StatusClass::of(status).is_retried() => return Next::Fail,
-        _ if fault.retry_after.is_some_and(is_long) => return Next::Fail,
-        // A tool's own limit (turns, money) is reached again, and one that is not there is not there again.
+        _ if is_final(fault.kind) || retry::is_too_long(fault.retry_after) => return Next::Fail,
+        // A tool reaches its own limit (turns, money) again, and a tool that is missing stays missing.
         FaultKind::ToolFailed
             if fault
                 .code
@@ -48,26 +44,26 @@ pub fn after(fault: &CallFault, attempt: u32, jitter: f64) -> Next {
             return Next::Fail;
         }
         FaultKind::RateLimited | FaultKind::Overloaded => FIRST_WHEN_BUSY,
-        FaultKind::Connect
+        FaultKind::BadRequest
+        | FaultKind::Connect
         | FaultKind::Timeout
         | FaultKind::Cut
         | FaultKind::Status(_)
         | FaultKind::Unreadable
         | FaultKind::ToolFailed => FIRST,
     };
-    let doubled = first.saturating_mul(2_u32.saturating_pow(attempt.saturating_sub(1)));
-    let most = doubled.min(LONGEST);
-    let jitter = if jitter.is_finite() {
-        jitter.clamp(0.0, 1.0)
-    } else {
-        0.0
-    };
-    let wait = match fault.retry_after {
-        // After the server's wait all that were refused come back: they too are spread.
-        Some(told) => told.saturating_add(first.mul_f64(jitter)).max(most / 2),
-        None => most / 2 + (most / 2).mul_f64(jitter),
-    };
-    Next::Retry { wait }
+    Next::Retry {
+        wait: retry::wait(first, attempt, fault.retry_after, jitter),
+    }
+}
+
+/// Returns true if the same request would meet the same refusal.
+pub fn is_final(kind: FaultKind) -> bool {
+    match kind {
+        FaultKind::BadRequest | FaultKind::TooLong => true,
+        FaultKind::Status(status) => !StatusClass::of(status).is_retried(),
+        _ => false,
+    }
 }
 
 #[cfg(test)]
@@ -155,6 +151,20 @@ mod tests {
         ];
         for (status, body, next) in cases {
             assert_eq!(after_status(status, body), next, "{status} {body}");
+        }
+    }
+
+    #[test]
+    fn what_is_final_fails_and_nothing_else_does() {
+        for status in [400, 404, 410, 301, 422] {
+            let fault = CallFault::of_status(status, Vec::new());
+            assert!(is_final(fault.kind), "{status}");
+            assert_eq!(after(&fault, 1, 0.5), Next::Fail, "{status}");
+        }
+        for status in [401, 402, 408, 409, 425, 429, 500, 502, 503, 529] {
+            let fault = CallFault::of_status(status, Vec::new());
+            assert!(!is_final(fault.kind), "{status}");
+            assert_ne!(after(&fault, 1, 0.5), Next::Fail, "{status}");
         }
     }
 

@@ -1,10 +1,10 @@
 //! What Claude Code and Cursor print: an object of type `result`, alone or as the last line of a stream.
 
 use super::read::{Ended, Output, failed, plain, status_of};
-use crate::anthropic::{stop_of, usage_of};
-use crate::fault::{CallFault, FaultKind, Told};
+use crate::api::{count, text};
+use crate::api::{stop_of, usage_of};
+use crate::fault::{CallFault, ErrorBody, FaultKind};
 use crate::request::{Reply, Stop};
-use crate::wire::{count, text};
 use milepost_core::model::money::NanoUsd;
 use milepost_core::model::usage::Usage;
 use serde_json::Value;
@@ -27,7 +27,7 @@ pub(super) fn read(values: &[Value], output: Output<'_>) -> Result<Reply, CallFa
         let fault = CallFault::new(FaultKind::Cut, "its output ends before the result");
         return Err(match output.ended {
             Ended::Code(0) => fault,
-            _ => failed(output, &Told::default(), None),
+            _ => failed(output, &ErrorBody::default(), None),
         });
     };
     let usage = usage(result);
@@ -46,7 +46,7 @@ pub(super) fn read(values: &[Value], output: Output<'_>) -> Result<Reply, CallFa
             .filter_map(Value::as_str);
         let errors: Vec<&str> = errors.collect();
         let names = [&result["api_error_type"], &result["subtype"]];
-        let told = Told {
+        let told = ErrorBody {
             message: answer
                 .map(str::to_owned)
                 .or_else(|| (!errors.is_empty()).then(|| errors.join("; "))),

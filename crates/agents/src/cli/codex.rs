@@ -1,9 +1,9 @@
 //! What `codex exec --json` prints: events of threads, turns and items.
 
 use super::read::{Output, failed, plain};
-use crate::fault::{CallFault, FaultKind, Told};
+use crate::api::{count, text};
+use crate::fault::{CallFault, ErrorBody, FaultKind};
 use crate::request::Reply;
-use crate::wire::{count, text};
 use milepost_core::model::usage::Usage;
 use serde_json::Value;
 
@@ -27,7 +27,7 @@ pub(super) fn read(values: &[Value], output: Output<'_>) -> Result<Reply, CallFa
     if failure.is_some() || of("turn.completed").next().is_none() {
         let error = failure.or_else(|| of("error").next_back());
         let fault = match error {
-            Some(error) => failed(output, &Told::of(error), None),
+            Some(error) => failed(output, &ErrorBody::of(error), None),
             None => CallFault::new(FaultKind::Cut, "its output ends before the turn does"),
         };
         return Err(CallFault {

@@ -1,9 +1,9 @@
 //! What `gemini --output-format json` and `stream-json` print: the response and statistics by model.
 
 use super::read::{Output, failed, plain, status_of};
-use crate::fault::{CallFault, FaultKind, Told};
+use crate::api::{count, text};
+use crate::fault::{CallFault, ErrorBody, FaultKind};
 use crate::request::Reply;
-use crate::wire::{count, text};
 use milepost_core::model::usage::Usage;
 use serde_json::Value;
 
@@ -31,7 +31,11 @@ pub(super) fn read(values: &[Value], output: Output<'_>) -> Result<Reply, CallFa
         .rev()
         .find(|value| value["error"].is_object() || value["status"] == "error");
     if let Some(error) = error {
-        let fault = failed(output, &Told::of(error), status_of(&error["error"]["code"]));
+        let fault = failed(
+            output,
+            &ErrorBody::of(error),
+            status_of(&error["error"]["code"]),
+        );
         return Err(CallFault {
             request_id,
             usage,

@@ -12,7 +12,7 @@ pub use registry::{REGISTRY, RegistryError};
 
 use super::fault::{CallFault, FaultKind};
 use super::request::Request;
-use super::schema_fit::{Rules, fit, told};
+use crate::api::{Rules, fit, told};
 use milepost_core::model::money::NanoUsd;
 
 /// Command lines whose arguments and output are known.

@@ -1,9 +1,9 @@
 //! What `opencode run --format json` prints: events with parts, and tokens and cost of each step.
 
 use super::read::{Output, failed, plain, status_of};
-use crate::fault::{CallFault, FaultKind, Told};
+use crate::api::{count, text};
+use crate::fault::{CallFault, ErrorBody, FaultKind};
 use crate::request::{Reply, Stop};
-use crate::wire::{count, text};
 use milepost_core::model::money::NanoUsd;
 use milepost_core::model::usage::Usage;
 use serde_json::Value;
@@ -26,7 +26,7 @@ pub(super) fn read(values: &[Value], output: Output<'_>) -> Result<Reply, CallFa
     let request_id = values.iter().find_map(|value| text(&value["sessionID"]));
     let fault = if let Some(error) = of("error").next_back() {
         let error = &error["error"];
-        let told = Told {
+        let told = ErrorBody {
             message: text(&error["data"]["message"]).or_else(|| text(&error["message"])),
             types: text(&error["name"]).into_iter().collect(),
             request_id: None,

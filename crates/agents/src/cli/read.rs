@@ -1,7 +1,7 @@
 //! What a command line's output means: the verdict from the exit code and the error flag, whatever else it says.
 
 use super::{Envelope, Tool, claude, codex, gemini, opencode};
-use crate::fault::{CallFault, FaultKind, Told, beginning, kind_of};
+use crate::fault::{CallFault, ErrorBody, FaultKind, beginning, kind_of};
 use crate::request::{Reply, Stop};
 use milepost_core::model::usage::Usage;
 use serde_json::Value;
@@ -64,7 +64,7 @@ impl Tool {
         }
         let reply = read.map_err(|fault| keeping_raw(fault, output))?;
         if output.ended != Ended::Code(0) {
-            let fault = failed(output, &Told::default(), None);
+            let fault = failed(output, &ErrorBody::default(), None);
             return Err(CallFault {
                 usage: reply.usage,
                 told_cost: reply.told_cost,
@@ -126,7 +126,7 @@ fn of_values(output: Output<'_>, is_known: bool) -> Result<Reply, CallFault> {
         // Gemini tells errors on standard error, as JSON among other lines.
         if let Some(error) = error_in(output.stderr) {
             let status = status_of(&error["error"]["code"]);
-            return Err(failed(output, &Told::of(&error), status));
+            return Err(failed(output, &ErrorBody::of(&error), status));
         }
         let cut = serde_json::from_slice::<Value>(output.stdout).is_err_and(|error| error.is_eof());
         return Err(match output.ended {
@@ -137,11 +137,11 @@ fn of_values(output: Output<'_>, is_known: bool) -> Result<Reply, CallFault> {
                 let message = format!("it printed no answer in JSON: {}", beginning(output.stdout));
                 CallFault::new(FaultKind::Unreadable, message)
             }
-            _ => failed(output, &Told::default(), None),
+            _ => failed(output, &ErrorBody::default(), None),
         });
     };
     if value["is_error"] == true || !(value["error"].is_null() || value["error"] == false) {
-        return Err(failed(output, &Told::of(value), None));
+        return Err(failed(output, &ErrorBody::of(value), None));
     }
     let names = [
         "result", "response", "text", "content", "output", "message", "answer",
@@ -212,7 +212,7 @@ const NOT_LOGGED_IN: [&str; 5] = [
 ];
 
 /// The fault that a tool told, or that its exit code and complaints tell where it said nothing.
-pub(super) fn failed(output: Output<'_>, told: &Told, status: Option<u16>) -> CallFault {
+pub(super) fn failed(output: Output<'_>, told: &ErrorBody, status: Option<u16>) -> CallFault {
     // Some give the API's whole error as the message.
     let inner = told
         .message
@@ -220,7 +220,7 @@ pub(super) fn failed(output: Output<'_>, told: &Told, status: Option<u16>) -> Ca
         .and_then(|message| serde_json::from_str::<Value>(message).ok());
     let inner = inner
         .filter(|inner| !inner["error"].is_null())
-        .map(|inner| Told::of(&inner));
+        .map(|inner| ErrorBody::of(&inner));
     let told = inner.as_ref().unwrap_or(told);
     let complaint = if output.stderr.trim_ascii().is_empty() {
         output.stdout

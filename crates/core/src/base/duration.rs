@@ -1,6 +1,5 @@
 //! Durations as people write them in declarations: `60s`, `10m`, `1h30m`, `250ms`.
 
-use super::digest::Digest;
 use std::time::Duration;
 
 /// A text that is no duration.
@@ -64,14 +63,6 @@ fn parts((large, large_unit): (u64, &str), (small, small_unit): (u64, &str)) -> 
     }
 }
 
-/// The wait after the given failed try (from 1 on): 2^(n-1) times the base, at most 60 times it, and up to a fifth more, taken
-/// from the batch's name so that batches that failed together do not come back together.
-pub fn backoff(base: Duration, failed: u32, name: &str) -> Duration {
-    let doubled = 2_u32.saturating_pow(failed.saturating_sub(1)).min(60);
-    let jitter = f64::from(Digest::of(format!("{name} {failed}")).bytes()[0]) / 255.0 * 0.2;
-    (base * doubled).mul_f64(1.0 + jitter)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -107,18 +98,6 @@ mod tests {
             (7530, "2 h 5 min"),
         ] {
             assert_eq!(show_duration(Duration::from_secs(seconds)), text);
-        }
-    }
-
-    #[test]
-    fn doubles_to_a_minute_with_a_little_more() {
-        let base = Duration::from_secs(1);
-        for (failed, least) in [(1, 1), (2, 2), (3, 4), (7, 60), (40, 60)] {
-            let wait = backoff(base, failed, "classify/batch_1");
-            assert!(
-                wait >= base * least && wait <= (base * least).mul_f64(1.2),
-                "{failed}: {wait:?}"
-            );
         }
     }
 }

@@ -8,9 +8,8 @@ use super::reader::{Reader, Spot};
 use super::shape::{self, Fields};
 use super::tree::{Key, Node, Val};
 use crate::expr::shell::script_of;
-use crate::model::agent::{
-    Agent, AgentLimits, Api, ApiKind, Cli, CliCommand, KNOWN_TOOLS, Provider,
-};
+use crate::model::agent::{Agent, AgentLimits, Api, Cli, CliCommand, KNOWN_TOOLS, Provider};
+use crate::model::api_kind::ApiKind;
 use crate::model::money::NanoUsd;
 use crate::model::stage::FIXED_NAMES;
 use crate::model::step::Text;
@@ -96,7 +95,7 @@ fn provider(
         let inner = text.strip_prefix("project:").unwrap_or(text);
         return rel_path(file, &mut reader.report, inner, span).map(Provider::Replay);
     }
-    for kind in [ApiKind::Anthropic, ApiKind::OpenAi] {
+    for kind in ApiKind::ALL {
         if let Some((model, _)) = fields.text(kind.name()) {
             let text = |key: &str| fields.text(key).map(|(text, _)| text.to_owned());
             return Some(Provider::Api(Api {
@@ -104,7 +103,7 @@ fn provider(
                 model: model.to_owned(),
                 address: address(reader, file, names, fields),
                 base_url: None,
-                key_env: text("api_key_env").unwrap_or_else(|| kind.key_env().to_owned()),
+                key_env: text("api_key_env").unwrap_or_else(|| kind.spec().key_env.to_owned()),
                 max_tokens: whole(fields, "max_tokens").unwrap_or(MAX_TOKENS),
                 temperature: number(fields, "temperature").unwrap_or(0.0),
                 batch: fields.text("mode").is_some_and(|(mode, _)| mode == "batch"),

@@ -1,10 +1,12 @@
 //! The keys of the declaration language, in one table: the reader checks by it and the published schemas are made from it.
 
+mod agent;
 mod project;
 mod stage;
 mod step;
 
-pub use project::{AGENT, LIMITS, MANIFEST, PARAM, PARAM_FILE, PROJECT, SERVICE};
+pub use agent::AGENT;
+pub use project::{LIMITS, MANIFEST, PARAM, PARAM_FILE, PROJECT, SERVICE};
 pub use stage::{CHECK, CONSERVE, EACH, ESTIMATE, INPUT, OUTPUT, POLICY, REFINE, REQUIRE, STAGE};
 pub use step::STEP;
 

@@ -1,5 +1,6 @@
 //! Agents as they are declared: who answers, with which settings and within which limits.
 
+use super::api_kind::ApiKind;
 use super::asset::Asset;
 use super::expression::{Program, Text};
 use super::money::NanoUsd;
@@ -38,7 +39,7 @@ pub enum Provider {
 /// A model API.
 #[derive(Debug, Clone)]
 pub struct Api {
-    /// Whose.
+    /// The provider.
     pub kind: ApiKind,
     /// The model.
     pub model: String,
@@ -55,33 +56,6 @@ pub struct Api {
     pub temperature: f64,
     /// Whether requests go in batches, which are answered within a day at a lower price.
     pub batch: bool,
-}
-
-/// Whose API it is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ApiKind {
-    /// Anthropic's Messages.
-    Anthropic,
-    /// OpenAI's Chat Completions, and all that speak it.
-    OpenAi,
-}
-
-impl ApiKind {
-    /// The key of the declaration.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Anthropic => "anthropic",
-            Self::OpenAi => "openai",
-        }
-    }
-
-    /// The environment variable that holds the key when none is declared.
-    pub fn key_env(self) -> &'static str {
-        match self {
-            Self::Anthropic => "ANTHROPIC_API_KEY",
-            Self::OpenAi => "OPENAI_API_KEY",
-        }
-    }
 }
 
 /// The command lines that are known by a name: how they are asked, and what they print.

@@ -1,6 +1,7 @@
 //! What Milepost talks about: declarations, events, reasons, outcomes, records. Pure data.
 
 pub mod agent;
+pub mod api_kind;
 pub mod asset;
 pub mod batched;
 pub mod call;
@@ -21,6 +22,7 @@ pub mod pipeline;
 pub mod policy;
 pub mod reason;
 pub mod record;
+pub mod retry;
 pub mod schema;
 pub mod stage;
 pub mod state;

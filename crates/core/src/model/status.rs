@@ -1,7 +1,5 @@
 //! What an HTTP status says of the next try: one table for models, their batches and steps `http`.
 
-use std::time::Duration;
-
 /// What a status other than 2xx says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StatusClass {
@@ -40,9 +38,6 @@ impl StatusClass {
         matches!(self, Self::Busy | Self::Passing)
     }
 }
-
-/// The longest wait that a service may ask for. If it asks for more, the request fails, and another run sends it.
-pub const LONGEST_WAIT: Duration = Duration::from_mins(10);
 
 #[cfg(test)]
 mod tests {

@@ -1,7 +1,7 @@
 //! The agents of a project, ready to be asked by the stages of a run.
 
 use super::context::Context;
-use crate::steps::agent::Answerers;
+use crate::steps::agent::{AgentError, Answerers};
 pub use crate::steps::agent::{Agents, Purpose};
 use milepost_core::model::agent::Provider;
 use milepost_core::model::pipeline::Pipeline;
@@ -19,7 +19,7 @@ pub fn agents(
     pipeline: &Pipeline,
     project: &Path,
     environment: &BTreeMap<String, String>,
-) -> Result<Agents, String> {
+) -> Result<Agents, AgentError> {
     let mut keys = BTreeMap::new();
     for agent in pipeline.agents.values() {
         if let Provider::Api(api) = &agent.provider
@@ -32,7 +32,10 @@ pub fn agents(
     let replays = Box::new(move |folder: &str| {
         let folder = project.join(folder);
         let all = calls::read(&folder);
-        let all = all.map_err(|error| format!("{}: {error}", folder.display()))?;
+        let all = all.map_err(|error| AgentError::Replay {
+            folder: folder.display().to_string(),
+            why: error.to_string(),
+        })?;
         let heard = all.into_iter();
         Ok(heard
             .filter_map(|call| Some((call.sent, call.heard?)))
@@ -57,5 +60,5 @@ pub fn of_stage(ctx: &Context<'_>, stage: &Stage, all: &Agents) -> Result<Answer
             ));
         }
     }
-    all.of(asked)
+    all.of(asked).map_err(|error| error.to_string())
 }

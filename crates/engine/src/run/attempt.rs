@@ -12,8 +12,8 @@ use crate::steps::agent::Answerers;
 use crate::steps::alarm::{Alarm, Rang};
 use crate::steps::attempt::{attempt, stage_is_over};
 use crate::steps::command::Stop;
-use crate::steps::http::Caller;
 use crate::steps::work::{Calls, Limits, Watcher, Work};
+use milepost_agents::http::SharedHttp;
 use milepost_core::base::digest::Digest;
 use milepost_core::base::path::{FilePath, RelPath, Root};
 use milepost_core::base::source::Source;
@@ -69,8 +69,8 @@ pub struct Bench<'a> {
     pub calls: &'a dyn Calls,
     /// Whether everything is asked once more.
     pub fresh: bool,
-    /// By whom services are called.
-    pub caller: &'a Caller,
+    /// The HTTP client of the run.
+    pub http: &'a SharedHttp,
     /// The environment of programs.
     pub environment: &'a BTreeMap<String, String>,
     /// The wish to stop.
@@ -254,7 +254,7 @@ fn within(
         } else {
             found.asked_since.as_deref()
         },
-        caller: bench.caller,
+        http: bench.http,
         environment: bench.environment,
         declared_env: &bench.ctx.settings.env,
         folder: scratch.path(),

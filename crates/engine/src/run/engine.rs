@@ -17,9 +17,9 @@ use super::survey::{Keep, Survey, survey};
 use super::workers::at_once;
 use super::{begin, forced, gate, kept, recover, rejudge, require, retire, rounds};
 use crate::steps::agent::Agents;
+use crate::steps::agent::Answerers;
 use crate::steps::alarm::Alarm;
 use crate::steps::command::Stop;
-use crate::steps::http::Caller;
 use crate::steps::work::Limits;
 use milepost_core::base::path::{RelPath, Root};
 use milepost_core::model::event::{Event, EventType};
@@ -112,7 +112,6 @@ pub fn run(
         agents,
         calls: &calls,
         budget: options.limit,
-        caller: Caller::default(),
         services: Services::new(options.timing, stop),
         reports: Vec::new(),
     };
@@ -175,7 +174,6 @@ struct Engine<'a, 'k> {
     agents: &'a Agents,
     calls: &'a RunCalls<'k>,
     budget: Option<u64>,
-    caller: Caller,
     services: Services<'a>,
     reports: Vec<StageReport>,
 }
@@ -456,7 +454,7 @@ impl Engine<'_, '_> {
         let begins = will.iter().any(|&at| found.batches[at].decision.is_ok());
         let lacks = if begins {
             let services = &mut self.services;
-            services.need(&mut self.keeper, stage, &self.caller, self.observer)?
+            services.need(&mut self.keeper, stage, self.agents.http(), self.observer)?
         } else {
             None
         };
@@ -470,7 +468,7 @@ impl Engine<'_, '_> {
         let agents = if begins {
             of_stage(&ctx, stage, self.agents)
         } else {
-            self.agents.of(Vec::new())
+            Ok(Answerers::default())
         };
         let agents = match agents {
             Ok(agents) => agents,
@@ -485,7 +483,7 @@ impl Engine<'_, '_> {
             agents: &agents,
             calls: self.calls,
             fresh: self.options.fresh,
-            caller: &self.caller,
+            http: self.agents.http(),
             environment: ctx.environment,
             stop: self.stop,
             wished: self.stop.seen(),

@@ -10,8 +10,8 @@ use crate::steps::agent::{Answerers, count_questions};
 use crate::steps::alarm::Alarm;
 use crate::steps::attempt::attempt;
 use crate::steps::command::{Started, Stop};
-use crate::steps::http::Caller;
 use crate::steps::work::{Calls, Limits, Pace, Rounds, Told, Valid, Watcher, Work};
+use milepost_agents::http::SharedHttp;
 use milepost_core::base::digest::Digest;
 use milepost_core::base::path::Root;
 use milepost_core::model::call::{Heard, Sent};
@@ -143,7 +143,7 @@ impl Rehearsal<'_> {
             } else {
                 found.asked_since.as_deref()
             },
-            caller: &Caller::default(),
+            http: &SharedHttp::default(),
             environment: &environment,
             declared_env: &self.ctx.settings.env,
             folder: nowhere,

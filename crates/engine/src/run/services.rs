@@ -4,9 +4,10 @@ use super::engine::RunError;
 use super::keeper::Keeper;
 use super::notice::{Notice, Observer};
 use crate::steps::command::{Deadline, Stop};
-use crate::steps::http::Caller;
+use crate::steps::http::{Absent, probe};
 use crate::steps::process::program;
 use crate::steps::service::{Service, ServiceSpec};
+use milepost_agents::http::{SharedHttp, shown};
 use milepost_core::base::duration::show_duration;
 use milepost_core::base::path::Root;
 use milepost_core::model::event::{Child, Event, EventType};
@@ -56,7 +57,7 @@ impl<'a> Services<'a> {
         &mut self,
         keeper: &mut Keeper<'_>,
         stage: &Stage,
-        caller: &Caller,
+        http: &SharedHttp,
         observer: &mut dyn Observer,
     ) -> Result<Option<String>, RunError> {
         let pipeline = keeper.ctx.pipeline;
@@ -71,7 +72,7 @@ impl<'a> Services<'a> {
                 Ok(url) => url,
                 Err(error) => return Ok(Some(failed(error.to_string()))),
             };
-            if self.look(caller, &url).is_ok() {
+            if self.look(http, &url).is_ok() {
                 continue;
             }
             if let Some(why) = self.failed.get(&declared.name) {
@@ -87,7 +88,7 @@ impl<'a> Services<'a> {
                 self.failed.insert(declared.name.clone(), why.clone());
                 return Ok(Some(failed(why)));
             }
-            if let Err(why) = self.wait(declared, caller, &url) {
+            if let Err(why) = self.wait(declared, http, &url) {
                 self.failed.insert(declared.name.clone(), why.clone());
                 let running = self.running.remove(&declared.name);
                 let printed = running.map(|running| running.service.printed());
@@ -102,9 +103,9 @@ impl<'a> Services<'a> {
         Ok(None)
     }
 
-    fn look(&self, caller: &Caller, url: &str) -> Result<(), String> {
+    fn look(&self, http: &SharedHttp, url: &str) -> Result<(), Absent> {
         let stop = self.stop;
-        caller.look(url, LOOK.min(self.timing.ready), &|| stop.stopping())
+        probe(http, url, LOOK.min(self.timing.ready), &|| stop.stopping())
     }
 
     fn start(
@@ -167,17 +168,17 @@ impl<'a> Services<'a> {
         Ok(Ok(()))
     }
 
-    fn wait(&self, declared: &Declared, caller: &Caller, url: &str) -> Result<(), String> {
+    fn wait(&self, declared: &Declared, http: &SharedHttp, url: &str) -> Result<(), String> {
         let end = Deadline::after(self.timing.ready);
         loop {
-            let Err(why) = self.look(caller, url) else {
+            let Err(why) = self.look(http, url) else {
                 return Ok(());
             };
             // The batches will not begin.
             if self.stop.stopping() {
                 return Ok(());
             }
-            let url = crate::steps::http::shown_url(url);
+            let url = shown(url);
             let running = self.running.get(&declared.name);
             if let Some(how) = running.and_then(|running| running.service.ended()) {
                 return Err(format!("{how} before {url} answered"));

@@ -7,6 +7,7 @@ use super::{
 };
 use milepost_core::expr::scope::{Format, Reading};
 use milepost_core::model::outcome::{Outcome, OutcomeKind};
+use milepost_core::model::retry;
 use milepost_core::model::stage::{Output, Stage};
 use milepost_core::model::step::{
     Outputs, PROGRAM_TIMEOUT, Step, StepKind, TemplateChoice, TemplateFile, WAIT_TIMEOUT,
@@ -120,8 +121,8 @@ fn tries(work: &mut Work<'_>, step: &Step, index: usize) -> Result<Said, Outcome
             Err(outcome) => outcome,
         };
         failed += 1;
-        // Whoever asks to be left alone knows better than we do how long.
-        let wait = pause(work, failed, index).max(outcome.wait.unwrap_or_default());
+        let jitter = retry::jitter(&format!("{} {index}", work.name), failed);
+        let wait = retry::wait(work.limits.backoff, failed, outcome.wait, jitter);
         let has_time = (work.left)().is_none_or(|left| left > wait);
         let is_final = !outcome.is_worth_another_try() || is_certain(&step.kind, &outcome);
         if failed >= step.attempts || is_final || !has_time {
@@ -181,14 +182,6 @@ fn ended(work: &Work<'_>, time: Option<(&str, Duration)>, outcome: Outcome) -> O
         }
         (Some(Rang::Time), _) => stage_is_over(work.stage).with_details(outcome.details),
     }
-}
-
-fn pause(work: &Work<'_>, failed: u32, index: usize) -> Duration {
-    milepost_core::base::duration::backoff(
-        work.limits.backoff,
-        failed,
-        &format!("{} {index}", work.name),
-    )
 }
 
 fn once(work: &mut Work<'_>, step: &Step) -> Result<Said, Outcome> {

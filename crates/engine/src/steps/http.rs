@@ -3,64 +3,59 @@
 use super::work::{Said, StepResult, Work, input_failure, parse_failure};
 use super::{files, jq, values};
 use milepost_agents::fault::{CallFault, FaultKind};
-use milepost_agents::http::{Answer, Http, LARGEST, Method, Send, shown};
+use milepost_agents::http::{
+    Answer, Cancelled, HttpError, LARGEST, Method, Send, SharedHttp, shown,
+};
 use milepost_agents::secret::Secret;
 use milepost_core::base::source::Source;
 use milepost_core::expr::jq::Jq;
 use milepost_core::expr::scope::{Format, Scope};
 use milepost_core::model::outcome::{Outcome, OutcomeKind};
 use milepost_core::model::pipeline::Asset;
-use milepost_core::model::status::LONGEST_WAIT;
+use milepost_core::model::retry;
 use milepost_core::model::step::{HttpStep, Text};
 use serde_json::Value;
 use std::io::Read as _;
-use std::sync::OnceLock;
 use std::time::Duration;
 
 /// Bytes of an answer that are shown with its failure.
 const SHOWN: usize = 2000;
 
-/// Calls services, over one client that is made for the first call.
-#[derive(Default)]
-pub struct Caller(OnceLock<Result<Http, String>>);
-
-impl Caller {
-    fn http(&self) -> Result<&Http, String> {
-        let made = self
-            .0
-            .get_or_init(|| Http::new(None).map_err(|error| error.to_string()));
-        made.as_ref().map_err(Clone::clone)
-    }
-
-    /// Whether a service answers there, with anything but a trouble of its own. The error says why not.
-    ///
-    /// # Errors
-    /// What came in the place of an answer.
-    pub fn look(
-        &self,
-        url: &str,
-        within: Duration,
-        cancelled: &(dyn Fn() -> bool + Sync),
-    ) -> Result<(), String> {
-        let send = Send {
-            url,
-            headers: &[],
-            body: None,
-            within,
-            largest: LARGEST,
-        };
-        let answer = self.http()?.send(send, cancelled);
-        match answer {
-            Ok(answer) if answer.status < 500 => Ok(()),
-            Ok(answer) => Err(format!("it answers with HTTP {}", answer.status)),
-            Err(fault) => Err(fault.message),
-        }
-    }
+/// Why a service counts as absent.
+#[derive(Debug, thiserror::Error)]
+pub enum Absent {
+    /// No HTTP client can be made.
+    #[error(transparent)]
+    Client(#[from] HttpError),
+    /// No answer came.
+    #[error(transparent)]
+    Unanswered(#[from] CallFault),
+    /// It answers that it is in trouble itself.
+    #[error("it answers with HTTP {0}")]
+    Failing(u16),
 }
 
-/// An address as it may be shown: what stands before `@` or behind `?` may be a key.
-pub fn shown_url(url: &str) -> String {
-    shown(url)
+/// Checks whether a service answers at a URL, with anything but a trouble of its own.
+///
+/// # Errors
+/// When it does not.
+pub fn probe(
+    http: &SharedHttp,
+    url: &str,
+    within: Duration,
+    cancelled: Cancelled<'_>,
+) -> Result<(), Absent> {
+    let send = Send {
+        url,
+        headers: &[],
+        body: None,
+        within,
+        largest: LARGEST,
+    };
+    match http.get()?.send(send, cancelled)?.status {
+        status @ 500.. => Err(Absent::Failing(status)),
+        _ => Ok(()),
+    }
 }
 
 /// Does the step.
@@ -97,8 +92,8 @@ pub fn call(work: &mut Work<'_>, out: &str, call: &HttpStep, timeout: Duration) 
     };
     let method = Method::from_bytes(call.method.as_bytes()).map_err(parse_failure)?;
     let client = work
-        .caller
-        .http()
+        .http
+        .get()
         .map_err(|why| Outcome::new(OutcomeKind::Connect, format!("{who}: {why}")).for_good())?;
     let alarm = work.alarm;
     let answer = client.call(&method, send, &|| alarm.rang().is_some());
@@ -225,7 +220,7 @@ fn accepted(who: &str, answer: Answer, timeout: Duration) -> Result<Answer, Outc
     let message = format!("{who}: HTTP {status}{hint}");
     let mut outcome = Outcome::of_status(status, message).with_details(beginning(&answer.body));
     match answer.retry_after() {
-        Some(wait) if wait > LONGEST_WAIT => {
+        Some(wait) if retry::is_too_long(Some(wait)) => {
             let wait = milepost_core::base::duration::show_duration(wait);
             outcome.message = format!("{}, to be called again in {wait}", outcome.message);
             outcome = outcome.for_good();

@@ -4,8 +4,8 @@ use super::agent::Answerers;
 use super::agent::outside::Parts;
 use super::alarm::Alarm;
 use super::command::{Started, Stop};
-use super::http::Caller;
 use jiff::Timestamp;
+use milepost_agents::http::SharedHttp;
 use milepost_core::base::digest::Digest;
 use milepost_core::base::path::FilePath;
 use milepost_core::base::source::{Sink, Source};
@@ -291,8 +291,8 @@ pub struct Work<'a> {
     pub calls: &'a dyn Calls,
     /// The runs whose answers of agents alone count; `None`: every answer that is kept counts.
     pub asked_since: Option<&'a [String]>,
-    /// By whom services are called.
-    pub caller: &'a Caller,
+    /// The HTTP client of the run.
+    pub http: &'a SharedHttp,
     /// The environment of programs: the usual, without what a step declares.
     pub environment: &'a BTreeMap<String, String>,
     /// Declared environment variables with their values.

@@ -1,11 +1,11 @@
 //! Keys of `milepost.toml`.
 
 use super::Kind::{
-    Any, AnyNumber, Choice, Command, Duration, File, Folder, Integer, Jq, Named, Names, Number,
-    Outcomes, Params, Place, Plain, Strings, Table as Of, Text, True, Values,
+    Any, AnyNumber, Choice, Command, Duration, Folder, Integer, Jq, Named, Names, Number, Outcomes,
+    Params, Place, Plain, Strings, Table as Of, Text, Values,
 };
-use super::Need::{Beside, Optional, Required, What};
-use super::{Table, key};
+use super::Need::{Optional, Required};
+use super::{AGENT, Table, key};
 use crate::model::param::ParamType;
 
 /// `milepost.toml`.
@@ -217,148 +217,6 @@ pub static PARAM_FILE: Table = Table {
             Optional,
             "none",
             "What the parameter is for.",
-        ),
-    ],
-};
-
-/// `[agents.NAME]`.
-pub static AGENT: Table = Table {
-    what: "agent",
-    header: "[agents.NAME]",
-    short: None,
-    keys: &[
-        key(
-            "rules",
-            File,
-            What,
-            "",
-            "A table of rules, as TOML: free, offline, the same answer every time.",
-        ),
-        key(
-            "jq",
-            Jq,
-            What,
-            "",
-            "A jq program that computes the answer: `.` is the question; without `questions` it is the scope of the stage. Free and offline.",
-        ),
-        key(
-            "replay",
-            Folder,
-            What,
-            "",
-            "A folder of the project with calls that an earlier run recorded (a copy of a workspace's `.milepost/calls`): the same request gets the same answer.",
-        ),
-        key(
-            "anthropic",
-            Plain,
-            What,
-            "",
-            "A model of Anthropic's Messages API.",
-        ),
-        key(
-            "openai",
-            Plain,
-            What,
-            "",
-            "A model of OpenAI's Chat Completions API, or of a server that speaks it.",
-        ),
-        key(
-            "cli",
-            Command,
-            What,
-            "",
-            "A command line that answers: `claude`, `opencode`, `cursor`, `codex`, `gemini`, or a list of a program and its arguments. The prompt is its standard input, or stands where `{{ prompt }}` does.",
-        ),
-        key(
-            "external",
-            True,
-            What,
-            "",
-            "Someone outside answers, such as a person or an agent that works through Milepost (`milepost mcp`): the stage is held until its batches are answered.",
-        ),
-        key(
-            "base_url",
-            Text,
-            Beside(&["anthropic", "openai"]),
-            "the provider's",
-            "Where the API is; the provider's own address where a template gives nothing.",
-        ),
-        key(
-            "api_key_env",
-            Plain,
-            Beside(&["anthropic", "openai"]),
-            "ANTHROPIC_API_KEY or OPENAI_API_KEY",
-            "The environment variable that holds the key.",
-        ),
-        key(
-            "max_tokens",
-            Integer,
-            Beside(&["anthropic", "openai"]),
-            "4096",
-            "The most tokens of an answer.",
-        ),
-        key(
-            "temperature",
-            Number,
-            Beside(&["anthropic", "openai"]),
-            "0",
-            "How much chance there is in an answer.",
-        ),
-        key(
-            "mode",
-            Choice(&["direct", "batch"]),
-            Beside(&["anthropic", "openai"]),
-            "direct",
-            "`batch`: requests go in batches of the provider, which answers them within a day at a lower price.",
-        ),
-        key(
-            "envelope",
-            Choice(&["text", "json", "ndjson"]),
-            Beside(&["cli"]),
-            "text",
-            "What a command line that is a list prints: the answer, one JSON value that holds it, or events, one a line.",
-        ),
-        key(
-            "registry",
-            File,
-            Beside(&["cli"]),
-            "none",
-            "A file such as `riteway.agent-config.json`, in which `cli` is the name of an agent.",
-        ),
-        key(
-            "concurrency",
-            Integer,
-            Optional,
-            "none",
-            "Calls at once, over all stages of a run.",
-        ),
-        key(
-            "requests_per_minute",
-            Integer,
-            Optional,
-            "none",
-            "Requests a minute, over all stages of a run.",
-        ),
-        key(
-            "tokens_per_minute",
-            Integer,
-            Optional,
-            "none",
-            "Tokens a minute, over all stages of a run.",
-        ),
-        key(
-            "tries",
-            Integer,
-            Beside(&["anthropic", "openai", "cli"]),
-            "6; 1 where the step says `attempts = 1`, unless the service is too busy",
-            "How often a request is sent at most while it meets no answer, with pauses of 1 s, 2 s, 4 s and so on. Answers that are not valid are for `attempts` of the step.",
-        ),
-        key(
-            "max_usd_per_call",
-            Number,
-            Optional,
-            "none",
-            "What a call costs at most, in dollars, where no price tells: needed for `cli` under a budget.",
         ),
     ],
 };

@@ -40,7 +40,7 @@ impl Opened {
             &self.project,
             &request.environment,
         );
-        made.map_err(OpsError::World)
+        made.map_err(|error| OpsError::World(error.to_string()))
     }
 }
 

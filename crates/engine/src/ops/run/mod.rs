@@ -154,7 +154,7 @@ pub fn run(
         &opened.project,
         &request.environment,
     );
-    let agents = agents.map_err(OpsError::World)?;
+    let agents = agents.map_err(|error| OpsError::World(error.to_string()))?;
     let mut report = engine::run(
         opened.context(),
         held.state,

@@ -6,15 +6,15 @@ use super::heard::{heard_of, heard_of_fault, outcome_of};
 use super::ready::{Ready, Who};
 use crate::steps::command::{CommandSpec, Deadline, Exit, run_command};
 use crate::steps::work::{Batched, Work, output_failure};
+use milepost_agents::api::BatchApi;
 use milepost_agents::cli::{Ended, Output, Tool};
-use milepost_agents::client::Client;
 use milepost_agents::fault::{CallFault, FaultKind};
 use milepost_agents::policy::{Next, after};
 use milepost_agents::request::{Reply, Request};
 use milepost_core::base::digest::Digest;
 use milepost_core::model::call::{Heard, Sent};
 use milepost_core::model::outcome::{Outcome, OutcomeKind};
-use milepost_core::model::status::LONGEST_WAIT;
+use milepost_core::model::retry;
 use serde_json::json;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -80,11 +80,14 @@ impl Caller<'_> {
                 Err(fault) => fault,
             };
             let mut outcome = outcome_of(self.ready, &fault);
-            if let Some(wait) = fault.retry_after.filter(|&wait| wait > LONGEST_WAIT) {
+            if let Some(wait) = fault
+                .retry_after
+                .filter(|&wait| retry::is_too_long(Some(wait)))
+            {
                 let wait = milepost_core::base::duration::show_duration(wait);
                 outcome.message = format!("{}, to be called again in {wait}", outcome.message);
             }
-            let jitter = jitter(work.name, self.count);
+            let jitter = retry::jitter(work.name, self.count);
             let next = match after(&fault, tried, jitter) {
                 // It waits for others in the next batch anyway.
                 Next::Retry { .. } if is_over_alone(self.ready, fault.kind) => Next::Retry {
@@ -180,8 +183,9 @@ impl Caller<'_> {
         };
         if let (Who::Api(client), true, Some(book)) =
             (&ready.who, sent.batched, work.calls.batched())
+            && let Some(api) = client.batches()
         {
-            return self.in_batch(work, client, book, sent, body, &stopped);
+            return self.in_batch(work, api, book, sent, body, &stopped);
         }
         let number = work
             .calls
@@ -207,7 +211,8 @@ impl Caller<'_> {
         pass.settle(heard.usage.total());
         drop(pass);
         if let Err(fault) = &replied
-            && let Some(wait) = fault.retry_after.filter(|&wait| wait <= LONGEST_WAIT)
+            && let Some(wait) = fault.retry_after
+            && !retry::is_too_long(Some(wait))
         {
             ready.limits.hold(wait);
         }
@@ -229,7 +234,7 @@ impl Caller<'_> {
     fn in_batch(
         &self,
         work: &mut Work<'_>,
-        client: &Client,
+        api: &dyn BatchApi,
         book: &dyn Batched,
         mut sent: Sent,
         body: Vec<u8>,
@@ -239,7 +244,7 @@ impl Caller<'_> {
         let watcher = work.watcher;
         let desk = Desk {
             ready,
-            client,
+            api,
             calls: work.calls,
             book,
             stopped,
@@ -481,10 +486,4 @@ fn has_time(work: &Work<'_>, wait: Duration) -> bool {
 fn batch_of(name: &str, stage: &str) -> String {
     let rest = name.strip_prefix(stage).unwrap_or_default();
     rest.strip_prefix('/').unwrap_or_default().to_owned()
-}
-
-/// Spreads waits, the same way each time for the same call of the same batch.
-fn jitter(name: &str, count: u32) -> f64 {
-    let digest = Digest::of(format!("{name} {count}"));
-    f64::from(digest.bytes()[0]) / 255.0
 }

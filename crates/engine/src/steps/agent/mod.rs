@@ -10,7 +10,7 @@ mod ready;
 pub mod sort;
 mod undeclared;
 
-pub use ready::{Agents, Answerers, Purpose, Ready, Replays, Who};
+pub use ready::{AgentError, Agents, Answerers, Purpose, Ready, Replays, Who};
 
 use super::work::{Said, StepResult, Work, input_failure, output_failure, parse_failure};
 use super::{jq, values};

@@ -2,16 +2,16 @@
 
 use super::gather::{Desk, Gatherer};
 use crate::steps::work::{Calls, Pace, Work};
-use milepost_agents::cli::{Envelope, Preset, Tool};
-use milepost_agents::client::{Client, Settings};
-use milepost_agents::http::{Cancelled, Http};
+use milepost_agents::api::{ModelApi, Settings, connect};
+use milepost_agents::cli::{Envelope, Preset, RegistryError, Tool};
+use milepost_agents::http::{Cancelled, HttpError, SharedHttp};
 use milepost_agents::limits::{Allowed, Limits};
-use milepost_agents::prices::{Mode, Prices};
-use milepost_agents::rules::Rules;
+use milepost_agents::prices::{Mode, PriceError, Prices};
+use milepost_agents::rules::{Rules, RulesError};
 use milepost_agents::secret::Secret;
 use milepost_core::base::digest::Digest;
 use milepost_core::base::redact::redact;
-use milepost_core::model::agent::{Agent, ApiKind, CliCommand, Provider};
+use milepost_core::model::agent::{Agent, CliCommand, Provider};
 use milepost_core::model::call::{ANSWERED, Heard, Sent};
 use milepost_core::model::money::NanoUsd;
 use milepost_core::model::outcome::Outcome;
@@ -39,12 +39,12 @@ pub struct Agents {
     keys: BTreeMap<String, String>,
     prices: Prices,
     replays: Replays,
-    http: OnceLock<Result<Arc<Http>, String>>,
+    http: SharedHttp,
     ready: Mutex<BTreeMap<String, Arc<Ready>>>,
 }
 
 /// Reads the recorded calls of a folder of the project: what was sent, and what was heard.
-pub type Replays = Box<dyn Fn(&str) -> Result<Vec<(Sent, Heard)>, String> + Send + Sync>;
+pub type Replays = Box<dyn Fn(&str) -> Result<Vec<(Sent, Heard)>, AgentError> + Send + Sync>;
 
 /// The agents that a stage asks, ready to answer: by the name that the step uses, after replacements.
 #[derive(Default)]
@@ -65,6 +65,42 @@ pub struct Ready {
     pub checked: OnceLock<Result<(), milepost_agents::fault::CallFault>>,
 }
 
+/// Why an agent cannot be asked.
+#[derive(Debug, thiserror::Error)]
+pub enum AgentError {
+    /// Its table of rules is wrong.
+    #[error(transparent)]
+    Rules(#[from] RulesError),
+    /// The project's prices are wrong.
+    #[error(transparent)]
+    Prices(#[from] PriceError),
+    /// Its registry does not name it.
+    #[error(transparent)]
+    Registry(#[from] RegistryError),
+    /// No HTTP client can be made.
+    #[error(transparent)]
+    Http(#[from] HttpError),
+    /// No preset has the name of its command line.
+    #[error("`{0}` is not known")]
+    UnknownTool(String),
+    /// The environment variable with its key is not set.
+    #[error("agent `{agent}` needs a key: set the environment variable {variable}")]
+    NoKey {
+        /// The agent.
+        agent: String,
+        /// The variable; hidden if a key was written in the place of its name.
+        variable: String,
+    },
+    /// Its recorded answers cannot be read.
+    #[error("{folder}: {why}")]
+    Replay {
+        /// The folder.
+        folder: String,
+        /// What the disk or the records say.
+        why: String,
+    },
+}
+
 /// Who answers.
 pub enum Who {
     /// A table of rules.
@@ -74,7 +110,7 @@ pub enum Who {
     /// What was heard before, by what was asked.
     Replay(BTreeMap<String, Heard>),
     /// A model API.
-    Api(Client),
+    Api(Box<dyn ModelApi>),
     /// A command line.
     Tool(Tool),
     /// Someone outside, whose answers are handed in.
@@ -91,18 +127,17 @@ impl Agents {
         keys: BTreeMap<String, String>,
         prices: Option<&Asset>,
         replays: Replays,
-    ) -> Result<Self, String> {
-        let mut known = Prices::embedded().map_err(|error| error.to_string())?;
+    ) -> Result<Self, AgentError> {
+        let mut known = Prices::embedded()?;
         if let Some(own) = prices {
-            let with = known.with(own.path.as_str(), &own.text);
-            known = with.map_err(|error| error.to_string())?;
+            known = known.with(own.path.as_str(), &own.text)?;
         }
         Ok(Self {
             purpose,
             keys,
             prices: known,
             replays,
-            http: OnceLock::new(),
+            http: SharedHttp::default(),
             ready: Mutex::default(),
         })
     }
@@ -114,7 +149,7 @@ impl Agents {
     pub fn of<'a>(
         &self,
         asked: impl IntoIterator<Item = (&'a str, &'a Agent)>,
-    ) -> Result<Answerers, String> {
+    ) -> Result<Answerers, AgentError> {
         let mut answerers = BTreeMap::new();
         for (name, agent) in asked {
             let mut ready = self.ready.lock().unwrap_or_else(PoisonError::into_inner);
@@ -131,11 +166,10 @@ impl Agents {
         Ok(Answerers(answerers))
     }
 
-    fn make(&self, agent: &Agent) -> Result<Ready, String> {
+    fn make(&self, agent: &Agent) -> Result<Ready, AgentError> {
         let who = match &agent.provider {
             Provider::Rules(asset) => {
-                let rules = Rules::parse(asset.path.as_str(), &asset.text);
-                Who::Rules(Box::new(rules.map_err(|error| error.to_string())?))
+                Who::Rules(Box::new(Rules::parse(asset.path.as_str(), &asset.text)?))
             }
             Provider::Jq(program) => Who::Jq(program.clone()),
             Provider::Replay(folder) => {
@@ -150,12 +184,10 @@ impl Agents {
                 let key = self.keys.get(&api.key_env).map_or("", String::as_str);
                 let wants_key = self.purpose == Purpose::Run && api.base_url.is_none();
                 if key.is_empty() && wants_key {
-                    return Err(format!(
-                        "agent `{}` needs a key: set the environment variable {}",
-                        agent.name,
-                        // Where a key was written in the place of its variable's name.
-                        redact(&api.key_env)
-                    ));
+                    return Err(AgentError::NoKey {
+                        agent: agent.name.clone(),
+                        variable: redact(&api.key_env).into_owned(),
+                    });
                 }
                 let settings = Settings {
                     model: api.model.clone(),
@@ -163,20 +195,15 @@ impl Agents {
                     key: Secret::new(key),
                     batch: api.batch,
                 };
-                let http = self.http()?;
-                Who::Api(match api.kind {
-                    ApiKind::Anthropic => Client::anthropic(http, settings),
-                    ApiKind::OpenAi => Client::openai(http, settings),
-                })
+                Who::Api(connect(api.kind, self.http.get()?, settings))
             }
             Provider::External => Who::Outside,
             Provider::Cli(cli) => Who::Tool(match &cli.command {
                 CliCommand::Known(name) => Tool::preset(
-                    Preset::named(name).ok_or_else(|| format!("`{name}` is not known"))?,
+                    Preset::named(name).ok_or_else(|| AgentError::UnknownTool(name.clone()))?,
                 ),
                 CliCommand::Registry { file, agent } => {
-                    Tool::of_registry(file.path.as_str(), &file.text, agent)
-                        .map_err(|error| error.to_string())?
+                    Tool::of_registry(file.path.as_str(), &file.text, agent)?
                 }
                 CliCommand::List(list) => Tool::generic(
                     list.clone(),
@@ -226,10 +253,11 @@ impl Agents {
             };
             if let Some(ready) = found.get(&agent.name)
                 && let Who::Api(client) = &ready.who
+                && let Some(api) = client.batches()
             {
                 let desk = Desk {
                     ready,
-                    client,
+                    api,
                     calls,
                     book,
                     stopped,
@@ -242,13 +270,9 @@ impl Agents {
         }
     }
 
-    fn http(&self) -> Result<Arc<Http>, String> {
-        let http = self.http.get_or_init(|| {
-            Http::new(None)
-                .map(Arc::new)
-                .map_err(|error| error.to_string())
-        });
-        http.clone()
+    /// Returns the HTTP client of the run.
+    pub fn http(&self) -> &SharedHttp {
+        &self.http
     }
 }
 

@@ -1,7 +1,7 @@
 //! What of a reply answers which question, and what is wrong with the rest.
 
+use milepost_agents::answer::salvage::{Salvaged, salvage};
 use milepost_agents::request::Reply;
-use milepost_agents::salvage::{Salvaged, salvage};
 use milepost_store::check::schema::Violation;
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;

@@ -5,9 +5,9 @@ use crate::steps::agent::call::TRIES;
 use crate::steps::agent::heard::{heard_of, heard_of_fault, outcome_of};
 use crate::steps::command::Deadline;
 use jiff::SignedDuration;
-use milepost_agents::batches::{BatchFault, BatchResult, Known, Progress};
+use milepost_agents::api::{BatchFault, BatchProgress, BatchResult, SubmittedBatch};
 use milepost_agents::fault::{CallFault, FaultKind};
-use milepost_agents::policy::{Next, after};
+use milepost_agents::policy::{Next, after, is_final};
 use milepost_core::base::digest::Digest;
 use milepost_core::model::batched::{LeftCall, Submitting, Which};
 use milepost_core::model::call::Heard;
@@ -111,7 +111,7 @@ impl Gatherer {
             let ends = || Deadline::after(PATIENCE);
             (desk.stopped)() && patience.get_or_init(ends).is_over()
         };
-        match desk.client.submit(&requests, SUBMIT, &stopped) {
+        match desk.api.submit(&requests, SUBMIT, &stopped) {
             Ok(id) => {
                 let many = match requests.len() {
                     1 => "1 request".to_owned(),
@@ -193,7 +193,7 @@ impl Gatherer {
     /// Looks for a batch whose id was lost among the provider's latest. Those that may be it are polled; whether one is it, the ids
     /// in its results tell.
     fn look(&self, desk: &Desk<'_>, batch: &Which) {
-        let recent = desk.client.recent(ASK, desk.stopped);
+        let recent = desk.api.recent(ASK, desk.stopped);
         let mut state = self.lock();
         let known = state.known.clone();
         let Some(under) = find(&mut state, batch) else {
@@ -203,13 +203,13 @@ impl Gatherer {
             Ok(list) => list,
             Err(fault) if fault.kind == FaultKind::Cancelled => return,
             // There is no such list.
-            Err(fault) if fault.kind == FaultKind::BadRequest => Vec::new(),
+            Err(fault) if is_final(fault.kind) => Vec::new(),
             Err(fault) => {
                 drop(state);
                 return self.later(desk, batch, &fault);
             }
         };
-        let may_be_it = |known_batch: &Known| {
+        let may_be_it = |known_batch: &SubmittedBatch| {
             let made = known_batch.created.duration_since(under.when);
             !known.contains(&known_batch.id)
                 && (-EARLY..=LATE).contains(&made)
@@ -233,13 +233,13 @@ impl Gatherer {
     fn poll(&self, desk: &Desk<'_>, batch: &Which, ids: Vec<String>) {
         let mut still = Vec::new();
         for id in &ids {
-            let results = match desk.client.poll(id, ASK, desk.stopped) {
-                Ok(Progress::Running { .. }) => {
+            let results = match desk.api.poll(id, ASK, desk.stopped) {
+                Ok(BatchProgress::Running { .. }) => {
                     still.push(id.clone());
                     continue;
                 }
-                Ok(Progress::Ended) => desk.client.harvest(id, HARVEST, desk.stopped),
-                Ok(Progress::Refused(fault)) => {
+                Ok(BatchProgress::Ended) => desk.api.harvest(id, HARVEST, desk.stopped),
+                Ok(BatchProgress::Refused(fault)) => {
                     let fault = free(fault);
                     let all = |_: &str| Err(BatchFault::Call(fault.clone()));
                     return self.deliver(desk, batch, all);
@@ -258,7 +258,7 @@ impl Gatherer {
                 }
                 Err(fault) if fault.kind == FaultKind::Cancelled => return,
                 // The provider has no such batch, or not any more.
-                Err(fault) if fault.kind == FaultKind::BadRequest => {}
+                Err(fault) if is_final(fault.kind) => {}
                 Err(fault) => return self.later(desk, batch, &fault),
             }
         }
@@ -364,7 +364,7 @@ fn next(state: &mut State, desk: &Desk<'_>) -> Act {
     let mut wait = TICK;
     let is_over = |deadline: &Option<Deadline>| deadline.as_ref().is_none_or(Deadline::is_over);
     if !state.gathered.is_empty() && is_over(&state.held) {
-        let limit = desk.client.batch_limit();
+        let limit = desk.api.limit();
         let waiting: usize = state.under_way.iter().map(Under::awaited).sum();
         let is_full = state.gathered.len() >= limit.requests || {
             let bytes = state.gathered.iter().map(|item| item.body.len() + AROUND);
@@ -386,7 +386,7 @@ fn next(state: &mut State, desk: &Desk<'_>) -> Act {
 
 /// Takes as many of the gathered as fit in a batch, and records that they are about to be submitted.
 fn take(state: &mut State, desk: &Desk<'_>) -> Act {
-    let limit = desk.client.batch_limit();
+    let limit = desk.api.limit();
     let mut items = Vec::new();
     let mut bytes = 0;
     while let Some(item) = state.gathered.front() {

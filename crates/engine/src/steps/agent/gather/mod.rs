@@ -10,7 +10,7 @@ use super::ready::Ready;
 use crate::steps::command::Deadline;
 use crate::steps::work::{Batched, Calls, Pace};
 use jiff::Timestamp;
-use milepost_agents::client::Client;
+use milepost_agents::api::BatchApi;
 use milepost_agents::fault::CallFault;
 use milepost_agents::http::Cancelled;
 use milepost_agents::request::Reply;
@@ -29,8 +29,8 @@ const WAKE: Duration = Duration::from_millis(500);
 pub struct Desk<'a> {
     /// The agent.
     pub ready: &'a Ready,
-    /// Its API.
-    pub client: &'a Client,
+    /// Its provider's batch API.
+    pub api: &'a dyn BatchApi,
     /// The records of calls.
     pub calls: &'a dyn Calls,
     /// The records of batches.

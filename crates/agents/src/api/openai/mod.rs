@@ -1,53 +1,128 @@
-//! OpenAI's Chat Completions, and what speaks it: Ollama, vLLM, llama.cpp, gateways.
+//! OpenAI's Chat Completions API, and what speaks it: Ollama, vLLM, llama.cpp, gateways.
 
-use super::client::Settings;
-use super::fault::{CallFault, FaultKind, Told};
-use super::http::{Answer, Cancelled, Http, LARGEST};
-use super::request::{Attachment, Reply, Request, Stop};
+mod batches;
+
+use super::ModelApi;
+use super::batches::BatchApi;
 use super::schema_fit::{Rules, fit, told};
+use super::settings::Settings;
 use super::versions::takes_temperature;
-use super::wire::{Ask, Key, Wire, count, parsed, text, whole};
+use super::wire::{KeyHeader, Wire, count, parsed, text, whole};
+use crate::fault::{CallFault, ErrorBody, FaultKind};
+use crate::http::{Answer, Cancelled, Http};
+use crate::request::{Attachment, Reply, Request, Stop};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use milepost_core::model::api_kind::ApiKind;
 use milepost_core::model::usage::Usage;
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// OpenAI's own address.
-const OWN: &str = "https://api.openai.com/v1";
-
 /// A client of the Chat Completions API.
 #[derive(Debug, Clone)]
-pub struct OpenAi {
-    pub(super) wire: Wire,
+pub(super) struct OpenAi {
+    wire: Wire,
     model: String,
-    /// Whether OpenAI itself is asked: other servers know older settings, and take more schemas.
+    /// Whether OpenAI itself answers: other servers know older settings, and take more schemas.
     own: bool,
 }
 
 impl OpenAi {
-    /// A client. The base URL is `https://api.openai.com/v1` unless another is set.
-    pub fn new(http: Arc<Http>, settings: Settings) -> Self {
-        let base = settings
-            .base_url
-            .as_deref()
-            .unwrap_or(OWN)
-            .trim_end_matches('/');
+    pub(super) fn new(http: Arc<Http>, settings: Settings) -> Self {
+        let own = ApiKind::OpenAi.spec().base_url;
+        let base = settings.base_url.as_deref().unwrap_or(own);
+        let base = base.trim_end_matches('/').to_owned();
         Self {
-            own: base == OWN || base.contains(".openai.azure.com"),
-            wire: Wire::new(http, base.to_owned(), &settings, Key::Bearer, &[]),
+            own: base == own || base.contains(".openai.azure.com"),
+            wire: Wire::new(http, base, &settings, KeyHeader::Bearer, &[]),
             model: settings.model,
         }
     }
 
-    /// The model that is asked.
-    pub fn model(&self) -> &str {
+    /// The response format for a schema, and the words that tell it where no format can.
+    fn format(&self, schema: Option<&Value>) -> (Option<Value>, Option<String>) {
+        let Some(schema) = schema else {
+            return (None, None);
+        };
+        let format = |schema: &Value, strict: bool| {
+            let schema = json!({"name": "answer", "strict": strict, "schema": schema});
+            json!({"type": "json_schema", "json_schema": schema})
+        };
+        match fit(schema, Rules::OpenAi) {
+            Some(fitted) => (Some(format(&fitted, true)), None),
+            // Grammars of servers of one's own know optional properties and open objects.
+            None if !self.own => (Some(format(schema, false)), Some(told(schema))),
+            // This format makes objects only.
+            None if schema["type"] == "object" => {
+                (Some(json!({"type": "json_object"})), Some(told(schema)))
+            }
+            None => (None, Some(told(schema))),
+        }
+    }
+
+    /// Reads an answer of a good status.
+    fn of_answer(&self, answer: Answer) -> Result<Reply, CallFault> {
+        let answer = whole(answer)?;
+        let id = answer.request_id();
+        let completion = parsed(&answer.body)?;
+        let reply = self.of_completion(&completion, answer.body)?;
+        Ok(Reply {
+            request_id: id.or(reply.request_id),
+            ..reply
+        })
+    }
+
+    /// A reply from a completion.
+    fn of_completion(&self, completion: &Value, raw: Vec<u8>) -> Result<Reply, CallFault> {
+        // Gateways send errors of those behind them with a status of 200.
+        if !completion["error"].is_null() {
+            let told = ErrorBody::of(completion);
+            let status = completion["error"]["code"]
+                .as_u64()
+                .and_then(|code| u16::try_from(code).ok());
+            let words = told.message.clone().unwrap_or_default();
+            return Err(told.fault(status, words).with_raw(raw));
+        }
+        let choice = &completion["choices"][0];
+        let message = &choice["message"];
+        if !message.is_object() {
+            return Err(CallFault::new(
+                FaultKind::Unreadable,
+                "the answer holds no `choices[0].message`",
+            )
+            .with_raw(raw));
+        }
+        let refusal = message["refusal"]
+            .as_str()
+            .filter(|refusal| !refusal.is_empty());
+        let reason = choice["finish_reason"].as_str().unwrap_or_default();
+        let stop = match (refusal, reason) {
+            (Some(_), _) | (None, "content_filter") => Stop::Refused,
+            (None, "stop") => Stop::End,
+            (None, "length") => Stop::Length,
+            (None, other) => Stop::Other(other.to_owned()),
+        };
+        Ok(Reply {
+            text: refusal.map_or_else(|| content_of(&message["content"]), str::to_owned),
+            structured: None,
+            stop,
+            usage: usage_of(&completion["usage"]),
+            told_cost: None,
+            asked_model: self.model.clone(),
+            served_model: text(&completion["model"]),
+            request_id: text(&completion["id"]),
+            raw,
+        })
+    }
+}
+
+impl ModelApi for OpenAi {
+    fn model(&self) -> &str {
         &self.model
     }
 
-    /// The exact bytes that are sent for a request.
-    pub fn body(&self, request: &Request) -> Vec<u8> {
+    fn body(&self, request: &Request) -> Vec<u8> {
         let mut body = Map::new();
         body.insert("model".to_owned(), json!(self.model));
         let (format, words) = self.format(request.schema.as_ref());
@@ -90,112 +165,30 @@ impl OpenAi {
         Value::Object(body).to_string().into_bytes()
     }
 
-    /// The response format for a schema, and the words that tell it where no format can.
-    fn format(&self, schema: Option<&Value>) -> (Option<Value>, Option<String>) {
-        let Some(schema) = schema else {
-            return (None, None);
-        };
-        let format = |schema: &Value, strict: bool| {
-            let schema = json!({"name": "answer", "strict": strict, "schema": schema});
-            json!({"type": "json_schema", "json_schema": schema})
-        };
-        match fit(schema, Rules::OpenAi) {
-            Some(fitted) => (Some(format(&fitted, true)), None),
-            // Grammars of servers of one's own know optional properties and open objects.
-            None if !self.own => (Some(format(schema, false)), Some(told(schema))),
-            // This format makes objects only.
-            None if schema["type"] == "object" => {
-                (Some(json!({"type": "json_object"})), Some(told(schema)))
-            }
-            None => (None, Some(told(schema))),
-        }
-    }
-
-    /// Sends what [`OpenAi::body`] gave.
-    ///
-    /// # Errors
-    /// Whatever goes wrong.
-    pub fn call(
+    fn call(
         &self,
         body: &[u8],
         within: Duration,
         cancelled: Cancelled<'_>,
     ) -> Result<Reply, CallFault> {
-        let post = Some(("application/json", body.to_vec()));
-        let ask = Ask {
-            path: "/chat/completions",
-            post,
-            within,
-            largest: LARGEST,
-        };
-        self.read(self.wire.ask(ask, cancelled)?)
+        let path = "/chat/completions";
+        self.of_answer(self.wire.call(path, body, within, cancelled)?)
     }
 
-    /// Reads an answer of a good status.
-    pub(super) fn read(&self, answer: Answer) -> Result<Reply, CallFault> {
-        let answer = whole(answer)?;
-        let id = answer.request_id();
-        let completion = parsed(&answer.body)?;
-        let reply = self.of_completion(&completion, answer.body)?;
-        Ok(Reply {
-            request_id: id.or(reply.request_id),
-            ..reply
-        })
+    fn read(&self, raw: Vec<u8>) -> Result<Reply, CallFault> {
+        self.of_answer(Answer::of_success(raw))
     }
 
-    /// Whether key and address are good.
-    ///
-    /// # Errors
-    /// `Auth` for a wrong key; else why it could not be found out.
-    pub fn check(&self, within: Duration, cancelled: Cancelled<'_>) -> Result<(), CallFault> {
+    fn rest(&self) -> Option<Duration> {
+        self.wire.rest()
+    }
+
+    fn check(&self, within: Duration, cancelled: Cancelled<'_>) -> Result<(), CallFault> {
         self.wire.check(within, cancelled)
     }
 
-    /// A reply from a completion.
-    pub(super) fn of_completion(
-        &self,
-        completion: &Value,
-        raw: Vec<u8>,
-    ) -> Result<Reply, CallFault> {
-        // Gateways send errors of those behind them with a status of 200.
-        if !completion["error"].is_null() {
-            let told = Told::of(completion);
-            let status = completion["error"]["code"]
-                .as_u64()
-                .and_then(|code| u16::try_from(code).ok());
-            let words = told.message.clone().unwrap_or_default();
-            return Err(told.fault(status, words).with_raw(raw));
-        }
-        let choice = &completion["choices"][0];
-        let message = &choice["message"];
-        if !message.is_object() {
-            return Err(CallFault::new(
-                FaultKind::Unreadable,
-                "the answer holds no `choices[0].message`",
-            )
-            .with_raw(raw));
-        }
-        let refusal = message["refusal"]
-            .as_str()
-            .filter(|refusal| !refusal.is_empty());
-        let reason = choice["finish_reason"].as_str().unwrap_or_default();
-        let stop = match (refusal, reason) {
-            (Some(_), _) | (None, "content_filter") => Stop::Refused,
-            (None, "stop") => Stop::End,
-            (None, "length") => Stop::Length,
-            (None, other) => Stop::Other(other.to_owned()),
-        };
-        Ok(Reply {
-            text: refusal.map_or_else(|| content_of(&message["content"]), str::to_owned),
-            structured: None,
-            stop,
-            usage: usage_of(&completion["usage"]),
-            told_cost: None,
-            asked_model: self.model.clone(),
-            served_model: text(&completion["model"]),
-            request_id: text(&completion["id"]),
-            raw,
-        })
+    fn batches(&self) -> Option<&dyn BatchApi> {
+        Some(self)
     }
 }
 

@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 
 /// Whose rules a schema is fitted to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Rules {
+pub(crate) enum Rules {
     /// Anthropic's `output_config.format`.
     Anthropic,
     /// OpenAI's strict `json_schema`: every property required.
@@ -46,7 +46,7 @@ const FORMATS: [&str; 8] = [
 
 /// The schema as the provider takes it; what it would refuse is said in words in the description instead. None if the shape
 /// itself cannot be said: then the schema has to be told in the prompt.
-pub(super) fn fit(schema: &Value, rules: Rules) -> Option<Value> {
+pub(crate) fn fit(schema: &Value, rules: Rules) -> Option<Value> {
     let map = schema.as_object()?;
     // Both take an object at the top only.
     if map.get("type") != Some(&json!("object")) || is_recursive(schema) {
@@ -165,7 +165,7 @@ fn is_recursive(schema: &Value) -> bool {
 }
 
 /// What tells a model without structured output the form of the answer.
-pub(super) fn told(schema: &Value) -> String {
+pub(crate) fn told(schema: &Value) -> String {
     format!(
         "Answer with JSON only: no Markdown fence, no words before or after it. It must be valid against this JSON Schema:\n{schema}"
     )

@@ -1,42 +1,73 @@
-//! What the providers' APIs have in common: an address, a key in a header, and faults told by status.
+//! What all providers' clients share: an address, a key in a header, JSON bodies, and faults by status.
 
-use super::client::Settings;
-use super::fault::{CallFault, FaultKind, beginning};
-use super::http::{Answer, Cancelled, Http, Send};
-use super::secret::Secret;
+use super::settings::Settings;
+use crate::fault::{CallFault, FaultKind, beginning};
+use crate::http::{Answer, Cancelled, Http, LARGEST, Send};
+use crate::secret::Secret;
 use serde_json::Value;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-/// How a key is sent.
+/// The header that carries the key.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Key {
+pub(super) enum KeyHeader {
     /// `x-api-key: KEY`.
-    Named,
+    XApiKey,
     /// `authorization: Bearer KEY`.
     Bearer,
 }
 
-/// One provider's address and key.
+/// A provider's address and key.
 #[derive(Debug, Clone)]
 pub(super) struct Wire {
     http: Arc<Http>,
     base: String,
     secret: Secret,
-    key: Key,
+    key: KeyHeader,
     headers: &'static [(&'static str, &'static str)],
-    /// How long the server's last answer wants no further one, where a limit is used up.
+    /// How long the server's last answer wants no further request, where a limit is used up.
     rest: Arc<Mutex<Option<Duration>>>,
 }
 
-/// What is asked for.
-pub(super) struct Ask<'a> {
+/// A request to a provider.
+pub(super) struct WireRequest<'a> {
     /// Follows the base address.
-    pub(super) path: &'a str,
-    /// What is posted, and its type; None for a GET.
-    pub(super) post: Option<(&'a str, Vec<u8>)>,
-    pub(super) within: Duration,
-    pub(super) largest: usize,
+    path: &'a str,
+    /// Media type and bytes of the body; `None` for a GET.
+    post: Option<(&'a str, Vec<u8>)>,
+    within: Duration,
+    /// The largest answer that is read, in bytes.
+    largest: usize,
+}
+
+/// The largest answer that describes a batch, a file or a list of them, in bytes.
+const SMALL: usize = 1 << 20;
+
+impl<'a> WireRequest<'a> {
+    pub(super) fn get(path: &'a str, within: Duration) -> Self {
+        Self {
+            path,
+            post: None,
+            within,
+            largest: SMALL,
+        }
+    }
+
+    pub(super) fn post(path: &'a str, kind: &'a str, body: Vec<u8>, within: Duration) -> Self {
+        Self {
+            post: Some((kind, body)),
+            ..Self::get(path, within)
+        }
+    }
+
+    pub(super) fn json(path: &'a str, body: Vec<u8>, within: Duration) -> Self {
+        Self::post(path, "application/json", body, within)
+    }
+
+    /// Allows an answer of so many bytes.
+    pub(super) fn largest(self, largest: usize) -> Self {
+        Self { largest, ..self }
+    }
 }
 
 impl Wire {
@@ -44,7 +75,7 @@ impl Wire {
         http: Arc<Http>,
         base: String,
         settings: &Settings,
-        key: Key,
+        key: KeyHeader,
         headers: &'static [(&'static str, &'static str)],
     ) -> Self {
         let secret = settings.key.clone();
@@ -58,24 +89,28 @@ impl Wire {
         }
     }
 
-    /// How long to ask nothing further, by what answers told since this was last asked.
+    /// Takes how long to send nothing further, as answers since the last time said.
     pub(super) fn rest(&self) -> Option<Duration> {
         let mut rest = self.rest.lock().unwrap_or_else(PoisonError::into_inner);
         rest.take()
     }
 
-    /// Asks, and gives a 2xx answer; it may be cut. The key is taken out of it.
-    pub(super) fn ask(&self, ask: Ask<'_>, cancelled: Cancelled<'_>) -> Result<Answer, CallFault> {
-        let url = format!("{}{}", self.base, ask.path);
+    /// Sends a request and returns a 2xx answer, which may be cut, without the key.
+    pub(super) fn send(
+        &self,
+        request: WireRequest<'_>,
+        cancelled: Cancelled<'_>,
+    ) -> Result<Answer, CallFault> {
+        let url = format!("{}{}", self.base, request.path);
         let bearer = format!("Bearer {}", self.secret.expose());
         let mut headers = self.headers.to_vec();
         if !self.secret.is_empty() {
             headers.push(match self.key {
-                Key::Named => ("x-api-key", self.secret.expose()),
-                Key::Bearer => ("authorization", &bearer),
+                KeyHeader::XApiKey => ("x-api-key", self.secret.expose()),
+                KeyHeader::Bearer => ("authorization", &bearer),
             });
         }
-        let body = ask.post.map(|(kind, body)| {
+        let body = request.post.map(|(kind, body)| {
             headers.push(("content-type", kind));
             body
         });
@@ -83,8 +118,8 @@ impl Wire {
             url: &url,
             headers: &headers,
             body,
-            within: ask.within,
-            largest: ask.largest,
+            within: request.within,
+            largest: request.largest,
         };
         let answer = self.http.send(send, cancelled).map_err(|fault| CallFault {
             message: self.secret.hide(&fault.message),
@@ -127,26 +162,37 @@ impl Wire {
         within: Duration,
         cancelled: Cancelled<'_>,
     ) -> Result<(), CallFault> {
-        let ask = Ask {
-            path: "/models",
-            post: None,
-            within,
-            largest: 8 << 20,
-        };
-        match self.ask(ask, cancelled) {
+        let models = WireRequest::get("/models", within).largest(8 << 20);
+        match self.send(models, cancelled) {
             Ok(_) => Ok(()),
             Err(fault) if matches!(fault.status, Some(404 | 405)) => Ok(()),
             Err(fault) => Err(fault),
         }
     }
 
-    /// What is asked for, as JSON. An answer that is cut is a fault.
-    pub(super) fn json(&self, ask: Ask<'_>, cancelled: Cancelled<'_>) -> Result<Value, CallFault> {
-        parsed(&whole(self.ask(ask, cancelled)?)?.body)
+    /// Sends a request to a model and returns its answer, of any length.
+    pub(super) fn call(
+        &self,
+        path: &str,
+        body: &[u8],
+        within: Duration,
+        cancelled: Cancelled<'_>,
+    ) -> Result<Answer, CallFault> {
+        let request = WireRequest::json(path, body.to_vec(), within).largest(LARGEST);
+        self.send(request, cancelled)
+    }
+
+    /// Sends a request and returns its answer as JSON. An answer that is cut is a fault.
+    pub(super) fn json(
+        &self,
+        request: WireRequest<'_>,
+        cancelled: Cancelled<'_>,
+    ) -> Result<Value, CallFault> {
+        parsed(&whole(self.send(request, cancelled)?)?.body)
     }
 }
 
-/// The answer, if its body is whole.
+/// Returns the answer if its body is whole.
 pub(super) fn whole(mut answer: Answer) -> Result<Answer, CallFault> {
     match answer.cut.take() {
         Some(fault) => Err(CallFault {
@@ -158,7 +204,7 @@ pub(super) fn whole(mut answer: Answer) -> Result<Answer, CallFault> {
     }
 }
 
-/// JSON, or what it is instead: a body that ends too early is cut, even if the connection did not say so.
+/// Parses JSON. A body that ends too early is cut, even if the connection did not report it.
 pub(super) fn parsed(body: &[u8]) -> Result<Value, CallFault> {
     serde_json::from_slice(body).map_err(|error| {
         let fault = if error.is_eof() {
@@ -167,19 +213,19 @@ pub(super) fn parsed(body: &[u8]) -> Result<Value, CallFault> {
                 format!("the answer ends too early, after {} bytes", body.len()),
             )
         } else {
-            let message = format!("the answer is no JSON ({error}): {}", beginning(body));
+            let message = format!("the answer is not JSON ({error}): {}", beginning(body));
             CallFault::new(FaultKind::Unreadable, message)
         };
         fault.with_raw(body.to_vec())
     })
 }
 
-/// A count in an answer; what is missing is 0.
-pub(super) fn count(value: &Value) -> u64 {
+/// Returns a count in an answer, 0 if it is missing.
+pub(crate) fn count(value: &Value) -> u64 {
     value.as_u64().unwrap_or(0)
 }
 
-/// A text in an answer.
-pub(super) fn text(value: &Value) -> Option<String> {
+/// Returns a text in an answer.
+pub(crate) fn text(value: &Value) -> Option<String> {
     value.as_str().map(str::to_owned)
 }

@@ -1,15 +1,74 @@
 //! Batch APIs: many requests sent at once, answered within a day at a lower price.
 
-mod anthropic;
-mod openai;
-
-use super::fault::{CallFault, FaultKind};
-use super::request::Reply;
+use super::wire::text;
+use crate::fault::{CallFault, ErrorBody, FaultKind};
+use crate::http::Cancelled;
+use crate::request::Reply;
 use jiff::Timestamp;
+use serde_json::Value;
+use std::time::Duration;
+
+/// A provider's batch API.
+pub trait BatchApi {
+    /// Returns how much one batch may hold.
+    fn limit(&self) -> BatchLimit;
+
+    /// Submits requests (an id of the caller's and the bytes of [`super::ModelApi::body`]) as a batch, and returns its id.
+    /// Record the id before anything else: nothing else leads back to the batch.
+    ///
+    /// # Errors
+    /// When the provider does not take it. `BadRequest` also if it is larger than [`BatchApi::limit`] or has a wrong id.
+    fn submit(
+        &self,
+        requests: &[(String, Vec<u8>)],
+        within: Duration,
+        cancelled: Cancelled<'_>,
+    ) -> Result<String, CallFault>;
+
+    /// Returns how far a batch is.
+    ///
+    /// # Errors
+    /// When the provider does not report it.
+    fn poll(
+        &self,
+        id: &str,
+        within: Duration,
+        cancelled: Cancelled<'_>,
+    ) -> Result<BatchProgress, CallFault>;
+
+    /// Fetches the results of a batch that ended, in any order. A request without a result counts as expired.
+    ///
+    /// # Errors
+    /// When they cannot be fetched.
+    fn harvest(
+        &self,
+        id: &str,
+        within: Duration,
+        cancelled: Cancelled<'_>,
+    ) -> Result<Vec<(String, BatchResult)>, CallFault>;
+
+    /// Lists the provider's latest batches, at most 100. A run that was killed between submitting a batch and recording its id
+    /// finds it here, by its time, its number of requests, and the ids in its results.
+    ///
+    /// # Errors
+    /// When they cannot be listed.
+    fn recent(
+        &self,
+        within: Duration,
+        cancelled: Cancelled<'_>,
+    ) -> Result<Vec<SubmittedBatch>, CallFault>;
+
+    /// Asks the provider to end a batch. Requests that were answered by then can be harvested.
+    ///
+    /// # Errors
+    /// When the provider does not take the request.
+    fn cancel(&self, id: &str, within: Duration, cancelled: Cancelled<'_>)
+    -> Result<(), CallFault>;
+}
 
 /// How far a batch is.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Progress {
+pub enum BatchProgress {
     /// Requests that are done, of how many; 0 of 0 where the provider does not say yet.
     Running {
         /// Done, whether well or not.
@@ -25,7 +84,7 @@ pub enum Progress {
 
 /// A batch that the provider has.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Known {
+pub struct SubmittedBatch {
     /// Its id.
     pub id: String,
     /// When it was made.
@@ -53,7 +112,7 @@ pub enum BatchFault {
 
 /// How much one batch may hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Limit {
+pub struct BatchLimit {
     /// Requests.
     pub requests: usize,
     /// Bytes of all that is sent.
@@ -64,10 +123,10 @@ pub struct Limit {
 const LONGEST_ID: usize = 64;
 
 /// How large results may be, in bytes.
-const LARGEST: usize = 1 << 30;
+pub(super) const LARGEST: usize = 1 << 30;
 
 /// Refuses what a provider would refuse after all was sent.
-fn checked(requests: &[(String, Vec<u8>)], limit: Limit) -> Result<(), CallFault> {
+pub(super) fn checked(requests: &[(String, Vec<u8>)], limit: BatchLimit) -> Result<(), CallFault> {
     let refused = |message: String| Err(CallFault::new(FaultKind::BadRequest, message));
     let is_good = |id: &str| {
         !id.is_empty()
@@ -97,9 +156,34 @@ fn checked(requests: &[(String, Vec<u8>)], limit: Limit) -> Result<(), CallFault
 }
 
 /// The lines of results, each with its own bytes.
-fn lines(body: &[u8]) -> impl Iterator<Item = &[u8]> {
+pub(super) fn lines(body: &[u8]) -> impl Iterator<Item = &[u8]> {
     body.split(|byte| *byte == b'\n')
         .filter(|line| !line.trim_ascii().is_empty())
+}
+
+/// Returns the id of a batch that was just made.
+pub(super) fn id_of(batch: &Value) -> Result<String, CallFault> {
+    text(&batch["id"]).ok_or_else(|| {
+        CallFault::new(
+            FaultKind::Unreadable,
+            format!("the batch has no id: {batch}"),
+        )
+    })
+}
+
+/// Returns the id of the request that a line of results belongs to.
+pub(super) fn request_of(result: &Value, line: &[u8]) -> Result<String, CallFault> {
+    text(&result["custom_id"]).ok_or_else(|| {
+        let message = "a result has no `custom_id`";
+        CallFault::new(FaultKind::Unreadable, message).with_raw(line.to_vec())
+    })
+}
+
+/// Returns the fault of a request whose result is an error.
+pub(super) fn failed(status: Option<u16>, error: &Value, whole: &Value, line: &[u8]) -> BatchFault {
+    let error = ErrorBody::of(error);
+    let message = error.message.clone().unwrap_or_else(|| whole.to_string());
+    BatchFault::Call(error.fault(status, message).with_raw(line.to_vec()))
 }
 
 #[cfg(test)]
@@ -108,7 +192,7 @@ mod tests {
 
     #[test]
     fn what_would_be_refused_is_not_sent() {
-        let limit = Limit {
+        let limit = BatchLimit {
             requests: 2,
             bytes: 1_000,
         };

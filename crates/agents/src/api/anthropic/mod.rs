@@ -1,15 +1,20 @@
-//! Anthropic's Messages: `POST {base}/v1/messages`, streamed where the answer may be long.
+//! Anthropic's Messages API: `POST {base}/v1/messages`, streamed where the answer may be long.
 
-use super::client::Settings;
-use super::fault::{CallFault, FaultKind, Told};
-use super::http::{Answer, Cancelled, Http, LARGEST};
-use super::request::{Attachment, Reply, Request, Stop};
+mod batches;
+
+use super::ModelApi;
+use super::batches::BatchApi;
 use super::schema_fit::{Rules, fit, told};
+use super::settings::Settings;
 use super::sse;
 use super::versions::{of_claude, takes_temperature};
-use super::wire::{Ask, Key, Wire, count, parsed, text, whole};
+use super::wire::{KeyHeader, Wire, count, parsed, text, whole};
+use crate::fault::{CallFault, ErrorBody, FaultKind};
+use crate::http::{Answer, Cancelled, Http};
+use crate::request::{Attachment, Reply, Request, Stop};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use milepost_core::model::api_kind::ApiKind;
 use milepost_core::model::usage::Usage;
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
@@ -20,103 +25,29 @@ const STREAMED_ABOVE: u64 = 8_192;
 
 /// A client of the Messages API.
 #[derive(Debug, Clone)]
-pub struct Anthropic {
-    pub(super) wire: Wire,
+pub(super) struct Anthropic {
+    wire: Wire,
     model: String,
     batch: bool,
 }
 
 impl Anthropic {
-    /// A client. The base URL is `https://api.anthropic.com` unless another is set, with or without `/v1`.
-    pub fn new(http: Arc<Http>, settings: Settings) -> Self {
-        let base = settings
-            .base_url
-            .as_deref()
-            .unwrap_or("https://api.anthropic.com");
+    /// Returns a client. Another base URL may be given with or without `/v1`.
+    pub(super) fn new(http: Arc<Http>, settings: Settings) -> Self {
+        let base = settings.base_url.as_deref();
+        let base = base.unwrap_or(ApiKind::Anthropic.spec().base_url);
         let base = base.trim_end_matches('/').trim_end_matches("/v1");
         let headers = &[("anthropic-version", "2023-06-01")];
+        let base = format!("{base}/v1");
         Self {
-            wire: Wire::new(http, format!("{base}/v1"), &settings, Key::Named, headers),
+            wire: Wire::new(http, base, &settings, KeyHeader::XApiKey, headers),
             model: settings.model,
             batch: settings.batch,
         }
     }
 
-    /// The model that is asked.
-    pub fn model(&self) -> &str {
-        &self.model
-    }
-
-    /// The exact bytes that are sent for a request.
-    pub fn body(&self, request: &Request) -> Vec<u8> {
-        let mut body = Map::new();
-        body.insert("model".to_owned(), json!(self.model));
-        body.insert("max_tokens".to_owned(), json!(request.max_tokens));
-        if let Some(temperature) = request
-            .temperature
-            .filter(|_| takes_temperature(&self.model))
-        {
-            body.insert("temperature".to_owned(), json!(temperature));
-        }
-        // Structured output came with 4.5; servers that merely speak this API are told in words.
-        let by_format = of_claude(&self.model).is_some_and(|version| version >= (4, 5));
-        let fitted = request.schema.as_ref().filter(|_| by_format);
-        let fitted = fitted.and_then(|schema| fit(schema, Rules::Anthropic));
-        let words = request
-            .schema
-            .as_ref()
-            .filter(|_| fitted.is_none())
-            .map(told);
-        let system: Vec<&str> = request
-            .system
-            .as_deref()
-            .into_iter()
-            .chain(words.as_deref())
-            .collect();
-        if !system.is_empty() {
-            let block = json!({
-                "type": "text", "text": system.join("\n\n"), "cache_control": {"type": "ephemeral"}
-            });
-            body.insert("system".to_owned(), json!([block]));
-        }
-        let mut content: Vec<Value> = request.attachments.iter().map(block).collect();
-        content.push(json!({"type": "text", "text": request.prompt}));
-        body.insert(
-            "messages".to_owned(),
-            json!([{"role": "user", "content": content}]),
-        );
-        if let Some(schema) = fitted {
-            let format = json!({"type": "json_schema", "schema": schema});
-            body.insert("output_config".to_owned(), json!({"format": format}));
-        }
-        if request.max_tokens > STREAMED_ABOVE && !self.batch {
-            body.insert("stream".to_owned(), json!(true));
-        }
-        Value::Object(body).to_string().into_bytes()
-    }
-
-    /// Sends what [`Anthropic::body`] gave.
-    ///
-    /// # Errors
-    /// Whatever goes wrong.
-    pub fn call(
-        &self,
-        body: &[u8],
-        within: Duration,
-        cancelled: Cancelled<'_>,
-    ) -> Result<Reply, CallFault> {
-        let post = Some(("application/json", body.to_vec()));
-        let ask = Ask {
-            path: "/messages",
-            post,
-            within,
-            largest: LARGEST,
-        };
-        self.read(self.wire.ask(ask, cancelled)?)
-    }
-
     /// Reads an answer of a good status, whole or streamed.
-    pub(super) fn read(&self, answer: Answer) -> Result<Reply, CallFault> {
+    fn of_answer(&self, answer: Answer) -> Result<Reply, CallFault> {
         // A server that does not say what it sends begins with an event or with a message.
         let streamed = answer.header("content-type").map_or_else(
             || !answer.body.trim_ascii_start().starts_with(b"{"),
@@ -135,18 +66,10 @@ impl Anthropic {
         })
     }
 
-    /// Whether key and address are good.
-    ///
-    /// # Errors
-    /// `Auth` for a wrong key; else why it could not be found out.
-    pub fn check(&self, within: Duration, cancelled: Cancelled<'_>) -> Result<(), CallFault> {
-        self.wire.check(within, cancelled)
-    }
-
     /// A reply from a whole message.
-    pub(super) fn of_message(&self, message: &Value, raw: Vec<u8>) -> Result<Reply, CallFault> {
+    fn of_message(&self, message: &Value, raw: Vec<u8>) -> Result<Reply, CallFault> {
         if message["type"] == "error" {
-            let told = Told::of(message);
+            let told = ErrorBody::of(message);
             let words = told.message.clone().unwrap_or_default();
             return Err(told.fault(None, words).with_raw(raw));
         }
@@ -207,7 +130,7 @@ impl Anthropic {
                 }
                 "message_stop" => ended = true,
                 "error" => {
-                    let told = Told::of(&data);
+                    let told = ErrorBody::of(&data);
                     let words = told.message.clone().unwrap_or_default();
                     let fault =
                         told.fault(None, format!("the stream broke off with an error: {words}"));
@@ -243,6 +166,84 @@ impl Anthropic {
     }
 }
 
+impl ModelApi for Anthropic {
+    fn model(&self) -> &str {
+        &self.model
+    }
+
+    fn body(&self, request: &Request) -> Vec<u8> {
+        let mut body = Map::new();
+        body.insert("model".to_owned(), json!(self.model));
+        body.insert("max_tokens".to_owned(), json!(request.max_tokens));
+        if let Some(temperature) = request
+            .temperature
+            .filter(|_| takes_temperature(&self.model))
+        {
+            body.insert("temperature".to_owned(), json!(temperature));
+        }
+        // Structured output came with 4.5; servers that merely speak this API are told in words.
+        let by_format = of_claude(&self.model).is_some_and(|version| version >= (4, 5));
+        let fitted = request.schema.as_ref().filter(|_| by_format);
+        let fitted = fitted.and_then(|schema| fit(schema, Rules::Anthropic));
+        let words = request
+            .schema
+            .as_ref()
+            .filter(|_| fitted.is_none())
+            .map(told);
+        let system: Vec<&str> = request
+            .system
+            .as_deref()
+            .into_iter()
+            .chain(words.as_deref())
+            .collect();
+        if !system.is_empty() {
+            let block = json!({
+                "type": "text", "text": system.join("\n\n"), "cache_control": {"type": "ephemeral"}
+            });
+            body.insert("system".to_owned(), json!([block]));
+        }
+        let mut content: Vec<Value> = request.attachments.iter().map(block).collect();
+        content.push(json!({"type": "text", "text": request.prompt}));
+        body.insert(
+            "messages".to_owned(),
+            json!([{"role": "user", "content": content}]),
+        );
+        if let Some(schema) = fitted {
+            let format = json!({"type": "json_schema", "schema": schema});
+            body.insert("output_config".to_owned(), json!({"format": format}));
+        }
+        if request.max_tokens > STREAMED_ABOVE && !self.batch {
+            body.insert("stream".to_owned(), json!(true));
+        }
+        Value::Object(body).to_string().into_bytes()
+    }
+
+    fn call(
+        &self,
+        body: &[u8],
+        within: Duration,
+        cancelled: Cancelled<'_>,
+    ) -> Result<Reply, CallFault> {
+        self.of_answer(self.wire.call("/messages", body, within, cancelled)?)
+    }
+
+    fn read(&self, raw: Vec<u8>) -> Result<Reply, CallFault> {
+        self.of_answer(Answer::of_success(raw))
+    }
+
+    fn rest(&self) -> Option<Duration> {
+        self.wire.rest()
+    }
+
+    fn check(&self, within: Duration, cancelled: Cancelled<'_>) -> Result<(), CallFault> {
+        self.wire.check(within, cancelled)
+    }
+
+    fn batches(&self) -> Option<&dyn BatchApi> {
+        Some(self)
+    }
+}
+
 /// Later counts of a stream are totals: they take the place of earlier ones. Gateways tell 0 where they do not know yet.
 fn merge(usage: &mut Map<String, Value>, told: &Value) {
     for (key, value) in told.as_object().into_iter().flatten() {
@@ -253,7 +254,7 @@ fn merge(usage: &mut Map<String, Value>, told: &Value) {
 }
 
 /// Anthropic counts as input only what no cache held.
-pub(super) fn usage_of(usage: &Value) -> Usage {
+pub(crate) fn usage_of(usage: &Value) -> Usage {
     Usage {
         input: count(&usage["input_tokens"]),
         cache_read: count(&usage["cache_read_input_tokens"]),
@@ -264,7 +265,7 @@ pub(super) fn usage_of(usage: &Value) -> Usage {
 }
 
 /// Why an answer ended, in Anthropic's words.
-pub(super) fn stop_of(reason: &str) -> Stop {
+pub(crate) fn stop_of(reason: &str) -> Stop {
     match reason {
         "end_turn" | "stop_sequence" => Stop::End,
         "max_tokens" | "model_context_window_exceeded" => Stop::Length,

@@ -1,0 +1,207 @@
+//! Keys of `[agents.NAME]`. The providers of model APIs come from their registry.
+
+use super::Kind::{Choice, Command, File, Folder, Integer, Jq, Number, Plain, Text, True};
+use super::Need::{Beside, Optional, What};
+use super::{Key, Table, key};
+use crate::model::api_kind::ApiKind;
+
+/// `[agents.NAME]`.
+pub static AGENT: Table = Table {
+    what: "agent",
+    header: "[agents.NAME]",
+    short: None,
+    keys: &KEYS,
+};
+
+static KEYS: [Key; FREE.len() + API.len() + OTHER.len()] = keys();
+
+/// Agents that are free.
+const FREE: &[Key] = &[
+    key(
+        "rules",
+        File,
+        What,
+        "",
+        "A table of rules, as TOML: free, offline, the same answer every time.",
+    ),
+    key(
+        "jq",
+        Jq,
+        What,
+        "",
+        "A jq program that computes the answer: `.` is the question; without `questions` it is the scope of the stage. Free and offline.",
+    ),
+    key(
+        "replay",
+        Folder,
+        What,
+        "",
+        "A folder of the project with calls that an earlier run recorded (a copy of a workspace's `.milepost/calls`): the same request gets the same answer.",
+    ),
+];
+
+/// Agents that are no API, and the settings of all.
+const OTHER: &[Key] = &[
+    key(
+        "cli",
+        Command,
+        What,
+        "",
+        "A command line that answers: `claude`, `opencode`, `cursor`, `codex`, `gemini`, or a list of a program and its arguments. The prompt is its standard input, or stands where `{{ prompt }}` does.",
+    ),
+    key(
+        "external",
+        True,
+        What,
+        "",
+        "Someone outside answers, such as a person or an agent that works through Milepost (`milepost mcp`): the stage is held until its batches are answered.",
+    ),
+    key(
+        "base_url",
+        Text,
+        Beside(&API),
+        "the provider's",
+        "Where the API is; the provider's own address where a template gives nothing.",
+    ),
+    key(
+        "api_key_env",
+        Plain,
+        Beside(&API),
+        "the provider's",
+        "The environment variable that holds the key.",
+    ),
+    key(
+        "max_tokens",
+        Integer,
+        Beside(&API),
+        "4096",
+        "The most tokens of an answer.",
+    ),
+    key(
+        "temperature",
+        Number,
+        Beside(&API),
+        "0",
+        "How much chance there is in an answer.",
+    ),
+    key(
+        "mode",
+        Choice(&["direct", "batch"]),
+        Beside(&WITH_BATCHES),
+        "direct",
+        "`batch`: requests go in batches of the provider, which answers them within a day at a lower price.",
+    ),
+    key(
+        "envelope",
+        Choice(&["text", "json", "ndjson"]),
+        Beside(&["cli"]),
+        "text",
+        "What a command line that is a list prints: the answer, one JSON value that holds it, or events, one a line.",
+    ),
+    key(
+        "registry",
+        File,
+        Beside(&["cli"]),
+        "none",
+        "A file such as `riteway.agent-config.json`, in which `cli` is the name of an agent.",
+    ),
+    key(
+        "concurrency",
+        Integer,
+        Optional,
+        "none",
+        "Calls at once, over all stages of a run.",
+    ),
+    key(
+        "requests_per_minute",
+        Integer,
+        Optional,
+        "none",
+        "Requests a minute, over all stages of a run.",
+    ),
+    key(
+        "tokens_per_minute",
+        Integer,
+        Optional,
+        "none",
+        "Tokens a minute, over all stages of a run.",
+    ),
+    key(
+        "tries",
+        Integer,
+        Beside(&API_OR_CLI),
+        "6; 1 where the step says `attempts = 1`, unless the service is too busy",
+        "How often a request is sent at most while it meets no answer, with pauses of 1 s, 2 s, 4 s and so on. Answers that are not valid are for `attempts` of the step.",
+    ),
+    key(
+        "max_usd_per_call",
+        Number,
+        Optional,
+        "none",
+        "What a call costs at most, in dollars, where no price tells: needed for `cli` under a budget.",
+    ),
+];
+
+/// The keys of the providers.
+const API: [&str; ApiKind::ALL.len()] = {
+    let mut names = [""; ApiKind::ALL.len()];
+    let mut at = 0;
+    while at < names.len() {
+        names[at] = ApiKind::ALL[at].name();
+        at += 1;
+    }
+    names
+};
+
+/// The keys of the providers that take batches.
+const WITH_BATCHES: [&str; count_of_batches()] = {
+    let mut names = [""; count_of_batches()];
+    let (mut at, mut end) = (0, 0);
+    while at < API.len() {
+        if ApiKind::ALL[at].spec().has_batches {
+            names[end] = API[at];
+            end += 1;
+        }
+        at += 1;
+    }
+    names
+};
+
+/// Agents that may fail to answer and cost something when asked again.
+const API_OR_CLI: [&str; API.len() + 1] = {
+    let mut names = ["cli"; API.len() + 1];
+    let mut at = 0;
+    while at < API.len() {
+        names[at] = API[at];
+        at += 1;
+    }
+    names
+};
+
+const fn count_of_batches() -> usize {
+    let (mut at, mut count) = (0, 0);
+    while at < ApiKind::ALL.len() {
+        if ApiKind::ALL[at].spec().has_batches {
+            count += 1;
+        }
+        at += 1;
+    }
+    count
+}
+
+const fn keys() -> [Key; FREE.len() + API.len() + OTHER.len()] {
+    let mut keys = [FREE[0]; FREE.len() + API.len() + OTHER.len()];
+    let mut at = 0;
+    while at < keys.len() {
+        keys[at] = if at < FREE.len() {
+            FREE[at]
+        } else if at < FREE.len() + API.len() {
+            let kind = ApiKind::ALL[at - FREE.len()];
+            key(kind.name(), Plain, What, "", kind.spec().doc)
+        } else {
+            OTHER[at - FREE.len() - API.len()]
+        };
+        at += 1;
+    }
+    keys
+}
