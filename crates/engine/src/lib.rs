@@ -1,4 +1,37 @@
-//! Milepost as a library: steps, runs, and one function a capability. See `docs/design.md` for the layers.
+//! Milepost as a library: open a project, plan, run, and ask for its state.
+//!
+//! ```
+//! use milepost_engine::{Project, RunOptions};
+//!
+//! let folder = std::env::temp_dir().join(format!("milepost-example-{}", std::process::id()));
+//! std::fs::create_dir_all(folder.join("stages"))?;
+//! std::fs::create_dir_all(folder.join("workspace/inputs"))?;
+//! std::fs::write(folder.join("milepost.toml"), "name = \"example\"\n")?;
+//! std::fs::write(folder.join("workspace/inputs/words.json"), r#"["b", "a"]"#)?;
+//! std::fs::write(
+//!     folder.join("stages/1_sort.toml"),
+//!     r#"
+//!     description = "Sort the words"
+//!     [inputs]
+//!     words = "inputs/words.json"
+//!     [step]
+//!     jq = "$words | sort"
+//!     [outputs]
+//!     sorted = { path = "outputs/sorted.json", schema = false }
+//!     "#,
+//! )?;
+//!
+//! let project = Project::open(&folder, std::env::vars())?;
+//! let options = RunOptions::default();
+//! assert_eq!(project.plan(&options)?.stages[0].will.len(), 1);
+//! let report = project.run(&options)?;
+//! assert_eq!(report.stages[0].ran, 1);
+//! assert_eq!(project.run(&options)?.stages[0].reused, 1);
+//! # std::fs::remove_dir_all(&folder)?;
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! The modules below hold one function for each command of `milepost`. `docs/design.md` explains the layers.
 
 #![cfg_attr(
     test,
@@ -12,3 +45,8 @@
 pub mod ops;
 pub mod run;
 pub mod steps;
+
+pub use milepost_core::plan::options::{RunOptions, Values};
+pub use ops::library::Project;
+pub use ops::project::OpsError;
+pub use ops::run::{Report, exit_code};

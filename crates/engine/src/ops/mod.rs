@@ -3,6 +3,7 @@
 pub mod change;
 pub mod external;
 pub mod inspect;
+pub mod library;
 pub mod orchestrate;
 pub mod outlook;
 pub mod plan;

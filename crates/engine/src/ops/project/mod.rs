@@ -13,6 +13,7 @@ pub(crate) mod request;
 pub(crate) mod values;
 
 pub use error::OpsError;
+pub(crate) use find::find_project;
 pub use find::{PROJECT_FILE, declarations, stage_names};
 pub use open::{append_file, open};
 pub use opened::{Opened, state};
