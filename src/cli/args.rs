@@ -1,4 +1,4 @@
-//! The command line: what can be asked for, and its help.
+//! Command line arguments and their help texts.
 
 use super::run_flags::{RunFlags, SelectFlags, ValueFlags, WatchFlags};
 use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
@@ -7,59 +7,61 @@ use std::path::PathBuf;
 
 const EXAMPLES: &str = "\
 Examples:
-  milepost                           run what is not done, or no longer true
-  milepost -n                        say what that would be, and why
+  milepost                           run every stage that is out of date
+  milepost -n                        show what would run, and why
   milepost run classify/batch_3      run one batch
-  milepost run --failed -k           try again what failed, and go on after what fails again
-  milepost --set model=house.ifc     take another file, from anywhere
-  milepost status                    how far the workspace is
+  milepost run --failed -k           rerun failed batches, and continue after a failure
+  milepost --set model=house.ifc     use another input file
+  milepost status                    show the progress of each stage
 
-Exit codes: 0 complete, 1 failed, 2 wrong usage, 3 partial or held, 4 wrong declaration, 5 altered, 130 interrupted.";
+Exit codes: 0 complete, 1 failed, 2 wrong usage, 3 partial or waiting, 4 invalid declaration,
+5 output modified by hand, 130 interrupted.";
 
 const RUN_EXAMPLES: &str = "\
 Examples:
-  milepost run                       everything that is not done, or no longer true
-  milepost run classify              one stage
-  milepost run classify/batch_3      one batch
-  milepost run --until classify      up to a stage
-  milepost run --failed              only what failed
-  milepost run --force generate      make it again, whatever is there; altered files go to quarantine
-  milepost run --until-paid          all that is free, and what the rest would cost
-  milepost run -j 4 -k               four batches at once; go on after a failed one
-  milepost run --manifest all.json   each workspace that the file lists, one after another";
+  milepost run                       run every stage that is out of date
+  milepost run classify              run one stage
+  milepost run classify/batch_3      run one batch
+  milepost run --until classify      run all stages up to this one
+  milepost run --failed              run only batches that failed
+  milepost run --force generate      rerun a stage that is up to date; modified outputs go to quarantine
+  milepost run --until-paid          run everything that is free, and show what the rest would cost
+  milepost run -j 4 -k               run four batches at a time, and continue after a failure
+  milepost run --manifest all.json   run each workspace that the file lists";
 
 const PLAN_EXAMPLES: &str = "\
 Examples:
-  milepost plan                      what a run would do, and why
-  milepost plan classify             of one stage
-  milepost plan --set batch_size=25  under another parameter
-  milepost plan --show-request classify/batch_3   what would be sent to an agent
-  milepost plan --json               for programs";
+  milepost plan                      show what a run would do, and why
+  milepost plan classify             plan one stage
+  milepost plan --set batch_size=25  plan with another parameter
+  milepost plan --show-request classify/batch_3   show the request that an agent would receive
+  milepost plan --json               print the plan as JSON";
 
 const WATCH_EXAMPLES: &str = "\
 Examples:
-  milepost watch                     run, and run again what changes make stale
-  milepost watch --until classify    up to a stage
-  milepost watch -k -j 4             as of run: go on after a failed batch; four at once
-  milepost watch --budget-usd 2      ask models, too, for so much in all runs together
-  milepost watch --poll=5            look every 5 seconds, where a network file system tells nothing
+  milepost watch                     run, and rerun whatever a change puts out of date
+  milepost watch --until classify    watch all stages up to this one
+  milepost watch -k -j 4             continue after a failed batch, four batches at a time
+  milepost watch --budget-usd 2      call paid agents too, for at most $2 in all runs together
+  milepost watch --poll=5            scan every 5 seconds, for network file systems without notifications
 
-Agents that cost something are asked only with --budget-usd or --paid: every save of a prompt would buy its answers anew. What
-failed is tried again when something that it is made from changes. Ctrl-C ends it, with exit code 130.";
+Paid agents are called only with --budget-usd or --paid, because each save of a prompt would pay
+for its answers again. A failed batch reruns when one of its inputs changes. Ctrl-C stops watching,
+with exit code 130.";
 
 const WHY_EXAMPLES: &str = "\
 Examples:
-  milepost why classify              which batches would run, and why
-  milepost why classify/batch_3      what one batch depends on, and what changed
-  milepost why outputs/report.xlsx   what a file came from, back to the inputs";
+  milepost why classify              show which batches would run, and why
+  milepost why classify/batch_3      show what a batch depends on, and what changed
+  milepost why outputs/report.xlsx   trace a file back to the inputs";
 
 const PARAMS_EXAMPLES: &str = "\
 Examples:
   milepost params                    list parameters and agents
   milepost params --set batch_size=50
-  milepost params --unset batch_size         use the default of milepost.toml again
-  milepost params --agent classifier=claude  let `claude` answer for `classifier` in this workspace
-  milepost params --agent classifier=default let `classifier` answer itself again";
+  milepost params --unset batch_size         go back to the default in milepost.toml
+  milepost params --agent classifier=claude  use `claude` instead of `classifier` in this workspace
+  milepost params --agent classifier=default use `classifier` again";
 
 const ACCEPT_EXAMPLES: &str = "\
 Examples:
@@ -69,17 +71,17 @@ Examples:
 
 const LOG_EXAMPLES: &str = "\
 Examples:
-  milepost log                       what happened last
-  milepost log classify/batch_3      of one batch, with what its programs printed
-  milepost log ask/batch_3 --calls   what an agent was asked for it, and answered
-  milepost log --errors --last 0     everything that ever went wrong";
+  milepost log                       show the latest events
+  milepost log classify/batch_3      show one batch, with the output of its programs
+  milepost log ask/batch_3 --calls   show the requests to an agent, and its responses
+  milepost log --errors --last 0     show every error on record";
 
 const MCP_EXAMPLES: &str = "\
 Examples:
-  claude mcp add milepost -- milepost mcp          in Claude Code, in the project's folder
-  milepost -C house mcp --http 8765                for clients that connect to http://127.0.0.1:8765/";
+  claude mcp add milepost -- milepost mcp          add the server to Claude Code (in the project folder)
+  milepost -C house mcp --http 8765                serve clients at http://127.0.0.1:8765/";
 
-/// Runs a pipeline of declared stages over files: only what is not done and still true.
+/// Run a pipeline of declared stages over files, skipping everything that is up to date
 #[derive(Debug, Parser)]
 #[command(
     name = "milepost",
@@ -99,26 +101,26 @@ pub struct Cli {
     pub command: Option<Command>,
 }
 
-/// What every command takes.
+/// Options of every command.
 #[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "Options of every command")]
 pub struct Everywhere {
     /// Look for the project in this folder and above
     #[arg(short = 'C', value_name = "DIR", global = true)]
     pub directory: Option<PathBuf>,
-    /// The folder that is read and written [default: workspace, in the project]
+    /// Use this workspace folder [default: `workspace` in the project]
     #[arg(long, value_name = "DIR", global = true)]
     pub workspace: Option<PathBuf>,
-    /// Give the result as JSON on standard output
+    /// Print the result as JSON on standard output
     #[arg(long, global = true)]
     pub json: bool,
-    /// Say nothing but problems
+    /// Print only warnings and errors
     #[arg(short, long, global = true)]
     pub quiet: bool,
     /// Append a debug log to this file
     #[arg(long, value_name = "FILE", global = true)]
     pub log_file: Option<PathBuf>,
-    /// When to use colours
+    /// Choose when to use colours
     #[arg(long, value_name = "WHEN", value_enum, default_value_t, global = true)]
     pub color: When,
     /// Print help
@@ -126,7 +128,6 @@ pub struct Everywhere {
     help: Option<bool>,
 }
 
-/// When to do something that is for terminals.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 pub enum When {
     #[default]
@@ -135,25 +136,24 @@ pub enum When {
     Never,
 }
 
-/// What to do.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Run what is not done, or no longer true
+    /// Run every stage that is out of date
     #[command(after_help = RUN_EXAMPLES)]
     Run {
-        /// What to run [default: all stages]
+        /// Stages or batches to run [default: all stages]
         #[arg(value_name = "STAGE[/BATCH]")]
         targets: Vec<String>,
         #[command(flatten)]
         flags: RunFlags,
     },
-    /// Say what a run would do, and why; nothing is written
+    /// Show what a run would do, and why, without running anything
     #[command(after_help = PLAN_EXAMPLES)]
     Plan {
-        /// What would be run [default: all stages]
+        /// Stages or batches to plan [default: all stages]
         #[arg(value_name = "STAGE[/BATCH]")]
         targets: Vec<String>,
-        /// Show what this batch would send first to an agent
+        /// Show the first request that this batch would send to an agent
         #[arg(long, value_name = "STAGE/BATCH", conflicts_with = "targets")]
         show_request: Option<String>,
         #[command(flatten)]
@@ -161,10 +161,10 @@ pub enum Command {
         #[command(flatten)]
         values: ValueFlags,
     },
-    /// Run, and run again what changes make stale, until Ctrl-C
+    /// Run, and rerun whatever a change puts out of date, until Ctrl-C
     #[command(after_help = WATCH_EXAMPLES)]
     Watch {
-        /// What to run [default: all stages]
+        /// Stages or batches to run [default: all stages]
         #[arg(value_name = "STAGE[/BATCH]")]
         targets: Vec<String>,
         #[command(flatten)]
@@ -172,18 +172,18 @@ pub enum Command {
         #[command(flatten)]
         values: ValueFlags,
     },
-    /// Say how far each stage is; a run at work is not disturbed
+    /// Show the state of each stage; safe while a run is in progress
     Status {
         #[command(flatten)]
         values: ValueFlags,
     },
-    /// Show parameters and agents with where their values come from, or change them without a run
+    /// Show parameters and agents with the source of each value, or change them
     #[command(after_help = PARAMS_EXAMPLES)]
     Params {
         #[command(flatten)]
         values: ValueFlags,
     },
-    /// Say why a stage, a batch or a file is as it is, and what it came from
+    /// Explain why a stage, a batch or a file is out of date or not, and where it came from
     #[command(after_help = WHY_EXAMPLES)]
     Why {
         /// A stage, a batch, or a file in the workspace
@@ -192,122 +192,122 @@ pub enum Command {
         #[command(flatten)]
         values: ValueFlags,
     },
-    /// Show what happened, and what programs printed
+    /// Show past events, and what programs printed
     #[command(after_help = LOG_EXAMPLES)]
     Log {
-        /// Of one stage or batch
+        /// Show only this stage or batch
         #[arg(value_name = "STAGE[/BATCH]")]
         target: Option<String>,
-        /// Of one run: its id, or how that begins
+        /// Show only this run, by its id or the start of it
         #[arg(long, value_name = "ID")]
         run: Option<String>,
-        /// Only errors
+        /// Show only errors
         #[arg(long)]
         errors: bool,
-        /// Calls of agents, with what was asked and answered
+        /// Show calls of agents, with requests and responses
         #[arg(long)]
         calls: bool,
-        /// Only the last so many records, or calls; 0: all
+        /// Show this many of the latest records or calls; 0 shows all
         #[arg(long, value_name = "N", default_value_t = 50)]
         last: usize,
     },
-    /// Compare what is recorded with what is there: outputs, manifests, checkpoints, journal
+    /// Check outputs, manifests, checkpoints and journal against the record
     Verify {
-        /// Judge all outputs again, by their schemas, checks and conservation
+        /// Check all outputs again by their schemas, checks and conservation
         #[arg(long)]
         deep: bool,
         #[command(flatten)]
         values: ValueFlags,
     },
-    /// Keep altered outputs as they are, or adopt a harmless change, without a run
+    /// Accept modified outputs, or a change you know is harmless, without rerunning
     #[command(after_help = ACCEPT_EXAMPLES)]
     Accept {
-        /// What to accept
+        /// Stages or batches to accept
         #[arg(value_name = "STAGE[/BATCH]", required = true)]
         targets: Vec<String>,
-        /// Why, for the journal
+        /// Reason, for the journal
         #[arg(long, value_name = "TEXT")]
         why: String,
-        /// Who, for the journal [default: the user]
+        /// Name of the person, for the journal [default: the user]
         #[arg(long, value_name = "NAME")]
         who: Option<String>,
-        /// Adopt a change of this kind (step, file, param, ...) or of this fact ('file prompts/a.md')
+        /// Accept a change of this kind (step, file, param, ...) or of this fact ('file prompts/a.md')
         #[arg(long, value_name = "KIND")]
         change: Vec<String>,
     },
-    /// Show the stages, what flows between them, and how far they are
+    /// Show the stages, their state, and the files that flow between them
     Graph {
-        /// As a Mermaid flowchart, for documents
+        /// Print a Mermaid flowchart
         #[arg(long)]
         mermaid: bool,
     },
-    /// Compare with another workspace, or with what was there before the last run
+    /// Compare with another workspace, or with the state before the last run
     Diff {
-        /// The other workspace, which counts as the old one [default: before the last run]
+        /// Workspace to compare with, as the old one [default: the state before the last run]
         #[arg(value_name = "WORKSPACE")]
         other: Option<std::path::PathBuf>,
-        /// Only these stages
+        /// Compare only these stages
         #[arg(long = "stage", value_name = "STAGE")]
         stages: Vec<String>,
-        /// So many of each sort are listed
+        /// List at most this many differences of each kind
         #[arg(long, value_name = "N", default_value_t = 20)]
         limit: usize,
     },
-    /// Make a project to start from
+    /// Create a project from a template
     Init {
-        /// `ifc`, `grading`, `study-plan`, `diagrams`, `prompt-tests`, each a whole system, or `minimal`
+        /// `ifc`, `grading`, `study-plan`, `diagrams` or `prompt-tests` (complete systems), or `minimal`
         template: String,
-        /// Where [default: a folder of that name]
+        /// Folder to create [default: the name of the template]
         folder: Option<String>,
     },
-    /// Remove what stages made; inputs and files of others stay
+    /// Remove the outputs of stages; inputs and untracked files stay
     Clean {
-        /// Only of these stages [default: all]
+        /// Stages to clean [default: all]
         #[arg(value_name = "STAGE")]
         stages: Vec<String>,
-        /// Do it; without, what would go is only listed
+        /// Remove the files; without this flag they are only listed
         #[arg(long)]
         yes: bool,
     },
-    /// Remove what no run needs: scratch, leftovers, answers in whose place others stand, and what is old and of no use
+    /// Remove scratch files, superseded answers and unreachable cache entries
     Gc {
-        /// Quarantine older than this goes too, and answers and calls that nothing is made from, such as 30d
+        /// Also remove quarantine, and unused answers and calls, older than this, such as 30d
         #[arg(long, value_name = "AGE", value_parser = parse_duration)]
         older_than: Option<std::time::Duration>,
-        /// Do it; without, what would go is only listed
+        /// Remove the files; without this flag they are only listed
         #[arg(long)]
         yes: bool,
     },
-    /// Serve agents by the Model Context Protocol, on standard input and output, until the client leaves
+    /// Serve clients over the Model Context Protocol, on standard input and output
     #[command(after_help = MCP_EXAMPLES)]
     Mcp {
-        /// By streamable HTTP at this port of this machine; 0: one that is free
+        /// Serve over streamable HTTP at this local port instead; 0 picks a free one
         #[arg(long, value_name = "PORT")]
         http: Option<u16>,
-        /// Let another agent answer in the place of one, or of all; an external one leaves it to clients
+        /// Replace an agent, or all agents; an external one leaves the questions to clients
         #[arg(long, value_name = "[NAME=]OTHER")]
         agent: Vec<String>,
     },
-    /// Print a JSON Schema of what Milepost reads, writes or tells
+    /// Print a JSON Schema of a file that Milepost reads or writes
     Schema {
-        /// Which [default: list them]
+        /// Schema to print [default: list all]
         name: Option<String>,
     },
-    /// Print the help of Milepost, or of one command
+    /// Print help for Milepost or for one command
     Help {
-        /// A command
+        /// Command to describe
         #[arg(value_name = "COMMAND")]
         command: Option<String>,
     },
-    /// Print a script that completes commands in a shell
+    /// Print a shell completion script
     Completions {
-        /// Which shell
+        /// Shell to print it for
         shell: clap_complete::Shell,
     },
 }
 
 impl Command {
-    /// Its name on the command line.
+    /// Returns the name on the command line.
     pub fn name(&self) -> &'static str {
         match self {
             Self::Run { .. } => "run",
@@ -333,7 +333,7 @@ impl Command {
 }
 
 impl Command {
-    /// Whether it goes by values that differ from the declared ones.
+    /// Returns true if the command takes `--set`, `--unset` and `--agent`.
     pub fn takes_values(&self) -> bool {
         matches!(
             self,

@@ -8,32 +8,32 @@ use std::num::NonZeroU16;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// What a run takes beside targets.
+/// Options of `run`.
 #[expect(
     clippy::struct_excessive_bools,
     reason = "each is a flag of the command line, by its name"
 )]
 #[derive(Debug, Clone, Default, Args)]
 pub struct RunFlags {
-    /// Only say what would be done (as `plan`)
+    /// Show what would run, without running it (same as `plan`)
     #[arg(short = 'n', long = "dry-run")]
     pub dry_run: bool,
-    /// Batches at once, in stages that declare no concurrency
+    /// Run this many batches at a time in stages that declare no concurrency
     #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     pub jobs: Option<u16>,
-    /// Go on after a batch that failed
+    /// Continue after a failed batch
     #[arg(short, long)]
     pub keep_going: bool,
-    /// Ask agents once more for answers that are kept
+    /// Ask agents again even for answers that are stored
     #[arg(long)]
     pub fresh: bool,
-    /// Make no call of an agent that this run could not pay, such as 2.50
+    /// Spend at most this amount on agents in this run, such as 2.50
     #[arg(long, value_name = "DOLLARS")]
     pub budget_usd: Option<NanoUsd>,
-    /// Do all that is free, ask no agent that costs something, and say what that would cost
+    /// Run everything that is free, and show what calls to paid agents would cost
     #[arg(long, conflicts_with = "budget_usd")]
     pub until_paid: bool,
-    /// Run each workspace that this file lists, one after another, and sum up
+    /// Run each workspace that this file lists, one after another, and print a summary
     #[arg(long, value_name = "FILE")]
     pub manifest: Option<PathBuf>,
     #[command(flatten)]
@@ -42,36 +42,36 @@ pub struct RunFlags {
     pub values: ValueFlags,
 }
 
-/// What a watch takes beside targets.
+/// Options of `watch`.
 #[derive(Debug, Clone, Default, Args)]
 pub struct WatchFlags {
-    /// Batches at once, in stages that declare no concurrency
+    /// Run this many batches at a time in stages that declare no concurrency
     #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     pub jobs: Option<u16>,
-    /// Go on after a batch that failed
+    /// Continue after a failed batch
     #[arg(short, long)]
     pub keep_going: bool,
-    /// Up to this stage
+    /// Stop after this stage
     #[arg(long, value_name = "STAGE")]
     pub until: Option<String>,
-    /// Ask agents that cost something, for so much in all runs together, such as 2.50
+    /// Call paid agents, for at most this amount in all runs together, such as 2.50
     #[arg(long, value_name = "DOLLARS")]
     pub budget_usd: Option<NanoUsd>,
-    /// Ask agents that cost something, up to the limits that the project declares
+    /// Call paid agents, up to the limits that the project declares
     #[arg(long)]
     pub paid: bool,
-    /// Ask no agent that costs something, and say what it would cost: so without a word
+    /// Call no paid agents, and show what calls would cost (the default)
     #[arg(long, conflicts_with_all = ["budget_usd", "paid"])]
     pub until_paid: bool,
-    /// Look every so often, by default every 2 seconds, instead of being told of changes
+    /// Scan at this interval (every 2 seconds if none is given) instead of waiting for notifications
     #[arg(long, value_name = "SECONDS", num_args = 0..=1, require_equals = true, default_missing_value = "2", value_parser = pause)]
     pub poll: Option<Duration>,
-    /// Begin when nothing has changed for so long
+    /// Start a run once nothing has changed for this long
     #[arg(long, value_name = "SECONDS", default_value = "0.2", value_parser = pause)]
     pub debounce: Duration,
 }
 
-/// A time in seconds, or with its unit.
+/// Parses a time in seconds, or with its unit.
 fn pause(text: &str) -> Result<Duration, String> {
     let seconds = text.parse().map(Duration::try_from_secs_f64);
     let pause = match seconds {
@@ -79,41 +79,41 @@ fn pause(text: &str) -> Result<Duration, String> {
         Err(_) => parse_duration(text).map_err(|error| error.to_string())?,
     };
     if pause.is_zero() {
-        return Err("a time above 0 was expected".to_owned());
+        return Err("expected a time greater than 0".to_owned());
     }
     Ok(pause)
 }
 
-/// What of the pipeline is wanted.
+/// Options that select batches.
 #[derive(Debug, Clone, Default, Args)]
 pub struct SelectFlags {
-    /// Run what is selected even if it is up to date; what this run does not get to, the next one runs
+    /// Run selected batches even if they are up to date; the next run continues if this one is interrupted
     #[arg(short = 'B', long)]
     pub force: bool,
-    /// Forget that an earlier --force did not get to what is selected, and keep what is up to date
+    /// Cancel the rest of an earlier --force that was interrupted
     #[arg(long, conflicts_with = "force")]
     pub no_force: bool,
-    /// Only batches that failed
+    /// Run only batches that failed
     #[arg(long)]
     pub failed: bool,
-    /// At most so many batches, over all stages
+    /// Run at most this many batches, over all stages
     #[arg(long, value_name = "N")]
     pub limit: Option<u64>,
-    /// Up to this stage
+    /// Stop after this stage
     #[arg(long, value_name = "STAGE")]
     pub until: Option<String>,
 }
 
-/// ValueFlags that differ from the declared ones.
+/// Options that override declared values.
 #[derive(Debug, Clone, Default, Args)]
 pub struct ValueFlags {
-    /// Set a parameter for this workspace, until `--unset`
+    /// Set a parameter in this workspace, until `--unset`
     #[arg(long, value_name = "NAME=VALUE")]
     pub set: Vec<String>,
-    /// Use the default of a parameter again
+    /// Go back to the default of a parameter
     #[arg(long, value_name = "NAME")]
     pub unset: Vec<String>,
-    /// Let another agent answer for one, or for all, in this workspace; `default` resets it
+    /// Replace an agent, or all agents, in this workspace; `default` undoes it
     #[arg(long, value_name = "[NAME=]OTHER")]
     pub agent: Vec<String>,
 }
@@ -163,7 +163,7 @@ impl RunFlags {
         words
     }
 
-    /// Those given before the command with those given after it.
+    /// Merges flags given before the command with flags given after it, which win.
     #[must_use]
     pub fn joined(self, later: RunFlags) -> RunFlags {
         RunFlags {
@@ -179,7 +179,7 @@ impl RunFlags {
         }
     }
 
-    /// The first flag that only a run understands.
+    /// Returns the first flag given that only `run` accepts.
     pub fn only_of_run(&self) -> Option<&'static str> {
         [
             (self.dry_run, "-n"),
@@ -211,7 +211,7 @@ impl WatchFlags {
 }
 
 impl SelectFlags {
-    /// Those given before the command with those given after it.
+    /// Merges flags given before the command with flags given after it, which win.
     #[must_use]
     pub fn joined(self, later: SelectFlags) -> SelectFlags {
         SelectFlags {
@@ -223,7 +223,7 @@ impl SelectFlags {
         }
     }
 
-    /// The first flag that is given.
+    /// Returns the first flag given.
     pub fn first(&self) -> Option<&'static str> {
         [
             (self.force, "--force"),
@@ -246,7 +246,7 @@ impl ValueFlags {
         }
     }
 
-    /// The first flag that is given.
+    /// Returns the first flag given.
     pub fn first(&self) -> Option<&'static str> {
         [
             (!self.set.is_empty(), "--set"),
@@ -257,7 +257,7 @@ impl ValueFlags {
         .find_map(|(given, name)| given.then_some(name))
     }
 
-    /// Those given before the command with those given after it, which win.
+    /// Merges flags given before the command with flags given after it, which win.
     #[must_use]
     pub fn joined(mut self, later: ValueFlags) -> ValueFlags {
         self.set.extend(later.set);

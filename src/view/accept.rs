@@ -35,7 +35,7 @@ pub fn accept(data: &Accepted) -> String {
         text.push('\n');
     }
     if text.is_empty() {
-        "there was nothing to accept\n".to_owned()
+        "nothing to accept\n".to_owned()
     } else {
         text
     }

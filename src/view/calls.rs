@@ -15,7 +15,7 @@ pub fn spent(spent: &Spent) -> String {
     let calls = count(spent.calls, "call", "calls");
     match (spent.unpriced, spent.cost) {
         (0, cost) => format!("{calls} for {cost}"),
-        (unknown, _) if unknown == spent.calls => format!("{calls}, nobody knows for how much"),
+        (unknown, _) if unknown == spent.calls => format!("{calls}, cost unknown"),
         (unknown, cost) => format!(
             "{calls} for {cost} and {} that nobody knows",
             grouped(unknown)
@@ -95,13 +95,10 @@ pub fn asked(asked: &Asked) -> String {
         let own = asked.answers - asked.kept;
         let mut parts = Vec::new();
         if own > 0 {
-            parts.push(format!(
-                "{} asked for by the run that made it",
-                grouped(own)
-            ));
+            parts.push(format!("{} answered in the same run", grouped(own)));
         }
         if asked.kept > 0 {
-            parts.push(format!("{} kept from earlier", grouped(asked.kept)));
+            parts.push(format!("{} stored earlier", grouped(asked.kept)));
         }
         text.push_str(&format!(
             "  {}: {}\n",
@@ -110,7 +107,7 @@ pub fn asked(asked: &Asked) -> String {
         ));
         for from in &asked.from {
             let place = if asked.elsewhere.contains(&from.run) {
-                ", of another workspace"
+                ", in another workspace"
             } else {
                 ""
             };
@@ -123,7 +120,7 @@ pub fn asked(asked: &Asked) -> String {
         }
     }
     if asked.calls.is_empty() {
-        text.push_str("  none of those calls was made for this batch\n");
+        text.push_str("  no call was made for this batch\n");
         return text;
     }
     text.push_str(&format!("\ncalls: {}\n", spent_with_tokens(&asked.spent)));
@@ -169,7 +166,7 @@ pub fn exchange(exchange: &Exchange) -> String {
                 text.push_str(&format!("  {what}:\n"));
                 text.push_str(&indented(&shown(said), 4));
             }
-            None => text.push_str(&format!("  {what}: nothing is kept\n")),
+            None => text.push_str(&format!("  {what}: not stored\n")),
         }
     }
     if !exchange.wrong.is_empty() {

@@ -12,14 +12,14 @@ const SHOWN: usize = 60;
 pub fn diff(data: &Diff) -> String {
     let mut text = format!("old: {}\nnew: {}\n", data.old, data.new);
     if data.digests_only && !data.outputs.is_empty() {
-        text.push_str("only the digests of the old files are known, not what they held\n");
+        text.push_str("only the digests of the old files are known, not their contents\n");
     }
     for output in &data.outputs {
         text.push_str(&of_output(output));
     }
     let same = count(data.same, "output is", "outputs are");
     if data.outputs.is_empty() {
-        text.push_str(&format!("\nnothing differs: {same} the same\n"));
+        text.push_str(&format!("\nno differences: {same} the same\n"));
     } else if data.same > 0 {
         text.push_str(&format!("\n{same} the same\n"));
     }

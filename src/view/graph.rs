@@ -107,9 +107,9 @@ pub fn mermaid(data: &Graph) -> String {
 }
 
 fn state(node: &Node) -> String {
-    let word = node.status.word();
+    let word = super::status::shown(node.status);
     if node.is_due && matches!(word, "complete" | "partial") {
-        format!("{word}, outdated")
+        format!("{word}, out of date")
     } else {
         word.to_owned()
     }

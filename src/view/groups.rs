@@ -25,10 +25,10 @@ pub enum Class {
 /// What a reason has in common with others.
 pub fn class(reason: &Reason) -> Class {
     match reason {
-        Reason::NeverMade => Class::Own("never made"),
+        Reason::NeverMade => Class::Own("never run"),
         Reason::Changed(Change { fact, .. }) => Class::Fact(fact.kind),
         Reason::Deleted { .. } => Class::Own("deleted"),
-        Reason::Altered { .. } => Class::Own("altered"),
+        Reason::Altered { .. } => Class::Own("modified"),
         Reason::Failed { .. } => Class::Own("failed"),
         Reason::NotValid { .. } => Class::Own("not valid"),
         Reason::Stale { .. } => Class::Own("stale"),
@@ -80,7 +80,7 @@ impl Groups {
             let rest = &group.texts[shown..];
             if !rest.is_empty() {
                 let all: BTreeSet<&String> = rest.iter().flat_map(|(_, batches)| batches).collect();
-                let text = format!("and {} more of the kind", grouped(rest.len() as u64));
+                let text = format!("and {} more of this kind", grouped(rest.len() as u64));
                 let names = some_of(all.into_iter().map(String::as_str), NAMED);
                 lines.push((text, names));
             }

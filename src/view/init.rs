@@ -8,7 +8,10 @@ const NAMED: usize = 4;
 
 /// What was made.
 pub fn init(data: &Initiated) -> String {
-    let mut text = format!("made a project from `{}`: {}\n", data.template, data.about);
+    let mut text = format!(
+        "created a project from `{}`: {}\n",
+        data.template, data.about
+    );
     let folder = |file: &str| file.split_once('/').map(|(folder, _)| folder.to_owned());
     let mut folders: BTreeMap<String, usize> = BTreeMap::new();
     for folder in data.files.iter().filter_map(|file| folder(file)) {

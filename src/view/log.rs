@@ -58,7 +58,7 @@ pub fn log(data: &Log) -> String {
         text.push_str(&format!("\n{broken}\n"));
     }
     if text.is_empty() {
-        "nothing is recorded\n".to_owned()
+        "no records\n".to_owned()
     } else {
         text
     }

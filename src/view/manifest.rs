@@ -43,7 +43,7 @@ pub fn manifest(paint: Paint, batch: &Batch) -> String {
     let all = count(batch.entries.len() as u64, "workspace", "workspaces");
     let end = match failed {
         0 => paint.good(&all),
-        some => paint.warn(format!("{all}, {some} of them not complete")),
+        some => paint.warn(format!("{all}, {some} not complete")),
     };
     format!("{}\n{end}\n", table(&sides, &rows))
 }

@@ -116,7 +116,7 @@ pub fn trying_again(
     format!(
         "{} {}: {outcome}",
         paint.strong(place(stage, batch)),
-        paint.warn(format!("try {attempt} failed, again in {wait}"))
+        paint.warn(format!("attempt {attempt} failed, retrying in {wait}"))
     )
 }
 
@@ -145,7 +145,7 @@ pub fn failed(
         lines.push(format!("    and {} more", outcome.details.len() - shown));
     }
     if let Some(folder) = quarantine {
-        lines.push(format!("    what it left is in {folder}"));
+        lines.push(format!("    help: partial output is in {folder}"));
     }
     lines.join("\n")
 }
@@ -228,9 +228,9 @@ pub fn status(paint: Paint, status: StageStatus) -> String {
     match status {
         StageStatus::Complete => paint.good("complete"),
         StageStatus::Partial => paint.warn("partial"),
-        StageStatus::Held => paint.warn("held"),
+        StageStatus::Held => paint.warn("waiting"),
         StageStatus::Blocked => paint.warn("blocked"),
         StageStatus::Failed => paint.bad("failed"),
-        StageStatus::Altered => paint.bad("altered"),
+        StageStatus::Altered => paint.bad("modified"),
     }
 }

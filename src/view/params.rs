@@ -61,7 +61,7 @@ pub fn params(paint: Paint, data: &Params, call: &Call) -> String {
     lines.extend(notes(paint, &data.notes, call));
     if let Some(problem) = &data.problem {
         lines.push(format!(
-            "{} a run refuses these values: {problem}",
+            "{} a run rejects these values: {problem}",
             paint.warn("warning:")
         ));
     }
@@ -75,7 +75,7 @@ pub fn params(paint: Paint, data: &Params, call: &Call) -> String {
 pub fn replaced(agents: &[AgentLine]) -> String {
     let line = |line: &AgentLine| {
         format!(
-            "agent {} is answered by {}, {}\n",
+            "agent {} is replaced by {}, {}\n",
             line.name,
             answered_by(line),
             source(line.source, line.at, line.by.as_deref())

@@ -119,7 +119,11 @@ fn headline(paint: Paint, stage: &StagePlan) -> String {
     );
     let mut parts = Vec::new();
     if !stage.altered.is_empty() {
-        let files = count(stage.altered.len() as u64, "altered file", "altered files");
+        let files = count(
+            stage.altered.len() as u64,
+            "modified file",
+            "modified files",
+        );
         parts.push(paint.bad(format!("stops the run: {files}")));
     }
     if !stage.missing.is_empty() {
@@ -166,9 +170,9 @@ fn headline(paint: Paint, stage: &StagePlan) -> String {
     }
     if stage.reused > 0 {
         parts.push(if all == 1 {
-            paint.good("reused")
+            paint.good("up to date")
         } else {
-            paint.good(format!("{} reused", grouped(stage.reused)))
+            paint.good(format!("{} up to date", grouped(stage.reused)))
         });
     }
     let waits = stage.awaits.as_ref().map_or(0, |awaits| awaits.batches);
@@ -176,19 +180,19 @@ fn headline(paint: Paint, stage: &StagePlan) -> String {
         parts.push(paint.warn(awaits(awaited)));
     }
     if stage.left > waits {
-        parts.push(format!("{} not asked for", grouped(stage.left - waits)));
+        parts.push(format!("{} not selected", grouped(stage.left - waits)));
     }
     if !stage.retire.is_empty() {
         parts.push(format!("{} retired", batches(stage.retire.len() as u64)));
     }
     if !stage.certain && parts.is_empty() {
-        return paint.warn("runs on what the stages before it make");
+        return paint.warn("depends on the outputs of earlier stages");
     }
     if parts.is_empty() {
         parts.push("no batches".to_owned());
     }
     if stage.checkpoint {
-        parts.push(paint.warn("its checkpoint is written"));
+        parts.push(paint.warn("the checkpoint is written"));
     }
     if !stage.certain
         && stage
@@ -196,7 +200,7 @@ fn headline(paint: Paint, stage: &StagePlan) -> String {
             .as_ref()
             .is_none_or(|awaits| awaits.batches > 0)
     {
-        parts.push("and others, by what the stages before it make".to_owned());
+        parts.push("more depend on the outputs of earlier stages".to_owned());
     }
     parts.join(", ")
 }
@@ -232,10 +236,10 @@ fn reasons(paint: Paint, stage: &StagePlan) -> Vec<String> {
     }
     for file in &stage.altered {
         let what = match (&file.recorded, file.pinned) {
-            (None, _) => "nothing says who made it".to_owned(),
-            (Some(_), true) => "accepted as it is, and would have to be made again".to_owned(),
+            (None, _) => "untracked: Milepost did not write it".to_owned(),
+            (Some(_), true) => "accepted by hand, but out of date".to_owned(),
             (Some(recorded), false) => {
-                format!("altered ({} → {})", recorded.short(), file.found.short())
+                format!("modified ({} → {})", recorded.short(), file.found.short())
             }
         };
         lines.push(format!("{}: {what}", file.path));
@@ -298,7 +302,7 @@ fn money(asks: &Asks) -> String {
         None => "",
     };
     match (asks.cost, asks.reserved) {
-        (None, None) => format!("{tokens}{of_first}, nobody knows for how much"),
+        (None, None) => format!("{tokens}{of_first}, cost unknown"),
         (None, Some(reserved)) => {
             format!("{tokens}{of_first}; a budget reserves {reserved} for these calls")
         }
@@ -311,10 +315,10 @@ fn money(asks: &Asks) -> String {
 
 fn basis(basis: Basis) -> String {
     match basis {
-        Basis::Declared => "as [estimate] says".to_owned(),
-        Basis::Measured(1) => "as a call before used".to_owned(),
-        Basis::Measured(calls) => format!("as {} calls before used", grouped(calls)),
-        Basis::Assumed(tokens) => format!("an answer is taken as {} tokens", grouped(tokens)),
+        Basis::Declared => "from [estimate]".to_owned(),
+        Basis::Measured(1) => "based on 1 earlier call".to_owned(),
+        Basis::Measured(calls) => format!("based on {} earlier calls", grouped(calls)),
+        Basis::Assumed(tokens) => format!("assuming {} tokens per answer", grouped(tokens)),
     }
 }
 
@@ -357,10 +361,7 @@ fn conditions(stage: &StagePlan) -> Vec<String> {
             })
             .collect();
         if !lists.is_empty() {
-            lines.push(format!(
-                "if {from} changes their items in {}",
-                files(&lists)
-            ));
+            lines.push(format!("if {from} changes the items in {}", files(&lists)));
         }
     }
     if all().any(|condition| matches!(condition, Condition::NotValid)) {
@@ -427,28 +428,19 @@ fn conclusion(paint: Paint, plan: &Plan, stages: &[&StagePlan], call: &Call) -> 
     let nothing = checkpoints + will + may + judge + retire + wrong + forgotten == 0;
     if nothing && waits {
         let code = |text: &str| paint.code(text);
-        let mut lines = vec!["nothing can run before that is answered".to_owned()];
+        let mut lines = vec!["nothing can run until these questions are answered".to_owned()];
         lines.extend(ways::lines(&[ways::outside(call)], "next", &code));
         return lines.join("\n");
     }
     if nothing && !uncertain && !blocked {
         if stages.iter().any(|stage| stage.left > 0) {
-            return format!(
-                "{} nothing of what was asked for",
-                paint.good("nothing to do:")
-            );
+            return format!("{} nothing is selected", paint.good("nothing to do:"));
         }
         let why = match stages {
-            [one] => format!(
-                "{} is complete and nothing it depends on has changed",
-                one.stage
-            ),
-            all => format!(
-                "{} stages are complete and nothing they depend on has changed",
-                all.len()
-            ),
+            [one] => format!("up to date: {}, nothing changed", one.stage),
+            all => format!("up to date: {} stages, nothing changed", all.len()),
         };
-        return format!("{} {why}", paint.good("nothing to do:"));
+        return paint.good(why);
     }
     let mut parts = Vec::new();
     if will > 0 {
@@ -457,17 +449,17 @@ fn conclusion(paint: Paint, plan: &Plan, stages: &[&StagePlan], call: &Call) -> 
     if may > 0 {
         parts.push(format!("{} may", grouped(may)));
     } else if uncertain && will > 0 {
-        parts.push("later stages by what they make".to_owned());
+        parts.push("later stages depend on their outputs".to_owned());
     }
     if judge > 0 {
         parts.push(format!("{} validated again", batches(judge)));
     }
     if parts.is_empty() && checkpoints > 0 && retire + forgotten + wrong == 0 && !blocked {
         let what = count(checkpoints, "checkpoint is", "checkpoints are");
-        parts.push(format!("{what} written, nothing else is done"));
+        parts.push(format!("{what} written, nothing else changes"));
     }
     if parts.is_empty() && retire + forgotten > 0 {
-        parts.push("what nobody makes goes to quarantine".to_owned());
+        parts.push("outputs that are no longer declared go to quarantine".to_owned());
     }
     let is_blocked = |stage: &&&StagePlan| stage.blocked.is_some();
     if let Some(stage) = stages

@@ -13,14 +13,14 @@ const BEFORE: usize = 20;
 /// A reason in one line, without a full stop.
 pub fn reason(reason: &Reason) -> String {
     match reason {
-        Reason::NeverMade => "never made".to_owned(),
+        Reason::NeverMade => "never run".to_owned(),
         Reason::Changed(changed) => change(changed),
         Reason::Deleted { path } => format!("output {path} was deleted"),
-        Reason::Altered { path } => format!("output {path} was altered, and is made again"),
-        Reason::Failed { outcome } => format!("failed when last tried: {outcome}"),
+        Reason::Altered { path } => format!("output {path} was modified by hand and is rebuilt"),
+        Reason::Failed { outcome } => format!("failed last time: {outcome}"),
         Reason::NotValid { outcome } => format!("no longer valid: {outcome}"),
         Reason::Stale { input } => format!("input {input} changed while the batch ran"),
-        Reason::Forced => "asked for with --force".to_owned(),
+        Reason::Forced => "forced with --force".to_owned(),
         Reason::ForcedBefore { interrupted, .. } => {
             let how = if *interrupted {
                 "was interrupted"
@@ -97,11 +97,11 @@ fn apart(old: &str, new: &str) -> (String, String) {
 /// What must come true, in one line.
 pub fn condition(condition: &Condition) -> String {
     match condition {
-        Condition::OutputChanges { stage, path } => format!("{stage} makes another {path}"),
+        Condition::OutputChanges { stage, path } => format!("{stage} changes {path}"),
         Condition::ItemChanges { stage, path } => {
-            format!("{stage} makes another {path}, and the batch's item in it is another")
+            format!("{stage} changes {path}, including the item of the batch")
         }
-        Condition::NotValid => "the outputs are no longer valid".to_owned(),
+        Condition::NotValid => "outputs are no longer valid".to_owned(),
     }
 }
 

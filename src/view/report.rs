@@ -15,10 +15,10 @@ const OUTPUTS: usize = 8;
 pub fn summary(paint: Paint, report: &Report, call: &Call, quiet: bool) -> String {
     let mut lines = Vec::new();
     if let Some(why) = nothing_to_do(report) {
-        lines.push(format!("{} {why}", paint.good("nothing to do:")));
+        lines.push(paint.good(why));
     } else {
         lines.extend(table(paint, report, quiet));
-        let word = overall(report);
+        let word = shown(overall(report));
         let word = match exit_code(report) {
             0 => paint.good(word),
             3 | 130 => paint.warn(word),
@@ -38,10 +38,10 @@ pub fn summary(paint: Paint, report: &Report, call: &Call, quiet: bool) -> Strin
     if report.under_way > 0 {
         let many = count(
             report.under_way,
-            "batch of requests goes on at its provider",
-            "batches of requests go on at their provider",
+            "provider batch is in progress",
+            "provider batches are in progress",
         );
-        lines.push(format!("{many}: the next run takes the answers"));
+        lines.push(format!("{many}: the next run collects the answers"));
     }
     if !quiet {
         lines.extend(outputs(paint, report, call));
@@ -81,9 +81,9 @@ fn table(paint: Paint, report: &Report, quiet: bool) -> Vec<String> {
         lines.push(line.trim_end().to_owned());
         for (_, file) in &stage.altered {
             let was = match (file.recorded, file.pinned) {
-                (None, _) => "nothing says who made it",
-                (Some(_), true) => "accepted as it is, and would have to be made again",
-                (Some(_), false) => "altered since it was made",
+                (None, _) => "untracked: Milepost did not write it",
+                (Some(_), true) => "accepted by hand, but out of date",
+                (Some(_), false) => "modified by hand",
             };
             lines.push(format!(
                 "{:name_width$}  {}  {}",
@@ -107,13 +107,22 @@ pub fn overall(report: &Report) -> &'static str {
         0 => "complete",
         5 => "altered",
         1 if failed => "failed",
-        1 => "the verdict is no",
+        1 => "negative verdict",
         _ if any(StageStatus::Partial) => "partial",
         _ => "held",
     }
 }
 
-/// Why a run had nothing to do, if it had not.
+/// Returns the word for people: JSON and the journal keep `held` and `altered`.
+pub fn shown(status: &str) -> &str {
+    match status {
+        "held" => "incomplete",
+        "altered" => "modified by hand",
+        status => status,
+    }
+}
+
+/// Returns why a run had nothing to do; `None` if it did something.
 fn nothing_to_do(report: &Report) -> Option<String> {
     let idle = |stage: &StageReport| {
         stage.ran == 0
@@ -132,21 +141,15 @@ fn nothing_to_do(report: &Report) -> Option<String> {
         return None;
     }
     if report.stages.is_empty() {
-        return Some("no stage was asked for".to_owned());
+        return Some("nothing to do: no stage is selected".to_owned());
     }
     let whole = |stage: &StageReport| stage.status == StageStatus::Complete && stage.left == 0;
     if !report.stages.iter().all(whole) || exit_code(report) != 0 {
         return None;
     }
     Some(match report.stages.as_slice() {
-        [one] => format!(
-            "{} is complete and nothing it depends on has changed",
-            one.stage
-        ),
-        all => format!(
-            "{} stages are complete and nothing they depend on has changed",
-            all.len()
-        ),
+        [one] => format!("up to date: {}, nothing changed", one.stage),
+        all => format!("up to date: {} stages, nothing changed", all.len()),
     })
 }
 
@@ -160,7 +163,7 @@ fn what(stage: &StageReport) -> String {
         let word = match (stage.ran, stage.reused, stage.failed.len()) {
             (0, 0, 0) => "did not run",
             (0, 0, _) => "failed",
-            (0, _, _) => "reused",
+            (0, _, _) => "up to date",
             _ => "ran",
         };
         parts.push(word.to_owned());
@@ -168,7 +171,7 @@ fn what(stage: &StageReport) -> String {
         let waits = waits(stage);
         let some = [
             (stage.ran, "ran"),
-            (stage.reused, "reused"),
+            (stage.reused, "up to date"),
             (stage.failed.len() as u64, "failed"),
             (stage.left - waits, "left"),
         ];
@@ -199,8 +202,8 @@ fn what(stage: &StageReport) -> String {
     if !stage.altered.is_empty() {
         parts.push(count(
             stage.altered.len() as u64,
-            "file was altered",
-            "files were altered",
+            "file was modified",
+            "files were modified",
         ));
     }
     if let Some(elements) = stage.elements {
@@ -216,7 +219,7 @@ fn what(stage: &StageReport) -> String {
         parts.push(awaits(waits));
     }
     if stage.verdict == Some(false) {
-        parts.push("its verdict is no".to_owned());
+        parts.push("negative verdict".to_owned());
     }
     parts.join(", ")
 }
@@ -278,25 +281,22 @@ fn next(report: &Report, call: &Call) -> Vec<(String, String)> {
     for stage in failures() {
         if let Some((batch, _)) = stage.failed.first() {
             let place = place(&stage.stage, batch);
-            next.push((
-                call.line(&["log", &place]),
-                "what happened there".to_owned(),
-            ));
+            next.push((call.line(&["log", &place]), "show what happened".to_owned()));
         }
     }
     let mut run = |words: &[&str], what: &str| next.push((call.run(words), what.to_owned()));
     let rest =
         report.stages.iter().any(|stage| stage.left > 0) || is(StageStatus::Blocked).is_some();
     if report.interrupted {
-        run(&[], "go on from here");
+        run(&[], "continue");
     } else if failures().next().is_some() {
         if rest {
-            run(&[], "try again, and go on with the rest");
+            run(&[], "rerun the failed batches, then continue");
         } else {
-            run(&[], "try again what failed");
+            run(&[], "rerun the failed batches");
         }
         if failures().any(|stage| stage.left > 0) {
-            run(&["-k"], "the same, and go on after what fails");
+            run(&["-k"], "the same, and continue after a failure");
         }
     } else if is(StageStatus::Failed).is_some() {
         // The stage could not begin: its line says what to do.
@@ -328,9 +328,9 @@ fn word_of(status: StageStatus) -> &'static str {
     match status {
         StageStatus::Complete => "complete",
         StageStatus::Partial => "partial",
-        StageStatus::Held => "held",
+        StageStatus::Held => "waiting",
         StageStatus::Blocked => "blocked",
         StageStatus::Failed => "failed",
-        StageStatus::Altered => "altered",
+        StageStatus::Altered => "modified",
     }
 }

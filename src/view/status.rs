@@ -19,7 +19,7 @@ pub fn status(data: &Status, call: &Call) -> String {
     match (&data.runner, &data.last_run) {
         (Some(runner), _) => {
             text.push_str(&format!(
-                "`{}` is at work since {} (run {}, process {} on {})\n",
+                "running `{}` since {} (run {}, process {} on {})\n",
                 runner.command,
                 time(runner.since),
                 runner.run_id,
@@ -29,13 +29,13 @@ pub fn status(data: &Status, call: &Call) -> String {
         }
         (None, Some(run)) => {
             text.push_str(&format!(
-                "nobody is at work; the last run ended {}: {} (run {})\n",
+                "idle; the last run finished {}: {} (run {})\n",
                 time(run.when),
-                run.status,
+                super::report::shown(&run.status),
                 run.run_id
             ));
         }
-        (None, None) => text.push_str("nothing was run here yet\n"),
+        (None, None) => text.push_str("no run yet\n"),
     }
     text.push('\n');
     let rows: Vec<Vec<String>> = data.stages.iter().map(row).collect();
@@ -65,7 +65,7 @@ pub fn status(data: &Status, call: &Call) -> String {
     }
     let is_due = data.stages.iter().any(|stage| stage.due.is_some());
     if data.runner.is_none() && !is_due {
-        text.push_str("\nEverything is up to date: a run does nothing.\n");
+        text.push_str("\nEverything is up to date.\n");
     }
     text
 }
@@ -88,14 +88,24 @@ fn row(stage: &StageLine) -> Vec<String> {
     ]
 }
 
+/// Returns the word for people; JSON keeps `held`, `waiting` and `altered`.
+pub fn shown(word: Word) -> &'static str {
+    match word {
+        Word::Altered => "modified",
+        Word::Held => "incomplete",
+        Word::Waiting => "not started",
+        word => word.word(),
+    }
+}
+
 fn word(stage: &StageLine) -> String {
-    let word = stage.status.word();
+    let word = shown(stage.status);
     match (&stage.due, stage.status) {
         (Some(due), Word::Complete | Word::Partial) if due.will + due.judge + due.retire > 0 => {
-            format!("{word}, outdated")
+            format!("{word}, out of date")
         }
         (Some(due), Word::Complete | Word::Partial) if due.may > 0 => {
-            format!("{word}, perhaps outdated")
+            format!("{word}, may be out of date")
         }
         _ => word.to_owned(),
     }
@@ -123,7 +133,7 @@ fn notes(stage: &StageLine, data: &Status, call: &Call) -> String {
         ));
     }
     if stage.verdict == Some(false) {
-        text.push_str(&format!("  {name}: its verdict is no\n"));
+        text.push_str(&format!("  {name}: negative verdict\n"));
     }
     for one in stage.overrides.iter().take(SHOWN) {
         text.push_str(&format!(
@@ -179,12 +189,12 @@ fn due_text(stage: &StageLine, due: &Due, data: &Status, call: &Call) -> String 
     }
     if due.checkpoint {
         text.push_str(&format!(
-            "  {name}: its checkpoint is not there, a run writes it\n"
+            "  {name}: the checkpoint is missing; the next run writes it\n"
         ));
     }
     if !due.altered.is_empty() {
         let files = some_of(due.altered.iter().map(String::as_str), SHOWN);
-        text.push_str(&format!("  {name}: altered by somebody: {files}\n"));
+        text.push_str(&format!("  {name}: modified by hand: {files}\n"));
         let paths: Vec<&str> = due.altered.iter().map(String::as_str).collect();
         let ways = ways::after_altered(name, stage.number, &paths, &data.workspace, call);
         for line in ways::lines(&ways, "", &str::to_owned) {

@@ -34,7 +34,7 @@ pub fn verify(data: &Verified) -> String {
         text.push('\n');
     }
     text.push_str(&format!(
-        "looked at {} ({} bytes), {} and {}",
+        "checked {} ({} bytes), {} and {}",
         count(checked.files, "file", "files"),
         grouped(checked.bytes),
         count(checked.checkpoints, "checkpoint", "checkpoints"),
@@ -46,7 +46,7 @@ pub fn verify(data: &Verified) -> String {
     ));
     if data.deep {
         text.push_str(&format!(
-            "; judged {} again",
+            "; validated {} again",
             count(checked.batches, "batch", "batches")
         ));
     }
@@ -55,14 +55,14 @@ pub fn verify(data: &Verified) -> String {
         all.filter(|finding| finding.severity == severity).count() as u64
     };
     let verdict = match (of(Severity::Altered), of(Severity::Invalid)) {
-        (0, 0) if data.overrides.is_empty() => "everything is as it was recorded".to_owned(),
+        (0, 0) if data.overrides.is_empty() => "everything matches the record".to_owned(),
         (0, 0) => {
             let files = count(data.overrides.len() as u64, "output", "outputs");
-            format!("everything is as it was recorded, {files} modified by hand and accepted")
+            format!("everything matches the record, {files} modified by hand and accepted")
         }
-        (altered, 0) => format!("{altered} altered"),
+        (altered, 0) => format!("{altered} modified"),
         (0, invalid) => format!("{invalid} invalid"),
-        (altered, invalid) => format!("{altered} altered, {invalid} invalid"),
+        (altered, invalid) => format!("{altered} modified, {invalid} invalid"),
     };
     text.push_str(&format!(": {verdict}\n"));
     text
@@ -70,7 +70,7 @@ pub fn verify(data: &Verified) -> String {
 
 fn word(severity: Severity) -> &'static str {
     match severity {
-        Severity::Altered => "altered",
+        Severity::Altered => "modified",
         Severity::Invalid => "invalid",
         Severity::Note => "note",
     }

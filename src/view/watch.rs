@@ -19,7 +19,7 @@ pub fn begins(paint: Paint, project: &Path, workspace: &Path, call: &Call) -> St
     } else {
         format!("{project} and {workspace}")
     };
-    paint.dim(format!("watching {place} (Ctrl-C ends it)"))
+    paint.dim(format!("watching {place} (press Ctrl-C to stop)"))
 }
 
 /// It waits; what failed as it stands and what a person has to see to are named.
@@ -39,7 +39,7 @@ pub fn waits<'a>(
         let many = batches(failed.len() as u64);
         let again = paint.code(call.run(&["--failed"]));
         lines.push(format!(
-            "{many} failed: {names}; tried again when something that it is made from changes, or by {again}"
+            "{many} failed: {names}; rerun when an input changes, or by {again}"
         ));
     }
     let trouble: Vec<&str> = trouble.collect();
@@ -48,7 +48,7 @@ pub fn waits<'a>(
     } else {
         let names = some_of(trouble, NAMED);
         lines.push(format!(
-            "{}: {names} cannot go on as it is",
+            "{}: {names} cannot continue",
             paint.warn("waiting for changes")
         ));
     }
@@ -58,7 +58,7 @@ pub fn waits<'a>(
 /// Agents that cost something were not asked.
 pub fn unpaid(paint: Paint) -> String {
     format!(
-        "agents that cost something are asked with {}, or with {}",
+        "paid agents are called with {}, or with {}",
         paint.code("--budget-usd DOLLARS"),
         paint.code("--paid")
     )
@@ -84,7 +84,7 @@ pub fn gone<'a>(paint: Paint, gone: impl Iterator<Item = &'a Path>, call: &Call)
     let it = if gone.len() == 1 { "it is" } else { "they are" };
     let names = some_of(gone.iter().map(String::as_str), NAMED);
     format!(
-        "{} {names} {is} not there: nothing is run until {it} back; to run without: {}",
+        "{} {names} {is} not there: no run until {it} back; to run anyway: {}",
         paint.warn("waiting:"),
         paint.code(call.run(&[]))
     )
@@ -92,13 +92,13 @@ pub fn gone<'a>(paint: Paint, gone: impl Iterator<Item = &'a Path>, call: &Call)
 
 /// Declarations, or the workspace, are wrong.
 pub fn wrong(paint: Paint) -> String {
-    format!("{} until this is mended", paint.warn("waiting"))
+    format!("{} until this is fixed", paint.warn("waiting"))
 }
 
 /// The next run is put off.
 pub fn put_off(paint: Paint, pause: Duration) -> String {
     format!(
-        "{} what it reads changes while it runs, again and again: the next run in {} (does a stage write what it reads?)",
+        "{} its inputs keep changing while it runs: the next run in {} (does a stage write its own inputs?)",
         paint.warn("slower:"),
         seconds(pause.as_secs_f64())
     )
@@ -107,7 +107,7 @@ pub fn put_off(paint: Paint, pause: Duration) -> String {
 /// It polls, because it cannot listen.
 pub fn polls(every: Duration, why: &str) -> String {
     format!(
-        "changes cannot be listened to ({why}): it looks every {} instead, as with --poll",
+        "cannot receive notifications of changes ({why}): scanning every {} instead, as with --poll",
         seconds(every.as_secs_f64())
     )
 }

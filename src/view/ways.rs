@@ -18,14 +18,14 @@ pub fn after_altered(
     let checkpoint = format!("stage_{number}_complete.json");
     if altered == [checkpoint.as_str()] {
         let path = shell_word(&call.near(&format!("{workspace}/{checkpoint}")));
-        let what = "the next run writes the checkpoint anew".to_owned();
+        let what = "then the next run rewrites the checkpoint".to_owned();
         return vec![(format!("rm {path}"), what)];
     }
     let keep = format!(
-        "keep what is there: {}",
+        "accept the modified output: {}",
         some_of(altered.iter().copied(), 1)
     );
-    let again = "make it again; what is there goes to quarantine".to_owned();
+    let again = "rebuild; the modified output goes to quarantine".to_owned();
     vec![
         (call.line(&["accept", stage, "--why", "TEXT"]), keep),
         (call.run(&["--force", stage]), again),
@@ -51,13 +51,13 @@ pub fn after_blocked(
         return after_altered(&by.stage, by.number, &paths, workspace, call);
     }
     let log = by.failed.as_deref().map(|batch| {
-        let what = "what happened there".to_owned();
+        let what = "show what happened".to_owned();
         (call.line(&["log", batch]), what)
     });
     let run = match by.how {
         Hindrance::Partial => (
             call.run(&["--failed", &by.stage]),
-            "try again what failed in it".to_owned(),
+            "rerun the failed batches".to_owned(),
         ),
         _ => with_those_before,
     };
@@ -66,7 +66,7 @@ pub fn after_blocked(
 
 /// The way on where someone outside has to answer.
 pub fn outside(call: &Call) -> (String, String) {
-    let what = "serves whoever answers them; then run again".to_owned();
+    let what = "serve external agents, then run again".to_owned();
     (call.line(&["mcp"]), what)
 }
 

@@ -31,11 +31,11 @@ fn of_stage(why: &StageWhy) -> String {
     }
     text.push('\n');
     if let Some(problem) = &why.problem {
-        text.push_str(&format!("nothing can be told of its batches: {problem}\n"));
+        text.push_str(&format!("its batches are unknown: {problem}\n"));
         return text;
     }
     text.push_str(&format!(
-        "{}, {} reused\n",
+        "{}, {} up to date\n",
         batches(why.batches),
         grouped(why.reused)
     ));
@@ -69,12 +69,10 @@ fn verdict(verdict: &Verdict) -> Cow<'static, str> {
         Verdict::Waits { agent, .. } => {
             return format!("waits for {agent} to answer, from outside").into();
         }
-        Verdict::Reused => {
-            "is reused: nothing that it was made from has changed, and its outputs are as they were made"
-        }
-        Verdict::Judge { .. } => "is validated again, without a run",
+        Verdict::Reused => "up to date: inputs and outputs match the record",
+        Verdict::Judge { .. } => "outputs are validated again, without a run",
         Verdict::May { .. } => "may run",
-        Verdict::Altered { .. } => "stops the run: somebody altered what was made",
+        Verdict::Altered { .. } => "stops the run: an output was modified by hand",
         Verdict::Impossible { .. } => "cannot run",
     };
     word.into()
@@ -97,14 +95,17 @@ fn lines(verdict: &Verdict) -> String {
         Verdict::Altered { files } => files
             .iter()
             .map(|file| match (&file.recorded, file.pinned) {
-                (_, true) => format!("{} is pinned, and would have to be made again", file.path),
+                (_, true) => format!("{} was accepted by hand, but is out of date", file.path),
                 (Some(recorded), _) => format!(
                     "{} was made as {}…, and is {}…",
                     file.path,
                     recorded.short(),
                     file.found.short()
                 ),
-                (None, _) => format!("{} is there, and nothing says who made it", file.path),
+                (None, _) => format!(
+                    "{} is there, and untracked: Milepost did not write it",
+                    file.path
+                ),
             })
             .collect(),
         Verdict::Impossible { why } => vec![why.clone()],
@@ -121,7 +122,7 @@ fn of_batch(why: &BatchWhy) -> String {
     );
     match &why.made {
         Some(made) => text.push_str(&made_by(made)),
-        None => text.push_str("\nnothing is recorded as made\n"),
+        None => text.push_str("\nnothing is recorded yet\n"),
     }
     for failed in why.failed.iter().take(LISTED) {
         let keys = some_of(failed.keys.iter().map(String::as_str), 5);
@@ -138,7 +139,7 @@ fn of_batch(why: &BatchWhy) -> String {
         ));
     }
     if let Some(folder) = &why.quarantine {
-        text.push_str(&format!("  what was not valid is kept in {folder}\n"));
+        text.push_str(&format!("  the invalid answer is in {folder}\n"));
     }
     if let Some(asked) = &why.asked {
         text.push_str(&calls::asked(asked));
@@ -186,8 +187,8 @@ fn made_by(made: &MadeBy) -> String {
         .when
         .map_or_else(String::new, |when| format!("{} ", time(when)));
     let tries = match made.attempts {
-        1 => "at the first try".to_owned(),
-        tries => format!("at try {tries}"),
+        1 => "at the first attempt".to_owned(),
+        tries => format!("at attempt {tries}"),
     };
     let mut text = format!(
         "\nmade {when}by run {}, {tries}, in {}",
@@ -203,7 +204,7 @@ fn made_by(made: &MadeBy) -> String {
     }
     if let Some(outcome) = &made.placeholder {
         text.push_str(&format!(
-            "  a placeholder stands for it, because it failed: {outcome}\n"
+            "  it failed and is replaced by a placeholder: {outcome}\n"
         ));
     }
     if let Some(pin) = &made.pin {
@@ -240,9 +241,9 @@ fn input(input: &InputFile) -> Vec<String> {
 
 fn state(state: FileState) -> &'static str {
     match state {
-        FileState::AsMade => "as made",
+        FileState::AsMade => "unchanged",
         FileState::Accepted => "modified by hand",
-        FileState::Altered => "altered",
+        FileState::Altered => "modified",
         FileState::Deleted => "deleted",
     }
 }
@@ -263,12 +264,9 @@ fn of_file(why: &FileWhy) -> String {
             made.run,
             match made.state {
                 FileState::Accepted => "modified by hand since".to_owned(),
-                FileState::AsMade => "its bytes are as they were made".to_owned(),
-                FileState::Altered => format!(
-                    "its bytes were {}…, and were altered since",
-                    made.digest.short()
-                ),
-                FileState::Deleted => "it was deleted since".to_owned(),
+                FileState::AsMade => "unchanged since".to_owned(),
+                FileState::Altered => format!("modified since: it was {}…", made.digest.short()),
+                FileState::Deleted => "deleted since".to_owned(),
             }
         ));
         if let Some(modified) = &made.modified {
@@ -280,7 +278,7 @@ fn of_file(why: &FileWhy) -> String {
         text.push_str("\nmade from\n");
         tree(&mut text, &why.from, why.more, 1);
     } else if why.digest.is_some() {
-        text.push_str("no stage made it\n");
+        text.push_str("not written by a stage\n");
     }
     if !why.read_by.is_empty() {
         text.push_str("\nread by\n");

@@ -39,7 +39,7 @@ pub fn at_most(calls: u64, iterations: Option<u64>, most: Option<u64>) -> String
 pub fn awaits(awaits: &Awaits) -> String {
     let who = awaits.agents.join(" and ");
     let waits = match awaits.batches {
-        0 => return format!("waits for {who}; what is asked, the stages before it say"),
+        0 => return format!("waits for {who}; the questions depend on earlier stages"),
         many => count(many, "batch waits", "batches wait"),
     };
     match awaits.questions {

@@ -325,7 +325,7 @@ fn why_log_and_status_tell_who_answered_for_how_much() {
         .milepost(&["why", "ask/batch_2", "--agent", "speller=api"])
         .1;
     for line in [
-        "3 questions: 2 asked for by the run that made it, 1 kept from earlier",
+        "3 questions: 2 answered in the same run, 1 stored earlier",
         "api (claude-sonnet-4-5, served claude-sonnet-4-5-served)",
         &request,
     ] {

@@ -295,7 +295,7 @@ fn interrupted_it_ends_at_once_and_says_what_goes_on() {
     let output = run.wait_with_output().unwrap();
     assert_eq!(exit_code(&output), 130);
     let told = printed(&output);
-    let line = "1 batch of requests goes on at its provider: the next run takes the answers";
+    let line = "1 provider batch is in progress: the next run collects the answers";
     assert!(told.contains(line), "{told}");
     set(&served, "hold=0");
     assert_eq!(project.run_unplanned(&["--agent", "speller=api"]).code, 0);

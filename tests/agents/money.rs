@@ -30,7 +30,7 @@ fn all_that_is_free_is_done_and_the_plan_then_says_what_the_rest_costs() {
     let ran = project.run_unplanned(&["--agent", "speller=api", "--until-paid"]);
     assert_eq!((ran.code, calls(&project)), (3, vec![]), "{}", ran.output);
     ran.says("2 calls with 5 questions");
-    ran.says("an answer is taken as 100 tokens");
+    ran.says("assuming 100 tokens per answer");
     assert_eq!(project.list("intermediate/batches").len(), 2);
     assert_eq!(project.list("intermediate/words").len(), 0);
     let first = asks(&project, &API);
@@ -132,7 +132,7 @@ fn prices_of_the_project_win() {
     project.edit("milepost.toml", "\"gpt-5.1\"", "\"own-model\"");
     let chat = ["--agent", "speller=chat"];
     let ran = project.run_unplanned(&["--agent", "speller=chat", "--until-paid"]);
-    ran.says("nobody knows for how much");
+    ran.says("cost unknown");
     let ran = project.run_unplanned(&["--agent", "speller=chat", "--budget-usd", "1"]);
     assert_eq!((ran.code, calls(&project)), (3, vec![]), "{}", ran.output);
     let prices =

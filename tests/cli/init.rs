@@ -34,9 +34,7 @@ fn the_templates_run_to_the_end_and_then_do_nothing() {
             assert!(size > 0, "{output}");
         }
         let again = project.output("run");
-        let idle = format!(
-            "nothing to do: {stages} stages are complete and nothing they depend on has changed\n{said}"
-        );
+        let idle = format!("up to date: {stages} stages, nothing changed\n{said}");
         assert_eq!((again.code, again.out, again.err), (0, idle, String::new()));
         assert_eq!(project.output("verify --deep").code, 0);
     }

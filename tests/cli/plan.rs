@@ -11,9 +11,9 @@ fn everything_is_new_at_first() {
 letters in workspace
 
   1 copy  will run 3 batches
-          never made  person_1, person_2, person_10
+          never run  person_1, person_2, person_10
   2 join  will run
-          never made
+          never run
 
 4 batches will run; to do it: milepost run
 ",
@@ -35,7 +35,7 @@ letters in workspace
   1 copy  will run 3 batches, 1 batch retired
           output intermediate/person_1.json was deleted               person_1
           input inputs/person_2.json changed (2f52704b… → bacfae65…)  person_2
-          never made                                                  person_3
+          never run                                                   person_3
           no longer made, outputs go to quarantine: person_10
           retires intermediate/person_10.json: it goes to quarantine
   2 join  will run
@@ -53,10 +53,10 @@ letters in workspace
         "\
 letters in workspace
 
-  1 copy  3 reused
-  2 join  reused
+  1 copy  3 up to date
+  2 join  up to date
 
-nothing to do: 2 stages are complete and nothing they depend on has changed
+up to date: 2 stages, nothing changed
 ",
         "",
     );
@@ -86,7 +86,7 @@ letters in workspace
         "\
 letters in workspace
 
-  1 copy  3 reused
+  1 copy  3 up to date
   2 join  will run
           jq changed: [.people[] | $params.greeting + \" \" + .name] | join(\"\\n\") → [.people[] | $params.greeting + \", \" + .name] | join(\"\\n\")
 
@@ -115,7 +115,10 @@ fn what_many_batches_share_is_told_once() {
     let plan = project.output("plan");
     assert_eq!(plan.code, 0);
     let lines: Vec<&str> = plan.out.lines().skip(2).collect();
-    assert_eq!(lines[0], "  1 copy  will run 12 of 23 batches, 11 reused");
+    assert_eq!(
+        lines[0],
+        "  1 copy  will run 12 of 23 batches, 11 up to date"
+    );
     let first = "          input inputs/person_20.json changed (";
     assert!(lines[1].starts_with(first), "{}", plan.out);
     let last = lines[4]
@@ -124,7 +127,7 @@ fn what_many_batches_share_is_told_once() {
     assert_eq!(
         last,
         Some((
-            "and 9 more of the kind",
+            "and 9 more of this kind",
             "23, person_24, person_25, person_26, person_27 and 4 more"
         )),
         "{}",
@@ -154,10 +157,10 @@ fn a_plan_says_where_the_run_would_stop() {
         "\
 letters in workspace
 
-  1 copy  stops the run: 1 altered file, 2 reused
-          intermediate/person_2.json: altered (2f52704be1f7 → c9616cb59d02)
-          milepost accept copy --why TEXT  keep what is there: intermediate/person_2.json
-          milepost run --force copy        make it again; what is there goes to quarantine
+  1 copy  stops the run: 1 modified file, 2 up to date
+          intermediate/person_2.json: modified (2f52704be1f7 → c9616cb59d02)
+          milepost accept copy --why TEXT  accept the modified output: intermediate/person_2.json
+          milepost run --force copy        rebuild; the modified output goes to quarantine
   2 join  blocked: the run stops at stage `copy`
 
 the run would stop at copy
@@ -208,9 +211,9 @@ letters in workspace
 join is no longer declared: its outputs go to quarantine
   retires outputs/page.txt: it goes to quarantine
 
-  1 copy  3 reused
+  1 copy  3 up to date
 
-what nobody makes goes to quarantine; to do it: milepost run
+outputs that are no longer declared go to quarantine; to do it: milepost run
 ",
         "",
     );
@@ -218,13 +221,13 @@ what nobody makes goes to quarantine; to do it: milepost run
         project.output(""),
         0,
         "\
-copy  complete  3 batches reused
+copy  complete  3 batches up to date
 
 complete in …
 note: outputs/page.txt is no longer made by join: moved to .milepost/quarantine/…-retired/outputs/page.txt
 ",
         "note: outputs/page.txt is no longer made by join: moved to .milepost/quarantine/…-retired/outputs/page.txt\n",
     );
-    let checked = "nothing to do: copy is complete and nothing it depends on has changed\n";
+    let checked = "up to date: copy, nothing changed\n";
     expect(project.output(""), 0, checked, "");
 }

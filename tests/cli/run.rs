@@ -32,7 +32,7 @@ join complete in …
         project.output("run"),
         0,
         "\
-nothing to do: 2 stages are complete and nothing they depend on has changed
+up to date: 2 stages, nothing changed
 outputs  workspace/outputs/page.txt
 ",
         "",
@@ -40,7 +40,7 @@ outputs  workspace/outputs/page.txt
     expect(
         project.output("run copy"),
         0,
-        "nothing to do: copy is complete and nothing it depends on has changed\n",
+        "up to date: copy, nothing changed\n",
         "",
     );
 }
@@ -55,7 +55,7 @@ fn a_change_runs_what_depends_on_it_and_retires_what_nobody_makes() {
         project.output("--set greeting=Hi"),
         0,
         "\
-copy  complete  1 ran, 1 reused, 1 batch retired  …
+copy  complete  1 ran, 1 up to date, 1 batch retired  …
 join  complete  ran  …
 
 complete in …
@@ -85,9 +85,9 @@ copy  failed    1 ran, 1 failed, 1 left  …
 join  blocked   stage `copy` is not complete
 
 failed in …
-next     milepost log copy/person_2  what happened there
-         milepost run                try again, and go on with the rest
-         milepost run -k             the same, and go on after what fails
+next     milepost log copy/person_2  show what happened
+         milepost run                rerun the failed batches, then continue
+         milepost run -k             the same, and continue after a failure
 ",
         "\
 copy starts: 3 batches  Copy each person
@@ -101,12 +101,12 @@ copy failed in …
         "",
         "\
 copy/person_2 failed: EXIT: `sh` ended with exit code 1
-copy  partial   1 ran, 1 reused, 1 failed  …
+copy  partial   1 ran, 1 up to date, 1 failed  …
 join  blocked   stage `copy` is partial: `allow_partial = true` in this stage reads what is there
 
 failed in …
-next     milepost log copy/person_2  what happened there
-         milepost run                try again, and go on with the rest
+next     milepost log copy/person_2  show what happened
+         milepost run                rerun the failed batches, then continue
 ",
     );
     project.write("workspace/inputs/person_2.json", "{\"name\": \"Bo\"}");
@@ -114,10 +114,10 @@ next     milepost log copy/person_2  what happened there
         project.output("run --failed"),
         3,
         "\
-copy  complete  1 ran, 2 reused  …
-join  held      did not run
+copy  complete  1 ran, 2 up to date  …
+join  waiting   did not run
 
-held in …
+incomplete in …
 next     milepost run  run the rest: 1 batch of join
 ",
         "\
@@ -135,10 +135,10 @@ fn what_was_not_asked_for_is_held() {
         3,
         "",
         "\
-copy  held      1 ran, 2 left  …
+copy  waiting   1 ran, 2 left  …
 join  blocked   stage `copy` is not complete
 
-held in …
+incomplete in …
 next     milepost run  run the rest: 2 batches of copy
 ",
     );
@@ -146,14 +146,14 @@ next     milepost run  run the rest: 2 batches of copy
         project.output("run copy/person_10"),
         3,
         "\
-copy  held      1 ran, 1 reused, 1 left  …
+copy  waiting   1 ran, 1 up to date, 1 left  …
 
-held in …
+incomplete in …
 next     milepost run copy  run the rest: 1 batch of copy
 ",
         "\
 copy starts: 1 of 3 batches  Copy each person
-copy held in …
+copy waiting in …
 ",
     );
     expect(
@@ -162,7 +162,7 @@ copy held in …
         "\
 join  blocked   stage `copy` is not complete
 
-held in …
+incomplete in …
 next     milepost run --until join  run it with the stages before it
 ",
         "",
@@ -188,13 +188,13 @@ fn altered_files_stop_a_run_and_the_two_ways_on_are_told() {
         project.output("-C ."),
         5,
         "\
-copy  complete  3 batches reused
-join  altered   1 file was altered
-      outputs/page.txt  altered since it was made
+copy  complete  3 batches up to date
+join  modified  1 file was modified
+      outputs/page.txt  modified by hand
 
-altered in …
-next     milepost -C . accept join --why TEXT  keep what is there: outputs/page.txt
-         milepost -C . run --force join        make it again; what is there goes to quarantine
+modified by hand in …
+next     milepost -C . accept join --why TEXT  accept the modified output: outputs/page.txt
+         milepost -C . run --force join        rebuild; the modified output goes to quarantine
 ",
         "",
     );
@@ -204,11 +204,11 @@ next     milepost -C . accept join --why TEXT  keep what is there: outputs/page.
         project.output(""),
         5,
         "\
-copy  altered   1 file was altered
-      stage_1_complete.json  altered since it was made
+copy  modified  1 file was modified
+      stage_1_complete.json  modified by hand
 
-altered in …
-next     rm workspace/stage_1_complete.json  the next run writes the checkpoint anew
+modified by hand in …
+next     rm workspace/stage_1_complete.json  then the next run rewrites the checkpoint
 ",
         "",
     );
@@ -221,7 +221,7 @@ fn making_the_same_again_leaves_later_stages_complete() {
     let later = project.read("workspace/stage_2_complete.json");
     expect(project.output("-q run -B copy"), 0, "", "");
     assert_eq!(project.read("workspace/stage_2_complete.json"), later);
-    let checked = "nothing to do: join is complete and nothing it depends on has changed\noutputs  workspace/outputs/page.txt\n";
+    let checked = "up to date: join, nothing changed\noutputs  workspace/outputs/page.txt\n";
     expect(project.output("run join"), 0, checked, "");
     // Other bytes take away what vouches for the old ones.
     project.edit("stages/1_copy.toml", "cp ", "tr B b < ");
@@ -241,10 +241,10 @@ fn a_checkpoint_that_is_gone_is_written_and_said() {
         "\
 letters in workspace
 
-  1 copy  3 reused, its checkpoint is written
-  2 join  reused
+  1 copy  3 up to date, the checkpoint is written
+  2 join  up to date
 
-1 checkpoint is written, nothing else is done; to do it: milepost run
+1 checkpoint is written, nothing else changes; to do it: milepost run
 ",
         "",
     );
@@ -252,14 +252,14 @@ letters in workspace
     assert!(
         status
             .out
-            .ends_with("\n\n  copy: its checkpoint is not there, a run writes it\n"),
+            .ends_with("\n\n  copy: the checkpoint is missing; the next run writes it\n"),
         "{}",
         status.out
     );
     let verify = project.output("verify");
     assert!(
         verify.out.starts_with(
-            "altered  stage_1_complete.json (of copy): it is not there: the next run writes it\n"
+            "modified stage_1_complete.json (of copy): it is not there: the next run writes it\n"
         ),
         "{}",
         verify.out
@@ -268,8 +268,8 @@ letters in workspace
         project.output(""),
         0,
         "\
-copy  complete  3 batches reused, checkpoint written
-join  complete  reused
+copy  complete  3 batches up to date, checkpoint written
+join  complete  up to date
 
 complete in …
 outputs  workspace/outputs/page.txt
@@ -284,7 +284,7 @@ fn an_altered_checkpoint_has_one_way_on_wherever_it_is_told() {
     let project = Project::letters();
     project.output("-q");
     project.write("workspace/stage_1_complete.json", "{}");
-    let way = "rm workspace/stage_1_complete.json  the next run writes the checkpoint anew\n";
+    let way = "rm workspace/stage_1_complete.json  then the next run rewrites the checkpoint\n";
     for command in ["plan", "run", "status"] {
         let said = project.output(command);
         assert!(said.out.contains(way), "{command}\n{}", said.out);
@@ -296,9 +296,9 @@ fn an_altered_checkpoint_has_one_way_on_wherever_it_is_told() {
         "\
 letters in workspace
 
-  1 copy  stops the run: 1 altered file, 3 reused
-          stage_1_complete.json: altered (TWO)
-          rm workspace/stage_1_complete.json  the next run writes the checkpoint anew
+  1 copy  stops the run: 1 modified file, 3 up to date
+          stage_1_complete.json: modified (TWO)
+          rm workspace/stage_1_complete.json  then the next run rewrites the checkpoint
   2 join  blocked: the run stops at stage `copy`
 
 the run would stop at copy
@@ -314,7 +314,7 @@ the run would stop at copy
 
 /// The two digests in brackets: that of a checkpoint differs from run to run.
 fn two(text: &str) -> String {
-    let from = text.find("altered (").unwrap() + "altered ".len();
+    let from = text.find("modified (").unwrap() + "modified ".len();
     let to = from + text[from..].find(')').unwrap() + 1;
     text[from..to].to_owned()
 }
@@ -330,9 +330,9 @@ fn what_blocks_a_stage_is_told_with_the_way_to_unblock_it() {
         "\
 join  blocked   stage `copy` has files that somebody altered
 
-held in …
-next     milepost accept copy --why TEXT  keep what is there: intermediate/person_2.json
-         milepost run --force copy        make it again; what is there goes to quarantine
+incomplete in …
+next     milepost accept copy --why TEXT  accept the modified output: intermediate/person_2.json
+         milepost run --force copy        rebuild; the modified output goes to quarantine
 ",
         "",
     );
@@ -340,7 +340,7 @@ next     milepost accept copy --why TEXT  keep what is there: intermediate/perso
     project.write("workspace/inputs/person_2.json", "{}");
     project.output("-q");
     let next = "\
-next     milepost log copy/person_2       what happened there
+next     milepost log copy/person_2  show what happened
          milepost run --until join        run it with the stages before it
 ";
     let next = next
@@ -368,12 +368,9 @@ next     milepost log copy/person_2       what happened there
 join  blocked   stage `copy` is partial: `allow_partial = true` in this stage reads what is there
 
 failed in …
-next     milepost log copy/person_2     what happened there
-         milepost run --failed copy     try again what failed in it
-"
-        .replace("   what", "what")
-        .replace("   try", "try")
-        .as_str(),
+next     milepost log copy/person_2  show what happened
+         milepost run --failed copy  rerun the failed batches
+",
         "",
     );
 }
@@ -398,7 +395,7 @@ fn an_output_that_no_longer_holds_and_is_not_made_again_is_no_output() {
         "\
 join  blocked   stage `copy` has to be validated again
 
-held in …
+incomplete in …
 next     milepost run --until join  run it with the stages before it
 ",
         "",
@@ -439,7 +436,7 @@ next     milepost run --until join  run it with the stages before it
     );
     let said = stopped.output("-q");
     assert_eq!(said.code, 1, "{}", said.err);
-    let summary = "copy  failed    1 reused, 1 failed, 1 left, 1 validated again  …\n";
+    let summary = "copy  failed    1 up to date, 1 failed, 1 left, 1 validated again  …\n";
     assert!(said.err.contains(summary), "{}", said.err);
     assert!(!stopped.at("workspace/intermediate/person_2.json").exists());
     assert_eq!(stopped.output("run join").code, 1);
@@ -470,12 +467,12 @@ fn what_a_person_pinned_is_not_written_over_when_it_no_longer_holds() {
             project.output(""),
             5,
             "\
-copy  altered   1 file was altered
-      intermediate/person_2.json  accepted as it is, and would have to be made again
+copy  modified  1 file was modified
+      intermediate/person_2.json  accepted by hand, but out of date
 
-altered in …
-next     milepost accept copy --why TEXT  keep what is there: intermediate/person_2.json
-         milepost run --force copy        make it again; what is there goes to quarantine
+modified by hand in …
+next     milepost accept copy --why TEXT  accept the modified output: intermediate/person_2.json
+         milepost run --force copy        rebuild; the modified output goes to quarantine
 ",
             "",
         );
@@ -563,14 +560,14 @@ fn ctrl_c_stops_in_order_and_the_next_run_goes_on() {
         (out.as_str(), rest.as_str()),
         (
             "\
-nap  held      did not run
+nap  waiting   did not run
 
 interrupted in …
-next     milepost run  go on from here
+next     milepost run  continue
 ",
             "\
 stopping: what runs is cancelled; run again to go on (once more: end at once)
-nap held in …
+nap waiting in …
 "
         )
     );

@@ -377,7 +377,7 @@ impl Project {
     /// An audit finds nothing.
     pub fn assert_verified(&self) {
         let said = self.query(&["verify"]);
-        assert!(said.contains("everything is as it was recorded"), "{said}");
+        assert!(said.contains("everything matches the record"), "{said}");
     }
 
     /// A run that has nothing to do changes nothing but what it may.

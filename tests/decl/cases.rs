@@ -74,7 +74,7 @@ fn check(name: &str, text: &str) {
         files = files.with(&name, &text);
     }
     let wrong = files.wrong();
-    if option_env!("BLESS").is_some() {
+    if std::env::var_os("BLESS").is_some() {
         let path = PathBuf::from(env!("CARGO_MANIFEST_DIR"))
             .join("tests/decl/cases")
             .join(name)

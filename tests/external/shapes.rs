@@ -158,13 +158,13 @@ fn commands_say_in_words_who_is_waited_for() {
         ("workspace/inputs/b.json", "{\"title\": \"b\"}"),
     ];
     let project = Project::new(&files);
-    let next = "next     milepost mcp  serves whoever answers them; then run again\n";
+    let next = "next     milepost mcp  serve external agents, then run again\n";
     expect(
         project.output("plan"),
         0,
         &format!(
             "minutes in workspace\n\n  1 write  2 batches wait for writer to answer 2 questions\n  2 join   blocked: stage `write` is not \
-             complete\n\nnothing can run before that is answered\n{next}"
+             complete\n\nnothing can run until these questions are answered\n{next}"
         ),
         "",
     );
@@ -172,7 +172,7 @@ fn commands_say_in_words_who_is_waited_for() {
         project.output("run"),
         3,
         &format!(
-            "write  held      2 batches wait for writer to answer 2 questions\njoin   blocked   stage `write` is not complete\n\nheld in \
+            "write  waiting   2 batches wait for writer to answer 2 questions\njoin   blocked   stage `write` is not complete\n\nincomplete in \
              …\n{next}"
         ),
         "",
@@ -180,11 +180,11 @@ fn commands_say_in_words_who_is_waited_for() {
     let why = project.output("why write").out;
     assert_eq!(
         why,
-        "stage 1 write\n2 batches, 0 reused\n\nwrite/a: waits for writer to answer, from outside\n  never made\n\nwrite/b: waits for \
-         writer to answer, from outside\n  never made\n"
+        "stage 1 write\n2 batches, 0 up to date\n\nwrite/a: waits for writer to answer, from outside\n  never run\n\nwrite/b: waits for \
+         writer to answer, from outside\n  never run\n"
     );
     let status = project.output("status").out;
-    let line = "  write: 2 batches wait for writer to answer 2 questions (`milepost mcp` serves whoever answers them; then run again)\n";
+    let line = "  write: 2 batches wait for writer to answer 2 questions (`milepost mcp` serve external agents, then run again)\n";
     assert!(status.contains(line), "{status}");
 }
 

@@ -58,7 +58,7 @@ fn two_workspaces_differ_by_element_and_field() {
     assert!(found.is_same());
     assert_eq!(
         text,
-        "old: PROJECT/other\nnew: PROJECT/workspace\n\nnothing differs: 2 outputs are the same\n"
+        "old: PROJECT/other\nnew: PROJECT/workspace\n\nno differences: 2 outputs are the same\n"
     );
 
     // `a` moves to another list, `c` is renamed, `d` and `e` go, `f`, `g` and `h` come.
@@ -132,7 +132,7 @@ fn with_the_last_run_by_digest() {
         text,
         "old: before run RUN
 new: PROJECT/workspace
-only the digests of the old files are known, not what they held
+only the digests of the old files are known, not their contents
 
 sorted of sort, 1 file the same
   ~ intermediate/list_2.json

@@ -14,13 +14,13 @@ fn shows_what_flows_and_how_far_it_is() {
         view::graph::graph(&found),
         "names
 
-1 sort  complete, outdated, 3 batches
+1 sort  complete, out of date, 3 batches
   Sort each list
   jq
   ← inputs/list_*.json
   → intermediate/*.json
 
-2 count  complete, outdated
+2 count  complete, out of date
   Count all
   jq
   ← intermediate/*.json  (sort)
@@ -30,8 +30,8 @@ fn shows_what_flows_and_how_far_it_is() {
     assert_eq!(
         view::graph::mermaid(&found),
         r#"flowchart TD
-  s1["1 sort<br/>jq<br/>complete, outdated"]
-  s2["2 count<br/>jq<br/>complete, outdated"]
+  s1["1 sort<br/>jq<br/>complete, out of date"]
+  s2["2 count<br/>jq<br/>complete, out of date"]
   i1[/"inputs/list_*.json"/]
   i1 --> s1
   s1 -->|"intermediate/*.json"| s2
@@ -54,7 +54,7 @@ fn files_that_a_file_names_are_shown() {
         view::graph::graph(&found),
         "named
 
-1 read  waiting
+1 read  not started
   jq
   ← inputs/list.json
   ← inputs/texts/**  (named by inputs/list.json)
@@ -65,7 +65,7 @@ fn files_that_a_file_names_are_shown() {
     assert_eq!(
         view::graph::mermaid(&found),
         r#"flowchart TD
-  s1["1 read<br/>jq<br/>waiting"]
+  s1["1 read<br/>jq<br/>not started"]
   i1[/"inputs/list.json"/]
   i1 --> s1
   i2[/"inputs/texts/**"/]

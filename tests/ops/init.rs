@@ -13,7 +13,7 @@ fn minimal_runs_and_says_how_to_go_on() {
     let made = init(&project.disk, &folder, ".", "minimal").unwrap();
     assert_eq!(
         view::init::init(&made),
-        "made a project from `minimal`: two stages that run commands over text files
+        "created a project from `minimal`: two stages that run commands over text files
   milepost.toml
   stages/1_upper.toml
   stages/2_join.toml

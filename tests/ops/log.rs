@@ -23,10 +23,7 @@ fn of(target: &str) -> LogOptions {
 #[test]
 fn tells_what_happened_in_order() {
     let project = Project::names();
-    assert_eq!(
-        shown(&project, &LogOptions::default()).1,
-        "nothing is recorded\n"
-    );
+    assert_eq!(shown(&project, &LogOptions::default()).1, "no records\n");
     project.run_in_process();
     let (found, text) = shown(&project, &LogOptions::default());
     assert_eq!(
@@ -75,7 +72,7 @@ fn tells_what_happened_in_order() {
         ..of("count")
     };
     assert_eq!(shown(&project, &of_run(&run[..20])).0.records.len(), 5);
-    assert_eq!(shown(&project, &of_run("X")).1, "nothing is recorded\n");
+    assert_eq!(shown(&project, &of_run("X")).1, "no records\n");
     let error = log(&project.request(), &of("sport")).unwrap_err();
     assert_eq!(
         error.to_string(),

@@ -27,9 +27,9 @@ fn before_the_first_run_everything_waits_and_nothing_is_written() {
     let (_, text) = shown(&project);
     assert_eq!(
         text,
-        "names in WORKSPACE\nnothing was run here yet\n\n\
-         1  sort   waiting  0 of 3\n\
-         2  count  waiting  0 of 1\n\n  \
+        "names in WORKSPACE\nno run yet\n\n\
+         1  sort   not started  0 of 3\n\
+         2  count  not started  0 of 1\n\n  \
          sort: 3 batches will run (`milepost why sort`)\n\n  \
          count: 1 batch will run (`milepost why count`)\n"
     );
@@ -44,10 +44,10 @@ fn after_a_run_everything_is_complete() {
     let (_, text) = shown(&project);
     assert_eq!(
         text,
-        "names in WORKSPACE\nnobody is at work; the last run ended 2026-11-21 10:00:00Z: complete (run RUN)\n\n\
+        "names in WORKSPACE\nidle; the last run finished 2026-11-21 10:00:00Z: complete (run RUN)\n\n\
          1  sort   complete  3 of 3  5 elements  2026-11-21 10:00:00Z  stage_1_complete.json\n\
          2  count  complete  1 of 1              2026-11-21 10:00:00Z  stage_2_complete.json\n\n\
-         Everything is up to date: a run does nothing.\n"
+         Everything is up to date.\n"
     );
     assert_eq!(project.all_files(), before);
 }
@@ -62,9 +62,9 @@ fn a_stage_of_which_a_part_was_run_is_held() {
     let (_, text) = shown(&project);
     assert_eq!(
         text,
-        "names in WORKSPACE\nnobody is at work; the last run ended 2026-11-21 10:00:00Z: held (run RUN)\n\n\
-         1  sort   held     1 of 3  2 elements  2026-11-21 10:00:00Z\n\
-         2  count  waiting  0 of 1\n\n  \
+        "names in WORKSPACE\nidle; the last run finished 2026-11-21 10:00:00Z: incomplete (run RUN)\n\n\
+         1  sort   incomplete   1 of 3  2 elements  2026-11-21 10:00:00Z\n\
+         2  count  not started  0 of 1\n\n  \
          sort: 2 batches will run (`milepost why sort`)\n\n  \
          count: 1 batch will run (`milepost why count`)\n"
     );
@@ -77,7 +77,7 @@ fn failed_outdated_and_altered_are_said() {
     project.run_in_process();
     let (found, text) = shown(&project);
     assert_eq!(found.stages[0].status, Word::Failed);
-    assert!(text.contains("1  sort   failed   1 of 3"), "{text}");
+    assert!(text.contains("1  sort   failed       1 of 3"), "{text}");
     assert!(
         text.contains(
             "  sort/list_2 failed: NO_NAME: `all(.sorted.people[]; .name != \"\")` is not true\n"
@@ -93,11 +93,11 @@ fn failed_outdated_and_altered_are_said() {
     project.edit("workspace/inputs/list_1.json", "Bo", "Bob");
     let (_, text) = shown(&project);
     assert!(
-        text.contains("1  sort   complete, outdated          3 of 3"),
+        text.contains("1  sort   complete, out of date         3 of 3"),
         "{text}"
     );
     assert!(
-        text.contains("2  count  complete, perhaps outdated  1 of 1"),
+        text.contains("2  count  complete, may be out of date  1 of 1"),
         "{text}"
     );
 
@@ -106,9 +106,9 @@ fn failed_outdated_and_altered_are_said() {
     assert_eq!(found.stages[0].status, Word::Altered);
     assert!(
         text.contains(
-            "  sort: altered by somebody: intermediate/list_2.json\n    \
-             milepost accept sort --why TEXT  keep what is there: intermediate/list_2.json\n    \
-             milepost run --force sort        make it again; what is there goes to quarantine\n"
+            "  sort: modified by hand: intermediate/list_2.json\n    \
+             milepost accept sort --why TEXT  accept the modified output: intermediate/list_2.json\n    \
+             milepost run --force sort        rebuild; the modified output goes to quarantine\n"
         ),
         "{text}"
     );

@@ -24,8 +24,8 @@ fn of_what_was_run_everything_is_as_recorded() {
     assert_eq!(
         text,
         format!(
-            "looked at 4 files ({bytes} bytes), 2 checkpoints and {records} records of the journal; judged 4 batches again: \
-             everything is as it was recorded\n"
+            "checked 4 files ({bytes} bytes), 2 checkpoints and {records} records of the journal; validated 4 batches again: \
+             everything matches the record\n"
         )
     );
     let (fresh, _) = {
@@ -114,7 +114,7 @@ fn whatever_somebody_alters_is_found() {
             continue;
         }
         assert_eq!(found.exit_code(), 5, "{text}");
-        assert!(text.starts_with(&format!("altered  {message}")), "{text}");
+        assert!(text.starts_with(&format!("modified {message}")), "{text}");
     }
 }
 
@@ -131,7 +131,7 @@ fn what_does_not_hold_any_more_is_invalid() {
         "{text}"
     );
     assert!(
-        text.ends_with("judged 4 batches again: 1 invalid\n"),
+        text.ends_with("validated 4 batches again: 1 invalid\n"),
         "{text}"
     );
 }
@@ -152,7 +152,7 @@ fn what_nobody_made_and_what_is_out_of_date_is_noted() {
     assert!(
         text.starts_with(
             "note     sort: 1 of its batches are out of date: `milepost why sort` says why\n\
-             note     intermediate/stray.json: no stage made it\n"
+             note     intermediate/stray.json: not written by a stage\n"
         ),
         "{text}"
     );

@@ -52,10 +52,10 @@ fn of_a_batch_that_is_reused_and_of_one_that_will_run() {
     assert_eq!(
         head,
         format!(
-            "sort/list_2 is reused: nothing that it was made from has changed, and its outputs are as they were made\n\
-             \nmade 2026-11-21 10:00:00Z by run RUN, at the first try, in TIME: 1 elements\n\
+            "sort/list_2 up to date: inputs and outputs match the record\n\
+             \nmade 2026-11-21 10:00:00Z by run RUN, at the first attempt, in TIME: 1 elements\n\
              \ninputs\n  inputs/list_2.json  {before}\n\
-             \noutputs\n  intermediate/list_2.json  {output}  {size} bytes  as made\n"
+             \noutputs\n  intermediate/list_2.json  {output}  {size} bytes  unchanged\n"
         )
     );
     assert!(rest.contains("  param greeting  \"hello\"\n"), "{rest}");
@@ -83,7 +83,7 @@ fn of_a_batch_that_is_reused_and_of_one_that_will_run() {
         shown(&project, "count").lines().take(2).collect::<Vec<_>>(),
         [
             "count may run",
-            "  if sort makes another intermediate/list_1.json"
+            "  if sort changes intermediate/list_1.json"
         ]
     );
 }
@@ -104,7 +104,7 @@ fn of_a_stage_lists_the_batches_that_are_not_reused() {
         text,
         [
             "stage 1 sort: Sort each list",
-            "2 batches, 0 reused",
+            "2 batches, 0 up to date",
             "",
             "sort/list_1: will run",
             "  output intermediate/list_1.json was deleted",
@@ -123,7 +123,7 @@ fn of_an_output_shows_where_it_comes_from() {
     let of = |path: &str| digest(&project, &format!("workspace/{path}"));
     let expected = format!(
         "outputs/total.json  {}\n\
-         output `total` of count, made 2026-11-21 10:00:00Z by run RUN: its bytes are as they were made\n\n\
+         output `total` of count, made 2026-11-21 10:00:00Z by run RUN: unchanged since\n\n\
          made from\n  \
          intermediate/list_1.json  {}  made by sort/list_1\n    inputs/list_1.json  {}\n  \
          intermediate/list_2.json  {}  made by sort/list_2\n    inputs/list_2.json  {}\n  \
@@ -142,10 +142,10 @@ fn of_an_output_shows_where_it_comes_from() {
     assert_eq!(shown(&project, absolute.to_str().unwrap()), expected);
 
     project.write("workspace/outputs/total.json", "{}");
-    assert!(shown(&project, "outputs/total.json").contains(": its bytes were "));
+    assert!(shown(&project, "outputs/total.json").contains(": modified since: it was "));
     std::fs::remove_file(absolute).unwrap();
     assert!(shown(&project, "outputs/total.json").starts_with(
-        "outputs/total.json is not there\noutput `total` of count, made 2026-11-21 10:00:00Z by run RUN: it was deleted since\n"
+        "outputs/total.json is not there\noutput `total` of count, made 2026-11-21 10:00:00Z by run RUN: deleted since\n"
     ));
 }
 
@@ -154,7 +154,7 @@ fn of_what_people_put_there_shows_who_reads_it() {
     let project = Project::names();
     let input = "workspace/inputs/list_2.json";
     let line = format!(
-        "inputs/list_2.json  {}\nno stage made it\n",
+        "inputs/list_2.json  {}\nnot written by a stage\n",
         digest(&project, input)
     );
     assert_eq!(
@@ -167,7 +167,7 @@ fn of_what_people_put_there_shows_who_reads_it() {
         format!("{line}\nread by\n  sort/list_2\n")
     );
     let schema = format!(
-        "project:schemas/sorted.schema.json  {}\nno stage made it\n\nread by\n  sort\n",
+        "project:schemas/sorted.schema.json  {}\nnot written by a stage\n\nread by\n  sort\n",
         digest(&project, "schemas/sorted.schema.json")
     );
     assert_eq!(shown(&project, "schemas/sorted.schema.json"), schema);

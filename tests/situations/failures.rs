@@ -136,7 +136,7 @@ made = "outputs/{{ file.stem }}.out"
 
 #[test]
 fn a_failed_batch_whose_input_is_deleted_is_retired_once() {
-    // One that was never made, and one that was made before it failed.
+    // One that was never run, and one that was made before it failed.
     for made_before in [false, true] {
         let project = files();
         if made_before {

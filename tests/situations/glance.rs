@@ -113,7 +113,7 @@ fn readers_say_the_same_by_a_glance() {
     // An altered output is seen all the same.
     project.write("workspace/outputs/page.md", "another\n");
     let (_, status) = project.milepost(&["status"]);
-    assert!(status.contains("altered"), "{status}");
+    assert!(status.contains("modified"), "{status}");
     let (_, plan) = project.milepost(&["plan"]);
     assert!(plan.contains("outputs/page.md"), "{plan}");
 }

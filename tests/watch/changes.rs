@@ -60,12 +60,12 @@ fn it_runs_shows_why_and_ends_with_ctrl_c() {
     assert_eq!(
         text,
         "\
-watching workspace (Ctrl-C ends it)
+watching workspace (press Ctrl-C to stop)
 
   1 copy  will run 3 batches
-          never made  person_1, person_2, person_10
+          never run  person_1, person_2, person_10
   2 join  will run
-          never made
+          never run
 
 copy  complete  3 batches ran  …
 join  complete  ran  …
@@ -81,12 +81,12 @@ waiting for changes"
     assert_eq!(
         format!("{}CHANGE{}", &text[..from], &text[to..]),
         "
-  1 copy  will run 1 of 3 batches, 2 reused
+  1 copy  will run 1 of 3 batches, 2 up to date
           CHANGE  person_2
   2 join  may run
           if copy changes intermediate/person_2.json
 
-copy  complete  1 ran, 2 reused  …
+copy  complete  1 ran, 2 up to date  …
 join  complete  ran  …
 
 complete in …
@@ -178,10 +178,10 @@ fn what_changes_during_a_run_is_run_after_it() {
         project.remove("workspace/inputs/person_10.json");
         let watch = Session::start(&project, arguments);
         gate.open(|| project.write("workspace/inputs/person_1.json", "{\"name\": \"Ada\"}\n"));
-        let said = watch.until("held in");
+        let said = watch.until("incomplete in");
         assert_eq!(count(&said, "  1 copy  will run"), 1, "{said:#?}");
         let said = watch.until("  1 copy  will run");
-        assert_eq!(count(&said, "held in"), 0, "{said:#?}");
+        assert_eq!(count(&said, "incomplete in"), 0, "{said:#?}");
         gate.open(|| ());
         watch.until("complete in");
         watch.waits();
@@ -196,7 +196,8 @@ fn what_failed_is_tried_again_only_when_what_it_is_made_from_changes() {
     let (project, outside) = trying(None);
     project.write("workspace/inputs/person_2.json", "{}");
     let watch = Session::start(&project, "-k");
-    let failed = "1 batch failed: copy/person_2; tried again when something that it is made from changes, or by milepost run --failed";
+    let failed =
+        "1 batch failed: copy/person_2; rerun when an input changes, or by milepost run --failed";
     let said = watch.waits();
     assert_eq!(said[said.len() - 2..], [failed, WAITS]);
     assert_eq!(tries(&outside), ["person_1", "person_2", "person_10"]);

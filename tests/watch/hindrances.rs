@@ -71,7 +71,7 @@ fn declarations_that_are_wrong_are_told_and_read_anew() {
     let watch = Session::start(&project, "");
     watch.waits();
     watch.at_once(|| project.edit("stages/2_join.toml", "+ .name]", "+ .name"));
-    watch.until("waiting until this is mended");
+    watch.until("waiting until this is fixed");
     watch.at_once(|| project.edit("stages/2_join.toml", "+ .name", "+ .name + \"!\"]"));
     watch.until("complete in");
     watch.waits();
@@ -100,12 +100,12 @@ fn altered_outputs_are_told_and_not_run() {
     watch.at_once(|| project.write(PAGE, "by hand"));
     let said = watch.waits();
     assert_eq!(
-        said[1], "  2 join  stops the run: 1 altered file",
+        said[1], "  2 join  stops the run: 1 modified file",
         "{said:#?}"
     );
     assert_eq!(
         said.last().unwrap(),
-        "waiting for changes: join cannot go on as it is"
+        "waiting for changes: join cannot continue"
     );
     assert_eq!(project.read(PAGE), "by hand");
     watch.at_once(|| project.write(PAGE, "Hello Ann\nHello Bo\nHello Cy"));
@@ -194,9 +194,9 @@ fn what_costs_money_is_not_bought_unasked() {
         said.iter().any(|line| line.contains("): 1 call")),
         "{said:#?}"
     );
-    let held = said.iter().filter(|line| line.starts_with("held in"));
+    let held = said.iter().filter(|line| line.starts_with("incomplete in"));
     assert_eq!(held.count(), 1, "{said:#?}");
-    let way = "agents that cost something are asked with --budget-usd DOLLARS, or with --paid";
+    let way = "paid agents are called with --budget-usd DOLLARS, or with --paid";
     assert_eq!(said[said.len() - 2..], [way, WAITS]);
     assert_eq!(watch.end(), (Some(130), vec![]));
 }

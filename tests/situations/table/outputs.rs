@@ -25,7 +25,7 @@ pub fn is_noticed_and_refused(output: &Output, alter: fn(&Project, &str)) {
         let (altered, before) = (project.read(&path), project.digests());
         assert_ne!(altered, made);
         let (_, status) = project.milepost(&["status"]);
-        assert!(status.contains("altered"), "{status}");
+        assert!(status.contains("modified"), "{status}");
         for _ in 0..2 {
             let ran = project.run(&[]);
             ran.expect(5, &[])

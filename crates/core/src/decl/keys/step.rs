@@ -22,14 +22,14 @@ const SHARED: [Key; 6] = [
         Name,
         Optional,
         "the only output",
-        "The output that the step makes; a name that is no output is for later steps only.",
+        "The output that the step writes. A name that is not an output is visible to later steps only.",
     ),
     key(
         "when",
         Jq,
         Optional,
         "true",
-        "Only then; else the step is skipped.",
+        "A condition; the step is skipped unless it is true.",
     ),
     key(
         "role",
@@ -43,21 +43,21 @@ const SHARED: [Key; 6] = [
         Duration,
         Optional,
         "10m for agent, command and http, 2m for wait",
-        "The time of one try of the step, such as \"30m\": then it is stopped, and the try has failed with the outcome `timeout`.",
+        "The time limit of one attempt of the step, such as \"30m\". The attempt then fails with the outcome `timeout`.",
     ),
     key(
         "attempts",
         Integer,
         Optional,
         "3 for agent and http, else 1",
-        "Tries of the step, with pauses that grow. A step that computes, and an agent that does, is tried once.",
+        "The most attempts of the step, with growing pauses. Steps and agents that compute locally are tried once.",
     ),
     key(
         "schema",
         File,
         Beside(&["agent", "http"]),
         "of agent: the output's, without `result`",
-        "JSON Schema of one answer; of http: of the reply, which is JSON then.",
+        "The JSON Schema of one answer; for `http`, of the response, which must then be JSON.",
     ),
 ];
 

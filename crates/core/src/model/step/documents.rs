@@ -28,7 +28,7 @@ impl Describe for XlsxStep {
                 File,
                 What,
                 "",
-                "Writes a workbook by this file.",
+                "Writes an Excel workbook as this file describes.",
             )],
         )
     };
@@ -61,7 +61,7 @@ impl Describe for IfcStep {
                 Name,
                 What,
                 "",
-                "Reads the building model that is this input.",
+                "Reads the building model in this input.",
             )],
         )
     };
@@ -91,7 +91,7 @@ impl Describe for PdfStep {
                 Name,
                 What,
                 "",
-                "Sets this Markdown (an input or earlier `out`) as PDF.",
+                "Writes this Markdown (an input or an earlier `out`) as PDF.",
             )],
         )
     };
@@ -131,7 +131,7 @@ impl Describe for PdfTextStep {
                     Names,
                     Beside(&["pdf_text"]),
                     "[\"builtin\", \"pdftotext\"]",
-                    "What reads the PDF: the next is tried when one fails.",
+                    "The engines that read the PDF, in order; the next is tried if one fails.",
                 ),
             ],
         )

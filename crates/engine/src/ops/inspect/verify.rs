@@ -135,7 +135,7 @@ pub fn verify(request: &Request, deep: bool) -> Result<Verified, OpsError> {
     if present.runner.is_none() {
         let found = orphans(&opened, &present.state)?;
         for path in found {
-            let message = "no stage made it".to_owned();
+            let message = "not written by a stage".to_owned();
             audit.add(Severity::Note, None, None, Some(&path), message);
         }
     }
