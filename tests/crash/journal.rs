@@ -7,7 +7,7 @@ use crate::support::{Files, Project};
 use milepost_core::base::digest::Digest;
 use milepost_core::model::checkpoint::Status;
 use milepost_core::model::event::{Event, EventType};
-use milepost_core::model::facts::Facts;
+use milepost_core::model::fingerprint::Facts;
 use milepost_core::model::record::BatchRecord;
 use milepost_core::model::state::{Phase, StageState, State};
 use milepost_engine::ops::project::hold::hold;

@@ -11,7 +11,7 @@ use crate::model::step::{KindName, Outputs};
 use std::ops::Range;
 
 /// What an earlier step makes.
-pub struct Made {
+pub struct StepOutput {
     /// The name.
     pub out: String,
     /// Where that is said.
@@ -173,7 +173,7 @@ pub fn check_all_made(
     file: &File,
     names: &Names<'_>,
     steps: &[(&Table, Range<usize>)],
-    made: &[Made],
+    made: &[StepOutput],
 ) {
     let has_program = steps
         .iter()

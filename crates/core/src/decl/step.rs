@@ -1,7 +1,7 @@
 //! Reads the steps of a stage.
 
 use super::keys::STEP;
-use super::made::{Made, check_all_made};
+use super::made::{StepOutput, check_all_made};
 use super::names::{Names, Sees};
 use super::problem::File;
 use super::project::Project;
@@ -40,7 +40,7 @@ pub fn read(
         "[step]"
     };
     let mut built = Vec::new();
-    let mut made: Vec<Made> = Vec::new();
+    let mut made: Vec<StepOutput> = Vec::new();
     for (table, span) in steps {
         let fields = shape::check(file, &mut reader.report, &STEP, header, span.clone(), table);
         let mut one = StepReader {
@@ -64,7 +64,7 @@ pub fn read(
         if let Some((out, span)) = &out {
             one.check_out(out, span);
             let what = fields.what.unwrap_or_default();
-            made.push(Made {
+            made.push(StepOutput {
                 out: out.clone(),
                 span: span.clone(),
                 what,
@@ -97,7 +97,7 @@ pub struct StepReader<'r, 'a> {
     pub(super) names: &'r Names<'r>,
     pub(super) project: &'r Project,
     pub(super) outputs: &'r [Output],
-    pub(super) made: &'r [Made],
+    pub(super) made: &'r [StepOutput],
     pub(super) fields: &'r Fields<'r>,
 }
 

@@ -1,31 +1,16 @@
-//! What Milepost talks about: declarations, events, reasons, outcomes, records. Pure data.
+//! What Milepost talks about: declarations, records, fingerprints, reasons, outcomes. Pure data.
 
-pub mod agent;
 pub mod api_kind;
-pub mod asset;
-pub mod batched;
-pub mod call;
-pub mod checkpoint;
 pub mod choice;
-pub mod event;
-pub mod expression;
-pub mod facts;
+pub mod declared;
 pub mod fingerprint;
-pub mod forced;
-pub mod keys;
 pub mod money;
-pub mod names;
 pub mod outcome;
-pub mod param;
-pub mod pin;
-pub mod pipeline;
-pub mod policy;
 pub mod reason;
-pub mod record;
+pub mod recorded;
 pub mod retry;
 pub mod schema;
-pub mod stage;
-pub mod state;
 pub mod status;
-pub mod step;
-pub mod usage;
+
+pub use declared::{agent, keys, param, pipeline, policy, stage, step};
+pub use recorded::{batched, call, checkpoint, event, forced, pin, record, state, usage};

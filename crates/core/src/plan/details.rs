@@ -1,13 +1,25 @@
 //! What larger facts are made of, so that a reason can name the part that changed, with its old and its new value.
 
-use super::facts::shown;
 use crate::base::digest::Digest;
 use crate::model::agent::{Agent, Cli, CliCommand, Provider};
 use crate::model::fingerprint::{FactKind, FactValue, Facts};
 use serde_json::{Value, json};
 
+/// The value of a fact is kept up to this length, else its digest.
+const FACT_LENGTH: usize = 160;
+
 /// The text of a part is kept up to this length, else its digest.
-const SHOWN: usize = 1000;
+const PART_LENGTH: usize = 1000;
+
+/// Returns the value of a fact as it is recorded.
+pub fn shown(value: &Value) -> String {
+    let text = value.to_string();
+    if text.len() <= FACT_LENGTH {
+        text
+    } else {
+        Digest::of(text).to_string()
+    }
+}
 
 /// Adds a part of the declaration: as a whole, for records without details, and key by key.
 pub fn add_part(facts: &mut Facts, kind: FactKind, part: &str, value: &Value) {
@@ -47,7 +59,7 @@ fn flatten(place: &str, value: &Value, leaves: &mut Vec<(String, FactValue)>) {
 }
 
 fn kept(text: String) -> FactValue {
-    if text.len() <= SHOWN {
+    if text.len() <= PART_LENGTH {
         text.into()
     } else {
         Digest::of(text).into()

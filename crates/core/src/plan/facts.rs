@@ -1,6 +1,6 @@
 //! The fingerprint of a batch, gathered from the declaration, the settings and the files.
 
-use super::details;
+use super::details::{self, shown};
 use super::expand::{Batch, Item};
 use super::inputs::Resolved;
 use super::settings::Settings;
@@ -15,9 +15,6 @@ use crate::model::stage::{EVERYWHERE, InputSource, OVERRIDES, Program, Stage};
 use crate::model::step::{Part, Step, TemplateChoice, TemplateFile, Text};
 use serde_json::Value;
 use std::collections::BTreeSet;
-
-/// A fact's value is kept as it is up to this length, else as its digest.
-const SHOWN: usize = 160;
 
 /// What names of files of the project begin with.
 const PROJECT: &str = "project:";
@@ -180,15 +177,6 @@ fn add_file(
         None => return Err(format!("`{file}` is not there")),
     }
     Ok(())
-}
-
-pub(super) fn shown(value: &Value) -> String {
-    let text = value.to_string();
-    if text.len() <= SHOWN {
-        text
-    } else {
-        Digest::of(text).to_string()
-    }
 }
 
 fn add_env(facts: &mut Facts, name: &str, settings: &Settings) {

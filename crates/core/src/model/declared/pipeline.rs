@@ -3,9 +3,9 @@
 use super::agent::Agent;
 pub use super::asset::Asset;
 use super::expression::{Program, Text};
-use super::money::NanoUsd;
 pub use super::param::{Param, ParamFile};
 use super::stage::Stage;
+use crate::model::money::NanoUsd;
 use std::collections::BTreeMap;
 use std::time::Duration;
 

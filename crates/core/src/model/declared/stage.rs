@@ -3,13 +3,13 @@
 use super::asset::Asset;
 pub use super::expression::{PathTemplate, Program, Templated};
 pub use super::names::{EVERYWHERE, FIXED_NAMES, OVERRIDES, ROUND_NAMES, RUN};
-use super::outcome::{Outcome, OutcomeKind};
 use super::policy::Policy;
 use super::step::Step;
 use crate::base::path::{FilePath, RelPath};
 use crate::expr::scope::{Columns, Format, Reading};
 use crate::expr::select::Select;
 use crate::expr::template::Template;
+use crate::model::outcome::{Outcome, OutcomeKind};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -1,11 +1,11 @@
 //! Agents as they are declared: who answers, with which settings and within which limits.
 
-use super::api_kind::ApiKind;
 use super::asset::Asset;
 use super::expression::{Program, Text};
-use super::money::NanoUsd;
 use crate::base::digest::Digest;
 use crate::base::path::RelPath;
+use crate::model::api_kind::ApiKind;
+use crate::model::money::NanoUsd;
 use serde_json::json;
 
 /// Something that answers a request.

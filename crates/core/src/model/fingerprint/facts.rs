@@ -1,6 +1,6 @@
 //! A set of facts: many batches of a large workspace have one each, so it is kept small.
 
-use super::fingerprint::{FactKey, FactKind};
+use super::key::{FactKey, FactKind};
 use crate::base::digest::{Digest, Hasher};
 use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -10,10 +10,10 @@ use std::sync::Arc;
 
 /// What a fact says: a digest, or a short text.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct FactValue(Said);
+pub struct FactValue(Repr);
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Said {
+enum Repr {
     /// Written as a digest is: `sha256:` and 64 digits.
     Digest(Digest),
     Text(Box<str>),
@@ -23,23 +23,23 @@ impl FactValue {
     /// The digest, if it is one.
     pub fn digest(&self) -> Option<Digest> {
         match self.0 {
-            Said::Digest(digest) => Some(digest),
-            Said::Text(_) => None,
+            Repr::Digest(digest) => Some(digest),
+            Repr::Text(_) => None,
         }
     }
 
     /// Whether it is this text.
     pub fn is(&self, text: &str) -> bool {
         match &self.0 {
-            Said::Digest(digest) => digest.to_string() == text,
-            Said::Text(said) => **said == *text,
+            Repr::Digest(digest) => digest.to_string() == text,
+            Repr::Text(said) => **said == *text,
         }
     }
 }
 
 impl From<Digest> for FactValue {
     fn from(digest: Digest) -> Self {
-        Self(Said::Digest(digest))
+        Self(Repr::Digest(digest))
     }
 }
 
@@ -48,7 +48,7 @@ impl From<&str> for FactValue {
         // Only what a digest is written as: its text is to come out as it went in.
         match text.parse::<Digest>() {
             Ok(digest) if !text.bytes().any(|byte| byte.is_ascii_uppercase()) => digest.into(),
-            _ => Self(Said::Text(text.into())),
+            _ => Self(Repr::Text(text.into())),
         }
     }
 }
@@ -62,8 +62,8 @@ impl From<String> for FactValue {
 impl fmt::Display for FactValue {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.0 {
-            Said::Digest(digest) => digest.fmt(f),
-            Said::Text(text) => f.write_str(text),
+            Repr::Digest(digest) => digest.fmt(f),
+            Repr::Text(text) => f.write_str(text),
         }
     }
 }
@@ -71,8 +71,8 @@ impl fmt::Display for FactValue {
 impl Serialize for FactValue {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match &self.0 {
-            Said::Digest(digest) => digest.serialize(serializer),
-            Said::Text(text) => serializer.serialize_str(text),
+            Repr::Digest(digest) => digest.serialize(serializer),
+            Repr::Text(text) => serializer.serialize_str(text),
         }
     }
 }
@@ -122,7 +122,7 @@ impl Facts {
     pub fn hide_keys(&mut self, has_key: &dyn Fn(&str) -> bool) {
         for (fact, value) in &mut self.0 {
             if fact.kind == FactKind::Detail
-                && let Said::Text(text) = &value.0
+                && let Repr::Text(text) = &value.0
                 && has_key(text)
             {
                 *value = Digest::of(text.as_bytes()).into();

@@ -3,13 +3,13 @@
 use super::info::{Describe, KindInfo, Outputs, PROGRAM_TIMEOUT, WAIT_TIMEOUT};
 use super::part::Part;
 use crate::expr::scope::Format;
-use crate::model::asset::Asset;
-use crate::model::expression::{PathTemplate, Program, TemplateChoice, Text};
-use crate::model::keys::Kind::{
+use crate::model::declared::asset::Asset;
+use crate::model::declared::expression::{PathTemplate, Program, TemplateChoice, Text};
+use crate::model::declared::keys::Kind::{
     Bool, Choice, Command, File, Free, Jq, Name, Names, Path, Strings, Text as Templated,
 };
-use crate::model::keys::Need::{Beside, RequiredBeside, What};
-use crate::model::keys::key;
+use crate::model::declared::keys::Need::{Beside, RequiredBeside, What};
+use crate::model::declared::keys::key;
 use serde_json::{Map, Value};
 
 /// The attempts of a step that asks an agent or calls a service.

@@ -9,10 +9,10 @@ use super::outside::{AgentStep, CommandStep, HttpStep, WaitStep};
 use super::part::Part;
 use crate::expr::scope::Format;
 use crate::expr::select::Select;
-use crate::model::expression::{Program, TemplateChoice, Templated};
-use crate::model::keys::Kind::{Count, File, Jq, Name, Select as Plain};
-use crate::model::keys::Need::{Beside, RequiredBeside, What};
-use crate::model::keys::key;
+use crate::model::declared::expression::{Program, TemplateChoice, Templated};
+use crate::model::declared::keys::Kind::{Count, File, Jq, Name, Select as Plain};
+use crate::model::declared::keys::Need::{Beside, RequiredBeside, What};
+use crate::model::declared::keys::key;
 
 macro_rules! step_kinds {
     ($($kind:ident($step:ident)),* $(,)?) => {

@@ -1,10 +1,10 @@
 //! A call of an agent: what is recorded before it is sent, and what was heard.
 
-use super::money::NanoUsd;
-use super::outcome::OutcomeKind;
 use super::usage::Usage;
 use crate::base::digest::Digest;
 use crate::base::redact::Redactor;
+use crate::model::money::NanoUsd;
+use crate::model::outcome::OutcomeKind;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::borrow::Cow;

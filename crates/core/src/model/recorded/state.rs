@@ -2,12 +2,12 @@
 
 use super::checkpoint::Status;
 use super::event::{Child, Publish};
-use super::fingerprint::Facts;
 use super::forced::Forced;
-use super::outcome::Outcome;
 use super::record::BatchRecord;
 use crate::base::digest::Digest;
 use crate::base::path::RelPath;
+use crate::model::fingerprint::Facts;
+use crate::model::outcome::Outcome;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 

@@ -1,6 +1,6 @@
 //! Outputs that a person modified by hand and accepted with `milepost accept`: which, by whom, when and why.
 
-use super::record::Made;
+use super::made::Made;
 use crate::base::digest::Digest;
 use crate::base::path::RelPath;
 use jiff::Timestamp;

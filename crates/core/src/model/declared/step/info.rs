@@ -2,7 +2,7 @@
 
 use super::part::Part;
 use crate::expr::scope::Format;
-use crate::model::keys::Key;
+use crate::model::declared::keys::Key;
 use std::time::Duration;
 
 /// The time limit of an attempt that starts a program, asks an agent or calls a service, if the step declares none.

@@ -2,11 +2,11 @@
 
 use crate::expr::select::Select;
 use crate::expr::template::Template;
-use crate::model::asset::Asset;
-use crate::model::expression::{
+use crate::model::declared::asset::Asset;
+use crate::model::declared::expression::{
     PathTemplate, Program, TemplateChoice, TemplateFile, Templated, Text,
 };
-use crate::model::names::{EVERYWHERE, OVERRIDES};
+use crate::model::declared::names::{EVERYWHERE, OVERRIDES};
 use std::collections::BTreeSet;
 
 /// The value of one key of a step. Its text is in the fingerprint in any case, with the declaration; the variant says what

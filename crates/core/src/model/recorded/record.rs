@@ -1,28 +1,15 @@
 //! What is known of a batch that was made: its fingerprint, its outputs and how it went.
 
 use super::call::Spent;
-use super::fingerprint::Facts;
-use super::outcome::Outcome;
+pub use super::made::Made;
 pub use super::pin::{ModifiedFile, Override, Pin};
-use crate::base::digest::Digest;
 use crate::base::path::RelPath;
+use crate::model::fingerprint::Facts;
+use crate::model::outcome::Outcome;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::borrow::Cow;
 use std::collections::BTreeSet;
-
-/// A file that a batch made.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
-pub struct Made {
-    /// The output's name in the declaration; `marker` for the marker.
-    pub name: String,
-    /// Where it lies in the workspace.
-    pub path: RelPath,
-    /// Its digest.
-    pub digest: Digest,
-    /// Its size in bytes.
-    pub size: u64,
-}
 
 /// What a stage says of a batch that was made.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, schemars::JsonSchema)]

@@ -3,10 +3,10 @@
 use super::info::{Describe, KindInfo};
 use super::part::Part;
 use crate::expr::scope::Format;
-use crate::model::asset::Asset;
-use crate::model::keys::Kind::{File, Name, Names};
-use crate::model::keys::Need::{Beside, What};
-use crate::model::keys::key;
+use crate::model::declared::asset::Asset;
+use crate::model::declared::keys::Kind::{File, Name, Names};
+use crate::model::declared::keys::Need::{Beside, What};
+use crate::model::declared::keys::key;
 
 /// Writes a workbook by its form.
 #[derive(Debug, Clone)]

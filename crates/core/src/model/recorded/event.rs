@@ -1,13 +1,13 @@
 //! What happens in a workspace, as the journal records it.
 
-use super::fingerprint::Facts;
 use super::forced::Forced;
-use super::money::NanoUsd;
-use super::outcome::Outcome;
 use super::record::{BatchRecord, FailedKeys, Made, Opinion, Pin};
 use super::usage::Usage;
 use crate::base::digest::Digest;
 use crate::base::path::RelPath;
+use crate::model::fingerprint::Facts;
+use crate::model::money::NanoUsd;
+use crate::model::outcome::Outcome;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};

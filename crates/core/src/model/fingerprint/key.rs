@@ -1,0 +1,147 @@
+//! The keys of facts: a kind and a name.
+
+use crate::base::parsed::parsed;
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::str::FromStr;
+use std::sync::Arc;
+
+/// What a fact is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum FactKind {
+    /// The declaration of the steps, outputs and `each`, rendered.
+    Step,
+    /// A file that is read: its digest.
+    Input,
+    /// The item that the batch is for: its value's digest.
+    Item,
+    /// A parameter that is mentioned: its value.
+    Param,
+    /// A file of the project that says how: prompt, template, jq program, workbook. Its digest.
+    File,
+    /// Who answers: its digest.
+    Agent,
+    /// An environment variable that is declared: the digest of its value.
+    Env,
+    /// A value of the workspace that is mentioned: `today`, `name`.
+    Workspace,
+    /// The version of a step's work.
+    Version,
+    /// A schema of an output or an answer. Judged.
+    Schema,
+    /// A check. Judged.
+    Check,
+    /// Conservation. Judged.
+    Conserve,
+    /// What another fact is made of, part by part: it says what of that fact changed. Facts that earlier versions recorded have none.
+    Detail,
+}
+
+const KINDS: [(FactKind, &str); 13] = [
+    (FactKind::Step, "step"),
+    (FactKind::Input, "input"),
+    (FactKind::Item, "item"),
+    (FactKind::Param, "param"),
+    (FactKind::File, "file"),
+    (FactKind::Agent, "agent"),
+    (FactKind::Env, "env"),
+    (FactKind::Workspace, "workspace"),
+    (FactKind::Version, "version"),
+    (FactKind::Schema, "schema"),
+    (FactKind::Check, "check"),
+    (FactKind::Conserve, "conserve"),
+    (FactKind::Detail, "detail"),
+];
+
+/// Stands in the name of a detail between the fact that it belongs to and what it is called itself.
+const OF: &str = " | ";
+
+impl FactKind {
+    /// The word in keys and messages.
+    pub fn word(self) -> &'static str {
+        KINDS
+            .iter()
+            .find(|(kind, _)| *kind == self)
+            .map_or("", |(_, word)| word)
+    }
+
+    /// The kind of a word.
+    pub fn of_word(word: &str) -> Option<Self> {
+        let found = KINDS.iter().find(|(_, known)| *known == word);
+        found.map(|(kind, _)| *kind)
+    }
+
+    /// Whether it only says what is valid.
+    pub fn is_judged(self) -> bool {
+        matches!(self, Self::Schema | Self::Check | Self::Conserve)
+    }
+}
+
+/// What a fact is about, and which.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct FactKey {
+    /// The kind.
+    pub kind: FactKind,
+    /// Which of the kind.
+    pub name: Arc<str>,
+}
+
+impl fmt::Display for FactKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.kind.word(), self.name)
+    }
+}
+
+impl FactKey {
+    /// The key of a detail of this fact, which reasons call `kind name`.
+    #[must_use]
+    pub fn detail(&self, kind: FactKind, name: &str) -> Self {
+        let name = format!("{self}{OF}{} {name}", kind.word()).into();
+        let kind = FactKind::Detail;
+        Self { kind, name }
+    }
+
+    /// The fact that a detail belongs to, and what reasons call it; none of other facts.
+    pub fn detailed(&self) -> Option<(Self, Self)> {
+        let (whole, part) = self.name.split_once(OF)?;
+        let is_detail = self.kind == FactKind::Detail;
+        is_detail.then_some((whole.parse().ok()?, part.parse().ok()?))
+    }
+}
+
+impl FromStr for FactKey {
+    type Err = String;
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (word, name) = text.split_once(' ').unwrap_or((text, ""));
+        let kind = FactKind::of_word(word);
+        let kind = kind.ok_or_else(|| format!("`{word}` is no kind of fact"))?;
+        Ok(Self {
+            kind,
+            name: name.into(),
+        })
+    }
+}
+
+impl Serialize for FactKey {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for FactKey {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        parsed(deserializer)
+    }
+}
+
+impl schemars::JsonSchema for FactKey {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "Fact".into()
+    }
+
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        let words: Vec<&str> = KINDS.iter().map(|(_, word)| *word).collect();
+        let pattern = format!("^({})( |$)", words.join("|"));
+        schemars::json_schema!({ "type": "string", "pattern": pattern })
+    }
+}

@@ -1,0 +1,12 @@
+//! What is on disk: the journal's events, records of batches, checkpoints, calls of agents.
+
+pub mod batched;
+pub mod call;
+pub mod checkpoint;
+pub mod event;
+pub mod forced;
+pub mod made;
+pub mod pin;
+pub mod record;
+pub mod state;
+pub mod usage;
