@@ -406,7 +406,7 @@ fn facts_without_details_are_compared_as_they_were_recorded() {
     );
     let reasons = told(&recorded, &templated);
     assert!(
-        matches!(reasons.as_slice(), [reason] if reason.starts_with("refine changed")),
+        matches!(reasons.as_slice(), [reason] if reason.starts_with("declaration of refine ")),
         "{reasons:?}"
     );
     let reasons = told(
