@@ -3,7 +3,8 @@
 use serde_json::{Map, Value};
 
 use super::material::{Chosen, Materials};
-use super::table::{Category, ElementType, Location, Rule};
+use super::table::Rule;
+use super::vocabulary::{Vocabulary, Word};
 use super::words::{Token, WordError, WordIndex, tokens};
 
 /// Confidence that evidence by the name of a type, an element's own name, or no named material allows at most.
@@ -89,11 +90,14 @@ pub(super) struct Matcher {
     rules: Vec<Compiled>,
     index: WordIndex,
     words: Vec<String>,
+    vocabulary: Vocabulary,
 }
 
 #[derive(Debug)]
 struct Compiled {
     rule: Rule,
+    /// Of several materials, the first of these categories leads.
+    prefer: Vec<Word>,
     /// Positions of its words and forbidden words in the index.
     words: Vec<usize>,
     not: Vec<usize>,
@@ -107,13 +111,16 @@ struct Found {
 
 /// Which rule answered, and on what.
 struct Matched<'m> {
-    rule: &'m Rule,
+    compiled: &'m Compiled,
     evidence: Vec<String>,
     most: f64,
 }
 
 impl Matcher {
-    pub(super) fn compile(rules: Vec<Rule>) -> Result<Matcher, (usize, WordError)> {
+    pub(super) fn compile(
+        rules: Vec<Rule>,
+        vocabulary: Vocabulary,
+    ) -> Result<Matcher, (usize, WordError)> {
         let mut words: Vec<String> = Vec::new();
         let mut compiled = Vec::new();
         for (at, rule) in rules.into_iter().enumerate() {
@@ -129,8 +136,11 @@ impl Matcher {
                     .collect::<Result<Vec<_>, _>>()
             };
             let (has, not) = (place(&rule.words)?, place(&rule.not)?);
+            let prefer = rule.answer.prefer_material.iter();
+            let prefer = prefer.map(|word| word.get_ref().as_str().into()).collect();
             compiled.push(Compiled {
                 rule,
+                prefer,
                 words: has,
                 not,
             });
@@ -140,6 +150,7 @@ impl Matcher {
             rules: compiled,
             index,
             words,
+            vocabulary,
         })
     }
 
@@ -147,24 +158,30 @@ impl Matcher {
         let names = Names::of(question);
         let found = self.find(&names);
         let stated = stated(question, materials, &[]);
-        let matched = self.matched(question, &found, stated.chosen.category);
-        let rule = matched.as_ref().map(|m| m.rule);
-        let said = finish(
+        let matched = self.matched(question, &found, stated.chosen.category.as_deref());
+        let compiled = matched.as_ref().map(|m| m.compiled);
+        let rule = compiled.map(|compiled| &compiled.rule);
+        let said = self.finish(
             question,
             materials,
             &names,
             stated,
-            rule,
+            compiled,
             matched.as_ref().map_or(NO_RULE, |m| m.most),
         );
         let answer = rule.map(|r| &r.answer);
-        let element_type = answer.map_or(ElementType::Other, |a| a.element_type);
+        let words = &self.vocabulary;
+        let name = answer.map_or(words.unknown.as_str(), |a| a.element_type.get_ref());
+        let element_type = words.element_type(name);
         let function = answer
-            .and_then(|a| a.function)
-            .unwrap_or(element_type.function());
+            .and_then(|a| a.function.as_ref())
+            .map(|function| function.get_ref().as_str())
+            .or_else(|| element_type.map(|it| it.function.as_str()));
         let location = answer
-            .and_then(|a| a.location)
-            .or_else(|| location_of(element_type, question));
+            .and_then(|a| a.location.as_ref())
+            .map(|location| location.get_ref().as_str())
+            .or_else(|| element_type.and_then(|it| it.location.as_deref()))
+            .or_else(|| self.location_of(question));
         let rule_name = rule.map_or("no-rule", |r| r.name.get_ref());
         let reasoning = match &matched {
             Some(m) => format!(
@@ -179,9 +196,9 @@ impl Matcher {
             missing.push("material");
         }
         let mut out = Map::new();
-        out.insert("element_type".into(), element_type.word().into());
-        out.insert("function".into(), function.word().into());
-        out.insert("location".into(), location.map(Location::word).into());
+        out.insert("element_type".into(), name.into());
+        out.insert("function".into(), function.into());
+        out.insert("location".into(), location.into());
         out.insert("confidence".into(), round(said.confidence).into());
         out.insert("data_quality".into(), {
             let mut quality = Map::new();
@@ -217,7 +234,7 @@ impl Matcher {
         &'m self,
         q: &Question,
         found: &Found,
-        material: Option<Category>,
+        material: Option<&str>,
     ) -> Option<Matched<'m>> {
         self.rules
             .iter()
@@ -230,7 +247,7 @@ impl Matcher {
         compiled: &'m Compiled,
         q: &Question,
         found: &Found,
-        material: Option<Category>,
+        material: Option<&str>,
     ) -> Option<Matched<'m>> {
         let rule = &compiled.rule;
         let listed =
@@ -244,7 +261,8 @@ impl Matcher {
             || (rule.external.is_some() && rule.external != q.external)
             || (rule.below_ground.is_some()
                 && rule.below_ground != Some(q.below_ground == Some(true)))
-            || (!rule.material.is_empty() && !material.is_some_and(|m| rule.material.contains(&m)))
+            || (!rule.material.is_empty()
+                && !material.is_some_and(|m| rule.material.iter().any(|it| it.get_ref() == m)))
             || compiled
                 .not
                 .iter()
@@ -281,10 +299,7 @@ impl Matcher {
             evidence.push(format!("classified as {code}"));
         }
         if !rule.material.is_empty() {
-            evidence.push(format!(
-                "material is {}",
-                material.map_or("", Category::word)
-            ));
+            evidence.push(format!("material is {}", material.unwrap_or_default()));
         }
         if !compiled.words.is_empty() {
             let by_type = compiled.words.iter().find(|w| found.by_type[**w]);
@@ -302,10 +317,66 @@ impl Matcher {
             }
         }
         Some(Matched {
-            rule,
+            compiled,
             evidence,
             most,
         })
+    }
+
+    /// Settles the material once the rule is known: by its preference, else by what the names tell.
+    fn finish(
+        &self,
+        q: &Question,
+        materials: &Materials,
+        names: &Names,
+        mut said: Said,
+        compiled: Option<&Compiled>,
+        most: f64,
+    ) -> Said {
+        let prefer = compiled.map_or(&[][..], |compiled| &compiled.prefer);
+        if said.chosen.primary.is_none() && !prefer.is_empty() {
+            said = stated(q, materials, prefer);
+        }
+        // Named materials of which none leads: a name would only guess among them.
+        let several = said.chosen.primary.is_none() && !said.chosen.secondary.is_empty();
+        if said.chosen.category.is_none()
+            && !several
+            && compiled.is_some_and(|compiled| {
+                let answer = &compiled.rule.answer;
+                answer.infer_material && *answer.element_type.get_ref() != self.vocabulary.unknown
+            })
+            && let Some((limit, from, text, category, value)) = inferred(materials, names)
+        {
+            said.chosen.secondary.extend(said.chosen.primary.take());
+            said.chosen.primary = Some(value);
+            said.chosen.because = Some(format!("{category} by the {from} `{text}`"));
+            said.chosen.category = Some(category);
+            said.chosen
+                .assumed
+                .push(format!("material by the {from}: the model names none"));
+            said.from = Some(from.to_owned());
+            said.confidence = limit;
+        } else if said.chosen.category.is_none() {
+            said.confidence = WITHOUT_MATERIAL;
+            if said.chosen.primary.is_some() {
+                said.chosen
+                    .assumed
+                    .push("no word tells what the material is".to_owned());
+            }
+        }
+        said.confidence = said.confidence.min(most);
+        said
+    }
+
+    /// Returns where an element is, by IsExternal and its storey.
+    fn location_of(&self, q: &Question) -> Option<&str> {
+        let by = &self.vocabulary.location_by;
+        match (q.external, q.below_ground) {
+            (Some(true), _) => Some(&by.external),
+            (Some(false), _) => Some(&by.not_external),
+            (None, Some(true)) => Some(&by.below_ground),
+            (None, _) => None,
+        }
     }
 }
 
@@ -352,7 +423,7 @@ impl Said {
 }
 
 /// The material that the model itself states: layers, materials, else a property.
-fn stated(q: &Question, materials: &Materials, prefer: &[Category]) -> Said {
+fn stated(q: &Question, materials: &Materials, prefer: &[Word]) -> Said {
     let layered = q.layers.iter().any(|(name, t)| name.is_some() && *t > 0.0);
     let (chosen, from) = if layered {
         (materials.of_layers(&q.layers), Some("layers".to_owned()))
@@ -385,52 +456,10 @@ fn stated(q: &Question, materials: &Materials, prefer: &[Category]) -> Said {
     }
 }
 
-/// Settles the material once the rule is known: by its preference, else by what the names tell.
-fn finish(
-    q: &Question,
-    materials: &Materials,
-    names: &Names,
-    mut said: Said,
-    rule: Option<&Rule>,
-    most: f64,
-) -> Said {
-    let prefer = rule.map_or(&[][..], |r| &r.answer.prefer_material);
-    if said.chosen.primary.is_none() && !prefer.is_empty() {
-        said = stated(q, materials, prefer);
-    }
-    // Named materials of which none leads: a name would only guess among them.
-    let several = said.chosen.primary.is_none() && !said.chosen.secondary.is_empty();
-    if said.chosen.category.is_none()
-        && !several
-        && rule
-            .is_some_and(|r| r.answer.infer_material && r.answer.element_type != ElementType::Other)
-        && let Some((limit, from, text, category, value)) = inferred(materials, names)
-    {
-        said.chosen.secondary.extend(said.chosen.primary.take());
-        said.chosen.primary = Some(value);
-        said.chosen.category = Some(category);
-        said.chosen.because = Some(format!("{} by the {from} `{text}`", category.word()));
-        said.chosen
-            .assumed
-            .push(format!("material by the {from}: the model names none"));
-        said.from = Some(from.to_owned());
-        said.confidence = limit;
-    } else if said.chosen.category.is_none() {
-        said.confidence = WITHOUT_MATERIAL;
-        if said.chosen.primary.is_some() {
-            said.chosen
-                .assumed
-                .push("no word tells what the material is".to_owned());
-        }
-    }
-    said.confidence = said.confidence.min(most);
-    said
-}
-
 fn inferred<'a>(
     materials: &Materials,
     names: &'a Names,
-) -> Option<(f64, &'static str, &'a str, Category, Value)> {
+) -> Option<(f64, &'static str, &'a str, Word, Value)> {
     let by = |texts: &'a [(&'a str, Vec<Token>)]| {
         texts
             .iter()
@@ -439,26 +468,6 @@ fn inferred<'a>(
     by(&names.of_type)
         .map(|(t, c, v)| (BY_TYPE_NAME, "type name", t, c, v))
         .or_else(|| by(&names.own).map(|(t, c, v)| (BY_NAME, "name", t, c, v)))
-}
-
-fn location_of(element_type: ElementType, q: &Question) -> Option<Location> {
-    match element_type {
-        ElementType::RoofStructure | ElementType::RoofCovering => Some(Location::Roof),
-        ElementType::FoundationSlab
-        | ElementType::FoundationWall
-        | ElementType::Footing
-        | ElementType::Pile => Some(Location::BelowGround),
-        ElementType::DoorExternal | ElementType::ExternalWall | ElementType::CurtainWall => {
-            Some(Location::External)
-        }
-        ElementType::DoorInternal | ElementType::PartitionWall => Some(Location::Internal),
-        _ => match (q.external, q.below_ground) {
-            (Some(true), _) => Some(Location::External),
-            (Some(false), _) => Some(Location::Internal),
-            (None, Some(true)) => Some(Location::BelowGround),
-            (None, _) => None,
-        },
-    }
 }
 
 /// `IfcWall*` matches what begins so; else the whole text.

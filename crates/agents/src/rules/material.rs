@@ -2,20 +2,23 @@
 
 use serde_json::{Value, json};
 
-use super::table::{Category, Layer, Material};
+use super::table::Material;
+use super::vocabulary::{Layer, Vocabulary, Word};
 use super::words::{Token, WordError, WordIndex, tokens};
 
 /// The `[[material]]` tables, compiled.
 #[derive(Debug)]
 pub(super) struct Materials {
     entries: Vec<Entry>,
+    /// The category of what no word tells.
+    unknown: Word,
     index: WordIndex,
     owners: Vec<(usize, Sense)>,
 }
 
 #[derive(Debug)]
 struct Entry {
-    category: Category,
+    category: Word,
     subcategory: Option<String>,
     layer: Layer,
 }
@@ -30,7 +33,7 @@ enum Sense {
 /// What a name tells.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Known {
-    pub category: Category,
+    pub category: Word,
     pub subcategory: Option<String>,
     pub layer: Layer,
 }
@@ -41,14 +44,17 @@ pub(super) struct Chosen {
     pub primary: Option<Value>,
     pub secondary: Vec<Value>,
     /// Category of the primary material.
-    pub category: Option<Category>,
+    pub category: Option<Word>,
     /// Why this one, as a clause of a sentence.
     pub because: Option<String>,
     pub assumed: Vec<String>,
 }
 
 impl Materials {
-    pub(super) fn compile(tables: Vec<Material>) -> Result<Materials, (usize, WordError)> {
+    pub(super) fn compile(
+        tables: Vec<Material>,
+        vocabulary: &Vocabulary,
+    ) -> Result<Materials, (usize, WordError)> {
         let mut entries = Vec::new();
         let mut words = Vec::new();
         let mut owners = Vec::new();
@@ -64,16 +70,17 @@ impl Materials {
                     owners.push((at, sense));
                 }
             }
-            let category = *table.category.get_ref();
+            let category: Word = table.category.into_inner().into();
             entries.push(Entry {
+                layer: table.layer.unwrap_or(vocabulary.layer(&category)),
                 category,
                 subcategory: table.subcategory,
-                layer: table.layer.unwrap_or(category.layer()),
             });
         }
         let index = WordIndex::new(&words).map_err(|e| (0, e))?;
         Ok(Materials {
             entries,
+            unknown: vocabulary.unknown.as_str().into(),
             index,
             owners,
         })
@@ -104,7 +111,7 @@ impl Materials {
             })
             .max_by_key(|h| h.weight);
         Some(Known {
-            category: entry.category,
+            category: Word::clone(&entry.category),
             subcategory: grade
                 .map(|h| name[h.start..h.end].to_uppercase())
                 .or_else(|| entry.subcategory.clone()),
@@ -158,9 +165,9 @@ impl Materials {
         let share = |t: f64| (t / total * 1000.0).round() / 10.0;
         let mut chosen = Chosen::default();
         for (at, (name, known, thickness)) in sums.iter().enumerate() {
-            let value = material(name, known.as_ref(), Some(share(*thickness)));
+            let value = self.material(name, known.as_ref(), Some(share(*thickness)));
             if Some(at) == leader {
-                chosen.category = known.as_ref().map(|k| k.category);
+                chosen.category = known.as_ref().map(|k| Word::clone(&k.category));
                 chosen.primary = Some(value);
                 chosen.because = Some(format!(
                     "{} by its layer `{name}`, {} of {} mm",
@@ -183,17 +190,17 @@ impl Materials {
 
     /// Chooses among names without thickness: the only category that all of them tell, fillings aside, else the
     /// first of the preferred ones that is there.
-    pub(super) fn of_names(&self, names: &[&str], prefer: &[Category]) -> Chosen {
+    pub(super) fn of_names(&self, names: &[&str], prefer: &[Word]) -> Chosen {
         let known: Vec<_> = names.iter().map(|n| (*n, self.known(n))).collect();
         let solid = known
             .iter()
             .any(|(_, k)| k.as_ref().is_some_and(|k| k.layer > Layer::Filling));
         let least = if solid { Layer::Solid } else { Layer::Filling };
-        let mut categories: Vec<Category> = known
+        let mut categories: Vec<&Word> = known
             .iter()
             .filter_map(|(_, k)| k.as_ref())
             .filter(|k| k.layer >= least)
-            .map(|k| k.category)
+            .map(|k| &k.category)
             .collect();
         categories.sort_unstable();
         categories.dedup();
@@ -201,18 +208,18 @@ impl Materials {
         let all_known = known.iter().all(|(_, k)| k.is_some());
         let lead = match categories.as_slice() {
             [only] if all_known => Some(*only),
-            several => prefer.iter().copied().find(|p| several.contains(p)),
+            several => prefer.iter().find(|p| several.contains(p)),
         };
         let first = known
             .iter()
-            .position(|(_, k)| lead.is_some() && k.as_ref().map(|k| k.category) == lead)
+            .position(|(_, k)| lead.is_some() && k.as_ref().map(|k| &k.category) == lead)
             .or((names.len() == 1).then_some(0));
         let mut chosen = Chosen::default();
         for (at, (name, known)) in known.iter().enumerate() {
             let whole = (names.len() == 1).then_some(100.0);
-            let value = material(name, known.as_ref(), whole);
+            let value = self.material(name, known.as_ref(), whole);
             if Some(at) == first {
-                chosen.category = known.as_ref().map(|k| k.category);
+                chosen.category = known.as_ref().map(|k| Word::clone(&k.category));
                 chosen.because = Some(format!(
                     "{} by its material `{name}`",
                     word_of(known.as_ref())
@@ -237,12 +244,22 @@ impl Materials {
     }
 
     /// A material that only a name of the element or its type tells.
-    pub(super) fn inferred(&self, text: &str, words: &[Token]) -> Option<(Category, Value)> {
+    pub(super) fn inferred(&self, text: &str, words: &[Token]) -> Option<(Word, Value)> {
         let known = self.known_by(text, words)?;
-        if known.layer == Layer::Never || known.category == Category::Other {
+        if known.layer == Layer::Never || known.category == self.unknown {
             return None;
         }
-        Some((known.category, material(text, Some(&known), Some(100.0))))
+        let value = self.material(text, Some(&known), Some(100.0));
+        Some((known.category, value))
+    }
+
+    fn material(&self, name: &str, known: Option<&Known>, percentage: Option<f64>) -> Value {
+        json!({
+            "name": name,
+            "category": known.map_or(&*self.unknown, |known| &*known.category),
+            "subcategory": known.and_then(|known| known.subcategory.clone()),
+            "percentage": percentage,
+        })
     }
 }
 
@@ -250,17 +267,8 @@ fn lead_known<'a>(known: &'a [(&str, Option<Known>)], first: Option<usize>) -> O
     known.get(first?)?.1.as_ref()
 }
 
-fn word_of(known: Option<&Known>) -> &'static str {
-    known.map_or("of no known category", |k| k.category.word())
-}
-
-fn material(name: &str, known: Option<&Known>, percentage: Option<f64>) -> Value {
-    json!({
-        "name": name,
-        "category": known.map_or(Category::Other, |k| k.category).word(),
-        "subcategory": known.and_then(|k| k.subcategory.clone()),
-        "percentage": percentage,
-    })
+fn word_of(known: Option<&Known>) -> &str {
+    known.map_or("of no known category", |k| &k.category)
 }
 
 /// Metres as millimetres, without a fraction that is zero.

@@ -3,18 +3,19 @@
 mod matcher;
 mod material;
 mod table;
+mod vocabulary;
 mod words;
 
 #[cfg(test)]
 mod tests;
 
 use serde_json::Value;
+use toml::Spanned;
 
-pub use table::{
-    Category, ElementType, Function, Layer, Location, Material, Rule, RuleAnswer, Table,
-    rules_schema,
-};
-pub use words::WordError;
+pub use table::rules_schema;
+use table::{Rule, Table};
+use vocabulary::{Kind, UnknownWord, Vocabulary, Word};
+use words::WordError;
 
 use matcher::{Matcher, Question};
 use material::Materials;
@@ -65,12 +66,29 @@ impl Rules {
     /// cannot be looked up. They name file, line and rule.
     pub fn parse(name: &str, text: &str) -> Result<Rules, RulesError> {
         let table: Table = toml::from_str(text).map_err(|e| form_error(name, text, &e))?;
+        let vocabulary = match table.vocabulary {
+            Some(own) => own,
+            None => Vocabulary::default_words().map_err(|e| form_error(name, text, &e))?,
+        };
         let refuse = |at: usize, what: String, message: String| RulesError::Rule {
             file: name.to_owned(),
             line: line_of(text, at).0,
             what,
             message,
         };
+        let whole = |unknown: UnknownWord| {
+            let at = text.find("[vocabulary").unwrap_or_default();
+            refuse(at, "vocabulary".to_owned(), unknown.0)
+        };
+        vocabulary.check_itself().map_err(whole)?;
+        let materials = table
+            .material
+            .iter()
+            .map(|it| (Kind::Category, &it.category));
+        for (kind, word) in table.rule.iter().flat_map(words_of).chain(materials) {
+            let checked = vocabulary.check(kind, word.get_ref());
+            checked.map_err(|unknown| form(name, text, word.span().start, unknown.0))?;
+        }
         let mut seen = std::collections::BTreeMap::new();
         for rule in &table.rule {
             let (at, id) = (rule.name.span().start, rule.name.get_ref());
@@ -108,7 +126,7 @@ impl Rules {
             .material
             .iter()
             .map(|m| {
-                let category = m.category.get_ref().word();
+                let category = m.category.get_ref();
                 (m.category.span().start, format!("material {category}"))
             })
             .collect();
@@ -117,8 +135,9 @@ impl Rules {
             refuse(at, what, error.to_string())
         };
         Ok(Rules {
-            matcher: Matcher::compile(table.rule).map_err(|e| at(&rules, e))?,
-            materials: Materials::compile(table.material).map_err(|e| at(&materials, e))?,
+            materials: Materials::compile(table.material, &vocabulary)
+                .map_err(|e| at(&materials, e))?,
+            matcher: Matcher::compile(table.rule, vocabulary).map_err(|e| at(&rules, e))?,
         })
     }
 
@@ -130,14 +149,19 @@ impl Rules {
             .answer(&Question::of(question), &self.materials)
     }
 
-    /// Category that the name of a material tells, if a word of the table is in it.
-    pub fn category(&self, material: &str) -> Option<Category> {
+    /// Returns the category of a material by its name, if a word of the table is in it.
+    pub fn category(&self, material: &str) -> Option<Word> {
         self.materials.known(material).map(|k| k.category)
     }
 }
 
 fn form_error(name: &str, text: &str, error: &toml::de::Error) -> RulesError {
     let at = error.span().map_or(0, |s| s.start);
+    form(name, text, at, error.message().replace('\n', " "))
+}
+
+/// Returns the error of a place in the file.
+fn form(name: &str, text: &str, at: usize, message: String) -> RulesError {
     let (line, column) = line_of(text, at);
     RulesError::Form {
         file: name.to_owned(),
@@ -146,8 +170,18 @@ fn form_error(name: &str, text: &str, error: &toml::de::Error) -> RulesError {
         rule: open_rule(text, at)
             .map(|r| format!("rule {r}: "))
             .unwrap_or_default(),
-        message: error.message().replace('\n', " "),
+        message,
     }
+}
+
+/// Returns the words of the vocabulary that a rule uses.
+fn words_of(rule: &Rule) -> impl Iterator<Item = (Kind, &Spanned<String>)> {
+    let answer = &rule.answer;
+    let categories = rule.material.iter().chain(&answer.prefer_material);
+    std::iter::once((Kind::ElementType, &answer.element_type))
+        .chain(answer.function.iter().map(|word| (Kind::Function, word)))
+        .chain(answer.location.iter().map(|word| (Kind::Location, word)))
+        .chain(categories.map(|word| (Kind::Category, word)))
 }
 
 /// The name of the rule whose table is open at a place, where its name can be read.

@@ -122,8 +122,8 @@ fn names_of_materials_tell_their_category() {
         ("Door - Panel", "none"),
         ("Sash", "none"),
     ] {
-        let told = rules.category(name).map_or("none", Category::word);
-        assert_eq!(told, expected, "`{name}`");
+        let category = rules.category(name);
+        assert_eq!(category.as_deref().unwrap_or("none"), expected, "`{name}`");
     }
 }
 
@@ -265,6 +265,53 @@ fn evidence_at_odds_is_other() {
 }
 
 #[test]
+fn a_table_may_have_words_of_its_own() {
+    let own = r#"
+        [vocabulary]
+        unknown = "thing"
+        functions = ["use"]
+        locations = ["here", "there"]
+        location_by = { external = "there", not_external = "here", below_ground = "here" }
+        element_type = [{ name = "thing", function = "use" }, { name = "desk", function = "use", location = "here" }]
+        category = [{ name = "thing", layer = "solid" }, { name = "wood", layer = "structural" }]
+        [[material]]
+        category = "wood"
+        words = ["oak"]
+        [[rule]]
+        name = "desk"
+        ifc_type = ["IfcFurniture"]
+        answer = { element_type = "desk" }
+        confidence = 0.9
+    "#;
+    let rules = Rules::parse("own.toml", own).unwrap();
+    let answer = rules.answer(&json!({"ifc_type": "IfcFurniture", "materials": ["Oak"]}));
+    assert_eq!(
+        (
+            &answer["element_type"],
+            &answer["function"],
+            &answer["location"],
+            &answer["material_primary"]["category"]
+        ),
+        (
+            &json!("desk"),
+            &json!("use"),
+            &json!("here"),
+            &json!("wood")
+        )
+    );
+    let other = rules.answer(&json!({"ifc_type": "IfcWall", "external": true}));
+    assert_eq!(
+        (&other["element_type"], &other["location"]),
+        (&json!("thing"), &json!("there"))
+    );
+    let wrong = own.replace("not_external = \"here\"", "not_external = \"hre\"");
+    assert_eq!(
+        Rules::parse("own.toml", &wrong).unwrap_err().to_string(),
+        "own.toml:2: vocabulary: unknown location `hre`, expected one of `here`, `there`"
+    );
+}
+
+#[test]
 fn a_wrong_table_names_file_line_and_rule() {
     let error = |text: &str| Rules::parse("rules/x.toml", text).unwrap_err().to_string();
     let rule = |extra: &str| {
@@ -281,7 +328,7 @@ fn a_wrong_table_names_file_line_and_rule() {
     let variant = error(&rule("").replace("beam", "baem"));
     assert!(
         variant.starts_with("rules/x.toml:5:")
-            && variant.contains("rule a: unknown variant `baem`"),
+            && variant.contains("rule a: unknown element type `baem`, expected one of `column`, "),
         "{variant}"
     );
     assert_eq!(

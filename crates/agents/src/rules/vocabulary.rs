@@ -1,0 +1,197 @@
+//! The words that answers consist of, as data: what an element or a material may be, and what follows from each word.
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::Deserialize;
+use std::borrow::Cow;
+use std::sync::{Arc, LazyLock};
+
+/// A word of the vocabulary, shared by all answers.
+pub(super) type Word = Arc<str>;
+
+/// The words of a rules file that declares none.
+const DEFAULT: &str = include_str!("../../../../rules/vocabulary.toml");
+
+/// The words that an answer consists of.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Vocabulary {
+    /// The element type and the category of what is not known.
+    pub(super) unknown: String,
+    /// What an element may be for.
+    pub(super) functions: Vec<String>,
+    /// Where an element may be.
+    pub(super) locations: Vec<String>,
+    /// Where an element is, if neither the rule nor the type says it.
+    pub(super) location_by: LocationBy,
+    /// What an element may be.
+    pub(super) element_type: Vec<ElementType>,
+    /// What a material may be.
+    pub(super) category: Vec<Category>,
+}
+
+/// Locations by IsExternal and the storey.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct LocationBy {
+    /// IsExternal is true.
+    pub(super) external: String,
+    /// IsExternal is false.
+    pub(super) not_external: String,
+    /// IsExternal is not known, and the storey lies below the ground.
+    pub(super) below_ground: String,
+}
+
+/// An element type.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct ElementType {
+    /// Its word in answers.
+    pub(super) name: String,
+    /// What elements of this type are for, unless a rule says otherwise.
+    pub(super) function: String,
+    /// Where elements of this type are; by default IsExternal and the storey decide.
+    pub(super) location: Option<String>,
+}
+
+/// A category of materials.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Category {
+    /// Its word in answers.
+    pub(super) name: String,
+    /// What a layer of it does, unless a `[[material]]` says otherwise.
+    pub(super) layer: Layer,
+}
+
+/// What a layer does, which tells the primary one: the thickest structural layer, else the thickest solid one, else the
+/// thickest filling; `never` is never primary.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Layer {
+    Never,
+    Filling,
+    Solid,
+    Structural,
+}
+
+/// A kind of word.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Kind {
+    ElementType,
+    Function,
+    Location,
+    Category,
+}
+
+/// A word that the vocabulary does not have.
+#[derive(Debug)]
+pub(super) struct UnknownWord(pub(super) String);
+
+impl Vocabulary {
+    /// Returns the words of a rules file that declares none. The tests read them.
+    pub(super) fn default_words() -> Result<Self, toml::de::Error> {
+        toml::from_str(DEFAULT)
+    }
+
+    /// Returns all words of a kind, in their order.
+    fn words(&self, kind: Kind) -> Vec<&str> {
+        match kind {
+            Kind::ElementType => self.element_type.iter().map(|it| &*it.name).collect(),
+            Kind::Function => self.functions.iter().map(|it| &**it).collect(),
+            Kind::Location => self.locations.iter().map(|it| &**it).collect(),
+            Kind::Category => self.category.iter().map(|it| &*it.name).collect(),
+        }
+    }
+
+    /// Checks a word.
+    pub(super) fn check(&self, kind: Kind, word: &str) -> Result<(), UnknownWord> {
+        let known = self.words(kind);
+        if known.contains(&word) {
+            return Ok(());
+        }
+        let kind = match kind {
+            Kind::ElementType => "element type",
+            Kind::Function => "function",
+            Kind::Location => "location",
+            Kind::Category => "category",
+        };
+        let known = known.join("`, `");
+        Err(UnknownWord(format!(
+            "unknown {kind} `{word}`, expected one of `{known}`"
+        )))
+    }
+
+    /// Checks the words that the vocabulary itself uses.
+    pub(super) fn check_itself(&self) -> Result<(), UnknownWord> {
+        self.check(Kind::ElementType, &self.unknown)?;
+        self.check(Kind::Category, &self.unknown)?;
+        for one in &self.element_type {
+            self.check(Kind::Function, &one.function)?;
+        }
+        let by = &self.location_by;
+        let fixed = self
+            .element_type
+            .iter()
+            .filter_map(|it| it.location.as_ref());
+        for word in fixed.chain([&by.external, &by.not_external, &by.below_ground]) {
+            self.check(Kind::Location, word)?;
+        }
+        Ok(())
+    }
+
+    /// Returns the element type of a name.
+    pub(super) fn element_type(&self, name: &str) -> Option<&ElementType> {
+        self.element_type.iter().find(|it| it.name == name)
+    }
+
+    /// Returns what a layer of a category does.
+    pub(super) fn layer(&self, category: &str) -> Layer {
+        let found = self.category.iter().find(|it| it.name == category);
+        found.map_or(Layer::Solid, |it| it.layer)
+    }
+}
+
+/// Suggests the default words of a kind to editors: a file with a vocabulary of its own may have others.
+fn suggestions(kind: Kind, description: &str) -> Schema {
+    static WORDS: LazyLock<Option<Vocabulary>> = LazyLock::new(|| Vocabulary::default_words().ok());
+    let words = WORDS.as_ref().map(|words| words.words(kind));
+    json_schema!({
+        "description": description,
+        "anyOf": [{ "enum": words.unwrap_or_default() }, { "type": "string" }],
+    })
+}
+
+/// Declares the schema of a kind of word.
+macro_rules! word_schema {
+    ($name:ident, $kind:expr, $description:literal) => {
+        pub(super) struct $name;
+
+        impl JsonSchema for $name {
+            fn schema_name() -> Cow<'static, str> {
+                stringify!($name).into()
+            }
+
+            fn json_schema(_: &mut SchemaGenerator) -> Schema {
+                suggestions($kind, $description)
+            }
+        }
+    };
+}
+
+word_schema!(ElementTypeName, Kind::ElementType, "What an element is.");
+word_schema!(FunctionName, Kind::Function, "What an element is for.");
+word_schema!(LocationName, Kind::Location, "Where an element is.");
+word_schema!(CategoryName, Kind::Category, "The category of a material.");
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_default_words_are_whole() {
+        let words = Vocabulary::default_words().unwrap();
+        assert!(words.check_itself().is_ok());
+        assert!(words.element_type("load_bearing_wall").is_some());
+        assert_eq!(words.layer("air"), Layer::Never);
+    }
+}
