@@ -45,7 +45,7 @@ pub fn changes(paint: Paint, plan: &Plan, call: &Call) -> String {
         .collect();
     let says = |stage: &&StagePlan| {
         !stage.skipped
-            && (stage.changes()
+            && (!stage.is_idle()
                 || stage.checkpoint
                 || !stage.altered.is_empty()
                 || stage.blocked.is_some())

@@ -2,7 +2,7 @@
 
 use super::call::Call;
 use super::words::{shell_word, some_of};
-use milepost_engine::ops::plan::{Hindrance, Obstacle};
+use milepost_engine::ops::plan::{Blocker, Precondition};
 
 /// Commands beyond this are longer than what they are aligned with.
 const LONG: usize = 60;
@@ -35,7 +35,7 @@ pub fn after_altered(
 /// The ways on for a stage that an earlier one is in the way of: first what is wrong there, then the run that does both.
 pub fn after_blocked(
     stage: &str,
-    by: Option<&Obstacle>,
+    by: Option<&Blocker>,
     workspace: &str,
     call: &Call,
 ) -> Vec<(String, String)> {
@@ -46,7 +46,7 @@ pub fn after_blocked(
     let Some(by) = by else {
         return vec![with_those_before];
     };
-    if by.how == Hindrance::Altered {
+    if by.how == Precondition::Altered {
         let paths: Vec<&str> = by.altered.iter().map(String::as_str).collect();
         return after_altered(&by.stage, by.number, &paths, workspace, call);
     }
@@ -55,7 +55,7 @@ pub fn after_blocked(
         (call.line(&["log", batch]), what)
     });
     let run = match by.how {
-        Hindrance::Partial => (
+        Precondition::Partial => (
             call.run(&["--failed", &by.stage]),
             "rerun the failed batches".to_owned(),
         ),

@@ -29,19 +29,19 @@ pub struct Found<'a> {
     /// What earlier stages may still change.
     pub pending: Vec<Condition>,
     /// What to do about altered outputs, and whether to run in any case.
-    pub wish: Wish,
+    pub policy: RebuildPolicy,
     /// The earlier run with `--force` that selected the batch, while it is not rebuilt.
     pub forced: Option<&'a Forced>,
 }
 
-/// What the user or the declaration wants beside what is needed.
+/// Which batches to rebuild, by the selection and the stage's declaration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Wish {
-    /// Only what is needed; stop at altered outputs.
+pub enum RebuildPolicy {
+    /// Those that are out of date; stop at modified outputs.
     Needed,
-    /// Only what is needed; make altered outputs again.
+    /// Those that are out of date, and those with modified outputs.
     NeededAndAltered,
-    /// Run in any case.
+    /// All.
     Forced,
 }
 
@@ -77,14 +77,14 @@ pub struct Alteration {
 pub fn decide(found: &Found<'_>) -> Decision {
     let record = found.known.and_then(|known| known.record.as_ref());
     let alterations = alterations(found, record);
-    if !alterations.is_empty() && found.wish == Wish::Needed {
+    if !alterations.is_empty() && found.policy == RebuildPolicy::Needed {
         return Decision::Altered(alterations);
     }
     let mut reasons: Vec<Reason> = alterations
         .into_iter()
         .map(|altered| Reason::Altered { path: altered.path })
         .collect();
-    if found.wish == Wish::Forced {
+    if found.policy == RebuildPolicy::Forced {
         reasons.push(Reason::Forced);
     } else if let Some(forced) = found.forced {
         reasons.push(Reason::ForcedBefore {
@@ -167,7 +167,7 @@ pub fn decide(found: &Found<'_>) -> Decision {
     // accepted, nothing of theirs is in the way. To accept an output takes `--force` back, so of a batch that is still forced
     // they accepted it before.
     let pinned = pinned(record, found);
-    if !pinned.is_empty() && found.wish == Wish::Needed && found.forced.is_none() {
+    if !pinned.is_empty() && found.policy == RebuildPolicy::Needed && found.forced.is_none() {
         return Decision::Altered(pinned);
     }
     Decision::Will(reasons)

@@ -21,6 +21,15 @@ pub struct Batch {
     pub items: Vec<(String, Item)>,
 }
 
+/// Returns the name of a batch for people: `classify/batch_1`, or `parse` for the only batch of a stage.
+pub fn batch_name(stage: &str, batch: &str) -> String {
+    if batch.is_empty() {
+        stage.to_owned()
+    } else {
+        format!("{stage}/{batch}")
+    }
+}
+
 /// What a batch is for.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Item {

@@ -14,6 +14,8 @@ pub mod paths;
 pub mod pending;
 pub mod recorded;
 pub mod retired;
+pub mod scan;
+pub mod schedule;
 pub mod selection;
 pub mod settings;
 pub mod world;

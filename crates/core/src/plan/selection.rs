@@ -7,7 +7,7 @@ use crate::model::event::Event;
 use crate::model::forced::Forced;
 use crate::model::pipeline::Pipeline;
 use crate::model::stage::Stage;
-use crate::model::state::State;
+use crate::model::state::{BatchState, Phase, State};
 use std::collections::BTreeSet;
 
 /// The options of a run, with its targets found in the pipeline. The default selects everything.
@@ -176,6 +176,27 @@ impl Selection {
         of_stage.all(|target| target.batch.is_none())
     }
 
+    /// Returns the event that records which batches of a stage `--force` selects; `None`: none of those that were made. A batch that
+    /// was never made runs in any case. `fresh`: answers from before this run do not count.
+    pub fn force(&self, state: &State, stage: &str, fresh: bool) -> Option<Event> {
+        let known = state.stages.get(stage);
+        let known = known.into_iter().flat_map(|known| &known.batches);
+        let is_selected = |(key, batch): &(&String, &BatchState)| {
+            self.wants_batch(stage, key) && (!self.options.failed || is_failed(batch))
+        };
+        let batches: BTreeSet<String> = known
+            .filter(is_selected)
+            .map(|(key, _)| key.clone())
+            .collect();
+        let open = fresh && !self.options.failed && self.wants_whole(stage);
+        (open || !batches.is_empty()).then(|| Event::Forced {
+            stage: stage.to_owned(),
+            batches,
+            fresh,
+            open,
+        })
+    }
+
     /// Returns the event that withdraws `--force` from what is selected of a stage; `None`: nothing of it is left there.
     pub fn drop_force(&self, state: &State, stage: &str) -> Option<Event> {
         let forced = || state.forced.iter();
@@ -210,4 +231,11 @@ impl Selection {
         of_stage.peek().is_none()
             || of_stage.any(|target| target.batch.as_deref().is_none_or(|wanted| wanted == batch))
     }
+}
+
+/// Returns true if a batch failed when it was last tried, as a whole or in part.
+pub(super) fn is_failed(batch: &BatchState) -> bool {
+    let record = batch.record.as_ref();
+    matches!(batch.phase, Phase::Failed { .. })
+        || record.is_some_and(|record| record.failure().is_some())
 }

@@ -23,8 +23,8 @@ use milepost_store::store::layout;
 use serde::Serialize;
 
 pub use crate::run::foresee::Asks;
-pub use crate::run::gate::{Hindrance, Obstacle};
 pub use milepost_core::plan::estimate::Basis;
+pub use milepost_core::plan::schedule::{BatchFacts, Blocker, Precondition};
 
 /// How often a plan beside a run looks again.
 const LOOKS: usize = 20;
@@ -87,7 +87,7 @@ pub struct StagePlan {
     /// The earlier stage that is not complete and not asked for either.
     pub blocked: Option<String>,
     /// Which stage that is, and what is wrong with it.
-    pub blocked_by: Option<Obstacle>,
+    pub blocked_by: Option<Blocker>,
     /// Whether nothing is done but that its checkpoint, which is not there, is written.
     pub checkpoint: bool,
     /// Whether the stage is left out by what was asked for.
@@ -101,6 +101,17 @@ pub struct StagePlan {
 }
 
 impl StagePlan {
+    /// Returns true if no batch runs, is validated again or retired, and nothing keeps the plan from knowing.
+    pub fn is_idle(&self) -> bool {
+        self.certain
+            && self.will.is_empty()
+            && self.may.is_empty()
+            && self.judge.is_empty()
+            && self.retire.is_empty()
+            && self.missing.is_empty()
+            && self.problem.is_none()
+    }
+
     /// Batches that there are, as far as they are known.
     pub fn batches(&self) -> u64 {
         let checkpoint = layout::checkpoint(self.number);
@@ -112,17 +123,6 @@ impl StagePlan {
             .collect();
         let listed = self.will.len() + self.may.len() + self.judge.len() + self.missing.len();
         (listed + altered.len()) as u64 + self.reused + self.left
-    }
-
-    /// Whether what the stage makes may differ after the run.
-    pub fn changes(&self) -> bool {
-        !self.certain
-            || !self.will.is_empty()
-            || !self.may.is_empty()
-            || !self.judge.is_empty()
-            || !self.retire.is_empty()
-            || !self.missing.is_empty()
-            || self.problem.is_some()
     }
 }
 
@@ -156,17 +156,6 @@ pub struct Tried {
     pub batch: String,
     /// What it depends on.
     pub facts: BatchFacts,
-}
-
-/// What a batch depends on, in short.
-#[derive(Debug, Clone, Default)]
-pub struct BatchFacts {
-    /// Everything.
-    pub all: String,
-    /// What no stage makes; none when it was not asked for, or is not known before earlier stages ran.
-    pub outside: Option<String>,
-    /// Whether it differs from what was made by something that no stage makes.
-    pub by_people: bool,
 }
 
 /// A batch that may run.
@@ -234,17 +223,11 @@ impl Plan {
     /// Whether a run would do nothing.
     pub fn is_empty(&self) -> bool {
         let rests = |stage: &StagePlan| {
-            stage.will.is_empty()
-                && stage.may.is_empty()
-                && stage.judge.is_empty()
-                && stage.retire.is_empty()
+            stage.is_idle()
                 && stage.altered.is_empty()
-                && stage.missing.is_empty()
-                && stage.problem.is_none()
                 && stage.blocked.is_none()
                 && stage.awaits.is_none()
                 && !stage.checkpoint
-                && stage.certain
         };
         self.forgotten.is_empty() && self.stages.iter().all(rests)
     }

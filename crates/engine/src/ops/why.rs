@@ -10,9 +10,8 @@ use crate::ops::project::opened::Opened;
 use crate::ops::project::present::Present;
 use crate::ops::project::request::Request;
 use crate::ops::run::up_to_date;
-use crate::run::attempt::batch_name;
 use crate::run::foresee::Foresight;
-use crate::run::survey::{Keep, Survey, Surveyed};
+use crate::run::survey::Keep;
 use jiff::Timestamp;
 use milepost_core::base::digest::Digest;
 use milepost_core::base::path::FilePath;
@@ -24,7 +23,9 @@ use milepost_core::model::record::{BatchRecord, FailedKeys, Made, Pin};
 use milepost_core::model::stage::{PathTemplate, Stage};
 use milepost_core::model::state::State;
 use milepost_core::plan::decide::Decision;
+use milepost_core::plan::expand::batch_name;
 use milepost_core::plan::lineage;
+use milepost_core::plan::scan::{BatchScan, StageScan};
 use milepost_core::plan::selection::Target;
 use milepost_core::plan::world::World;
 use milepost_store::store::journal;
@@ -290,10 +291,10 @@ fn waits(
     request: &Request,
     opened: &Opened,
     stage: &Stage,
-    found: &Survey,
+    found: &StageScan,
 ) -> Result<BTreeMap<String, String>, OpsError> {
-    let is_open = |batch: &&Surveyed| matches!(batch.decision, Ok(Decision::Will(_)));
-    let open: Vec<&Surveyed> = found.batches.iter().filter(is_open).collect();
+    let is_open = |batch: &&BatchScan| matches!(batch.decision, Ok(Decision::Will(_)));
+    let open: Vec<&BatchScan> = found.batches.iter().filter(is_open).collect();
     let agents = opened.planned_agents(request)?;
     let foresight = Foresight::new(opened.context(), &opened.project, &agents, false);
     let awaited = foresight.awaited(stage, &open).map_err(OpsError::World)?;
@@ -305,7 +306,7 @@ fn waits(
 
 fn stage_why(
     stage: &Stage,
-    found: Result<Survey, String>,
+    found: Result<StageScan, String>,
     waits: &BTreeMap<String, String>,
 ) -> StageWhy {
     let mut why = StageWhy::of(stage);
@@ -328,7 +329,7 @@ fn stage_why(
     why
 }
 
-fn verdict(found: &Surveyed, waits: &BTreeMap<String, String>) -> Verdict {
+fn verdict(found: &BatchScan, waits: &BTreeMap<String, String>) -> Verdict {
     match found.decision.clone() {
         Ok(Decision::Will(reasons)) if waits.contains_key(&found.batch.key) => Verdict::Waits {
             agent: waits[&found.batch.key].clone(),
@@ -360,8 +361,8 @@ fn batch_why(
     opened: &Opened,
     state: &State,
     stage: &Stage,
-    (found, waits): (&Survey, &BTreeMap<String, String>),
-    batch: &Surveyed,
+    (found, waits): (&StageScan, &BTreeMap<String, String>),
+    batch: &BatchScan,
 ) -> Result<Why, OpsError> {
     let key = &batch.batch.key;
     let record = state

@@ -6,7 +6,7 @@ use super::placeholder::placeholder;
 use super::printed::Printed;
 use super::rounds::KeptRounds;
 use super::scopes;
-use super::survey::{MARKER, Surveyed};
+use super::survey::MARKER;
 use super::validate;
 use crate::steps::agent::Answerers;
 use crate::steps::alarm::{Alarm, Rang};
@@ -23,6 +23,8 @@ use milepost_core::model::outcome::{Outcome, OutcomeKind};
 use milepost_core::model::record::{AnswersOf, FailedKeys, Made, Opinion};
 use milepost_core::model::stage::Stage;
 use milepost_core::model::step::Outputs;
+use milepost_core::plan::expand::batch_name;
+use milepost_core::plan::scan::BatchScan;
 use milepost_core::plan::world::World;
 use milepost_store::check::schemas::Schemas;
 use milepost_store::store::clock::Stopwatch;
@@ -114,7 +116,7 @@ impl Bench<'_> {
 /// Does a batch. `previous` gives the files that it made last time.
 pub fn run(
     bench: &Bench<'_>,
-    found: &Surveyed,
+    found: &BatchScan,
     serial: u64,
     watcher: &dyn Watcher,
     previous: &BTreeMap<String, RelPath>,
@@ -190,22 +192,13 @@ pub fn token(run: &str, stage: &str, batch: &str) -> String {
     format!("{run}/{stage}/{batch}")
 }
 
-/// `classify/batch_1`, or `parse` for the only batch of a stage.
-pub fn batch_name(stage: &str, batch: &str) -> String {
-    if batch.is_empty() {
-        stage.to_owned()
-    } else {
-        format!("{stage}/{batch}")
-    }
-}
-
 #[expect(
     clippy::too_many_arguments,
     reason = "the parts of one attempt, used once"
 )]
 fn within(
     bench: &Bench<'_>,
-    found: &Surveyed,
+    found: &BatchScan,
     name: &str,
     scratch: &Scratch,
     outs: &ScratchOuts<'_>,
@@ -237,7 +230,7 @@ fn within(
         stage: bench.stage,
         name,
         scope,
-        base: found.base(&bench.ctx, moment),
+        base: found.base(bench.ctx.pipeline, bench.ctx.settings, moment),
         moment,
         outs,
         rounds,
@@ -372,7 +365,7 @@ pub fn content(scratch: &Scratch, file: &RelPath) -> Result<(Digest, u64), Outco
 /// When it cannot be written.
 pub fn add_marker(
     bench: &Bench<'_>,
-    found: &Surveyed,
+    found: &BatchScan,
     scratch: &Scratch,
     made: &mut Vec<(Made, RelPath)>,
 ) -> Result<(), Outcome> {
@@ -406,7 +399,7 @@ pub fn add_marker(
 ///
 /// # Errors
 /// When it cannot be read.
-pub fn stale(bench: &Bench<'_>, found: &Surveyed) -> Result<Option<String>, Outcome> {
+pub fn stale(bench: &Bench<'_>, found: &BatchScan) -> Result<Option<String>, Outcome> {
     for (key, value) in found.own.iter() {
         if key.kind != FactKind::Input || value.is("absent") {
             continue;

@@ -1,15 +1,15 @@
 //! The beginning of a stage: checkpoints removed, facts recorded, what it takes over from others.
 
-use super::attempt::batch_name;
 use super::commit::agent;
 use super::engine::RunError;
 use super::keeper::Keeper;
-use super::survey::Survey;
 use super::{finish, retire};
 use milepost_core::model::event::{Event, EventType};
 use milepost_core::model::stage::Stage;
 use milepost_core::model::state::Phase;
+use milepost_core::plan::expand::batch_name;
 use milepost_core::plan::lineage;
+use milepost_core::plan::scan::StageScan;
 use std::collections::BTreeMap;
 
 /// Files, and failures, that are named where a stage takes over.
@@ -22,7 +22,7 @@ const LISTED: usize = 20;
 pub fn begin(
     keeper: &mut Keeper<'_>,
     stage: &Stage,
-    found: &Survey,
+    found: &StageScan,
     will: u64,
 ) -> Result<(), RunError> {
     retire::remove_checkpoint(keeper, &stage.name, stage.number)?;

@@ -1,11 +1,11 @@
 //! Commits finished batches in groups: flush the data, record, rename into place, flush the folders, say so.
 
-use super::attempt::{Produced, batch_name};
+use super::attempt::Produced;
 use super::engine::RunError;
 use super::keeper::Keeper;
 use super::kept::{self, Content, KeptFile, Removal};
 use super::retire;
-use super::survey::{MARKER, Survey, Surveyed};
+use super::survey::MARKER;
 use crate::steps::command::nothing_strayed;
 use milepost_core::base::digest::Digest;
 use milepost_core::base::path::{FilePath, RelPath};
@@ -14,6 +14,8 @@ use milepost_core::model::event::{Event, EventType, Publish};
 use milepost_core::model::record::BatchRecord;
 use milepost_core::model::stage::Stage;
 use milepost_core::model::state::BatchState;
+use milepost_core::plan::expand::batch_name;
+use milepost_core::plan::scan::{BatchScan, StageScan};
 use milepost_core::plan::world::World;
 use milepost_store::store::accepted;
 use milepost_store::store::folders::{Folders, There};
@@ -46,7 +48,7 @@ pub struct Finished {
 pub fn commit(
     keeper: &mut Keeper<'_>,
     stage: &Stage,
-    survey: &Survey,
+    survey: &StageScan,
     group: Vec<Finished>,
     spares: &Spares,
 ) -> Result<(), RunError> {
@@ -168,7 +170,7 @@ pub fn commit(
 }
 
 /// Whether a batch made other files than are recorded of it, or other bytes, or something else than a placeholder.
-fn differs(keeper: &Keeper<'_>, stage: &Stage, survey: &Survey, finished: &Finished) -> bool {
+fn differs(keeper: &Keeper<'_>, stage: &Stage, survey: &StageScan, finished: &Finished) -> bool {
     let key = &survey.batches[finished.index].batch.key;
     let known = keeper.state.stages.get(&stage.name);
     let record = known.and_then(|known| known.batches.get(key)?.record.as_ref());
@@ -206,7 +208,7 @@ fn known<'a>(keeper: &'a Keeper<'_>, stage: &Stage, key: &str) -> Option<&'a Bat
 fn publishes(
     keeper: &Keeper<'_>,
     stage: &Stage,
-    found: &Surveyed,
+    found: &BatchScan,
     produced: &Produced,
     folders: &Folders<'_>,
 ) -> Result<Vec<Publish>, RunError> {
@@ -276,8 +278,8 @@ fn old(
 
 fn record(
     keeper: &Keeper<'_>,
-    survey: &Survey,
-    found: &Surveyed,
+    survey: &StageScan,
+    found: &BatchScan,
     finished: &Finished,
 ) -> BatchRecord {
     let produced = &finished.produced;

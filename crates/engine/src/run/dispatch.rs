@@ -1,13 +1,12 @@
 //! Runs the batches of a stage: hands them to threads, hears what comes of them, commits in groups.
 
 use super::aside::{Refused, set_aside};
-use super::attempt::{Bench, Try, batch_name};
+use super::attempt::{Bench, Try};
 use super::commit::{Finished, agent, commit};
 use super::engine::RunError;
 use super::keeper::Keeper;
 use super::notice::{Notice, Observer};
 use super::progress::ProgressWriter;
-use super::survey::Survey;
 use super::workers::{AtOnce, Message, Queue, close, work};
 use crate::steps::command::{Started, Stop};
 use milepost_core::base::path::RelPath;
@@ -15,6 +14,8 @@ use milepost_core::model::call::Spent;
 use milepost_core::model::event::{Child, Event, EventType};
 use milepost_core::model::outcome::{Outcome, OutcomeKind};
 use milepost_core::model::stage::Stage;
+use milepost_core::plan::expand::batch_name;
+use milepost_core::plan::scan::StageScan;
 use milepost_store::store::clock::Stopwatch;
 use milepost_store::store::scratch::Spares;
 use std::collections::{BTreeMap, BTreeSet};
@@ -72,7 +73,7 @@ pub struct Dispatched {
 pub fn dispatch(
     keeper: &mut Keeper<'_>,
     bench: &Bench<'_>,
-    survey: &Survey,
+    survey: &StageScan,
     order: &Order<'_>,
     observer: &mut dyn Observer,
     progress: &mut ProgressWriter<'_>,
@@ -149,7 +150,7 @@ pub fn dispatch(
 pub(super) struct Hearing<'a, 'k> {
     pub(super) keeper: &'a mut Keeper<'k>,
     pub(super) stage: &'a Stage,
-    pub(super) survey: &'a Survey,
+    pub(super) survey: &'a StageScan,
     pub(super) observer: &'a mut dyn Observer,
     pub(super) ready: &'a Condvar,
     pub(super) stop: &'a dyn Stop,

@@ -3,12 +3,13 @@
 use super::engine::RunError;
 use super::keeper::Keeper;
 use super::report::{StageReport, StageStatus};
-use super::survey::Survey;
 use super::{finish, kept, retire};
 use milepost_core::base::path::FilePath;
 use milepost_core::model::checkpoint::{ProgressStatus, Status};
 use milepost_core::model::stage::Stage;
 use milepost_core::model::state::Phase;
+use milepost_core::plan::scan::StageScan;
+use milepost_core::plan::schedule::Ended;
 use milepost_core::plan::selection::Selection;
 use milepost_core::plan::world::World;
 use milepost_store::store::layout;
@@ -23,7 +24,7 @@ pub struct Ending<'a> {
     /// The stage.
     pub stage: &'a Stage,
     /// As it was found.
-    pub found: &'a Survey,
+    pub found: &'a StageScan,
     /// The batches whose outputs were found invalid in this turn, by their place.
     pub invalid: &'a BTreeSet<usize>,
     /// How many events were recorded before its turn.
@@ -45,20 +46,15 @@ impl Ending<'_> {
         }
         let status = finish::status(keeper, stage, found);
         let tolerates = stage.policy.tolerates_failures();
-        let goes_on = self.selection.options.keep_going || tolerates;
-        report.status = match status {
-            _ if self.unavailable.is_some() => StageStatus::Failed,
-            // What was left out is not up to date, though what it made earlier is there.
-            Some(_) if report.left > 0 && report.failed.is_empty() => StageStatus::Held,
-            Some(Status::Complete) if finish::takes_over_partial(keeper, stage) => {
-                StageStatus::Partial
-            }
-            Some(Status::Complete) => StageStatus::Complete,
-            Some(Status::Partial) if goes_on => StageStatus::Partial,
-            _ if !report.failed.is_empty() => StageStatus::Failed,
-            Some(Status::Partial) => StageStatus::Failed,
-            None => StageStatus::Held,
+        let ended = Ended {
+            recorded: status,
+            reads_partial: finish::takes_over_partial(keeper, stage),
+            unavailable: self.unavailable.is_some(),
+            left: report.left > 0,
+            failed: !report.failed.is_empty(),
+            tolerates: self.selection.options.keep_going || tolerates,
         };
+        report.status = ended.status();
         report.failure =
             report.status == StageStatus::Failed || !tolerates && !report.failed.is_empty();
         let known = keeper.state.stages.get(&stage.name);

@@ -1,7 +1,7 @@
 //! The loop over stages: look, retire, judge, run, end; or stop and say why.
 
 use super::agents::of_stage;
-use super::attempt::{Bench, batch_name};
+use super::attempt::Bench;
 use super::calls::{Purse, RunCalls};
 use super::context::Context;
 use super::dispatch::{Order, dispatch};
@@ -9,13 +9,13 @@ use super::ending::Ending;
 use super::foresee::Foresight;
 use super::keeper::Keeper;
 use super::notice::{Notice, Observer};
+use super::observe::Observations;
 use super::progress::ProgressWriter;
 use super::report::{Awaits, Report, StageReport, StageStatus, worst};
 use super::services::Services;
 use super::stop::StopFlag;
-use super::survey::{Keep, Survey, survey};
 use super::workers::at_once;
-use super::{begin, forced, gate, kept, recover, rejudge, require, retire, rounds};
+use super::{begin, forced, kept, recover, rejudge, require, retire, rounds};
 use crate::steps::agent::Agents;
 use crate::steps::agent::Answerers;
 use crate::steps::alarm::Alarm;
@@ -24,12 +24,14 @@ use crate::steps::work::Limits;
 use milepost_core::base::path::{RelPath, Root};
 use milepost_core::model::event::{Event, EventType};
 use milepost_core::model::outcome::{Outcome, OutcomeKind};
-use milepost_core::model::policy::OnAltered;
 use milepost_core::model::stage::Stage;
 use milepost_core::model::state::State;
-use milepost_core::plan::decide::{Decision, Wish};
+use milepost_core::plan::decide::Alteration;
+use milepost_core::plan::expand::batch_name;
 use milepost_core::plan::options::RunOptions;
 use milepost_core::plan::pending::Pending;
+use milepost_core::plan::scan::StageScan;
+use milepost_core::plan::schedule::{Action, ObserveError, Revalidated, Schedule, StageDecision};
 use milepost_core::plan::selection::Selection;
 use milepost_store::check::schemas::Schemas;
 use milepost_store::store::clock::Stopwatch;
@@ -111,7 +113,7 @@ pub fn run(
         schemas: &schemas,
         agents,
         calls: &calls,
-        budget: options.limit,
+        schedule: Schedule::new(ctx.pipeline, selection),
         services: Services::new(options.timing, stop),
         reports: Vec::new(),
     };
@@ -173,7 +175,7 @@ struct Engine<'a, 'k> {
     schemas: &'a Schemas,
     agents: &'a Agents,
     calls: &'a RunCalls<'k>,
-    budget: Option<u64>,
+    schedule: Schedule<'a>,
     services: Services<'a>,
     reports: Vec<StageReport>,
 }
@@ -197,81 +199,65 @@ impl Engine<'_, '_> {
         let pipeline = self.keeper.ctx.pipeline;
         forced::note(&mut self.keeper, self.selection, self.options.fresh)?;
         for stage in &pipeline.stages {
-            if !self.selection.wants_stage(pipeline, stage) {
-                continue;
-            }
             if self.stop.stopping() {
                 return Ok(());
             }
             let watch = Stopwatch::start();
-            let mut report = self.stage(stage)?;
+            let Some(mut report) = self.stage(stage)? else {
+                continue;
+            };
             report.seconds = watch.elapsed().as_secs_f64();
             self.services.note(&mut self.keeper)?;
-            let status = report.status;
+            let changed = report.ran + report.retired > 0;
+            self.schedule.ended(stage, report.status, changed);
             if let Some(notice) = self.keeper.newly_kept() {
                 self.observer.notice(notice);
             }
             self.observer
                 .notice(Notice::StageEnded(Box::new(report.clone())));
             self.reports.push(report);
-            if status == StageStatus::Altered {
-                return Ok(());
-            }
         }
         Ok(())
     }
 
-    fn stage(&mut self, stage: &Stage) -> Result<StageReport, RunError> {
-        if let Some(obstacle) = self.blocked_by(stage)? {
-            return Ok(StageReport {
-                why: Some(obstacle.to_string()),
-                failure: gate::is_failure(self.keeper.ctx.pipeline, &obstacle),
-                blocked_by: Some(obstacle),
-                ..StageReport::of(stage, StageStatus::Blocked)
-            });
-        }
-        let selection = self.selection;
-        let wish = |batch: &str| wish(selection, stage, batch);
-        let mut found = match survey(
-            &self.keeper.ctx,
-            stage,
-            &self.keeper.state,
-            &Pending::default(),
-            &wish,
-            Keep::Undone,
-        ) {
-            Ok(found) => found,
-            Err(why) => {
-                return Ok(StageReport {
-                    why: Some(why),
-                    ..StageReport::of(stage, StageStatus::Failed)
-                });
-            }
+    /// Takes a stage's turn. `None`: the schedule leaves it out, or the run stops before it.
+    fn stage(&mut self, stage: &Stage) -> Result<Option<StageReport>, RunError> {
+        let disk = Observations::new(self.keeper.ctx, None);
+        let state = &self.keeper.state;
+        let decision = self
+            .schedule
+            .stage(stage, state, &Pending::default(), &disk);
+        let failed = |why| StageReport {
+            why: Some(why),
+            ..StageReport::of(stage, StageStatus::Failed)
         };
+        let modified = |altered| StageReport {
+            altered,
+            ..StageReport::of(stage, StageStatus::Altered)
+        };
+        Ok(Some(match decision.map_err(observed)? {
+            StageDecision::Skipped | StageDecision::Stopped(_) => return Ok(None),
+            StageDecision::Blocked(blocker) => StageReport {
+                why: Some(blocker.to_string()),
+                failure: blocker.is_failure(self.keeper.ctx.pipeline),
+                blocked_by: Some(blocker),
+                ..StageReport::of(stage, StageStatus::Blocked)
+            },
+            StageDecision::Failed(why) => failed(why),
+            StageDecision::Modified(_, files) => modified(files),
+            StageDecision::Ready(found) => match self.begin(stage, found)? {
+                Turn::Ended(report) => *report,
+                Turn::Failed(why) => failed(why),
+                Turn::Modified(files) => modified(files),
+            },
+        }))
+    }
+
+    /// Takes the turn of a stage that can begin.
+    fn begin(&mut self, stage: &Stage, mut found: StageScan) -> Result<Turn, RunError> {
         for batch in &found.batches {
             let key = &batch.batch.key;
             tracing::debug!(decision = ?batch.decision, "{}", batch_name(&stage.name, key));
-        }
-        let keys = found.batches.iter().map(|batch| batch.batch.key.as_str());
-        if let Some(why) = selection.unknown_batch(&stage.name, keys) {
-            return Ok(StageReport {
-                why: Some(why),
-                ..StageReport::of(stage, StageStatus::Failed)
-            });
-        }
-        let altered = gate::altered(
-            &self.keeper.ctx,
-            &self.keeper.state,
-            self.selection,
-            stage,
-            &found,
-        )
-        .map_err(RunError::World)?;
-        if !altered.is_empty() {
-            return Ok(StageReport {
-                altered,
-                ..StageReport::of(stage, StageStatus::Altered)
-            });
         }
         let mut report = StageReport {
             batches: found.batches.len() as u64,
@@ -297,33 +283,30 @@ impl Engine<'_, '_> {
                 batch.decision = Err(refused);
             }
         }
-        let pinned = gate::pinned(&self.keeper.state, stage, &found, &rejudged.invalid);
-        if !pinned.is_empty() && stage.policy.altered != OnAltered::Redo {
-            return Ok(StageReport {
-                altered: pinned,
-                ..StageReport::of(stage, StageStatus::Altered)
-            });
+        let revalidated = Revalidated {
+            invalid: &rejudged.invalid,
+            left: &rejudged.left,
+        };
+        let ctx = self.keeper.ctx;
+        let project = ctx.files.folder(Root::Project);
+        let foresight = Foresight::new(ctx, project, self.agents, self.options.fresh);
+        let disk = Observations::new(ctx, Some(&foresight));
+        let state = &self.keeper.state;
+        let batches = self
+            .schedule
+            .batches(stage, state, &found, Some(revalidated), &disk);
+        let batches = match batches {
+            Ok(batches) => batches,
+            Err(why) => return Ok(Turn::Failed(why.to_string())),
+        };
+        if !batches.modified.is_empty() {
+            return Ok(Turn::Modified(batches.modified));
         }
-        let mut will = Vec::new();
-        for (index, batch) in found.batches.iter().enumerate() {
-            match &batch.decision {
-                Ok(Decision::Reused) => report.reused += 1,
-                Ok(Decision::Judge(_)) if rejudged.left.contains(&index) => {}
-                Ok(Decision::Judge(_)) if !rejudged.invalid.contains(&index) => report.reused += 1,
-                // What lacks an input fails in its turn, so that what follows a failure is the same for all.
-                Ok(Decision::Judge(_) | Decision::Will(_)) | Err(_) => will.push(index),
-                Ok(Decision::May(_) | Decision::Altered(_)) => report.left += 1,
-            }
-        }
-        report.left += rejudged.left.len() as u64;
-        rounds::tidy(&self.keeper.ctx, stage, &found, &will)?;
-        if let Err(why) = self.set_apart(stage, &found, &mut will, &mut report) {
-            return Ok(StageReport {
-                why: Some(why),
-                ..StageReport::of(stage, StageStatus::Failed)
-            });
-        }
-        self.choose(stage, &found, &mut will, &mut report);
+        rounds::tidy(&ctx, stage, &found, &batches.open)?;
+        report.reused = batches.count(&[Action::UpToDate]);
+        report.left = batches.count(&[Action::Left, Action::Wait, Action::May]);
+        report.awaits = batches.awaits.clone();
+        let will = batches.places(&[Action::Run, Action::Fail]);
         let mut lacks = None;
         if !will.is_empty() {
             lacks = self.work(stage, &found, &will, &mut report)?;
@@ -337,100 +320,7 @@ impl Engine<'_, '_> {
             unavailable: lacks,
         };
         ending.end(&mut self.keeper, &mut report)?;
-        Ok(report)
-    }
-
-    /// Why a stage may not begin.
-    fn blocked_by(&self, stage: &Stage) -> Result<Option<gate::Obstacle>, RunError> {
-        let standing = self.reports.iter();
-        let standing = standing.map(|report| (report.stage.clone(), report.status));
-        let (ctx, state) = (&self.keeper.ctx, &self.keeper.state);
-        gate::blocked_by(ctx, state, &standing.collect(), stage).map_err(RunError::World)
-    }
-
-    /// Leaves those batches that someone outside has to answer for first.
-    fn set_apart(
-        &self,
-        stage: &Stage,
-        found: &Survey,
-        will: &mut Vec<usize>,
-        report: &mut StageReport,
-    ) -> Result<(), String> {
-        let ctx = self.keeper.ctx;
-        let project = ctx.files.folder(Root::Project);
-        let wanted = |index: &usize| {
-            let batch = &found.batches[*index];
-            let is_wanted = self.selection.wants_batch(&stage.name, &batch.batch.key);
-            is_wanted && batch.decision.is_ok()
-        };
-        let those: Vec<usize> = will.iter().copied().filter(wanted).collect();
-        let batches: Vec<_> = those.iter().map(|&index| &found.batches[index]).collect();
-        let foresight = Foresight::new(ctx, project, self.agents, self.options.fresh);
-        let awaited = foresight.awaited(stage, &batches)?;
-        let waits: BTreeSet<usize> = those
-            .iter()
-            .zip(&awaited)
-            .filter_map(|(&index, sent)| sent.as_ref().map(|_| index))
-            .collect();
-        will.retain(|index| !waits.contains(index));
-        report.left += waits.len() as u64;
-        report.awaits = Awaits::of(awaited.iter().flatten());
-        Ok(())
-    }
-
-    /// Keeps of what would run what is selected.
-    fn choose(
-        &mut self,
-        stage: &Stage,
-        found: &Survey,
-        will: &mut Vec<usize>,
-        report: &mut StageReport,
-    ) {
-        let all = will.len();
-        will.retain(|&index| {
-            self.selection
-                .wants_batch(&stage.name, &found.batches[index].batch.key)
-        });
-        let changed = |earlier: &str| {
-            let mut reports = self.reports.iter();
-            reports.any(|report| report.stage == earlier && report.ran + report.retired > 0)
-        };
-        let pipeline = self.keeper.ctx.pipeline;
-        if self.selection.skips_over(pipeline, stage, &changed) {
-            // The plan could not know whether the stage would begin: the batches stay forced.
-            will.retain(|&index| match &found.batches[index].decision {
-                Ok(Decision::Will(reasons)) => !gate::only_forced_before(reasons),
-                _ => true,
-            });
-        }
-        if self.options.failed {
-            let known = self.keeper.state.stages.get(&stage.name);
-            will.retain(|&index| {
-                let batch =
-                    known.and_then(|known| known.batches.get(&found.batches[index].batch.key));
-                batch.is_some_and(forced::is_failed)
-            });
-        }
-        if self.options.known_failures.is_some() {
-            will.retain(|&index| {
-                let batch = &found.batches[index];
-                let facts = found.facts(batch);
-                batch.decision.is_err()
-                    || !self
-                        .selection
-                        .was_tried(&stage.name, &batch.batch.key, &facts)
-            });
-        }
-        if let Some(budget) = &mut self.budget {
-            // A batch that cannot be tried for want of an input costs nothing.
-            will.retain(|&index| {
-                let costs = u64::from(found.batches[index].decision.is_ok());
-                let fits = costs <= *budget;
-                *budget -= if fits { costs } else { 0 };
-                fits
-            });
-        }
-        report.left += (all - will.len()) as u64;
+        Ok(Turn::Ended(Box::new(report)))
     }
 
     /// Runs batches. Gives why the agents that they need cannot be asked: none of them was tried then. Where a service does not
@@ -438,7 +328,7 @@ impl Engine<'_, '_> {
     fn work(
         &mut self,
         stage: &Stage,
-        found: &Survey,
+        found: &StageScan,
         will: &[usize],
         report: &mut StageReport,
     ) -> Result<Option<String>, RunError> {
@@ -542,15 +432,18 @@ impl Engine<'_, '_> {
     }
 }
 
-/// What the user and the declaration want of a batch beside what is needed.
-pub fn wish(selection: &Selection, stage: &Stage, batch: &str) -> Wish {
-    if selection.options.force && selection.wants_batch(&stage.name, batch) {
-        Wish::Forced
-    } else if stage.policy.altered == OnAltered::Redo {
-        Wish::NeededAndAltered
-    } else {
-        Wish::Needed
-    }
+/// How the turn of a stage that can begin ended.
+enum Turn {
+    /// With this report.
+    Ended(Box<StageReport>),
+    /// Before any batch, for this reason.
+    Failed(String),
+    /// Before any batch: these outputs were modified by hand.
+    Modified(Vec<(String, Alteration)>),
+}
+
+fn observed(error: ObserveError) -> RunError {
+    RunError::World(error.0)
 }
 
 /// The files of each made batch of a stage, by output; of several files of one output the first.

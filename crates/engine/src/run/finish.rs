@@ -4,7 +4,6 @@ use super::commit::agent;
 use super::engine::RunError;
 use super::keeper::Keeper;
 use super::kept;
-use super::survey::Survey;
 use milepost_core::base::digest::{Digest, Hasher};
 use milepost_core::base::path::RelPath;
 use milepost_core::model::call::Spent;
@@ -16,6 +15,7 @@ use milepost_core::model::fingerprint::{FactKind, FactValue};
 use milepost_core::model::record::BatchRecord;
 use milepost_core::model::stage::Stage;
 use milepost_core::model::state::{Phase, StageState};
+use milepost_core::plan::scan::StageScan;
 use milepost_core::plan::{lineage, overrides};
 use milepost_store::store::{checkpoint, layout, progress};
 use serde_json::{Map, Value, json};
@@ -25,7 +25,7 @@ use std::collections::{BTreeMap, BTreeSet};
 const LISTED: usize = 100;
 
 /// How far a stage is, from what is known of its batches.
-pub fn status(keeper: &Keeper<'_>, stage: &Stage, survey: &Survey) -> Option<Status> {
+pub fn status(keeper: &Keeper<'_>, stage: &Stage, survey: &StageScan) -> Option<Status> {
     let known = keeper.state.stages.get(&stage.name);
     let mut partial = false;
     for found in &survey.batches {
@@ -62,7 +62,7 @@ pub fn takes_over_partial(keeper: &Keeper<'_>, stage: &Stage) -> bool {
 pub fn checkpoint(
     keeper: &mut Keeper<'_>,
     stage: &Stage,
-    survey: &Survey,
+    survey: &StageScan,
     status: Status,
 ) -> Result<(), RunError> {
     let ctx = keeper.ctx;
@@ -239,7 +239,7 @@ pub fn merged(a: Value, b: Value) -> Value {
 pub fn progress_of(
     keeper: &Keeper<'_>,
     stage: &Stage,
-    survey: &Survey,
+    survey: &StageScan,
     running: &BTreeSet<u64>,
     status: ProgressStatus,
 ) -> Progress {
@@ -279,7 +279,7 @@ pub fn progress_of(
 }
 
 /// The number that people know a batch by: that of its file's own name, else its place.
-fn number_of(found: &super::survey::Surveyed) -> u64 {
+fn number_of(found: &milepost_core::plan::scan::BatchScan) -> u64 {
     let named = found.batch.items.iter().find_map(|(_, item)| match item {
         milepost_core::plan::expand::Item::File(file) => file.path.number(),
         milepost_core::plan::expand::Item::Value(_) => None,

@@ -3,7 +3,6 @@
 use super::agents::of_stage;
 use super::context::Context;
 use super::rehearse::{Rehearsal, Rehearsed, Request};
-use super::survey::Surveyed;
 use crate::steps::agent::outside::Parts;
 use crate::steps::agent::{Agents, Answerers, most_calls};
 use milepost_core::base::digest::Digest;
@@ -11,6 +10,7 @@ use milepost_core::model::call::Sent;
 use milepost_core::model::money::NanoUsd;
 use milepost_core::model::stage::Stage;
 use milepost_core::plan::estimate::{Asked, Basis, ONE_ANSWER, Past, WHOLE_ANSWER, expect};
+use milepost_core::plan::scan::BatchScan;
 use milepost_store::check::schemas::Schemas;
 use milepost_store::store::answers::Answers;
 use milepost_store::store::calls;
@@ -80,7 +80,7 @@ impl<'a> Foresight<'a> {
     pub fn asks(
         &mut self,
         stage: &Stage,
-        batches: &[&Surveyed],
+        batches: &[&BatchScan],
         settled: bool,
     ) -> Result<Option<Asks>, String> {
         let mut asked = called(&self.ctx, stage);
@@ -111,7 +111,7 @@ impl<'a> Foresight<'a> {
     pub fn request(
         &self,
         stage: &Stage,
-        batch: &Surveyed,
+        batch: &BatchScan,
     ) -> Result<Result<Request, String>, String> {
         if called(&self.ctx, stage).is_empty() {
             return Ok(Err("no agent that costs something is asked".to_owned()));
@@ -147,7 +147,7 @@ impl<'a> Foresight<'a> {
     pub fn awaited(
         &self,
         stage: &Stage,
-        batches: &[&Surveyed],
+        batches: &[&BatchScan],
     ) -> Result<Vec<Option<Sent>>, String> {
         let outside = self.outside(stage);
         if outside.is_empty() {
@@ -170,7 +170,7 @@ impl<'a> Foresight<'a> {
     pub fn parts(
         &self,
         stage: &Stage,
-        batch: &Surveyed,
+        batch: &BatchScan,
         anew: bool,
     ) -> Result<Result<Option<(Request, Parts)>, String>, String> {
         let ready = of_stage(&self.ctx, stage, self.agents)?;
@@ -210,11 +210,16 @@ impl<'a> Foresight<'a> {
         }
     }
 
-    fn rehearse(&self, stage: &Stage, agents: &Answerers, batches: &[&Surveyed]) -> Vec<Rehearsed> {
+    fn rehearse(
+        &self,
+        stage: &Stage,
+        agents: &Answerers,
+        batches: &[&BatchScan],
+    ) -> Vec<Rehearsed> {
         let schemas = Schemas::default();
         let rehearsal = self.rehearsal(stage, &schemas, agents);
         let none = HashSet::new();
-        let one = |batch: &&Surveyed, taken: &HashSet<Digest>| {
+        let one = |batch: &&BatchScan, taken: &HashSet<Digest>| {
             let mut rehearsed = rehearsal.of(batch, taken);
             // Of many, the bytes would fill the memory.
             if let Some(request) = &mut rehearsed.request {

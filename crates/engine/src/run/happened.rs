@@ -1,7 +1,7 @@
 //! Records what happens on the way of a batch: calls, rounds, reviews, elements that failed, and who did it.
 
 use super::aside::{Refused, set_aside};
-use super::attempt::{Produced, batch_name};
+use super::attempt::Produced;
 use super::commit::agent;
 use super::dispatch::Hearing;
 use super::engine::RunError;
@@ -10,6 +10,7 @@ use milepost_core::model::call::{Heard, Sent, Spent};
 use milepost_core::model::event::{Event, EventType};
 use milepost_core::model::outcome::Outcome;
 use milepost_core::model::record::FailedKeys;
+use milepost_core::plan::expand::batch_name;
 use milepost_store::store::layout;
 
 impl Hearing<'_, '_> {

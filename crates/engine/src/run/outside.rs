@@ -1,12 +1,10 @@
 //! Takes in what someone outside answers for a batch: what is right is kept as any agent's answer, what is wrong is set aside.
 
 use super::aside::set_aside;
-use super::attempt::batch_name;
 use super::begin;
 use super::commit::agent;
 use super::engine::RunError;
 use super::keeper::Keeper;
-use super::survey::{Survey, Surveyed};
 use crate::steps::agent::outside::{Terms, judge};
 use milepost_core::base::digest::Digest;
 use milepost_core::base::path::Root;
@@ -18,6 +16,8 @@ use milepost_core::model::pipeline::Asset;
 use milepost_core::model::stage::Stage;
 use milepost_core::model::step::AnswerForm;
 use milepost_core::model::usage::Usage;
+use milepost_core::plan::expand::batch_name;
+use milepost_core::plan::scan::{BatchScan, StageScan};
 use milepost_store::check::schemas::Schemas;
 use milepost_store::store::answers::{Answer, Answers, Sharing};
 use milepost_store::store::calls::CallLog;
@@ -54,7 +54,7 @@ impl<'a> Asking<'a> {
 }
 
 /// Everything that a batch depends on, in one digest.
-pub fn fingerprint(found: &Survey, batch: &Surveyed) -> Digest {
+pub fn fingerprint(found: &StageScan, batch: &BatchScan) -> Digest {
     Digest::of(format!(
         "{} {}",
         found.shared.coarse_id(),
@@ -94,7 +94,7 @@ pub struct Given<'a> {
 pub fn take_in(
     keeper: &mut Keeper<'_>,
     stage: &Stage,
-    found: &Survey,
+    found: &StageScan,
     asking: Asking<'_>,
     given: &Given<'_>,
 ) -> Result<TakenIn, RunError> {

@@ -2,10 +2,10 @@
 
 use super::attempt::{Bench, Produced, add_marker, content};
 use super::outs::ScratchFile;
-use super::survey::Surveyed;
 use super::validate;
 use milepost_core::model::outcome::Outcome;
 use milepost_core::model::record::{Made, Opinion};
+use milepost_core::plan::scan::BatchScan;
 use milepost_store::store::scratch::Scratch;
 use serde_json::json;
 use std::io::Write;
@@ -16,7 +16,7 @@ use std::io::Write;
 /// That outcome: the stage declares no placeholder, or it failed too.
 pub fn placeholder(
     bench: &Bench<'_>,
-    found: &Surveyed,
+    found: &BatchScan,
     scratch: &Scratch,
     outcome: Outcome,
 ) -> Result<Produced, Outcome> {
@@ -34,7 +34,10 @@ pub fn placeholder(
     };
     let input = json!({ "outcome": outcome.kind.name(), "error_code": outcome.code, "message": outcome.message });
     let value = program
-        .one(input, &found.base(&bench.ctx, bench.ctx.moment()))
+        .one(
+            input,
+            &found.base(bench.ctx.pipeline, bench.ctx.settings, bench.ctx.moment()),
+        )
         .map_err(|error| failed(&error))?;
     let path = found
         .targets

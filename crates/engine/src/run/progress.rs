@@ -4,9 +4,9 @@ use super::context::Context;
 use super::engine::RunError;
 use super::finish;
 use super::keeper::Keeper;
-use super::survey::Survey;
 use milepost_core::model::checkpoint::ProgressStatus;
 use milepost_core::model::stage::Stage;
+use milepost_core::plan::scan::StageScan;
 use milepost_store::store::clock::Stopwatch;
 use milepost_store::store::progress::ProgressFile;
 use std::collections::BTreeSet;
@@ -16,14 +16,14 @@ use std::time::Duration;
 pub struct ProgressWriter<'a> {
     ctx: Context<'a>,
     stage: &'a Stage,
-    found: &'a Survey,
+    found: &'a StageScan,
     file: Option<ProgressFile>,
     watch: Stopwatch,
 }
 
 impl<'a> ProgressWriter<'a> {
     /// A writer for a stage whose first version is due at once.
-    pub fn new(ctx: Context<'a>, stage: &'a Stage, found: &'a Survey) -> Self {
+    pub fn new(ctx: Context<'a>, stage: &'a Stage, found: &'a StageScan) -> Self {
         let path = finish::progress_path(stage);
         Self {
             ctx,

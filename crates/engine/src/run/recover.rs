@@ -71,7 +71,7 @@ pub fn recover(keeper: &mut Keeper<'_>, grace: Duration) -> Result<Vec<String>, 
             for file in &batch.files {
                 remains.entry(file.path.clone()).or_insert(file.new);
             }
-            let name = super::attempt::batch_name(&batch.stage, &batch.batch);
+            let name = milepost_core::plan::expand::batch_name(&batch.stage, &batch.batch);
             done.push(format!("{name} is made again: what it had made was lost"));
             let event = Event::Lost {
                 stage: batch.stage.clone(),

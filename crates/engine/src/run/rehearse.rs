@@ -1,10 +1,8 @@
 //! Finds out what a batch would ask first of an agent that costs something: by doing it, in memory and up to that call.
 
-use super::attempt::batch_name;
 use super::context::Context;
 use super::in_memory::MemoryOuts;
 use super::scopes;
-use super::survey::Surveyed;
 use crate::steps::agent::outside::Parts;
 use crate::steps::agent::{Answerers, count_questions};
 use crate::steps::alarm::Alarm;
@@ -19,6 +17,8 @@ use milepost_core::model::outcome::{Outcome, OutcomeKind};
 use milepost_core::model::record::AnswersOf;
 use milepost_core::model::stage::Stage;
 use milepost_core::model::step::Step;
+use milepost_core::plan::expand::batch_name;
+use milepost_core::plan::scan::BatchScan;
 use milepost_store::check::schemas::Schemas;
 use milepost_store::store::answers::Answers;
 use serde_json::Value;
@@ -81,7 +81,7 @@ pub struct Rehearsal<'a> {
 
 impl Rehearsal<'_> {
     /// Rehearses a batch. `taken` are questions that batches before it ask.
-    pub fn of(&self, found: &Surveyed, taken: &HashSet<Digest>) -> Rehearsed {
+    pub fn of(&self, found: &BatchScan, taken: &HashSet<Digest>) -> Rehearsed {
         let calls = NoCalls {
             ctx: self.ctx,
             answers: self.answers,
@@ -111,7 +111,7 @@ impl Rehearsal<'_> {
 
     fn within(
         &self,
-        found: &Surveyed,
+        found: &BatchScan,
         calls: &NoCalls<'_>,
         rehearsed: &mut Rehearsed,
     ) -> Result<(), Outcome> {
@@ -126,7 +126,7 @@ impl Rehearsal<'_> {
             stage: self.stage,
             name: &name,
             scope,
-            base: found.base(&self.ctx, moment),
+            base: found.base(self.ctx.pipeline, self.ctx.settings, moment),
             moment,
             outs: &outs,
             rounds: &Nobody,

@@ -4,7 +4,6 @@ use super::context::Context;
 use super::engine::RunError;
 use super::keeper::Keeper;
 use super::scopes;
-use super::survey::{Survey, Surveyed};
 use super::validate;
 use crate::steps::alarm::Alarm;
 use milepost_core::base::natural::natural;
@@ -16,6 +15,7 @@ use milepost_core::model::outcome::Outcome;
 use milepost_core::model::record::{BatchRecord, Made};
 use milepost_core::model::stage::Stage;
 use milepost_core::plan::decide::Decision;
+use milepost_core::plan::scan::{BatchScan, StageScan};
 use milepost_store::check::schemas::Schemas;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
@@ -39,7 +39,7 @@ pub struct Rejudged {
 pub fn rejudge(
     keeper: &mut Keeper<'_>,
     stage: &Stage,
-    survey: &Survey,
+    survey: &StageScan,
     schemas: &Schemas,
     alarm: &Arc<Alarm>,
 ) -> Result<Rejudged, RunError> {
@@ -112,7 +112,7 @@ pub fn rejudge(
 fn recorded<'a>(
     keeper: &'a Keeper<'_>,
     stage: &Stage,
-    found: &Surveyed,
+    found: &BatchScan,
 ) -> Option<&'a BatchRecord> {
     let known = keeper.state.stages.get(&stage.name)?;
     known.batches.get(&found.batch.key)?.record.as_ref()
@@ -136,7 +136,7 @@ fn said(keeper: &Keeper<'_>, stage: &Stage, record: &BatchRecord) -> Option<Valu
 pub fn holds(
     ctx: &Context<'_>,
     stage: &Stage,
-    found: &Surveyed,
+    found: &BatchScan,
     (outputs, failed): (&[Made], &BTreeSet<String>),
     schemas: &Schemas,
     alarm: &Arc<Alarm>,

@@ -1,67 +1,14 @@
 //! What became of a run.
 
-use super::gate::Obstacle;
 use super::kept::KeptFile;
-use milepost_core::model::call::{Sent, Spent};
+use milepost_core::model::call::Spent;
 use milepost_core::model::choice::StoredNote;
 use milepost_core::model::outcome::Outcome;
 use milepost_core::model::stage::Stage;
 use milepost_core::plan::decide::Alteration;
+use milepost_core::plan::schedule::Blocker;
+pub use milepost_core::plan::schedule::{Awaits, StageStatus};
 use serde::{Deserialize, Serialize};
-
-/// How a stage ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum StageStatus {
-    /// Everything is done.
-    Complete,
-    /// Something is named as failed.
-    Partial,
-    /// A batch failed, and the stage stopped.
-    Failed,
-    /// Only a part was asked for, or the run was stopped.
-    Held,
-    /// An earlier stage is not complete.
-    Blocked,
-    /// Somebody altered what was made.
-    Altered,
-}
-
-/// What a stage waits for from outside.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
-pub struct Awaits {
-    /// Who has to answer: agents, by name.
-    pub agents: Vec<String>,
-    /// Batches that wait.
-    pub batches: u64,
-    /// Questions that are open in them, as far as that is known.
-    pub questions: u64,
-}
-
-impl Awaits {
-    /// Nothing yet, of these agents.
-    pub fn by(agents: Vec<String>) -> Self {
-        Self {
-            agents,
-            batches: 0,
-            questions: 0,
-        }
-    }
-
-    /// Of the requests that wait; none where none does.
-    pub fn of<'a>(all: impl Iterator<Item = &'a Sent>) -> Option<Self> {
-        let mut awaits: Option<Self> = None;
-        for sent in all {
-            let sum = awaits.get_or_insert_with(|| Self::by(Vec::new()));
-            if !sum.agents.contains(&sent.agent) {
-                sum.agents.push(sent.agent.clone());
-            }
-            sum.batches += 1;
-            sum.questions += sent.questions;
-        }
-        awaits
-    }
-}
 
 /// What became of a stage.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -107,7 +54,7 @@ pub struct StageReport {
     /// Why it could not begin.
     pub why: Option<String>,
     /// The earlier stage that is in its way.
-    pub blocked_by: Option<Obstacle>,
+    pub blocked_by: Option<Blocker>,
     /// Whether nothing was done but that its checkpoint, which was not there, was written.
     pub checkpoint_rewritten: bool,
     /// Files that somebody altered.
@@ -150,19 +97,6 @@ pub struct Report {
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "as serde calls it")]
 fn is_none(number: &u64) -> bool {
     *number == 0
-}
-
-impl StageStatus {
-    /// The word.
-    pub fn word(self) -> &'static str {
-        match self {
-            StageStatus::Complete => "complete",
-            StageStatus::Partial => "partial",
-            StageStatus::Failed => "failed",
-            StageStatus::Held | StageStatus::Blocked => "held",
-            StageStatus::Altered => "altered",
-        }
-    }
 }
 
 /// The worst of the stages' ends. A stage that counts as failed is one, whatever its checkpoint says.

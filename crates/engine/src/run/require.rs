@@ -2,12 +2,12 @@
 
 use super::context::Context;
 use super::scopes;
-use super::survey::Surveyed;
 use super::validate;
 use crate::steps::alarm::Alarm;
 use milepost_core::model::outcome::OutcomeKind;
 use milepost_core::model::stage::Stage;
 use milepost_core::plan::inputs::Missed;
+use milepost_core::plan::scan::BatchScan;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
@@ -16,7 +16,7 @@ use std::sync::atomic::AtomicBool;
 pub fn refused(
     ctx: &Context<'_>,
     stage: &Stage,
-    found: &Surveyed,
+    found: &BatchScan,
     is_settled: bool,
 ) -> Option<Missed> {
     let requires = stage.requires.iter();

@@ -60,7 +60,7 @@ pub fn batches(
         let leaving = leaving(keeper, (stage, key), &files, removal)?;
         let summary = format!(
             "{} {}: {count} files to quarantine",
-            super::attempt::batch_name(stage, key),
+            milepost_core::plan::expand::batch_name(stage, key),
             if failed.is_some() {
                 "failed, and what it made before does not stand"
             } else {

@@ -3,13 +3,13 @@
 use super::attempt::{Bench, stale};
 use super::context::Context;
 use super::engine::RunError;
-use super::survey::{Survey, Surveyed};
 use crate::steps::work;
 use milepost_core::base::digest::Digest;
 use milepost_core::model::outcome::{Outcome, OutcomeKind};
 use milepost_core::model::reason::Reason;
 use milepost_core::model::stage::Stage;
 use milepost_core::plan::decide::Decision;
+use milepost_core::plan::scan::{BatchScan, StageScan};
 use milepost_store::store::rounds::{self, Rounds, RoundsError};
 use milepost_store::store::scratch::Scratch;
 use serde_json::Value;
@@ -19,7 +19,7 @@ use std::collections::BTreeSet;
 /// The finished rounds of one attempt.
 pub struct KeptRounds<'a> {
     bench: &'a Bench<'a>,
-    found: &'a Surveyed,
+    found: &'a BatchScan,
     scratch: &'a Scratch,
     kept: RefCell<Rounds>,
     /// Whether the rounds of an earlier run count.
@@ -29,7 +29,7 @@ pub struct KeptRounds<'a> {
 
 impl<'a> KeptRounds<'a> {
     /// For an attempt. Where it was asked for by `--force` or `--fresh`, it begins with the first round.
-    pub fn new(bench: &'a Bench<'a>, found: &'a Surveyed, scratch: &'a Scratch) -> Self {
+    pub fn new(bench: &'a Bench<'a>, found: &'a BatchScan, scratch: &'a Scratch) -> Self {
         let facts = format!("{} {}", bench.shared, found.own.coarse_id());
         let ctx = &bench.ctx;
         let (stage, batch) = (&bench.stage.name, &found.batch.key);
@@ -118,7 +118,7 @@ pub fn tidy_stages(ctx: &Context<'_>) -> Result<(), RunError> {
 pub fn tidy(
     ctx: &Context<'_>,
     stage: &Stage,
-    found: &Survey,
+    found: &StageScan,
     will: &[usize],
 ) -> Result<(), RunError> {
     if stage.refine.is_none() {

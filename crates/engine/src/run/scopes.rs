@@ -1,7 +1,6 @@
 //! The scope of a batch: what every scope has, its items, its inputs.
 
 use super::context::Context;
-use super::survey::Surveyed;
 use crate::steps::alarm::Alarm;
 use jiff::Timestamp;
 use milepost_core::base::path::FilePath;
@@ -10,6 +9,7 @@ use milepost_core::expr::scope::{Format, Reading, Scope};
 use milepost_core::model::outcome::{Outcome, OutcomeKind};
 use milepost_core::model::stage::{Input, RUN, Stage};
 use milepost_core::plan::expand::Item;
+use milepost_core::plan::scan::BatchScan;
 use milepost_store::store::files::FileError;
 use std::sync::Arc;
 
@@ -23,7 +23,7 @@ pub type Readable = (Arc<dyn Source>, Reading);
 pub fn of_inputs(
     ctx: &Context<'_>,
     stage: &Stage,
-    found: &Surveyed,
+    found: &BatchScan,
     moment: Timestamp,
     alarm: &Arc<Alarm>,
 ) -> Result<Scope, Outcome> {
@@ -54,10 +54,10 @@ pub fn of_inputs(
 }
 
 /// The scope of a batch without the content of files.
-pub fn of_values(ctx: &Context<'_>, found: &Surveyed, moment: Timestamp) -> Scope {
+pub fn of_values(ctx: &Context<'_>, found: &BatchScan, moment: Timestamp) -> Scope {
     let mut scope = Scope::new();
     let is_item = |name: &str| found.batch.items.iter().any(|(item, _)| item == name);
-    for (name, value) in found.base(ctx, moment) {
+    for (name, value) in found.base(ctx.pipeline, ctx.settings, moment) {
         if name == RUN && !is_item(RUN) {
             scope.insert_unlisted(&name, value);
         } else {

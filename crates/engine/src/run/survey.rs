@@ -3,23 +3,21 @@
 use super::context::Context;
 use super::later::{Asked, Later};
 use super::require;
-use jiff::Timestamp;
 use milepost_core::base::digest::Digest;
 use milepost_core::base::glob::is_pattern;
 use milepost_core::base::path::{FilePath, RelPath};
-use milepost_core::model::fingerprint::{FactKind, Facts};
+use milepost_core::model::fingerprint::Facts;
 use milepost_core::model::outcome::OutcomeKind;
 use milepost_core::model::reason::Reason;
 use milepost_core::model::record::BatchRecord;
-use milepost_core::model::stage::{
-    Each, EachSource, Input, InputSource, OVERRIDES, PathTemplate, RUN, Stage,
-};
+use milepost_core::model::stage::{Each, EachSource, Input, InputSource, PathTemplate, RUN, Stage};
 use milepost_core::model::state::{BatchState, StageState, State};
-use milepost_core::plan::decide::{Decision, Found, Wish, decide};
+use milepost_core::plan::decide::{Decision, Found, RebuildPolicy, decide};
 use milepost_core::plan::expand::{Batch, expand};
 use milepost_core::plan::inputs::{Missed, Resolved, resolve};
 use milepost_core::plan::pending::Pending;
 use milepost_core::plan::recorded::Recorded;
+use milepost_core::plan::scan::{BatchScan, StageScan};
 use milepost_core::plan::settings::{Settings, run_scope};
 use milepost_core::plan::{facts, lineage, overrides, paths};
 use milepost_store::store::files::FileError;
@@ -28,76 +26,6 @@ use serde_json::{Map, Value, json};
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::Arc;
-
-/// A stage as it was found.
-#[derive(Debug)]
-pub struct Survey {
-    /// The facts that its batches share.
-    pub shared: Arc<Facts>,
-    /// Their id.
-    pub shared_id: String,
-    /// Its batches, in order.
-    pub batches: Vec<Surveyed>,
-    /// Whether the batches are known, or may be others once earlier stages ran.
-    pub certain: bool,
-    /// Keys of recorded batches that there are no more.
-    pub gone: Vec<String>,
-}
-
-impl Survey {
-    /// All facts of a batch whose own were kept, in short.
-    pub fn facts(&self, batch: &Surveyed) -> String {
-        format!("{}{}", self.shared_id, batch.own.id())
-    }
-}
-
-/// A batch as it was found.
-#[derive(Debug, Clone)]
-pub struct Surveyed {
-    /// The batch.
-    pub batch: Batch,
-    /// The files of its inputs; see [`Keep`].
-    pub inputs: Vec<Resolved>,
-    /// Its own facts; see [`Keep`].
-    pub own: Facts,
-    /// The path, or pattern, of each output and of the marker; see [`Keep`].
-    pub targets: BTreeMap<String, RelPath>,
-    /// The accepted modifications by hand that what it reads rests on, if the stage mentions them; see [`Keep`].
-    pub overrides: Option<Arc<Value>>,
-    /// What becomes of it; when an input cannot be had or a precondition does not hold, why.
-    pub decision: Result<Decision, Missed>,
-    /// The runs whose answers of agents alone count for it; `None`: every answer that is kept counts.
-    pub asked_since: Option<Vec<String>>,
-}
-
-impl Surveyed {
-    /// A batch of which nothing but its name is kept.
-    fn reused(batch: Batch) -> Self {
-        Self {
-            batch,
-            inputs: Vec::new(),
-            own: Facts::default(),
-            targets: BTreeMap::new(),
-            overrides: None,
-            decision: Ok(Decision::Reused),
-            asked_since: None,
-        }
-    }
-
-    /// The names that every scope has, and the batch's items, paths and digests: plain values. `moment` is shown as `run`.
-    pub fn base(&self, ctx: &Context<'_>, moment: Timestamp) -> Map<String, Value> {
-        let mut base = ctx.settings.scope(ctx.pipeline);
-        base.insert(RUN.to_owned(), run_scope(moment));
-        for (name, item) in &self.batch.items {
-            base.insert(name.clone(), item.scope_value());
-        }
-        if let Some(overrides) = &self.overrides {
-            base.insert(OVERRIDES.to_owned(), (**overrides).clone());
-        }
-        insert_files(&mut base, &self.inputs, &self.own, &self.targets);
-        base
-    }
-}
 
 /// Of which batches the inputs, the facts and the targets are kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -119,9 +47,9 @@ pub fn survey(
     stage: &Stage,
     state: &State,
     pending: &Pending,
-    wish: &(dyn Fn(&str) -> Wish + Sync),
+    policy: &(dyn Fn(&str) -> RebuildPolicy + Sync),
     keep: Keep<'_>,
-) -> Result<Survey, String> {
+) -> Result<StageScan, String> {
     let mut scope = ctx.settings.scope(ctx.pipeline);
     scope.insert(RUN.to_owned(), run_scope(ctx.moment()));
     let written = |pattern: &str| !lineage::writers(ctx.pipeline, stage, pattern).is_empty();
@@ -176,14 +104,14 @@ pub fn survey(
         shared: &shared,
         leaving: &leaving,
         known,
-        wish,
+        policy,
         keep,
         differing: differing.as_ref(),
         shared_id: &shared_id,
         settings: &settings,
         overrides: &overrides,
     };
-    Ok(Survey {
+    Ok(StageScan {
         batches: one.look_at_all(batches, &scope)?,
         shared,
         shared_id,
@@ -217,7 +145,7 @@ struct One<'a, 'c> {
     /// Files of batches that there are no more.
     leaving: &'a HashSet<&'a RelPath>,
     known: Option<&'a StageState>,
-    wish: &'a (dyn Fn(&str) -> Wish + Sync),
+    policy: &'a (dyn Fn(&str) -> RebuildPolicy + Sync),
     keep: Keep<'a>,
     /// The files that differ from when all batches were reused, where that is known.
     differing: Option<&'a Differing>,
@@ -235,7 +163,7 @@ impl One<'_, '_> {
         &self,
         batches: Vec<Batch>,
         scope: &Map<String, Value>,
-    ) -> Result<Vec<Surveyed>, String> {
+    ) -> Result<Vec<BatchScan>, String> {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let threads = cores.min(batches.len() / WORTH_A_THREAD).max(1);
         let share = batches.len().div_ceil(threads).max(1);
@@ -270,7 +198,7 @@ impl One<'_, '_> {
         &self,
         batches: Vec<Batch>,
         scope: &Map<String, Value>,
-    ) -> Result<Vec<Surveyed>, String> {
+    ) -> Result<Vec<BatchScan>, String> {
         // One scope for all batches: each puts its items in the place of those before.
         let mut names = Value::Object(scope.clone());
         let mut surveyed = Vec::with_capacity(batches.len());
@@ -285,7 +213,7 @@ impl One<'_, '_> {
         Ok(surveyed)
     }
 
-    fn look(&self, batch: Batch, scope: &Value) -> Result<Surveyed, String> {
+    fn look(&self, batch: Batch, scope: &Value) -> Result<BatchScan, String> {
         let known = self.known.and_then(|known| known.batches.get(&batch.key));
         let record = known.and_then(|found| found.record.as_ref());
         let recorded_shared = self
@@ -293,7 +221,7 @@ impl One<'_, '_> {
             .zip(record)
             .map(|(known, record)| known.shared(record))
             .unwrap_or_default();
-        let wish = (self.wish)(&batch.key);
+        let policy = (self.policy)(&batch.key);
         let is_kept = match self.keep {
             Keep::All => true,
             Keep::And(key) => key == batch.key,
@@ -305,8 +233,8 @@ impl One<'_, '_> {
             since.map(<[String]>::to_vec)
         };
         let as_before = record.is_some_and(|record| self.is_as_before(record));
-        if as_before && !is_kept && wish != Wish::Forced && forced.is_none() {
-            return Ok(Surveyed::reused(batch));
+        if as_before && !is_kept && policy != RebuildPolicy::Forced && forced.is_none() {
+            return Ok(BatchScan::reused(batch));
         }
         let targets = self.targets(scope)?;
         let recorded = record.map(|record| &record.facts);
@@ -334,7 +262,7 @@ impl One<'_, '_> {
                     (true, Some(_)) => Ok(Decision::May(waits)),
                     (true, None) => Ok(Decision::Will(vec![Reason::NeverMade])),
                 };
-                let surveyed = Surveyed {
+                let surveyed = BatchScan {
                     asked_since: asked_since(),
                     batch,
                     inputs: Vec::new(),
@@ -361,14 +289,14 @@ impl One<'_, '_> {
             paths: &plain,
             on_disk: &on_disk,
             pending: waits,
-            wish,
+            policy,
             forced,
         };
         let decision = Ok(decide(&found));
         if !is_kept && decision == Ok(Decision::Reused) {
-            return Ok(Surveyed::reused(batch));
+            return Ok(BatchScan::reused(batch));
         }
-        let surveyed = Surveyed {
+        let surveyed = BatchScan {
             asked_since: asked_since(),
             batch,
             inputs,
@@ -381,7 +309,7 @@ impl One<'_, '_> {
     }
 
     /// The batch, which does not begin where it would run and a precondition does not hold.
-    fn required(&self, mut found: Surveyed, is_settled: bool) -> Surveyed {
+    fn required(&self, mut found: BatchScan, is_settled: bool) -> BatchScan {
         if matches!(found.decision, Ok(Decision::Will(_)))
             && let Some(refused) = require::refused(self.ctx, self.stage, &found, is_settled)
         {
@@ -472,45 +400,6 @@ impl One<'_, '_> {
         }
         Ok(found)
     }
-}
-
-/// The `paths` and `digests` of a scope: of inputs and outputs, relative, so that nothing depends on where the workspace lies.
-fn insert_files(
-    base: &mut Map<String, Value>,
-    inputs: &[Resolved],
-    own: &Facts,
-    targets: &BTreeMap<String, RelPath>,
-) {
-    let mut paths = Map::new();
-    let mut digests = Map::new();
-    for input in inputs.iter().filter(|input| !input.name.is_empty()) {
-        let names: Vec<String> = input.files.iter().map(ToString::to_string).collect();
-        let sums: Vec<Value> = names
-            .iter()
-            .map(|name| {
-                let known = own.get(FactKind::Input, name);
-                let known = known.filter(|value| !value.is("absent"));
-                known.map_or(Value::Null, |value| json!(value))
-            })
-            .collect();
-        let one = |list: Vec<Value>| {
-            if input.many {
-                Value::Array(list)
-            } else {
-                list.into_iter().next().unwrap_or(Value::Null)
-            }
-        };
-        paths.insert(
-            input.name.clone(),
-            one(names.into_iter().map(Value::from).collect()),
-        );
-        digests.insert(input.name.clone(), one(sums));
-    }
-    for (name, path) in targets {
-        paths.insert(name.clone(), json!(path.as_str()));
-    }
-    base.insert("paths".into(), Value::Object(paths));
-    base.insert("digests".into(), Value::Object(digests));
 }
 
 /// The marker's name among outputs.

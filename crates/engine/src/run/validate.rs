@@ -2,7 +2,6 @@
 
 use super::context::Context;
 use super::scopes;
-use super::survey::Surveyed;
 use crate::steps::alarm::Alarm;
 use milepost_core::base::source::Source;
 use milepost_core::expr::scope::{Format, Reading, Scope};
@@ -11,6 +10,7 @@ use milepost_core::model::outcome::{Outcome, OutcomeKind};
 use milepost_core::model::pipeline::Asset;
 use milepost_core::model::record::Opinion;
 use milepost_core::model::stage::{Check, Output, Program, Stage};
+use milepost_core::plan::scan::BatchScan;
 use milepost_store::check::conserve::conserve;
 use milepost_store::check::content;
 use milepost_store::check::schema::{Schema, Violation};
@@ -57,7 +57,7 @@ fn compiled(schemas: &Schemas, asset: &Asset) -> Result<Arc<Schema>, Outcome> {
 pub fn inputs(
     ctx: &Context<'_>,
     stage: &Stage,
-    found: &Surveyed,
+    found: &BatchScan,
     schemas: &Schemas,
     alarm: &Arc<Alarm>,
 ) -> Result<(), Outcome> {

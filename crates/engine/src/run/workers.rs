@@ -1,8 +1,7 @@
 //! The threads that do batches: which one is next, and what its attempt tells.
 
-use super::attempt::{Bench, Try, batch_name, run, token};
+use super::attempt::{Bench, Try, run, token};
 use super::dispatch::Order;
-use super::survey::Survey;
 use crate::steps::command::Started;
 use crate::steps::work::{Told, Watcher};
 use milepost_core::base::redact::Redactor;
@@ -12,6 +11,8 @@ use milepost_core::model::outcome::{Outcome, OutcomeKind};
 use milepost_core::model::policy::{Concurrency, MaxFailures, OnFailure};
 use milepost_core::model::stage::Stage;
 use milepost_core::plan::expand::Item;
+use milepost_core::plan::expand::batch_name;
+use milepost_core::plan::scan::StageScan;
 use milepost_store::store::clock::Stopwatch;
 use serde_json::{Map, Value};
 use std::cell::RefCell;
@@ -254,7 +255,7 @@ pub fn close(queue: &Mutex<Queue>, ready: &Condvar) {
 /// A worker, one of so many: takes one batch after another.
 pub fn work(
     bench: &Bench<'_>,
-    survey: &Survey,
+    survey: &StageScan,
     order: &Order<'_>,
     queue: &Mutex<Queue>,
     ready: &Condvar,
@@ -324,7 +325,7 @@ fn has_failed(tried: &Try) -> bool {
 }
 
 /// Whether further batches are given out after so many failed.
-fn goes_on(order: &Order<'_>, stage: &Stage, survey: &Survey, failed: u64) -> bool {
+fn goes_on(order: &Order<'_>, stage: &Stage, survey: &StageScan, failed: u64) -> bool {
     let too_many = match stage.policy.max_failures {
         Some(MaxFailures::Count(most)) => failed >= most,
         Some(MaxFailures::Share(share)) => failed as f64 > share * survey.batches.len() as f64,
@@ -339,7 +340,7 @@ fn goes_on(order: &Order<'_>, stage: &Stage, survey: &Survey, failed: u64) -> bo
 /// The next batch that may run, waiting for one if need be; none when all are given out.
 fn next(
     bench: &Bench<'_>,
-    survey: &Survey,
+    survey: &StageScan,
     order: &Order<'_>,
     queue: &Mutex<Queue>,
     ready: &Condvar,
@@ -369,7 +370,7 @@ fn next(
     }
 }
 
-fn value_of(survey: &Survey, index: usize, name: &str) -> String {
+fn value_of(survey: &StageScan, index: usize, name: &str) -> String {
     let items = &survey.batches[index].batch.items;
     let item = items
         .iter()

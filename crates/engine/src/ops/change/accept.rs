@@ -5,13 +5,12 @@ use crate::ops::project::hold::hold;
 use crate::ops::project::open::open;
 use crate::ops::project::opened::Opened;
 use crate::ops::project::request::Request;
-use crate::run::attempt::batch_name;
 use crate::run::commit::agent;
 use crate::run::keeper::Keeper;
 use crate::run::kept::KeptFile;
 use crate::run::rejudge::holds;
-use crate::run::survey::{Keep, Survey, Surveyed, survey};
-use crate::run::{finish, gate, recover, retire};
+use crate::run::survey::{Keep, survey};
+use crate::run::{finish, recover, retire};
 use jiff::Timestamp;
 use milepost_core::base::digest::Digest;
 use milepost_core::base::path::{FilePath, RelPath};
@@ -20,8 +19,11 @@ use milepost_core::model::fingerprint::{Change, FactKind, Facts};
 use milepost_core::model::reason::Reason;
 use milepost_core::model::record::{BatchRecord, Made, ModifiedFile, Pin};
 use milepost_core::model::stage::Stage;
-use milepost_core::plan::decide::{Decision, Wish};
+use milepost_core::plan::decide::{Decision, RebuildPolicy};
+use milepost_core::plan::expand::batch_name;
 use milepost_core::plan::pending::Pending;
+use milepost_core::plan::scan::{BatchScan, StageScan};
+use milepost_core::plan::schedule::only_failed;
 use milepost_core::plan::selection::Target;
 use milepost_core::plan::world::World;
 use milepost_store::check::schemas::Schemas;
@@ -123,7 +125,7 @@ pub fn accept(request: &Request, wanted: &AcceptOptions) -> Result<Accepted, Ops
                 .iter()
                 .any(|target| target.batch.as_deref().is_none_or(|batch| batch == key))
         };
-        let found = look(&keeper, stage, Wish::NeededAndAltered)?;
+        let found = look(&keeper, stage, RebuildPolicy::NeededAndAltered)?;
         for target in &batches {
             let known = |key: &String| found.batches.iter().any(|batch| batch.batch.key == *key);
             if let Some(key) = target.batch.as_ref().filter(|key| !known(key)) {
@@ -239,7 +241,7 @@ fn kinds(names: &[String]) -> Result<Kinds, OpsError> {
     Ok(found)
 }
 
-fn look(keeper: &Keeper<'_>, stage: &Stage, wish: Wish) -> Result<Survey, OpsError> {
+fn look(keeper: &Keeper<'_>, stage: &Stage, wish: RebuildPolicy) -> Result<StageScan, OpsError> {
     let pending = Pending::default();
     survey(
         &keeper.ctx,
@@ -259,7 +261,7 @@ fn look(keeper: &Keeper<'_>, stage: &Stage, wish: Wish) -> Result<Survey, OpsErr
 fn choose(
     keeper: &Keeper<'_>,
     stage: &Stage,
-    found: &Surveyed,
+    found: &BatchScan,
     kinds: &Kinds,
 ) -> Result<Option<Vec<Made>>, Vec<String>> {
     let name = batch_name(&stage.name, &found.batch.key);
@@ -390,7 +392,7 @@ fn copy(
 fn take(
     keeper: &mut Keeper<'_>,
     stage: &Stage,
-    found: &Survey,
+    found: &StageScan,
     chosen: Vec<(String, Vec<Made>)>,
     by: By<'_>,
     wanted: &AcceptOptions,
@@ -506,10 +508,10 @@ fn rewrite(keeper: &mut Keeper<'_>, stage: &Stage, done: &mut Accepted) -> Resul
     if there.is_some() && keeper.state.checkpoints.get(&stage.name).copied() == there {
         return Ok(());
     }
-    let found = look(keeper, stage, Wish::Needed)?;
+    let found = look(keeper, stage, RebuildPolicy::Needed)?;
     let is_done = found.batches.iter().all(|batch| match &batch.decision {
         Ok(Decision::Reused) => true,
-        Ok(Decision::Will(reasons)) => gate::only_failed(reasons),
+        Ok(Decision::Will(reasons)) => only_failed(reasons),
         _ => false,
     });
     let status = finish::status(keeper, stage, &found).filter(|_| is_done && found.gone.is_empty());

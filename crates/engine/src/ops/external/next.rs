@@ -7,22 +7,23 @@ use crate::ops::project::open::open;
 use crate::ops::project::opened::Opened;
 use crate::ops::project::request::Request;
 use crate::run::foresee::Foresight;
-use crate::run::gate;
 use crate::run::keeper::Keeper;
+use crate::run::observe::Observations;
 use crate::run::outside::{Asking, Parts, fingerprint};
 use crate::run::rehearse;
-use crate::run::survey::{Keep, Survey, Surveyed, survey};
 use jiff::{SignedDuration, Timestamp};
-use milepost_core::model::reason::Reason;
 use milepost_core::model::stage::Stage;
 use milepost_core::model::step::AnswerForm;
-use milepost_core::plan::decide::{Decision, Wish};
+use milepost_core::plan::decide::Decision;
 use milepost_core::plan::pending::Pending;
+use milepost_core::plan::scan::{BatchScan, StageScan};
+use milepost_core::plan::schedule::{
+    Candidate, HeldLease, NotLeased, Question, Schedule, StageDecision, next_lease,
+};
 use milepost_core::plan::selection::Selection;
 use milepost_store::store::id::new_id;
 use milepost_store::store::leases::{Lease, LeaseState, Leases};
 use serde_json::{Value, json};
-use std::collections::{BTreeMap, BTreeSet};
 
 /// How long a lease holds where nothing is said, in seconds.
 const SECONDS: u64 = 600;
@@ -147,17 +148,6 @@ struct Search<'a> {
     now: Timestamp,
 }
 
-/// What stands against a lease of the batches of a stage that are not made.
-#[derive(Default)]
-struct Against {
-    /// Leased to somebody, until then.
-    leased: BTreeMap<String, Timestamp>,
-    /// Need nobody.
-    ready: Vec<String>,
-    /// Cannot be made, with why.
-    failed: Vec<(String, String)>,
-}
-
 impl Search<'_> {
     /// The next batch of a stage, or why there is none.
     fn of(&self, keeper: &Keeper<'_>, stage: &Stage) -> Result<NextBatch, OpsError> {
@@ -176,42 +166,42 @@ impl Search<'_> {
             nothing: Some(nothing),
             left,
         };
-        let obstacle = gate::blocked_by(&ctx, &keeper.state, &BTreeMap::new(), stage);
-        if let Some(obstacle) = obstacle.map_err(OpsError::World)? {
-            let message = format!("stage `{}` cannot begin: {obstacle}", stage.name);
-            let hint = format!("complete stage `{}` first: run it", obstacle.stage);
-            let blocked = Nothing {
-                missing: Some(obstacle),
-                ..nothing(WhyNothing::Blocked, message, &hint)
-            };
-            return Ok(without(blocked, None));
-        }
-        let pending = Pending::default();
-        let needed = |_: &str| Wish::Needed;
-        let found = match survey(&ctx, stage, &keeper.state, &pending, &needed, Keep::Undone) {
-            Ok(found) => found,
-            Err(why) => {
+        let all = Selection::default();
+        let schedule = Schedule::new(ctx.pipeline, &all);
+        let disk = Observations::new(ctx, None);
+        let decision = schedule.stage(stage, &keeper.state, &Pending::default(), &disk);
+        let found = match decision.map_err(|why| OpsError::World(why.0))? {
+            StageDecision::Ready(found) => found,
+            StageDecision::Blocked(blocker) => {
+                let message = format!("stage `{}` cannot begin: {blocker}", stage.name);
+                let hint = format!("complete stage `{}` first: run it", blocker.stage);
+                let blocked = Nothing {
+                    missing: Some(blocker),
+                    ..nothing(WhyNothing::Blocked, message, &hint)
+                };
+                return Ok(without(blocked, None));
+            }
+            StageDecision::Failed(why) => {
                 let hint = "put that right, and ask again";
                 return Ok(without(nothing(WhyNothing::Failed, why, hint), None));
             }
+            StageDecision::Modified(_, files) => {
+                let files = files.iter().map(|(_, file)| file.path.to_string());
+                let message = format!(
+                    "somebody altered what stage `{}` made: {}",
+                    stage.name,
+                    files.collect::<Vec<_>>().join(", ")
+                );
+                let hint = "a person decides: `milepost accept` keeps the files, `milepost run --force` makes them again";
+                return Ok(without(nothing(WhyNothing::Altered, message, hint), None));
+            }
+            // Everything is selected, and no stage before this one had its turn.
+            StageDecision::Skipped | StageDecision::Stopped(_) => {
+                return Ok(without(not_external(self.wanted), None));
+            }
         };
-        let altered = gate::altered(&ctx, &keeper.state, &Selection::default(), stage, &found);
-        let altered = altered.map_err(OpsError::World)?;
-        if !altered.is_empty() {
-            let files: Vec<String> = altered
-                .iter()
-                .map(|(_, file)| file.path.to_string())
-                .collect();
-            let message = format!(
-                "somebody altered what stage `{}` made: {}",
-                stage.name,
-                files.join(", ")
-            );
-            let hint = "a person decides: `milepost accept` keeps the files, `milepost run --force` makes them again";
-            return Ok(without(nothing(WhyNothing::Altered, message, hint), None));
-        }
         let (mut against, chosen) = self.choose(stage, &found)?;
-        let is_open = |batch: &&Surveyed| matches!(batch.decision, Ok(Decision::Will(_)) | Err(_));
+        let is_open = |batch: &&BatchScan| matches!(batch.decision, Ok(Decision::Will(_)) | Err(_));
         let open = found.batches.iter().filter(is_open).count() as u64;
         let leased = against.leased.len() as u64 + u64::from(chosen.is_some());
         let left = Some(Left {
@@ -278,99 +268,52 @@ impl Search<'_> {
         Ok(without(why, left))
     }
 
-    /// The first batch that asks somebody outside and is nobody's; after those, one that failed although it is answered.
+    /// Asks the schedule for the batch to lease.
     fn choose<'f>(
         &self,
         stage: &Stage,
-        found: &'f Survey,
-    ) -> Result<(Against, Option<Chosen<'f>>), OpsError> {
-        let mut against = Against::default();
-        let mut failed: Vec<(&Surveyed, Vec<String>)> = Vec::new();
-        let mut asked = BTreeSet::new();
+        found: &'f StageScan,
+    ) -> Result<(NotLeased, Option<Chosen<'f>>), OpsError> {
         let live = self.all.iter().filter(|lease| lease.holds(self.now));
         let live: Vec<&Lease> = live.filter(|lease| lease.stage == stage.name).collect();
-        for batch in &found.batches {
-            // Of what was another batch when it was leased, nothing is asked any more.
-            let mut own = live.iter().filter(|lease| {
+        let lease_of = |batch: &BatchScan| {
+            // A lease of a batch that has changed since does not count.
+            let lease = live.iter().find(|lease| {
                 lease.batch == batch.batch.key && lease.fingerprint == fingerprint(found, batch)
-            });
-            if let Some(lease) = own.next() {
-                asked.extend(lease.addresses());
-                let batch = batch.batch.key.clone();
-                against.leased.insert(batch, lease.expires);
-            }
-        }
-        for batch in &found.batches {
-            let key = &batch.batch.key;
-            let reasons = match &batch.decision {
-                Ok(Decision::Will(reasons)) => reasons,
-                Err(missed) => {
-                    against.failed.push((key.clone(), missed.why.clone()));
-                    continue;
-                }
-                Ok(_) => continue,
-            };
-            if against.leased.contains_key(key) {
-                continue;
-            }
-            let parts = self.foresight.parts(stage, batch, false);
-            match parts.map_err(OpsError::World)? {
+            })?;
+            Some(HeldLease {
+                expires: lease.expires,
+                addresses: lease.addresses().collect(),
+            })
+        };
+        let mut ask = |batch: &BatchScan, anew: bool| {
+            Ok(match self.foresight.parts(stage, batch, anew)? {
                 Ok(Some((request, parts))) => {
-                    let mut addresses = parts.questions.iter().map(|(_, _, address)| address);
-                    if addresses.any(|address| asked.contains(address)) {
-                        // Another client is asked this already.
-                        let until = against.leased.values().max().copied();
-                        against
-                            .leased
-                            .insert(key.clone(), until.unwrap_or(self.now));
-                        continue;
-                    }
-                    let chosen = Chosen {
-                        batch,
-                        request,
-                        parts,
-                        failed: Vec::new(),
-                    };
-                    return Ok((against, Some(chosen)));
+                    let questions = parts.questions.iter();
+                    let addresses = questions.map(|(_, _, address)| *address).collect();
+                    Question::Asks((request, parts), addresses)
                 }
-                Ok(None) => match failure(reasons) {
-                    Some(why) => failed.push((batch, why)),
-                    None => against.ready.push(key.clone()),
-                },
-                Err(why) => {
-                    let why = format!(
-                        "what batch `{key}` asks cannot be told before it runs ({why}): put the steps before its agent into a stage of their own"
-                    );
-                    against.failed.push((key.clone(), why));
-                }
-            }
-        }
-        for (batch, why) in failed {
-            let parts = self.foresight.parts(stage, batch, true);
-            match parts.map_err(OpsError::World)? {
-                Ok(Some((request, parts))) => {
-                    let chosen = Chosen {
-                        batch,
-                        request,
-                        parts,
-                        failed: why,
-                    };
-                    return Ok((against, Some(chosen)));
-                }
-                _ => {
-                    let why = why.join("; ");
-                    against.failed.push((batch.batch.key.clone(), why));
-                }
-            }
-        }
-        Ok((against, None))
+                Ok(None) => Question::Nothing,
+                Err(why) => Question::Unknown(format!(
+                    "what batch `{}` asks cannot be told before it runs ({why}): put the steps before its agent into a stage of their own",
+                    batch.batch.key
+                )),
+            })
+        };
+        let (not, chosen) = next_lease(found, self.now, &lease_of, &mut ask)
+            .map_err(|why| OpsError::World(why.0))?;
+        Ok((not, chosen))
     }
 
-    fn lease(&self, stage: &Stage, found: &Survey, chosen: Chosen<'_>) -> Result<Leased, OpsError> {
-        let Chosen {
+    fn lease(
+        &self,
+        stage: &Stage,
+        found: &StageScan,
+        chosen: Chosen<'_>,
+    ) -> Result<Leased, OpsError> {
+        let Candidate {
             batch,
-            request,
-            parts,
+            request: (request, parts),
             failed,
         } = chosen;
         let id = new_id(self.now);
@@ -465,22 +408,5 @@ impl Search<'_> {
     }
 }
 
-/// A batch that is about to be leased.
-struct Chosen<'f> {
-    batch: &'f Surveyed,
-    request: rehearse::Request,
-    parts: Parts,
-    failed: Vec<String>,
-}
-
-/// How a batch failed that must run for that.
-fn failure(reasons: &[Reason]) -> Option<Vec<String>> {
-    reasons.iter().find_map(|reason| match reason {
-        Reason::Failed { outcome } | Reason::NotValid { outcome } => {
-            let mut lines = vec![outcome.to_string()];
-            lines.extend(outcome.details.iter().cloned());
-            Some(lines)
-        }
-        _ => None,
-    })
-}
+/// The batch that is leased next, with its request.
+type Chosen<'f> = Candidate<'f, (rehearse::Request, Parts)>;

@@ -1,6 +1,6 @@
 //! What clients outside are told: a batch that is leased, why there is none, and what became of an answer.
 
-use crate::ops::plan::Obstacle;
+use crate::ops::plan::Blocker;
 use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -72,7 +72,7 @@ pub struct Nothing {
     #[schemars(with = "Option<String>")]
     pub until: Option<Timestamp>,
     /// The stage that is not complete, and what is wrong with it, where one is in the way.
-    pub missing: Option<Obstacle>,
+    pub missing: Option<Blocker>,
     /// Batches that it is about.
     pub batches: Vec<String>,
 }

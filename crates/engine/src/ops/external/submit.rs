@@ -10,11 +10,12 @@ use crate::ops::project::request::Request;
 use crate::ops::run::{Report, RunOptions, Silent, StageReport, StageStatus, StopFlag, run};
 use crate::run::keeper::Keeper;
 use crate::run::outside::{Asking, Given, TakenIn, fingerprint, take_in};
-use crate::run::survey::{Keep, Survey, survey};
+use crate::run::survey::{Keep, survey};
 use milepost_core::model::checkpoint::Status;
 use milepost_core::model::stage::Stage;
-use milepost_core::plan::decide::{Decision, Wish};
+use milepost_core::plan::decide::{Decision, RebuildPolicy};
 use milepost_core::plan::pending::Pending;
+use milepost_core::plan::scan::StageScan;
 use milepost_store::store::layout;
 use milepost_store::store::leases::{Lease, LeaseState, Leases};
 use serde_json::Value;
@@ -208,13 +209,13 @@ fn take(
     Ok(Taken::In(taken, refusal))
 }
 
-fn look(keeper: &Keeper<'_>, stage: &Stage, batch: &str) -> Result<Survey, OpsError> {
+fn look(keeper: &Keeper<'_>, stage: &Stage, batch: &str) -> Result<StageScan, OpsError> {
     let found = survey(
         &keeper.ctx,
         stage,
         &keeper.state,
         &Pending::default(),
-        &|_| Wish::Needed,
+        &|_| RebuildPolicy::Needed,
         Keep::And(batch),
     );
     found.map_err(OpsError::World)

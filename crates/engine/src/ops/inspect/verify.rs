@@ -6,7 +6,6 @@ use crate::ops::project::open::open;
 use crate::ops::project::opened::Opened;
 use crate::ops::project::present::Present;
 use crate::ops::project::request::Request;
-use crate::run::attempt::batch_name;
 use crate::run::finish;
 use crate::run::rejudge::holds;
 use crate::run::survey::{Keep, survey};
@@ -16,7 +15,8 @@ use milepost_core::model::event::Event;
 use milepost_core::model::record::Override;
 use milepost_core::model::stage::Stage;
 use milepost_core::model::state::{StageState, State};
-use milepost_core::plan::decide::{Decision, Wish};
+use milepost_core::plan::decide::{Decision, RebuildPolicy};
+use milepost_core::plan::expand::batch_name;
 use milepost_core::plan::machine::apply;
 use milepost_core::plan::overrides;
 use milepost_core::plan::pending::Pending;
@@ -406,7 +406,7 @@ impl Audit<'_> {
             let Some(known) = state.stages.get(&stage.name) else {
                 continue;
             };
-            let needed = |_: &str| Wish::Needed;
+            let needed = |_: &str| RebuildPolicy::Needed;
             let found = match survey(&ctx, stage, state, &Pending::default(), &needed, Keep::All) {
                 Ok(found) => found,
                 Err(why) => {

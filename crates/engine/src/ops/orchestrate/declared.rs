@@ -3,16 +3,17 @@
 use crate::ops::project::error::OpsError;
 use crate::ops::project::opened::Opened;
 use crate::ops::project::present::Present;
-use crate::run::survey::{Keep, Surveyed, survey};
+use crate::run::survey::{Keep, survey};
 use milepost_core::base::glob::Glob;
 use milepost_core::base::path::{FilePath, RelPath, Root};
 use milepost_core::expr::select::Select;
 use milepost_core::model::pipeline::Asset;
 use milepost_core::model::stage::{PathTemplate, Stage};
 use milepost_core::model::step::Part;
-use milepost_core::plan::decide::Wish;
+use milepost_core::plan::decide::RebuildPolicy;
 use milepost_core::plan::paths;
 use milepost_core::plan::pending::Pending;
+use milepost_core::plan::scan::BatchScan;
 use serde_json::Value;
 
 /// The name under which a batch's marker stands among its targets.
@@ -105,7 +106,7 @@ fn awaited<'a>(
             awaited: true,
         };
         for batch in batches(opened, stage)? {
-            let scope = Value::Object(batch.base(&ctx, ctx.moment()));
+            let scope = Value::Object(batch.base(ctx.pipeline, ctx.settings, ctx.moment()));
             let place = FilePath::workspace(path.clone());
             if paths::render(template, &scope).is_ok_and(|rendered| rendered == place) {
                 let marker = marker.map(|marker| paths::render(marker, &scope));
@@ -123,10 +124,10 @@ fn awaited<'a>(
 }
 
 /// The stage's batches with their targets; none while they cannot be told, as before earlier stages ran.
-fn batches(opened: &Opened, stage: &Stage) -> Result<Vec<Surveyed>, OpsError> {
+fn batches(opened: &Opened, stage: &Stage) -> Result<Vec<BatchScan>, OpsError> {
     let present = Present::read(&opened.workspace.layout)?;
     let ctx = opened.context();
-    let wish = |_: &str| Wish::Needed;
+    let wish = |_: &str| RebuildPolicy::Needed;
     let found = survey(
         &ctx,
         stage,

@@ -1,6 +1,6 @@
 //! How a run ended, and what could not be done, as `--json` prints it.
 
-use crate::ops::plan::{Altered, Awaits, Obstacle};
+use crate::ops::plan::{Altered, Awaits, Blocker};
 use crate::ops::run::{Report, StageReport, StageStatus, exit_code};
 use crate::run::kept::KeptFile;
 use milepost_core::model::choice::StoredNote;
@@ -48,7 +48,7 @@ pub struct StageEnded {
     /// Why it could not begin.
     pub why: Option<String>,
     /// The earlier stage that is in its way.
-    pub blocked_by: Option<Obstacle>,
+    pub blocked_by: Option<Blocker>,
     /// Batches that there are.
     pub batches: u64,
     /// Batches that ran.

@@ -1,0 +1,121 @@
+//! What an up-to-date check found of a stage and its batches, as plain values.
+
+use super::decide::Decision;
+use super::expand::Batch;
+use super::inputs::{Missed, Resolved};
+use super::settings::{Settings, run_scope};
+use crate::base::path::RelPath;
+use crate::model::fingerprint::{FactKind, Facts};
+use crate::model::pipeline::Pipeline;
+use crate::model::stage::{OVERRIDES, RUN};
+use jiff::Timestamp;
+use serde_json::{Map, Value, json};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// The up-to-date check of a stage.
+#[derive(Debug, Default)]
+pub struct StageScan {
+    /// The facts that its batches share.
+    pub shared: Arc<Facts>,
+    /// The digest of the shared facts.
+    pub shared_id: String,
+    /// Its batches, in order.
+    pub batches: Vec<BatchScan>,
+    /// False while an earlier stage may still change which batches there are.
+    pub certain: bool,
+    /// Keys of recorded batches that the stage no longer has.
+    pub gone: Vec<String>,
+}
+
+impl StageScan {
+    /// Returns the digest of all facts of a batch whose own facts were kept.
+    pub fn facts(&self, batch: &BatchScan) -> String {
+        format!("{}{}", self.shared_id, batch.own.id())
+    }
+}
+
+/// The up-to-date check of a batch. Of a batch that is up to date only its name is kept, unless the caller asks for more.
+#[derive(Debug, Clone)]
+pub struct BatchScan {
+    /// The batch.
+    pub batch: Batch,
+    /// The files of its inputs.
+    pub inputs: Vec<Resolved>,
+    /// Its own facts.
+    pub own: Facts,
+    /// The path, or pattern, of each output and of the marker.
+    pub targets: BTreeMap<String, RelPath>,
+    /// The accepted modifications by hand that its inputs depend on, if the stage mentions them.
+    pub overrides: Option<Arc<Value>>,
+    /// The decision; an error if an input is missing or a precondition does not hold.
+    pub decision: Result<Decision, Missed>,
+    /// The runs whose answers of agents alone count for it; `None`: every answer that is kept counts.
+    pub asked_since: Option<Vec<String>>,
+}
+
+impl BatchScan {
+    /// A batch that is up to date, without details.
+    pub fn reused(batch: Batch) -> Self {
+        Self {
+            batch,
+            inputs: Vec::new(),
+            own: Facts::default(),
+            targets: BTreeMap::new(),
+            overrides: None,
+            decision: Ok(Decision::Reused),
+            asked_since: None,
+        }
+    }
+
+    /// Returns the names that every scope has, and the batch's items, paths and digests as plain values; `moment` appears as `run`.
+    pub fn base(
+        &self,
+        pipeline: &Pipeline,
+        settings: &Settings,
+        moment: Timestamp,
+    ) -> Map<String, Value> {
+        let mut base = settings.scope(pipeline);
+        base.insert(RUN.to_owned(), run_scope(moment));
+        for (name, item) in &self.batch.items {
+            base.insert(name.clone(), item.scope_value());
+        }
+        if let Some(overrides) = &self.overrides {
+            base.insert(OVERRIDES.to_owned(), (**overrides).clone());
+        }
+        self.insert_files(&mut base);
+        base
+    }
+
+    /// Adds `paths` and `digests`. Paths are relative, so that nothing depends on where the workspace lies.
+    fn insert_files(&self, base: &mut Map<String, Value>) {
+        let mut paths = Map::new();
+        let mut digests = Map::new();
+        for input in self.inputs.iter().filter(|input| !input.name.is_empty()) {
+            let names: Vec<String> = input.files.iter().map(ToString::to_string).collect();
+            let sums: Vec<Value> = names
+                .iter()
+                .map(|name| {
+                    let known = self.own.get(FactKind::Input, name);
+                    let known = known.filter(|value| !value.is("absent"));
+                    known.map_or(Value::Null, |value| json!(value))
+                })
+                .collect();
+            let one = |list: Vec<Value>| {
+                if input.many {
+                    Value::Array(list)
+                } else {
+                    list.into_iter().next().unwrap_or(Value::Null)
+                }
+            };
+            let names = names.into_iter().map(Value::from).collect();
+            paths.insert(input.name.clone(), one(names));
+            digests.insert(input.name.clone(), one(sums));
+        }
+        for (name, path) in &self.targets {
+            paths.insert(name.clone(), json!(path.as_str()));
+        }
+        base.insert("paths".into(), Value::Object(paths));
+        base.insert("digests".into(), Value::Object(digests));
+    }
+}

@@ -1,0 +1,246 @@
+//! Which batches of a stage run, wait or are left out.
+
+use super::Schedule;
+use super::observe::{Observe, ObserveError};
+use super::outcome::Awaits;
+use crate::model::policy::OnAltered;
+use crate::model::reason::Reason;
+use crate::model::stage::Stage;
+use crate::model::state::State;
+use crate::plan::decide::{Alteration, Decision};
+use crate::plan::scan::{BatchScan, StageScan};
+use crate::plan::selection::is_failed;
+use std::collections::BTreeSet;
+
+/// What happens to a batch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Action {
+    /// Nothing: it is up to date.
+    UpToDate,
+    /// Its outputs are validated again. Only in a plan: a run knows the result.
+    Revalidate,
+    /// It runs.
+    Run,
+    /// It fails before it begins: an input is missing, or a precondition does not hold.
+    Fail,
+    /// It runs if what an earlier stage makes differs. Only in a plan.
+    May,
+    /// It waits for an external agent.
+    Wait,
+    /// It is out of date and does not run: it is not selected, exceeds the limit, or was not reached.
+    Left,
+}
+
+/// The results of validating the outputs of batches again, by the places of the batches.
+#[derive(Debug, Clone, Copy)]
+pub struct Revalidated<'a> {
+    /// Their outputs are no longer valid.
+    pub invalid: &'a BTreeSet<usize>,
+    /// Not reached, because the run was interrupted.
+    pub left: &'a BTreeSet<usize>,
+}
+
+/// The decisions on the batches of a stage.
+#[derive(Debug, Default)]
+pub struct BatchSchedule {
+    /// One action for each batch of the scan, in its order.
+    pub actions: Vec<Action>,
+    /// The places of the batches that are out of date, selected or not.
+    pub open: Vec<usize>,
+    /// What the stage waits for from external agents.
+    pub awaits: Option<Awaits>,
+    /// Outputs that were modified by hand and accepted, of batches that would have to run: the run stops here, and there are no
+    /// actions.
+    pub modified: Vec<(String, Alteration)>,
+}
+
+impl BatchSchedule {
+    /// Returns the places of the batches with one of these actions, in order.
+    pub fn places(&self, wanted: &[Action]) -> Vec<usize> {
+        let all = self.actions.iter().enumerate();
+        let wanted = all.filter(|(_, action)| wanted.contains(action));
+        wanted.map(|(index, _)| index).collect()
+    }
+
+    /// Returns the number of batches with one of these actions.
+    pub fn count(&self, wanted: &[Action]) -> u64 {
+        let all = self.actions.iter();
+        all.filter(|action| wanted.contains(action)).count() as u64
+    }
+}
+
+impl Schedule<'_> {
+    /// Decides on the batches of a stage that can begin, and counts those that run towards `--limit`. `revalidated` is `None` in a
+    /// plan, where the results are not known yet.
+    ///
+    /// # Errors
+    /// When an agent cannot be made ready.
+    pub fn batches(
+        &mut self,
+        stage: &Stage,
+        state: &State,
+        found: &StageScan,
+        revalidated: Option<Revalidated<'_>>,
+        disk: &dyn Observe,
+    ) -> Result<BatchSchedule, ObserveError> {
+        if let Some(revalidated) = revalidated
+            && stage.policy.altered != OnAltered::Redo
+        {
+            let modified = pinned(state, stage, found, revalidated.invalid);
+            if !modified.is_empty() {
+                return Ok(BatchSchedule {
+                    modified,
+                    ..BatchSchedule::default()
+                });
+            }
+        }
+        let all = found.batches.iter().enumerate();
+        let mut actions: Vec<Action> = all
+            .map(|(index, batch)| initial(index, batch, revalidated))
+            .collect();
+        let is_open = |action: &Action| matches!(action, Action::Run | Action::Fail);
+        let places = actions.iter().enumerate();
+        let open: Vec<usize> = places
+            .filter(|(_, action)| is_open(action))
+            .map(|(index, _)| index)
+            .collect();
+        let awaits = self.set_waiting(stage, found, &mut actions, disk)?;
+        for (action, batch) in actions.iter_mut().zip(&found.batches) {
+            if is_open(action) && !self.selects(stage, state, found, batch) {
+                *action = Action::Left;
+            }
+        }
+        Ok(BatchSchedule {
+            actions,
+            open,
+            awaits,
+            modified: Vec::new(),
+        })
+    }
+
+    /// Sets the selected batches apart that wait for an external agent.
+    fn set_waiting(
+        &self,
+        stage: &Stage,
+        found: &StageScan,
+        actions: &mut [Action],
+        disk: &dyn Observe,
+    ) -> Result<Option<Awaits>, ObserveError> {
+        let all = actions.iter().zip(&found.batches).enumerate();
+        let (places, batches): (Vec<usize>, Vec<&BatchScan>) = all
+            .filter(|(_, (action, batch))| {
+                **action == Action::Run && self.selection.wants_batch(&stage.name, &batch.batch.key)
+            })
+            .map(|(index, (_, batch))| (index, batch))
+            .unzip();
+        let waiting = disk.waiting(stage, &batches)?;
+        for (index, _) in places
+            .iter()
+            .zip(&waiting)
+            .filter(|(_, sent)| sent.is_some())
+        {
+            actions[*index] = Action::Wait;
+        }
+        let awaits = Awaits::of(waiting.iter().flatten());
+        if awaits.is_some() || found.certain {
+            return Ok(awaits);
+        }
+        // Nobody has answered for batches that are not known yet, as a rule.
+        let external = disk.external(stage);
+        Ok((!external.is_empty()).then(|| Awaits::by(external)))
+    }
+
+    /// Returns true if the selection includes a batch that is out of date, and the limit has room for it.
+    fn selects(
+        &mut self,
+        stage: &Stage,
+        state: &State,
+        found: &StageScan,
+        batch: &BatchScan,
+    ) -> bool {
+        let selection = self.selection;
+        let key = &batch.batch.key;
+        if !selection.wants_batch(&stage.name, key) {
+            return false;
+        }
+        let known = state.stages.get(&stage.name);
+        let known = known.and_then(|known| known.batches.get(key));
+        if selection.options.failed && !known.is_some_and(is_failed) {
+            return false;
+        }
+        // A batch that fails before it begins costs nothing.
+        let Ok(decision) = &batch.decision else {
+            return true;
+        };
+        if matches!(decision, Decision::Will(reasons) if only_forced_before(reasons))
+            && selection.skips_over(self.pipeline, stage, &|earlier| self.has_changed(earlier))
+        {
+            // A plan cannot know whether the stage can begin: the batches stay forced.
+            return false;
+        }
+        if selection.options.known_failures.is_some()
+            && selection.was_tried(&stage.name, key, &found.facts(batch))
+        {
+            return false;
+        }
+        if self.limit == Some(0) {
+            return false;
+        }
+        self.limit = self.limit.map(|left| left - 1);
+        true
+    }
+}
+
+/// Returns the action on a batch before the selection is applied.
+fn initial(index: usize, batch: &BatchScan, revalidated: Option<Revalidated<'_>>) -> Action {
+    match &batch.decision {
+        // A batch that lacks an input fails in its turn, so that every failure has the same consequences.
+        Err(_) => Action::Fail,
+        Ok(Decision::Reused) => Action::UpToDate,
+        Ok(Decision::Will(_)) => Action::Run,
+        Ok(Decision::May(_)) => Action::May,
+        Ok(Decision::Altered(_)) => Action::Left,
+        Ok(Decision::Judge(_)) => match revalidated {
+            None => Action::Revalidate,
+            Some(found) if found.left.contains(&index) => Action::Left,
+            Some(found) if found.invalid.contains(&index) => Action::Run,
+            Some(_) => Action::UpToDate,
+        },
+    }
+}
+
+/// Returns true if a batch runs only because an earlier run was to force it.
+fn only_forced_before(reasons: &[Reason]) -> bool {
+    let is_forced = |reason: &Reason| matches!(reason, Reason::ForcedBefore { .. });
+    !reasons.is_empty() && reasons.iter().all(is_forced)
+}
+
+/// Returns the outputs that a person accepted, of batches whose outputs are no longer valid: rebuilding them is that person's
+/// decision.
+fn pinned(
+    state: &State,
+    stage: &Stage,
+    found: &StageScan,
+    invalid: &BTreeSet<usize>,
+) -> Vec<(String, Alteration)> {
+    let known = state.stages.get(&stage.name);
+    let record = |key: &str| known?.batches.get(key)?.record.as_ref();
+    let keys = invalid.iter().map(|&index| &found.batches[index].batch.key);
+    let records = keys.filter_map(|key| record(key).filter(|record| record.pin.is_some()));
+    records
+        .flat_map(|record| {
+            let outputs = record.outputs.iter();
+            outputs
+                .filter(|made| record.is_by_hand(&made.path))
+                .map(|made| {
+                    let file = Alteration {
+                        path: made.path.clone(),
+                        recorded: Some(made.digest),
+                        found: made.digest,
+                        pinned: true,
+                    };
+                    (record.key.clone(), file)
+                })
+        })
+        .collect()
+}

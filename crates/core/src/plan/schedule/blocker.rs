@@ -1,0 +1,175 @@
+//! The preconditions of a stage: the stages that it reads from are complete and up to date.
+
+use super::observe::{Observe, ObserveError};
+use super::outcome::StageStatus;
+use crate::model::checkpoint::Status;
+use crate::model::pipeline::Pipeline;
+use crate::model::reason::Reason;
+use crate::model::stage::Stage;
+use crate::model::state::{Phase, State};
+use crate::plan::decide::{Decision, RebuildPolicy};
+use crate::plan::expand::batch_name;
+use crate::plan::lineage;
+use crate::plan::pending::Pending;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::fmt;
+
+/// The earlier stage that blocks a stage, and how.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct Blocker {
+    /// The stage.
+    pub stage: String,
+    /// Its number.
+    pub number: u32,
+    /// What is wrong with it.
+    pub how: Precondition,
+    /// The first batch that failed, of it or of a stage before it: `STAGE/BATCH`.
+    pub failed: Option<String>,
+    /// Its files that were modified by hand.
+    pub altered: Vec<String>,
+}
+
+/// The precondition that does not hold.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Precondition {
+    /// The stage has no checkpoint.
+    Incomplete,
+    /// The stage is partial, and the blocked one does not declare `allow_partial`.
+    Partial,
+    /// The stage is out of date.
+    Outdated,
+    /// The outputs of the stage must be validated again.
+    Unjudged,
+    /// The outputs of the stage were modified by hand.
+    Altered,
+}
+
+impl fmt::Display for Blocker {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let how = match self.how {
+            Precondition::Incomplete => "is not complete",
+            Precondition::Partial => {
+                "is partial: `allow_partial = true` in this stage reads what is there"
+            }
+            Precondition::Outdated => "is no longer up to date",
+            Precondition::Unjudged => "has to be validated again",
+            Precondition::Altered => "has files that somebody altered",
+        };
+        write!(f, "stage `{}` {how}", self.stage)
+    }
+}
+
+impl Blocker {
+    /// Returns true if it goes back to a failed batch whose stage declares no policy for failures.
+    pub fn is_failure(&self, pipeline: &Pipeline) -> bool {
+        let failed = self.failed.as_deref().unwrap_or_default();
+        let stage = failed.split('/').next().unwrap_or_default();
+        let declared = pipeline.stages.iter().find(|one| one.name == stage);
+        declared.is_some_and(|declared| !declared.policy.tolerates_failures())
+    }
+}
+
+/// Returns the stage that blocks this one, directly or through others. `ended` says how the stages that this run has passed ended,
+/// or are expected to end; of all others, the records and the disk tell.
+pub(super) fn of(
+    pipeline: &Pipeline,
+    state: &State,
+    ended: &BTreeMap<String, StageStatus>,
+    stage: &Stage,
+    disk: &dyn Observe,
+) -> Result<Option<Blocker>, ObserveError> {
+    let direct = lineage::upstream(pipeline, stage);
+    let is_direct = |up: &Stage| direct.iter().any(|other| other.name == up.name);
+    for up in lineage::ancestors(pipeline, stage) {
+        let recorded = state.stages.get(&up.name).and_then(|known| known.status);
+        let status = match ended.get(&up.name) {
+            Some(StageStatus::Complete) => Some(Status::Complete),
+            Some(StageStatus::Partial) => Some(Status::Partial),
+            Some(_) => None,
+            None => recorded,
+        };
+        let (how, altered) = match status {
+            None => (Precondition::Incomplete, Vec::new()),
+            // A stage between the two has accepted what is missing further up.
+            Some(Status::Partial) if is_direct(up) && !stage.allow_partial => {
+                (Precondition::Partial, Vec::new())
+            }
+            Some(_) if ended.contains_key(&up.name) => continue,
+            Some(_) => match outdated(state, up, disk)? {
+                Some(found) => found,
+                None => continue,
+            },
+        };
+        return Ok(Some(Blocker {
+            stage: up.name.clone(),
+            number: up.number,
+            how,
+            failed: failed_before(pipeline, state, up),
+            altered,
+        }));
+    }
+    Ok(None)
+}
+
+/// Returns what is wrong with a stage that is not selected, with its modified files.
+fn outdated(
+    state: &State,
+    stage: &Stage,
+    disk: &dyn Observe,
+) -> Result<Option<(Precondition, Vec<String>)>, ObserveError> {
+    let needed = |_: &str| RebuildPolicy::Needed;
+    let found = disk.scan(stage, state, &Pending::default(), &needed)?;
+    let mut altered = Vec::new();
+    let mut unjudged = false;
+    let mut stale = !found.gone.is_empty();
+    for batch in &found.batches {
+        match &batch.decision {
+            Ok(Decision::Reused) => {}
+            Ok(Decision::Judge(_)) => unjudged = true,
+            Ok(Decision::Altered(files)) => {
+                altered.extend(files.iter().map(|file| file.path.to_string()));
+            }
+            // The stage counts as partial for its failed batches already.
+            Ok(Decision::Will(reasons)) if only_failed(reasons) => {}
+            _ => stale = true,
+        }
+    }
+    Ok(if !altered.is_empty() {
+        Some((Precondition::Altered, altered))
+    } else if stale {
+        Some((Precondition::Outdated, altered))
+    } else if unjudged {
+        Some((Precondition::Unjudged, altered))
+    } else {
+        None
+    })
+}
+
+/// Returns true if a batch runs only because it failed, forced or not.
+pub fn only_failed(reasons: &[Reason]) -> bool {
+    let is_failed = |reason: &Reason| matches!(reason, Reason::Failed { .. });
+    let is_forced = |reason: &Reason| matches!(reason, Reason::ForcedBefore { .. });
+    reasons.iter().any(is_failed)
+        && reasons
+            .iter()
+            .all(|reason| is_failed(reason) || is_forced(reason))
+}
+
+/// Returns the first failed batch, of this stage or of one that it depends on: `STAGE/BATCH`.
+fn failed_before(pipeline: &Pipeline, state: &State, stage: &Stage) -> Option<String> {
+    let leads_here = |other: &Stage| {
+        other.name == stage.name
+            || lineage::downstream(pipeline, &other.name)
+                .iter()
+                .any(|down| down.name == stage.name)
+    };
+    let stages = pipeline.stages.iter();
+    stages.filter(|other| leads_here(other)).find_map(|other| {
+        let known = state.stages.get(&other.name)?;
+        let mut batches = known.batches.iter();
+        let (key, _) = batches.find(|(_, batch)| matches!(batch.phase, Phase::Failed { .. }))?;
+        Some(batch_name(&other.name, key))
+    })
+}

@@ -1,0 +1,132 @@
+//! The next batch of a stage that an external client can answer.
+
+use super::observe::ObserveError;
+use crate::base::digest::Digest;
+use crate::model::reason::Reason;
+use crate::plan::decide::Decision;
+use crate::plan::scan::{BatchScan, StageScan};
+use jiff::Timestamp;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// A lease of a batch that has not expired.
+#[derive(Debug, Clone)]
+pub struct HeldLease {
+    /// When it expires.
+    pub expires: Timestamp,
+    /// The addresses of the leased questions.
+    pub addresses: Vec<Digest>,
+}
+
+/// What a batch asks of external agents.
+#[derive(Debug)]
+pub enum Question<R> {
+    /// This request, with the addresses of its questions.
+    Asks(R, Vec<Digest>),
+    /// Nothing: every question is answered.
+    Nothing,
+    /// Known only when the batch runs: the reason.
+    Unknown(String),
+}
+
+/// The batch to lease.
+#[derive(Debug)]
+pub struct Candidate<'a, R> {
+    /// The batch.
+    pub batch: &'a BatchScan,
+    /// What it asks.
+    pub request: R,
+    /// How it failed with the answers that it had; empty if it did not.
+    pub failed: Vec<String>,
+}
+
+/// The batches that are out of date and cannot be leased.
+#[derive(Debug, Default)]
+pub struct NotLeased {
+    /// Leased to another client, until then.
+    pub leased: BTreeMap<String, Timestamp>,
+    /// Completely answered: a run can build them.
+    pub ready: Vec<String>,
+    /// Cannot be built, with the reason.
+    pub failed: Vec<(String, String)>,
+}
+
+/// Decides which batch is leased next: the first that asks an external agent and is not leased; then a batch that failed although
+/// it was answered, as if nothing had been. `lease_of` returns the lease of a batch as it stands; `ask` returns what a batch asks,
+/// with `true` as if nothing had been answered. Returns also why the batches before it are not leased.
+///
+/// # Errors
+/// When `ask` fails.
+pub fn next_lease<'a, R>(
+    found: &'a StageScan,
+    now: Timestamp,
+    lease_of: &dyn Fn(&BatchScan) -> Option<HeldLease>,
+    ask: &mut dyn FnMut(&BatchScan, bool) -> Result<Question<R>, ObserveError>,
+) -> Result<(NotLeased, Option<Candidate<'a, R>>), ObserveError> {
+    let mut not = NotLeased::default();
+    let mut asked = BTreeSet::new();
+    for batch in &found.batches {
+        if let Some(lease) = lease_of(batch) {
+            asked.extend(lease.addresses);
+            not.leased.insert(batch.batch.key.clone(), lease.expires);
+        }
+    }
+    let mut failed: Vec<(&BatchScan, Vec<String>)> = Vec::new();
+    for batch in &found.batches {
+        let key = &batch.batch.key;
+        let reasons = match &batch.decision {
+            Ok(Decision::Will(reasons)) => reasons,
+            Err(missed) => {
+                not.failed.push((key.clone(), missed.why.clone()));
+                continue;
+            }
+            Ok(_) => continue,
+        };
+        if not.leased.contains_key(key) {
+            continue;
+        }
+        match ask(batch, false)? {
+            Question::Asks(_, addresses) if addresses.iter().any(|one| asked.contains(one)) => {
+                // Another client has leased one of these questions.
+                let until = not.leased.values().max().copied();
+                not.leased.insert(key.clone(), until.unwrap_or(now));
+            }
+            Question::Asks(request, _) => {
+                let candidate = Candidate {
+                    batch,
+                    request,
+                    failed: Vec::new(),
+                };
+                return Ok((not, Some(candidate)));
+            }
+            Question::Nothing => match failure(reasons) {
+                Some(why) => failed.push((batch, why)),
+                None => not.ready.push(key.clone()),
+            },
+            Question::Unknown(why) => not.failed.push((key.clone(), why)),
+        }
+    }
+    for (batch, why) in failed {
+        if let Question::Asks(request, _) = ask(batch, true)? {
+            let candidate = Candidate {
+                batch,
+                request,
+                failed: why,
+            };
+            return Ok((not, Some(candidate)));
+        }
+        not.failed.push((batch.batch.key.clone(), why.join("; ")));
+    }
+    Ok((not, None))
+}
+
+/// Returns how a batch failed that runs because of that.
+fn failure(reasons: &[Reason]) -> Option<Vec<String>> {
+    reasons.iter().find_map(|reason| match reason {
+        Reason::Failed { outcome } | Reason::NotValid { outcome } => {
+            let mut lines = vec![outcome.to_string()];
+            lines.extend(outcome.details.iter().cloned());
+            Some(lines)
+        }
+        _ => None,
+    })
+}

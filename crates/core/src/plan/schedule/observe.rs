@@ -1,0 +1,58 @@
+//! What the schedule observes before it decides, behind a trait: it touches neither disk nor agents itself.
+
+use crate::base::digest::Digest;
+use crate::base::path::RelPath;
+use crate::model::call::Sent;
+use crate::model::stage::Stage;
+use crate::model::state::State;
+use crate::plan::decide::RebuildPolicy;
+use crate::plan::pending::Pending;
+use crate::plan::scan::{BatchScan, StageScan};
+
+/// The reason why an observation failed, in one line.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct ObserveError(pub String);
+
+impl From<String> for ObserveError {
+    fn from(why: String) -> Self {
+        Self(why)
+    }
+}
+
+/// Returns what to rebuild of a batch, by its key.
+pub type PolicyOf<'a> = dyn Fn(&str) -> RebuildPolicy + Sync + 'a;
+
+/// Answers what the schedule asks of the disk and of the agents.
+pub trait Observe {
+    /// Checks which batches of a stage are up to date. `pending` is what earlier stages may still change.
+    ///
+    /// # Errors
+    /// When the batches cannot be listed, or a path leaves its folder.
+    fn scan(
+        &self,
+        stage: &Stage,
+        state: &State,
+        pending: &Pending,
+        policy: &PolicyOf<'_>,
+    ) -> Result<StageScan, ObserveError>;
+
+    /// Returns the path and the digest of the stage's checkpoint file; `None` if there is none.
+    ///
+    /// # Errors
+    /// When the file cannot be read.
+    fn checkpoint(&self, stage: &Stage) -> Result<Option<(RelPath, Digest)>, ObserveError>;
+
+    /// Returns the agents of a stage that are external, by name.
+    fn external(&self, stage: &Stage) -> Vec<String>;
+
+    /// Returns for each batch the request for which it waits for an external agent; `None` if it does not wait.
+    ///
+    /// # Errors
+    /// When an agent cannot be made ready.
+    fn waiting(
+        &self,
+        stage: &Stage,
+        batches: &[&BatchScan],
+    ) -> Result<Vec<Option<Sent>>, ObserveError>;
+}

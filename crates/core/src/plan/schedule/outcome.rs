@@ -1,0 +1,106 @@
+//! How a stage ends, or is expected to end, and what it waits for.
+
+use crate::model::call::Sent;
+use crate::model::checkpoint::Status;
+use serde::{Deserialize, Serialize};
+
+/// How a stage ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum StageStatus {
+    /// Every batch is up to date.
+    Complete,
+    /// Some batches failed, and the stage continues without them.
+    Partial,
+    /// A batch failed, and the stage stopped.
+    Failed,
+    /// Some batches did not run: they were not selected, wait for an agent or the budget, or the run was interrupted.
+    Held,
+    /// An earlier stage is not complete.
+    Blocked,
+    /// Outputs were modified by hand.
+    Altered,
+}
+
+impl StageStatus {
+    /// Returns the word that the journal records.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Complete => "complete",
+            Self::Partial => "partial",
+            Self::Failed => "failed",
+            Self::Held | Self::Blocked => "held",
+            Self::Altered => "altered",
+        }
+    }
+}
+
+/// What a run has recorded of a stage when its last batch has ended.
+#[derive(Debug, Clone, Copy)]
+pub struct Ended {
+    /// What the records add up to; `None` if a batch is neither recorded nor failed.
+    pub recorded: Option<Status>,
+    /// True if an earlier stage that it reads from is partial.
+    pub reads_partial: bool,
+    /// True if an agent that it needs is unavailable.
+    pub unavailable: bool,
+    /// True if batches did not run.
+    pub left: bool,
+    /// True if batches failed.
+    pub failed: bool,
+    /// True if the stage continues after a failure.
+    pub tolerates: bool,
+}
+
+impl Ended {
+    /// Returns how the stage ended.
+    pub fn status(self) -> StageStatus {
+        match self.recorded {
+            _ if self.unavailable => StageStatus::Failed,
+            // A batch that was not selected is out of date, even if earlier outputs exist.
+            Some(_) if self.left && !self.failed => StageStatus::Held,
+            Some(Status::Complete) if self.reads_partial => StageStatus::Partial,
+            Some(Status::Complete) => StageStatus::Complete,
+            Some(Status::Partial) if self.tolerates => StageStatus::Partial,
+            Some(Status::Partial) => StageStatus::Failed,
+            None if self.failed => StageStatus::Failed,
+            None => StageStatus::Held,
+        }
+    }
+}
+
+/// What a stage waits for from external agents.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct Awaits {
+    /// The names of the agents.
+    pub agents: Vec<String>,
+    /// Batches that wait.
+    pub batches: u64,
+    /// Open questions in them, as far as that is known.
+    pub questions: u64,
+}
+
+impl Awaits {
+    /// No batches yet, of these agents.
+    pub fn by(agents: Vec<String>) -> Self {
+        Self {
+            agents,
+            batches: 0,
+            questions: 0,
+        }
+    }
+
+    /// Sums up the requests that wait; `None` if there are none.
+    pub fn of<'a>(all: impl Iterator<Item = &'a Sent>) -> Option<Self> {
+        let mut awaits: Option<Self> = None;
+        for sent in all {
+            let sum = awaits.get_or_insert_with(|| Self::by(Vec::new()));
+            if !sum.agents.contains(&sent.agent) {
+                sum.agents.push(sent.agent.clone());
+            }
+            sum.batches += 1;
+            sum.questions += sent.questions;
+        }
+        awaits
+    }
+}

@@ -1,0 +1,70 @@
+//! Observes for the schedule: the disk by up-to-date checks, external agents by a dry run of the batches.
+
+use super::context::Context;
+use super::foresee::Foresight;
+use super::survey::{Keep, survey};
+use milepost_core::base::digest::Digest;
+use milepost_core::base::path::{FilePath, RelPath};
+use milepost_core::model::call::Sent;
+use milepost_core::model::stage::Stage;
+use milepost_core::model::state::State;
+use milepost_core::plan::pending::Pending;
+use milepost_core::plan::scan::{BatchScan, StageScan};
+use milepost_core::plan::schedule::{Observe, ObserveError, PolicyOf};
+use milepost_core::plan::world::World as _;
+use milepost_store::store::layout;
+
+/// The disk and the agents, as the schedule observes them.
+pub struct Observations<'a> {
+    /// The workspace.
+    pub ctx: Context<'a>,
+    /// Tells which batches wait for an external agent; `None`: none is asked.
+    pub foresight: Option<&'a Foresight<'a>>,
+    /// The batches whose details are kept.
+    pub keep: Keep<'a>,
+}
+
+impl<'a> Observations<'a> {
+    /// Observes what a run needs.
+    pub fn new(ctx: Context<'a>, foresight: Option<&'a Foresight<'a>>) -> Self {
+        Self {
+            ctx,
+            foresight,
+            keep: Keep::Undone,
+        }
+    }
+}
+
+impl Observe for Observations<'_> {
+    fn scan(
+        &self,
+        stage: &Stage,
+        state: &State,
+        pending: &Pending,
+        policy: &PolicyOf<'_>,
+    ) -> Result<StageScan, ObserveError> {
+        Ok(survey(&self.ctx, stage, state, pending, policy, self.keep)?)
+    }
+
+    fn checkpoint(&self, stage: &Stage) -> Result<Option<(RelPath, Digest)>, ObserveError> {
+        let path = layout::checkpoint(stage.number);
+        let there = self.ctx.digest(&FilePath::workspace(path.clone()))?;
+        Ok(there.map(|there| (path, there)))
+    }
+
+    fn external(&self, stage: &Stage) -> Vec<String> {
+        self.foresight
+            .map_or_else(Vec::new, |foresight| foresight.outside(stage))
+    }
+
+    fn waiting(
+        &self,
+        stage: &Stage,
+        batches: &[&BatchScan],
+    ) -> Result<Vec<Option<Sent>>, ObserveError> {
+        match self.foresight {
+            Some(foresight) => Ok(foresight.awaited(stage, batches)?),
+            None => Ok(batches.iter().map(|_| None).collect()),
+        }
+    }
+}
