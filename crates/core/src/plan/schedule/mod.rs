@@ -7,6 +7,8 @@
 mod batches;
 mod blocker;
 mod facts;
+#[cfg(test)]
+mod fixture;
 mod lease;
 mod observe;
 mod outcome;
