@@ -12,7 +12,7 @@ use milepost_core::model::record::BatchRecord;
 use milepost_core::model::state::{Phase, StageState, State};
 use milepost_engine::ops::project::hold::hold;
 use milepost_engine::ops::project::{Request, open};
-use milepost_engine::run::keeper::Keeper;
+use milepost_engine::run::record::recorder::Recorder;
 use milepost_store::store::disk::Disk;
 use milepost_store::store::manifest::kept;
 use proptest::prelude::*;
@@ -29,15 +29,15 @@ fn lived(project: &Project, seeds: &[Seed]) -> Result<State, TestCaseError> {
     };
     let mut opened = open(&request).unwrap();
     let held = hold(&mut opened, "test").unwrap();
-    let mut keeper = Keeper::new(opened.context(), held.state, held.journal, "test");
-    let record = |keeper: &mut Keeper<'_>, event: Event| {
-        keeper.record(EventType::Invoke, "test", event, "", Vec::new())
+    let mut recorder = Recorder::new(opened.context(), held.state, held.journal, "test");
+    let record = |recorder: &mut Recorder<'_>, event: Event| {
+        recorder.record(EventType::Invoke, "test", event, "", Vec::new())
     };
     let mut recorded = Vec::new();
     for seed in seeds {
         // Seals are the keeper's own, and are made when nothing runs and everything is in place.
         if seed.0 == 21 {
-            let batches = keeper
+            let batches = recorder
                 .state
                 .stages
                 .values()
@@ -45,21 +45,21 @@ fn lived(project: &Project, seeds: &[Seed]) -> Result<State, TestCaseError> {
             let is_tried =
                 |phase: &Phase| matches!(phase, Phase::Running { .. } | Phase::Backoff { .. });
             let is_tried = batches.map(|batch| &batch.phase).any(is_tried);
-            if !is_tried && keeper.state.children.is_empty() {
-                record(&mut keeper, Event::Barrier).unwrap();
+            if !is_tried && recorder.state.children.is_empty() {
+                record(&mut recorder, Event::Barrier).unwrap();
                 recorded.push(Event::Barrier);
-                keeper.seal().unwrap();
+                recorder.seal().unwrap();
             }
             continue;
         }
         let event = event(*seed);
-        let begun = keeper.has_begun();
-        let before = keeper.state.clone();
-        if record(&mut keeper, event.clone()).is_ok() {
+        let begun = recorder.has_begun();
+        let before = recorder.state.clone();
+        if record(&mut recorder, event.clone()).is_ok() {
             recorded.push(event);
         } else if begun {
             prop_assert_eq!(
-                &keeper.state,
+                &recorder.state,
                 &before,
                 "{:?} was refused and changed the state",
                 event
@@ -71,13 +71,13 @@ fn lived(project: &Project, seeds: &[Seed]) -> Result<State, TestCaseError> {
     let written: Vec<Event> = project
         .journal()
         .into_iter()
-        .filter(|record| record.run_id == keeper.run_id())
+        .filter(|record| record.run_id == recorder.run_id())
         .map(|record| record.event)
         .filter(|event| !is_own(event))
         .collect();
     recorded.retain(|event| !is_own(event));
     prop_assert_eq!(written, recorded);
-    Ok(keeper.state)
+    Ok(recorder.state)
 }
 
 proptest! {
@@ -123,7 +123,7 @@ fn the_number_that_a_checkpoint_gives_is_sealed() {
     };
     let mut opened = open(&request).unwrap();
     let held = hold(&mut opened, "test").unwrap();
-    let mut keeper = Keeper::new(opened.context(), held.state, held.journal, "test");
+    let mut recorder = Recorder::new(opened.context(), held.state, held.journal, "test");
     let stage = "x".to_owned();
     let started = |number| Event::StageStarted {
         stage: stage.clone(),
@@ -153,21 +153,21 @@ fn the_number_that_a_checkpoint_gives_is_sealed() {
         Event::Barrier,
     ];
     for event in events {
-        keeper
+        recorder
             .record(EventType::Invoke, "test", event, "", Vec::new())
             .unwrap();
     }
-    keeper.seal().unwrap();
+    recorder.seal().unwrap();
     let written = Event::CheckpointWritten {
         stage: stage.clone(),
         number: 2,
         status: Status::Complete,
         digest: Digest::of("checkpoint"),
     };
-    keeper
+    recorder
         .record(EventType::Complete, "test", written, "", Vec::new())
         .unwrap();
-    keeper.seal().unwrap();
+    recorder.seal().unwrap();
     assert_eq!(project.state().stages["x"].number, 2);
 }
 

@@ -4,9 +4,9 @@ use crate::ops::plan::{
     Altered, BatchFacts, Judge, May, Missing, RetiredFile, StagePlan, Tried, Will,
 };
 use crate::ops::project::opened::Opened;
-use crate::run::foresee::Foresight;
+use crate::run::agents::estimate::CostEstimator;
+use crate::run::check::scan::Keep;
 use crate::run::observe::Observations;
-use crate::run::survey::Keep;
 use milepost_core::model::reason::Reason;
 use milepost_core::model::stage::Stage;
 use milepost_core::model::state::State;
@@ -21,10 +21,10 @@ pub fn of<'a>(
     opened: &'a Opened,
     known: &'a State,
     selection: &'a Selection,
-    foresight: Foresight<'a>,
+    estimator: CostEstimator<'a>,
 ) -> Vec<StagePlan> {
-    let mut outlook = Outlook::new(opened, known, selection);
-    outlook.foresight = Some(foresight);
+    let mut outlook = Planner::new(opened, known, selection);
+    outlook.estimator = Some(estimator);
     let stages = opened.pipeline.stages.iter();
     stages.map(|stage| outlook.pass(stage)).collect()
 }
@@ -34,10 +34,10 @@ pub fn with_asks<'a>(
     opened: &'a Opened,
     known: &'a State,
     selection: &'a Selection,
-    foresight: Foresight<'a>,
+    estimator: CostEstimator<'a>,
 ) -> Vec<StagePlan> {
-    let mut outlook = Outlook::new(opened, known, selection);
-    outlook.foresight = Some(foresight);
+    let mut outlook = Planner::new(opened, known, selection);
+    outlook.estimator = Some(estimator);
     outlook.estimates = true;
     let stages = opened.pipeline.stages.iter();
     stages.map(|stage| outlook.pass(stage)).collect()
@@ -54,7 +54,7 @@ pub fn look(
     keep: Keep<'_>,
 ) -> Result<StageScan, String> {
     let all = Selection::default();
-    let mut outlook = Outlook::new(opened, known, &all);
+    let mut outlook = Planner::new(opened, known, &all);
     let stages = opened.pipeline.stages.iter();
     for earlier in stages.take_while(|earlier| earlier.number < stage.number) {
         outlook.pass(earlier);
@@ -71,25 +71,25 @@ pub fn look(
 }
 
 /// A plan as far as it has come.
-struct Outlook<'a> {
+struct Planner<'a> {
     opened: &'a Opened,
     selection: &'a Selection,
     schedule: Schedule<'a>,
     planned: PlannedState<'a>,
     /// Set where it matters which batches wait for external agents.
-    foresight: Option<Foresight<'a>>,
+    estimator: Option<CostEstimator<'a>>,
     /// True if the plan estimates what agents would be asked.
     estimates: bool,
 }
 
-impl<'a> Outlook<'a> {
+impl<'a> Planner<'a> {
     fn new(opened: &'a Opened, known: &'a State, selection: &'a Selection) -> Self {
         Self {
             opened,
             selection,
             schedule: Schedule::new(&opened.pipeline, selection),
             planned: PlannedState::new(&opened.pipeline, selection, known),
-            foresight: None,
+            estimator: None,
             estimates: false,
         }
     }
@@ -145,7 +145,7 @@ impl<'a> Outlook<'a> {
         let recorded = self.planned.state.stages.get(&stage.name);
         let has_checkpoint = recorded.is_some_and(|known| known.status.is_some())
             && context.layout.checkpoint(stage.number).exists();
-        let disk = Observations::new(context, self.foresight.as_ref());
+        let disk = Observations::new(context, self.estimator.as_ref());
         let state = &self.planned.state;
         let batches = match self.schedule.batches(stage, state, found, None, &disk) {
             Ok(batches) => batches,
@@ -241,7 +241,7 @@ impl<'a> Outlook<'a> {
         batches: &BatchSchedule,
         line: &mut StagePlan,
     ) {
-        let Some(foresight) = self.foresight.as_mut().filter(|_| self.estimates) else {
+        let Some(estimator) = self.estimator.as_mut().filter(|_| self.estimates) else {
             return;
         };
         let those = |wanted: &[Action]| -> Vec<&BatchScan> {
@@ -255,8 +255,8 @@ impl<'a> Outlook<'a> {
             && upstream
                 .iter()
                 .all(|earlier| !self.schedule.has_changed(&earlier.name));
-        let asks = foresight.asks(stage, &will, settled);
-        match asks.and_then(|asks| Ok((asks, foresight.asks(stage, &may, settled)?))) {
+        let asks = estimator.asks(stage, &will, settled);
+        match asks.and_then(|asks| Ok((asks, estimator.asks(stage, &may, settled)?))) {
             Ok((asks, may_ask)) => {
                 line.asks = asks;
                 line.may_ask = may_ask;

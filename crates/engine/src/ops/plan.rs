@@ -8,7 +8,7 @@ use crate::ops::project::opened::{Opened, state};
 use crate::ops::project::request::Request;
 use crate::ops::run::up_to_date;
 use crate::ops::run::{RunOptions, selection};
-use crate::run::foresee::Foresight;
+use crate::run::agents::estimate::CostEstimator;
 pub use crate::run::report::Awaits;
 use crate::run::report::StageReport;
 use milepost_core::base::digest::Digest;
@@ -22,7 +22,7 @@ use milepost_core::plan::retired;
 use milepost_store::store::layout;
 use serde::Serialize;
 
-pub use crate::run::foresee::Asks;
+pub use crate::run::agents::estimate::Asks;
 pub use milepost_core::plan::estimate::Basis;
 pub use milepost_core::plan::schedule::{BatchFacts, Blocker, Precondition};
 
@@ -257,8 +257,9 @@ pub(super) fn plan_of(
     let mut known = state(layout)?;
     let agents = opened.planned_agents(request)?;
     let look = |known: &State| {
-        let foresight = Foresight::new(opened.context(), &opened.project, &agents, options.fresh);
-        outlook::with_asks(opened, known, &selection, foresight)
+        let estimator =
+            CostEstimator::new(opened.context(), &opened.project, &agents, options.fresh);
+        outlook::with_asks(opened, known, &selection, estimator)
     };
     let mut stages = look(&known);
     // What a run beside this one makes meanwhile looks altered by what was known before.

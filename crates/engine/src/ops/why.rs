@@ -10,8 +10,8 @@ use crate::ops::project::opened::Opened;
 use crate::ops::project::present::Present;
 use crate::ops::project::request::Request;
 use crate::ops::run::up_to_date;
-use crate::run::foresee::Foresight;
-use crate::run::survey::Keep;
+use crate::run::agents::estimate::CostEstimator;
+use crate::run::check::scan::Keep;
 use jiff::Timestamp;
 use milepost_core::base::digest::Digest;
 use milepost_core::base::path::FilePath;
@@ -296,8 +296,8 @@ fn waits(
     let is_open = |batch: &&BatchScan| matches!(batch.decision, Ok(Decision::Will(_)));
     let open: Vec<&BatchScan> = found.batches.iter().filter(is_open).collect();
     let agents = opened.planned_agents(request)?;
-    let foresight = Foresight::new(opened.context(), &opened.project, &agents, false);
-    let awaited = foresight.awaited(stage, &open).map_err(OpsError::World)?;
+    let estimator = CostEstimator::new(opened.context(), &opened.project, &agents, false);
+    let awaited = estimator.awaited(stage, &open).map_err(OpsError::World)?;
     let waits = open.iter().zip(awaited);
     Ok(waits
         .filter_map(|(batch, sent)| Some((batch.batch.key.clone(), sent?.agent)))

@@ -1,21 +1,29 @@
 //! The loop over stages: look, retire, judge, run, end; or stop and say why.
 
-use super::agents::of_stage;
-use super::attempt::Bench;
-use super::calls::{Purse, RunCalls};
-use super::context::Context;
-use super::dispatch::{Order, dispatch};
-use super::ending::Ending;
-use super::foresee::Foresight;
-use super::keeper::Keeper;
-use super::notice::{Notice, Observer};
-use super::observe::Observations;
-use super::progress::ProgressWriter;
-use super::report::{Awaits, Report, StageReport, StageStatus, worst};
-use super::services::Services;
-use super::stop::StopFlag;
-use super::workers::at_once;
-use super::{begin, forced, kept, recover, rejudge, require, retire, rounds};
+use crate::run::agents::calls::{Budget, RunCalls};
+use crate::run::agents::estimate::CostEstimator;
+use crate::run::agents::ready::of_stage;
+use crate::run::batch::dispatch::dispatch;
+use crate::run::batch::iterations;
+use crate::run::batch::stage_context::StageContext;
+use crate::run::batch::workers::{Order, at_once};
+use crate::run::check::preconditions;
+use crate::run::check::revalidate;
+use crate::run::context::Context;
+use crate::run::error::RunError;
+use crate::run::notice::{Notice, Observer};
+use crate::run::observe::Observations;
+use crate::run::record::begin;
+use crate::run::record::ending::Ending;
+use crate::run::record::forced;
+use crate::run::record::progress::ProgressWriter;
+use crate::run::record::protect;
+use crate::run::record::recorder::Recorder;
+use crate::run::record::recover;
+use crate::run::record::retire;
+use crate::run::report::{Awaits, Report, StageReport, StageStatus, worst};
+use crate::run::services::Services;
+use crate::run::stop::StopFlag;
 use crate::steps::agent::Agents;
 use crate::steps::agent::Answerers;
 use crate::steps::alarm::Alarm;
@@ -39,37 +47,6 @@ use milepost_store::store::journal::Journal;
 use milepost_store::store::scratch::Spares;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Our own inability to go on. A failed step is an outcome, not an error.
-#[derive(Debug, thiserror::Error)]
-pub enum RunError {
-    /// The disk.
-    #[error(transparent)]
-    Disk(#[from] milepost_store::store::disk::DiskError),
-    /// The journal.
-    #[error(transparent)]
-    Journal(#[from] milepost_store::store::journal::JournalError),
-    /// A manifest.
-    #[error(transparent)]
-    Manifest(#[from] milepost_store::store::manifest::ManifestError),
-    /// A checkpoint.
-    #[error(transparent)]
-    Checkpoint(#[from] milepost_store::store::checkpoint::CheckpointError),
-    /// A scratch folder.
-    #[error(transparent)]
-    Scratch(#[from] milepost_store::store::scratch::ScratchError),
-    /// Files on their way into place.
-    #[error(transparent)]
-    Publish(#[from] milepost_store::store::publish::PublishError),
-    /// An event that cannot follow: a defect of Milepost.
-    #[error(
-        "the state machine refused an event ({0}): this is a defect of Milepost, please report it"
-    )]
-    Machine(#[from] milepost_core::plan::machine::IllegalTransition),
-    /// A file that could not be looked at.
-    #[error("{0}")]
-    World(String),
-}
-
 /// Runs what is selected. `records` are those of the journal's last segment, which `state` already holds.
 ///
 /// # Errors
@@ -89,23 +66,23 @@ pub fn run(
     stop: &StopFlag,
 ) -> Result<Report, RunError> {
     let watch = Stopwatch::start();
-    let mut keeper = Keeper::new(ctx, state, journal, command);
-    let what = recover::recover(&mut keeper, selection.options.timing.grace)?;
+    let mut recorder = Recorder::new(ctx, state, journal, command);
+    let what = recover::recover(&mut recorder, selection.options.timing.grace)?;
     if !what.is_empty() {
         observer.notice(Notice::Recovered { what });
     }
-    let forgotten = retire::stages(&mut keeper)?;
-    if let Some(notice) = keeper.newly_kept() {
+    let forgotten = retire::stages(&mut recorder)?;
+    if let Some(notice) = recorder.newly_kept() {
         observer.notice(notice);
     }
-    rounds::tidy_stages(&ctx)?;
+    iterations::tidy_stages(&ctx)?;
     let schemas = Schemas::default();
     let project = ctx.files.folder(Root::Project);
     let options = &selection.options;
-    let purse = Purse::new(options, &ctx.pipeline.limits);
-    let calls = RunCalls::new(ctx, project, keeper.run_id(), purse);
+    let budget = Budget::new(options, &ctx.pipeline.limits);
+    let calls = RunCalls::new(ctx, project, recorder.run_id(), budget);
     let mut engine = Engine {
-        keeper,
+        recorder,
         selection,
         options,
         observer,
@@ -118,14 +95,14 @@ pub fn run(
         reports: Vec::new(),
     };
     let result = engine.stages();
-    let ended = engine.services.end(&mut engine.keeper);
+    let ended = engine.services.end(&mut engine.recorder);
     let interrupted = stop.stopping();
     let reports = std::mem::take(&mut engine.reports);
     let under_way = engine.under_way()?;
-    let mut keeper = engine.keeper;
+    let mut recorder = engine.recorder;
     result?;
     ended?;
-    if keeper.has_begun() {
+    if recorder.has_begun() {
         let sum = |count: &dyn Fn(&StageReport) -> u64| reports.iter().map(count).sum::<u64>();
         let word = if interrupted {
             "interrupted"
@@ -138,26 +115,26 @@ pub fn run(
             reused: sum(&|report| report.reused),
             failed: sum(&|report| report.failed.len() as u64),
         };
-        keeper.record(
+        recorder.record(
             EventType::Complete,
             "milepost",
             event,
             format!("run ended: {word}"),
             Vec::new(),
         )?;
-        keeper.flush()?;
+        recorder.flush()?;
     }
     // What attempts left is of no use to anybody: what failed is in quarantine.
     let scratch = ctx.layout.scratch();
     if scratch.exists() {
         ctx.disk.remove_dir_all(&scratch)?;
     }
-    let run_id = keeper.run_id().to_owned();
+    let run_id = recorder.run_id().to_owned();
     Ok(Report {
         run_id,
-        workspace: keeper.ctx.layout.root().display().to_string(),
+        workspace: recorder.ctx.layout.root().display().to_string(),
         forgotten,
-        quarantined: keeper.kept,
+        quarantined: recorder.kept,
         stages: reports,
         stored: Vec::new(),
         interrupted,
@@ -167,7 +144,7 @@ pub fn run(
 }
 
 struct Engine<'a, 'k> {
-    keeper: Keeper<'k>,
+    recorder: Recorder<'k>,
     selection: &'a Selection,
     options: &'a RunOptions,
     observer: &'a mut dyn Observer,
@@ -183,21 +160,21 @@ struct Engine<'a, 'k> {
 impl Engine<'_, '_> {
     /// Looks after the batches that are under way at providers, also of agents that nobody asked; how many are still.
     fn under_way(&self) -> Result<u64, RunError> {
-        let ctx = &self.keeper.ctx;
+        let ctx = &self.recorder.ctx;
         let under_way = || self.calls.under_way().map_err(RunError::World);
         if under_way()? == 0 || self.stop.stopping() {
             return under_way();
         }
         let agents = ctx.pipeline.agents.values();
         let stopped = || self.stop.stopping();
-        let pace = self.keeper.ctx.pace;
+        let pace = self.recorder.ctx.pace;
         self.agents.sweep(agents, self.calls, &stopped, pace);
         under_way()
     }
 
     fn stages(&mut self) -> Result<(), RunError> {
-        let pipeline = self.keeper.ctx.pipeline;
-        forced::note(&mut self.keeper, self.selection, self.options.fresh)?;
+        let pipeline = self.recorder.ctx.pipeline;
+        forced::note(&mut self.recorder, self.selection, self.options.fresh)?;
         for stage in &pipeline.stages {
             if self.stop.stopping() {
                 return Ok(());
@@ -207,10 +184,10 @@ impl Engine<'_, '_> {
                 continue;
             };
             report.seconds = watch.elapsed().as_secs_f64();
-            self.services.note(&mut self.keeper)?;
+            self.services.note(&mut self.recorder)?;
             let changed = report.ran + report.retired > 0;
             self.schedule.ended(stage, report.status, changed);
-            if let Some(notice) = self.keeper.newly_kept() {
+            if let Some(notice) = self.recorder.newly_kept() {
                 self.observer.notice(notice);
             }
             self.observer
@@ -222,8 +199,8 @@ impl Engine<'_, '_> {
 
     /// Takes a stage's turn. `None`: the schedule leaves it out, or the run stops before it.
     fn stage(&mut self, stage: &Stage) -> Result<Option<StageReport>, RunError> {
-        let disk = Observations::new(self.keeper.ctx, None);
-        let state = &self.keeper.state;
+        let disk = Observations::new(self.recorder.ctx, None);
+        let state = &self.recorder.state;
         let decision = self
             .schedule
             .stage(stage, state, &Pending::default(), &disk);
@@ -239,7 +216,7 @@ impl Engine<'_, '_> {
             StageDecision::Skipped | StageDecision::Stopped(_) => return Ok(None),
             StageDecision::Blocked(blocker) => StageReport {
                 why: Some(blocker.to_string()),
-                failure: blocker.is_failure(self.keeper.ctx.pipeline),
+                failure: blocker.is_failure(self.recorder.ctx.pipeline),
                 blocked_by: Some(blocker),
                 ..StageReport::of(stage, StageStatus::Blocked)
             },
@@ -264,34 +241,35 @@ impl Engine<'_, '_> {
             retired: found.gone.len() as u64,
             ..StageReport::of(stage, StageStatus::Complete)
         };
-        let before = self.keeper.counted();
+        let before = self.recorder.counted();
         retire::batches(
-            &mut self.keeper,
+            &mut self.recorder,
             &stage.name,
             &found.gone,
             retire::Cause::Gone,
         )?;
-        if let Some(notice) = self.keeper.newly_kept() {
+        if let Some(notice) = self.recorder.newly_kept() {
             self.observer.notice(notice);
         }
         let alarm = Alarm::new(self.stop.seen());
-        let rejudged = rejudge::rejudge(&mut self.keeper, stage, &found, self.schemas, &alarm)?;
-        report.judged = rejudged.valid;
-        for &index in &rejudged.invalid {
+        let revalidation =
+            revalidate::rejudge(&mut self.recorder, stage, &found, self.schemas, &alarm)?;
+        report.judged = revalidation.valid;
+        for &index in &revalidation.invalid {
             let batch = &mut found.batches[index];
-            if let Some(refused) = require::refused(&self.keeper.ctx, stage, batch, true) {
+            if let Some(refused) = preconditions::refused(&self.recorder.ctx, stage, batch, true) {
                 batch.decision = Err(refused);
             }
         }
         let revalidated = Revalidated {
-            invalid: &rejudged.invalid,
-            left: &rejudged.left,
+            invalid: &revalidation.invalid,
+            left: &revalidation.left,
         };
-        let ctx = self.keeper.ctx;
+        let ctx = self.recorder.ctx;
         let project = ctx.files.folder(Root::Project);
-        let foresight = Foresight::new(ctx, project, self.agents, self.options.fresh);
-        let disk = Observations::new(ctx, Some(&foresight));
-        let state = &self.keeper.state;
+        let estimator = CostEstimator::new(ctx, project, self.agents, self.options.fresh);
+        let disk = Observations::new(ctx, Some(&estimator));
+        let state = &self.recorder.state;
         let batches = self
             .schedule
             .batches(stage, state, &found, Some(revalidated), &disk);
@@ -302,7 +280,7 @@ impl Engine<'_, '_> {
         if !batches.modified.is_empty() {
             return Ok(Turn::Modified(batches.modified));
         }
-        rounds::tidy(&ctx, stage, &found, &batches.open)?;
+        iterations::tidy(&ctx, stage, &found, &batches.open)?;
         report.reused = batches.count(&[Action::UpToDate]);
         report.left = batches.count(&[Action::Left, Action::Wait, Action::May]);
         report.awaits = batches.awaits.clone();
@@ -315,11 +293,11 @@ impl Engine<'_, '_> {
             selection: self.selection,
             stage,
             found: &found,
-            invalid: &rejudged.invalid,
+            invalid: &revalidation.invalid,
             before,
             unavailable: lacks,
         };
-        ending.end(&mut self.keeper, &mut report)?;
+        ending.end(&mut self.recorder, &mut report)?;
         Ok(Turn::Ended(Box::new(report)))
     }
 
@@ -332,8 +310,8 @@ impl Engine<'_, '_> {
         will: &[usize],
         report: &mut StageReport,
     ) -> Result<Option<String>, RunError> {
-        begin::begin(&mut self.keeper, stage, found, will.len() as u64)?;
-        begin::handoff(&mut self.keeper, stage)?;
+        begin::begin(&mut self.recorder, stage, found, will.len() as u64)?;
+        begin::handoff(&mut self.recorder, stage)?;
         self.observer.notice(Notice::StageStarted {
             stage: stage.name.clone(),
             description: stage.description.clone(),
@@ -344,12 +322,12 @@ impl Engine<'_, '_> {
         let begins = will.iter().any(|&at| found.batches[at].decision.is_ok());
         let lacks = if begins {
             let services = &mut self.services;
-            services.need(&mut self.keeper, stage, self.agents.http(), self.observer)?
+            services.need(&mut self.recorder, stage, self.agents.http(), self.observer)?
         } else {
             None
         };
         let lacks = lacks.map(|why| Outcome::new(OutcomeKind::Connect, why));
-        let ctx = self.keeper.ctx;
+        let ctx = self.recorder.ctx;
         let base = ctx.settings.scope(ctx.pipeline);
         let time = match &stage.policy.timeout {
             Some(timeout) => Some(timeout.duration(&base).map_err(RunError::World)?),
@@ -364,8 +342,8 @@ impl Engine<'_, '_> {
             Ok(agents) => agents,
             Err(why) => return Ok(Some(why)),
         };
-        let run_id = self.keeper.run_id().to_owned();
-        let bench = Bench {
+        let run_id = self.recorder.run_id().to_owned();
+        let stage_ctx = StageContext {
             ctx,
             stage,
             shared: &found.shared.coarse_id(),
@@ -385,14 +363,14 @@ impl Engine<'_, '_> {
                 log_cap: 1 << 20,
                 poll: self.options.timing.poll,
                 stable: self.options.timing.stable,
-                pace: self.keeper.ctx.pace,
+                pace: self.recorder.ctx.pace,
             },
             run_id: &run_id,
             this_run: [run_id.clone()],
             spares: Spares::default(),
             lacks,
         };
-        let previous = previous_files(&self.keeper.state, &stage.name);
+        let previous = previous_files(&self.recorder.state, &stage.name);
         let jobs = self.options.jobs.map(|jobs| usize::from(jobs.get()));
         let order = Order {
             indices: will.to_vec(),
@@ -400,12 +378,12 @@ impl Engine<'_, '_> {
             keep_going: self.options.keep_going,
             previous: &|key: &str| previous.get(key).cloned().unwrap_or_default(),
         };
-        kept::put_progress_away(&mut self.keeper, stage)?;
+        protect::put_progress_away(&mut self.recorder, stage)?;
         let mut progress = ProgressWriter::new(ctx, stage, found);
-        progress.write_if_due(&self.keeper, &BTreeSet::new())?;
+        progress.write_if_due(&self.recorder, &BTreeSet::new())?;
         let done = dispatch(
-            &mut self.keeper,
-            &bench,
+            &mut self.recorder,
+            &stage_ctx,
             found,
             &order,
             self.observer,

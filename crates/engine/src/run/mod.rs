@@ -1,43 +1,17 @@
-//! Runs: looks at what there is, dispatches what must be done, and commits what was made.
+//! Runs: asks the schedule what is due, dispatches batches, and commits what they made.
 
 pub mod agents;
-pub mod aside;
-pub mod attempt;
-pub mod begin;
-pub mod calls;
-pub mod commit;
+pub mod batch;
+pub mod check;
 pub mod context;
-pub mod dispatch;
-pub mod ending;
 pub mod engine;
-pub mod finish;
-pub mod forced;
-pub mod foresee;
-mod happened;
-pub mod in_memory;
-pub mod keeper;
-pub mod kept;
-mod later;
+pub mod error;
 pub mod notice;
 pub mod observe;
-pub mod outs;
-pub mod outside;
-pub mod placeholder;
-pub mod printed;
-pub mod progress;
-pub mod recover;
-pub mod rehearse;
-pub mod rejudge;
+pub mod record;
 pub mod report;
-mod require;
-pub mod retire;
-pub mod rounds;
-pub mod scopes;
 pub mod services;
 pub mod stop;
-pub mod survey;
-pub mod validate;
-pub mod workers;
 pub mod world;
 
 pub use crate::steps::forms::forms;

@@ -109,10 +109,10 @@ pub enum Notice {
     /// Files were moved to quarantine.
     Kept {
         /// The files.
-        files: Vec<super::kept::KeptFile>,
+        files: Vec<crate::run::record::quarantined::KeptFile>,
     },
     /// A stage ended.
-    StageEnded(Box<super::report::StageReport>),
+    StageEnded(Box<crate::run::report::StageReport>),
 }
 
 /// Shows what happens.

@@ -1,8 +1,8 @@
 //! Observes for the schedule: the disk by up-to-date checks, external agents by a dry run of the batches.
 
-use super::context::Context;
-use super::foresee::Foresight;
-use super::survey::{Keep, survey};
+use crate::run::agents::estimate::CostEstimator;
+use crate::run::check::scan::{Keep, survey};
+use crate::run::context::Context;
 use milepost_core::base::digest::Digest;
 use milepost_core::base::path::{FilePath, RelPath};
 use milepost_core::model::call::Sent;
@@ -19,17 +19,17 @@ pub struct Observations<'a> {
     /// The workspace.
     pub ctx: Context<'a>,
     /// Tells which batches wait for an external agent; `None`: none is asked.
-    pub foresight: Option<&'a Foresight<'a>>,
+    pub estimator: Option<&'a CostEstimator<'a>>,
     /// The batches whose details are kept.
     pub keep: Keep<'a>,
 }
 
 impl<'a> Observations<'a> {
     /// Observes what a run needs.
-    pub fn new(ctx: Context<'a>, foresight: Option<&'a Foresight<'a>>) -> Self {
+    pub fn new(ctx: Context<'a>, estimator: Option<&'a CostEstimator<'a>>) -> Self {
         Self {
             ctx,
-            foresight,
+            estimator,
             keep: Keep::Undone,
         }
     }
@@ -53,8 +53,8 @@ impl Observe for Observations<'_> {
     }
 
     fn external(&self, stage: &Stage) -> Vec<String> {
-        self.foresight
-            .map_or_else(Vec::new, |foresight| foresight.outside(stage))
+        self.estimator
+            .map_or_else(Vec::new, |estimator| estimator.outside(stage))
     }
 
     fn waiting(
@@ -62,8 +62,8 @@ impl Observe for Observations<'_> {
         stage: &Stage,
         batches: &[&BatchScan],
     ) -> Result<Vec<Option<Sent>>, ObserveError> {
-        match self.foresight {
-            Some(foresight) => Ok(foresight.awaited(stage, batches)?),
+        match self.estimator {
+            Some(estimator) => Ok(estimator.awaited(stage, batches)?),
             None => Ok(batches.iter().map(|_| None).collect()),
         }
     }

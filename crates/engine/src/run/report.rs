@@ -1,6 +1,6 @@
 //! What became of a run.
 
-use super::kept::KeptFile;
+use crate::run::record::quarantined::KeptFile;
 use milepost_core::model::call::Spent;
 use milepost_core::model::choice::StoredNote;
 use milepost_core::model::outcome::Outcome;

@@ -1,8 +1,8 @@
 //! The services of a run: started when a stage needs one that does not answer, waited for, and ended with the run.
 
-use super::engine::RunError;
-use super::keeper::Keeper;
-use super::notice::{Notice, Observer};
+use crate::run::error::RunError;
+use crate::run::notice::{Notice, Observer};
+use crate::run::record::recorder::Recorder;
 use crate::steps::command::{Deadline, Stop};
 use crate::steps::http::{Absent, probe};
 use crate::steps::process::program;
@@ -55,18 +55,18 @@ impl<'a> Services<'a> {
     /// When the disk fails.
     pub fn need(
         &mut self,
-        keeper: &mut Keeper<'_>,
+        recorder: &mut Recorder<'_>,
         stage: &Stage,
         http: &SharedHttp,
         observer: &mut dyn Observer,
     ) -> Result<Option<String>, RunError> {
-        let pipeline = keeper.ctx.pipeline;
+        let pipeline = recorder.ctx.pipeline;
         for declared in stage
             .services
             .iter()
             .filter_map(|name| pipeline.services.get(name))
         {
-            let scope = Value::Object(keeper.ctx.settings.scope(pipeline));
+            let scope = Value::Object(recorder.ctx.settings.scope(pipeline));
             let failed = |why: String| format!("the service `{}`: {why}", declared.name);
             let url = match declared.ready.template.render(&scope) {
                 Ok(url) => url,
@@ -83,7 +83,7 @@ impl<'a> Services<'a> {
                 self.running.remove(&declared.name);
             }
             if !self.running.contains_key(&declared.name)
-                && let Err(why) = self.start(keeper, declared, &scope, observer)?
+                && let Err(why) = self.start(recorder, declared, &scope, observer)?
             {
                 self.failed.insert(declared.name.clone(), why.clone());
                 return Ok(Some(failed(why)));
@@ -110,12 +110,12 @@ impl<'a> Services<'a> {
 
     fn start(
         &mut self,
-        keeper: &mut Keeper<'_>,
+        recorder: &mut Recorder<'_>,
         declared: &Declared,
         scope: &Value,
         observer: &mut dyn Observer,
     ) -> Result<Result<(), String>, RunError> {
-        let ctx = keeper.ctx;
+        let ctx = recorder.ctx;
         let name = &declared.name;
         let project = ctx.files.folder(Root::Project);
         // No stage has a name that begins with a point.
@@ -138,7 +138,7 @@ impl<'a> Services<'a> {
                 environment.insert(name.clone(), value.clone());
             }
         }
-        let token = format!("{}/.services/{name}", keeper.run_id());
+        let token = format!("{}/.services/{name}", recorder.run_id());
         let started = Service::start(ServiceSpec {
             program,
             folder,
@@ -160,7 +160,7 @@ impl<'a> Services<'a> {
             token,
         };
         let running = Running { service, child };
-        record(keeper, &running, false)?;
+        record(recorder, &running, false)?;
         self.running.insert(name.clone(), running);
         observer.notice(Notice::ServiceStarted {
             service: name.clone(),
@@ -195,9 +195,9 @@ impl<'a> Services<'a> {
     ///
     /// # Errors
     /// When the journal cannot be written.
-    pub fn note(&self, keeper: &mut Keeper<'_>) -> Result<(), RunError> {
+    pub fn note(&self, recorder: &mut Recorder<'_>) -> Result<(), RunError> {
         for running in self.running.values() {
-            record(keeper, running, true)?;
+            record(recorder, running, true)?;
         }
         Ok(())
     }
@@ -206,7 +206,7 @@ impl<'a> Services<'a> {
     ///
     /// # Errors
     /// When the journal cannot be written.
-    pub fn end(&mut self, keeper: &mut Keeper<'_>) -> Result<(), RunError> {
+    pub fn end(&mut self, recorder: &mut Recorder<'_>) -> Result<(), RunError> {
         let running = std::mem::take(&mut self.running);
         for running in running.values() {
             running.service.ask_to_end();
@@ -219,13 +219,13 @@ impl<'a> Services<'a> {
                 service: name,
                 token,
             };
-            keeper.record(EventType::Complete, "milepost", event, summary, Vec::new())?;
+            recorder.record(EventType::Complete, "milepost", event, summary, Vec::new())?;
         }
         Ok(())
     }
 }
 
-fn record(keeper: &mut Keeper<'_>, running: &Running, again: bool) -> Result<(), RunError> {
+fn record(recorder: &mut Recorder<'_>, running: &Running, again: bool) -> Result<(), RunError> {
     let child = running.child.clone();
     let (name, pid) = (&child.batch, child.pid);
     let summary = if again {
@@ -234,5 +234,5 @@ fn record(keeper: &mut Keeper<'_>, running: &Running, again: bool) -> Result<(),
         format!("the service {name} was started as process {pid}")
     };
     let event = Event::ServiceStarted { child, again };
-    keeper.record(EventType::Invoke, "milepost", event, summary, Vec::new())
+    recorder.record(EventType::Invoke, "milepost", event, summary, Vec::new())
 }

@@ -1,6 +1,6 @@
 //! The disk as planning sees it.
 
-use super::context::Context;
+use crate::run::context::Context;
 use milepost_core::base::digest::Digest;
 use milepost_core::base::glob::Glob;
 use milepost_core::base::path::{FilePath, RelPath, Root};

@@ -5,12 +5,14 @@ use crate::ops::project::hold::hold;
 use crate::ops::project::open::open;
 use crate::ops::project::opened::Opened;
 use crate::ops::project::request::Request;
-use crate::run::commit::agent;
-use crate::run::keeper::Keeper;
-use crate::run::kept::KeptFile;
-use crate::run::rejudge::holds;
-use crate::run::survey::{Keep, survey};
-use crate::run::{finish, recover, retire};
+use crate::run::check::revalidate::holds;
+use crate::run::check::scan::{Keep, survey};
+use crate::run::record::finish;
+use crate::run::record::quarantined::KeptFile;
+use crate::run::record::recorder::Recorder;
+use crate::run::record::recorder::agent;
+use crate::run::record::recover;
+use crate::run::record::retire;
 use jiff::Timestamp;
 use milepost_core::base::digest::Digest;
 use milepost_core::base::path::{FilePath, RelPath};
@@ -107,8 +109,8 @@ pub fn accept(request: &Request, wanted: &AcceptOptions) -> Result<Accepted, Ops
     let by = (who.as_str(), wanted.why.as_str(), opened.clock.now());
     let held = hold(&mut opened, &request.command)?;
     let ctx = opened.context();
-    let mut keeper = Keeper::new(ctx, held.state, held.journal, &request.command);
-    recover::recover(&mut keeper, Duration::from_secs(5))?;
+    let mut recorder = Recorder::new(ctx, held.state, held.journal, &request.command);
+    recover::recover(&mut recorder, Duration::from_secs(5))?;
     let mut done = Accepted::default();
     let mut work = Vec::new();
     let mut refused = Vec::new();
@@ -125,7 +127,7 @@ pub fn accept(request: &Request, wanted: &AcceptOptions) -> Result<Accepted, Ops
                 .iter()
                 .any(|target| target.batch.as_deref().is_none_or(|batch| batch == key))
         };
-        let found = look(&keeper, stage, RebuildPolicy::NeededAndAltered)?;
+        let found = look(&recorder, stage, RebuildPolicy::NeededAndAltered)?;
         for target in &batches {
             let known = |key: &String| found.batches.iter().any(|batch| batch.batch.key == *key);
             if let Some(key) = target.batch.as_ref().filter(|key| !known(key)) {
@@ -134,7 +136,7 @@ pub fn accept(request: &Request, wanted: &AcceptOptions) -> Result<Accepted, Ops
         }
         let mut chosen = Vec::new();
         for batch in found.batches.iter().filter(|batch| wants(&batch.batch.key)) {
-            match choose(&keeper, stage, batch, &kinds) {
+            match choose(&recorder, stage, batch, &kinds) {
                 Ok(Some(outputs)) => chosen.push((batch.batch.key.clone(), outputs)),
                 Ok(None) => {}
                 Err(why) => refused.extend(why),
@@ -148,14 +150,14 @@ pub fn accept(request: &Request, wanted: &AcceptOptions) -> Result<Accepted, Ops
     // A person's bytes are safe before anything says that they are accepted.
     for (stage, _, chosen) in &work {
         for (key, outputs) in chosen.iter().filter(|_| wanted.changes.is_empty()) {
-            copy(&keeper, stage, key, outputs, by)?;
+            copy(&recorder, stage, key, outputs, by)?;
         }
     }
     for (stage, found, chosen) in work {
-        take(&mut keeper, stage, &found, chosen, by, wanted, &mut done)?;
-        rewrite(&mut keeper, stage, &mut done)?;
+        take(&mut recorder, stage, &found, chosen, by, wanted, &mut done)?;
+        rewrite(&mut recorder, stage, &mut done)?;
     }
-    if keeper.has_begun() {
+    if recorder.has_begun() {
         let event = Event::RunFinished {
             status: "accepted".to_owned(),
             ran: 0,
@@ -163,11 +165,11 @@ pub fn accept(request: &Request, wanted: &AcceptOptions) -> Result<Accepted, Ops
             failed: 0,
         };
         let summary = "accepted".to_owned();
-        keeper
+        recorder
             .record(EventType::Complete, "milepost", event, summary, Vec::new())
-            .and_then(|()| keeper.flush())?;
+            .and_then(|()| recorder.flush())?;
     }
-    done.quarantined = std::mem::take(&mut keeper.kept);
+    done.quarantined = std::mem::take(&mut recorder.kept);
     // Only a cache.
     let _ = opened.cache.save(&opened.disk);
     drop(held.lock);
@@ -241,12 +243,16 @@ fn kinds(names: &[String]) -> Result<Kinds, OpsError> {
     Ok(found)
 }
 
-fn look(keeper: &Keeper<'_>, stage: &Stage, wish: RebuildPolicy) -> Result<StageScan, OpsError> {
+fn look(
+    recorder: &Recorder<'_>,
+    stage: &Stage,
+    wish: RebuildPolicy,
+) -> Result<StageScan, OpsError> {
     let pending = Pending::default();
     survey(
-        &keeper.ctx,
+        &recorder.ctx,
         stage,
-        &keeper.state,
+        &recorder.state,
         &pending,
         &|_| wish,
         Keep::All,
@@ -259,7 +265,7 @@ fn look(keeper: &Keeper<'_>, stage: &Stage, wish: RebuildPolicy) -> Result<Stage
 /// # Errors
 /// Why it cannot be accepted.
 fn choose(
-    keeper: &Keeper<'_>,
+    recorder: &Recorder<'_>,
     stage: &Stage,
     found: &BatchScan,
     kinds: &Kinds,
@@ -270,7 +276,7 @@ fn choose(
         Ok(_) => return Ok(None),
         Err(why) => return Err(vec![format!("{name}: {why}")]),
     };
-    let record = record_of(keeper, stage, &found.batch.key);
+    let record = record_of(recorder, stage, &found.batch.key);
     let altered: Vec<&RelPath> = reasons.iter().filter_map(altered).collect();
     let Some(record) = record else {
         let path = altered.first();
@@ -317,12 +323,12 @@ fn choose(
     let outputs: Vec<Made> = record
         .outputs
         .iter()
-        .map(|made| at_present(keeper, made).map_err(|why| vec![format!("{name}: {why}")]))
+        .map(|made| at_present(recorder, made).map_err(|why| vec![format!("{name}: {why}")]))
         .collect::<Result<_, _>>()?;
     let (schemas, never) = (Schemas::default(), Arc::default());
     let failed = record.failed_keys();
     match holds(
-        &keeper.ctx,
+        &recorder.ctx,
         stage,
         found,
         (&outputs, &failed),
@@ -345,8 +351,8 @@ fn altered(reason: &Reason) -> Option<&RelPath> {
     }
 }
 
-fn at_present(keeper: &Keeper<'_>, made: &Made) -> Result<Made, String> {
-    let found = digest_of(&keeper.ctx.layout.at(&made.path));
+fn at_present(recorder: &Recorder<'_>, made: &Made) -> Result<Made, String> {
+    let found = digest_of(&recorder.ctx.layout.at(&made.path));
     let found = found.map_err(|error| format!("cannot read `{}`: {error}", made.path))?;
     let (digest, size) = found.ok_or_else(|| format!("{} is not there", made.path))?;
     Ok(Made {
@@ -357,8 +363,8 @@ fn at_present(keeper: &Keeper<'_>, made: &Made) -> Result<Made, String> {
 }
 
 /// What is recorded of a batch.
-fn record_of<'a>(keeper: &'a Keeper<'_>, stage: &Stage, key: &str) -> Option<&'a BatchRecord> {
-    let known = keeper.state.stages.get(&stage.name);
+fn record_of<'a>(recorder: &'a Recorder<'_>, stage: &Stage, key: &str) -> Option<&'a BatchRecord> {
+    let known = recorder.state.stages.get(&stage.name);
     known.and_then(|known| known.batches.get(key)?.record.as_ref())
 }
 
@@ -366,8 +372,8 @@ fn record_of<'a>(keeper: &'a Keeper<'_>, stage: &Stage, key: &str) -> Option<&'a
 type By<'a> = (&'a str, &'a str, Timestamp);
 
 /// The pin of a batch whose outputs are accepted.
-fn pin(keeper: &Keeper<'_>, stage: &Stage, key: &str, outputs: &[Made], by: By<'_>) -> Pin {
-    let record = record_of(keeper, stage, key);
+fn pin(recorder: &Recorder<'_>, stage: &Stage, key: &str, outputs: &[Made], by: By<'_>) -> Pin {
+    let record = record_of(recorder, stage, key);
     let earlier = record.and_then(|record| record.pin.as_deref());
     let before = record.map_or(&[][..], |record| &record.outputs);
     Pin::new(by, earlier, before, outputs)
@@ -375,22 +381,27 @@ fn pin(keeper: &Keeper<'_>, stage: &Stage, key: &str, outputs: &[Made], by: By<'
 
 /// Copies the outputs of a batch that a person modified into the store of accepted content.
 fn copy(
-    keeper: &Keeper<'_>,
+    recorder: &Recorder<'_>,
     stage: &Stage,
     key: &str,
     outputs: &[Made],
     by: By<'_>,
 ) -> Result<(), OpsError> {
-    let pin = pin(keeper, stage, key, outputs, by);
+    let pin = pin(recorder, stage, key, outputs, by);
     for made in outputs.iter().filter(|made| pin.covers(&made.path)) {
-        accepted::keep(keeper.ctx.disk, keeper.ctx.layout, &made.path, made.digest)?;
+        accepted::keep(
+            recorder.ctx.disk,
+            recorder.ctx.layout,
+            &made.path,
+            made.digest,
+        )?;
     }
     Ok(())
 }
 
 /// Records what is accepted of a stage.
 fn take(
-    keeper: &mut Keeper<'_>,
+    recorder: &mut Recorder<'_>,
     stage: &Stage,
     found: &StageScan,
     chosen: Vec<(String, Vec<Made>)>,
@@ -402,8 +413,8 @@ fn take(
         return Ok(());
     }
     // What it says of these outputs is about to be no longer so.
-    retire::remove_checkpoint(keeper, &stage.name, stage.number)?;
-    keeper.flush()?;
+    retire::remove_checkpoint(recorder, &stage.name, stage.number)?;
+    recorder.flush()?;
     let mut facts: BTreeMap<String, Facts> = BTreeMap::new();
     for (key, outputs) in chosen {
         let name = batch_name(&stage.name, &key);
@@ -430,8 +441,8 @@ fn take(
         if !wanted.changes.is_empty() {
             continue;
         }
-        done.pinned.extend(newly(keeper, stage, &key, &outputs));
-        let pin = pin(keeper, stage, &key, &outputs, by);
+        done.pinned.extend(newly(recorder, stage, &key, &outputs));
+        let pin = pin(recorder, stage, &key, &outputs, by);
         let refs = outputs.iter().map(|made| made.path.to_string()).collect();
         let summary = accepted_line(&name, &pin);
         let event = Event::Accepted {
@@ -440,10 +451,10 @@ fn take(
             outputs,
             pin,
         };
-        keeper.record(EventType::Review, agent(stage), event, summary, refs)?;
+        recorder.record(EventType::Review, agent(stage), event, summary, refs)?;
     }
     if facts.is_empty() {
-        return Ok(keeper.flush()?);
+        return Ok(recorder.flush()?);
     }
     let change = if wanted.changes.is_empty() {
         "what changed beside".to_owned()
@@ -465,8 +476,8 @@ fn take(
             files: Vec::new(),
         },
     };
-    keeper.record(EventType::Review, agent(stage), event, summary, Vec::new())?;
-    Ok(keeper.flush()?)
+    recorder.record(EventType::Review, agent(stage), event, summary, Vec::new())?;
+    Ok(recorder.flush()?)
 }
 
 /// The journal's line: who accepted what of a batch, with the digests before and after.
@@ -484,8 +495,8 @@ fn accepted_line(name: &str, pin: &Pin) -> String {
 }
 
 /// The outputs that are not what is recorded.
-fn newly(keeper: &Keeper<'_>, stage: &Stage, key: &str, outputs: &[Made]) -> Vec<Pinned> {
-    let record = record_of(keeper, stage, key);
+fn newly(recorder: &Recorder<'_>, stage: &Stage, key: &str, outputs: &[Made]) -> Vec<Pinned> {
+    let record = record_of(recorder, stage, key);
     let recorded = record.iter().flat_map(|record| &record.outputs);
     recorded
         .zip(outputs)
@@ -501,28 +512,33 @@ fn newly(keeper: &Keeper<'_>, stage: &Stage, key: &str, outputs: &[Made]) -> Vec
 }
 
 /// Writes a stage's checkpoint from what is recorded, if the stage is done and its checkpoint is not what was recorded.
-fn rewrite(keeper: &mut Keeper<'_>, stage: &Stage, done: &mut Accepted) -> Result<(), OpsError> {
+fn rewrite(
+    recorder: &mut Recorder<'_>,
+    stage: &Stage,
+    done: &mut Accepted,
+) -> Result<(), OpsError> {
     let path = layout::checkpoint(stage.number);
     let file = FilePath::workspace(path.clone());
-    let there = keeper.ctx.digest(&file).map_err(OpsError::World)?;
-    if there.is_some() && keeper.state.checkpoints.get(&stage.name).copied() == there {
+    let there = recorder.ctx.digest(&file).map_err(OpsError::World)?;
+    if there.is_some() && recorder.state.checkpoints.get(&stage.name).copied() == there {
         return Ok(());
     }
-    let found = look(keeper, stage, RebuildPolicy::Needed)?;
+    let found = look(recorder, stage, RebuildPolicy::Needed)?;
     let is_done = found.batches.iter().all(|batch| match &batch.decision {
         Ok(Decision::Reused) => true,
         Ok(Decision::Will(reasons)) => only_failed(reasons),
         _ => false,
     });
-    let status = finish::status(keeper, stage, &found).filter(|_| is_done && found.gone.is_empty());
+    let status =
+        finish::status(recorder, stage, &found).filter(|_| is_done && found.gone.is_empty());
     match status {
         Some(status) => {
-            finish::checkpoint(keeper, stage, &found, status)?;
+            finish::checkpoint(recorder, stage, &found, status)?;
             done.checkpoints.push(path.to_string());
         }
         // Whatever it says is not recorded, and cannot be told before the stage is done again.
         None if there.is_some() => {
-            retire::remove_checkpoint(keeper, &stage.name, stage.number)?;
+            retire::remove_checkpoint(recorder, &stage.name, stage.number)?;
         }
         None => {}
     }

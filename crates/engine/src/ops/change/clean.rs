@@ -6,9 +6,11 @@ use crate::ops::project::open::open;
 use crate::ops::project::opened::Opened;
 use crate::ops::project::present::Present;
 use crate::ops::project::request::Request;
-use crate::run::keeper::Keeper;
-use crate::run::kept::{self, Content, KeptFile, Removal};
-use crate::run::{recover, retire};
+use crate::run::record::protect;
+use crate::run::record::quarantined::{Content, KeptFile, Removal};
+use crate::run::record::recorder::Recorder;
+use crate::run::record::recover;
+use crate::run::record::retire;
 use milepost_core::base::path::{FilePath, RelPath};
 use milepost_core::model::event::{Event, EventType};
 use milepost_core::model::state::{BatchState, StageState, State};
@@ -76,14 +78,14 @@ pub fn clean(request: &Request, wanted: &CleanOptions) -> Result<Cleaned, OpsErr
         return Ok(done);
     }
     let held = hold(&mut opened, &request.command)?;
-    let mut keeper = Keeper::new(opened.context(), held.state, held.journal, &request.command);
-    recover::recover(&mut keeper, Duration::from_secs(5))?;
-    for todo in todo(&opened, &keeper.state, wanted)? {
-        todo.carry_out(&mut keeper)?;
+    let mut recorder = Recorder::new(opened.context(), held.state, held.journal, &request.command);
+    recover::recover(&mut recorder, Duration::from_secs(5))?;
+    for todo in todo(&opened, &recorder.state, wanted)? {
+        todo.carry_out(&mut recorder)?;
         todo.tell(&mut done);
     }
-    done.quarantined = std::mem::take(&mut keeper.kept);
-    if keeper.has_begun() {
+    done.quarantined = std::mem::take(&mut recorder.kept);
+    if recorder.has_begun() {
         let event = Event::RunFinished {
             status: "cleaned".to_owned(),
             ran: 0,
@@ -91,8 +93,8 @@ pub fn clean(request: &Request, wanted: &CleanOptions) -> Result<Cleaned, OpsErr
             failed: 0,
         };
         let summary = format!("cleaned: {} files removed", done.removed.len());
-        keeper.record(EventType::Complete, "milepost", event, summary, Vec::new())?;
-        keeper.seal()?;
+        recorder.record(EventType::Complete, "milepost", event, summary, Vec::new())?;
+        recorder.seal()?;
     }
     drop(held.lock);
     Ok(done)
@@ -190,24 +192,24 @@ fn size(opened: &Opened, path: &RelPath) -> u64 {
 }
 
 impl Todo {
-    fn carry_out(&self, keeper: &mut Keeper<'_>) -> Result<(), OpsError> {
+    fn carry_out(&self, recorder: &mut Recorder<'_>) -> Result<(), OpsError> {
         // Whoever reads from it loses what its checkpoint vouches for, too: that is said by its inputs.
-        retire::remove_checkpoint(keeper, &self.stage, self.number)?;
-        keeper.flush()?;
-        let ctx = keeper.ctx;
+        retire::remove_checkpoint(recorder, &self.stage, self.number)?;
+        recorder.flush()?;
+        let ctx = recorder.ctx;
         let mut by_hand = Vec::new();
         for (key, path) in &self.altered {
             if ctx.layout.at(path).symlink_metadata().is_err() {
                 continue;
             }
-            let was = match Content::at(keeper, &self.stage, key, path)? {
+            let was = match protect::content_at(recorder, &self.stage, key, path)? {
                 // A progress file is no output.
                 Content::Untracked => Content::Modified,
                 other => other,
             };
             by_hand.push((key.clone(), path.clone(), was));
         }
-        kept::put_away(keeper, &self.stage, &by_hand, Removal::Cleaned)?;
+        protect::put_away(recorder, &self.stage, &by_hand, Removal::Cleaned)?;
         for path in &self.removed {
             let place = ctx.layout.at(path);
             if place.symlink_metadata().is_ok() {
@@ -223,7 +225,7 @@ impl Todo {
             self.stage,
             self.removed.len()
         );
-        keeper.record(EventType::Revision, "milepost", event, summary, Vec::new())?;
+        recorder.record(EventType::Revision, "milepost", event, summary, Vec::new())?;
         Ok(())
     }
 

@@ -7,8 +7,8 @@ use crate::ops::project::hold::hold;
 use crate::ops::project::open::open;
 use crate::ops::project::present::Present;
 use crate::ops::project::request::Request;
-use crate::run::keeper::Keeper;
-use crate::run::recover;
+use crate::run::record::recorder::Recorder;
+use crate::run::record::recover;
 use milepost_core::base::digest::Digest;
 use milepost_core::base::path::Root;
 use milepost_core::model::state::State;
@@ -93,10 +93,11 @@ pub fn gc(request: &Request, wanted: &GcOptions) -> Result<Collected, OpsError> 
     } else {
         let held = hold(&mut opened, &request.command)?;
         // What a killed run had published and not put into place lies in its scratch.
-        let mut keeper = Keeper::new(opened.context(), held.state, held.journal, &request.command);
-        recover::recover(&mut keeper, Duration::from_secs(5))?;
-        keeper.flush()?;
-        (Some(held.lock), keeper.state)
+        let mut recorder =
+            Recorder::new(opened.context(), held.state, held.journal, &request.command);
+        recover::recover(&mut recorder, Duration::from_secs(5))?;
+        recorder.flush()?;
+        (Some(held.lock), recorder.state)
     };
     let layout = &opened.workspace.layout;
     let reading = |folder: &Path, error| OpsError::Disk(DiskError::new("read", folder, error));

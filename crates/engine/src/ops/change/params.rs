@@ -7,7 +7,7 @@ use crate::ops::project::open::{know_keys, open_unsettled};
 use crate::ops::project::opened::Opened;
 use crate::ops::project::request::Request;
 use crate::ops::project::values::settle;
-use crate::run::kept::KeptFile;
+use crate::run::record::quarantined::KeptFile;
 use jiff::Timestamp;
 use milepost_core::model::choice::StoredNote;
 use milepost_core::plan::options::Values;

@@ -6,11 +6,11 @@ use crate::ops::project::error::OpsError;
 use crate::ops::project::open::open;
 use crate::ops::project::opened::Opened;
 use crate::ops::project::request::Request;
-use crate::run::foresee::Foresight;
-use crate::run::keeper::Keeper;
+use crate::run::agents::dry_run;
+use crate::run::agents::estimate::CostEstimator;
+use crate::run::agents::external::{Asking, Parts, fingerprint};
 use crate::run::observe::Observations;
-use crate::run::outside::{Asking, Parts, fingerprint};
-use crate::run::rehearse;
+use crate::run::record::recorder::Recorder;
 use jiff::{SignedDuration, Timestamp};
 use milepost_core::model::stage::Stage;
 use milepost_core::model::step::AnswerForm;
@@ -87,20 +87,20 @@ pub fn next_batch(request: &Request, wanted: &LeaseOptions) -> Result<NextBatch,
     leases.sweep(now)?;
     let all = leases.all()?;
     let command = format!("next_batch for {}", wanted.client);
-    with_workspace(&mut opened, request, &command, |opened, keeper| {
-        let foresight = Foresight::new(opened.context(), &opened.project, &agents, false);
+    with_workspace(&mut opened, request, &command, |opened, recorder| {
+        let estimator = CostEstimator::new(opened.context(), &opened.project, &agents, false);
         let search = Search {
             opened,
             leases: &leases,
             all: &all,
-            foresight: &foresight,
+            estimator: &estimator,
             wanted,
             seconds,
             now,
         };
         let mut why: Option<NextBatch> = None;
         for stage in &stages {
-            let found = search.of(keeper, stage)?;
+            let found = search.of(recorder, stage)?;
             let is_complete = |found: &NextBatch| {
                 let nothing = found.nothing.as_ref();
                 nothing.is_some_and(|nothing| nothing.reason == WhyNothing::Complete)
@@ -142,7 +142,7 @@ struct Search<'a> {
     opened: &'a Opened,
     leases: &'a Leases,
     all: &'a [Lease],
-    foresight: &'a Foresight<'a>,
+    estimator: &'a CostEstimator<'a>,
     wanted: &'a LeaseOptions,
     seconds: u64,
     now: Timestamp,
@@ -150,8 +150,8 @@ struct Search<'a> {
 
 impl Search<'_> {
     /// The next batch of a stage, or why there is none.
-    fn of(&self, keeper: &Keeper<'_>, stage: &Stage) -> Result<NextBatch, OpsError> {
-        let ctx = keeper.ctx;
+    fn of(&self, recorder: &Recorder<'_>, stage: &Stage) -> Result<NextBatch, OpsError> {
+        let ctx = recorder.ctx;
         let nothing = |reason, message: String, hint: &str| Nothing {
             reason,
             stage: Some(stage.name.clone()),
@@ -169,7 +169,7 @@ impl Search<'_> {
         let all = Selection::default();
         let schedule = Schedule::new(ctx.pipeline, &all);
         let disk = Observations::new(ctx, None);
-        let decision = schedule.stage(stage, &keeper.state, &Pending::default(), &disk);
+        let decision = schedule.stage(stage, &recorder.state, &Pending::default(), &disk);
         let found = match decision.map_err(|why| OpsError::World(why.0))? {
             StageDecision::Ready(found) => found,
             StageDecision::Blocked(blocker) => {
@@ -249,7 +249,7 @@ impl Search<'_> {
                 ..nothing(WhyNothing::Ready, message, &hint)
             }
         } else {
-            let status = keeper.state.stages.get(&stage.name);
+            let status = recorder.state.stages.get(&stage.name);
             if status.is_some_and(|known| known.status.is_some()) {
                 let message = format!("every batch of stage `{}` is made", stage.name);
                 nothing(
@@ -287,7 +287,7 @@ impl Search<'_> {
             })
         };
         let mut ask = |batch: &BatchScan, anew: bool| {
-            Ok(match self.foresight.parts(stage, batch, anew)? {
+            Ok(match self.estimator.parts(stage, batch, anew)? {
                 Ok(Some((request, parts))) => {
                     let questions = parts.questions.iter();
                     let addresses = questions.map(|(_, _, address)| *address).collect();
@@ -409,4 +409,4 @@ impl Search<'_> {
 }
 
 /// The batch that is leased next, with its request.
-type Chosen<'f> = Candidate<'f, (rehearse::Request, Parts)>;
+type Chosen<'f> = Candidate<'f, (dry_run::Request, Parts)>;

@@ -8,9 +8,9 @@ use crate::ops::project::open::open;
 use crate::ops::project::opened::{Opened, state};
 use crate::ops::project::request::Request;
 use crate::ops::run::{Report, RunOptions, Silent, StageReport, StageStatus, StopFlag, run};
-use crate::run::keeper::Keeper;
-use crate::run::outside::{Asking, Given, TakenIn, fingerprint, take_in};
-use crate::run::survey::{Keep, survey};
+use crate::run::agents::external::{Asking, Given, TakenIn, fingerprint, take_in};
+use crate::run::check::scan::{Keep, survey};
+use crate::run::record::recorder::Recorder;
 use milepost_core::model::checkpoint::Status;
 use milepost_core::model::stage::Stage;
 use milepost_core::plan::decide::{Decision, RebuildPolicy};
@@ -104,14 +104,14 @@ pub fn submit_batch(
         wording::place(&lease),
         lease.client
     );
-    let taken = with_workspace(&mut opened, request, &command, |opened, keeper| {
+    let taken = with_workspace(&mut opened, request, &command, |opened, recorder| {
         let given = Given {
             lease: &lease,
             request: &asked,
             text: &text,
             replaces: true,
         };
-        take(opened, keeper, given, lease.holds(now))
+        take(opened, recorder, given, lease.holds(now))
     })?;
     let (taken, refusal) = match taken {
         Taken::Refused(refusal) => return Ok(refuse(refusal, told)),
@@ -173,7 +173,7 @@ fn text(submission: &Submission, lease: &Lease, file: &Path) -> Result<String, R
 /// Takes an answer in, as far as its batch is still the one that was leased.
 fn take(
     opened: &Opened,
-    keeper: &mut Keeper<'_>,
+    recorder: &mut Recorder<'_>,
     given: Given<'_>,
     holds: bool,
 ) -> Result<Taken, OpsError> {
@@ -184,13 +184,13 @@ fn take(
     else {
         return Ok(Taken::Refused(wording::stale(lease)));
     };
-    let found = look(keeper, stage, &lease.batch)?;
+    let found = look(recorder, stage, &lease.batch)?;
     let batch = found
         .batches
         .iter()
         .find(|batch| batch.batch.key == lease.batch);
     let is_done = batch.is_some_and(|batch| batch.decision == Ok(Decision::Reused));
-    if is_done && is_made(&keeper.state, &lease.stage, &lease.batch) {
+    if is_done && is_made(&recorder.state, &lease.stage, &lease.batch) {
         return Ok(Taken::Refused(wording::already_made(lease)));
     }
     let is_same = batch.is_some_and(|batch| fingerprint(&found, batch) == lease.fingerprint);
@@ -205,15 +205,15 @@ fn take(
         replaces: refusal.is_none(),
         ..given
     };
-    let taken = take_in(keeper, stage, &found, asking, &given)?;
+    let taken = take_in(recorder, stage, &found, asking, &given)?;
     Ok(Taken::In(taken, refusal))
 }
 
-fn look(keeper: &Keeper<'_>, stage: &Stage, batch: &str) -> Result<StageScan, OpsError> {
+fn look(recorder: &Recorder<'_>, stage: &Stage, batch: &str) -> Result<StageScan, OpsError> {
     let found = survey(
-        &keeper.ctx,
+        &recorder.ctx,
         stage,
-        &keeper.state,
+        &recorder.state,
         &Pending::default(),
         &|_| RebuildPolicy::Needed,
         Keep::And(batch),

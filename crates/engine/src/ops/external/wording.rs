@@ -1,7 +1,7 @@
 //! What clients outside are told in words: why a lease does not hold, and what is wrong with an answer.
 
 use super::shapes::{Refusal, Violation};
-use crate::run::outside::{What, Wrong};
+use crate::run::agents::external::{What, Wrong};
 use milepost_core::model::outcome::Outcome;
 use milepost_store::store::leases::{Lease, LeaseState};
 

@@ -5,8 +5,8 @@ use crate::ops::project::error::OpsError;
 use crate::ops::project::hold::take;
 use crate::ops::project::opened::Opened;
 use crate::ops::project::request::Request;
-use crate::run::keeper::Keeper;
-use crate::run::recover::recover;
+use crate::run::record::recorder::Recorder;
+use crate::run::record::recover::recover;
 use milepost_core::model::stage::Stage;
 use milepost_core::model::state::State;
 use milepost_core::plan::options::Timing;
@@ -16,7 +16,7 @@ pub(super) fn with_workspace<T>(
     opened: &mut Opened,
     request: &Request,
     command: &str,
-    doing: impl FnOnce(&Opened, &mut Keeper<'_>) -> Result<T, OpsError>,
+    doing: impl FnOnce(&Opened, &mut Recorder<'_>) -> Result<T, OpsError>,
 ) -> Result<T, OpsError> {
     let taken = take(opened, command)?;
     // Else the next run would ask other agents than those that answered here.
@@ -24,10 +24,10 @@ pub(super) fn with_workspace<T>(
     let held = taken.read(opened)?;
     let lock = held.lock;
     let opened = &*opened;
-    let mut keeper = Keeper::new(opened.context(), held.state, held.journal, command);
-    recover(&mut keeper, Timing::default().grace)?;
-    let done = doing(opened, &mut keeper)?;
-    keeper.flush()?;
+    let mut recorder = Recorder::new(opened.context(), held.state, held.journal, command);
+    recover(&mut recorder, Timing::default().grace)?;
+    let done = doing(opened, &mut recorder)?;
+    recorder.flush()?;
     // What was seen of files is only a cache.
     let _ = opened.cache.save(&opened.disk);
     drop(lock);

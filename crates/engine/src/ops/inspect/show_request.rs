@@ -5,8 +5,8 @@ use crate::ops::project::error::OpsError;
 use crate::ops::project::open::open;
 use crate::ops::project::opened::state;
 use crate::ops::project::request::Request;
-use crate::run::foresee::Foresight;
-use crate::run::survey::Keep;
+use crate::run::agents::estimate::CostEstimator;
+use crate::run::check::scan::Keep;
 use milepost_core::model::money::NanoUsd;
 use milepost_core::plan::selection::Target;
 use serde::Serialize;
@@ -78,8 +78,8 @@ pub fn show_request(request: &Request, target: &str) -> Result<WouldSend, OpsErr
         }));
     };
     let agents = opened.planned_agents(request)?;
-    let foresight = Foresight::new(opened.context(), &opened.project, &agents, false);
-    let told = foresight.request(stage, batch).map_err(OpsError::World)?;
+    let estimator = CostEstimator::new(opened.context(), &opened.project, &agents, false);
+    let told = estimator.request(stage, batch).map_err(OpsError::World)?;
     let (shown, why_not) = match told {
         Ok(request) => {
             let body = opened.redactor.bytes(&request.body);

@@ -11,7 +11,7 @@ use crate::ops::project::opened::Opened;
 use crate::ops::project::present::{LastRun, Present, Runner, last_run, runner};
 use crate::ops::project::request::Request;
 use crate::ops::run::up_to_date;
-use crate::run::foresee::Foresight;
+use crate::run::agents::estimate::CostEstimator;
 use crate::run::report::StageReport;
 use jiff::Timestamp;
 use milepost_core::model::call::Spent;
@@ -176,8 +176,8 @@ pub fn status(request: &Request) -> Result<Status, OpsError> {
     let agents = opened.planned_agents(request)?;
     let all = Selection::default();
     let plans = if present.runner.is_none() {
-        let foresight = Foresight::new(opened.context(), &opened.project, &agents, false);
-        of(&opened, &present.state, &all, foresight)
+        let estimator = CostEstimator::new(opened.context(), &opened.project, &agents, false);
+        of(&opened, &present.state, &all, estimator)
     } else {
         Vec::new()
     };

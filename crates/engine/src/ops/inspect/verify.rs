@@ -6,9 +6,9 @@ use crate::ops::project::open::open;
 use crate::ops::project::opened::Opened;
 use crate::ops::project::present::Present;
 use crate::ops::project::request::Request;
-use crate::run::finish;
-use crate::run::rejudge::holds;
-use crate::run::survey::{Keep, survey};
+use crate::run::check::revalidate::holds;
+use crate::run::check::scan::{Keep, survey};
+use crate::run::record::finish;
 use milepost_core::base::digest::Digest;
 use milepost_core::base::path::RelPath;
 use milepost_core::model::event::Event;
@@ -388,7 +388,7 @@ impl Audit<'_> {
             .map(|(name, stage)| (stage.number, name))
             .collect();
         let found = checkpoint::list(&self.opened.workspace.layout)
-            .map_err(crate::run::engine::RunError::from)?;
+            .map_err(crate::run::error::RunError::from)?;
         for number in found.keys().filter(|number| !known.contains_key(number)) {
             let path = layout::checkpoint(*number);
             let message = "nothing is recorded of it".to_owned();

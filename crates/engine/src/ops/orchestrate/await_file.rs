@@ -9,7 +9,7 @@ use crate::ops::project::opened::Opened;
 use crate::ops::project::present::Present;
 use crate::ops::project::request::Request;
 use crate::ops::run::{StopFlag, Stopwatch};
-use crate::run::validate;
+use crate::run::check::validate;
 use milepost_core::base::digest::Digest;
 use milepost_core::base::path::{FilePath, Root};
 use milepost_core::base::source::Source;

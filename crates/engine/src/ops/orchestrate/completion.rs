@@ -7,7 +7,7 @@ use crate::ops::project::open::open;
 use crate::ops::project::opened::Opened;
 use crate::ops::project::present::Present;
 use crate::ops::project::request::Request;
-use crate::run::foresee::Foresight;
+use crate::run::agents::estimate::CostEstimator;
 use milepost_core::model::checkpoint::{Checkpoint, Status};
 use milepost_core::model::stage::Stage;
 use milepost_core::model::state::{Phase, StageState, State};
@@ -73,9 +73,9 @@ pub(crate) fn of(
     let layout = &opened.workspace.layout;
     let present = Present::read(layout)?;
     let agents = opened.planned_agents(request)?;
-    let foresight = Foresight::new(opened.context(), &opened.project, &agents, false);
+    let estimator = CostEstimator::new(opened.context(), &opened.project, &agents, false);
     let all = Selection::default();
-    let plans = outlook::of(opened, &present.state, &all, foresight);
+    let plans = outlook::of(opened, &present.state, &all, estimator);
     let plan = plans.into_iter().find(|plan| plan.stage == stage.name);
     let mut missing = Vec::new();
     if let Some(runner) = &present.runner {

@@ -3,7 +3,7 @@
 use crate::ops::project::error::OpsError;
 use crate::ops::project::opened::Opened;
 use crate::ops::project::present::Present;
-use crate::run::survey::{Keep, survey};
+use crate::run::check::scan::{Keep, survey};
 use milepost_core::base::glob::Glob;
 use milepost_core::base::path::{FilePath, RelPath, Root};
 use milepost_core::expr::select::Select;

@@ -4,7 +4,7 @@ use crate::ops::project::error::OpsError;
 use crate::ops::project::opened::Opened;
 use crate::ops::project::request::Request;
 use crate::ops::project::values::default;
-use crate::run::kept::{Content, KeptFile, Removal};
+use crate::run::record::quarantined::{Content, KeptFile, Removal};
 use jiff::civil::Date;
 use milepost_core::expr::place::nearest;
 use milepost_core::model::choice::StoredNote;

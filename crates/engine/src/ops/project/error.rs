@@ -40,7 +40,7 @@ pub enum OpsError {
     Disk(#[from] milepost_store::store::disk::DiskError),
     /// A run could not go on.
     #[error(transparent)]
-    Run(#[from] crate::run::engine::RunError),
+    Run(#[from] crate::run::error::RunError),
     /// Outputs that cannot be accepted, with why.
     #[error("nothing was accepted:\n  {}", .0.join("\n  "))]
     NotAccepted(Vec<String>),

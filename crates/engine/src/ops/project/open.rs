@@ -6,7 +6,7 @@ use super::find::{OnDisk, find_project};
 use super::opened::Opened;
 use super::request::Request;
 use super::values::{settle, take_setting};
-use crate::run::agents::{Agents, Purpose, agents};
+use crate::run::agents::ready::{Agents, Purpose, agents};
 use crate::run::context::Pace;
 use jiff::tz::TimeZone;
 use milepost_core::base::redact::Redactor;

@@ -120,7 +120,7 @@ pub fn replay(
     }
     for record in records {
         apply(&mut state, &record.run_id, &record.event)
-            .map_err(crate::run::engine::RunError::from)?;
+            .map_err(crate::run::error::RunError::from)?;
     }
     Ok(state)
 }

@@ -2,7 +2,7 @@
 
 use crate::ops::plan::{Altered, Awaits, Blocker};
 use crate::ops::run::{Report, StageReport, StageStatus, exit_code};
-use crate::run::kept::KeptFile;
+use crate::run::record::quarantined::KeptFile;
 use milepost_core::model::choice::StoredNote;
 use milepost_core::model::outcome::Outcome;
 use serde::Serialize;

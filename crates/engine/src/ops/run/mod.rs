@@ -11,12 +11,12 @@ use crate::ops::project::hold::take;
 use crate::ops::project::open::open;
 use crate::ops::project::opened::Opened;
 use crate::ops::project::request::Request;
-use crate::run::agents::{Purpose, agents};
+use crate::run::agents::ready::{Purpose, agents};
 use crate::run::engine;
 use milepost_core::plan::selection::{Selection, Target};
 
-pub use crate::run::kept::{Content, KeptFile, Removal};
 pub use crate::run::notice::{Notice, Observer, Silent};
+pub use crate::run::record::quarantined::{Content, KeptFile, Removal};
 pub use crate::run::report::{Report, StageReport, StageStatus};
 pub use crate::run::stop::{StopFlag, adopt_orphans};
 pub use milepost_core::plan::options::{RunOptions, Timing, Values};

@@ -1,0 +1,105 @@
+//! The record of batches at providers, over runs that end while one is under way.
+
+use super::{Ledger, RunCalls, kept};
+use crate::steps::work::{Batched, Calls};
+use jiff::Timestamp;
+use milepost_core::model::batched::{Left, LeftCall, Submitting, Which};
+use milepost_core::model::call::{Heard, Sent, Spent};
+use milepost_core::model::outcome::Outcome;
+use milepost_store::store::batches;
+
+impl RunCalls<'_> {
+    /// How many batches are under way at providers. Those that are done are recorded to be, so that no later run looks for them
+    /// among all calls.
+    ///
+    /// # Errors
+    /// When the records cannot be read, or the disk fails.
+    pub fn under_way(&self) -> Result<u64, String> {
+        let layout = self.ctx.layout;
+        let failed =
+            |error: &dyn std::fmt::Display| format!("{}: {error}", layout.batches().display());
+        let (open, done) = batches::standing(layout).map_err(|error| failed(&error))?;
+        for batch in &done {
+            let over = self.ledger().batches.over(batch);
+            over.map_err(|error| failed(&error))?;
+        }
+        Ok(open)
+    }
+}
+
+impl Ledger {
+    /// What an earlier run spent is known now.
+    fn hear_late(&mut self, left: &LeftCall, heard: &Heard) {
+        if let Some(before) = &mut self.before {
+            *before -= Spent::of(&left.sent, left.heard.as_ref());
+            *before += Spent::of(&left.sent, Some(heard));
+        }
+    }
+}
+
+impl Batched for RunCalls<'_> {
+    fn left(&self, agent: &str, place: &str) -> Result<Left, Outcome> {
+        let mut ledger = self.ledger();
+        let layout = self.ctx.layout;
+        let (mut left, never) = batches::left(layout, &self.run)
+            .map_err(|error| kept(format!("{}: {error}", layout.batches().display())))?;
+        // The run was killed before it could submit them: they cost nothing.
+        for call in never.iter().filter(|call| call.sent.agent == agent) {
+            let now = self.ctx.clock.now();
+            let log = &mut ledger.log;
+            let heard = Heard::never_sent();
+            log.heard_late(now, &call.call, &heard, b"").map_err(kept)?;
+            ledger.hear_late(call, &heard);
+        }
+        let key = (agent.to_owned(), place.to_owned());
+        Ok(left.remove(&key).unwrap_or_default())
+    }
+
+    fn take_over(&self, left: &LeftCall, sent: &Sent, body: &[u8]) -> Result<Which, Outcome> {
+        let mut ledger = self.ledger();
+        let now = self.ctx.clock.now();
+        let without = sent.clone().without_keys(self.ctx.redactor);
+        let number = ledger.log.taken_over(now, &left.call, &without, body);
+        let number = number.map_err(kept)?;
+        if let Some(before) = &mut ledger.before {
+            *before -= Spent::of(&left.sent, left.heard.as_ref());
+        }
+        ledger.hold(sent);
+        let run = self.run.clone();
+        Ok(Which { run, number })
+    }
+
+    fn submitting(&self, batch: &Submitting) -> Result<(Which, Timestamp), Outcome> {
+        let now = self.ctx.clock.now();
+        let which = self.ledger().batches.submitting(now, batch);
+        Ok((which.map_err(kept)?, now))
+    }
+
+    fn submitted(&self, batch: &Which, ids: &[String]) -> Result<(), Outcome> {
+        self.ledger().batches.submitted(batch, ids).map_err(kept)
+    }
+
+    fn over(&self, batch: &Which) -> Result<(), Outcome> {
+        self.ledger().batches.over(batch).map_err(kept)
+    }
+
+    fn heard_late(&self, left: &LeftCall, heard: &Heard, raw: &[u8]) -> Result<(), Outcome> {
+        if left.call.run == self.run {
+            let heard = self.heard(left.call.number, &left.sent, heard.clone(), raw);
+            return heard.map(drop);
+        }
+        let redactor = self.ctx.redactor;
+        let raw = redactor.bytes(raw);
+        let heard = &heard.clone().without_keys(redactor, &raw);
+        let mut ledger = self.ledger();
+        let now = self.ctx.clock.now();
+        let recorded = ledger.log.heard_late(now, &left.call, heard, &raw);
+        recorded.map_err(kept)?;
+        ledger.hear_late(left, heard);
+        Ok(())
+    }
+
+    fn used(&self, number: u64) -> Result<(), Outcome> {
+        self.ledger().log.used(number).map_err(kept)
+    }
+}

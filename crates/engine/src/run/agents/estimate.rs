@@ -1,0 +1,414 @@
+//! Foresees what a stage's batches would ask of agents: calls, tokens and cost.
+
+use crate::run::agents::dry_run::{DryRun, DryRunResult, Request};
+use crate::run::agents::ready::of_stage;
+use crate::run::context::Context;
+use crate::steps::agent::outside::Parts;
+use crate::steps::agent::{Agents, Answerers, most_calls};
+use milepost_core::base::digest::Digest;
+use milepost_core::model::call::Sent;
+use milepost_core::model::money::NanoUsd;
+use milepost_core::model::stage::Stage;
+use milepost_core::plan::estimate::{Asked, Basis, ONE_ANSWER, Past, WHOLE_ANSWER, expect};
+use milepost_core::plan::scan::BatchScan;
+use milepost_store::check::schemas::Schemas;
+use milepost_store::store::answers::Answers;
+use milepost_store::store::calls;
+use serde::Serialize;
+use std::collections::{BTreeMap, HashSet};
+use std::path::Path;
+
+/// What a stage's batches would ask of agents that cost something.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, schemars::JsonSchema)]
+pub struct Asks {
+    /// Who is asked: name and provider.
+    pub agents: Vec<String>,
+    /// Requests, if nothing is asked twice: the first of each batch.
+    pub calls: u64,
+    /// Calls at most: of every agent step in every iteration, with all `attempts` and `tries`, and with requests that are too long
+    /// split down to one question. None: no bound is known, as earlier stages decide what is asked.
+    pub most_calls: Option<u64>,
+    /// Iterations of `[refine]` at most in one batch; none: the stage has no loop, or its limit cannot be computed.
+    pub iterations: Option<u64>,
+    /// Questions in them.
+    pub questions: u64,
+    /// Answers that are kept and used.
+    pub kept: u64,
+    /// Batches of which it is not known before they run what they ask. Of the others, what follows from an answer is not counted.
+    pub unknown: u64,
+    /// Why not, of the first of them.
+    pub why: Option<String>,
+    /// Tokens of input, expected.
+    pub input_tokens: u64,
+    /// Tokens of answers, expected.
+    pub output_tokens: u64,
+    /// What the expectation stands on.
+    pub basis: Basis,
+    /// What it is expected to cost; none: no price is known.
+    pub cost: Option<NanoUsd>,
+    /// What a budget reserves for `calls`; none: no price is known. Retries and later calls are not in it.
+    pub reserved: Option<NanoUsd>,
+}
+
+/// What is needed to foresee what a run would ask.
+pub struct CostEstimator<'a> {
+    ctx: Context<'a>,
+    agents: &'a Agents,
+    answers: Answers,
+    fresh: bool,
+    /// Calls that were made before, by stage and provider; read when they are first needed.
+    past: Option<BTreeMap<(String, String), Past>>,
+}
+
+impl<'a> CostEstimator<'a> {
+    /// Of a workspace. Nothing is written.
+    pub fn new(ctx: Context<'a>, project: &Path, agents: &'a Agents, fresh: bool) -> Self {
+        Self {
+            ctx,
+            agents,
+            answers: Answers::open(ctx.disk, project, ctx.layout, "plan"),
+            fresh,
+            past: None,
+        }
+    }
+
+    /// What these batches of a stage would ask; none when they ask nobody who costs something. `settled`: no stage that runs before
+    /// changes what they read, so that the calls have a bound.
+    ///
+    /// # Errors
+    /// When an agent cannot be made ready, or records of calls cannot be read.
+    pub fn asks(
+        &mut self,
+        stage: &Stage,
+        batches: &[&BatchScan],
+        settled: bool,
+    ) -> Result<Option<Asks>, String> {
+        let mut asked = called(&self.ctx, stage);
+        // Whoever is outside is not sent anything.
+        asked.retain(|_, called| !called.is_external);
+        if asked.is_empty() || batches.is_empty() {
+            return Ok(None);
+        }
+        let ready = of_stage(&self.ctx, stage, self.agents)?;
+        let simulated = self.rehearse(stage, &ready, batches);
+        let mut asks = self.sum(stage, &ready, &asked, &simulated)?;
+        if stage.refine.is_some() {
+            asks.iterations = simulated.iter().filter_map(|batch| batch.iterations).max();
+        }
+        if settled {
+            asks.most_calls = simulated
+                .iter()
+                .map(|batch| most_calls_of(&self.ctx, stage, batch))
+                .try_fold(0_u64, |sum, one| Some(sum.saturating_add(one?)));
+        }
+        Ok(Some(asks))
+    }
+
+    /// The first request that a batch would send; else why there is none.
+    ///
+    /// # Errors
+    /// When an agent cannot be made ready.
+    pub fn request(
+        &self,
+        stage: &Stage,
+        batch: &BatchScan,
+    ) -> Result<Result<Request, String>, String> {
+        if called(&self.ctx, stage).is_empty() {
+            return Ok(Err("no agent that costs something is asked".to_owned()));
+        }
+        let ready = of_stage(&self.ctx, stage, self.agents)?;
+        let schemas = Schemas::default();
+        let dry_run = self.dry_run(stage, &schemas, &ready);
+        let simulated = dry_run.of(batch, &HashSet::new());
+        Ok(match (simulated.request, simulated.unknown) {
+            (Some(request), _) => Ok(request),
+            (None, Some(why)) => Err(format!("it cannot be told before it runs: {why}")),
+            (None, None) => Err(match simulated.kept {
+                0 => "nothing is asked".to_owned(),
+                _ => "every answer is kept".to_owned(),
+            }),
+        })
+    }
+
+    /// The agents of a stage that are someone outside, by name.
+    pub fn outside(&self, stage: &Stage) -> Vec<String> {
+        let asked = called(&self.ctx, stage).into_iter();
+        asked
+            .filter(|(_, called)| called.is_external)
+            .map(|(name, _)| name)
+            .collect()
+    }
+
+    /// Of batches of a stage, which wait for an answer of someone outside before anybody else is asked: by whom, and how many
+    /// questions. Nothing is rehearsed where nobody outside is asked.
+    ///
+    /// # Errors
+    /// When an agent cannot be made ready.
+    pub fn awaited(
+        &self,
+        stage: &Stage,
+        batches: &[&BatchScan],
+    ) -> Result<Vec<Option<Sent>>, String> {
+        let outside = self.outside(stage);
+        if outside.is_empty() {
+            return Ok(batches.iter().map(|_| None).collect());
+        }
+        let ready = of_stage(&self.ctx, stage, self.agents)?;
+        let simulated = self.rehearse(stage, &ready, batches);
+        let of_outside = |sent: &Sent| outside.contains(&sent.agent);
+        let sent = simulated
+            .into_iter()
+            .map(|batch| batch.request.map(|request| request.sent));
+        Ok(sent.map(|sent| sent.filter(of_outside)).collect())
+    }
+
+    /// What a batch asks of someone outside, in parts; none: they are not the first who are asked, or nothing is. `anew`: as if
+    /// nothing had been answered.
+    ///
+    /// # Errors
+    /// When an agent cannot be made ready.
+    pub fn parts(
+        &self,
+        stage: &Stage,
+        batch: &BatchScan,
+        anew: bool,
+    ) -> Result<Result<Option<(Request, Parts)>, String>, String> {
+        let ready = of_stage(&self.ctx, stage, self.agents)?;
+        let schemas = Schemas::default();
+        let dry_run = DryRun {
+            anew,
+            in_parts: true,
+            ..self.dry_run(stage, &schemas, &ready)
+        };
+        let simulated = dry_run.of(batch, &HashSet::new());
+        if let Some(why) = simulated.unknown {
+            return Ok(Err(why));
+        }
+        let is_outside = |(request, _): &(Request, Parts)| {
+            let agent = ready.named(&request.sent.agent);
+            agent.is_some_and(|ready| ready.agent.is_external())
+        };
+        let found = simulated.request.zip(simulated.parts);
+        Ok(Ok(found.filter(is_outside)))
+    }
+
+    fn dry_run<'b>(
+        &'b self,
+        stage: &'b Stage,
+        schemas: &'b Schemas,
+        agents: &'b Answerers,
+    ) -> DryRun<'b> {
+        DryRun {
+            ctx: self.ctx,
+            stage,
+            schemas,
+            agents,
+            answers: &self.answers,
+            fresh: self.fresh,
+            anew: false,
+            in_parts: false,
+        }
+    }
+
+    fn rehearse(
+        &self,
+        stage: &Stage,
+        agents: &Answerers,
+        batches: &[&BatchScan],
+    ) -> Vec<DryRunResult> {
+        let schemas = Schemas::default();
+        let dry_run = self.dry_run(stage, &schemas, agents);
+        let none = HashSet::new();
+        let one = |batch: &&BatchScan, taken: &HashSet<Digest>| {
+            let mut simulated = dry_run.of(batch, taken);
+            // Of many, the bytes would fill the memory.
+            if let Some(request) = &mut simulated.request {
+                request.body = Vec::new();
+            }
+            simulated
+        };
+        let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+        let part = batches.len().div_ceil(threads).max(1);
+        let mut all: Vec<DryRunResult> = std::thread::scope(|scope| {
+            let (one, none) = (&one, &none);
+            let parts: Vec<_> = batches
+                .chunks(part)
+                .map(|part| {
+                    scope.spawn(move || {
+                        part.iter()
+                            .map(|batch| one(batch, none))
+                            .collect::<Vec<_>>()
+                    })
+                })
+                .collect();
+            let parts = parts.into_iter();
+            parts
+                .flat_map(|part| {
+                    part.join()
+                        .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+                })
+                .collect()
+        });
+        // What an earlier batch asks, a later one does not.
+        let mut taken: HashSet<Digest> = HashSet::new();
+        for (simulated, batch) in all.iter_mut().zip(batches) {
+            if simulated.asked.iter().any(|asked| taken.contains(asked)) {
+                *simulated = one(batch, &taken);
+            }
+            taken.extend(std::mem::take(&mut simulated.asked));
+        }
+        all
+    }
+
+    fn sum(
+        &mut self,
+        stage: &Stage,
+        ready: &Answerers,
+        asked: &BTreeMap<String, Called>,
+        simulated: &[DryRunResult],
+    ) -> Result<Asks, String> {
+        let mut by_agent: BTreeMap<&str, Asked> = BTreeMap::new();
+        let mut reserved = Some(NanoUsd::ZERO);
+        let mut asks = Asks {
+            agents: asked
+                .iter()
+                .map(|(name, called)| format!("{name} ({})", called.who))
+                .collect(),
+            calls: 0,
+            most_calls: None,
+            iterations: None,
+            questions: 0,
+            kept: simulated.iter().map(|batch| batch.kept).sum(),
+            unknown: simulated
+                .iter()
+                .filter(|batch| batch.unknown.is_some())
+                .count() as u64,
+            why: simulated.iter().find_map(|batch| batch.unknown.clone()),
+            input_tokens: 0,
+            output_tokens: 0,
+            basis: Basis::Assumed(0),
+            cost: Some(NanoUsd::ZERO),
+            reserved: None,
+        };
+        for batch in simulated {
+            let Some(Request { sent, .. }) = &batch.request else {
+                continue;
+            };
+            if !asked.contains_key(&sent.agent) {
+                continue;
+            }
+            asks.calls += 1;
+            asks.questions += sent.questions;
+            let sum = by_agent.entry(sent.agent.as_str()).or_default();
+            sum.batches += 1;
+            sum.calls += 1;
+            sum.questions += sent.questions;
+            sum.likely_input += sent.likely_input;
+            sum.most_output += sent.most_output;
+            reserved = reserved.zip(sent.reserved).map(|(sum, one)| sum + one);
+        }
+        asks.reserved = reserved;
+        let declared = stage.estimate.as_ref();
+        if declared.is_some() && asks.unknown > 0 {
+            // What is declared holds for batches that cannot be rehearsed, too.
+            if let Some(name) = asked.keys().next() {
+                by_agent.entry(name).or_default().batches += asks.unknown;
+            }
+        }
+        for (name, sum) in by_agent {
+            let Some(called) = asked.get(name) else {
+                continue;
+            };
+            let past = self.past(stage, &called.who)?;
+            let one = if called.answers_questions {
+                ONE_ANSWER
+            } else {
+                WHOLE_ANSWER
+            };
+            let (usage, basis) = expect(&sum, &past, declared, one);
+            asks.input_tokens += usage.total_input();
+            asks.output_tokens += usage.output;
+            asks.basis = basis;
+            let cost = ready.named(name).and_then(|ready| {
+                ready.cost(ready.model(), ready.agent.is_batched(), &usage, None)
+            });
+            // A tool that says what a call costs said it before.
+            let told = past.cost_of(sum.calls.max(sum.batches));
+            asks.cost = asks.cost.zip(cost.or(told)).map(|(sum, one)| sum + one);
+        }
+        Ok(asks)
+    }
+
+    fn past(&mut self, stage: &Stage, provider: &str) -> Result<Past, String> {
+        let past = match &mut self.past {
+            Some(past) => past,
+            None => {
+                let folder = self.ctx.layout.calls();
+                let all = calls::read(&folder);
+                let all = all.map_err(|error| format!("{}: {error}", folder.display()))?;
+                let mut past: BTreeMap<(String, String), Past> = BTreeMap::new();
+                for call in all {
+                    if let Some(heard) = &call.heard {
+                        let of = (call.sent.stage.clone(), call.sent.provider.clone());
+                        past.entry(of).or_default().add(&call.sent, heard);
+                    }
+                }
+                self.past.insert(past)
+            }
+        };
+        let found = past.get(&(stage.name.clone(), provider.to_owned()));
+        Ok(found.copied().unwrap_or_default())
+    }
+}
+
+/// An agent that is called: one that may cost something, or whose answers were recorded.
+struct Called {
+    /// Who that is, in one line.
+    who: String,
+    /// Whether it is asked the questions that `split` wrote, or a whole prompt.
+    answers_questions: bool,
+    /// Whether it is someone outside.
+    is_external: bool,
+}
+
+/// Returns how many calls a rehearsed batch makes at most. `None`: its iterations or questions are not known.
+fn most_calls_of(ctx: &Context<'_>, stage: &Stage, batch: &DryRunResult) -> Option<u64> {
+    if batch.request.is_none() && batch.unknown.is_none() && !batch.waits {
+        return Some(0);
+    }
+    let mut sum = 0_u64;
+    for step in &stage.steps {
+        if let Some(asked) = step.kind.agent()
+            && let Some(agent) = ctx.settings.agent(ctx.pipeline, &asked.agent)
+            && !agent.is_free()
+            && !agent.is_external()
+        {
+            let questions = asked.questions.then_some(batch.questions);
+            let one = match questions {
+                Some(count) => most_calls(agent, step.attempts, Some(count?)),
+                None => most_calls(agent, step.attempts, None),
+            };
+            sum = sum.saturating_add(one);
+        }
+    }
+    Some(sum.saturating_mul(batch.iterations?.max(1)))
+}
+
+/// The agents of a stage that are called, by their names after replacements.
+fn called(ctx: &Context<'_>, stage: &Stage) -> BTreeMap<String, Called> {
+    let mut called = BTreeMap::new();
+    for step in &stage.steps {
+        if let Some(asked) = step.kind.agent()
+            && let Some(agent) = ctx.settings.agent(ctx.pipeline, &asked.agent)
+            && !agent.is_free()
+        {
+            let one = Called {
+                who: agent.describe(),
+                answers_questions: asked.questions,
+                is_external: agent.is_external(),
+            };
+            called.insert(agent.name.clone(), one);
+        }
+    }
+    called
+}

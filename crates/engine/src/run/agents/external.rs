@@ -1,0 +1,297 @@
+//! Takes in what someone outside answers for a batch: what is right is kept as any agent's answer, what is wrong is set aside.
+
+use crate::run::batch::set_aside::set_aside;
+use crate::run::error::RunError;
+use crate::run::record::begin;
+use crate::run::record::recorder::Recorder;
+use crate::run::record::recorder::agent;
+use crate::steps::agent::outside::{Terms, judge};
+use milepost_core::base::digest::Digest;
+use milepost_core::base::path::Root;
+use milepost_core::model::call::{ANSWERED, Heard, Sent};
+use milepost_core::model::event::{Event, EventType};
+use milepost_core::model::money::NanoUsd;
+use milepost_core::model::outcome::{Outcome, OutcomeKind};
+use milepost_core::model::pipeline::Asset;
+use milepost_core::model::stage::Stage;
+use milepost_core::model::step::AnswerForm;
+use milepost_core::model::usage::Usage;
+use milepost_core::plan::expand::batch_name;
+use milepost_core::plan::scan::{BatchScan, StageScan};
+use milepost_store::check::schemas::Schemas;
+use milepost_store::store::answers::{Answer, Answers, Sharing};
+use milepost_store::store::calls::CallLog;
+use milepost_store::store::layout;
+use milepost_store::store::leases::Lease;
+use serde_json::{Map, Value};
+use std::collections::BTreeSet;
+
+pub use crate::steps::agent::outside::Parts;
+pub use crate::steps::agent::sort::{What, Wrong};
+
+/// The step of a stage that asks someone outside, as far as an answer is judged by it.
+#[derive(Debug, Clone, Copy)]
+pub struct Asking<'a> {
+    /// The form of an answer.
+    pub form: AnswerForm,
+    /// Of one answer.
+    pub schema: Option<&'a Asset>,
+    /// Values for keys that an answer lacks.
+    pub defaults: &'a Map<String, Value>,
+}
+
+impl<'a> Asking<'a> {
+    /// The step that makes an output; none: it asks no agent.
+    pub fn of(stage: &'a Stage, out: &str) -> Option<Self> {
+        let mut steps = stage.steps.iter().filter(|step| step.out == out);
+        let asked = steps.find_map(|step| step.kind.agent())?;
+        Some(Self {
+            form: asked.answer,
+            schema: asked.schema.as_ref(),
+            defaults: &asked.defaults,
+        })
+    }
+}
+
+/// Everything that a batch depends on, in one digest.
+pub fn fingerprint(found: &StageScan, batch: &BatchScan) -> Digest {
+    Digest::of(format!(
+        "{} {}",
+        found.shared.coarse_id(),
+        batch.own.coarse_id()
+    ))
+}
+
+/// What was taken in.
+#[derive(Debug, Default)]
+pub struct TakenIn {
+    /// Answers that were right, and are kept.
+    pub kept: u64,
+    /// What is wrong.
+    pub wrong: Vec<Wrong>,
+    /// Ids of questions that have no right answer yet; of a batch without questions `answer`.
+    pub open: Vec<String>,
+    /// Where what is wrong was set aside, in the workspace.
+    pub quarantine: Option<String>,
+}
+
+/// An answer of someone outside.
+pub struct Given<'a> {
+    /// What was leased.
+    pub lease: &'a Lease,
+    /// The bytes of the request.
+    pub request: &'a [u8],
+    /// What was answered.
+    pub text: &'a str,
+    /// Whether what is kept already may be replaced.
+    pub replaces: bool,
+}
+
+/// Takes in an answer: records it as a call, keeps what is right, and sets aside what is wrong. Nothing is made of it yet.
+///
+/// # Errors
+/// When the disk fails, or the schema of an answer cannot be used.
+pub fn take_in(
+    recorder: &mut Recorder<'_>,
+    stage: &Stage,
+    found: &StageScan,
+    asking: Asking<'_>,
+    given: &Given<'_>,
+) -> Result<TakenIn, RunError> {
+    let ctx = recorder.ctx;
+    let lease = given.lease;
+    let world = |error: &dyn std::fmt::Display| RunError::World(error.to_string());
+    let schemas = Schemas::default();
+    let schema = asking.schema.map(|asset| schemas.get(asset)).transpose();
+    let schema = schema.map_err(|error| world(&error))?;
+    let judged = judge(
+        given.text,
+        &Terms {
+            ids: lease.questions.iter().map(|(id, _)| id.as_str()).collect(),
+            schema: schema.as_deref(),
+            keeps_id: lease.keeps_id,
+            form: asking.form,
+            defaults: asking.defaults,
+        },
+    );
+    if !recorder.state.stages.contains_key(&stage.name) {
+        begin::begin(recorder, stage, found, 0)?;
+        begin::handoff(recorder, stage)?;
+    }
+    let number = record_call(recorder, stage, given)?;
+    let project = ctx.files.folder(Root::Project);
+    let answers = Answers::open(ctx.disk, project, ctx.layout, recorder.run_id());
+    let addresses: Vec<Digest> = lease.addresses().collect();
+    let known = answers.get_all(&addresses).map_err(|why| world(&why))?;
+    let mut has: Vec<bool> = known.iter().map(Option::is_some).collect();
+    let mut right = Vec::new();
+    for (place, answer) in judged.right {
+        if has[place] && !given.replaces {
+            continue;
+        }
+        has[place] = true;
+        right.push(Answer {
+            address: addresses[place],
+            answer,
+            schema: asking.schema.map(|asset| asset.digest),
+            agent: format!("external {}", lease.client),
+            call: (recorder.run_id().to_owned(), number),
+        });
+    }
+    let sharing = match lease.address {
+        Some(_) => Sharing::Workspace,
+        None => Sharing::Project,
+    };
+    answers
+        .put_all(&right, sharing)
+        .map_err(|why| world(&why))?;
+    // What was answered before need not be answered again.
+    let answered: BTreeSet<&str> = lease
+        .questions
+        .iter()
+        .zip(&has)
+        .filter_map(|((id, _), has)| has.then_some(id.as_str()))
+        .collect();
+    let mut wrong = judged.wrong;
+    wrong.retain(|wrong| {
+        let of_answered = wrong.id.as_deref().is_some_and(|id| answered.contains(id));
+        wrong.what != What::Missing || !of_answered
+    });
+    let open = if lease.questions.is_empty() {
+        let open = has.iter().any(|has| !has);
+        open.then(|| "answer".to_owned()).into_iter().collect()
+    } else {
+        let ids = lease.questions.iter().map(|(id, _)| id);
+        ids.filter(|id| !answered.contains(id.as_str()))
+            .cloned()
+            .collect()
+    };
+    let mut taken = TakenIn {
+        kept: right.len() as u64,
+        wrong,
+        open,
+        quarantine: None,
+    };
+    if !taken.wrong.is_empty() {
+        taken.quarantine = refuse(recorder, stage, lease, number, &taken)?;
+    }
+    close(recorder)?;
+    Ok(taken)
+}
+
+/// Records the answer as a call of its agent. Gives the number.
+fn record_call(
+    recorder: &mut Recorder<'_>,
+    stage: &Stage,
+    given: &Given<'_>,
+) -> Result<u64, RunError> {
+    let ctx = recorder.ctx;
+    let lease = given.lease;
+    let now = ctx.clock.now();
+    let took = now.as_millisecond() - lease.since.as_millisecond();
+    let took_ms = u64::try_from(took).unwrap_or(0);
+    let sent = Sent {
+        provider: format!("external {}", lease.client),
+        model: lease.client.clone(),
+        ..lease.sent.clone()
+    };
+    let raw = ctx.redactor.bytes(given.text.as_bytes());
+    let heard = Heard {
+        outcome: ANSWERED.to_owned(),
+        message: None,
+        usage: Usage::default(),
+        cost: Some(NanoUsd::ZERO),
+        served: Some(lease.client.clone()),
+        request_id: Some(lease.id.clone()),
+        text: Some(given.text.to_owned()),
+        structured: None,
+        stop: Some("end".to_owned()),
+        raw: Digest::of(""),
+        took_ms,
+    };
+    let heard = heard.without_keys(ctx.redactor, &raw);
+    let world = |error: &dyn std::fmt::Display| RunError::World(error.to_string());
+    let mut log = CallLog::new(ctx.disk, ctx.layout, recorder.run_id());
+    let number = log.sent(now, &sent, given.request);
+    let number = number.map_err(|error| world(&error))?;
+    let kept = log.heard(now, number, &heard, &raw);
+    kept.map_err(|error| world(&error))?;
+    let name = batch_name(&stage.name, &lease.batch);
+    let questions = match sent.questions {
+        1 => "1 question".to_owned(),
+        many => format!("{many} questions"),
+    };
+    let summary = format!("{} answered {questions} of {name}", lease.client);
+    let event = Event::Called {
+        stage: stage.name.clone(),
+        batch: lease.batch.clone(),
+        number,
+        agent: format!("{} ({})", sent.agent, sent.provider),
+        model: sent.model,
+        served: heard.served,
+        questions: sent.questions,
+        request: sent.request,
+        answer: heard.raw,
+        outcome: heard.outcome,
+        usage: heard.usage,
+        cost: heard.cost,
+        took_ms,
+    };
+    let refs = ["request", "answer"].map(|what| {
+        let run = recorder.run_id();
+        layout::call(run, number, what).to_string()
+    });
+    recorder.record(EventType::Invoke, agent(stage), event, summary, refs.into())?;
+    Ok(number)
+}
+
+/// Records what is wrong, and sets it aside. Gives the folder.
+fn refuse(
+    recorder: &mut Recorder<'_>,
+    stage: &Stage,
+    lease: &Lease,
+    number: u64,
+    taken: &TakenIn,
+) -> Result<Option<String>, RunError> {
+    let name = batch_name(&stage.name, &lease.batch);
+    let lines: Vec<String> = taken.wrong.iter().map(Wrong::line).collect();
+    let message = format!("what {} answered is not right", lease.client);
+    let outcome = Outcome::new(OutcomeKind::Schema, message);
+    let kept = set_aside(recorder, &name, &outcome, None, &[(number, lines.clone())])?;
+    let wrong = match lines.len() {
+        1 => "1 violation".to_owned(),
+        many => format!("{many} violations"),
+    };
+    let summary = format!(
+        "{name}, call {number}: {} valid answers, {wrong}",
+        taken.kept
+    );
+    let event = Event::AnswersRefused {
+        stage: stage.name.clone(),
+        batch: lease.batch.clone(),
+        number,
+        valid: taken.kept,
+        violations: lines,
+    };
+    let refs = kept.iter().cloned().collect();
+    recorder.record(EventType::Review, agent(stage), event, summary, refs)?;
+    Ok(kept)
+}
+
+/// Ends what was recorded without a run of stages.
+fn close(recorder: &mut Recorder<'_>) -> Result<(), RunError> {
+    let event = Event::RunFinished {
+        status: "held".to_owned(),
+        ran: 0,
+        reused: 0,
+        failed: 0,
+    };
+    recorder.record(
+        EventType::Complete,
+        "milepost",
+        event,
+        "an answer was taken in",
+        Vec::new(),
+    )?;
+    recorder.flush()
+}

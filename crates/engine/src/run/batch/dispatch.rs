@@ -1,0 +1,474 @@
+//! Runs the batches of a stage: hands them to threads, hears what comes of them, commits in groups.
+
+use crate::run::batch::set_aside::{Refused, set_aside};
+use crate::run::batch::stage_context::{AttemptResult, StageContext};
+use crate::run::batch::workers::{AtOnce, Message, Order, Queue, close, work};
+use crate::run::error::RunError;
+use crate::run::notice::{Notice, Observer};
+use crate::run::record::commit::{Finished, commit};
+use crate::run::record::progress::ProgressWriter;
+use crate::run::record::recorder::Recorder;
+use crate::run::record::recorder::agent;
+use crate::steps::command::{Started, Stop};
+use milepost_core::model::call::Spent;
+use milepost_core::model::event::{Child, Event, EventType};
+use milepost_core::model::outcome::{Outcome, OutcomeKind};
+use milepost_core::model::stage::Stage;
+use milepost_core::plan::expand::batch_name;
+use milepost_core::plan::scan::StageScan;
+use milepost_store::store::clock::Stopwatch;
+use milepost_store::store::scratch::Spares;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::sync::{Condvar, Mutex, PoisonError};
+use std::time::Duration;
+
+/// A group is closed at this age, or when it has so many batches, or when nothing runs.
+const GROUP_AGE: Duration = Duration::from_millis(200);
+const GROUP_SIZE: usize = 1000;
+
+/// At most so many threads, whatever is asked for: a system refuses more at some number.
+const THREADS: usize = 512;
+
+/// The same where an agent answers in batches: each waits for one request of the provider's batch.
+const PARKED: usize = 4096;
+
+/// What came of it.
+#[derive(Debug, Default)]
+pub struct Dispatched {
+    /// Batches that were made.
+    pub ran: u64,
+    /// Batches that have a placeholder.
+    pub placeholders: u64,
+    /// Batches that failed, with how.
+    pub failed: Vec<(String, Outcome)>,
+    /// Batches that were not tried, because another failed or the run was stopped.
+    pub left: u64,
+    /// Whether the run was stopped.
+    pub stopped: bool,
+    /// What calls of agents cost.
+    pub spent: Spent,
+    /// Why batches were held: they would cost more than may be spent.
+    pub held: Option<String>,
+    /// Batches that someone outside has to answer for first.
+    pub awaits: u64,
+}
+
+/// Runs batches of a stage.
+///
+/// # Errors
+/// When the disk fails or the journal cannot be written: an error is our own inability to go on.
+pub fn dispatch(
+    recorder: &mut Recorder<'_>,
+    stage_ctx: &StageContext<'_>,
+    survey: &StageScan,
+    order: &Order<'_>,
+    observer: &mut dyn Observer,
+    progress: &mut ProgressWriter<'_>,
+) -> Result<Dispatched, RunError> {
+    let workers = match &order.at_once {
+        AtOnce::Batches(count) => *count,
+        AtOnce::Values(..) => 64,
+    };
+    let most = if stage_ctx.agents.are_batched() {
+        PARKED
+    } else {
+        THREADS
+    };
+    let workers = workers.clamp(1, order.indices.len().clamp(1, most));
+    let queue = Mutex::new(Queue {
+        waiting: order.indices.iter().copied().collect(),
+        active: Vec::new(),
+        failed: 0,
+        closed: false,
+    });
+    let ready = Condvar::new();
+    let (sender, receiver) = channel();
+    std::thread::scope(|threads| {
+        for number in 0..workers {
+            let sender = sender.clone();
+            let (queue, ready) = (&queue, &ready);
+            let spawned = std::thread::Builder::new().spawn_scoped(threads, move || {
+                work(stage_ctx, survey, order, queue, ready, &sender, workers);
+            });
+            // Fewer than wished for do all the same.
+            match spawned {
+                Ok(_) => {}
+                Err(error) if number == 0 => {
+                    return Err(RunError::World(format!(
+                        "no thread could be started: {error}"
+                    )));
+                }
+                Err(_) => break,
+            }
+        }
+        drop(sender);
+        let mut hearing = Dispatcher {
+            recorder,
+            stage: stage_ctx.stage,
+            survey,
+            observer,
+            ready: &ready,
+            stop: stage_ctx.stop,
+            spares: &stage_ctx.spares,
+            group: Vec::new(),
+            tries: BTreeMap::new(),
+            spent: BTreeMap::new(),
+            refused: BTreeMap::new(),
+            roles: BTreeMap::new(),
+            running: BTreeSet::new(),
+            changes: 0,
+            done: Dispatched::default(),
+        };
+        let heard = hearing.hear(&receiver, progress);
+        // On an error, too, the workers must end before the scope does.
+        close(&queue, &ready);
+        heard?;
+        let mut done = hearing.done;
+        done.left += queue
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .waiting
+            .len() as u64;
+        Ok(done)
+    })
+}
+
+/// Hears what comes of the batches of a stage, and records it.
+pub(crate) struct Dispatcher<'a, 'k> {
+    pub(crate) recorder: &'a mut Recorder<'k>,
+    pub(crate) stage: &'a Stage,
+    pub(crate) survey: &'a StageScan,
+    pub(crate) observer: &'a mut dyn Observer,
+    pub(crate) ready: &'a Condvar,
+    pub(crate) stop: &'a dyn Stop,
+    pub(crate) spares: &'a Spares,
+    pub(crate) group: Vec<Finished>,
+    pub(crate) tries: BTreeMap<usize, u32>,
+    /// What the calls of a batch cost.
+    pub(crate) spent: BTreeMap<usize, Spent>,
+    /// Calls of a batch whose answers were not all valid, with what was wrong.
+    pub(crate) refused: BTreeMap<usize, Vec<Refused>>,
+    /// Roles of the steps at work.
+    pub(crate) roles: BTreeMap<usize, String>,
+    pub(crate) running: BTreeSet<u64>,
+    /// Counts what the progress file shows: batches that begin, end and are published.
+    pub(crate) changes: u64,
+    pub(crate) done: Dispatched,
+}
+
+impl Dispatcher<'_, '_> {
+    fn hear(
+        &mut self,
+        receiver: &Receiver<Message>,
+        progress: &mut ProgressWriter<'_>,
+    ) -> Result<(), RunError> {
+        let mut opened: Option<Stopwatch> = None;
+        let mut shown = self.changes;
+        loop {
+            let wait = match &opened {
+                Some(since) => GROUP_AGE.saturating_sub(since.elapsed()),
+                None => GROUP_AGE,
+            };
+            // A version of the progress file that is due is written however long the batches take.
+            let wait = progress.due_in().map_or(wait, |due| due.min(wait));
+            match receiver.recv_timeout(wait) {
+                Ok(message) => self.take(message)?,
+                Err(RecvTimeoutError::Timeout) => {
+                    if self.stop.stopping() {
+                        self.ready.notify_all();
+                    }
+                }
+                Err(RecvTimeoutError::Disconnected) => {
+                    self.close_group()?;
+                    self.done.stopped = self.stop.stopping();
+                    // The end of the stage's turn writes the last version.
+                    return Ok(());
+                }
+            }
+            if self.group.is_empty() {
+                opened = None;
+            } else {
+                let since = opened.get_or_insert_with(Stopwatch::start);
+                if self.group.len() >= GROUP_SIZE || since.elapsed() >= GROUP_AGE {
+                    self.close_group()?;
+                    opened = None;
+                    self.changes += 1;
+                }
+            }
+            if shown != self.changes {
+                shown = self.changes;
+                progress.changed();
+            }
+            progress.write_if_due(self.recorder, &self.running)?;
+        }
+    }
+
+    fn take(&mut self, message: Message) -> Result<(), RunError> {
+        match message {
+            Message::Begun { index } => self.begun(index, 1),
+            Message::Started {
+                index,
+                child,
+                token,
+            } => self.started(index, &child, token),
+            Message::Called {
+                index,
+                role,
+                number,
+                sent,
+                heard,
+            } => self.called(index, role, number, (&sent, &heard)),
+            Message::Happened {
+                index,
+                kind,
+                role,
+                event,
+                summary,
+            } => self.happened(index, kind, role, *event, summary),
+            Message::Said(line) => {
+                let stage = self.stage.name.clone();
+                self.observer.notice(Notice::Said { stage, line });
+                Ok(())
+            }
+            Message::Again {
+                index,
+                failed,
+                outcome,
+                wait,
+            } => self.again(index, failed, outcome, wait),
+            Message::Done { index, tried, took } => self.finished(index, *tried, took),
+        }
+    }
+
+    pub(crate) fn key(&self, index: usize) -> String {
+        self.survey.batches[index].batch.key.clone()
+    }
+
+    fn begun(&mut self, index: usize, attempt: u32) -> Result<(), RunError> {
+        let batch = self.key(index);
+        let name = batch_name(&self.stage.name, &batch);
+        self.tries.insert(index, attempt);
+        self.changes += 1;
+        self.running
+            .insert(self.survey.batches[index].batch.position);
+        let event = Event::AttemptStarted {
+            stage: self.stage.name.clone(),
+            batch: batch.clone(),
+            attempt,
+        };
+        let summary = if attempt == 1 {
+            format!("{name} begins")
+        } else {
+            format!("{name} begins again, try {attempt}")
+        };
+        self.recorder.record(
+            EventType::Invoke,
+            agent(self.stage),
+            event,
+            summary,
+            Vec::new(),
+        )?;
+        if attempt == 1 {
+            self.observer.notice(Notice::BatchStarted {
+                stage: self.stage.name.clone(),
+                batch,
+            });
+        }
+        Ok(())
+    }
+
+    fn started(&mut self, index: usize, child: &Started, token: String) -> Result<(), RunError> {
+        let batch = self.key(index);
+        let summary = format!(
+            "{} started process {}",
+            batch_name(&self.stage.name, &batch),
+            child.pid
+        );
+        let event = Event::ChildStarted(Child {
+            stage: self.stage.name.clone(),
+            batch,
+            pid: child.pid,
+            start_time: child.start_time,
+            boot_id: child.boot_id.clone(),
+            token,
+        });
+        self.recorder.record(
+            EventType::Invoke,
+            &self.acting(index),
+            event,
+            summary,
+            Vec::new(),
+        )
+    }
+
+    fn again(
+        &mut self,
+        index: usize,
+        failed: u32,
+        outcome: Outcome,
+        wait: Duration,
+    ) -> Result<(), RunError> {
+        let batch = self.key(index);
+        let name = batch_name(&self.stage.name, &batch);
+        let attempt = self.tries.get(&index).copied().unwrap_or(1);
+        let event = Event::AttemptFailed {
+            stage: self.stage.name.clone(),
+            batch: batch.clone(),
+            attempt,
+            outcome: outcome.clone(),
+        };
+        let summary = format!("{name}, try {attempt}: {outcome}");
+        self.recorder.record(
+            EventType::Error,
+            &self.acting(index),
+            event,
+            summary,
+            Vec::new(),
+        )?;
+        self.observer.notice(Notice::TryingAgain {
+            stage: self.stage.name.clone(),
+            batch,
+            attempt: failed,
+            outcome,
+            wait,
+        });
+        self.begun(index, attempt + 1)
+    }
+
+    fn finished(
+        &mut self,
+        index: usize,
+        tried: AttemptResult,
+        took: Duration,
+    ) -> Result<(), RunError> {
+        self.changes += 1;
+        self.running
+            .remove(&self.survey.batches[index].batch.position);
+        let batch = self.key(index);
+        let stage = self.stage.name.clone();
+        let attempts = self.tries.get(&index).copied().unwrap_or(1);
+        let refused = self.refused.remove(&index).unwrap_or_default();
+        let acting = self.acting(index);
+        self.roles.remove(&index);
+        match (tried.result, tried.scratch) {
+            (Ok(produced), Some(scratch)) => {
+                let mut produced = produced;
+                produced.placeholder = produced.placeholder.map(|outcome| self.named(outcome));
+                for failed in &mut produced.failed {
+                    failed.outcome = self.stage.named(failed.outcome.clone());
+                }
+                let failure = match &produced.placeholder {
+                    Some(outcome) => Some((outcome.clone(), None)),
+                    None => self.elements_failed(&batch, &produced.failed, &refused)?,
+                };
+                self.verdict(&batch, &produced)?;
+                match failure {
+                    Some((outcome, quarantine)) => {
+                        self.done.placeholders += u64::from(produced.placeholder.is_some());
+                        self.done.failed.push((batch.clone(), outcome.clone()));
+                        self.observer.notice(Notice::BatchFailed {
+                            stage,
+                            batch,
+                            outcome,
+                            quarantine,
+                        });
+                    }
+                    None => {
+                        self.done.ran += 1;
+                        self.observer.notice(Notice::BatchDone {
+                            stage,
+                            batch,
+                            took,
+                            warnings: produced.warnings.clone(),
+                        });
+                    }
+                }
+                self.group.push(Finished {
+                    index,
+                    produced,
+                    scratch,
+                    attempts,
+                    spent: self.spent.remove(&index),
+                    took,
+                });
+            }
+            (Ok(_), None) => {}
+            (Err(outcome), scratch)
+                if matches!(
+                    outcome.kind,
+                    OutcomeKind::Cancelled | OutcomeKind::Budget | OutcomeKind::Awaited
+                ) =>
+            {
+                self.done.left += 1;
+                let name = batch_name(&stage, &batch);
+                let summary = match outcome.kind {
+                    OutcomeKind::Budget => {
+                        self.done
+                            .held
+                            .get_or_insert_with(|| outcome.message.clone());
+                        format!("{name} is held: {}", outcome.message)
+                    }
+                    OutcomeKind::Awaited => {
+                        self.done.awaits += 1;
+                        format!("{name} is held: {}", outcome.message)
+                    }
+                    _ => format!("{name} was stopped"),
+                };
+                let event = Event::BatchCancelled { stage, batch };
+                self.recorder.record(
+                    EventType::Error,
+                    agent(self.stage),
+                    event,
+                    summary,
+                    Vec::new(),
+                )?;
+                if let Some(scratch) = scratch {
+                    scratch.remove()?;
+                }
+            }
+            (Err(outcome), scratch) => {
+                let outcome = self.named(outcome);
+                let name = batch_name(&stage, &batch);
+                let kept = set_aside(self.recorder, &name, &outcome, scratch, &refused)?;
+                let summary = format!("{} failed: {outcome}", batch_name(&stage, &batch));
+                let event = Event::BatchFailed {
+                    stage: stage.clone(),
+                    batch: batch.clone(),
+                    outcome: outcome.clone(),
+                    quarantine: kept.clone(),
+                };
+                let refs = kept.iter().chain(&tried.log).cloned().collect();
+                self.recorder
+                    .record(EventType::Error, &acting, event, summary, refs)?;
+                self.done.failed.push((batch.clone(), outcome.clone()));
+                self.observer.notice(Notice::BatchFailed {
+                    stage,
+                    batch,
+                    outcome,
+                    quarantine: kept,
+                });
+            }
+        }
+        Ok(())
+    }
+
+    /// The outcome under the name that the stage or the project declares for it.
+    fn named(&self, outcome: Outcome) -> Outcome {
+        self.stage.named(outcome)
+    }
+
+    fn close_group(&mut self) -> Result<(), RunError> {
+        commit(
+            self.recorder,
+            self.stage,
+            self.survey,
+            std::mem::take(&mut self.group),
+            self.spares,
+        )?;
+        if let Some(notice) = self.recorder.newly_kept() {
+            self.observer.notice(notice);
+        }
+        Ok(())
+    }
+}

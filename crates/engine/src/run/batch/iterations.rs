@@ -1,0 +1,138 @@
+//! What a batch's rounds of `[refine]` are kept by while it is not finished, and when that goes.
+
+use crate::run::batch::stage_context::{StageContext, stale};
+use crate::run::context::Context;
+use crate::run::error::RunError;
+use crate::steps::work;
+use milepost_core::base::digest::Digest;
+use milepost_core::model::outcome::{Outcome, OutcomeKind};
+use milepost_core::model::reason::Reason;
+use milepost_core::model::stage::Stage;
+use milepost_core::plan::decide::Decision;
+use milepost_core::plan::scan::{BatchScan, StageScan};
+use milepost_store::store::rounds::{self, Rounds, RoundsError};
+use milepost_store::store::scratch::Scratch;
+use serde_json::Value;
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeSet;
+
+/// The finished rounds of one attempt.
+pub struct KeptRounds<'a> {
+    stage_ctx: &'a StageContext<'a>,
+    found: &'a BatchScan,
+    scratch: &'a Scratch,
+    kept: RefCell<Rounds>,
+    /// Whether the rounds of an earlier run count.
+    goes_on: bool,
+    over: Cell<bool>,
+}
+
+impl<'a> KeptRounds<'a> {
+    /// For an attempt. Where it was asked for by `--force` or `--fresh`, it begins with the first round.
+    pub fn new(
+        stage_ctx: &'a StageContext<'a>,
+        found: &'a BatchScan,
+        scratch: &'a Scratch,
+    ) -> Self {
+        let facts = format!("{} {}", stage_ctx.shared, found.own.coarse_id());
+        let ctx = &stage_ctx.ctx;
+        let (stage, batch) = (&stage_ctx.stage.name, &found.batch.key);
+        let forced = matches!(&found.decision, Ok(Decision::Will(reasons)) if reasons.contains(&Reason::Forced));
+        Self {
+            stage_ctx,
+            found,
+            scratch,
+            kept: RefCell::new(Rounds::new(
+                ctx.disk,
+                ctx.layout,
+                stage,
+                batch,
+                Digest::of(facts),
+            )),
+            goes_on: !forced && !stage_ctx.fresh,
+            over: Cell::new(false),
+        }
+    }
+
+    /// The attempt failed. Where all rounds were done, none of them is of use.
+    ///
+    /// # Errors
+    /// What the disk says.
+    pub fn failed(&self) -> Result<(), Outcome> {
+        if self.over.get() {
+            self.kept.borrow_mut().clear().map_err(refused)?;
+        }
+        Ok(())
+    }
+}
+
+fn refused(error: RoundsError) -> Outcome {
+    Outcome::new(OutcomeKind::Output, error.to_string()).for_good()
+}
+
+impl work::Rounds for KeptRounds<'_> {
+    fn resume(&self) -> Result<Vec<Value>, Outcome> {
+        let mut kept = self.kept.borrow_mut();
+        if !self.goes_on {
+            kept.clear().map_err(refused)?;
+            return Ok(Vec::new());
+        }
+        let found = kept.read().map_err(refused)?;
+        if let Some(last) = found.last() {
+            kept.restore(last, self.scratch).map_err(refused)?;
+        }
+        Ok(found.into_iter().map(|round| round.note).collect())
+    }
+
+    fn keep(&self, number: u32, note: Value) -> Result<(), Outcome> {
+        // What was made from another input is nothing to go on with.
+        if stale(self.stage_ctx, self.found)?.is_some() {
+            return Ok(());
+        }
+        let mut kept = self.kept.borrow_mut();
+        kept.keep(self.scratch, number, note).map_err(refused)?;
+        Ok(())
+    }
+
+    fn content(&self, digest: Digest) -> Result<Vec<u8>, Outcome> {
+        self.kept.borrow().content(digest).map_err(refused)
+    }
+
+    fn over(&self) {
+        self.over.set(true);
+    }
+}
+
+/// Removes what is kept of rounds of stages that are not repeated any more.
+///
+/// # Errors
+/// What the disk says.
+pub fn tidy_stages(ctx: &Context<'_>) -> Result<(), RunError> {
+    let stages = ctx.pipeline.stages.iter();
+    let refined = stages.filter(|stage| stage.refine.is_some());
+    let names = refined.map(|stage| stage.name.as_str());
+    Ok(rounds::forget_stages_but(ctx.disk, ctx.layout, names)?)
+}
+
+/// Removes what is kept of rounds of a stage's batches that need not be made, or that there are no more. `will` are those that
+/// need to be.
+///
+/// # Errors
+/// What the disk says.
+pub fn tidy(
+    ctx: &Context<'_>,
+    stage: &Stage,
+    found: &StageScan,
+    will: &[usize],
+) -> Result<(), RunError> {
+    if stage.refine.is_none() {
+        return Ok(());
+    }
+    let will: BTreeSet<usize> = will.iter().copied().collect();
+    let open = found.batches.iter().enumerate().filter(|(index, batch)| {
+        let undecided = Ok(&Decision::Reused) != batch.decision.as_ref();
+        will.contains(index) || undecided
+    });
+    let keys = open.map(|(_, batch)| batch.batch.key.as_str());
+    Ok(rounds::forget_but(ctx.disk, ctx.layout, &stage.name, keys)?)
+}

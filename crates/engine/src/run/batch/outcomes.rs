@@ -1,0 +1,163 @@
+//! Records what happens on the way of a batch: calls, rounds, reviews, elements that failed, and who did it.
+
+use crate::run::batch::dispatch::Dispatcher;
+use crate::run::batch::set_aside::{Refused, set_aside};
+use crate::run::batch::stage_context::Produced;
+use crate::run::error::RunError;
+use crate::run::notice::Notice;
+use crate::run::record::recorder::agent;
+use milepost_core::model::call::{Heard, Sent, Spent};
+use milepost_core::model::event::{Event, EventType};
+use milepost_core::model::outcome::Outcome;
+use milepost_core::model::record::FailedKeys;
+use milepost_core::plan::expand::batch_name;
+use milepost_store::store::layout;
+
+impl Dispatcher<'_, '_> {
+    pub(crate) fn called(
+        &mut self,
+        index: usize,
+        role: Option<String>,
+        number: u64,
+        (sent, heard): (&Sent, &Heard),
+    ) -> Result<(), RunError> {
+        let spent = Spent::of(sent, Some(heard));
+        self.done.spent += spent;
+        *self.spent.entry(index).or_default() += spent;
+        let batch = self.key(index);
+        self.observer.notice(Notice::Called {
+            stage: self.stage.name.clone(),
+            batch: batch.clone(),
+            spent,
+        });
+        let name = batch_name(&self.stage.name, &batch);
+        let summary = match &heard.message {
+            None => {
+                let questions = match sent.questions {
+                    1 => "1 question".to_owned(),
+                    many => format!("{many} questions"),
+                };
+                let cost = heard.cost.map(|cost| format!(", {cost}"));
+                let cost = cost.unwrap_or_default();
+                let usage = heard.usage;
+                let tokens = match usage.total() {
+                    0 => String::new(),
+                    _ => format!(", {} + {} tokens", usage.total_input(), usage.output),
+                };
+                let agent = &sent.agent;
+                format!(
+                    "{name} asked {agent}: {questions} {}{tokens}{cost}",
+                    heard.outcome
+                )
+            }
+            Some(message) => format!("{name} asked {}: {message}", sent.agent),
+        };
+        let event = Event::Called {
+            stage: self.stage.name.clone(),
+            batch,
+            number,
+            agent: format!("{} ({})", sent.agent, sent.provider),
+            model: sent.model.clone(),
+            served: heard.served.clone(),
+            questions: sent.questions,
+            request: sent.request,
+            answer: heard.raw,
+            outcome: heard.outcome.clone(),
+            usage: heard.usage,
+            cost: heard.cost,
+            took_ms: heard.took_ms,
+        };
+        let kind = match heard.message {
+            None => EventType::Invoke,
+            Some(_) => EventType::Error,
+        };
+        let refs = ["request", "answer"].map(|what| {
+            let run = self.recorder.run_id();
+            layout::call(run, number, what).to_string()
+        });
+        let agent = role.as_deref().unwrap_or_else(|| agent(self.stage));
+        self.recorder
+            .record(kind, agent, event, summary, refs.into())
+    }
+
+    /// Who acts for a batch: the role of the step at work, where the journal names steps.
+    pub(crate) fn acting(&self, index: usize) -> String {
+        let role = self.roles.get(&index);
+        role.map_or_else(|| agent(self.stage).to_owned(), Clone::clone)
+    }
+
+    pub(crate) fn happened(
+        &mut self,
+        index: usize,
+        kind: EventType,
+        role: Option<String>,
+        event: Event,
+        summary: String,
+    ) -> Result<(), RunError> {
+        if let Event::StepStarted { .. } = event {
+            match &role {
+                Some(role) => self.roles.insert(index, role.clone()),
+                None => self.roles.remove(&index),
+            };
+        }
+        let mut refs = Vec::new();
+        if let Event::AnswersRefused {
+            number, violations, ..
+        } = &event
+        {
+            let run = self.recorder.run_id();
+            refs.push(layout::call(run, *number, "answer").to_string());
+            let refused = self.refused.entry(index).or_default();
+            refused.push((*number, violations.clone()));
+        }
+        let agent = role.as_deref().unwrap_or_else(|| agent(self.stage));
+        self.recorder.record(kind, agent, event, summary, refs)
+    }
+
+    /// Records elements that failed although their batch is made. Gives how, and where requests and answers are kept.
+    pub(crate) fn elements_failed(
+        &mut self,
+        batch: &str,
+        failed: &[FailedKeys],
+        refused: &[Refused],
+    ) -> Result<Option<(Outcome, Option<String>)>, RunError> {
+        let Some(outcome) = FailedKeys::outcome(failed) else {
+            return Ok(None);
+        };
+        let name = batch_name(&self.stage.name, batch);
+        let quarantine = set_aside(self.recorder, &name, &outcome, None, refused)?;
+        let event = Event::ElementsFailed {
+            stage: self.stage.name.clone(),
+            batch: batch.to_owned(),
+            failed: failed.to_vec(),
+            quarantine: quarantine.clone(),
+        };
+        let refs = quarantine.iter().cloned().collect();
+        let summary = format!("{name}: {outcome}");
+        self.recorder
+            .record(EventType::Error, agent(self.stage), event, summary, refs)?;
+        Ok(Some((outcome, quarantine)))
+    }
+
+    /// Records what the stage's `verdict` says of a batch.
+    pub(crate) fn verdict(&mut self, batch: &str, produced: &Produced) -> Result<(), RunError> {
+        let Some(verdict) = produced.opinion.verdict else {
+            return Ok(());
+        };
+        let said = produced.opinion.summary.as_deref().cloned();
+        let word = if verdict { "yes" } else { "no" };
+        let more = said.as_ref().map(|said| format!(": {said}"));
+        let name = batch_name(&self.stage.name, batch);
+        let summary = format!("{name}: the verdict is {word}{}", more.unwrap_or_default());
+        let event = Event::Verdict {
+            stage: self.stage.name.clone(),
+            batch: batch.to_owned(),
+            verdict,
+            summary: said,
+        };
+        let files = produced.files.iter().take(20);
+        let refs = files.map(|(made, _)| made.path.to_string()).collect();
+        self.recorder
+            .record(EventType::Review, agent(self.stage), event, summary, refs)
+    }
+}

@@ -1,0 +1,81 @@
+//! The declared record for a batch that failed, in the place of its first output.
+
+use crate::run::batch::output_dir::ScratchFile;
+use crate::run::batch::stage_context::{Produced, StageContext, add_marker, content};
+use crate::run::check::validate;
+use milepost_core::model::outcome::Outcome;
+use milepost_core::model::record::{Made, Opinion};
+use milepost_core::plan::scan::BatchScan;
+use milepost_store::store::scratch::Scratch;
+use serde_json::json;
+use std::io::Write;
+
+/// Makes the placeholder for a batch that ended so.
+///
+/// # Errors
+/// That outcome: the stage declares no placeholder, or it failed too.
+pub fn placeholder(
+    stage_ctx: &StageContext<'_>,
+    found: &BatchScan,
+    scratch: &Scratch,
+    outcome: Outcome,
+) -> Result<Produced, Outcome> {
+    let (Some(program), Some(output)) = (
+        &stage_ctx.stage.policy.placeholder,
+        stage_ctx.stage.outputs.first(),
+    ) else {
+        return Err(outcome);
+    };
+    let failed = |error: &dyn std::fmt::Display| {
+        let mut outcome = outcome.clone();
+        outcome
+            .details
+            .push(format!("its placeholder failed too: {error}"));
+        outcome
+    };
+    let input = json!({ "outcome": outcome.kind.name(), "error_code": outcome.code, "message": outcome.message });
+    let value = program
+        .one(
+            input,
+            &found.base(
+                stage_ctx.ctx.pipeline,
+                stage_ctx.ctx.settings,
+                stage_ctx.ctx.moment(),
+            ),
+        )
+        .map_err(|error| failed(&error))?;
+    let path = found
+        .targets
+        .get(&output.name)
+        .ok_or_else(|| failed(&"its output has no path"))?;
+    let mut sink = scratch.sink(path).map_err(|error| failed(&error))?;
+    serde_json::to_writer_pretty(&mut sink, &value).map_err(|error| failed(&error))?;
+    sink.write_all(b"\n").map_err(|error| failed(&error))?;
+    sink.finish().map_err(|error| failed(&error))?;
+    if let Some(schema) = &output.schema {
+        let source = ScratchFile::new(scratch, path);
+        validate::file(stage_ctx.schemas, schema, &source, None)
+            .map_err(|wrong| failed(&wrong.message))?;
+    }
+    let (digest, size) = content(scratch, path)?;
+    let mut files = vec![(
+        Made {
+            name: output.name.clone(),
+            path: path.clone(),
+            digest,
+            size,
+        },
+        scratch.inside(path),
+    )];
+    add_marker(stage_ctx, found, scratch, &mut files)?;
+    Ok(Produced {
+        files,
+        elements: None,
+        opinion: Opinion::default(),
+        warnings: Vec::new(),
+        placeholder: Some(outcome),
+        failed: Vec::new(),
+        answers: Vec::new(),
+        stale: None,
+    })
+}

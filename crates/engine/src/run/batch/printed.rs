@@ -1,0 +1,81 @@
+//! What the programs of an attempt print, kept in a file that is made when there is something to keep.
+
+use crate::run::batch::stage_context::StageContext;
+use milepost_core::base::path::RelPath;
+use milepost_store::store::disk::{DiskFile, parent};
+use milepost_store::store::layout;
+use std::io::{self, Write};
+
+/// Bytes of a line that are held back until it ends; of a longer one, what was said up to a space goes on.
+const LINE: usize = 1 << 16;
+
+/// The log of an attempt. Keys are taken out of it line by line.
+pub struct Printed<'a> {
+    stage_ctx: &'a StageContext<'a>,
+    path: RelPath,
+    file: Option<DiskFile>,
+    /// A line that has not ended.
+    line: Vec<u8>,
+}
+
+impl<'a> Printed<'a> {
+    /// The log of this attempt; nothing is written yet.
+    pub fn new(stage_ctx: &'a StageContext<'_>, name: &str, serial: u64) -> Printed<'a> {
+        let path = layout::log(stage_ctx.run_id, name, serial);
+        Printed {
+            stage_ctx,
+            path,
+            file: None,
+            line: Vec::new(),
+        }
+    }
+
+    /// Where it is kept in the workspace; none: nothing was printed.
+    pub fn kept(mut self) -> Option<String> {
+        // A log that cannot be written ends no work.
+        let _ = self.put(self.line.len());
+        self.file.map(|_| self.path.to_string())
+    }
+
+    /// Writes so many bytes of what is held back.
+    fn put(&mut self, bytes: usize) -> io::Result<()> {
+        let lines: Vec<u8> = self.line.drain(..bytes).collect();
+        if lines.is_empty() {
+            return Ok(());
+        }
+        if self.file.is_none() {
+            let path = self.stage_ctx.ctx.layout.at(&self.path);
+            let disk = self.stage_ctx.ctx.disk;
+            disk.create_dir_all(parent(&path))
+                .map_err(io::Error::other)?;
+            self.file = Some(disk.create(&path).map_err(io::Error::other)?);
+        }
+        match &mut self.file {
+            Some(file) => file.write_all(&self.stage_ctx.ctx.redactor.bytes(&lines)),
+            None => Ok(()),
+        }
+    }
+}
+
+impl Write for Printed<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.line.extend_from_slice(bytes);
+        let after = |place: usize| place + 1;
+        let end = self.line.iter().rposition(|&byte| byte == b'\n').map(after);
+        let end = match end {
+            None if self.line.len() > LINE => {
+                let space = self.line.iter().rposition(u8::is_ascii_whitespace);
+                Some(space.map_or(self.line.len(), after))
+            }
+            end => end,
+        };
+        if let Some(end) = end {
+            self.put(end)?;
+        }
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}

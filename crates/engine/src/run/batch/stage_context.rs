@@ -1,0 +1,180 @@
+//! What an attempt at a batch needs of its stage, and what it results in.
+
+use crate::run::check::scan::MARKER;
+use crate::run::context::Context;
+use crate::steps::agent::Answerers;
+use crate::steps::command::Stop;
+use crate::steps::http::Caller;
+use crate::steps::work::{Calls, Limits};
+use milepost_core::base::digest::Digest;
+use milepost_core::base::path::{FilePath, RelPath};
+use milepost_core::model::fingerprint::FactKind;
+use milepost_core::model::outcome::{Outcome, OutcomeKind};
+use milepost_core::model::record::{AnswersOf, FailedKeys, Made, Opinion};
+use milepost_core::model::stage::Stage;
+use milepost_core::plan::scan::BatchScan;
+use milepost_core::plan::world::World;
+use milepost_store::check::schemas::Schemas;
+use milepost_store::store::clock::Stopwatch;
+use milepost_store::store::scratch::{Scratch, Spares};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+/// What was made of a batch.
+#[derive(Debug)]
+pub struct Produced {
+    /// The files, with where each lies in the workspace until it is published. The marker is last.
+    pub files: Vec<(Made, RelPath)>,
+    /// Elements that came out.
+    pub elements: Option<u64>,
+    /// What the stage says of it.
+    pub opinion: Opinion,
+    /// Warnings for people.
+    pub warnings: Vec<String>,
+    /// Set when these are a placeholder's files.
+    pub placeholder: Option<Outcome>,
+    /// Elements that failed.
+    pub failed: Vec<FailedKeys>,
+    /// The calls of agents whose answers it was made from.
+    pub answers: Vec<AnswersOf>,
+    /// An input that changed meanwhile.
+    pub stale: Option<String>,
+}
+
+/// What a worker needs of the stage.
+pub struct StageContext<'a> {
+    /// What the run needs.
+    pub ctx: Context<'a>,
+    /// The stage.
+    pub stage: &'a Stage,
+    /// The id of the facts that its batches share, without their details.
+    pub shared: &'a str,
+    /// Its schemas.
+    pub schemas: &'a Schemas,
+    /// The agents that the stage asks.
+    pub agents: &'a Answerers,
+    /// What stands behind those that cost something.
+    pub calls: &'a dyn Calls,
+    /// Whether everything is asked once more.
+    pub fresh: bool,
+    /// The HTTP client of the run.
+    pub http: &'a SharedHttp,
+    /// The environment of programs.
+    pub environment: &'a BTreeMap<String, String>,
+    /// The wish to stop.
+    pub stop: &'a dyn Stop,
+    /// The same wish, for work that looks now and then.
+    pub wished: Arc<AtomicBool>,
+    /// Limits of an attempt.
+    pub limits: Limits,
+    /// Since the stage's batches run.
+    pub begun: Stopwatch,
+    /// How long they may, in all.
+    pub time: Option<Duration>,
+    /// The run's id.
+    pub run_id: &'a str,
+    /// The same as a list: with `--fresh`, only answers of these runs count.
+    pub this_run: [String; 1],
+    /// Folders of attempts that are over.
+    pub spares: Spares,
+    /// How each batch fails before its first step: a service that the stage needs is not there.
+    pub lacks: Option<Outcome>,
+}
+
+/// One try at one batch.
+pub struct AttemptResult {
+    /// What was made, or how it failed.
+    pub result: Result<Produced, Outcome>,
+    /// The scratch folder: to be removed after publishing, or to go to quarantine.
+    pub scratch: Option<Scratch>,
+    /// Where what programs printed is kept, in the workspace.
+    pub log: Option<String>,
+}
+
+impl StageContext<'_> {
+    /// What is left of the stage's time; none: it has no limit.
+    pub fn left(&self) -> Option<Duration> {
+        let time = self.time?;
+        Some(time.saturating_sub(self.begun.elapsed()))
+    }
+}
+
+/// Digest and size of a file in scratch.
+///
+/// # Errors
+/// When it is not there, or cannot be read.
+pub fn content(scratch: &Scratch, file: &RelPath) -> Result<(Digest, u64), Outcome> {
+    let failed =
+        |why: &dyn std::fmt::Display| Outcome::new(OutcomeKind::Output, format!("`{file}`: {why}"));
+    match scratch.content(file) {
+        Ok(Some(found)) => Ok((found.digest, found.size)),
+        Ok(None) => Err(failed(&"it is not there")),
+        Err(error) => Err(failed(&error)),
+    }
+}
+
+/// The marker comes after the outputs: whoever sees it finds them whole.
+///
+/// # Errors
+/// When it cannot be written.
+pub fn add_marker(
+    stage_ctx: &StageContext<'_>,
+    found: &BatchScan,
+    scratch: &Scratch,
+    made: &mut Vec<(Made, RelPath)>,
+) -> Result<(), Outcome> {
+    let Some(path) = stage_ctx
+        .stage
+        .marker
+        .as_ref()
+        .and_then(|_| found.targets.get(MARKER))
+    else {
+        return Ok(());
+    };
+    let failed = |error: &dyn std::fmt::Display| {
+        Outcome::new(OutcomeKind::Output, format!("marker `{path}`: {error}"))
+    };
+    let sink = scratch.sink(path).map_err(|error| failed(&error))?;
+    sink.finish().map_err(|error| failed(&error))?;
+    let (digest, size) = content(scratch, path)?;
+    made.push((
+        Made {
+            name: MARKER.to_owned(),
+            path: path.clone(),
+            digest,
+            size,
+        },
+        scratch.inside(path),
+    ));
+    Ok(())
+}
+
+/// An input that is not what it was when the batch was decided.
+///
+/// # Errors
+/// When it cannot be read.
+pub fn stale(stage_ctx: &StageContext<'_>, found: &BatchScan) -> Result<Option<String>, Outcome> {
+    for (key, value) in found.own.iter() {
+        if key.kind != FactKind::Input || value.is("absent") {
+            continue;
+        }
+        let file: FilePath = key
+            .name
+            .parse()
+            .map_err(|error| Outcome::new(OutcomeKind::Path, format!("{error}")))?;
+        let is_same = |digest: Option<Digest>| digest.is_some() && digest == value.digest();
+        if is_same(stage_ctx.ctx.glimpse(&file)) {
+            continue;
+        }
+        let digest = stage_ctx
+            .ctx
+            .digest(&file)
+            .map_err(|why| Outcome::new(OutcomeKind::Input, why))?;
+        if !is_same(digest) {
+            return Ok(Some(key.name.to_string()));
+        }
+    }
+    Ok(None)
+}

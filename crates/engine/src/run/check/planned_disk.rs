@@ -1,0 +1,209 @@
+//! The disk as a plan sees it: with what earlier stages may still change kept in mind.
+
+use crate::run::context::Context;
+use milepost_core::base::digest::Digest;
+use milepost_core::base::glob::{Glob, is_pattern};
+use milepost_core::base::path::{FilePath, RelPath, Root};
+use milepost_core::expr::scope::Reading;
+use milepost_core::model::fingerprint::{FactKind, FactValue, Facts};
+use milepost_core::model::reason::Condition;
+use milepost_core::model::stage::{EachSource, Stage};
+use milepost_core::plan::pending::Pending;
+use milepost_core::plan::world::World;
+use milepost_store::store::folders::{Folders, There};
+use serde_json::Value;
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
+use std::sync::{Mutex, PoisonError};
+
+/// The disk, with the stages that are still to run kept in mind.
+pub(crate) struct PlannedDisk<'a, 'c> {
+    inner: &'a Context<'c>,
+    stage: &'a Stage,
+    pending: &'a Pending,
+    /// Lists that batches asked for: many ask for the same, and a folder is walked for each.
+    lists: Mutex<Lists>,
+    folders: Folders<'a>,
+}
+
+type Lists = BTreeMap<(Root, String), Result<Vec<RelPath>, String>>;
+
+impl<'a, 'c> PlannedDisk<'a, 'c> {
+    pub(crate) fn new(inner: &'a Context<'c>, stage: &'a Stage, pending: &'a Pending) -> Self {
+        Self {
+            inner,
+            stage,
+            pending,
+            lists: Mutex::default(),
+            folders: Folders::new(inner.files),
+        }
+    }
+
+    /// The digest of a file at present; none when nothing lies there.
+    pub(crate) fn digest(&self, file: &FilePath) -> Result<Option<Digest>, String> {
+        let ctx = self.inner;
+        if file.root == Root::Workspace && ctx.imports.contains_key(&file.path) {
+            return ctx.digest(file);
+        }
+        let seen = match self.folders.look(file) {
+            There::File(stamp) => match ctx.cache.known(stamp) {
+                Some(seen) => Some(seen),
+                None => return ctx.digest(file),
+            },
+            There::Nothing => None,
+            There::Unclear => return ctx.digest(file),
+        };
+        ctx.asked.file(file, seen);
+        Ok(seen.map(|seen| seen.digest))
+    }
+
+    /// Whether a file will not be there any more.
+    pub(crate) fn goes(&self, path: &RelPath) -> bool {
+        self.pending.goes(path)
+    }
+
+    /// The earlier stage that may still change a file.
+    fn changer(&self, file: &FilePath) -> Option<String> {
+        if file.root != Root::Workspace {
+            return None;
+        }
+        self.pending
+            .may_change(self.inner.pipeline, self.stage, &file.path)
+    }
+
+    /// What must come true for an item of a batch to be another: the files that items come from, where they may still change.
+    fn items_may_differ(&self) -> impl Iterator<Item = Condition> {
+        self.stage.each.iter().filter_map(|each| {
+            let EachSource::From { file, .. } = &each.source else {
+                return None;
+            };
+            let path = file.pattern();
+            let (pipeline, before) = (self.inner.pipeline, self.stage);
+            let stage = self.pending.may_change_by(pipeline, before, &path)?;
+            Some(Condition::ItemChanges { stage, path })
+        })
+    }
+
+    /// Whether an `each` depends on what an earlier stage may still make or change.
+    pub(crate) fn batches_may_differ(&self) -> bool {
+        let mut sources = self
+            .stage
+            .each
+            .iter()
+            .filter_map(|each| match &each.source {
+                EachSource::Path(path) => Some((path, false)),
+                EachSource::From { file, .. } => Some((file, true)),
+                EachSource::Values(_) | EachSource::Count(_) => None,
+            });
+        sources.any(|(path, by_content)| {
+            let pattern = path.pattern();
+            let (pipeline, before) = (self.inner.pipeline, self.stage);
+            let stage = if by_content {
+                self.pending.may_change_by(pipeline, before, &pattern)
+            } else {
+                self.pending.may_make(pipeline, before, &pattern)
+            };
+            stage.is_some()
+        })
+    }
+}
+
+/// The disk for one batch: a file that an earlier stage may still change is taken as it was recorded, and the wait is noted.
+pub(crate) struct BatchDisk<'a, 'b, 'c> {
+    world: &'a PlannedDisk<'b, 'c>,
+    recorded: Option<&'a Facts>,
+    /// Files and patterns, with the stages that they wait for.
+    waits: RefCell<BTreeMap<String, String>>,
+    /// Whether the content of a file was wanted that may still change, and is not there.
+    unread: Cell<bool>,
+}
+
+impl<'a, 'b, 'c> BatchDisk<'a, 'b, 'c> {
+    pub(crate) fn new(world: &'a PlannedDisk<'b, 'c>, recorded: Option<&'a Facts>) -> Self {
+        Self {
+            world,
+            recorded,
+            waits: RefCell::default(),
+            unread: Cell::new(false),
+        }
+    }
+
+    /// Whether the content of a file was wanted that may still change, and is not there.
+    pub(crate) fn is_unread(&self) -> bool {
+        self.unread.get()
+    }
+
+    /// A list of files is asked for.
+    pub(crate) fn lists(&self, pattern: &str) {
+        let world = self.world;
+        if let Some(stage) = world
+            .pending
+            .may_make(world.inner.pipeline, world.stage, pattern)
+        {
+            self.waits.borrow_mut().insert(pattern.to_owned(), stage);
+        }
+    }
+
+    /// What must come true. Of files that a pattern covers, the pattern says enough.
+    pub(crate) fn conditions(self) -> Vec<Condition> {
+        let waits = self.waits.into_inner();
+        let patterns: Vec<Glob> = waits
+            .keys()
+            .filter(|path| is_pattern(path))
+            .filter_map(|path| Glob::parse(path).ok())
+            .collect();
+        let covered = |path: &str| {
+            let parsed = RelPath::parse(path);
+            parsed.is_ok_and(|path| patterns.iter().any(|pattern| pattern.matches(&path)))
+        };
+        waits
+            .into_iter()
+            .filter(|(path, _)| is_pattern(path) || !covered(path))
+            .map(|(path, stage)| Condition::OutputChanges { stage, path })
+            .chain(self.world.items_may_differ())
+            .collect()
+    }
+}
+
+impl World for BatchDisk<'_, '_, '_> {
+    fn content(&self, file: &FilePath, reading: &Reading) -> Result<Value, String> {
+        let content = self.world.inner.content(file, reading);
+        if let Some(stage) = self.world.changer(file) {
+            self.waits.borrow_mut().insert(file.to_string(), stage);
+            if content.is_err() {
+                self.unread.set(true);
+            }
+        }
+        content
+    }
+
+    fn matches(&self, root: Root, pattern: &str) -> Result<Vec<RelPath>, String> {
+        let mut lists = self
+            .world
+            .lists
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        let list = lists.entry((root, pattern.to_owned()));
+        let list = list.or_insert_with(|| self.world.inner.matches(root, pattern));
+        list.clone()
+    }
+
+    fn is_folder(&self, file: &FilePath) -> bool {
+        self.world.inner.is_folder(file)
+    }
+
+    fn digest(&self, file: &FilePath) -> Result<Option<Digest>, String> {
+        let Some(stage) = self.world.changer(file) else {
+            if file.root == Root::Workspace && self.world.pending.goes(&file.path) {
+                return Ok(None);
+            }
+            return self.world.digest(file);
+        };
+        self.waits.borrow_mut().insert(file.to_string(), stage);
+        let recorded = self
+            .recorded
+            .and_then(|facts| facts.get(FactKind::Input, &file.text()))
+            .and_then(FactValue::digest);
+        Ok(Some(recorded.unwrap_or_else(|| Digest::of(""))))
+    }
+}

@@ -1,0 +1,168 @@
+//! Validates again, without a run, what was made under other schemas or checks.
+
+use crate::run::check::scopes;
+use crate::run::check::validate;
+use crate::run::context::Context;
+use crate::run::error::RunError;
+use crate::run::record::recorder::Recorder;
+use crate::steps::alarm::Alarm;
+use milepost_core::base::natural::natural;
+use milepost_core::base::path::FilePath;
+use milepost_core::expr::scope::Scope;
+use milepost_core::model::event::{Event, EventType};
+use milepost_core::model::fingerprint::FactKind;
+use milepost_core::model::outcome::Outcome;
+use milepost_core::model::record::{BatchRecord, Made};
+use milepost_core::model::stage::Stage;
+use milepost_core::plan::decide::Decision;
+use milepost_core::plan::scan::{BatchScan, StageScan};
+use milepost_store::check::schemas::Schemas;
+use serde_json::Value;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+/// What came of batches that were judged again.
+#[derive(Debug, Default)]
+pub struct Revalidation {
+    /// How many hold.
+    pub valid: u64,
+    /// The places of those that do not.
+    pub invalid: BTreeSet<usize>,
+    /// The places of those that were not come to, because the run was stopped.
+    pub left: BTreeSet<usize>,
+}
+
+/// Judges what must be judged, until the alarm rings.
+///
+/// # Errors
+/// When the journal cannot be written.
+pub fn rejudge(
+    recorder: &mut Recorder<'_>,
+    stage: &Stage,
+    survey: &StageScan,
+    schemas: &Schemas,
+    alarm: &Arc<Alarm>,
+) -> Result<Revalidation, RunError> {
+    let mut revalidation = Revalidation::default();
+    let mut valid = Vec::new();
+    let mut opinions = BTreeMap::new();
+    for (index, found) in survey.batches.iter().enumerate() {
+        if !matches!(found.decision, Ok(Decision::Judge(_))) {
+            continue;
+        }
+        let Some(record) = recorded(recorder, stage, found).filter(|_| alarm.rang().is_none())
+        else {
+            revalidation.left.insert(index);
+            continue;
+        };
+        let said = said(recorder, stage, record);
+        let failed = record.failed_keys();
+        let judged = holds(
+            &recorder.ctx,
+            stage,
+            found,
+            (&record.outputs, &failed),
+            schemas,
+            alarm,
+        )
+        .and_then(|scope| validate::opinion(stage, &scope, said));
+        if alarm.rang().is_some() {
+            revalidation.left.insert(index);
+            continue;
+        }
+        let Ok(opinion) = judged else {
+            revalidation.invalid.insert(index);
+            continue;
+        };
+        let key = &found.batch.key;
+        if opinion != record.opinion() {
+            opinions.insert(key.clone(), opinion);
+        }
+        valid.push(key.clone());
+    }
+    let count = valid.len() as u64;
+    revalidation.valid = count;
+    if count > 0 {
+        // The checkpoint names the schemas, and the digest of a manifest that changes with this.
+        // No byte of the outputs does, so what reads them stands as it is.
+        crate::run::record::retire::remove_checkpoint(recorder, &stage.name, stage.number)?;
+        recorder.flush()?;
+        let summary = format!(
+            "{}: {count} batches were validated again and hold",
+            stage.name
+        );
+        let event = Event::Judged {
+            stage: stage.name.clone(),
+            shared: survey.shared_id.clone(),
+            facts: (*survey.shared).clone(),
+            batches: valid,
+            opinions,
+        };
+        recorder.record(
+            EventType::Review,
+            crate::run::record::recorder::agent(stage),
+            event,
+            summary,
+            Vec::new(),
+        )?;
+    }
+    Ok(revalidation)
+}
+
+/// What is recorded as made of a batch.
+fn recorded<'a>(
+    recorder: &'a Recorder<'_>,
+    stage: &Stage,
+    found: &BatchScan,
+) -> Option<&'a BatchRecord> {
+    let known = recorder.state.stages.get(&stage.name)?;
+    known.batches.get(&found.batch.key)?.record.as_ref()
+}
+
+/// What the steps of a batch said when it was made.
+fn said(recorder: &Recorder<'_>, stage: &Stage, record: &BatchRecord) -> Option<Value> {
+    let known = recorder.state.stages.get(&stage.name)?;
+    let facts = known.shared(record);
+    if facts.get(FactKind::Check, "summary").is_some() {
+        record.said.as_deref().cloned()
+    } else {
+        record.summary.as_deref().cloned()
+    }
+}
+
+/// Whether these outputs of a batch, without the elements that are named as failed, hold as they lie there. Gives the scope with them.
+///
+/// # Errors
+/// How they do not.
+pub fn holds(
+    ctx: &Context<'_>,
+    stage: &Stage,
+    found: &BatchScan,
+    (outputs, failed): (&[Made], &BTreeSet<String>),
+    schemas: &Schemas,
+    alarm: &Arc<Alarm>,
+) -> Result<Scope, Outcome> {
+    validate::inputs(ctx, stage, found, schemas, alarm)?;
+    let mut scope = scopes::of_inputs(ctx, stage, found, ctx.moment(), alarm)?;
+    validate::checks(&stage.requires, &scope)?;
+    for output in &stage.outputs {
+        let mut there = Vec::new();
+        for made in outputs.iter().filter(|made| made.name == output.name) {
+            let file = scopes::source(ctx, &FilePath::workspace(made.path.clone()), alarm)?;
+            if output.schema.is_some() || output.columns.is_some() {
+                validate::output(schemas, output, &*file)?;
+            }
+            there.push((file, output.reading()));
+        }
+        if output.per_round {
+            // Of the rounds' files, a stage's programs see the last.
+            there.sort_by(|a, b| natural(&a.0.name(), &b.0.name()));
+            there.drain(..there.len().saturating_sub(1));
+        }
+        let is_list = output.is_many() && !output.per_round;
+        scopes::insert(&mut scope, &output.name, is_list, there);
+    }
+    validate::conservation(stage, &scope, failed)?;
+    validate::checks(&stage.checks, &scope)?;
+    Ok(scope)
+}

@@ -1,0 +1,406 @@
+//! Looks at a stage: its batches, their inputs, what is recorded and what lies on the disk; and has each decided.
+
+use crate::run::check::planned_disk::{BatchDisk, PlannedDisk};
+use crate::run::check::preconditions;
+use crate::run::context::Context;
+use milepost_core::base::digest::Digest;
+use milepost_core::base::glob::is_pattern;
+use milepost_core::base::path::{FilePath, RelPath};
+use milepost_core::model::fingerprint::Facts;
+use milepost_core::model::outcome::OutcomeKind;
+use milepost_core::model::reason::Reason;
+use milepost_core::model::record::BatchRecord;
+use milepost_core::model::stage::{Each, EachSource, Input, InputSource, PathTemplate, RUN, Stage};
+use milepost_core::model::state::{BatchState, StageState, State};
+use milepost_core::plan::decide::{Decision, Found, RebuildPolicy, decide};
+use milepost_core::plan::expand::{Batch, expand};
+use milepost_core::plan::inputs::{Missed, Resolved, resolve};
+use milepost_core::plan::pending::Pending;
+use milepost_core::plan::recorded::Recorded;
+use milepost_core::plan::scan::{BatchScan, StageScan};
+use milepost_core::plan::settings::{Settings, run_scope};
+use milepost_core::plan::{facts, lineage, overrides, paths};
+use milepost_store::store::files::FileError;
+use milepost_store::store::glance::Differing;
+use serde_json::{Map, Value, json};
+use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::sync::Arc;
+
+/// Of which batches the inputs, the facts and the targets are kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Keep<'a> {
+    /// Of those that are not reused: of a million that are, it is much for nothing.
+    Undone,
+    /// Of those, and of the batch with this key.
+    And(&'a str),
+    /// Of all.
+    All,
+}
+
+/// Looks at a stage.
+///
+/// # Errors
+/// When its batches cannot be told, or a path leaves its folder.
+pub fn survey(
+    ctx: &Context<'_>,
+    stage: &Stage,
+    state: &State,
+    pending: &Pending,
+    policy: &(dyn Fn(&str) -> RebuildPolicy + Sync),
+    keep: Keep<'_>,
+) -> Result<StageScan, String> {
+    let mut scope = ctx.settings.scope(ctx.pipeline);
+    scope.insert(RUN.to_owned(), run_scope(ctx.moment()));
+    let written = |pattern: &str| !lineage::writers(ctx.pipeline, stage, pattern).is_empty();
+    // A name that nothing mentions is in no scope: what a program takes whole is as it was before there was such a name.
+    let overrides =
+        facts::mentions_overrides(stage).then(|| overrides::upstream(ctx.pipeline, stage, state));
+    let settings = Settings {
+        overrides: overrides.clone().unwrap_or_default(),
+        ..ctx.settings.clone()
+    };
+    let overrides = overrides.map(|list| Arc::new(json!(list)));
+    let mut shared = facts::shared(stage, ctx.pipeline, &settings);
+    shared.hide_keys(&|text| matches!(ctx.redactor.text(text), Cow::Owned(_)));
+    let shared = Arc::new(shared);
+    let shared_id = shared.id();
+    let world = PlannedDisk::new(ctx, stage, pending);
+    let differing = match keep {
+        Keep::Undone | Keep::And(_) if pending.is_empty() => ctx.asked.differing(),
+        _ => None,
+    };
+    let differing = differing.filter(|differing| tells_all(stage, differing));
+    let certain = !world.batches_may_differ();
+    let recorded = Recorded::of(state);
+    let batches = match expand(stage, &scope, &recorded, ctx, &written) {
+        Ok(batches) => batches,
+        Err(_) if !certain => Vec::new(),
+        Err(error) => return Err(error.to_string()),
+    };
+    let known = state.stages.get(&stage.name);
+    let live: BTreeSet<&str> = batches.iter().map(|batch| batch.key.as_str()).collect();
+    let gone = known.map_or_else(Vec::new, |known| {
+        known
+            .batches
+            .keys()
+            .filter(|key| !live.contains(key.as_str()))
+            .cloned()
+            .collect()
+    });
+    // They go to quarantine before any batch runs.
+    let leaving: HashSet<&RelPath> = known
+        .into_iter()
+        .flat_map(|known| gone.iter().filter_map(|key| known.batches.get(key)))
+        .flat_map(BatchState::files)
+        .collect();
+    let one = One {
+        ctx,
+        stage,
+        state,
+        recorded: &recorded,
+        written: &written,
+        world: &world,
+        shared: &shared,
+        leaving: &leaving,
+        known,
+        policy,
+        keep,
+        differing: differing.as_ref(),
+        shared_id: &shared_id,
+        settings: &settings,
+        overrides: &overrides,
+    };
+    Ok(StageScan {
+        batches: one.look_at_all(batches, &scope)?,
+        shared,
+        shared_id,
+        certain,
+        gone,
+    })
+}
+
+/// Whether what differs tells all that a batch of the stage may be made again for: the files that its record names. A list of
+/// recorded files is another when a batch was made, and files that a file names are others when it is.
+fn tells_all(stage: &Stage, differing: &Differing) -> bool {
+    let from_a_file = |each: &Each| matches!(each.source, EachSource::From { .. });
+    let is_plain = |input: &Input| match &input.source {
+        InputSource::Path(path) => !differing.wrote() || !path.is_pattern(),
+        InputSource::From { .. } => false,
+    };
+    let is_listed = |path: &PathTemplate| !differing.wrote() || !path.is_pattern();
+    !stage.each.iter().any(from_a_file)
+        && stage.inputs.iter().all(is_plain)
+        && stage.reads.iter().all(is_listed)
+}
+
+struct One<'a, 'c> {
+    ctx: &'a Context<'c>,
+    stage: &'a Stage,
+    state: &'a State,
+    recorded: &'a Recorded<'a>,
+    written: &'a (dyn Fn(&str) -> bool + Sync),
+    world: &'a PlannedDisk<'a, 'c>,
+    shared: &'a Facts,
+    /// Files of batches that there are no more.
+    leaving: &'a HashSet<&'a RelPath>,
+    known: Option<&'a StageState>,
+    policy: &'a (dyn Fn(&str) -> RebuildPolicy + Sync),
+    keep: Keep<'a>,
+    /// The files that differ from when all batches were reused, where that is known.
+    differing: Option<&'a Differing>,
+    shared_id: &'a str,
+    settings: &'a Settings,
+    /// The accepted modifications by hand, if the stage mentions them.
+    overrides: &'a Option<Arc<Value>>,
+}
+
+/// So many batches are worth a thread: what takes time is files that must be read.
+const WORTH_A_THREAD: usize = 64;
+
+impl One<'_, '_> {
+    fn look_at_all(
+        &self,
+        batches: Vec<Batch>,
+        scope: &Map<String, Value>,
+    ) -> Result<Vec<BatchScan>, String> {
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        let threads = cores.min(batches.len() / WORTH_A_THREAD).max(1);
+        let share = batches.len().div_ceil(threads).max(1);
+        let mut batches = batches.into_iter();
+        let shares: Vec<Vec<Batch>> = (0..threads)
+            .map(|_| batches.by_ref().take(share).collect())
+            .collect();
+        if threads == 1 {
+            return shares
+                .into_iter()
+                .map(|share| self.look_at(share, scope))
+                .next()
+                .unwrap_or_else(|| Ok(Vec::new()));
+        }
+        std::thread::scope(|scoped| {
+            let mut threads = Vec::with_capacity(shares.len());
+            for share in shares {
+                threads.push(scoped.spawn(|| self.look_at(share, scope)));
+            }
+            let mut all = Vec::new();
+            for thread in threads {
+                match thread.join() {
+                    Ok(found) => all.append(&mut found?),
+                    Err(panic) => std::panic::resume_unwind(panic),
+                }
+            }
+            Ok(all)
+        })
+    }
+
+    fn look_at(
+        &self,
+        batches: Vec<Batch>,
+        scope: &Map<String, Value>,
+    ) -> Result<Vec<BatchScan>, String> {
+        // One scope for all batches: each puts its items in the place of those before.
+        let mut names = Value::Object(scope.clone());
+        let mut surveyed = Vec::with_capacity(batches.len());
+        for batch in batches {
+            if let Value::Object(names) = &mut names {
+                for (name, item) in &batch.items {
+                    names.insert(name.clone(), item.scope_value());
+                }
+            }
+            surveyed.push(self.look(batch, &names)?);
+        }
+        Ok(surveyed)
+    }
+
+    fn look(&self, batch: Batch, scope: &Value) -> Result<BatchScan, String> {
+        let known = self.known.and_then(|known| known.batches.get(&batch.key));
+        let record = known.and_then(|found| found.record.as_ref());
+        let recorded_shared = self
+            .known
+            .zip(record)
+            .map(|(known, record)| known.shared(record))
+            .unwrap_or_default();
+        let policy = (self.policy)(&batch.key);
+        let is_kept = match self.keep {
+            Keep::All => true,
+            Keep::And(key) => key == batch.key,
+            Keep::Undone => false,
+        };
+        let forced = self.state.forced(&self.stage.name, &batch.key);
+        let asked_since = || {
+            let since = self.state.asked_since(&self.stage.name, &batch.key);
+            since.map(<[String]>::to_vec)
+        };
+        let as_before = record.is_some_and(|record| self.is_as_before(record));
+        if as_before && !is_kept && policy != RebuildPolicy::Forced && forced.is_none() {
+            return Ok(BatchScan::reused(batch));
+        }
+        let targets = self.targets(scope)?;
+        let recorded = record.map(|record| &record.facts);
+        let asked = BatchDisk::new(self.world, recorded);
+        let written = |pattern: &str| {
+            asked.lists(pattern);
+            (self.written)(pattern)
+        };
+        let inputs = resolve(self.stage, scope, self.recorded, &asked, &written);
+        let own = inputs.and_then(|inputs| {
+            let own = facts::own(self.stage, &batch, &inputs, scope, &asked);
+            let mut own = own.map_err(|why| self.missed(&inputs, why))?;
+            let (pipeline, settings) = (self.ctx.pipeline, self.settings);
+            facts::add_picked(&mut own, self.stage, scope, self.shared, pipeline, settings)?;
+            Ok((inputs, own))
+        });
+        let unread = asked.is_unread();
+        let waits = asked.conditions();
+        let (inputs, own) = match own {
+            Ok(found) => found,
+            Err(why) => {
+                // What an earlier stage still makes cannot be missed yet.
+                let decision = match (unread, record) {
+                    (false, _) => Err(why),
+                    (true, Some(_)) => Ok(Decision::May(waits)),
+                    (true, None) => Ok(Decision::Will(vec![Reason::NeverMade])),
+                };
+                let surveyed = BatchScan {
+                    asked_since: asked_since(),
+                    batch,
+                    inputs: Vec::new(),
+                    own: Facts::default(),
+                    targets,
+                    overrides: self.overrides.clone(),
+                    decision,
+                };
+                return Ok(self.required(surveyed, false));
+            }
+        };
+        let is_settled = waits.is_empty();
+        let plain: Vec<RelPath> = targets
+            .values()
+            .filter(|path| !path.as_str().contains('*'))
+            .cloned()
+            .collect();
+        let on_disk = self.on_disk(&targets, record)?;
+        let found = Found {
+            known,
+            recorded_shared,
+            shared: self.shared,
+            own: &own,
+            paths: &plain,
+            on_disk: &on_disk,
+            pending: waits,
+            policy,
+            forced,
+        };
+        let decision = Ok(decide(&found));
+        if !is_kept && decision == Ok(Decision::Reused) {
+            return Ok(BatchScan::reused(batch));
+        }
+        let surveyed = BatchScan {
+            asked_since: asked_since(),
+            batch,
+            inputs,
+            own,
+            targets,
+            overrides: self.overrides.clone(),
+            decision,
+        };
+        Ok(self.required(surveyed, is_settled))
+    }
+
+    /// The batch, which does not begin where it would run and a precondition does not hold.
+    fn required(&self, mut found: BatchScan, is_settled: bool) -> BatchScan {
+        if matches!(found.decision, Ok(Decision::Will(_)))
+            && let Some(refused) = preconditions::refused(self.ctx, self.stage, &found, is_settled)
+        {
+            found.decision = Err(refused);
+        }
+        found
+    }
+
+    /// Why a batch cannot have its inputs: one leaves its folder by a link, or whatever else.
+    fn missed(&self, inputs: &[Resolved], why: String) -> Missed {
+        let leaves = |file: &FilePath| {
+            let found = self.ctx.files.resolve(file);
+            matches!(found, Err(FileError::Leaves { .. }))
+        };
+        let mut files = inputs.iter().flat_map(|input| &input.files);
+        Missed {
+            kind: if files.any(leaves) {
+                OutcomeKind::Path
+            } else {
+                OutcomeKind::Input
+            },
+            code: None,
+            why,
+        }
+    }
+
+    /// Whether nothing differs that a batch was made from or made, since it was reused.
+    fn is_as_before(&self, record: &BatchRecord) -> bool {
+        self.differing.is_some_and(|differing| {
+            // A name that is a pattern may stand for what was written meanwhile.
+            let differs = |name: &str| differing.has(name) || differing.wrote() && is_pattern(name);
+            let mut facts = record.facts.iter();
+            let mut outputs = record.outputs.iter();
+            record.stale.is_none()
+                && record.shared == self.shared_id
+                && !facts.any(|(key, _)| differs(&key.name))
+                && !outputs.any(|made| differing.has(made.path.as_str()))
+        })
+    }
+
+    /// Where each output and the marker goes.
+    fn targets(&self, scope: &Value) -> Result<BTreeMap<String, RelPath>, String> {
+        let mut targets = BTreeMap::new();
+        let outputs = self
+            .stage
+            .outputs
+            .iter()
+            .map(|output| (output.name.as_str(), &output.path));
+        let marker = self.stage.marker.iter().map(|path| (MARKER, path));
+        for (name, path) in outputs.chain(marker) {
+            let place =
+                paths::render(path, scope).map_err(|why| format!("output `{name}`: {why}"))?;
+            // Of a pattern only its folder can be looked at; a plain path is looked at as what lies there is.
+            if is_pattern(place.path.as_str()) {
+                self.ctx
+                    .files
+                    .resolve(&place)
+                    .map_err(|error| format!("output `{name}`: {error}"))?;
+            }
+            targets.insert(name.to_owned(), place.path);
+        }
+        Ok(targets)
+    }
+
+    /// What lies at the paths that the batch writes, and at those that it is recorded to have written.
+    fn on_disk(
+        &self,
+        targets: &BTreeMap<String, RelPath>,
+        record: Option<&BatchRecord>,
+    ) -> Result<BTreeMap<RelPath, Digest>, String> {
+        let plain = targets
+            .iter()
+            .filter(|(_, path)| !path.as_str().contains('*'));
+        let plain = plain.map(|(name, path)| (name.as_str(), path));
+        let recorded = record
+            .iter()
+            .flat_map(|record| record.outputs.iter())
+            .map(|made| (made.name.as_str(), &made.path));
+        let mut found = BTreeMap::new();
+        for (name, path) in plain.chain(recorded) {
+            if found.contains_key(path) || self.leaving.contains(path) || self.world.goes(path) {
+                continue;
+            }
+            let digest = self.world.digest(&FilePath::workspace(path.clone()));
+            if let Some(digest) = digest.map_err(|why| format!("output `{name}`: {why}"))? {
+                found.insert(path.clone(), digest);
+            }
+        }
+        Ok(found)
+    }
+}
+
+/// The marker's name among outputs.
+pub const MARKER: &str = "marker";

@@ -1,0 +1,138 @@
+//! The scope of a batch: what every scope has, its items, its inputs.
+
+use crate::run::context::Context;
+use crate::steps::alarm::Alarm;
+use jiff::Timestamp;
+use milepost_core::base::path::FilePath;
+use milepost_core::base::source::Source;
+use milepost_core::expr::scope::{Format, Reading, Scope};
+use milepost_core::model::outcome::{Outcome, OutcomeKind};
+use milepost_core::model::stage::{Input, RUN, Stage};
+use milepost_core::plan::expand::Item;
+use milepost_core::plan::scan::BatchScan;
+use milepost_store::store::files::FileError;
+use std::sync::Arc;
+
+/// A file and how its content is read.
+pub type Readable = (Arc<dyn Source>, Reading);
+
+/// The scope of a batch before its steps: values, items and inputs. `moment` is shown as `run`.
+///
+/// # Errors
+/// When an input that is not optional is missing, or a file leaves its folder.
+pub fn of_inputs(
+    ctx: &Context<'_>,
+    stage: &Stage,
+    found: &BatchScan,
+    moment: Timestamp,
+    alarm: &Arc<Alarm>,
+) -> Result<Scope, Outcome> {
+    let mut scope = of_values(ctx, found, moment);
+    // An item is an input, too, as a rule.
+    let mut items = Vec::new();
+    for (name, item) in &found.batch.items {
+        if let Item::File(file) = item {
+            let format = Format::of_path(file.path.as_str());
+            let source = source(ctx, file, alarm)?;
+            items.push((file, Arc::clone(&source)));
+            scope.insert_file(&format!("{name}.data"), source, format);
+        }
+    }
+    for resolved in &found.inputs {
+        let Some(declared) = stage.input(&resolved.name) else {
+            continue;
+        };
+        let there = match (items.as_slice(), resolved.files.as_slice()) {
+            ([(item, source)], [file]) if *item == file => {
+                vec![(Arc::clone(source), declared.reading(file))]
+            }
+            (_, inputs) => files(ctx, declared, inputs, alarm)?,
+        };
+        insert(&mut scope, &resolved.name, resolved.many, there);
+    }
+    Ok(scope)
+}
+
+/// The scope of a batch without the content of files.
+pub fn of_values(ctx: &Context<'_>, found: &BatchScan, moment: Timestamp) -> Scope {
+    let mut scope = Scope::new();
+    let is_item = |name: &str| found.batch.items.iter().any(|(item, _)| item == name);
+    for (name, value) in found.base(ctx.pipeline, ctx.settings, moment) {
+        if name == RUN && !is_item(RUN) {
+            scope.insert_unlisted(&name, value);
+        } else {
+            scope.insert_value(&name, value);
+        }
+    }
+    scope
+}
+
+/// The files of an input that are there.
+///
+/// # Errors
+/// When one is missing and the input is not optional.
+pub fn files(
+    ctx: &Context<'_>,
+    declared: &Input,
+    files: &[FilePath],
+    alarm: &Arc<Alarm>,
+) -> Result<Vec<Readable>, Outcome> {
+    let mut there = Vec::with_capacity(files.len());
+    for file in files {
+        if declared.optional && matches!(ctx.files.exists(file), Ok(false)) {
+            continue;
+        }
+        there.push((source(ctx, file, alarm)?, declared.reading(file)));
+    }
+    Ok(there)
+}
+
+/// Puts the files of a name into a scope: a list, the only one, or none.
+pub fn insert(scope: &mut Scope, name: &str, many: bool, files: Vec<Readable>) {
+    if many {
+        scope.insert_files(name, files);
+        return;
+    }
+    match files.into_iter().next() {
+        Some((source, reading)) => scope.insert_file(name, source, reading),
+        None => scope.absent(name),
+    }
+}
+
+/// A file that someone else writes; none: it is not there.
+///
+/// # Errors
+/// When it leaves its folder or is no file.
+pub fn awaited(
+    ctx: &Context<'_>,
+    file: &FilePath,
+    alarm: &Arc<Alarm>,
+) -> Result<Option<Arc<dyn Source>>, Outcome> {
+    match ctx.files.source(file) {
+        Ok(found) => Ok(Some(alarm.source(found))),
+        Err(FileError::Missing { .. }) => Ok(None),
+        Err(error) => Err(Outcome::new(OutcomeKind::Path, error.to_string())),
+    }
+}
+
+/// A file to read. Its reading ends when the alarm rings.
+///
+/// # Errors
+/// When it is not there or leaves its folder.
+pub fn source(
+    ctx: &Context<'_>,
+    file: &FilePath,
+    alarm: &Arc<Alarm>,
+) -> Result<Arc<dyn Source>, Outcome> {
+    let found = ctx.files.source(file);
+    match found {
+        Ok(found) => Ok(alarm.source(found)),
+        Err(error) => {
+            let kind = match error {
+                FileError::Leaves { .. } => OutcomeKind::Path,
+                _ => OutcomeKind::Input,
+            };
+            Err(Outcome::new(kind, error.to_string()))
+        }
+    }
+}

@@ -1,0 +1,245 @@
+//! Judges what was made: schemas, conservation, checks.
+
+use crate::run::check::scopes;
+use crate::run::context::Context;
+use crate::steps::alarm::Alarm;
+use milepost_core::base::source::Source;
+use milepost_core::expr::scope::{Format, Reading, Scope};
+use milepost_core::expr::select::Select;
+use milepost_core::model::outcome::{Outcome, OutcomeKind};
+use milepost_core::model::pipeline::Asset;
+use milepost_core::model::record::Opinion;
+use milepost_core::model::stage::{Check, Output, Program, Stage};
+use milepost_core::plan::scan::BatchScan;
+use milepost_store::check::conserve::conserve;
+use milepost_store::check::content;
+use milepost_store::check::schema::{Schema, Violation};
+use milepost_store::check::schemas::Schemas;
+use serde_json::Value;
+use std::collections::BTreeSet;
+use std::io::BufReader;
+use std::sync::Arc;
+
+/// Violations that are kept of one file.
+const KEPT: usize = 20;
+
+/// Judges one file by a schema; `stream` names the array that is judged item by item. Gives the number of its items.
+///
+/// # Errors
+/// The violations, as an outcome.
+pub fn file(
+    schemas: &Schemas,
+    asset: &Asset,
+    source: &dyn Source,
+    stream: Option<&Select>,
+) -> Result<u64, Outcome> {
+    let schema = compiled(schemas, asset)?;
+    let opened = source.open().map_err(|error| {
+        let message = format!("`{}` cannot be read: {error}", source.name());
+        Outcome::new(OutcomeKind::Output, message)
+    })?;
+    let found = schema
+        .validate_stream(BufReader::with_capacity(1 << 16, opened), stream, KEPT)
+        .map_err(|error| Outcome::new(OutcomeKind::Schema, error.to_string()))?;
+    refuse(&source.name(), asset, &found.violations)?;
+    Ok(found.items)
+}
+
+fn compiled(schemas: &Schemas, asset: &Asset) -> Result<Arc<Schema>, Outcome> {
+    let found = schemas.get(asset);
+    found.map_err(|error| Outcome::new(OutcomeKind::Schema, error.to_string()))
+}
+
+/// Judges the inputs of a batch that have a schema or declared columns.
+///
+/// # Errors
+/// The violations, as an outcome.
+pub fn inputs(
+    ctx: &Context<'_>,
+    stage: &Stage,
+    found: &BatchScan,
+    schemas: &Schemas,
+    alarm: &Arc<Alarm>,
+) -> Result<(), Outcome> {
+    for resolved in &found.inputs {
+        let Some(declared) = stage.input(&resolved.name) else {
+            continue;
+        };
+        if declared.schema.is_none() && declared.columns.is_none() {
+            continue;
+        }
+        for (source, reading) in scopes::files(ctx, declared, &resolved.files, alarm)? {
+            match &declared.schema {
+                Some(schema) if reading.format == Format::Json => {
+                    file(schemas, schema, &*source, None)?;
+                }
+                schema => content(schemas, schema.as_ref(), &*source, &reading)?,
+            }
+        }
+    }
+    Ok(())
+}
+
+fn content(
+    schemas: &Schemas,
+    schema: Option<&Asset>,
+    source: &dyn Source,
+    reading: &Reading,
+) -> Result<(), Outcome> {
+    let compiled = schema.map(|schema| compiled(schemas, schema)).transpose()?;
+    let schema = compiled.as_deref().zip(schema.map(|schema| &schema.path));
+    content::judge(schema, source, reading)
+}
+
+/// Judges a file of an output by its schema and its declared columns: a table or NDJSON row by row. Returns the number of items
+/// that were judged one by one.
+///
+/// # Errors
+/// The violations, as an outcome.
+pub fn output(schemas: &Schemas, output: &Output, source: &dyn Source) -> Result<u64, Outcome> {
+    if let (Some(schema), Format::Json | Format::Binary) = (&output.schema, output.format) {
+        return file(schemas, schema, source, output.stream.as_ref());
+    }
+    let judged = content(schemas, output.schema.as_ref(), source, &output.reading());
+    judged.map(|()| 0).map_err(|outcome| match outcome.kind {
+        // What cannot be read as what it shall be is not what was declared.
+        OutcomeKind::Input => Outcome::new(OutcomeKind::Schema, outcome.message),
+        _ => outcome,
+    })
+}
+
+fn refuse(name: &str, asset: &Asset, violations: &[Violation]) -> Result<(), Outcome> {
+    let Some(first) = violations.first() else {
+        return Ok(());
+    };
+    let at = if first.pointer.is_empty() {
+        String::new()
+    } else {
+        format!(" at {}", first.pointer)
+    };
+    let message = format!(
+        "`{name}` does not match {}: {}{at}",
+        asset.path, first.message
+    );
+    let details = violations.iter().map(|violation| {
+        let at = if violation.pointer.is_empty() {
+            "/"
+        } else {
+            &violation.pointer
+        };
+        format!("{at}: {}", violation.message)
+    });
+    Err(Outcome::new(OutcomeKind::Schema, message).with_details(details.collect()))
+}
+
+/// Judges conservation, where these keys are named as failed. Gives the number of elements that came out.
+///
+/// # Errors
+/// What was lost, doubled or invented, as an outcome.
+pub fn conservation(
+    stage: &Stage,
+    scope: &Scope,
+    failed: &BTreeSet<String>,
+) -> Result<Option<u64>, Outcome> {
+    let Some(conserve_of) = &stage.conserve else {
+        return Ok(None);
+    };
+    let found = conserve::<Outcome>(
+        &mut |each| {
+            scope
+                .select(&conserve_of.input, &mut |key| each(&key))
+                .map(|_| ())
+        },
+        &mut |each| {
+            scope
+                .select(&conserve_of.output, &mut |key| each(&key))
+                .map(|_| ())
+        },
+        failed,
+    )
+    .map_err(|outcome| Outcome {
+        kind: OutcomeKind::Conserve,
+        code: "CONSERVE".to_owned(),
+        ..outcome
+    })?;
+    if found.holds() {
+        return Ok(Some(found.came_out));
+    }
+    let details = [
+        ("lost", &found.lost),
+        ("invented", &found.invented),
+        ("doubled", &found.doubled),
+    ]
+    .into_iter()
+    .flat_map(|(what, keys)| keys.first.iter().map(move |key| format!("{what}: {key}")))
+    .collect();
+    let message = format!(
+        "{} went in, {} came out: {} ({} → {})",
+        found.went_in,
+        found.came_out,
+        found.message(),
+        conserve_of.input,
+        conserve_of.output
+    );
+    Err(Outcome::new(OutcomeKind::Conserve, message).with_details(details))
+}
+
+/// Judges `[[check]]`s, or `[[require]]`s.
+///
+/// # Errors
+/// The first that is not true, with its declared error. It has details where the test itself failed.
+pub fn checks(checks: &[Check], scope: &Scope) -> Result<(), Outcome> {
+    for check in checks {
+        let failed = match value(scope, &check.test) {
+            Ok(Value::Bool(true)) => continue,
+            Ok(Value::Bool(false)) => None,
+            Ok(other) => Some(format!("it gave {other}, where true or false was expected")),
+            Err(outcome) => Some(outcome.message),
+        };
+        let message = match &check.message {
+            Some(template) => {
+                let values = scope.context_of(template)?;
+                template
+                    .render(&values)
+                    .unwrap_or_else(|error| error.to_string())
+            }
+            None => format!("`{}` is not true", check.test.source.trim()),
+        };
+        let mut outcome = Outcome::new(OutcomeKind::Check, message);
+        outcome.code.clone_from(&check.error);
+        outcome.details.extend(failed);
+        return Err(outcome);
+    }
+    Ok(())
+}
+
+/// The value of a program of the stage over the scope: `summary`, `verdict`.
+///
+/// # Errors
+/// When it fails.
+pub fn value(scope: &Scope, program: &Program) -> Result<Value, Outcome> {
+    let input = scope.input_of(&program.jq)?;
+    let vars = scope.vars_of(&program.jq)?;
+    program
+        .jq
+        .one(input, &vars)
+        .map_err(|error| Outcome::new(OutcomeKind::Parse, error.to_string()))
+}
+
+/// What the stage says of a batch that was made: `said` is what its steps said, which stands where it declares no `summary`.
+///
+/// # Errors
+/// When `summary` or `verdict` fails.
+pub fn opinion(stage: &Stage, scope: &Scope, said: Option<Value>) -> Result<Opinion, Outcome> {
+    let verdict = stage.verdict.as_ref();
+    let verdict = verdict.map(|program| value(scope, program)).transpose()?;
+    let (summary, said) = match &stage.summary {
+        Some(program) => (Some(value(scope, program)?), said),
+        None => (said, None),
+    };
+    Ok(Opinion {
+        summary: summary.map(Box::new),
+        said: said.map(Box::new),
+        verdict: verdict.map(|verdict| verdict == Value::Bool(true)),
+    })
+}

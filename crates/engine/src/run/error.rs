@@ -1,0 +1,32 @@
+//! The errors of a run: the disk, the journal, a defect.
+
+/// The reason why Milepost itself cannot continue. A failed step is an outcome, not an error.
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    /// The disk.
+    #[error(transparent)]
+    Disk(#[from] milepost_store::store::disk::DiskError),
+    /// The journal.
+    #[error(transparent)]
+    Journal(#[from] milepost_store::store::journal::JournalError),
+    /// A manifest.
+    #[error(transparent)]
+    Manifest(#[from] milepost_store::store::manifest::ManifestError),
+    /// A checkpoint.
+    #[error(transparent)]
+    Checkpoint(#[from] milepost_store::store::checkpoint::CheckpointError),
+    /// A scratch folder.
+    #[error(transparent)]
+    Scratch(#[from] milepost_store::store::scratch::ScratchError),
+    /// Files on their way into place.
+    #[error(transparent)]
+    Publish(#[from] milepost_store::store::publish::PublishError),
+    /// An event that cannot follow: a defect of Milepost.
+    #[error(
+        "the state machine refused an event ({0}): this is a defect of Milepost, please report it"
+    )]
+    Machine(#[from] milepost_core::plan::machine::IllegalTransition),
+    /// A file that could not be looked at.
+    #[error("{0}")]
+    World(String),
+}

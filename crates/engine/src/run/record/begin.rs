@@ -1,0 +1,106 @@
+//! The beginning of a stage: checkpoints removed, facts recorded, what it takes over from others.
+
+use crate::run::error::RunError;
+use crate::run::record::finish;
+use crate::run::record::recorder::Recorder;
+use crate::run::record::recorder::agent;
+use crate::run::record::retire;
+use milepost_core::model::event::{Event, EventType};
+use milepost_core::model::stage::Stage;
+use milepost_core::model::state::Phase;
+use milepost_core::plan::expand::batch_name;
+use milepost_core::plan::lineage;
+use milepost_core::plan::scan::StageScan;
+use std::collections::BTreeMap;
+
+/// Files, and failures, that are named where a stage takes over.
+const LISTED: usize = 20;
+
+/// Records that a stage begins, after its checkpoint is gone. Those of stages that read from it go when what it makes differs.
+///
+/// # Errors
+/// When the disk fails.
+pub fn begin(
+    recorder: &mut Recorder<'_>,
+    stage: &Stage,
+    found: &StageScan,
+    will: u64,
+) -> Result<(), RunError> {
+    retire::remove_checkpoint(recorder, &stage.name, stage.number)?;
+    recorder.flush()?;
+    let batches = found.batches.len() as u64;
+    let event = Event::StageStarted {
+        stage: stage.name.clone(),
+        number: stage.number,
+        shared: found.shared_id.clone(),
+        facts: (*found.shared).clone(),
+        batches,
+        will,
+    };
+    let summary = format!("{} begins: {will} of {batches} batches", stage.name);
+    recorder.record(EventType::Invoke, agent(stage), event, summary, Vec::new())
+}
+
+/// Records that a stage takes over what others made.
+///
+/// # Errors
+/// When the journal cannot be written.
+pub fn handoff(recorder: &mut Recorder<'_>, stage: &Stage) -> Result<(), RunError> {
+    let from: Vec<String> = lineage::upstream(recorder.ctx.pipeline, stage)
+        .iter()
+        .map(|up| up.name.clone())
+        .collect();
+    if from.is_empty() {
+        return Ok(());
+    }
+    let (mut files, mut elements) = (0, None);
+    let (mut failed, mut refs) = (BTreeMap::new(), Vec::new());
+    let mut summaries = BTreeMap::new();
+    for up in &from {
+        let Some(known) = recorder.state.stages.get(up) else {
+            continue;
+        };
+        files += known.outputs().count() as u64;
+        let listed = LISTED - refs.len();
+        let paths = known.outputs().map(|(_, made)| made.path.to_string());
+        refs.extend(paths.take(listed));
+        for (key, batch) in &known.batches {
+            let failure = match (&batch.phase, &batch.record) {
+                (Phase::Failed { outcome }, _) => Some(outcome.to_string()),
+                (_, Some(record)) => record.failure().map(|outcome| outcome.to_string()),
+                _ => None,
+            };
+            if let Some(failure) = failure.filter(|_| failed.len() < LISTED) {
+                failed.insert(batch_name(up, key), failure);
+            }
+            if let Some(count) = batch.record.as_ref().and_then(|record| record.elements) {
+                *elements.get_or_insert(0) += count;
+            }
+        }
+        let summary = known
+            .batches
+            .values()
+            .filter_map(|batch| batch.record.as_ref()?.summary.as_deref().cloned())
+            .reduce(finish::merged);
+        if let Some(summary) = summary {
+            summaries.insert(up.clone(), summary);
+        }
+    }
+    let mut text = format!(
+        "{} takes over {files} files from {}",
+        stage.name,
+        from.join(", ")
+    );
+    if !failed.is_empty() {
+        text.push_str(&format!(", {} failed", failed.len()));
+    }
+    let event = Event::Handoff {
+        stage: stage.name.clone(),
+        from,
+        files,
+        elements,
+        failed,
+        summaries,
+    };
+    recorder.record(EventType::Handoff, agent(stage), event, text, refs)
+}

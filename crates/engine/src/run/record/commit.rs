@@ -1,0 +1,310 @@
+//! Commits finished batches in groups: flush the data, record, rename into place, flush the folders, say so.
+
+use crate::run::batch::stage_context::Produced;
+use crate::run::check::scan::MARKER;
+use crate::run::error::RunError;
+use crate::run::record::protect;
+use crate::run::record::quarantined::{Content, KeptFile, Removal};
+use crate::run::record::recorder::{Recorder, agent};
+use crate::run::record::retire;
+use crate::steps::command::nothing_strayed;
+use milepost_core::base::digest::Digest;
+use milepost_core::base::path::{FilePath, RelPath};
+use milepost_core::model::call::Spent;
+use milepost_core::model::event::{Event, EventType, Publish};
+use milepost_core::model::record::BatchRecord;
+use milepost_core::model::stage::Stage;
+use milepost_core::model::state::BatchState;
+use milepost_core::plan::expand::batch_name;
+use milepost_core::plan::scan::{BatchScan, StageScan};
+use milepost_core::plan::world::World;
+use milepost_store::store::accepted;
+use milepost_store::store::folders::{Folders, There};
+use milepost_store::store::publish;
+use milepost_store::store::rounds;
+use milepost_store::store::scratch::{Scratch, Spares};
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+/// A batch that is made and waits to be committed.
+pub struct Finished {
+    /// Its place in the survey.
+    pub index: usize,
+    /// What was made.
+    pub produced: Produced,
+    /// Where it lies.
+    pub scratch: Scratch,
+    /// Tries that it took.
+    pub attempts: u32,
+    /// What calls of agents cost.
+    pub spent: Option<Spent>,
+    /// How long the last try took.
+    pub took: Duration,
+}
+
+/// Commits a group. On return every file of it is in place and durable.
+///
+/// # Errors
+/// When the disk fails; what was recorded by then is put in order by the next run.
+pub fn commit(
+    recorder: &mut Recorder<'_>,
+    stage: &Stage,
+    survey: &StageScan,
+    group: Vec<Finished>,
+    spares: &Spares,
+) -> Result<(), RunError> {
+    if group.is_empty() {
+        return Ok(());
+    }
+    let ctx = recorder.ctx;
+    let places: Vec<_> = group
+        .iter()
+        .flat_map(|finished| {
+            finished
+                .produced
+                .files
+                .iter()
+                .map(|(_, scratch)| scratch.clone())
+        })
+        .collect();
+    publish::flush_group(ctx.disk, ctx.layout, &places)?;
+    // Whoever reads from this stage vouches for what it made before: made again as it was, that stays true.
+    if group
+        .iter()
+        .any(|finished| differs(recorder, stage, survey, finished))
+    {
+        retire::remove_readers(recorder, &stage.name)?;
+    }
+    recorder.gather();
+    // Where a placeholder stands, the batch is not made, and goes on with the round that failed.
+    let is_made = |finished: &&Finished| finished.produced.placeholder.is_none();
+    let indices: Vec<usize> = group
+        .iter()
+        .filter(is_made)
+        .map(|finished| finished.index)
+        .collect();
+    let mut renames = Vec::new();
+    let mut asides = BTreeMap::new();
+    let mut scratches = Vec::new();
+    let mut leaving = Vec::new();
+    let folders = Folders::new(ctx.files);
+    for finished in group {
+        let found = &survey.batches[finished.index];
+        let files = publishes(recorder, stage, found, &finished.produced, &folders)?;
+        let record = record(recorder, survey, found, &finished);
+        let replaced = replaced(recorder, stage, &found.batch.key, &files);
+        let retired = retire::dropped(recorder, &stage.name, &record.key, &record.outputs);
+        let whose = (stage.name.as_str(), found.batch.key.as_str());
+        leaving.extend(replaced);
+        leaving.extend(retire::leaving(
+            recorder,
+            whose,
+            &retired,
+            Removal::Retired,
+        )?);
+        let name = batch_name(&stage.name, &found.batch.key);
+        let refs = record
+            .outputs
+            .iter()
+            .take(100)
+            .map(|made| made.path.to_string())
+            .collect();
+        let summary = match (&record.placeholder, record.elements) {
+            (Some(outcome), _) => format!("{name} has a placeholder: {outcome}"),
+            (None, Some(elements)) => {
+                let failed = match record.failed_keys().len() {
+                    0 => String::new(),
+                    failed => format!(", {failed} failed"),
+                };
+                format!(
+                    "{name} is made: {elements} elements{failed}, {} files",
+                    record.outputs.len()
+                )
+            }
+            (None, None) => format!("{name} is made: {} files", record.outputs.len()),
+        };
+        let event = Event::Published {
+            stage: stage.name.clone(),
+            record: Box::new(record),
+            files: files.clone(),
+            retired: retired.clone(),
+        };
+        recorder.record(EventType::Complete, agent(stage), event, summary, refs)?;
+        asides.extend(retired);
+        // What one batch of the group drops, another may make.
+        for file in &files {
+            asides.remove(&file.path);
+            let path = file.path.as_str();
+            leaving.retain(|kept: &KeptFile| kept.why == Removal::Replaced || kept.path != path);
+        }
+        // By the time that the rest is removed.
+        for file in &files {
+            finished.scratch.published(&file.path);
+        }
+        renames.extend(files);
+        scratches.push(finished.scratch);
+    }
+    // From here on the batches are finished: a crash is put right from the records.
+    recorder.flush()?;
+    protect::explain(recorder, &leaving)?;
+    publish::rename_into_place(ctx.disk, ctx.layout, &renames)?;
+    retire::move_aside(recorder, &asides, &BTreeSet::new())?;
+    recorder.kept.extend(leaving);
+    recorder.record(
+        EventType::Complete,
+        "milepost",
+        Event::Barrier,
+        "everything published is in place",
+        Vec::new(),
+    )?;
+    if stage.refine.is_some() {
+        for index in &indices {
+            let key = &survey.batches[*index].batch.key;
+            rounds::forget(ctx.disk, ctx.layout, &stage.name, key)?;
+        }
+    }
+    // A program that got away from its attempt must not find the next one in its folder.
+    let may_be_spared = nothing_strayed();
+    for scratch in scratches {
+        if may_be_spared {
+            scratch.spare(spares)?;
+        } else {
+            scratch.remove()?;
+        }
+    }
+    Ok(())
+}
+
+/// Whether a batch made other files than are recorded of it, or other bytes, or something else than a placeholder.
+fn differs(
+    recorder: &Recorder<'_>,
+    stage: &Stage,
+    survey: &StageScan,
+    finished: &Finished,
+) -> bool {
+    let key = &survey.batches[finished.index].batch.key;
+    let known = recorder.state.stages.get(&stage.name);
+    let record = known.and_then(|known| known.batches.get(key)?.record.as_ref());
+    let Some(record) = record else {
+        return true;
+    };
+    let before: BTreeMap<_, _> = record
+        .outputs
+        .iter()
+        .map(|made| (&made.path, made.digest))
+        .collect();
+    let made = finished.produced.files.iter();
+    let made: BTreeMap<_, _> = made.map(|(made, _)| (&made.path, made.digest)).collect();
+    let produced = &finished.produced;
+    before != made
+        || record.placeholder.is_some() != produced.placeholder.is_some()
+        || record.failed.is_empty() != produced.failed.is_empty()
+}
+
+/// What is known of a batch.
+fn known<'a>(recorder: &'a Recorder<'_>, stage: &Stage, key: &str) -> Option<&'a BatchState> {
+    recorder.state.stages.get(&stage.name)?.batches.get(key)
+}
+
+fn publishes(
+    recorder: &Recorder<'_>,
+    stage: &Stage,
+    found: &BatchScan,
+    produced: &Produced,
+    folders: &Folders<'_>,
+) -> Result<Vec<Publish>, RunError> {
+    let known = known(recorder, stage, &found.batch.key);
+    let by_hand = |path: &RelPath, digest: Digest| {
+        Content::of(recorder.ctx.layout, known, path, digest).is_by_hand()
+    };
+    let mut files = Vec::with_capacity(produced.files.len());
+    for (made, scratch) in &produced.files {
+        let old = old(recorder, folders, &made.path)?;
+        let foreign = old.filter(|old| *old != made.digest && by_hand(&made.path, *old));
+        let quarantine = foreign.map(|_| recorder.aside("modified", &made.path));
+        files.push(Publish {
+            scratch: scratch.clone(),
+            path: made.path.clone(),
+            old,
+            new: made.digest,
+            quarantine,
+            marker: made.name == MARKER,
+        });
+    }
+    Ok(files)
+}
+
+/// Returns what a person wrote at the paths of a batch, which goes to quarantine before the batch's files take its place.
+fn replaced(recorder: &Recorder<'_>, stage: &Stage, key: &str, files: &[Publish]) -> Vec<KeptFile> {
+    let known = known(recorder, stage, key);
+    let of = |file: &Publish| {
+        let aside = file.quarantine.as_ref()?;
+        let was = Content::of(recorder.ctx.layout, known, &file.path, file.old?);
+        let paths = (&file.path, aside);
+        Some(KeptFile::new(
+            (&stage.name, key),
+            paths,
+            Removal::Replaced,
+            was,
+        ))
+    };
+    // What was accepted and then deleted from the workspace is still in the store of accepted content.
+    let pins = known.and_then(|known| known.record.as_ref()?.pin.as_deref());
+    let accepted = pins.iter().flat_map(|pin| &pin.files).filter_map(|file| {
+        let layout = recorder.ctx.layout;
+        let is_gone = layout.at(&file.path).symlink_metadata().is_err();
+        let copy = accepted::place(file.to);
+        let paths = (&file.path, &copy);
+        (is_gone && accepted::has(layout, file.to)).then(|| {
+            let whose = (stage.name.as_str(), key);
+            KeptFile::new(whose, paths, Removal::Replaced, Content::Accepted)
+        })
+    });
+    files.iter().filter_map(of).chain(accepted).collect()
+}
+
+/// The digest of what lies at a path of the workspace; none: nothing. Most of what is published is new, and one look at its name
+/// tells so.
+fn old(
+    recorder: &Recorder<'_>,
+    folders: &Folders<'_>,
+    path: &RelPath,
+) -> Result<Option<Digest>, RunError> {
+    let file = FilePath::workspace(path.clone());
+    if folders.look(&file) == There::Nothing {
+        return Ok(None);
+    }
+    recorder.ctx.digest(&file).map_err(RunError::World)
+}
+
+fn record(
+    recorder: &Recorder<'_>,
+    survey: &StageScan,
+    found: &BatchScan,
+    finished: &Finished,
+) -> BatchRecord {
+    let produced = &finished.produced;
+    BatchRecord {
+        key: found.batch.key.clone(),
+        shared: survey.shared_id.clone(),
+        facts: found.own.clone(),
+        outputs: produced
+            .files
+            .iter()
+            .map(|(made, _)| made.clone())
+            .collect(),
+        elements: produced.elements,
+        summary: produced.opinion.summary.clone(),
+        said: produced.opinion.said.clone(),
+        verdict: produced.opinion.verdict,
+        placeholder: produced.placeholder.clone().map(Box::new),
+        failed: produced.failed.clone(),
+        answers: produced.answers.clone(),
+        pin: None,
+        stale: produced.stale.clone(),
+        attempts: finished.attempts,
+        spent: finished.spent.map(Box::new),
+        duration_ms: u64::try_from(finished.took.as_millis()).unwrap_or(u64::MAX),
+        run: recorder.run_id().to_owned(),
+    }
+}

@@ -1,0 +1,71 @@
+//! Keeps a stage's progress file up to date while its batches run.
+
+use crate::run::context::Context;
+use crate::run::error::RunError;
+use crate::run::record::recorder::Recorder;
+use crate::run::record::{finish, protect};
+use milepost_core::model::checkpoint::ProgressStatus;
+use milepost_core::model::stage::Stage;
+use milepost_core::plan::scan::StageScan;
+use milepost_store::store::clock::Stopwatch;
+use milepost_store::store::progress::ProgressFile;
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+/// The progress file of a stage that runs; of a stage without `each` there is none, and nothing is written.
+pub struct ProgressWriter<'a> {
+    ctx: Context<'a>,
+    stage: &'a Stage,
+    found: &'a StageScan,
+    file: Option<ProgressFile>,
+    watch: Stopwatch,
+}
+
+impl<'a> ProgressWriter<'a> {
+    /// A writer for a stage whose first version is due at once.
+    pub fn new(ctx: Context<'a>, stage: &'a Stage, found: &'a StageScan) -> Self {
+        let path = protect::progress_path(stage);
+        Self {
+            ctx,
+            stage,
+            found,
+            file: path.map(|path| ProgressFile::new(ctx.layout.at(path))),
+            watch: Stopwatch::start(),
+        }
+    }
+
+    /// Notes that a batch began, ended or was published.
+    pub fn changed(&mut self) {
+        if let Some(file) = &mut self.file {
+            file.changed();
+        }
+    }
+
+    /// Returns how long the dispatcher may wait until [`Self::write_if_due`] has something to write.
+    pub fn due_in(&self) -> Option<Duration> {
+        self.file.as_ref()?.due_in(self.watch.elapsed())
+    }
+
+    /// Writes a version if one is due. `running` are the positions of the batches that run.
+    ///
+    /// # Errors
+    /// When the disk fails.
+    pub fn write_if_due(
+        &mut self,
+        recorder: &Recorder<'_>,
+        running: &BTreeSet<u64>,
+    ) -> Result<(), RunError> {
+        let since = self.watch.elapsed();
+        let Some(file) = &mut self.file else {
+            return Ok(());
+        };
+        if file.due_in(since) != Some(Duration::ZERO) {
+            return Ok(());
+        }
+        let status = ProgressStatus::InProgress;
+        let now = finish::progress_of(recorder, self.stage, self.found, running, status);
+        file.write(self.ctx.disk, &now, since)?;
+        file.cost(self.watch.elapsed().saturating_sub(since));
+        Ok(())
+    }
+}

@@ -1,0 +1,128 @@
+//! Files that a run moves to quarantine: what each of them is, why it moved, and the note beside it that says so.
+
+use milepost_core::base::digest::Digest;
+use milepost_core::base::path::RelPath;
+use milepost_core::model::state::BatchState;
+use milepost_store::store::accepted;
+use milepost_store::store::layout::Layout;
+use serde::{Deserialize, Serialize};
+
+/// A file that was moved to quarantine.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct KeptFile {
+    /// The stage; empty for an input.
+    pub stage: String,
+    /// The batch; empty for the only one of the stage, a checkpoint and an input.
+    pub batch: String,
+    /// Where it was, in the workspace.
+    pub path: String,
+    /// Where it is now, in the workspace.
+    pub quarantine: String,
+    /// Why it was moved.
+    pub why: Removal,
+    /// What it is.
+    pub was: Content,
+}
+
+/// Why a file was moved to quarantine.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Removal {
+    /// Other bytes took its place.
+    Replaced,
+    /// Its batch does not make it any more.
+    Retired,
+    /// Its batch failed: it is not what the batch would make.
+    Failed,
+    /// `milepost clean` removed it.
+    Cleaned,
+}
+
+/// What a file at an output's path is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Content {
+    /// What Milepost wrote.
+    AsMade,
+    /// Modified by hand, and not accepted.
+    Modified,
+    /// Modified by hand, and accepted.
+    Accepted,
+    /// A file that Milepost did not make.
+    Untracked,
+}
+
+impl Content {
+    /// Returns what a file with this digest is, by what is recorded of the batch that makes it.
+    pub fn of(layout: &Layout, known: Option<&BatchState>, path: &RelPath, there: Digest) -> Self {
+        let Some(known) = known else {
+            return Self::Untracked;
+        };
+        let record = known.record.as_ref();
+        let made = record.and_then(|record| record.outputs.iter().find(|made| made.path == *path));
+        let by_hand = record.is_some_and(|record| record.is_by_hand(path));
+        match (made, known.remains.get(path)) {
+            (Some(made), _) if made.digest == there && by_hand => Self::Accepted,
+            (Some(made), _) if made.digest == there => Self::AsMade,
+            (_, Some(ours)) if *ours == there => {
+                if accepted::has(layout, there) {
+                    Self::Accepted
+                } else {
+                    Self::AsMade
+                }
+            }
+            (None, None) => Self::Untracked,
+            _ => Self::Modified,
+        }
+    }
+
+    /// Returns true if a person wrote these bytes.
+    pub fn is_by_hand(self) -> bool {
+        self != Self::AsMade
+    }
+
+    /// Returns what it is, for people.
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::AsMade => "as Milepost wrote it",
+            Self::Modified => "modified by hand",
+            Self::Accepted => "modified by hand and accepted",
+            Self::Untracked => "not written by Milepost",
+        }
+    }
+}
+
+impl KeptFile {
+    /// A file on its way to quarantine.
+    pub fn new(
+        (stage, batch): (&str, &str),
+        (path, quarantine): (&RelPath, &RelPath),
+        why: Removal,
+        was: Content,
+    ) -> Self {
+        Self {
+            stage: stage.to_owned(),
+            batch: batch.to_owned(),
+            path: path.to_string(),
+            quarantine: quarantine.to_string(),
+            why,
+            was,
+        }
+    }
+
+    /// Returns the folder of quarantine that it is moved to.
+    pub(crate) fn folder(&self) -> Option<RelPath> {
+        let folder = self.quarantine.strip_suffix(&self.path)?;
+        RelPath::parse(folder.trim_end_matches('/')).ok()
+    }
+
+    /// Returns why it was moved, for people.
+    pub fn reason(&self) -> &'static str {
+        match self.why {
+            Removal::Replaced => "replaced",
+            Removal::Retired => "no longer made",
+            Removal::Failed => "its batch failed",
+            Removal::Cleaned => "removed by `milepost clean`",
+        }
+    }
+}

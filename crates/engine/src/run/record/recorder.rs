@@ -1,0 +1,239 @@
+//! Keeps what is known and the journal in step: an event is applied and appended, or neither.
+
+use crate::run::context::Context;
+use crate::run::error::RunError;
+use crate::run::notice::Notice;
+use crate::run::record::quarantined::KeptFile;
+use milepost_core::base::digest::Digest;
+use milepost_core::base::path::RelPath;
+use milepost_core::model::event::{Event, EventType};
+use milepost_core::model::stage::Stage;
+use milepost_core::model::state::{StageState, State};
+use milepost_core::plan::machine::apply;
+use milepost_store::store::journal::Journal;
+use milepost_store::store::manifest;
+use std::borrow::Cow;
+use std::collections::BTreeSet;
+
+/// Keeps what is known of the workspace, and writes the journal.
+pub struct Recorder<'a> {
+    /// What the run needs.
+    pub ctx: Context<'a>,
+    /// What is known.
+    pub state: State,
+    /// Files that this run moved to quarantine.
+    pub kept: Vec<KeptFile>,
+    /// How many of them were reported.
+    reported: usize,
+    journal: Journal,
+    command: String,
+    begun: bool,
+    dirty: BTreeSet<String>,
+    counted: u64,
+}
+
+impl<'a> Recorder<'a> {
+    /// A keeper of this state. `command` is what was asked for.
+    pub fn new(ctx: Context<'a>, state: State, journal: Journal, command: &str) -> Self {
+        // What an earlier run recorded and did not seal leaves the last segment when this run seals.
+        let dirty = journal.unsealed().clone();
+        Self {
+            ctx,
+            state,
+            kept: Vec::new(),
+            reported: 0,
+            journal,
+            command: command.to_owned(),
+            begun: false,
+            dirty,
+            counted: 0,
+        }
+    }
+
+    /// The id of the run.
+    pub fn run_id(&self) -> &str {
+        self.journal.run_id()
+    }
+
+    /// Whether anything was recorded.
+    pub fn has_begun(&self) -> bool {
+        self.begun
+    }
+
+    /// How many events were recorded.
+    pub fn counted(&self) -> u64 {
+        self.counted
+    }
+
+    /// Applies an event and appends it. The first of a run is preceded by `run_started`, so that a run in which nothing
+    /// happens leaves no trace.
+    ///
+    /// # Errors
+    /// When the event cannot follow, or the journal cannot be written.
+    pub fn record(
+        &mut self,
+        kind: EventType,
+        agent: &str,
+        event: Event,
+        summary: impl Into<String>,
+        files: Vec<String>,
+    ) -> Result<(), RunError> {
+        if !self.begun {
+            self.begun = true;
+            let command = self.ctx.redactor.text(&self.command).into_owned();
+            let summary = format!("run started: {command}");
+            let started = Event::RunStarted {
+                command,
+                version: self.ctx.settings.version.clone(),
+            };
+            self.put(EventType::Invoke, "milepost", started, summary, Vec::new())?;
+        }
+        self.put(kind, agent, event, summary.into(), files)
+    }
+
+    fn put(
+        &mut self,
+        kind: EventType,
+        agent: &str,
+        event: Event,
+        summary: String,
+        files: Vec<String>,
+    ) -> Result<(), RunError> {
+        let renumbers = self.renumbers(&event);
+        apply(&mut self.state, self.journal.run_id(), &event)?;
+        if let Some(stage) = stage_of(&event) {
+            self.dirty.insert(stage.to_owned());
+        } else if let Some(stage) = event.stage().filter(|_| renumbers) {
+            self.dirty.insert(stage.to_owned());
+        }
+        self.note_replaced(&event);
+        self.counted += 1;
+        tracing::debug!(agent, "{summary}");
+        self.journal.append(kind, agent, event, summary, files)?;
+        Ok(())
+    }
+
+    /// Whether a checkpoint gives its stage another number than its manifest may have.
+    fn renumbers(&self, event: &Event) -> bool {
+        match event {
+            Event::CheckpointWritten { stage, number, .. } => {
+                let known = self.state.stages.get(stage);
+                known.is_none_or(|known| known.number != *number)
+            }
+            _ => false,
+        }
+    }
+
+    /// Notes the files that an event stands for: what was seen of them before does not hold.
+    fn note_replaced(&self, event: &Event) {
+        let asked = self.ctx.asked;
+        match event {
+            Event::Published { files, retired, .. } => {
+                for path in retired.keys() {
+                    asked.replaced(path, None);
+                }
+                for file in files {
+                    asked.replaced(&file.path, Some(file.new));
+                }
+            }
+            Event::Retired { files, .. } => {
+                for path in files.keys() {
+                    asked.replaced(path, None);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Where a file goes that is set aside.
+    pub fn aside(&self, reason: &str, path: &RelPath) -> RelPath {
+        milepost_store::store::quarantine::folder(self.run_id(), self.counted, reason).with(path)
+    }
+
+    /// Returns the files that were moved to quarantine since the last call.
+    pub fn newly_kept(&mut self) -> Option<Notice> {
+        let files = self.kept[self.reported..].to_vec();
+        self.reported = self.kept.len();
+        (!files.is_empty()).then_some(Notice::Kept { files })
+    }
+
+    /// From here on records are gathered, up to the next flush: none of them counts before all are durable.
+    pub fn gather(&mut self) {
+        self.journal.gather();
+    }
+
+    /// Makes durable what was recorded.
+    ///
+    /// # Errors
+    /// What the disk says.
+    pub fn flush(&mut self) -> Result<(), RunError> {
+        Ok(self.journal.flush()?)
+    }
+
+    /// Writes a stage's manifest under the stage's present number, and gives its digest. What it says is flushed before.
+    ///
+    /// # Errors
+    /// What the disk says.
+    pub fn write_manifest(&mut self, stage: &Stage) -> Result<Digest, RunError> {
+        self.flush()?;
+        let known = match self.state.stages.get(&stage.name) {
+            Some(known) if known.number == stage.number => Cow::Borrowed(known),
+            other => Cow::Owned(StageState {
+                number: stage.number,
+                ..other.cloned().unwrap_or_default()
+            }),
+        };
+        let (disk, layout) = (self.ctx.disk, self.ctx.layout);
+        let digest = manifest::write(disk, layout, &stage.name, &known)?;
+        self.dirty.remove(&stage.name);
+        Ok(digest)
+    }
+
+    /// Writes the manifests of all stages that changed, and begins a new segment of the journal.
+    ///
+    /// # Errors
+    /// What the disk says.
+    pub fn seal(&mut self) -> Result<(), RunError> {
+        self.flush()?;
+        for stage in std::mem::take(&mut self.dirty) {
+            match self.state.stages.get(&stage) {
+                Some(known) => {
+                    manifest::write(self.ctx.disk, self.ctx.layout, &stage, known)?;
+                }
+                None => manifest::remove(self.ctx.disk, self.ctx.layout, &stage)?,
+            }
+        }
+        let (checkpoints, forced) = (&self.state.checkpoints, &self.state.forced);
+        self.journal.seal(checkpoints.clone(), forced.clone())?;
+        Ok(())
+    }
+}
+
+/// The stage whose manifest an event changes. What checkpoints say is in no manifest.
+fn stage_of(event: &Event) -> Option<&str> {
+    match event {
+        Event::StageStarted { stage, .. }
+        | Event::AttemptStarted { stage, .. }
+        | Event::AttemptFailed { stage, .. }
+        | Event::BatchCancelled { stage, .. }
+        | Event::BatchFailed { stage, .. }
+        | Event::Published { stage, .. }
+        | Event::Lost { stage, .. }
+        | Event::Retired { stage, .. }
+        | Event::Judged { stage, .. }
+        | Event::Accepted { stage, .. }
+        | Event::ChangeAccepted { stage, .. }
+        | Event::StageForgotten { stage } => Some(stage),
+        _ => None,
+    }
+}
+
+/// Returns who acts in a stage's records: the role of its last step that has one, else the stage.
+pub fn agent(stage: &Stage) -> &str {
+    stage
+        .steps
+        .iter()
+        .rev()
+        .find_map(|step| step.role.as_deref())
+        .unwrap_or(&stage.name)
+}

@@ -1,0 +1,118 @@
+//! Puts in order what an earlier run left: its programs, its half-published batches, its scratch.
+
+use crate::run::error::RunError;
+use crate::run::record::recorder::Recorder;
+use crate::run::record::retire;
+use crate::steps::command::{Started, end_survivors};
+use milepost_core::model::event::{Event, EventType};
+use milepost_store::store::publish::{Settled, settle};
+use milepost_store::store::quarantine;
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+/// Puts the workspace in order. Gives a line for each thing that was done.
+///
+/// # Errors
+/// When the disk fails.
+pub fn recover(recorder: &mut Recorder<'_>, grace: Duration) -> Result<Vec<String>, RunError> {
+    let mut done = Vec::new();
+    let children = recorder.state.children.clone();
+    let broken_off = recorder.state.open_run.clone();
+    if !children.is_empty() || broken_off.is_some() {
+        let started: Vec<Started> = children
+            .iter()
+            .map(|child| Started {
+                pid: child.pid,
+                group: child.pid,
+                start_time: child.start_time,
+                boot_id: child.boot_id.clone(),
+            })
+            .collect();
+        let mut tokens: Vec<String> = children.iter().map(|child| child.token.clone()).collect();
+        // A command may have started before the record that its attempt begins was written.
+        tokens.extend(broken_off.map(|run| format!("{run}/")));
+        let ended = end_survivors(&started, &tokens, grace);
+        if !ended.is_empty() {
+            let list: Vec<String> = ended.iter().map(ToString::to_string).collect();
+            done.push(format!(
+                "ended processes that the last run left: {}",
+                list.join(", ")
+            ));
+        }
+    }
+    let unsettled = recorder.state.unsettled.clone();
+    let mut finished = 0_u64;
+    for batch in &unsettled {
+        let mut remains = BTreeMap::new();
+        let mut lost = false;
+        let settled = settle(recorder.ctx.disk, recorder.ctx.layout, &batch.files)?;
+        for (file, settled) in batch.files.iter().zip(settled) {
+            match settled {
+                Settled::Done | Settled::Renamed => finished += 1,
+                Settled::Lost { old: there } => {
+                    lost = true;
+                    match (&file.quarantine, there) {
+                        // A person's: it goes where it was to go.
+                        (Some(aside), Some(_)) => {
+                            let (disk, layout) = (recorder.ctx.disk, recorder.ctx.layout);
+                            quarantine::keep(disk, layout, &file.path, aside)?;
+                        }
+                        (None, Some(digest)) => {
+                            remains.insert(file.path.clone(), digest);
+                        }
+                        (_, None) => {}
+                    }
+                }
+                // Somebody altered it: the look at the stage finds that and says so.
+                Settled::Altered => {}
+            }
+        }
+        if lost {
+            for file in &batch.files {
+                remains.entry(file.path.clone()).or_insert(file.new);
+            }
+            let name = milepost_core::plan::expand::batch_name(&batch.stage, &batch.batch);
+            done.push(format!("{name} is made again: what it had made was lost"));
+            let event = Event::Lost {
+                stage: batch.stage.clone(),
+                batch: batch.batch.clone(),
+                remains,
+            };
+            recorder.record(
+                EventType::Revision,
+                "milepost",
+                event,
+                format!("{name} was lost"),
+                Vec::new(),
+            )?;
+        }
+    }
+    let moved = retire::finish(recorder)?;
+    if moved > 0 {
+        done.push(format!(
+            "moved to quarantine what is no longer made: {moved} files"
+        ));
+    }
+    if !unsettled.is_empty() || moved > 0 {
+        recorder.record(
+            EventType::Complete,
+            "milepost",
+            Event::Barrier,
+            "what was published is in place",
+            Vec::new(),
+        )?;
+        recorder.flush()?;
+    }
+    if !unsettled.is_empty() {
+        done.push(format!(
+            "put in place what the last run had finished: {finished} files"
+        ));
+    }
+    if recorder.ctx.layout.scratch().exists() {
+        recorder
+            .ctx
+            .disk
+            .remove_dir_all(&recorder.ctx.layout.scratch())?;
+    }
+    Ok(done)
+}

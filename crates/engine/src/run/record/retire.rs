@@ -1,0 +1,350 @@
+//! Takes away what no live batch makes any more.
+
+use crate::run::check::scan::MARKER;
+use crate::run::error::RunError;
+use crate::run::record::protect;
+use crate::run::record::quarantined::{KeptFile, Removal};
+use crate::run::record::recorder::Recorder;
+use milepost_core::base::path::{FilePath, RelPath};
+use milepost_core::model::event::{Event, EventType};
+use milepost_core::model::record::Made;
+use milepost_core::model::state::{BatchState, Phase};
+use milepost_core::plan::lineage;
+use milepost_core::plan::world::World as _;
+use milepost_store::store::disk::parent;
+use milepost_store::store::{checkpoint, quarantine};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Why outputs of a batch are retired.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Cause {
+    /// The stage no longer has the batch: it is forgotten.
+    Gone,
+    /// The batch failed, and its earlier outputs are out of date: it stays failed.
+    Failed,
+}
+
+/// Moves the outputs of batches to quarantine and records why.
+///
+/// # Errors
+/// When the disk fails.
+pub fn batches(
+    recorder: &mut Recorder<'_>,
+    stage: &str,
+    keys: &[String],
+    cause: Cause,
+) -> Result<(), RunError> {
+    if keys.is_empty() {
+        return Ok(());
+    }
+    remove_checkpoints(recorder, stage)?;
+    let gone: BTreeSet<&str> = keys.iter().map(String::as_str).collect();
+    let live = live_outputs(recorder, &|name, key| name != stage || !gone.contains(key));
+    for key in keys {
+        let known = recorder.state.stages.get(stage);
+        let Some(batch) = known.and_then(|known| known.batches.get(key)) else {
+            continue;
+        };
+        let paths = files_of(batch).filter(|path| !live.contains(path));
+        let files = aside(recorder, paths.cloned());
+        let markers = markers_of(batch);
+        let count = files.len() as u64;
+        let failed = match &batch.phase {
+            Phase::Failed { outcome } if cause == Cause::Failed => Some(outcome.to_string()),
+            _ => None,
+        };
+        let folder = quarantine::folder(recorder.run_id(), recorder.counted(), "retired");
+        let removal = match failed {
+            Some(_) => Removal::Failed,
+            None => Removal::Retired,
+        };
+        let leaving = leaving(recorder, (stage, key), &files, removal)?;
+        let summary = format!(
+            "{} {}: {count} files to quarantine",
+            milepost_core::plan::expand::batch_name(stage, key),
+            if failed.is_some() {
+                "failed, and what it made before does not stand"
+            } else {
+                "is no longer made"
+            }
+        );
+        let refs = files.keys().take(100).map(ToString::to_string).collect();
+        let event = Event::Retired {
+            stage: stage.to_owned(),
+            batch: key.clone(),
+            files: files.clone(),
+            gone: cause == Cause::Gone,
+        };
+        recorder.record(EventType::Revision, "milepost", event, summary, refs)?;
+        recorder.flush()?;
+        protect::explain(recorder, &leaving)?;
+        move_aside(recorder, &files, &markers)?;
+        recorder.kept.extend(leaving);
+        if let Some(outcome) = failed.as_ref().filter(|_| count > 0) {
+            let why =
+                format!("it does not stand any more, and making it again failed: {outcome}\n");
+            quarantine::say_why(recorder.ctx.disk, recorder.ctx.layout, &folder, &why)?;
+        }
+    }
+    Ok(())
+}
+
+/// The paths of all that batches made, of those that are wanted.
+fn live_outputs(recorder: &Recorder<'_>, wanted: &dyn Fn(&str, &str) -> bool) -> BTreeSet<RelPath> {
+    let mut live = BTreeSet::new();
+    for (name, known) in &recorder.state.stages {
+        let outputs = known.outputs().filter(|(key, _)| wanted(name, key));
+        live.extend(outputs.map(|(_, made)| made.path.clone()));
+    }
+    live
+}
+
+/// Its marker, if it has one.
+fn markers_of(batch: &BatchState) -> BTreeSet<RelPath> {
+    let made = batch.record.iter().flat_map(|record| &record.outputs);
+    let markers = made.filter(|made| made.name == MARKER);
+    markers.map(|made| made.path.clone()).collect()
+}
+
+/// What a batch made.
+fn files_of(batch: &BatchState) -> impl Iterator<Item = &RelPath> {
+    let made = batch.record.iter().flat_map(|record| &record.outputs);
+    batch.remains.keys().chain(made.map(|made| &made.path))
+}
+
+/// What a batch made before and does not make this time, with where it goes in quarantine.
+pub fn dropped(
+    recorder: &Recorder<'_>,
+    stage: &str,
+    key: &str,
+    made: &[Made],
+) -> BTreeMap<RelPath, RelPath> {
+    let known = recorder.state.stages.get(stage);
+    let Some(batch) = known.and_then(|known| known.batches.get(key)) else {
+        return BTreeMap::new();
+    };
+    let made: BTreeSet<&RelPath> = made.iter().map(|made| &made.path).collect();
+    let before: Vec<RelPath> = files_of(batch)
+        .filter(|path| !made.contains(path))
+        .cloned()
+        .collect();
+    if before.is_empty() {
+        return BTreeMap::new();
+    }
+    let live = live_outputs(recorder, &|name, other| name != stage || other != key);
+    let before = before.into_iter().filter(|path| !live.contains(path));
+    aside(recorder, before)
+}
+
+/// Returns files on their way to quarantine, as they are reported.
+///
+/// # Errors
+/// When one of them cannot be read.
+pub fn leaving(
+    recorder: &Recorder<'_>,
+    (stage, key): (&str, &str),
+    files: &BTreeMap<RelPath, RelPath>,
+    why: Removal,
+) -> Result<Vec<KeptFile>, RunError> {
+    files
+        .iter()
+        .map(|(from, to)| {
+            let was = protect::content_at(recorder, stage, key, from)?;
+            Ok(KeptFile::new((stage, key), (from, to), why, was))
+        })
+        .collect()
+}
+
+/// Where these files go in quarantine, for those that are there.
+fn aside(
+    recorder: &Recorder<'_>,
+    paths: impl Iterator<Item = RelPath>,
+) -> BTreeMap<RelPath, RelPath> {
+    let mut files = BTreeMap::new();
+    for path in paths {
+        if recorder.ctx.layout.at(&path).symlink_metadata().is_ok() {
+            files.insert(path.clone(), recorder.aside("retired", &path));
+        }
+    }
+    files
+}
+
+/// Moves files to quarantine as it was recorded, markers before what they stand for.
+///
+/// # Errors
+/// When the disk fails.
+pub fn move_aside(
+    recorder: &Recorder<'_>,
+    files: &BTreeMap<RelPath, RelPath>,
+    markers: &BTreeSet<RelPath>,
+) -> Result<(), RunError> {
+    let (first, others): (Vec<_>, Vec<_>) =
+        files.iter().partition(|(from, _)| markers.contains(*from));
+    for (from, to) in first.into_iter().chain(others) {
+        quarantine::keep(recorder.ctx.disk, recorder.ctx.layout, from, to)?;
+    }
+    Ok(())
+}
+
+/// Finishes what an earlier run had begun to move. What lies at a path since, somebody else put there.
+///
+/// # Errors
+/// When the disk fails.
+pub fn finish(recorder: &Recorder<'_>) -> Result<u64, RunError> {
+    let mut moved = 0;
+    if recorder.state.retiring.is_empty() {
+        return Ok(moved);
+    }
+    let live = live_outputs(recorder, &|_, _| true);
+    for (from, to) in &recorder.state.retiring {
+        if live.contains(from) {
+            continue;
+        }
+        let (disk, layout) = (recorder.ctx.disk, recorder.ctx.layout);
+        if layout.at(to).symlink_metadata().is_err() {
+            moved += u64::from(quarantine::keep(disk, layout, from, to)?);
+        } else if is_same(recorder, from, to)? {
+            // Where a rename is two changes of two folders, a power failure may have left the file at both places.
+            disk.remove_file(&layout.at(from))?;
+            disk.sync_dir(parent(&layout.at(from)))?;
+            moved += 1;
+        }
+    }
+    Ok(moved)
+}
+
+/// Whether the same bytes lie at two places.
+fn is_same(recorder: &Recorder<'_>, a: &RelPath, b: &RelPath) -> Result<bool, RunError> {
+    let digest = |path: &RelPath| {
+        let found = recorder.ctx.digest(&FilePath::workspace(path.clone()));
+        found.map_err(RunError::World)
+    };
+    let found = digest(a)?;
+    Ok(found.is_some() && found == digest(b)?)
+}
+
+/// Forgets stages that are no longer declared, and checkpoints that stand under another number.
+///
+/// # Errors
+/// When the disk fails.
+pub fn stages(recorder: &mut Recorder<'_>) -> Result<Vec<String>, RunError> {
+    let mut forgotten = Vec::new();
+    remove_untold(recorder)?;
+    let known: Vec<(String, u32, bool)> = recorder
+        .state
+        .stages
+        .iter()
+        .map(|(name, known)| {
+            let has_one = known.status.is_some() || recorder.state.checkpoints.contains_key(name);
+            (name.clone(), known.number, has_one)
+        })
+        .collect();
+    for (name, number, has_checkpoint) in known {
+        let declared = recorder
+            .ctx
+            .pipeline
+            .stages
+            .iter()
+            .find(|stage| stage.name == name)
+            .map(|stage| stage.number);
+        if has_checkpoint && declared != Some(number) {
+            remove_checkpoint(recorder, &name, number)?;
+            recorder.flush()?;
+        }
+        if declared.is_none() {
+            let keys: Vec<String> = recorder
+                .state
+                .stages
+                .get(&name)
+                .map_or_else(Vec::new, |known| known.batches.keys().cloned().collect());
+            batches(recorder, &name, &keys, Cause::Gone)?;
+            let summary = format!("stage {name} is no longer declared");
+            recorder.record(
+                EventType::Revision,
+                "milepost",
+                Event::StageForgotten {
+                    stage: name.clone(),
+                },
+                summary,
+                Vec::new(),
+            )?;
+            forgotten.push(name);
+        }
+    }
+    if !forgotten.is_empty() {
+        // Its manifest goes with it.
+        recorder.seal()?;
+    }
+    Ok(forgotten)
+}
+
+/// Removes the checkpoints of the stages that read from a stage, durably, before what they vouch for is replaced.
+///
+/// # Errors
+/// When the disk fails.
+pub fn remove_readers(recorder: &mut Recorder<'_>, stage: &str) -> Result<(), RunError> {
+    for down in lineage::downstream(recorder.ctx.pipeline, stage) {
+        remove_checkpoint(recorder, &down.name, down.number)?;
+    }
+    recorder.flush()
+}
+
+/// Removes the checkpoints of a stage and of those that read from it, durably, before what they vouch for is replaced.
+///
+/// # Errors
+/// When the disk fails.
+pub fn remove_checkpoints(recorder: &mut Recorder<'_>, stage: &str) -> Result<(), RunError> {
+    remove_readers(recorder, stage)?;
+    let pipeline = recorder.ctx.pipeline;
+    if let Some(declared) = pipeline.stages.iter().find(|other| other.name == stage) {
+        remove_checkpoint(recorder, stage, declared.number)?;
+    }
+    recorder.flush()
+}
+
+/// Removes a checkpoint durably. One that is there and in no record, because the run was killed in between, is removed too.
+///
+/// # Errors
+/// When the disk fails.
+pub fn remove_checkpoint(
+    recorder: &mut Recorder<'_>,
+    stage: &str,
+    number: u32,
+) -> Result<(), RunError> {
+    let was_there = protect::put_checkpoint_away(recorder, stage, number)?;
+    let known = recorder.state.stages.get(stage);
+    let is_known = known.is_some_and(|known| known.status.is_some())
+        || recorder.state.checkpoints.contains_key(stage);
+    if !was_there && !is_known {
+        return Ok(());
+    }
+    let event = Event::CheckpointRemoved {
+        stage: stage.to_owned(),
+        number,
+    };
+    let summary = format!("stage_{number}_complete.json is removed: {stage} is to be made again");
+    recorder.record(EventType::Revision, "milepost", event, summary, Vec::new())
+}
+
+/// Removes checkpoints that no record tells of: the run that wrote them was killed before it said so. What they vouch for would
+/// be replaced without a look at them once their stage has another number.
+fn remove_untold(recorder: &mut Recorder<'_>) -> Result<(), RunError> {
+    for number in checkpoint::numbers(recorder.ctx.layout)? {
+        let mut stages = recorder.state.stages.iter();
+        let is_told = stages.any(|(name, known)| {
+            known.number == number && recorder.state.checkpoints.contains_key(name)
+        });
+        if is_told {
+            continue;
+        }
+        let mut stages = recorder.state.stages.iter();
+        let of_number = stages.find(|(_, known)| known.number == number);
+        match of_number.map(|(name, _)| name.clone()) {
+            Some(name) => remove_checkpoint(recorder, &name, number)?,
+            None => {
+                protect::put_checkpoint_away(recorder, "", number)?;
+            }
+        }
+    }
+    Ok(())
+}
