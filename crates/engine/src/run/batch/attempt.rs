@@ -12,7 +12,6 @@ use crate::run::check::validate;
 use crate::steps::alarm::{Alarm, Rang};
 use crate::steps::attempt::{attempt, stage_is_over};
 use crate::steps::work::{Watcher, Work};
-use milepost_agents::http::SharedHttp;
 use milepost_core::base::path::{FilePath, RelPath, Root};
 use milepost_core::base::source::Source;
 use milepost_core::expr::scope::Scope;
