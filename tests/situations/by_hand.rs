@@ -89,7 +89,7 @@ fn an_accepted_output_that_is_forced_goes_to_quarantine() {
     );
     // Nothing holds it back any more.
     project.run(&[]).expect(0, &["join"]);
-    project.run(&[]).expect(0, &[]).says("nothing to do");
+    project.run(&[]).expect(0, &[]).says("nothing changed");
 }
 
 #[test]
@@ -295,7 +295,7 @@ fn what_was_accepted_is_reported_with_who_when_why_and_both_digests() {
     assert_eq!(code, 0, "{verify}");
     assert!(verify.contains(&format!("modified {line}\n")), "{verify}");
     assert!(
-        verify.ends_with("as it was recorded, 1 output modified by hand and accepted\n"),
+        verify.ends_with("everything matches the record, 1 output modified by hand and accepted\n"),
         "{verify}"
     );
     let why = said(&["why", PATH]);

@@ -151,7 +151,7 @@ fn a_failed_batch_whose_input_is_deleted_is_retired_once() {
         for arguments in [&[][..], &["work"], &[], &["work"]] {
             let before = project.tree();
             let ran = project.run_unplanned(arguments);
-            ran.expect(0, &[]).says("nothing to do");
+            ran.expect(0, &[]).says("nothing changed");
             let mut after = project.tree();
             // Only the cache of up-to-date checks may be written.
             let mut before = before;

@@ -43,7 +43,7 @@ fn due(project: &Project, stage: usize) -> Value {
 }
 
 fn is_idle(ran: &RunResult) {
-    ran.expect(0, &[]).says("nothing to do");
+    ran.expect(0, &[]).says("nothing changed");
     assert_eq!(ran.records.len(), 0, "{}", ran.output);
 }
 
