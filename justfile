@@ -43,7 +43,7 @@ table:
 
 # Runs the full sweep of crashes: at every operation on the disk, at pairs of them, and thousands of power failures.
 crash SEEDS="5000" PAIRS="7":
-    cargo build --profile crash
+    cargo build --profile crash --features faults
     MILEPOST_TEST_BINARY=$PWD/target/crash/milepost MILEPOST_TEST_SWEEP=full MILEPOST_TEST_SEEDS={{SEEDS}} MILEPOST_TEST_PAIRS={{PAIRS}} \
         cargo test --test all crash
 

@@ -7,10 +7,10 @@ use milepost_core::base::digest::Digest;
 use milepost_core::base::path::FilePath;
 use milepost_store::store::disk::Disk;
 use milepost_store::store::files::Files;
-use milepost_store::store::glance::{self, Asked};
 use milepost_store::store::layout::Layout;
 use milepost_store::store::manifest;
 use milepost_store::store::statcache::StatCache;
+use milepost_store::store::up_to_date::{self, Observations};
 use std::path::PathBuf;
 use std::process::Command;
 
@@ -70,16 +70,16 @@ pub fn benches(criterion: &mut Criterion) {
     });
 
     let files = Files::new(&work.folder, &workspace);
-    let asked = Asked::noting();
+    let asked = Observations::noting();
     for (item, path) in paths.iter().enumerate() {
         let file: FilePath = format!("inputs/items/item_{item:07}.json").parse().unwrap();
         asked.file(&file, cache.look(path).ok());
     }
     let (notes, key) = (folder.path().join("glance"), Digest::of("key"));
     asked.keep(&Disk::real(), &notes, key, b"told").unwrap();
-    assert!(glance::again(&notes, key, &files, &cache).is_some());
+    assert!(up_to_date::again(&notes, key, &files, &cache).is_some());
     group.bench_function("a glance", |bencher| {
-        bencher.iter(|| glance::again(&notes, key, &files, &cache));
+        bencher.iter(|| up_to_date::again(&notes, key, &files, &cache));
     });
     group.finish();
 }

@@ -7,7 +7,7 @@ use crate::agents::pipeline::Served;
 use crate::support::{Files, Project};
 use milepost_core::model::event::Event;
 use milepost_store::store::answers::Answer;
-use milepost_store::store::sealed::{files, whole_lines};
+use milepost_store::store::checksummed::{files, whole_lines};
 use serde_json::json;
 use std::collections::BTreeSet;
 use std::process::Stdio;

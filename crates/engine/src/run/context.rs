@@ -10,9 +10,9 @@ use milepost_core::model::pipeline::Pipeline;
 use milepost_core::plan::settings::Settings;
 use milepost_store::store::disk::Disk;
 use milepost_store::store::files::Files;
-use milepost_store::store::glance::Asked;
 use milepost_store::store::layout::Layout;
 use milepost_store::store::statcache::StatCache;
+use milepost_store::store::up_to_date::Observations;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
@@ -36,7 +36,7 @@ pub struct Context<'a> {
     /// Digests of files that have not changed since they were last read.
     pub cache: &'a StatCache,
     /// Notes of what is asked of the disk.
-    pub asked: &'a Asked,
+    pub asked: &'a Observations,
     /// Takes keys out of what is shown and kept.
     pub redactor: &'a Redactor,
     /// The variables that every program gets: `PATH`, `HOME`, `LANG`.

@@ -44,7 +44,7 @@ use milepost_core::plan::selection::Selection;
 use milepost_store::check::schemas::Schemas;
 use milepost_store::store::clock::Stopwatch;
 use milepost_store::store::journal::Journal;
-use milepost_store::store::scratch::Spares;
+use milepost_store::store::scratch::ScratchPool;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Runs what is selected. `records` are those of the journal's last segment, which `state` already holds.
@@ -367,7 +367,7 @@ impl Engine<'_, '_> {
             },
             run_id: &run_id,
             this_run: [run_id.clone()],
-            spares: Spares::default(),
+            spares: ScratchPool::default(),
             lacks,
         };
         let previous = previous_files(&self.recorder.state, &stage.name);

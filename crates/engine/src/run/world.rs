@@ -6,7 +6,7 @@ use milepost_core::base::glob::Glob;
 use milepost_core::base::path::{FilePath, RelPath, Root};
 use milepost_core::expr::scope::{self, Reading};
 use milepost_core::plan::world::World;
-use milepost_store::store::folder::Opened;
+use milepost_store::store::folder::OpenedEntry;
 use serde_json::Value;
 
 impl World for Context<'_> {
@@ -46,11 +46,11 @@ impl World for Context<'_> {
             .flatten();
         if import.is_none() {
             match self.files.open_plain(file) {
-                Opened::Absent => {
+                OpenedEntry::Absent => {
                     self.asked.file(file, None);
                     return Ok(None);
                 }
-                Opened::There(open) => {
+                OpenedEntry::There(open) => {
                     let seen = self.cache.look_at(open).map_err(|error| {
                         self.asked.spoil();
                         format!("`{file}`: {error}")
@@ -60,7 +60,7 @@ impl World for Context<'_> {
                         return Ok(Some(seen.digest));
                     }
                 }
-                Opened::Unclear => {}
+                OpenedEntry::Unclear => {}
             }
         }
         let path = match import {

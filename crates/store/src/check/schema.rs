@@ -2,6 +2,7 @@
 
 mod resources;
 mod stream;
+mod violation;
 mod wording;
 
 use std::io::Read;
@@ -9,10 +10,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use serde_json::Value;
 
-use milepost_core::expr::place::Place;
 use milepost_core::expr::select::Select;
 use resources::Resources;
 use stream::Streamed;
+use violation::violations;
+
+pub use resources::SchemaError;
+pub use violation::{Validated, Violation};
 
 /// A compiled schema. It can be shared between threads.
 pub struct Schema {
@@ -20,122 +24,6 @@ pub struct Schema {
     validator: jsonschema::Validator,
     /// What was compiled for streams: one or two a schema, used for every batch.
     streams: Mutex<Vec<(Select, Arc<Streamed>)>>,
-}
-
-/// One thing that is wrong with a document.
-#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-pub struct Violation {
-    /// JSON pointer into the document; empty for the document itself.
-    pub pointer: String,
-    /// The keyword of the schema that it breaks; `json` for a text that is not JSON.
-    pub keyword: String,
-    /// What is wrong.
-    pub message: String,
-    /// The beginning of the value.
-    pub value_excerpt: String,
-}
-
-impl std::fmt::Display for Violation {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        if self.pointer.is_empty() {
-            f.write_str(&self.message)
-        } else {
-            write!(f, "{}: {}", self.pointer, self.message)
-        }
-    }
-}
-
-/// What the validation of a file found.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Validated {
-    /// The first violations, as many as were asked for.
-    pub violations: Vec<Violation>,
-    /// How many items of the streamed list there were.
-    pub items: u64,
-    /// How many items are invalid, those without a place in `violations` too.
-    pub invalid_items: u64,
-}
-
-impl Validated {
-    /// Whether the file is valid.
-    pub fn is_valid(&self) -> bool {
-        self.violations.is_empty() && self.invalid_items == 0
-    }
-}
-
-/// Why a schema cannot be used.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum SchemaError {
-    /// The text is not JSON.
-    #[error("{schema}, {place}: {message}")]
-    Json {
-        /// The schema's file.
-        schema: String,
-        /// Where.
-        place: Place,
-        /// What the parser says.
-        message: String,
-    },
-    /// It is not a schema.
-    #[error("{schema}, at {pointer}: {message}")]
-    Invalid {
-        /// The schema's file.
-        schema: String,
-        /// JSON pointer into the schema.
-        pointer: String,
-        /// What is wrong.
-        message: String,
-    },
-    /// A `$ref` leads nowhere.
-    #[error("{schema}: `$ref` to `{reference}`: there is no schema {path}")]
-    Missing {
-        /// The schema's file.
-        schema: String,
-        /// The reference as written.
-        reference: String,
-        /// The file that was looked for.
-        path: String,
-    },
-    /// A `$ref` leads to an address.
-    #[error(
-        "{schema}: `$ref` to `{reference}`: schemas are not fetched; copy it into the project and refer to the file"
-    )]
-    Remote {
-        /// The schema's file.
-        schema: String,
-        /// The reference as written.
-        reference: String,
-    },
-    /// A `$ref` leads out of the project by `..` or from the root of the disk.
-    #[error(
-        "{schema}: `$ref` to `{reference}` leads out of the project: name a file of it, as seen from the schema's folder"
-    )]
-    Outside {
-        /// The schema's file.
-        schema: String,
-        /// The reference as written.
-        reference: String,
-    },
-    /// A `$ref` leads back to where it stands, without going into the value.
-    #[error(
-        "{schema}: `$ref` to `{reference}` leads back to where it stands: a validation by it would never end"
-    )]
-    Circle {
-        /// The schema's file.
-        schema: String,
-        /// The reference as written.
-        reference: String,
-    },
-    /// The list cannot be validated item by item.
-    #[error("{schema}: `{select}` cannot be validated as a stream: {reason}")]
-    Stream {
-        /// The schema's file.
-        schema: String,
-        /// The path of the list.
-        select: String,
-        /// Why not.
-        reason: String,
-    },
 }
 
 impl Schema {
@@ -223,23 +111,6 @@ impl Schema {
         streams.push((select, Arc::clone(&streamed)));
         Ok(streamed)
     }
-}
-
-/// What a validator says of a value.
-fn violations(
-    validator: &jsonschema::Validator,
-    value: &Value,
-    base: &str,
-    limit: usize,
-) -> Vec<Violation> {
-    if validator.is_valid(value) {
-        return Vec::new();
-    }
-    validator
-        .iter_errors(value)
-        .take(limit.max(1))
-        .map(|error| wording::violation(&error, base))
-        .collect()
 }
 
 #[cfg(test)]

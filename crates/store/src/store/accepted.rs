@@ -1,8 +1,8 @@
 //! Accepted content: a copy of every output that a person accepted as modified, in `.milepost/accepted`, by its digest.
 
 use super::disk::{Disk, DiskError, parent};
-use super::files::digest_of;
 use super::layout::{self, Layout};
+use super::scan::files::digest_of;
 use jiff::Timestamp;
 use milepost_core::base::digest::Digest;
 use milepost_core::base::path::RelPath;

@@ -48,7 +48,7 @@ pub enum CheckpointError {
 
 /// A checkpoint as it lies on the disk.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Found {
+pub struct FoundCheckpoint {
     /// What it says.
     pub checkpoint: Checkpoint,
     /// The digest of the file: another one than the journal's means that somebody edited it.
@@ -74,7 +74,7 @@ pub fn write(
 }
 
 /// Reads the checkpoint of the stage with this number; none when there is none.
-pub fn read(layout: &Layout, number: u32) -> Result<Option<Found>, CheckpointError> {
+pub fn read(layout: &Layout, number: u32) -> Result<Option<FoundCheckpoint>, CheckpointError> {
     let path = layout.checkpoint(number);
     let bytes = match std::fs::read(&path) {
         Ok(bytes) => bytes,
@@ -96,7 +96,7 @@ pub fn read(layout: &Layout, number: u32) -> Result<Option<Found>, CheckpointErr
         let problem = format!("it is of stage number {}", checkpoint.number);
         return Err(damaged(&problem));
     }
-    Ok(Some(Found { checkpoint, digest }))
+    Ok(Some(FoundCheckpoint { checkpoint, digest }))
 }
 
 /// Returns true if the file of a checkpoint is byte for byte one that Milepost writes.
@@ -141,7 +141,7 @@ pub fn numbers(layout: &Layout) -> Result<Vec<u32>, CheckpointError> {
 #[allow(clippy::type_complexity)]
 pub fn list(
     layout: &Layout,
-) -> Result<BTreeMap<u32, Result<Found, CheckpointError>>, CheckpointError> {
+) -> Result<BTreeMap<u32, Result<FoundCheckpoint, CheckpointError>>, CheckpointError> {
     let mut all = BTreeMap::new();
     for number in numbers(layout)? {
         if let Some(found) = read(layout, number).transpose() {

@@ -1,84 +1,64 @@
-//! The seam through which every change of the disk goes: it can be counted, and stopped at the Nth.
+//! The one writer: every change of the disk is a method of [`Disk`] or [`DiskFile`].
 
 #![allow(clippy::disallowed_methods, reason = "the one writer of the disk")]
 
-#[cfg(any(test, debug_assertions))]
-mod power;
-mod seam;
+// Crash tests end the process at any operation (`faults`). The switch is here: no other file knows of the feature.
+#[cfg(any(test, feature = "faults"))]
+mod faults;
+#[cfg(not(any(test, feature = "faults")))]
+#[path = "disk/no_faults.rs"]
+mod faults;
+mod file;
+mod refusal;
 
-pub use seam::Stop;
+#[cfg(any(test, feature = "faults"))]
+pub use faults::CrashPoint;
+pub use file::DiskFile;
+pub use refusal::{DiskError, parent};
 
-use seam::Seam;
+use faults::Faults;
+use refusal::error;
 use std::ffi::OsString;
 use std::fmt;
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, Write};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// The disk. Cheap to clone; every clone counts together.
+/// The disk. Clones are cheap and share their count of operations.
 #[derive(Clone, Default)]
-pub struct Disk(Arc<Seam>);
-
-/// A change of the disk that did not succeed.
-#[derive(Debug, thiserror::Error)]
-#[error("cannot {action} {path}: {}", explain(.path, .action, .source))]
-pub struct DiskError {
-    /// What was to be changed.
-    pub path: PathBuf,
-    /// What was to be done: `write`, `rename`, `flush`.
-    pub action: &'static str,
-    /// What the system said.
-    pub source: io::Error,
-}
-
-impl DiskError {
-    /// An operation that was refused, as in `cannot {action} {path}`.
-    pub fn new(action: &'static str, path: &Path, source: io::Error) -> Self {
-        Self {
-            path: path.to_owned(),
-            action,
-            source,
-        }
-    }
-}
-
-impl From<DiskError> for io::Error {
-    fn from(error: DiskError) -> io::Error {
-        io::Error::new(error.source.kind(), error)
-    }
-}
+pub struct Disk(Arc<Faults>);
 
 impl Disk {
-    /// The disk as it is.
+    /// Returns the disk without faults.
     pub fn real() -> Self {
         Self::default()
     }
 
-    /// A disk that ends the process at the `n`th operation (from 1 on), as if the machine had killed it.
-    #[cfg(any(test, debug_assertions))]
-    pub fn stopping_at(n: u64, stop: Stop) -> Self {
-        Self(Arc::new(Seam::stopping_at(n, stop)))
+    /// Returns a disk that ends the process at the `n`th operation, from 1, as a kill does.
+    #[cfg(any(test, feature = "faults"))]
+    pub fn stopping_at(n: u64, stop: CrashPoint) -> Self {
+        Self(Arc::new(Faults::stopping_at(n, stop)))
     }
 
-    /// The disk that a test asks for: `57` stops before the 57th operation, `57:half` in the middle of its write; see
-    /// `seam.rs` for more. Every release build gives the disk as it is.
+    /// Returns the disk with the faults of a crash test's setting (see `faults`), such as `57`, which ends the process before the
+    /// 57th operation. Builds without the feature `faults` ignore the setting.
     pub fn from_setting(setting: Option<&str>) -> Self {
-        #[cfg(any(test, debug_assertions))]
+        #[cfg(any(test, feature = "faults"))]
         if let Some(setting) = setting {
-            return Self(Arc::new(Seam::from_setting(setting)));
+            return Self(Arc::new(Faults::from_setting(setting)));
         }
         let _ = setting;
         Self::real()
     }
 
-    /// Operations so far.
-    #[cfg(any(test, debug_assertions))]
+    /// Returns the number of operations so far.
+    #[cfg(any(test, feature = "faults"))]
     pub fn count(&self) -> u64 {
         self.0.count()
     }
 
-    /// Makes a folder and those above it; each one made is flushed in its parent, so that it survives a crash.
+    /// Creates a folder and its parents, and flushes each new one in its parent, so that it survives a crash.
     pub fn create_dir_all(&self, folder: &Path) -> Result<(), DiskError> {
         for made in self.create_dirs(folder)? {
             self.sync_dir(parent(&made))?;
@@ -86,7 +66,7 @@ impl Disk {
         Ok(())
     }
 
-    /// Makes a folder and those above it, and gives those that were made. Whoever needs them after a crash flushes them.
+    /// Creates a folder and its parents without flushing. Returns those that are new.
     pub fn create_dirs(&self, folder: &Path) -> Result<Vec<PathBuf>, DiskError> {
         let mut missing = Vec::new();
         let mut at = Some(folder);
@@ -122,7 +102,7 @@ impl Disk {
         Ok(missing.into_iter().map(Path::to_owned).collect())
     }
 
-    /// Opens a file for writing and empties it. A symbolic link at its path is refused.
+    /// Creates or truncates a file. A symbolic link at its path is an error.
     pub fn create(&self, path: &Path) -> Result<DiskFile, DiskError> {
         self.open(
             path,
@@ -131,19 +111,19 @@ impl Disk {
         )
     }
 
-    /// Opens a file, made when it is not there, whose writes go to its end. A symbolic link at its path is refused.
+    /// Opens or creates a file to append to. A symbolic link at its path is an error.
     pub fn open_append(&self, path: &Path) -> Result<DiskFile, DiskError> {
         self.open(path, "open", OpenOptions::new().append(true).create(true))
     }
 
-    /// Opens a file to be read and changed as it is, made when it is not there. A symbolic link at its path is refused.
+    /// Opens or creates a file to read and modify. A symbolic link at its path is an error.
     pub fn open_existing_or_new(&self, path: &Path) -> Result<DiskFile, DiskError> {
         let mut options = OpenOptions::new();
         options.read(true).write(true).create(true).truncate(false);
         self.open(path, "open", &mut options)
     }
 
-    /// Puts what is at `from` at `to`, in one step for whoever looks. What lay at `to` is gone.
+    /// Renames `from` to `to` atomically, replacing `to`.
     pub fn rename(&self, from: &Path, to: &Path) -> Result<(), DiskError> {
         let step = self.0.step_away("rename", to, false);
         let renamed = fs::rename(from, to).map(|()| step.renamed(from, to));
@@ -157,7 +137,7 @@ impl Disk {
         })
     }
 
-    /// Flushes the entries of a folder: what was made, renamed or removed in it survives a crash.
+    /// Flushes the entries of a folder, so that what was created, renamed or removed in it survives a crash.
     pub fn sync_dir(&self, folder: &Path) -> Result<(), DiskError> {
         let step = self.0.step_flush(folder);
         let flushed = if step.is_wanted() {
@@ -172,7 +152,7 @@ impl Disk {
         }
     }
 
-    /// Flushes a file that somebody else wrote.
+    /// Flushes a file that another program wrote.
     pub fn sync_file(&self, path: &Path) -> Result<(), DiskError> {
         let step = self.0.step_flush(path);
         if step.is_wanted() {
@@ -183,7 +163,7 @@ impl Disk {
         Ok(())
     }
 
-    /// Flushes these files, which lie on the file system of `folder`: all at once where the system can.
+    /// Flushes files on the file system of `folder`, all at once where the system can.
     pub fn sync_filesystem(
         &self,
         folder: &Path,
@@ -210,14 +190,14 @@ impl Disk {
         }
     }
 
-    /// Removes a file; one that is not there is removed already.
+    /// Removes a file if it exists.
     pub fn remove_file(&self, path: &Path) -> Result<(), DiskError> {
         let step = self.0.step_away("remove", path, false);
         let removed = gone(fs::remove_file(path)).map(|()| step.removed(path));
         removed.map_err(|cause| error(path, "remove", cause))
     }
 
-    /// Removes a folder and all that is in it, following no symbolic link; one that is not there is removed already.
+    /// Removes a folder with its content if it exists, without following symbolic links.
     pub fn remove_dir_all(&self, folder: &Path) -> Result<(), DiskError> {
         let step = self.0.step_away("remove", folder, true);
         if step.is_half() {
@@ -233,7 +213,7 @@ impl Disk {
         removed.map_err(|cause| error(folder, "remove the folder", cause))
     }
 
-    /// Gives a file these permissions (`chmod`).
+    /// Sets the permissions of a file (`chmod`).
     pub fn set_mode(&self, path: &Path, mode: u32) -> Result<(), DiskError> {
         use std::os::unix::fs::PermissionsExt as _;
         let _step = self.0.step("set permissions of", path);
@@ -241,7 +221,7 @@ impl Disk {
         set.map_err(|cause| error(path, "set the permissions of", cause))
     }
 
-    /// Copies the bytes of a file, not its permissions. Nothing is flushed.
+    /// Copies the bytes of a file without its permissions, and does not flush them. Returns the size in bytes.
     pub fn copy_file(&self, from: &Path, to: &Path) -> Result<u64, DiskError> {
         let mut source = File::open(from).map_err(|cause| error(from, "read", cause))?;
         let mut target = self.create(to)?;
@@ -258,18 +238,18 @@ impl Disk {
         }
     }
 
-    /// Replaces a file whole and durably: whoever reads sees the old bytes or the new ones, also after a crash.
+    /// Replaces a file atomically and durably: a reader sees the old bytes or the new ones, also after a crash.
     pub fn write_atomic(&self, path: &Path, bytes: &[u8]) -> Result<(), DiskError> {
         self.replace(path, bytes, true)?;
         self.sync_dir(parent(path))
     }
 
-    /// Replaces a file whole, but not durably: for what is only information, and written often.
+    /// Replaces a file atomically but not durably.
     pub fn write_swap(&self, path: &Path, bytes: &[u8]) -> Result<(), DiskError> {
         self.replace(path, bytes, false)
     }
 
-    /// A file written beside its place, hidden, and renamed. What a crash leaves there, the next write takes over.
+    /// Writes a hidden file beside the target and renames it. The next write reuses one that a crash left.
     fn replace(&self, path: &Path, bytes: &[u8], sync: bool) -> Result<(), DiskError> {
         let mut name = OsString::from(".");
         name.push(path.file_name().unwrap_or_default());
@@ -303,11 +283,7 @@ impl Disk {
         } else {
             step.made(path);
         }
-        Ok(DiskFile {
-            disk: self.clone(),
-            file,
-            path: path.to_owned(),
-        })
+        Ok(DiskFile::new(Arc::clone(&self.0), file, path.to_owned()))
     }
 }
 
@@ -317,135 +293,10 @@ impl fmt::Debug for Disk {
     }
 }
 
-/// A file being written.
-#[derive(Debug)]
-pub struct DiskFile {
-    disk: Disk,
-    file: File,
-    path: PathBuf,
-}
-
-impl DiskFile {
-    /// Where it lies.
-    pub fn path(&self) -> &Path {
-        &self.path
-    }
-
-    /// The open file, to be read or locked.
-    pub fn file(&self) -> &File {
-        &self.file
-    }
-
-    /// Its size in bytes.
-    pub fn size(&self) -> Result<u64, DiskError> {
-        let found = self.file.metadata();
-        found
-            .map(|found| found.len())
-            .map_err(|cause| error(&self.path, "look at", cause))
-    }
-
-    /// Writes all these bytes.
-    pub fn write_bytes(&mut self, bytes: &[u8]) -> Result<(), DiskError> {
-        self.write_all(bytes)
-            .map_err(|cause| error(&self.path, "write", cause))
-    }
-
-    /// Flushes the bytes, and of what is known about the file only what is needed to read them (`fdatasync`).
-    pub fn flush_data(&self) -> Result<(), DiskError> {
-        let step = self.disk.0.step_flush(&self.path);
-        if step.is_wanted() {
-            let flushed = self.file.sync_data();
-            flushed.map_err(|cause| error(&self.path, "flush", cause))?;
-        }
-        step.flushed(&self.path);
-        Ok(())
-    }
-
-    /// Flushes the file (`fsync`).
-    pub fn sync(&self) -> Result<(), DiskError> {
-        let step = self.disk.0.step_flush(&self.path);
-        if step.is_wanted() {
-            let flushed = self.file.sync_all();
-            flushed.map_err(|cause| error(&self.path, "flush", cause))?;
-        }
-        step.flushed(&self.path);
-        Ok(())
-    }
-
-    /// Cuts the file to its first `size` bytes.
-    pub fn truncate(&self, size: u64) -> Result<(), DiskError> {
-        let step = self.disk.0.step("cut", &self.path);
-        let cut = self.file.set_len(size);
-        cut.map(|()| step.cut(&self.path, size))
-            .map_err(|cause| error(&self.path, "cut", cause))
-    }
-}
-
-impl Write for DiskFile {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let step = self.disk.0.step_write(&self.path);
-        if step.is_half() {
-            // The process ends whatever becomes of this write.
-            let _ = self.file.write_all(&bytes[..bytes.len() / 2]);
-            step.end();
-        }
-        let written = self.file.write(bytes);
-        drop(step);
-        written
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
-
-/// The folder that an entry lies in.
-pub fn parent(path: &Path) -> &Path {
-    match path.parent() {
-        Some(folder) if !folder.as_os_str().is_empty() => folder,
-        _ => Path::new("."),
-    }
-}
-
 fn gone(result: io::Result<()>) -> io::Result<()> {
     match result {
         Err(cause) if cause.kind() == io::ErrorKind::NotFound => Ok(()),
         other => other,
-    }
-}
-
-fn error(path: &Path, action: &'static str, source: io::Error) -> DiskError {
-    DiskError::new(action, path, source)
-}
-
-/// What a refusal of the system means, and what to do.
-fn explain(path: &Path, action: &str, cause: &io::Error) -> String {
-    let folder = parent(path).display();
-    match cause.kind() {
-        io::ErrorKind::StorageFull => {
-            "the disk is full: make room, then run again to go on".to_owned()
-        }
-        io::ErrorKind::QuotaExceeded => {
-            "the quota is used up: make room, then run again to go on".to_owned()
-        }
-        io::ErrorKind::PermissionDenied if action == "read" => "no permission to read it".to_owned(),
-        io::ErrorKind::PermissionDenied => {
-            format!("no permission to write in {folder}: check the folder's owner")
-        }
-        io::ErrorKind::ReadOnlyFilesystem => {
-            format!("the file system of {folder} is read-only")
-        }
-        io::ErrorKind::NotFound => "it is not there".to_owned(),
-        io::ErrorKind::NotADirectory => "a file lies where a folder is needed".to_owned(),
-        io::ErrorKind::IsADirectory => "a folder lies where a file is needed".to_owned(),
-        io::ErrorKind::CrossesDevices => {
-            "both places must lie on one file system: `.milepost` and the outputs cannot be mounted apart"
-                .to_owned()
-        }
-        _ if cause.raw_os_error() == Some(rustix::io::Errno::LOOP.raw_os_error()) => {
-            "a symbolic link lies there, and Milepost does not write through links: remove it".to_owned()
-        }
-        _ => cause.to_string(),
     }
 }
 
@@ -495,27 +346,5 @@ mod tests {
             "{message}"
         );
         assert_eq!(fs::read_to_string(&other).unwrap(), "mine");
-    }
-
-    #[test]
-    fn says_what_a_refusal_means() {
-        let full = DiskError {
-            path: "w/x".into(),
-            action: "write",
-            source: io::ErrorKind::StorageFull.into(),
-        };
-        assert_eq!(
-            full.to_string(),
-            "cannot write w/x: the disk is full: make room, then run again to go on"
-        );
-        let denied = explain(
-            Path::new("w/x"),
-            "write",
-            &io::ErrorKind::PermissionDenied.into(),
-        );
-        assert_eq!(
-            denied,
-            "no permission to write in w: check the folder's owner"
-        );
     }
 }

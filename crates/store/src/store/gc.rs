@@ -3,9 +3,8 @@
 use super::accepted;
 use super::disk::{Disk, DiskError};
 use super::id::made_at;
-use super::layout::{self, Layout};
+use super::layout::{self, Layout, safe_name};
 use super::quarantine::{self, weigh};
-use super::scratch::safe_name;
 use jiff::Timestamp;
 use milepost_core::base::digest::Digest;
 use milepost_core::base::path::RelPath;
@@ -19,7 +18,7 @@ pub struct Garbage {
     /// Where it lies, in the workspace.
     pub path: RelPath,
     /// What it is.
-    pub kind: Kind,
+    pub kind: GarbageKind,
     /// Files in it.
     pub files: u64,
     /// Their bytes.
@@ -30,7 +29,7 @@ pub struct Garbage {
 
 /// What can be removed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Kind {
+pub enum GarbageKind {
     /// The scratch folder of a run that has ended.
     Scratch,
     /// What was set aside.
@@ -43,7 +42,7 @@ pub enum Kind {
     Leftover,
 }
 
-impl Kind {
+impl GarbageKind {
     /// The word.
     pub fn word(self) -> &'static str {
         match self {
@@ -69,7 +68,7 @@ pub fn find(
     for name in names(&layout.scratch())? {
         if !live.contains(&name) {
             let path = layout::scratch().with(&RelPath::of_parts([name.as_str()]));
-            found.push(weighed(layout, path, Kind::Scratch));
+            found.push(weighed(layout, path, GarbageKind::Scratch));
         }
     }
     if let Some(before) = quarantine_before {
@@ -77,7 +76,7 @@ pub fn find(
             if entry.since.is_some_and(|at| at < before) {
                 found.push(Garbage {
                     path: entry.folder,
-                    kind: Kind::Quarantine,
+                    kind: GarbageKind::Quarantine,
                     files: entry.files,
                     size: entry.size,
                     parts: Vec::new(),
@@ -96,13 +95,15 @@ pub fn remove(disk: &Disk, layout: &Layout, garbage: &[Garbage]) -> Result<u64, 
     for one in garbage {
         let path = layout.at(&one.path);
         match one.kind {
-            Kind::Leftover | Kind::Accepted => disk.remove_file(&path)?,
-            Kind::Calls if !one.parts.is_empty() => {
+            GarbageKind::Leftover | GarbageKind::Accepted => disk.remove_file(&path)?,
+            GarbageKind::Calls if !one.parts.is_empty() => {
                 for name in &one.parts {
                     disk.remove_file(&path.join(name))?;
                 }
             }
-            Kind::Scratch | Kind::Calls | Kind::Quarantine => disk.remove_dir_all(&path)?,
+            GarbageKind::Scratch | GarbageKind::Calls | GarbageKind::Quarantine => {
+                disk.remove_dir_all(&path)?
+            }
         }
         freed += one.size;
     }
@@ -139,13 +140,13 @@ fn leftovers(layout: &Layout, found: &mut Vec<Garbage>) -> Result<(), DiskError>
             }
             let name = RelPath::of_parts([name.as_str()]);
             let path = folder.as_ref().map_or(name.clone(), |f| f.with(&name));
-            found.push(weighed(layout, path, Kind::Leftover));
+            found.push(weighed(layout, path, GarbageKind::Leftover));
         }
     }
     Ok(())
 }
 
-fn weighed(layout: &Layout, path: RelPath, kind: Kind) -> Garbage {
+fn weighed(layout: &Layout, path: RelPath, kind: GarbageKind) -> Garbage {
     let (files, size) = weigh(&layout.at(&path));
     Garbage {
         path,
@@ -177,7 +178,7 @@ pub fn calls(
             continue;
         }
         let path = RelPath::of_parts([layout::OWN, "calls", run.as_str()]);
-        let mut garbage = weighed(layout, path, Kind::Calls);
+        let mut garbage = weighed(layout, path, GarbageKind::Calls);
         if parts.len() < all.len() {
             garbage.files = parts.len() as u64;
             garbage.size = parts.iter().map(|name| weigh(&folder.join(name)).1).sum();
@@ -200,7 +201,7 @@ pub fn accepted(
     let unused = accepted::unused(layout, before, in_use)?.into_iter();
     let garbage = unused.map(|copy| Garbage {
         path: copy.path,
-        kind: Kind::Accepted,
+        kind: GarbageKind::Accepted,
         files: 1,
         size: copy.size,
         parts: Vec::new(),

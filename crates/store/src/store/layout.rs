@@ -1,6 +1,7 @@
 //! Where everything of a workspace lies, and which names in it are Milepost's own.
 
-use milepost_core::base::path::RelPath;
+use milepost_core::base::digest::Digest;
+use milepost_core::base::path::{RelPath, component};
 use std::path::{Path, PathBuf};
 
 /// The folder of Milepost's own files, in the workspace and in the project.
@@ -193,6 +194,23 @@ pub fn own_name(path: &RelPath) -> Option<&'static str> {
     } else {
         None
     }
+}
+
+/// A name for a folder: the name itself where it is short and safe, else its beginning and a digest.
+pub fn safe_name(name: &str) -> String {
+    const LONG: usize = 80;
+    if name.is_empty() {
+        return "only".to_owned();
+    }
+    let part = component(name);
+    if part == name && name.len() <= LONG {
+        return part;
+    }
+    let mut end = part.len().min(LONG - 13);
+    while !part.is_char_boundary(end) {
+        end -= 1;
+    }
+    format!("{}-{}", &part[..end], Digest::of(name).short())
 }
 
 #[cfg(test)]

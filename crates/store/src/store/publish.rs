@@ -1,9 +1,9 @@
 //! Publishing: whole files in scratch are made durable, renamed into place, and after a crash the rest is settled.
 
 use super::disk::{Disk, DiskError, parent};
-use super::files::digest_of;
 use super::layout::Layout;
 use super::quarantine::move_aside;
+use super::scan::files::digest_of;
 use milepost_core::base::digest::Digest;
 use milepost_core::base::path::RelPath;
 use milepost_core::model::event::Publish;
@@ -91,7 +91,7 @@ pub fn rename_into_place(
 ) -> Result<(), PublishError> {
     let (markers, others): (Vec<&Publish>, Vec<&Publish>) =
         files.iter().partition(|file| file.marker);
-    let mut folders = Folders::default();
+    let mut folders = TouchedFolders::default();
     for marker in &markers {
         take_away(disk, layout, marker, &mut folders)?;
     }
@@ -117,7 +117,7 @@ pub fn settle(
     for file in files {
         settled.push(look(layout, file)?);
     }
-    let mut folders = Folders::default();
+    let mut folders = TouchedFolders::default();
     if settled
         .iter()
         .any(|one| matches!(one, Settled::Lost { .. }))
@@ -181,7 +181,7 @@ fn take_away(
     disk: &Disk,
     layout: &Layout,
     file: &Publish,
-    folders: &mut Folders,
+    folders: &mut TouchedFolders,
 ) -> Result<(), PublishError> {
     let path = layout.at(&file.path);
     if let Some(kept) = &file.quarantine {
@@ -197,9 +197,9 @@ fn take_away(
 
 /// Folders to flush; those of outputs are made and looked at once.
 #[derive(Default)]
-struct Folders(BTreeSet<PathBuf>);
+struct TouchedFolders(BTreeSet<PathBuf>);
 
-impl Folders {
+impl TouchedFolders {
     fn flush(self, disk: &Disk) -> Result<(), PublishError> {
         for folder in self.0 {
             if folder.exists() {
@@ -214,7 +214,7 @@ fn put(
     disk: &Disk,
     layout: &Layout,
     file: &Publish,
-    folders: &mut Folders,
+    folders: &mut TouchedFolders,
 ) -> Result<(), PublishError> {
     let (scratch, path) = (layout.at(&file.scratch), layout.at(&file.path));
     if let Some(kept) = &file.quarantine {

@@ -2,8 +2,7 @@
 
 use super::disk::{Disk, DiskError, parent};
 use super::id::made_at;
-use super::layout::{self, Layout};
-use super::scratch::safe_name;
+use super::layout::{self, Layout, safe_name};
 use jiff::Timestamp;
 use milepost_core::base::path::RelPath;
 use std::io::ErrorKind;
@@ -14,7 +13,7 @@ pub const WHY: &str = "WHY.txt";
 
 /// One thing that was set aside.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Entry {
+pub struct QuarantineEntry {
     /// Its folder, in the workspace.
     pub folder: RelPath,
     /// When the run began that set it aside, if the name says it.
@@ -96,7 +95,7 @@ pub fn say_why(disk: &Disk, layout: &Layout, folder: &RelPath, why: &str) -> Res
 }
 
 /// What is set aside, the oldest first.
-pub fn list(layout: &Layout) -> Result<Vec<Entry>, DiskError> {
+pub fn list(layout: &Layout) -> Result<Vec<QuarantineEntry>, DiskError> {
     let root = layout.quarantine();
     let fail = |cause| DiskError::new("read", &root, cause);
     let entries = match std::fs::read_dir(&root) {
@@ -111,7 +110,7 @@ pub fn list(layout: &Layout) -> Result<Vec<Entry>, DiskError> {
         let (files, size) = weigh(&entry.path());
         let folder = layout::quarantine().with(&RelPath::of_parts([name.as_str()]));
         let run = name.split('-').next().unwrap_or_default();
-        found.push(Entry {
+        found.push(QuarantineEntry {
             folder,
             since: made_at(run),
             files,
@@ -127,7 +126,7 @@ pub fn clean(
     disk: &Disk,
     layout: &Layout,
     before: Option<Timestamp>,
-) -> Result<Vec<Entry>, DiskError> {
+) -> Result<Vec<QuarantineEntry>, DiskError> {
     let mut entries = list(layout)?;
     entries.retain(|entry| before.is_none_or(|before| entry.since.is_some_and(|at| at < before)));
     for entry in &entries {

@@ -5,10 +5,10 @@
 //! one before: what is left of other attempts is no part of the line.
 
 use super::disk::{Disk, DiskError, parent};
-use super::files::digest_of;
-use super::layout::{self, Layout};
+use super::layout::{self, Layout, safe_name};
 use super::publish::{PublishError, flush_group};
-use super::scratch::{Scratch, ScratchError, safe_name};
+use super::scan::files::digest_of;
+use super::scratch::{Scratch, ScratchError};
 use milepost_core::base::digest::Digest;
 use milepost_core::base::path::RelPath;
 use serde::{Deserialize, Serialize};
@@ -35,7 +35,7 @@ pub struct Round {
     fingerprint: Digest,
     /// The record of the round before.
     before: Option<Digest>,
-    files: Vec<Kept>,
+    files: Vec<KeptFile>,
     /// Folders of programs, those with nothing in them too.
     folders: Vec<RelPath>,
     /// What whoever kept it is to know of it.
@@ -44,7 +44,7 @@ pub struct Round {
 
 /// A file of an attempt.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-struct Kept {
+struct KeptFile {
     path: RelPath,
     digest: Digest,
     /// Its permissions, where a program may have set them.
@@ -266,7 +266,7 @@ fn record(number: u32) -> String {
 }
 
 /// Everything that lies in an attempt, and its folders; none when something is neither a file nor a folder.
-fn contents(scratch: &Scratch) -> Result<Option<(Vec<Kept>, Vec<RelPath>)>, RoundsError> {
+fn contents(scratch: &Scratch) -> Result<Option<(Vec<KeptFile>, Vec<RelPath>)>, RoundsError> {
     let (mut paths, mut folders) = (Vec::new(), Vec::new());
     if scratch.is_folder() {
         let walk = walkdir::WalkDir::new(scratch.path()).min_depth(1);
@@ -299,7 +299,7 @@ fn contents(scratch: &Scratch) -> Result<Option<(Vec<Kept>, Vec<RelPath>)>, Roun
         let Some(content) = scratch.content(&path)? else {
             return Ok(None);
         };
-        files.push(Kept {
+        files.push(KeptFile {
             path,
             digest: content.digest,
             mode,

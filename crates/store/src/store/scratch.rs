@@ -3,17 +3,18 @@
 mod sink;
 mod spares;
 
-pub use spares::Spares;
+pub use sink::FileContent;
+pub use spares::ScratchPool;
 
 use super::disk::{Disk, DiskError, parent};
-use super::files::{Files, digest_from, digest_of};
-use super::folder::{Opened, Start};
-use super::layout::{self, Layout};
+use super::layout::{self, Layout, safe_name};
 use super::quarantine::keep;
-use milepost_core::base::digest::{Digest, Hasher};
-use milepost_core::base::path::{RelPath, component};
+use super::scan::files::{Files, digest_from, digest_of};
+use super::scan::folder::{OpenedEntry, Start};
+use milepost_core::base::digest::Hasher;
+use milepost_core::base::path::RelPath;
 use milepost_core::base::source::Sink;
-use sink::HashingSink;
+use sink::{FinishedFile, HashingSink, Sunk, stamp};
 use spares::Spare;
 use std::collections::BTreeSet;
 use std::fs::Metadata;
@@ -51,24 +52,6 @@ pub struct Name<'a> {
     pub number: u64,
 }
 
-/// A file that a sink was opened for.
-struct Sunk {
-    file: RelPath,
-    /// What it holds, once the sink has finished.
-    written: Option<Written>,
-    /// Whether it has left for its place.
-    published: bool,
-}
-
-/// What a file holds.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Content {
-    /// Its digest.
-    pub digest: Digest,
-    /// Its size in bytes.
-    pub size: u64,
-}
-
 /// A file that cannot be taken from scratch.
 #[derive(Debug, thiserror::Error)]
 pub enum ScratchError {
@@ -93,15 +76,6 @@ pub enum ScratchError {
     },
 }
 
-/// A file that a sink finished, and, where others may write over it, what the file system said of it then.
-#[derive(Clone, Copy)]
-struct Written {
-    content: Content,
-    stamp: Option<Stamp>,
-}
-
-type Stamp = (u64, u64, i64, i64);
-
 impl Scratch {
     /// The place of an attempt, with nothing in it. Where programs write it is a folder: one of `spares`, if there is one that
     /// was made for outputs in the same folders as `targets`.
@@ -110,7 +84,7 @@ impl Scratch {
         files: &Files,
         layout: &Layout,
         name: &Name<'_>,
-        spares: Option<&Spares>,
+        spares: Option<&ScratchPool>,
         targets: &mut dyn Iterator<Item = &RelPath>,
     ) -> Result<Self, ScratchError> {
         let attempt = format!("{}~{}", safe_name(name.batch), name.number);
@@ -238,18 +212,18 @@ impl Scratch {
     }
 
     /// What a finished sink wrote.
-    pub fn made(&self, file: &RelPath) -> Option<Content> {
+    pub fn made(&self, file: &RelPath) -> Option<FileContent> {
         self.written(file).map(|written| written.content)
     }
 
-    fn written(&self, file: &RelPath) -> Option<Written> {
+    fn written(&self, file: &RelPath) -> Option<FinishedFile> {
         let sunk = self.sunk();
         let found = sunk.iter().find(|sunk| sunk.file == *file);
         found.and_then(|sunk| sunk.written)
     }
 
     /// What one file holds, whoever wrote it; none when it is not there. A link or a special file is an error.
-    pub fn content(&self, file: &RelPath) -> Result<Option<Content>, ScratchError> {
+    pub fn content(&self, file: &RelPath) -> Result<Option<FileContent>, ScratchError> {
         if !self.is_folder {
             // Nobody else writes here.
             return Ok(self.made(file));
@@ -265,18 +239,18 @@ impl Scratch {
             (written.stamp == Some(stamp(found))).then_some(written.content)
         };
         match self.start.open_file(self.inside(file).as_str()) {
-            Opened::Absent => return Ok(None),
-            Opened::There(mut open) => {
+            OpenedEntry::Absent => return Ok(None),
+            OpenedEntry::There(mut open) => {
                 let found = open.metadata().map_err(fail)?;
                 if found.is_file() {
                     if let Some(content) = known(&found) {
                         return Ok(Some(content));
                     }
                     let (digest, size) = digest_from(&mut open, found.len()).map_err(fail)?;
-                    return Ok(Some(Content { digest, size }));
+                    return Ok(Some(FileContent { digest, size }));
                 }
             }
-            Opened::Unclear => {}
+            OpenedEntry::Unclear => {}
         }
         let found = match std::fs::symlink_metadata(&path) {
             Ok(found) => found,
@@ -309,7 +283,7 @@ impl Scratch {
             return Ok(Some(content));
         }
         let content = digest_of(&path).map_err(fail)?;
-        Ok(content.map(|(digest, size)| Content { digest, size }))
+        Ok(content.map(|(digest, size)| FileContent { digest, size }))
     }
 
     /// Removes a file of the attempt.
@@ -350,7 +324,7 @@ impl Scratch {
 
     /// Keeps the folder for an attempt that follows, if it is as it was before the programs wrote; else it is removed. For when
     /// every program that could write there has ended.
-    pub fn spare(self, spares: &Spares) -> Result<(), DiskError> {
+    pub fn spare(self, spares: &ScratchPool) -> Result<(), DiskError> {
         if !self.is_folder || !self.is_as_made().unwrap_or(false) {
             return self.remove();
         }
@@ -412,27 +386,6 @@ fn above(file: &RelPath, folders: &mut BTreeSet<RelPath>) {
         at = folder.parent();
         folders.insert(folder);
     }
-}
-
-/// A name for a folder: the name itself where it is short and safe, else its beginning and a digest.
-pub fn safe_name(name: &str) -> String {
-    const LONG: usize = 80;
-    if name.is_empty() {
-        return "only".to_owned();
-    }
-    let part = component(name);
-    if part == name && name.len() <= LONG {
-        return part;
-    }
-    let mut end = part.len().min(LONG - 13);
-    while !part.is_char_boundary(end) {
-        end -= 1;
-    }
-    format!("{}-{}", &part[..end], Digest::of(name).short())
-}
-
-fn stamp(found: &Metadata) -> Stamp {
-    (found.ino(), found.len(), found.ctime(), found.ctime_nsec())
 }
 
 fn kind_of(found: &Metadata) -> &'static str {

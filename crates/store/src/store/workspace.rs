@@ -1,9 +1,9 @@
 //! Who a workspace is: `.milepost/workspace.json`, written when the first run makes it.
 
 use super::disk::{Disk, DiskError};
-use super::files::real_path;
 use super::id::new_id;
 use super::layout::Layout;
+use super::scan::files::real_path;
 use jiff::Timestamp;
 use jiff::civil::Date;
 use jiff::tz::TimeZone;

@@ -10,7 +10,7 @@ use milepost_core::model::event::{Event, Record};
 use milepost_core::model::money::NanoUsd;
 use milepost_core::model::record::{AnswersOf, BatchRecord};
 use milepost_core::model::usage::Usage;
-use milepost_store::store::calls::{self, Call};
+use milepost_store::store::calls::{self, CallRecord};
 use milepost_store::store::journal;
 use milepost_store::store::layout::{self, Layout};
 use serde::Serialize;
@@ -126,8 +126,8 @@ pub struct Limit {
 }
 
 impl CallTold {
-    fn of(call: Call) -> Self {
-        let Call {
+    fn of(call: CallRecord) -> Self {
+        let CallRecord {
             run,
             number,
             when,
@@ -166,7 +166,7 @@ pub(crate) fn calls(
     opened: &Opened,
     stage: Option<&str>,
     batch: Option<&str>,
-) -> Result<Vec<Call>, OpsError> {
+) -> Result<Vec<CallRecord>, OpsError> {
     let folder = opened.workspace.layout.calls();
     let is_wanted = |sent: &milepost_core::model::call::Sent| {
         stage.is_none_or(|stage| sent.stage == stage)
@@ -223,7 +223,7 @@ pub(crate) fn asked(
 }
 
 /// Calls with what was asked and answered.
-pub(crate) fn exchanges(opened: &Opened, calls: Vec<Call>) -> Vec<Exchange> {
+pub(crate) fn exchanges(opened: &Opened, calls: Vec<CallRecord>) -> Vec<Exchange> {
     let layout = &opened.workspace.layout;
     let mut refused = refused(layout);
     let mut all = Vec::with_capacity(calls.len());

@@ -16,7 +16,7 @@ use milepost_core::model::step::{Part, carries_key};
 use milepost_core::plan::settings::Settings;
 use milepost_store::store::disk::Disk;
 use milepost_store::store::files::Files;
-use milepost_store::store::glance::Asked;
+use milepost_store::store::up_to_date::Observations;
 use milepost_store::store::statcache::StatCache;
 use milepost_store::store::workspace::Workspace;
 use serde_json::Map;
@@ -95,7 +95,7 @@ pub(crate) fn open_unsettled(request: &Request) -> Result<Opened, OpsError> {
         files,
         workspace,
         cache,
-        asked: Asked::off(),
+        asked: Observations::off(),
         redactor: Redactor::default(),
         declared,
         imports: BTreeMap::new(),

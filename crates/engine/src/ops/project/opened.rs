@@ -14,7 +14,7 @@ use milepost_core::plan::settings::Settings;
 use milepost_store::store::checkpoint;
 use milepost_store::store::disk::Disk;
 use milepost_store::store::files::Files;
-use milepost_store::store::glance::Asked;
+use milepost_store::store::up_to_date::Observations;
 use milepost_store::store::journal;
 use milepost_store::store::layout::Layout;
 use milepost_store::store::manifest;
@@ -44,7 +44,7 @@ pub struct Opened {
     /// Digests of files that have not changed.
     pub cache: StatCache,
     /// Notes of what is asked of the disk.
-    pub asked: Asked,
+    pub asked: Observations,
     /// Takes keys out of what is shown and kept.
     pub redactor: Redactor,
     /// The digest of the declarations as they were read.

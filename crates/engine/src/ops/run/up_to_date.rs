@@ -8,9 +8,9 @@ use milepost_core::base::path::{FilePath, RelPath};
 use milepost_core::plan::world::World;
 use milepost_store::store::files::Files;
 use milepost_store::store::folders::{Folders, There};
-use milepost_store::store::glance::{Asked, Glanced};
-use milepost_store::store::statcache::Seen;
-use milepost_store::store::{glance, layout};
+use milepost_store::store::statcache::HashedFile;
+use milepost_store::store::up_to_date::{Observations, Recheck};
+use milepost_store::store::{layout, up_to_date};
 use serde_json::json;
 
 /// How the stages stand, when nothing is otherwise than when a run had nothing to do. Whoever looks on looks at what is otherwise,
@@ -24,14 +24,14 @@ pub fn again(opened: &mut Opened) -> Option<Vec<StageReport>> {
 }
 
 /// Notes that go on from a glance: what was only touched is looked at, too.
-fn since(glanced: Glanced) -> Asked {
+fn since(glanced: Recheck) -> Observations {
     let differing = glanced.differing.into_iter().chain(glanced.touched);
-    Asked::since(differing.collect())
+    Observations::since(differing.collect())
 }
 
 /// The same for a run, which notes what it asks and keeps what it learnt of files that were only touched.
 pub fn before_a_run(opened: &mut Opened) -> Option<Vec<StageReport>> {
-    opened.asked = Asked::noting();
+    opened.asked = Observations::noting();
     let glanced = ask(opened)?;
     if !glanced.differing.is_empty() {
         opened.asked = since(glanced);
@@ -46,12 +46,12 @@ pub fn before_a_run(opened: &mut Opened) -> Option<Vec<StageReport>> {
     Some(stages)
 }
 
-fn ask(opened: &Opened) -> Option<Glanced> {
+fn ask(opened: &Opened) -> Option<Recheck> {
     if !opened.imports.is_empty() {
         return None;
     }
     let path = opened.workspace.layout.glance();
-    glance::again(&path, key(opened), &opened.files, &opened.cache)
+    up_to_date::again(&path, key(opened), &opened.files, &opened.cache)
 }
 
 /// Notes what is known of the workspace, before it is read.
@@ -122,7 +122,7 @@ fn note_end(opened: &Opened) {
     for (file, digest) in opened.asked.forget_replaced() {
         // Where the file is no more what was written, the next glance will see so.
         if let (There::File(stamp), Some(digest)) = (folders.look(&file), digest) {
-            let unread = Seen {
+            let unread = HashedFile {
                 digest,
                 stamp,
                 settled: false,

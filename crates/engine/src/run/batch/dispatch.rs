@@ -17,7 +17,7 @@ use milepost_core::model::stage::Stage;
 use milepost_core::plan::expand::batch_name;
 use milepost_core::plan::scan::StageScan;
 use milepost_store::store::clock::Stopwatch;
-use milepost_store::store::scratch::Spares;
+use milepost_store::store::scratch::ScratchPool;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::sync::{Condvar, Mutex, PoisonError};
@@ -142,7 +142,7 @@ pub(crate) struct Dispatcher<'a, 'k> {
     pub(crate) observer: &'a mut dyn Observer,
     pub(crate) ready: &'a Condvar,
     pub(crate) stop: &'a dyn Stop,
-    pub(crate) spares: &'a Spares,
+    pub(crate) spares: &'a ScratchPool,
     pub(crate) group: Vec<Finished>,
     pub(crate) tries: BTreeMap<usize, u32>,
     /// What the calls of a batch cost.

@@ -16,7 +16,7 @@ use milepost_core::plan::scan::BatchScan;
 use milepost_core::plan::world::World;
 use milepost_store::check::schemas::Schemas;
 use milepost_store::store::clock::Stopwatch;
-use milepost_store::store::scratch::{Scratch, Spares};
+use milepost_store::store::scratch::{Scratch, ScratchPool};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -78,7 +78,7 @@ pub struct StageContext<'a> {
     /// The same as a list: with `--fresh`, only answers of these runs count.
     pub this_run: [String; 1],
     /// Folders of attempts that are over.
-    pub spares: Spares,
+    pub spares: ScratchPool,
     /// How each batch fails before its first step: a service that the stage needs is not there.
     pub lacks: Option<Outcome>,
 }

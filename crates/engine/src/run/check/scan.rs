@@ -21,7 +21,7 @@ use milepost_core::plan::scan::{BatchScan, StageScan};
 use milepost_core::plan::settings::{Settings, run_scope};
 use milepost_core::plan::{facts, lineage, overrides, paths};
 use milepost_store::store::files::FileError;
-use milepost_store::store::glance::Differing;
+use milepost_store::store::up_to_date::ChangedFiles;
 use serde_json::{Map, Value, json};
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
@@ -122,7 +122,7 @@ pub fn survey(
 
 /// Whether what differs tells all that a batch of the stage may be made again for: the files that its record names. A list of
 /// recorded files is another when a batch was made, and files that a file names are others when it is.
-fn tells_all(stage: &Stage, differing: &Differing) -> bool {
+fn tells_all(stage: &Stage, differing: &ChangedFiles) -> bool {
     let from_a_file = |each: &Each| matches!(each.source, EachSource::From { .. });
     let is_plain = |input: &Input| match &input.source {
         InputSource::Path(path) => !differing.wrote() || !path.is_pattern(),
@@ -148,7 +148,7 @@ struct One<'a, 'c> {
     policy: &'a (dyn Fn(&str) -> RebuildPolicy + Sync),
     keep: Keep<'a>,
     /// The files that differ from when all batches were reused, where that is known.
-    differing: Option<&'a Differing>,
+    differing: Option<&'a ChangedFiles>,
     shared_id: &'a str,
     settings: &'a Settings,
     /// The accepted modifications by hand, if the stage mentions them.

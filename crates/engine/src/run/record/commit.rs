@@ -22,7 +22,7 @@ use milepost_store::store::accepted;
 use milepost_store::store::folders::{Folders, There};
 use milepost_store::store::publish;
 use milepost_store::store::rounds;
-use milepost_store::store::scratch::{Scratch, Spares};
+use milepost_store::store::scratch::{Scratch, ScratchPool};
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
@@ -51,7 +51,7 @@ pub fn commit(
     stage: &Stage,
     survey: &StageScan,
     group: Vec<Finished>,
-    spares: &Spares,
+    spares: &ScratchPool,
 ) -> Result<(), RunError> {
     if group.is_empty() {
         return Ok(());

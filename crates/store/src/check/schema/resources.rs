@@ -5,9 +5,83 @@ use std::fmt::Write as _;
 
 use serde_json::{Value, json};
 
-use super::SchemaError;
 use milepost_core::expr::place::Place;
 use milepost_core::model::schema::{Target, circle, percent_decoded, references, target};
+
+/// Why a schema cannot be used.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum SchemaError {
+    /// The text is not JSON.
+    #[error("{schema}, {place}: {message}")]
+    Json {
+        /// The schema's file.
+        schema: String,
+        /// The place of the syntax error.
+        place: Place,
+        /// The parser's message.
+        message: String,
+    },
+    /// The JSON is not a schema.
+    #[error("{schema}, at {pointer}: {message}")]
+    Invalid {
+        /// The schema's file.
+        schema: String,
+        /// JSON pointer into the schema.
+        pointer: String,
+        /// The validator's message.
+        message: String,
+    },
+    /// A `$ref` names a file that does not exist.
+    #[error("{schema}: `$ref` to `{reference}`: there is no schema {path}")]
+    Missing {
+        /// The schema's file.
+        schema: String,
+        /// The reference as written.
+        reference: String,
+        /// The file that was looked for.
+        path: String,
+    },
+    /// A `$ref` is a URL.
+    #[error(
+        "{schema}: `$ref` to `{reference}`: schemas are not fetched; copy it into the project and refer to the file"
+    )]
+    Remote {
+        /// The schema's file.
+        schema: String,
+        /// The reference as written.
+        reference: String,
+    },
+    /// A `$ref` leads out of the project, by `..` or an absolute path.
+    #[error(
+        "{schema}: `$ref` to `{reference}` leads out of the project: name a file of it, as seen from the schema's folder"
+    )]
+    Outside {
+        /// The schema's file.
+        schema: String,
+        /// The reference as written.
+        reference: String,
+    },
+    /// A `$ref` leads back to itself without descending into the value.
+    #[error(
+        "{schema}: `$ref` to `{reference}` leads back to where it stands: a validation by it would never end"
+    )]
+    Circle {
+        /// The schema's file.
+        schema: String,
+        /// The reference as written.
+        reference: String,
+    },
+    /// The list cannot be validated item by item.
+    #[error("{schema}: `{select}` cannot be validated as a stream: {reason}")]
+    Stream {
+        /// The schema's file.
+        schema: String,
+        /// The path of the list.
+        select: String,
+        /// The keyword that needs the whole list.
+        reason: String,
+    },
+}
 
 /// The scheme of the addresses under which the engine knows the files.
 const SCHEME: &str = "project:///";

@@ -5,8 +5,8 @@ use std::io::Read;
 
 use serde_json::{Map, Value};
 
-use super::resources::Resources;
-use super::{SchemaError, Validated, Violation, violations};
+use super::resources::{Resources, SchemaError};
+use super::violation::{Validated, Violation, violations};
 use milepost_core::expr::json::{Fault, Json, Taken};
 use milepost_core::expr::place::excerpt;
 use milepost_core::expr::select::{Select, Step};

@@ -4,23 +4,17 @@ use jsonschema::error::{TypeKind, ValidationErrorKind as Kind};
 use jsonschema::{JsonType, ValidationError};
 use serde_json::Value;
 
-use super::Violation;
 use milepost_core::expr::place::excerpt;
 
 /// Characters of a value that are shown.
 const SHOWN: usize = 120;
 
-/// The violation that an error means. `base` is the place of the validated value in its document.
-pub fn violation(error: &ValidationError<'_>, base: &str) -> Violation {
-    Violation {
-        pointer: format!("{base}{}", error.instance_path()),
-        keyword: error.kind().keyword().to_owned(),
-        message: message(error, base),
-        value_excerpt: excerpt(&error.instance().to_string(), SHOWN),
-    }
+/// Returns the beginning of a value.
+pub fn shown(value: &Value) -> String {
+    excerpt(&value.to_string(), SHOWN)
 }
 
-/// What is wrong, in a sentence.
+/// Returns what was expected and what was found; `base` is the pointer of the validated value in its document.
 pub fn message(error: &ValidationError<'_>, base: &str) -> String {
     let pointer = format!("{base}{}", error.instance_path());
     let last = pointer.rsplit('/').next().unwrap_or_default();

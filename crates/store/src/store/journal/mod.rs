@@ -3,8 +3,8 @@
 mod read;
 mod write;
 
-pub use read::{Place, Tail, read_all, read_last_segment, segments};
-pub use write::{Cut, Journal, Opened};
+pub use read::{JournalPlace, Tail, read_all, read_last_segment, segments};
+pub use write::{Cut, Journal, OpenedJournal};
 
 use super::disk::DiskError;
 use std::path::PathBuf;
@@ -31,7 +31,7 @@ pub enum JournalError {
     )]
     Broken {
         /// Where.
-        place: Place,
+        place: JournalPlace,
         /// What is wrong.
         problem: String,
     },
@@ -48,7 +48,7 @@ pub enum JournalError {
     #[error("{place}: `{kind}` is written by a newer Milepost: update milepost")]
     Newer {
         /// Where.
-        place: Place,
+        place: JournalPlace,
         /// The kind of the record.
         kind: String,
     },

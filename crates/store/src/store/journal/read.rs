@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 
 /// Where a line of the journal stands.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Place {
+pub struct JournalPlace {
     /// The segment.
     pub path: PathBuf,
     /// The segment's number, from 1 on.
@@ -23,7 +23,7 @@ pub struct Place {
     pub offset: u64,
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for JournalPlace {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (path, line, offset) = (self.path.display(), self.line, self.offset);
         write!(f, "{path}, line {line} (byte {offset})")
@@ -101,7 +101,7 @@ pub fn read_last_segment(layout: &Layout) -> Result<(Vec<Record>, Tail), Journal
 /// Gives every record from the first on, following the chain through all segments. Records before a break are given.
 pub fn read_all(
     layout: &Layout,
-    each: &mut dyn FnMut(&Place, Record),
+    each: &mut dyn FnMut(&JournalPlace, Record),
 ) -> Result<Tail, JournalError> {
     let numbers = segments(layout)?;
     let mut tail = no_journal();
@@ -132,7 +132,7 @@ fn scan(
     segment: u64,
     is_last: bool,
     prev: Option<Digest>,
-    each: &mut dyn FnMut(&Place, Record),
+    each: &mut dyn FnMut(&JournalPlace, Record),
 ) -> Result<Tail, JournalError> {
     let path = layout.segment(segment);
     let fail = |source| JournalError::Read {
@@ -141,7 +141,7 @@ fn scan(
     };
     let file = File::open(&path).map_err(fail)?;
     let mut lines = BufReader::with_capacity(1 << 16, file);
-    let mut place = Place {
+    let mut place = JournalPlace {
         path: path.clone(),
         segment,
         line: 1,
@@ -207,7 +207,7 @@ fn may_be_unflushed(after: &[u8]) -> bool {
 /// The end of a segment, where the next line would stand. A later segment is made whole with its first record.
 fn tail(
     segment: u64,
-    place: &Place,
+    place: &JournalPlace,
     torn: u64,
     last: Option<Digest>,
     prev: Option<Digest>,
@@ -264,10 +264,10 @@ fn record(text: &[u8]) -> Result<Record, Unread> {
 /// The kind of a line that is whole JSON with a kind that no event has.
 fn unknown_kind(text: &[u8]) -> Option<String> {
     #[derive(Deserialize)]
-    struct Kind {
+    struct RecordKind {
         kind: String,
     }
-    let Kind { kind } = serde_json::from_slice(text).ok()?;
+    let RecordKind { kind } = serde_json::from_slice(text).ok()?;
     let alone = serde_json::from_value::<Event>(serde_json::json!({ "kind": kind }));
     let unknown = alone.is_err_and(|error| error.to_string().starts_with("unknown variant"));
     unknown.then_some(kind)

@@ -1,7 +1,7 @@
 //! Writing the journal: one writer appends, flushes and seals.
 
 use super::read::{Tail, read_last_segment};
-use super::{JournalError, Place};
+use super::{JournalError, JournalPlace};
 use crate::store::disk::{Disk, DiskFile};
 use crate::store::layout::Layout;
 use milepost_core::base::clock::Clock;
@@ -37,7 +37,7 @@ pub struct Journal {
 }
 
 /// A journal just opened.
-pub struct Opened {
+pub struct OpenedJournal {
     /// To append to.
     pub journal: Journal,
     /// The records of the last segment.
@@ -50,7 +50,7 @@ pub struct Opened {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Cut {
     /// Where it began.
-    pub place: Place,
+    pub place: JournalPlace,
     /// Its bytes.
     pub bytes: u64,
 }
@@ -63,7 +63,7 @@ impl Journal {
         clock: Arc<dyn Clock>,
         session_id: &str,
         run_id: &str,
-    ) -> Result<Opened, JournalError> {
+    ) -> Result<OpenedJournal, JournalError> {
         let (records, tail) = read_last_segment(layout)?;
         disk.create_dir_all(&layout.journal())?;
         let Tail {
@@ -83,7 +83,7 @@ impl Journal {
         let cut = if torn > 0 {
             file.truncate(size)?;
             file.sync()?;
-            let place = Place {
+            let place = JournalPlace {
                 path,
                 segment,
                 line: lines + 1,
@@ -114,7 +114,7 @@ impl Journal {
                 .filter_map(|record| record.event.stage().map(str::to_owned))
                 .collect(),
         };
-        Ok(Opened {
+        Ok(OpenedJournal {
             journal,
             records,
             cut,

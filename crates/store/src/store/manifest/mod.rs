@@ -7,66 +7,17 @@ mod page;
 mod paging;
 mod text;
 
-pub use page::PAGE_LINES;
+pub use text::{ManifestError, PAGE_LINES};
 
-use super::disk::{Disk, DiskError};
+use super::disk::Disk;
 use super::layout::{self, Layout};
 use milepost_core::base::digest::{Digest, Hasher};
 use milepost_core::model::state::{BatchState, Phase, StageState};
-use page::{Found, Pieces};
+use page::{PieceId, Pieces};
 use std::collections::BTreeMap;
-use std::io::{self, ErrorKind};
+use std::io::ErrorKind;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
-
-/// A manifest that cannot be read or written.
-#[derive(Debug, thiserror::Error)]
-pub enum ManifestError {
-    /// The disk refused.
-    #[error(transparent)]
-    Disk(#[from] DiskError),
-    /// A page or its folder cannot be read.
-    #[error("cannot read {path}: {source}")]
-    Read {
-        /// The page.
-        path: PathBuf,
-        /// What the system said.
-        source: io::Error,
-    },
-    /// A page is not as it was written.
-    #[error(
-        "{path}, line {line}: {problem}. The manifest was damaged: put the page back from a copy, \
-         or remove its folder; the outputs are then nobody's, until they are accepted or made again by `--force`"
-    )]
-    Damaged {
-        /// The page.
-        path: PathBuf,
-        /// The line, from 1 on.
-        line: usize,
-        /// What is wrong.
-        problem: String,
-    },
-    /// A page has a later form.
-    #[error(
-        "{path} is written by a newer Milepost (format {format}; this one reads up to {}): update milepost",
-        text::FORMAT
-    )]
-    Newer {
-        /// The page.
-        path: PathBuf,
-        /// Its format.
-        format: u64,
-    },
-    /// The pages changed again and again while they were read.
-    #[error("the manifest in {path} is being rewritten: try again")]
-    Moving {
-        /// The folder.
-        path: PathBuf,
-    },
-    /// A record could not be written as JSON.
-    #[error("a batch of the manifest cannot be written: {0}")]
-    Record(#[from] serde_json::Error),
-}
 
 /// What a manifest keeps of a stage: nothing runs, and facts that no record names are left out.
 /// What the checkpoint says is in the checkpoint, and `status` is none.
@@ -162,7 +113,7 @@ pub fn write(
             first: page::first_piece(&path, &bytes)?,
         });
     }
-    let bounds: Vec<(u64, Option<&Found>)> = existing
+    let bounds: Vec<(u64, Option<&PieceId>)> = existing
         .iter()
         .map(|page| (page.number, page.first.as_ref()))
         .collect();
@@ -241,7 +192,7 @@ pub fn remove(disk: &Disk, layout: &Layout, stage: &str) -> Result<(), ManifestE
 struct Existing {
     number: u64,
     digest: Digest,
-    first: Option<Found>,
+    first: Option<PieceId>,
 }
 
 /// A page as the folder lists it; two equal listings with nothing written in between hold equal pages.
@@ -324,7 +275,7 @@ fn steady<T>(
 
 fn read_folder(folder: &Path) -> Result<Option<(String, StageState)>, ManifestError> {
     steady(folder, |pages| {
-        let mut reading = page::Reading::default();
+        let mut reading = page::ManifestReader::default();
         for page in pages {
             let path = path(folder, page.number);
             reading.take(&path, &bytes(&path)?)?;

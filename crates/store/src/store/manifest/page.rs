@@ -1,7 +1,6 @@
 //! The pieces that a manifest's pages are made of, and how a stage is put together from them again.
 
-use super::ManifestError;
-use super::text::{self, Line, Named};
+use super::text::{self, ManifestError, NamedOutput, PAGE_LINES, PageLine};
 use milepost_core::base::digest::Digest;
 use milepost_core::base::natural::natural;
 use milepost_core::base::path::RelPath;
@@ -13,11 +12,8 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Outputs on a page, at most.
-pub const PAGE_LINES: usize = 1000;
-
 /// What is never on two pages: a batch, or 1,000 outputs of a batch that has more.
-struct Piece<'a> {
+struct ManifestPiece<'a> {
     key: &'a str,
     part: usize,
     batch: &'a BatchState,
@@ -25,13 +21,13 @@ struct Piece<'a> {
 
 /// What a piece is known by.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Found {
+pub(super) struct PieceId {
     pub key: String,
     pub part: usize,
 }
 
 /// All pieces of a stage, in order.
-pub(super) struct Pieces<'a>(Vec<Piece<'a>>);
+pub(super) struct Pieces<'a>(Vec<ManifestPiece<'a>>);
 
 impl<'a> Pieces<'a> {
     pub(super) fn of(state: &'a StageState) -> Self {
@@ -44,7 +40,7 @@ impl<'a> Pieces<'a> {
                 .as_ref()
                 .map_or(0, |record| record.outputs.len());
             let parts = outputs.div_ceil(PAGE_LINES).max(1);
-            pieces.extend((0..parts).map(|part| Piece { key, part, batch }));
+            pieces.extend((0..parts).map(|part| ManifestPiece { key, part, batch }));
         }
         Self(pieces)
     }
@@ -58,7 +54,7 @@ impl<'a> Pieces<'a> {
     }
 
     /// Whether a piece stands before another one.
-    pub(super) fn is_before(&self, piece: usize, other: &Found) -> bool {
+    pub(super) fn is_before(&self, piece: usize, other: &PieceId) -> bool {
         let piece = &self.0[piece];
         let order = natural(piece.key, &other.key);
         order.then(piece.part.cmp(&other.part)) == Ordering::Less
@@ -91,7 +87,7 @@ impl<'a> Pieces<'a> {
     }
 }
 
-impl<'a> Piece<'a> {
+impl<'a> ManifestPiece<'a> {
     fn outputs(&self) -> &'a [Made] {
         let record = self.batch.record.as_ref();
         let all = record.map_or(&[][..], |record| &record.outputs);
@@ -126,33 +122,35 @@ impl<'a> Piece<'a> {
 }
 
 /// The first piece on a page.
-pub(super) fn first_piece(path: &Path, bytes: &[u8]) -> Result<Option<Found>, ManifestError> {
+pub(super) fn first_piece(path: &Path, bytes: &[u8]) -> Result<Option<PieceId>, ManifestError> {
     for line in text::lines(path, bytes)? {
         let (key, part) = match text::line(path, line)? {
-            Line::Batch(record, _) => (record.key, 0),
-            Line::More(more) => (more.key, more.part),
-            Line::Failed(failed) => (failed.key, 0),
-            Line::Remains(remains) => (remains.key, 0),
-            Line::Waiting(waiting) => (waiting.key, 0),
-            Line::Header(_) | Line::Facts(..) | Line::Output(..) | Line::End => continue,
+            PageLine::Batch(record, _) => (record.key, 0),
+            PageLine::More(more) => (more.key, more.part),
+            PageLine::Failed(failed) => (failed.key, 0),
+            PageLine::Remains(remains) => (remains.key, 0),
+            PageLine::Waiting(waiting) => (waiting.key, 0),
+            PageLine::Header(_) | PageLine::Facts(..) | PageLine::Output(..) | PageLine::End => {
+                continue;
+            }
         };
-        return Ok(Some(Found { key, part }));
+        return Ok(Some(PieceId { key, part }));
     }
     Ok(None)
 }
 
 /// A stage being read, page by page.
 #[derive(Default)]
-pub(super) struct Reading {
+pub(super) struct ManifestReader {
     stage: Option<String>,
     state: StageState,
     /// Batches whose outputs stand in several pieces, with the page and the line that each record stands on.
-    records: BTreeMap<String, (BatchRecord<Named>, usize, PathBuf, usize)>,
+    records: BTreeMap<String, (BatchRecord<NamedOutput>, usize, PathBuf, usize)>,
     /// Their outputs by key and part. A crash between two pages may leave a piece on both: one stands for both.
     outputs: BTreeMap<(String, usize), Vec<Made>>,
 }
 
-impl Reading {
+impl ManifestReader {
     /// Takes a page.
     pub(super) fn take(&mut self, path: &Path, bytes: &[u8]) -> Result<(), ManifestError> {
         let mut open: Option<Open> = None;
@@ -165,10 +163,10 @@ impl Reading {
             if ended {
                 return Err(damaged("something follows the end of the page"));
             }
-            if line.0 == 1 && !matches!(read, Line::Header(_)) {
+            if line.0 == 1 && !matches!(read, PageLine::Header(_)) {
                 return Err(damaged("a page begins with `# milepost manifest`"));
             }
-            if let Line::Output(digest, file) = read {
+            if let PageLine::Output(digest, file) = read {
                 let whole = open.as_mut().map(|open| open.fill(digest, file));
                 if whole != Some(true) {
                     return Err(damaged("a file stands with no batch"));
@@ -182,17 +180,17 @@ impl Reading {
                 self.close(open);
             }
             match read {
-                Line::Header(header) => {
+                PageLine::Header(header) => {
                     if line.0 != 1 {
                         return Err(damaged("a second header"));
                     }
                     self.stage = Some(header.stage);
                     self.state.number = header.number;
                 }
-                Line::Facts(id, facts) => {
+                PageLine::Facts(id, facts) => {
                     self.state.facts.insert(id, Arc::new(facts));
                 }
-                Line::Batch(mut record, parts) => {
+                PageLine::Batch(mut record, parts) => {
                     let named = std::mem::take(&mut record.outputs);
                     if parts > 1 {
                         let key = record.key.clone();
@@ -205,21 +203,21 @@ impl Reading {
                         open = Some(Open::new(Owner::Whole(Box::new(record)), named));
                     }
                 }
-                Line::More(more) => {
+                PageLine::More(more) => {
                     let owner = Owner::Piece(more.key, more.part);
                     open = Some(Open::new(owner, more.outputs));
                 }
-                Line::Failed(failed) => {
+                PageLine::Failed(failed) => {
                     self.batch(&failed.key).phase = Phase::Failed {
                         outcome: Box::new(failed.outcome),
                     };
                 }
-                Line::Remains(remains) => self.batch(&remains.key).remains = remains.files,
-                Line::Waiting(waiting) => {
+                PageLine::Remains(remains) => self.batch(&remains.key).remains = remains.files,
+                PageLine::Waiting(waiting) => {
                     self.batch(&waiting.key);
                 }
-                Line::End => ended = true,
-                Line::Output(..) => {}
+                PageLine::End => ended = true,
+                PageLine::Output(..) => {}
             }
         }
         if ended {
@@ -272,7 +270,7 @@ impl Reading {
 
 /// What outputs that are being read belong to.
 enum Owner {
-    Whole(Box<BatchRecord<Named>>),
+    Whole(Box<BatchRecord<NamedOutput>>),
     /// A piece of the batch with this key.
     Piece(String, usize),
 }
@@ -280,12 +278,12 @@ enum Owner {
 /// A batch whose files are being read.
 struct Open {
     owner: Owner,
-    named: std::vec::IntoIter<Named>,
+    named: std::vec::IntoIter<NamedOutput>,
     outputs: Vec<Made>,
 }
 
 impl Open {
-    fn new(owner: Owner, named: Vec<Named>) -> Self {
+    fn new(owner: Owner, named: Vec<NamedOutput>) -> Self {
         Self {
             owner,
             outputs: Vec::with_capacity(named.len()),
@@ -299,7 +297,7 @@ impl Open {
 
     /// Takes the next file; false when there is none more to come.
     fn fill(&mut self, digest: Digest, path: RelPath) -> bool {
-        let Some(Named { name, size }) = self.named.next() else {
+        let Some(NamedOutput { name, size }) = self.named.next() else {
             return false;
         };
         self.outputs.push(Made {

@@ -1,11 +1,12 @@
 //! Which batches stand on which page, so that one change rewrites one page.
 
-use super::page::{Found, PAGE_LINES};
+use super::page::PieceId;
+use super::text::PAGE_LINES;
 use std::ops::Range;
 
 /// A page to be.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Page {
+pub(super) struct PlannedPage {
     /// Its number.
     pub number: u64,
     /// The number of the page that it is the continuation of.
@@ -19,9 +20,9 @@ pub(super) struct Page {
 /// later numbers where there is no gap. There is always one page.
 pub(super) fn plan(
     sizes: &[usize],
-    existing: &[(u64, Option<&Found>)],
-    is_before: impl Fn(usize, &Found) -> bool,
-) -> Vec<Page> {
+    existing: &[(u64, Option<&PieceId>)],
+    is_before: impl Fn(usize, &PieceId) -> bool,
+) -> Vec<PlannedPage> {
     let mut groups: Vec<(Option<u64>, Range<usize>)> = Vec::new();
     let mut from = 0;
     for (at, (number, _)) in existing.iter().enumerate() {
@@ -41,7 +42,7 @@ pub(super) fn plan(
     }
 
     let last = groups.len() - 1;
-    let mut pages: Vec<Page> = Vec::new();
+    let mut pages: Vec<PlannedPage> = Vec::new();
     for (at, (number, group)) in groups.into_iter().enumerate() {
         let lines: usize = sizes[group.clone()].iter().sum();
         let most = if at == last {
@@ -52,7 +53,7 @@ pub(super) fn plan(
         let mut was = number;
         for pieces in cut(sizes, group, most) {
             let after = pages.last().map_or(1, |page| page.number + 1);
-            pages.push(Page {
+            pages.push(PlannedPage {
                 number: was.map_or(after, |number| number.max(after)),
                 was: was.take(),
                 pieces,
@@ -83,9 +84,9 @@ mod tests {
 
     /// Pieces of one line; piece `n` has the key `n`.
     fn planned(keys: &[u64], existing: &[(u64, u64)]) -> Vec<(u64, Option<u64>, Range<u64>)> {
-        let found: Vec<Found> = existing
+        let found: Vec<PieceId> = existing
             .iter()
-            .map(|(_, first)| Found {
+            .map(|(_, first)| PieceId {
                 key: first.to_string(),
                 part: 0,
             })
@@ -95,7 +96,8 @@ mod tests {
             .zip(&found)
             .map(|((number, _), found)| (*number, Some(found)))
             .collect();
-        let before = |piece: usize, first: &Found| keys[piece] < first.key.parse::<u64>().unwrap();
+        let before =
+            |piece: usize, first: &PieceId| keys[piece] < first.key.parse::<u64>().unwrap();
         plan(&vec![1; keys.len()], &bounds, before)
             .into_iter()
             .map(|page| {

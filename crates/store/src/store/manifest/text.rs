@@ -1,6 +1,6 @@
 //! The lines of a manifest's page: files as `sha256sum` writes them, everything else behind `#`.
 
-use super::ManifestError;
+use crate::store::disk::DiskError;
 use milepost_core::base::digest::Digest;
 use milepost_core::base::path::RelPath;
 use milepost_core::model::fingerprint::Facts;
@@ -9,7 +9,11 @@ use milepost_core::model::record::{BatchRecord, Made};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::path::Path;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// Outputs on a page, at most.
+pub const PAGE_LINES: usize = 1000;
 
 /// The form of the pages that this program writes. It reads every older one.
 pub(super) const FORMAT: u64 = 1;
@@ -17,12 +21,61 @@ pub(super) const FORMAT: u64 = 1;
 /// The last line of a page: without it, the page is cut off.
 pub(super) const END: &str = "# end\n";
 
+/// A manifest that cannot be read or written.
+#[derive(Debug, thiserror::Error)]
+pub enum ManifestError {
+    /// The disk refused.
+    #[error(transparent)]
+    Disk(#[from] DiskError),
+    /// A page or its folder cannot be read.
+    #[error("cannot read {path}: {source}")]
+    Read {
+        /// The page.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// A page is not as it was written.
+    #[error(
+        "{path}, line {line}: {problem}. The manifest was damaged: put the page back from a copy, \
+         or remove its folder; the outputs are then nobody's, until they are accepted or made again by `--force`"
+    )]
+    Damaged {
+        /// The page.
+        path: PathBuf,
+        /// The line, from 1 on.
+        line: usize,
+        /// What is wrong.
+        problem: String,
+    },
+    /// A page has a later form.
+    #[error(
+        "{path} is written by a newer Milepost (format {format}; this one reads up to {}): update milepost",
+        FORMAT
+    )]
+    Newer {
+        /// The page.
+        path: PathBuf,
+        /// Its format.
+        format: u64,
+    },
+    /// The pages changed again and again while they were read.
+    #[error("the manifest in {path} is being rewritten: try again")]
+    Moving {
+        /// The folder.
+        path: PathBuf,
+    },
+    /// A record could not be written as JSON.
+    #[error("a batch of the manifest cannot be written: {0}")]
+    Record(#[from] serde_json::Error),
+}
+
 /// One line of a page.
-pub(super) enum Line {
+pub(super) enum PageLine {
     Header(Header),
     Facts(String, Facts),
     /// A record, whose outputs have no paths and digests yet, and how many pieces they stand in.
-    Batch(BatchRecord<Named>, usize),
+    Batch(BatchRecord<NamedOutput>, usize),
     More(More),
     Failed(Failed),
     Remains(Remains),
@@ -33,14 +86,14 @@ pub(super) enum Line {
 
 /// An output in a record: its path and its digest stand on a line of their own.
 #[derive(Serialize, Deserialize)]
-pub(super) struct Named {
+pub(super) struct NamedOutput {
     pub name: String,
     pub size: u64,
 }
 
 /// How many pieces the outputs of a record stand in, said where there are several.
 #[derive(Deserialize)]
-struct Parts {
+struct PartCount {
     parts: usize,
 }
 
@@ -53,7 +106,7 @@ pub(super) struct Header {
 pub(super) struct More {
     pub key: String,
     pub part: usize,
-    pub outputs: Vec<Named>,
+    pub outputs: Vec<NamedOutput>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -73,19 +126,19 @@ pub(super) struct Waiting {
     pub key: String,
 }
 
-type Written = Result<(), serde_json::Error>;
+type WriteResult = Result<(), serde_json::Error>;
 
 pub(super) fn header(stage: &str, number: u32) -> String {
     format!("# milepost manifest {FORMAT} stage {stage} number {number}\n")
 }
 
-pub(super) fn facts(page: &mut String, id: &str, facts: &Facts) -> Written {
+pub(super) fn facts(page: &mut String, id: &str, facts: &Facts) -> WriteResult {
     comment(page, &format!("facts {id}"), facts)
 }
 
 /// A record, its outputs by name and size; then `outputs`, the first of them, as lines.
-pub(super) fn batch(page: &mut String, record: &BatchRecord, outputs: &[Made]) -> Written {
-    let parts = record.outputs.len().div_ceil(super::PAGE_LINES);
+pub(super) fn batch(page: &mut String, record: &BatchRecord, outputs: &[Made]) -> WriteResult {
+    let parts = record.outputs.len().div_ceil(PAGE_LINES);
     let kept = record.clone().with_outputs(named(outputs));
     if parts > 1 {
         let mut value = serde_json::to_value(kept)?;
@@ -99,7 +152,7 @@ pub(super) fn batch(page: &mut String, record: &BatchRecord, outputs: &[Made]) -
 }
 
 /// More outputs of a batch.
-pub(super) fn more(page: &mut String, key: &str, part: usize, outputs: &[Made]) -> Written {
+pub(super) fn more(page: &mut String, key: &str, part: usize, outputs: &[Made]) -> WriteResult {
     let more = More {
         key: key.to_owned(),
         part,
@@ -110,22 +163,26 @@ pub(super) fn more(page: &mut String, key: &str, part: usize, outputs: &[Made]) 
     Ok(())
 }
 
-pub(super) fn failed(page: &mut String, key: &str, outcome: &Outcome) -> Written {
+pub(super) fn failed(page: &mut String, key: &str, outcome: &Outcome) -> WriteResult {
     let (key, outcome) = (key.to_owned(), outcome.clone());
     comment(page, "failed", &Failed { key, outcome })
 }
 
-pub(super) fn remains(page: &mut String, key: &str, files: &BTreeMap<RelPath, Digest>) -> Written {
+pub(super) fn remains(
+    page: &mut String,
+    key: &str,
+    files: &BTreeMap<RelPath, Digest>,
+) -> WriteResult {
     let (key, files) = (key.to_owned(), files.clone());
     comment(page, "remains", &Remains { key, files })
 }
 
-pub(super) fn waiting(page: &mut String, key: &str) -> Written {
+pub(super) fn waiting(page: &mut String, key: &str) -> WriteResult {
     let key = key.to_owned();
     comment(page, "waiting", &Waiting { key })
 }
 
-fn comment(page: &mut String, word: &str, data: &impl Serialize) -> Written {
+fn comment(page: &mut String, word: &str, data: &impl Serialize) -> WriteResult {
     page.push_str("# ");
     page.push_str(word);
     page.push(' ');
@@ -134,8 +191,8 @@ fn comment(page: &mut String, word: &str, data: &impl Serialize) -> Written {
     Ok(())
 }
 
-fn named(outputs: &[Made]) -> Vec<Named> {
-    let named = |made: &Made| Named {
+fn named(outputs: &[Made]) -> Vec<NamedOutput> {
+    let named = |made: &Made| NamedOutput {
         name: made.name.clone(),
         size: made.size,
     };
@@ -163,7 +220,7 @@ pub(super) fn lines<'a>(
 }
 
 /// Reads one line.
-pub(super) fn line(path: &Path, (number, text): (usize, &str)) -> Result<Line, ManifestError> {
+pub(super) fn line(path: &Path, (number, text): (usize, &str)) -> Result<PageLine, ManifestError> {
     let wrong = |problem: &dyn std::fmt::Display| damaged(path, number, &problem.to_string());
     let Some(comment) = text.strip_prefix("# ") else {
         let (hex, file) = text
@@ -171,30 +228,30 @@ pub(super) fn line(path: &Path, (number, text): (usize, &str)) -> Result<Line, M
             .ok_or_else(|| wrong(&"neither a file nor a comment"))?;
         let digest = Digest::from_hex(hex).map_err(|error| wrong(&error))?;
         let file = RelPath::parse(file).map_err(|error| wrong(&error))?;
-        return Ok(Line::Output(digest, file));
+        return Ok(PageLine::Output(digest, file));
     };
     let (word, data) = comment.split_once(' ').unwrap_or((comment, ""));
     let json = |error: serde_json::Error| wrong(&error);
     Ok(match word {
-        "milepost" => Line::Header(header_of(path, number, data)?),
+        "milepost" => PageLine::Header(header_of(path, number, data)?),
         "facts" => {
             let (id, data) = data.split_once(' ').unwrap_or((data, ""));
-            Line::Facts(id.to_owned(), serde_json::from_str(data).map_err(json)?)
+            PageLine::Facts(id.to_owned(), serde_json::from_str(data).map_err(json)?)
         }
         "batch" => {
-            let record: BatchRecord<Named> = serde_json::from_str(data).map_err(json)?;
-            let parts = if record.outputs.len() < super::PAGE_LINES {
+            let record: BatchRecord<NamedOutput> = serde_json::from_str(data).map_err(json)?;
+            let parts = if record.outputs.len() < PAGE_LINES {
                 1
             } else {
-                serde_json::from_str(data).map_or(1, |parts: Parts| parts.parts)
+                serde_json::from_str(data).map_or(1, |parts: PartCount| parts.parts)
             };
-            Line::Batch(record, parts)
+            PageLine::Batch(record, parts)
         }
-        "more" => Line::More(serde_json::from_str(data).map_err(json)?),
-        "failed" => Line::Failed(serde_json::from_str(data).map_err(json)?),
-        "remains" => Line::Remains(serde_json::from_str(data).map_err(json)?),
-        "waiting" => Line::Waiting(serde_json::from_str(data).map_err(json)?),
-        "end" => Line::End,
+        "more" => PageLine::More(serde_json::from_str(data).map_err(json)?),
+        "failed" => PageLine::Failed(serde_json::from_str(data).map_err(json)?),
+        "remains" => PageLine::Remains(serde_json::from_str(data).map_err(json)?),
+        "waiting" => PageLine::Waiting(serde_json::from_str(data).map_err(json)?),
+        "end" => PageLine::End,
         _ => return Err(wrong(&format!("`# {word}` is no line of a manifest"))),
     })
 }

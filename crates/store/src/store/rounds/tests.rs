@@ -1,7 +1,7 @@
 //! Rounds that are kept: read back whole or not at all.
 
 use super::*;
-use crate::store::files::Files;
+use crate::store::scan::files::Files;
 use crate::store::scratch::{Name, Spares};
 use serde_json::json;
 

@@ -1,11 +1,12 @@
 //! A file of an attempt that is being written: hashed on its way, and known once it is finished.
 
-use super::{Content, Sunk, Written, stamp};
 use crate::store::disk::DiskFile;
-use milepost_core::base::digest::Hasher;
+use milepost_core::base::digest::{Digest, Hasher};
 use milepost_core::base::path::RelPath;
 use milepost_core::base::source::Sink;
+use std::fs::Metadata;
 use std::io::{self, Write};
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -14,6 +15,33 @@ pub(super) const GATHERED: usize = 1 << 17;
 
 /// Bytes that are worth gathering at the beginning of a file.
 const SMALL: usize = 1 << 10;
+
+/// A file that a sink was opened for.
+pub(super) struct Sunk {
+    pub(super) file: RelPath,
+    /// What it holds, once the sink has finished.
+    pub(super) written: Option<FinishedFile>,
+    /// Whether it has left for its place.
+    pub(super) published: bool,
+}
+
+/// What a file holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FileContent {
+    /// Its digest.
+    pub digest: Digest,
+    /// Its size in bytes.
+    pub size: u64,
+}
+
+/// A file that a sink finished, and, where others may write over it, what the file system said of it then.
+#[derive(Clone, Copy)]
+pub(super) struct FinishedFile {
+    pub(super) content: FileContent,
+    pub(super) stamp: Option<StampParts>,
+}
+
+pub(super) type StampParts = (u64, u64, i64, i64);
 
 /// A file of an attempt that is being written.
 pub(super) struct HashingSink {
@@ -72,14 +100,18 @@ impl Sink for HashingSink {
         } else {
             None
         };
-        let content = Content {
+        let content = FileContent {
             digest: self.hasher.clone().finish(),
             size: self.size,
         };
         let mut made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(sunk) = made.iter_mut().find(|sunk| sunk.file == self.file) {
-            sunk.written = Some(Written { content, stamp });
+            sunk.written = Some(FinishedFile { content, stamp });
         }
         Ok(())
     }
+}
+
+pub(super) fn stamp(found: &Metadata) -> StampParts {
+    (found.ino(), found.len(), found.ctime(), found.ctime_nsec())
 }

@@ -8,14 +8,14 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 /// Folders of attempts that are over, empty but for the folders that their outputs lay in. The next attempt gets one under its
 /// own name: making and removing folders costs about as much as starting a small program.
 #[derive(Clone, Default)]
-pub struct Spares(Arc<Mutex<Vec<Spare>>>);
+pub struct ScratchPool(Arc<Mutex<Vec<Spare>>>);
 
 pub(super) struct Spare {
     pub(super) path: PathBuf,
     pub(super) folders: BTreeSet<RelPath>,
 }
 
-impl Spares {
+impl ScratchPool {
     pub(super) fn all(&self) -> MutexGuard<'_, Vec<Spare>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }

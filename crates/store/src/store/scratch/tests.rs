@@ -11,7 +11,7 @@ const NAME: Name<'_> = Name {
     number: 2,
 };
 
-fn made(folder: &tempfile::TempDir, name: &Name<'_>, spares: Option<&Spares>) -> Scratch {
+fn made(folder: &tempfile::TempDir, name: &Name<'_>, spares: Option<&ScratchPool>) -> Scratch {
     let (layout, disk) = (Layout::new(folder.path()), Disk::real());
     let files = Files::new(folder.path(), folder.path());
     let targets = [path("x/y/a.json"), path("x/b.json")];
@@ -19,15 +19,15 @@ fn made(folder: &tempfile::TempDir, name: &Name<'_>, spares: Option<&Spares>) ->
 }
 
 fn scratch(folder: &tempfile::TempDir, is_folder: bool) -> Scratch {
-    made(folder, &NAME, is_folder.then(Spares::default).as_ref())
+    made(folder, &NAME, is_folder.then(ScratchPool::default).as_ref())
 }
 
 fn path(text: &str) -> RelPath {
     RelPath::parse(text).unwrap()
 }
 
-fn content(text: &str) -> Content {
-    Content {
+fn content(text: &str) -> FileContent {
+    FileContent {
         digest: Digest::of(text),
         size: text.len() as u64,
     }
@@ -136,7 +136,7 @@ fn only_a_folder_that_is_as_it_was_made_is_used_again() {
     ];
     for (number, (change, is_used)) in changes.into_iter().enumerate() {
         let folder = tempfile::tempdir().unwrap();
-        let spares = Spares::default();
+        let spares = ScratchPool::default();
         let first = made(&folder, &NAME, Some(&spares));
         first.make_folder_of(&path("x/y/a.json")).unwrap();
         let before = first.path().symlink_metadata().unwrap().ino();

@@ -11,7 +11,7 @@ use std::sync::{Arc, OnceLock};
 
 /// A folder that paths start from. It is opened when it is first asked for.
 #[derive(Debug, Clone)]
-pub(super) struct Start {
+pub(in crate::store) struct Start {
     path: PathBuf,
     open: Arc<OnceLock<OwnedFd>>,
 }
@@ -22,7 +22,7 @@ pub struct Folder(OwnedFd);
 
 /// What a path leads to when no link is followed.
 #[derive(Debug)]
-pub enum Opened {
+pub enum OpenedEntry {
     /// It is there, open to be read.
     There(File),
     /// Nothing is there, and no link stands on the way.
@@ -32,19 +32,19 @@ pub enum Opened {
 }
 
 impl Start {
-    pub(super) fn new(path: PathBuf) -> Self {
+    pub(in crate::store) fn new(path: PathBuf) -> Self {
         Self {
             path,
             open: Arc::default(),
         }
     }
 
-    pub(super) fn path(&self) -> &Path {
+    pub(in crate::store) fn path(&self) -> &Path {
         &self.path
     }
 
     /// Whether a path, as far as it is there, leads over no link. It may lead out otherwise only by `..`, which no path has.
-    pub(super) fn is_plain(&self, path: &str) -> bool {
+    pub(in crate::store) fn is_plain(&self, path: &str) -> bool {
         // The kernel goes from part to part: what is missing was reached over no link.
         matches!(
             self.open_plain(path, OFlags::PATH),
@@ -53,16 +53,16 @@ impl Start {
     }
 
     /// Opens what lies at a path to be read, in one step with the check that no link stands on the way.
-    pub(super) fn open_file(&self, path: &str) -> Opened {
+    pub(in crate::store) fn open_file(&self, path: &str) -> OpenedEntry {
         // A pipe is not waited for; to a regular file the flag means nothing.
         match self.open_plain(path, OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY) {
-            Ok(open) => Opened::There(open.into()),
-            Err(Errno::NOENT) => Opened::Absent,
-            Err(_) => Opened::Unclear,
+            Ok(open) => OpenedEntry::There(open.into()),
+            Err(Errno::NOENT) => OpenedEntry::Absent,
+            Err(_) => OpenedEntry::Unclear,
         }
     }
 
-    pub(super) fn open(&self, folder: &str) -> io::Result<Option<Folder>> {
+    pub(in crate::store) fn open(&self, folder: &str) -> io::Result<Option<Folder>> {
         let folder = if folder.is_empty() { "." } else { folder };
         match self.open_plain(folder, OFlags::PATH | OFlags::DIRECTORY) {
             Ok(open) => Ok(Some(Folder(open))),

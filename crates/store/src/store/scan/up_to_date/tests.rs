@@ -2,10 +2,10 @@
 
 #![allow(clippy::disallowed_methods, reason = "tests prepare the disk by hand")]
 
-use super::{Asked, Glanced, again};
+use super::{Observations, Recheck, again};
 use crate::store::disk::Disk;
-use crate::store::files::Files;
-use crate::store::statcache::StatCache;
+use crate::store::scan::files::Files;
+use crate::store::scan::statcache::StatCache;
 use jiff::{SignedDuration, Timestamp};
 use milepost_core::base::clock::StillClock;
 use milepost_core::base::digest::Digest;
@@ -14,19 +14,19 @@ use milepost_core::base::path::{FilePath, RelPath, Root};
 use std::fs;
 use std::path::PathBuf;
 
-struct Place {
+struct PathParts {
     folder: tempfile::TempDir,
 }
 
 const KEY: &str = "the key";
 
-impl Place {
+impl PathParts {
     /// `inputs/a.txt`, `inputs/b.txt` and `project/rule.toml`.
-    fn new() -> Place {
+    fn new() -> PathParts {
         let folder = tempfile::tempdir().unwrap();
         fs::create_dir_all(folder.path().join("work/inputs")).unwrap();
         fs::create_dir_all(folder.path().join("project")).unwrap();
-        let place = Place { folder };
+        let place = PathParts { folder };
         place.write("work/inputs/a.txt", "a");
         place.write("work/inputs/b.txt", "b");
         place.write("project/rule.toml", "rule");
@@ -47,7 +47,7 @@ impl Place {
 
     /// Asks, so many seconds ahead of the machine's clock, and keeps the notes.
     fn note(&self, ahead: i64) {
-        let (files, asked) = (self.files(), Asked::noting());
+        let (files, asked) = (self.files(), Observations::noting());
         let now = Timestamp::now() + SignedDuration::from_secs(ahead);
         let cache = StatCache::with_clock(&self.at("cache"), Box::new(StillClock(now)));
         for name in [
@@ -86,7 +86,7 @@ impl Place {
         glanced.differing.is_empty().then_some(glanced.told)
     }
 
-    fn glance(&self, key: Digest, now: Timestamp) -> Option<Glanced> {
+    fn glance(&self, key: Digest, now: Timestamp) -> Option<Recheck> {
         let cache = StatCache::with_clock(&self.at("cache"), Box::new(StillClock(now)));
         let glanced = again(&self.at("glance"), key, &self.files(), &cache);
         cache.save(&Disk::real()).unwrap();
@@ -114,7 +114,7 @@ impl Place {
 
 #[test]
 fn the_same_again_tells_what_was_kept() {
-    let place = Place::new();
+    let place = PathParts::new();
     place.note(10);
     assert_eq!(place.again(), Some(b"told".to_vec()));
     assert_eq!(place.again_at(Digest::of("other"), Timestamp::now()), None);
@@ -122,7 +122,7 @@ fn the_same_again_tells_what_was_kept() {
 
 #[test]
 fn notes_that_were_kept_before_the_clock_was_set_back_are_none() {
-    let place = Place::new();
+    let place = PathParts::new();
     place.note(10);
     let earlier = Timestamp::now() - SignedDuration::from_secs(60);
     assert_eq!(place.again_at(Digest::of(KEY), earlier), None);
@@ -135,13 +135,13 @@ fn texts(names: &[&str]) -> Vec<String> {
 
 #[test]
 fn what_is_too_young_is_read_again_and_then_believed() {
-    let place = Place::new();
+    let place = PathParts::new();
     place.note(0);
     let all = texts(&["inputs/a.txt", "inputs/b.txt", "project:rule.toml"]);
     assert_eq!(place.names(), Some((vec![], all, true)));
     assert_eq!(place.names(), Some((vec![], vec![], false)));
     // A change that only a reader sees.
-    let place = Place::new();
+    let place = PathParts::new();
     place.note(0);
     place.write("work/inputs/a.txt", "A");
     let (differing, ..) = place.names().unwrap();
@@ -150,7 +150,7 @@ fn what_is_too_young_is_read_again_and_then_believed() {
 
 #[test]
 fn what_was_only_touched_is_the_same_and_read_once() {
-    let place = Place::new();
+    let place = PathParts::new();
     place.note(10);
     place.touch("work/inputs/a.txt");
     let touched = texts(&["inputs/a.txt"]);
@@ -164,14 +164,14 @@ fn what_was_only_touched_is_the_same_and_read_once() {
 
 #[test]
 fn notes_go_on_from_those_before() {
-    let place = Place::new();
+    let place = PathParts::new();
     place.note(10);
     place.write("work/inputs/a.txt", "other");
     place.write("work/outputs.txt", "made");
     let (files, a) = (place.files(), "inputs/a.txt".parse::<FilePath>().unwrap());
     assert_eq!(place.names().unwrap().0, texts(&["inputs/a.txt"]));
 
-    let asked = Asked::since([a.clone()].into());
+    let asked = Observations::since([a.clone()].into());
     let now = Timestamp::now() + SignedDuration::from_secs(60);
     let cache = StatCache::with_clock(&place.at("cache"), Box::new(StillClock(now)));
     asked.file(&a, cache.look(&files.resolve(&a).unwrap()).ok());
@@ -207,7 +207,7 @@ fn notes_go_on_from_those_before() {
 
 #[test]
 fn every_change_of_what_was_asked_is_seen() {
-    type Change = fn(&Place);
+    type Change = fn(&PathParts);
     let changes: [(&str, Change); 9] = [
         ("content", |place| place.write("work/inputs/a.txt", "A")),
         ("size", |place| place.write("work/inputs/a.txt", "longer")),
@@ -236,7 +236,7 @@ fn every_change_of_what_was_asked_is_seen() {
         }),
     ];
     for (name, change) in changes {
-        let place = Place::new();
+        let place = PathParts::new();
         place.note(10);
         assert!(place.again().is_some(), "{name}");
         change(&place);
@@ -246,7 +246,7 @@ fn every_change_of_what_was_asked_is_seen() {
 
 #[test]
 fn a_change_beside_what_was_asked_is_not() {
-    let place = Place::new();
+    let place = PathParts::new();
     place.note(10);
     place.write("work/other.txt", "");
     place.write("project/other.toml", "");
@@ -255,7 +255,7 @@ fn a_change_beside_what_was_asked_is_not() {
 
 #[test]
 fn torn_notes_are_none() {
-    let place = Place::new();
+    let place = PathParts::new();
     place.note(10);
     let whole = fs::read(place.at("glance")).unwrap();
     for cut in 0..whole.len() {
@@ -273,8 +273,8 @@ fn torn_notes_are_none() {
 #[test]
 fn an_answer_in_two_ways_ends_the_notes() {
     for (text, kept) in [("a", true), ("b", false)] {
-        let place = Place::new();
-        let (files, asked) = (place.files(), Asked::noting());
+        let place = PathParts::new();
+        let (files, asked) = (place.files(), Observations::noting());
         let file: FilePath = "inputs/a.txt".parse().unwrap();
         let now = Timestamp::now() + SignedDuration::from_secs(10);
         let cache = StatCache::with_clock(&place.at("cache"), Box::new(StillClock(now)));

@@ -1,12 +1,12 @@
 //! Asks the disk again what an earlier run asked.
 
-use super::asked::{file_at, is_own, names_digest};
-use super::form::{self, BY_STAMP, Block, Entries, Known, Reader};
+use super::form::{self, BY_STAMP, FileEntries, KnownFile, NotesBlock, NotesReader};
+use super::observations::{file_at, is_own, names_digest};
 use crate::store::disk::{Disk, DiskError};
-use crate::store::files::Files;
-use crate::store::folder::Folder;
-use crate::store::stamp::Stamp;
-use crate::store::statcache::StatCache;
+use crate::store::scan::files::Files;
+use crate::store::scan::folder::Folder;
+use crate::store::scan::stamp::Stamp;
+use crate::store::scan::statcache::StatCache;
 use milepost_core::base::digest::Digest;
 use milepost_core::base::glob::Glob;
 use milepost_core::base::path::{FilePath, RelPath, Root};
@@ -28,7 +28,7 @@ const FEW: usize = 64;
 
 /// What a glance tells.
 #[derive(Debug, Default)]
-pub struct Glanced {
+pub struct Recheck {
     /// What was kept with the notes.
     pub told: Vec<u8>,
     /// Files whose content is otherwise, or that are there or not there otherwise.
@@ -47,7 +47,7 @@ struct Patch {
     bytes: [u8; 32],
 }
 
-impl Glanced {
+impl Recheck {
     /// Whether the notes can be made to tell the same sooner.
     pub fn can_renew(&self) -> bool {
         !self.stamps.is_empty()
@@ -84,18 +84,19 @@ impl Glanced {
 /// Asks again what the notes in this file say was asked under this key. None when there are no such notes, or more is otherwise than
 /// some files: a list, or what is Milepost's own. A clock that was set back comes by the same times again, so notes of the future
 /// are none.
-pub fn again(path: &Path, key: Digest, files: &Files, cache: &StatCache) -> Option<Glanced> {
+pub fn again(path: &Path, key: Digest, files: &Files, cache: &StatCache) -> Option<Recheck> {
     let file = File::open(path).ok()?;
     if Stamp::of(&file.metadata().ok()?).mtime > cache.now() {
         return None;
     }
-    let (mut reader, told) = Reader::begin(BufReader::with_capacity(1 << 16, file), key).ok()??;
+    let (mut reader, told) =
+        NotesReader::begin(BufReader::with_capacity(1 << 16, file), key).ok()??;
     let differs = AtomicBool::new(false);
-    let all = Mutex::new(Glanced {
+    let all = Mutex::new(Recheck {
         told,
-        ..Glanced::default()
+        ..Recheck::default()
     });
-    let (sender, receiver) = sync_channel::<Block>(16);
+    let (sender, receiver) = sync_channel::<NotesBlock>(16);
     let receiver = Mutex::new(receiver);
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
     let is_whole = std::thread::scope(|scope| {
@@ -113,7 +114,7 @@ pub fn again(path: &Path, key: Digest, files: &Files, cache: &StatCache) -> Opti
         }
         let is_whole = loop {
             match reader.block() {
-                Ok(Block::End) => break true,
+                Ok(NotesBlock::End) => break true,
                 Ok(block) if !differs.load(Ordering::Relaxed) => {
                     if sender.send(block).is_err() {
                         break false;
@@ -130,19 +131,19 @@ pub fn again(path: &Path, key: Digest, files: &Files, cache: &StatCache) -> Opti
     (is_whole && !differs.into_inner()).then_some(all)
 }
 
-fn next(receiver: &Mutex<Receiver<Block>>) -> Option<Block> {
+fn next(receiver: &Mutex<Receiver<NotesBlock>>) -> Option<NotesBlock> {
     let receiver = receiver.lock().unwrap_or_else(PoisonError::into_inner);
     receiver.recv().ok()
 }
 
 /// Whether the disk still answers so, but for files that are noted; none when not.
-fn holds(block: &Block, files: &Files, cache: &StatCache, all: &Mutex<Glanced>) -> Option<()> {
+fn holds(block: &NotesBlock, files: &Files, cache: &StatCache, all: &Mutex<Recheck>) -> Option<()> {
     let is_so = match block {
-        Block::Names { folder, digest } => RelPath::parse(folder)
+        NotesBlock::Names { folder, digest } => RelPath::parse(folder)
             .ok()
             .and_then(|folder| files.names(&folder))
             .is_some_and(|names| names_digest(names.iter().map(String::as_str)) == *digest),
-        Block::List {
+        NotesBlock::List {
             root,
             pattern,
             listed,
@@ -155,7 +156,7 @@ fn holds(block: &Block, files: &Files, cache: &StatCache, all: &Mutex<Glanced>) 
                     names_digest(found.iter().map(RelPath::as_str)) == listed.digest
                 })
         }
-        Block::Folder {
+        NotesBlock::Folder {
             root,
             path,
             is_folder,
@@ -163,7 +164,7 @@ fn holds(block: &Block, files: &Files, cache: &StatCache, all: &Mutex<Glanced>) 
             let file = FilePath { root: *root, path };
             files.resolve(&file).is_ok_and(|path| path.is_dir()) == *is_folder
         }),
-        Block::Files {
+        NotesBlock::Files {
             root,
             folder,
             device,
@@ -171,7 +172,7 @@ fn holds(block: &Block, files: &Files, cache: &StatCache, all: &Mutex<Glanced>) 
             entries,
         } => {
             let open = files.open_folder(*root, folder).ok()?;
-            let look = Look {
+            let look = FolderCheck {
                 root: *root,
                 folder,
                 open: open.as_ref(),
@@ -180,19 +181,19 @@ fn holds(block: &Block, files: &Files, cache: &StatCache, all: &Mutex<Glanced>) 
             };
             return look.at_all(entries, cache, all);
         }
-        Block::End => true,
+        NotesBlock::End => true,
     };
     is_so.then_some(())
 }
 
 /// Whether so few files were read that to read the cache would take longer.
-fn were_few(all: &Mutex<Glanced>) -> bool {
+fn were_few(all: &Mutex<Recheck>) -> bool {
     let all = all.lock().unwrap_or_else(PoisonError::into_inner);
     all.touched.len() < FEW
 }
 
 /// A look at files of one folder.
-struct Look<'a> {
+struct FolderCheck<'a> {
     root: Root,
     folder: &'a str,
     /// None when the folder is not there.
@@ -202,21 +203,21 @@ struct Look<'a> {
     at: u64,
 }
 
-impl Look<'_> {
-    fn at_all(&self, entries: &[u8], cache: &StatCache, all: &Mutex<Glanced>) -> Option<()> {
-        for (entry, _) in Entries::of(self.device, entries) {
+impl FolderCheck<'_> {
+    fn at_all(&self, entries: &[u8], cache: &StatCache, all: &Mutex<Recheck>) -> Option<()> {
+        for (entry, _) in FileEntries::of(self.device, entries) {
             let entry = entry?;
             let there = match self.open {
                 Some(open) => open.stamp(entry.name).ok()?,
                 None => None,
             };
             let (digest, now) = match (entry.known, there) {
-                (Known::Absent, None) => continue,
-                (Known::Stamp(known), Some(now)) if known == now => continue,
-                (Known::Stamp(known), Some(now)) if known.size == now.size => {
+                (KnownFile::Absent, None) => continue,
+                (KnownFile::Stamp(known), Some(now)) if known == now => continue,
+                (KnownFile::Stamp(known), Some(now)) if known.size == now.size => {
                     (cache.known(known).map(|seen| seen.digest), now)
                 }
-                (Known::Content(digest), Some(now)) => (Some(digest), now),
+                (KnownFile::Content(digest), Some(now)) => (Some(digest), now),
                 _ => {
                     self.differs(entry.name, all)?;
                     continue;
@@ -225,7 +226,7 @@ impl Look<'_> {
             let seen = match (digest, self.open) {
                 (Some(_), Some(open)) => {
                     let file = open.file(entry.name).ok()?;
-                    let is_young = matches!(entry.known, Known::Content(_));
+                    let is_young = matches!(entry.known, KnownFile::Content(_));
                     if is_young && were_few(all) {
                         cache.read(file).ok()?
                     } else {
@@ -257,7 +258,7 @@ impl Look<'_> {
     }
 
     /// Notes a file that is otherwise; none when it is Milepost's own, or one too many.
-    fn differs(&self, name: &str, all: &Mutex<Glanced>) -> Option<()> {
+    fn differs(&self, name: &str, all: &Mutex<Recheck>) -> Option<()> {
         if self.root == Root::Workspace && is_own(self.folder, name) {
             return None;
         }

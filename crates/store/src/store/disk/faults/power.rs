@@ -12,19 +12,21 @@ use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use super::after::{self, Survivor};
+
 /// The shadow of all that lies below one folder.
 pub(super) struct Power {
     root: PathBuf,
     random: u64,
     in_order: bool,
     /// The first is the root.
-    nodes: Vec<Node>,
+    nodes: Vec<ShadowNode>,
     /// Changes of entries that were not flushed, in the order in which they were made.
-    pending: Vec<Change>,
+    pending: Vec<EntryChange>,
 }
 
 /// A file or a folder, by whatever names.
-enum Node {
+enum ShadowNode {
     File {
         /// Its bytes at the last flush.
         flushed: Option<Vec<u8>>,
@@ -34,21 +36,15 @@ enum Node {
         last: Vec<u8>,
     },
     Folder {
-        flushed: Entries,
-        live: Entries,
+        flushed: FolderEntries,
+        live: FolderEntries,
     },
 }
 
-type Entries = BTreeMap<OsString, usize>;
+type FolderEntries = BTreeMap<OsString, usize>;
 
 /// Entries that change at once: one, or the two of a rename.
-struct Change(Vec<(usize, OsString, Option<usize>)>);
-
-/// What is to be at a path.
-enum Kept {
-    Folder,
-    File(Vec<u8>),
-}
+struct EntryChange(Vec<(usize, OsString, Option<usize>)>);
 
 impl Power {
     /// Takes what lies below `root` for flushed.
@@ -57,7 +53,7 @@ impl Power {
             root: root.canonicalize().unwrap_or_else(|_| root.to_owned()),
             random: seed,
             in_order: seed.is_multiple_of(2),
-            nodes: vec![Node::folder()],
+            nodes: vec![ShadowNode::folder()],
             pending: Vec::new(),
         };
         power.take_in(0, &power.root.clone());
@@ -78,17 +74,17 @@ impl Power {
 
     fn child(&self, folder: usize, name: &OsStr) -> Option<usize> {
         match &self.nodes[folder] {
-            Node::Folder { live, .. } => live.get(name).copied(),
-            Node::File { .. } => None,
+            ShadowNode::Folder { live, .. } => live.get(name).copied(),
+            ShadowNode::File { .. } => None,
         }
     }
 
     fn add(&mut self, folder: usize, name: &OsStr, real: &Path) -> Option<usize> {
         let found = real.symlink_metadata().ok()?;
         let node = if found.is_dir() {
-            Node::folder()
+            ShadowNode::folder()
         } else {
-            Node::File {
+            ShadowNode::File {
                 flushed: None,
                 kept: 0,
                 last: Vec::new(),
@@ -102,21 +98,21 @@ impl Power {
 
     fn change(&mut self, entries: Vec<(usize, OsString, Option<usize>)>) {
         for (folder, name, node) in &entries {
-            if let Node::Folder { live, .. } = &mut self.nodes[*folder] {
+            if let ShadowNode::Folder { live, .. } = &mut self.nodes[*folder] {
                 match node {
                     Some(node) => live.insert(name.clone(), *node),
                     None => live.remove(name),
                 };
             }
         }
-        self.pending.push(Change(entries));
+        self.pending.push(EntryChange(entries));
     }
 
     /// Brings the shadow of a folder up to what the disk has, all the way down.
     fn take_in(&mut self, folder: usize, real: &Path) {
         let known = match &self.nodes[folder] {
-            Node::Folder { live, .. } => live.clone(),
-            Node::File { .. } => return,
+            ShadowNode::Folder { live, .. } => live.clone(),
+            ShadowNode::File { .. } => return,
         };
         for name in known.keys() {
             if real.join(name).symlink_metadata().is_err() {
@@ -143,7 +139,7 @@ impl Power {
     /// A file was cut to its first `size` bytes.
     pub(super) fn cut(&mut self, path: &Path, size: usize) {
         if let Some(node) = self.find(path)
-            && let Node::File { kept, .. } = &mut self.nodes[node]
+            && let ShadowNode::File { kept, .. } = &mut self.nodes[node]
         {
             *kept = size.min(*kept);
         }
@@ -153,8 +149,8 @@ impl Power {
     pub(super) fn going(&mut self, path: &Path) {
         let Some(node) = self.find(path) else { return };
         match &mut self.nodes[node] {
-            Node::File { last, .. } => *last = fs::read(path).unwrap_or_default(),
-            Node::Folder { .. } => {
+            ShadowNode::File { last, .. } => *last = fs::read(path).unwrap_or_default(),
+            ShadowNode::Folder { .. } => {
                 self.take_in(node, path);
                 for name in self.names(node) {
                     self.going(&path.join(name));
@@ -165,8 +161,8 @@ impl Power {
 
     fn names(&self, folder: usize) -> Vec<OsString> {
         match &self.nodes[folder] {
-            Node::Folder { live, .. } => live.keys().cloned().collect(),
-            Node::File { .. } => Vec::new(),
+            ShadowNode::Folder { live, .. } => live.keys().cloned().collect(),
+            ShadowNode::File { .. } => Vec::new(),
         }
     }
 
@@ -203,7 +199,7 @@ impl Power {
             return;
         }
         self.take_in(node, path);
-        let touches = |change: &Change| change.0.iter().any(|(folder, ..)| *folder == node);
+        let touches = |change: &EntryChange| change.0.iter().any(|(folder, ..)| *folder == node);
         if self.in_order {
             let count = self
                 .pending
@@ -241,7 +237,7 @@ impl Power {
 
     /// The bytes of a file are flushed; whether it is one.
     fn flush_file(&mut self, node: usize, path: &Path) -> bool {
-        let Node::File { flushed, kept, .. } = &mut self.nodes[node] else {
+        let ShadowNode::File { flushed, kept, .. } = &mut self.nodes[node] else {
             return false;
         };
         *flushed = fs::read(path).ok();
@@ -251,7 +247,7 @@ impl Power {
 
     fn settle(&mut self, entries: Vec<(usize, OsString, Option<usize>)>) {
         for (folder, name, node) in entries {
-            if let Node::Folder { flushed, .. } = &mut self.nodes[folder] {
+            if let ShadowNode::Folder { flushed, .. } = &mut self.nodes[folder] {
                 match node {
                     Some(node) => flushed.insert(name, node),
                     None => flushed.remove(&name),
@@ -265,7 +261,7 @@ impl Power {
         let mut places = BTreeMap::from([(0, self.root.clone())]);
         let mut open = vec![0];
         while let Some(folder) = open.pop() {
-            if let Node::Folder { live, .. } = &self.nodes[folder] {
+            if let ShadowNode::Folder { live, .. } = &self.nodes[folder] {
                 let path = places[&folder].clone();
                 for (name, node) in live {
                     places.insert(*node, path.join(name));
@@ -300,7 +296,7 @@ impl Power {
         let places = self.places();
         let mut kept = BTreeMap::new();
         self.keep(0, &self.root.clone(), &places, &mut kept);
-        put(&self.root, &kept);
+        after::put(&self.root, &kept);
     }
 
     /// What is left of a folder.
@@ -309,14 +305,14 @@ impl Power {
         folder: usize,
         path: &Path,
         places: &BTreeMap<usize, PathBuf>,
-        kept: &mut BTreeMap<PathBuf, Kept>,
+        kept: &mut BTreeMap<PathBuf, Survivor>,
     ) {
-        let Node::Folder { flushed, .. } = &self.nodes[folder] else {
+        let ShadowNode::Folder { flushed, .. } = &self.nodes[folder] else {
             return;
         };
         for (name, node) in flushed.clone() {
             let path = path.join(name);
-            if let Node::File {
+            if let ShadowNode::File {
                 flushed,
                 kept: whole,
                 last,
@@ -328,9 +324,9 @@ impl Power {
                 };
                 let (flushed, whole) = (flushed.clone(), *whole);
                 let bytes = self.torn(flushed, whole, live);
-                kept.insert(path, Kept::File(bytes));
+                kept.insert(path, Survivor::File(bytes));
             } else {
-                kept.insert(path.clone(), Kept::Folder);
+                kept.insert(path.clone(), Survivor::Folder);
                 self.keep(node, &path, places, kept);
             }
         }
@@ -364,185 +360,14 @@ impl Power {
     }
 }
 
-impl Node {
+impl ShadowNode {
     fn folder() -> Self {
         Self::Folder {
-            flushed: Entries::new(),
-            live: Entries::new(),
-        }
-    }
-}
-
-/// Makes what lies below a folder so. Only what differs is touched, so that times and inodes of the rest stay.
-fn put(root: &Path, kept: &BTreeMap<PathBuf, Kept>) {
-    let mut open = vec![root.to_owned()];
-    while let Some(folder) = open.pop() {
-        for entry in fs::read_dir(&folder).into_iter().flatten().flatten() {
-            let path = entry.path();
-            let is_folder = entry.file_type().is_ok_and(|kind| kind.is_dir());
-            match kept.get(&path) {
-                Some(Kept::Folder) if is_folder => open.push(path),
-                Some(Kept::File(bytes)) if !is_folder => {
-                    if fs::read(&path).ok().as_ref() != Some(bytes) {
-                        // Another name of it, a link, is left as it is.
-                        let _ = fs::remove_file(&path);
-                    }
-                }
-                _ if is_folder => {
-                    let _ = fs::remove_dir_all(&path);
-                }
-                _ => {
-                    let _ = fs::remove_file(&path);
-                }
-            }
-        }
-    }
-    for (path, kept) in kept {
-        match kept {
-            Kept::Folder if !path.exists() => {
-                let _ = fs::create_dir(path);
-            }
-            Kept::File(bytes) if !path.exists() => {
-                let _ = fs::write(path, bytes);
-            }
-            _ => {}
+            flushed: FolderEntries::new(),
+            live: FolderEntries::new(),
         }
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use crate::store::disk::Disk;
-    use std::collections::BTreeSet;
-    use std::fs;
-    use std::path::Path;
-
-    use super::Power;
-
-    /// What a folder holds after each of many failures of the power, after `work` was done on the disk and told.
-    fn after(
-        in_order: bool,
-        before: &[(&str, &str)],
-        work: fn(&mut Power, &Path),
-    ) -> BTreeSet<String> {
-        let mut states = BTreeSet::new();
-        for seed in 0..200 {
-            let folder = tempfile::tempdir().unwrap();
-            let root = folder.path().canonicalize().unwrap();
-            let disk = Disk::real();
-            for (name, text) in before {
-                disk.write_atomic(&root.join(name), text.as_bytes())
-                    .unwrap();
-            }
-            let mut power = Power::new(&root, seed * 2 + u64::from(!in_order));
-            work(&mut power, &root);
-            power.off();
-            let all = walkdir::WalkDir::new(&root).sort_by_file_name();
-            let files = all
-                .into_iter()
-                .flatten()
-                .filter(|entry| entry.file_type().is_file());
-            let shown = files.map(|entry| {
-                let text = fs::read_to_string(entry.path()).unwrap().replace('\0', "0");
-                let name = entry
-                    .path()
-                    .strip_prefix(&root)
-                    .unwrap()
-                    .display()
-                    .to_string();
-                format!("{name}={text}")
-            });
-            states.insert(shown.collect::<Vec<_>>().join(" "));
-        }
-        states
-    }
-
-    fn set(states: &[&str]) -> BTreeSet<String> {
-        states.iter().map(|state| (*state).to_owned()).collect()
-    }
-
-    fn append(path: &Path, text: &str) {
-        Disk::real()
-            .open_append(path)
-            .unwrap()
-            .write_bytes(text.as_bytes())
-            .unwrap();
-    }
-
-    #[test]
-    fn what_was_flushed_stays() {
-        let states = after(false, &[], |power, root| {
-            append(&root.join("a"), "12");
-            power.made(&root.join("a"));
-            power.flushed(&root.join("a"));
-            power.flushed(root);
-        });
-        assert_eq!(states, set(&["a=12"]));
-    }
-
-    #[test]
-    fn what_was_not_flushed_is_there_missing_cut_or_zeros() {
-        let states = after(true, &[("a", "1")], |power, root| {
-            append(&root.join("a"), "23");
-            power.made(&root.join("a"));
-        });
-        assert_eq!(
-            states,
-            set(&["a=1", "a=12", "a=123", "a=10", "a=100", "a=120", "a=103"])
-        );
-        let states = after(true, &[], |power, root| {
-            append(&root.join("a"), "1");
-            power.made(&root.join("a"));
-        });
-        assert_eq!(states, set(&["", "a=", "a=0", "a=1"]));
-    }
-
-    #[test]
-    fn a_rename_that_was_not_flushed_happened_or_not_or_by_halves() {
-        let work = |power: &mut Power, root: &Path| {
-            power.going(&root.join("b"));
-            fs::rename(root.join("a"), root.join("b")).unwrap();
-            power.renamed(&root.join("a"), &root.join("b"));
-        };
-        let before = [("a", "1"), ("b", "2")];
-        assert_eq!(after(true, &before, work), set(&["a=1 b=2", "b=1"]));
-        let all = ["a=1 b=2", "b=1", "b=2", "a=1 b=1"];
-        assert_eq!(after(false, &before, work), set(&all));
-    }
-
-    #[test]
-    fn a_folder_that_was_not_flushed_takes_what_is_in_it_along() {
-        let states = after(false, &[], |power, root| {
-            let disk = Disk::real();
-            disk.create_dir_all(&root.join("d")).unwrap();
-            disk.write_atomic(&root.join("d/a"), b"1").unwrap();
-            power.flushed(&root.join("d/a"));
-            power.flushed(&root.join("d"));
-        });
-        assert_eq!(states, set(&["", "d/a=1"]));
-    }
-
-    #[test]
-    fn a_folder_that_was_removed_comes_back_with_whole_files_or_not() {
-        let states = after(true, &[("a", "1")], |power, root| {
-            let disk = Disk::real();
-            disk.create_dir_all(&root.join("d")).unwrap();
-            disk.rename(&root.join("a"), &root.join("d/a")).unwrap();
-            power.flush_all();
-            power.going(&root.join("d"));
-            disk.remove_dir_all(&root.join("d")).unwrap();
-            power.removed(&root.join("d"));
-        });
-        assert_eq!(states, set(&["", "d/a=1"]));
-    }
-
-    #[test]
-    fn what_a_program_wrote_is_flushed_with_everything() {
-        let states = after(true, &[], |power, root| {
-            append(&root.join("a"), "1");
-            power.flush_all();
-            append(&root.join("b"), "2");
-        });
-        assert_eq!(states, set(&["a=1", "a=1 b=", "a=1 b=0", "a=1 b=2"]));
-    }
-}
+mod tests;

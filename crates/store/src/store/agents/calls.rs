@@ -1,11 +1,11 @@
 //! Every call of an agent: recorded before it is sent, with the exact bytes of request and answer beside the record.
 //!
-//! `.milepost/calls/RUN.jsonl` has two lines a call (see [`super::sealed`]): what is sent, durable before it is, and what was heard.
+//! `.milepost/calls/RUN.jsonl` has two lines a call (see [`super::checksummed`]): what is sent, durable before it is, and what was heard.
 //! `.milepost/calls/RUN/N.request` and `N.answer` hold the bytes. Keys are in neither.
 
-use super::disk::{Disk, DiskError};
-use super::layout::Layout;
-use super::sealed::{Sealed, files, whole_lines};
+use super::checksummed::{ChecksummedLog, files, whole_lines};
+use crate::store::disk::{Disk, DiskError};
+use crate::store::layout::Layout;
 use jiff::Timestamp;
 use milepost_core::model::batched::Which;
 use milepost_core::model::call::{Heard, Sent, Spent};
@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 /// A line of the file.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-enum Line {
+enum CallLine {
     Sent(u64, Timestamp, Box<Sent>),
     Heard(u64, Timestamp, Box<Heard>),
     /// As `Sent`, of a call that an earlier run sent in a batch, and that goes on as one of this run.
@@ -29,7 +29,7 @@ enum Line {
 
 /// A call, as it is recorded.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Call {
+pub struct CallRecord {
     /// The run that sent it.
     pub run: String,
     /// Which of the run's calls it is, from 1 on.
@@ -50,7 +50,7 @@ pub struct Call {
 pub struct CallLog {
     disk: Disk,
     folder: PathBuf,
-    lines: Sealed,
+    lines: ChecksummedLog,
     count: u64,
 }
 
@@ -71,7 +71,7 @@ impl CallLog {
         let folder = layout.calls();
         Self {
             disk: disk.clone(),
-            lines: Sealed::new(disk, folder.join(format!("{run}.jsonl"))),
+            lines: ChecksummedLog::new(disk, folder.join(format!("{run}.jsonl"))),
             folder: folder.join(run),
             count: 0,
         }
@@ -84,7 +84,7 @@ impl CallLog {
     pub fn sent(&mut self, now: Timestamp, sent: &Sent, body: &[u8]) -> Result<u64, CallLogError> {
         let number = self.count + 1;
         self.keep(number, "request", body)?;
-        let line = Line::Sent(number, now, Box::new(sent.clone()));
+        let line = CallLine::Sent(number, now, Box::new(sent.clone()));
         self.lines.append(&serde_json::to_string(&line)?)?;
         self.count = number;
         Ok(number)
@@ -102,7 +102,7 @@ impl CallLog {
         raw: &[u8],
     ) -> Result<(), CallLogError> {
         self.keep(number, "answer", raw)?;
-        let line = Line::Heard(number, now, Box::new(heard.clone()));
+        let line = CallLine::Heard(number, now, Box::new(heard.clone()));
         self.lines.append(&serde_json::to_string(&line)?)?;
         Ok(())
     }
@@ -120,7 +120,7 @@ impl CallLog {
     ) -> Result<u64, CallLogError> {
         let number = self.count + 1;
         self.keep(number, "request", body)?;
-        let line = Line::TakenOver(number, now, Box::new(sent.clone()), earlier.clone());
+        let line = CallLine::TakenOver(number, now, Box::new(sent.clone()), earlier.clone());
         self.lines.append(&serde_json::to_string(&line)?)?;
         self.count = number;
         Ok(number)
@@ -139,7 +139,7 @@ impl CallLog {
     ) -> Result<(), CallLogError> {
         let folder = self.folder.with_file_name(&earlier.run);
         self.keep_in(&folder, earlier.number, "answer", raw)?;
-        let line = Line::HeardLate(earlier.clone(), now, Box::new(heard.clone()));
+        let line = CallLine::HeardLate(earlier.clone(), now, Box::new(heard.clone()));
         self.lines.append(&serde_json::to_string(&line)?)?;
         Ok(())
     }
@@ -150,7 +150,7 @@ impl CallLog {
     /// When it could not be recorded.
     pub fn used(&mut self, number: u64) -> Result<(), CallLogError> {
         self.lines
-            .append(&serde_json::to_string(&Line::Used(number))?)?;
+            .append(&serde_json::to_string(&CallLine::Used(number))?)?;
         Ok(())
     }
 
@@ -178,7 +178,7 @@ impl CallLog {
 ///
 /// # Errors
 /// When a file cannot be read.
-pub fn read(folder: &Path) -> std::io::Result<Vec<Call>> {
+pub fn read(folder: &Path) -> std::io::Result<Vec<CallRecord>> {
     read_some(folder, &|_| true)
 }
 
@@ -186,7 +186,10 @@ pub fn read(folder: &Path) -> std::io::Result<Vec<Call>> {
 ///
 /// # Errors
 /// When a file cannot be read.
-pub fn read_some(folder: &Path, wanted: &dyn Fn(&Sent) -> bool) -> std::io::Result<Vec<Call>> {
+pub fn read_some(
+    folder: &Path,
+    wanted: &dyn Fn(&Sent) -> bool,
+) -> std::io::Result<Vec<CallRecord>> {
     let all = read_all(folder, wanted)?.into_values();
     Ok(all.filter(|call| call.taken_over.is_none()).collect())
 }
@@ -198,8 +201,8 @@ pub fn read_some(folder: &Path, wanted: &dyn Fn(&Sent) -> bool) -> std::io::Resu
 pub fn read_all(
     folder: &Path,
     wanted: &dyn Fn(&Sent) -> bool,
-) -> std::io::Result<BTreeMap<Which, Call>> {
-    let mut calls: BTreeMap<Which, Call> = BTreeMap::new();
+) -> std::io::Result<BTreeMap<Which, CallRecord>> {
+    let mut calls: BTreeMap<Which, CallRecord> = BTreeMap::new();
     // A later run's name may stand before an earlier one's, if the clock was set: what runs say of others comes last.
     let (mut taken, mut late) = (Vec::new(), Vec::new());
     for path in files(folder)? {
@@ -211,23 +214,23 @@ pub fn read_all(
         };
         let bytes = std::fs::read(&path)?;
         for line in whole_lines(&bytes) {
-            let (number, when, sent) = match serde_json::from_str::<Line>(line) {
-                Ok(Line::Sent(number, when, sent)) => (number, when, sent),
-                Ok(Line::TakenOver(number, when, sent, earlier)) => {
+            let (number, when, sent) = match serde_json::from_str::<CallLine>(line) {
+                Ok(CallLine::Sent(number, when, sent)) => (number, when, sent),
+                Ok(CallLine::TakenOver(number, when, sent, earlier)) => {
                     taken.push((earlier, which(number)));
                     (number, when, sent)
                 }
-                Ok(Line::Heard(number, _, heard)) => {
+                Ok(CallLine::Heard(number, _, heard)) => {
                     if let Some(call) = calls.get_mut(&which(number)) {
                         call.heard = Some(*heard);
                     }
                     continue;
                 }
-                Ok(Line::HeardLate(earlier, _, heard)) => {
+                Ok(CallLine::HeardLate(earlier, _, heard)) => {
                     late.push((earlier, *heard));
                     continue;
                 }
-                Ok(Line::Used(number)) => {
+                Ok(CallLine::Used(number)) => {
                     if let Some(call) = calls.get_mut(&which(number)) {
                         call.used = true;
                     }
@@ -239,7 +242,7 @@ pub fn read_all(
             if !wanted(&sent) {
                 continue;
             }
-            let call = Call {
+            let call = CallRecord {
                 run: run.clone(),
                 number,
                 when,
@@ -345,7 +348,7 @@ mod tests {
         assert_eq!(log.sent(now, &sent(100), b"first").unwrap(), 1);
         assert_eq!(log.sent(now, &sent(100), b"second").unwrap(), 2);
         log.heard(now, 1, &heard(30), b"raw").unwrap();
-        let call = |number, heard| Call {
+        let call = |number, heard| CallRecord {
             run: "01A".to_owned(),
             number,
             when: now,

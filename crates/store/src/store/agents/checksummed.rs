@@ -3,7 +3,7 @@
 //! A run appends to a file of its own; nobody else writes it. What a crash or a power failure leaves of a line that was not
 //! flushed is no line.
 
-use super::disk::{Disk, DiskError, DiskFile, parent};
+use crate::store::disk::{Disk, DiskError, DiskFile, parent};
 use milepost_core::base::digest::Digest;
 use std::path::{Path, PathBuf};
 
@@ -11,14 +11,14 @@ use std::path::{Path, PathBuf};
 const SEAL: usize = 64;
 
 /// A file of sealed lines that one run appends to. It is made with its first line.
-pub struct Sealed {
+pub struct ChecksummedLog {
     disk: Disk,
     path: PathBuf,
     file: Option<DiskFile>,
     size: u64,
 }
 
-impl Sealed {
+impl ChecksummedLog {
     /// The file at this path, to append to.
     pub fn new(disk: &Disk, path: PathBuf) -> Self {
         Self {
@@ -125,7 +125,7 @@ mod tests {
     fn only_whole_lines_are_read() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("calls/run.jsonl");
-        let mut sealed = Sealed::new(&Disk::real(), path.clone());
+        let mut sealed = ChecksummedLog::new(&Disk::real(), path.clone());
         assert_eq!(sealed.append("one").unwrap(), (0, 69));
         assert_eq!(sealed.append_all(&["two"]).unwrap(), [(69, 69)]);
         let bytes = std::fs::read(&path).unwrap();
@@ -145,7 +145,7 @@ mod tests {
         }
         // The next run writes a file of its own, and goes on in one that it finds.
         std::fs::write(&path, &bytes[..100]).unwrap();
-        let mut again = Sealed::new(&Disk::real(), path.clone());
+        let mut again = ChecksummedLog::new(&Disk::real(), path.clone());
         again.append("three").unwrap();
         let bytes = std::fs::read(&path).unwrap();
         assert_eq!(whole_lines(&bytes).collect::<Vec<_>>(), ["one"]);

@@ -9,9 +9,9 @@
 //! An entry: what is known, name, and 32 bytes unless the file was absent. What is known: 0 it was absent; 1 its stamp tells its
 //! content: inode, size, mtime, ctime; 2 its content has this digest, and must be read to be told.
 
-use super::asked::{Found, Listed, Place, Questions, is_own};
-use crate::store::stamp::Stamp;
-use crate::store::statcache::Seen;
+use super::observations::{FoundFile, ListedNames, PathParts, Questions, is_own};
+use crate::store::scan::stamp::Stamp;
+use crate::store::scan::statcache::HashedFile;
 use milepost_core::base::digest::Digest;
 use milepost_core::base::path::Root;
 use std::fs::File;
@@ -26,7 +26,7 @@ const BLOCK: usize = 32 << 10;
 
 /// One block.
 #[derive(Debug)]
-pub(super) enum Block {
+pub(super) enum NotesBlock {
     Names {
         folder: String,
         digest: Digest,
@@ -34,7 +34,7 @@ pub(super) enum Block {
     List {
         root: Root,
         pattern: String,
-        listed: Listed,
+        listed: ListedNames,
     },
     Folder {
         root: Root,
@@ -54,7 +54,7 @@ pub(super) enum Block {
 
 /// What is known of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Known {
+pub(super) enum KnownFile {
     /// It was not there.
     Absent,
     /// As long as it has this stamp, it has the content that it had.
@@ -65,9 +65,9 @@ pub(super) enum Known {
 
 /// An entry, as it was read.
 #[derive(Debug)]
-pub(super) struct Entry<'a> {
+pub(super) struct FileEntry<'a> {
     pub name: &'a str,
-    pub known: Known,
+    pub known: KnownFile,
     /// Where it begins, and where its 32 bytes do, among the entries of its block.
     pub spots: (usize, usize),
 }
@@ -79,7 +79,7 @@ pub(super) const BY_STAMP: u8 = 1;
 /// asked again and not `dropped`.
 pub(super) fn write(
     questions: &Questions,
-    before: Option<Vec<Block>>,
+    before: Option<Vec<NotesBlock>>,
     key: Digest,
     told: &[u8],
 ) -> Option<Vec<u8>> {
@@ -127,16 +127,16 @@ pub(super) fn write(
 /// Writes a block of an earlier file again, without what is asked again and what does not hold any more.
 fn carry(
     out: &mut Vec<u8>,
-    block: Block,
+    block: NotesBlock,
     questions: &Questions,
-    sorted: &[Found<'_>],
-    gone: &[Place<'_>],
+    sorted: &[FoundFile<'_>],
+    gone: &[PathParts<'_>],
 ) -> Option<()> {
     match block {
-        Block::Names { folder, digest } if !questions.names.contains_key(&folder) => {
+        NotesBlock::Names { folder, digest } if !questions.names.contains_key(&folder) => {
             put_names(out, &folder, &digest)
         }
-        Block::List {
+        NotesBlock::List {
             root,
             pattern,
             listed,
@@ -147,7 +147,7 @@ fn carry(
             }
             put_list(out, root, &place.1, &listed)
         }
-        Block::Folder {
+        NotesBlock::Folder {
             root,
             path,
             is_folder,
@@ -158,7 +158,7 @@ fn carry(
             }
             put_folder(out, root, &place.1, is_folder)
         }
-        Block::Files {
+        NotesBlock::Files {
             root,
             folder,
             device,
@@ -166,7 +166,7 @@ fn carry(
             ..
         } => {
             let mut kept = Vec::with_capacity(entries.len());
-            for (entry, bytes) in Entries::of(device, &entries) {
+            for (entry, bytes) in FileEntries::of(device, &entries) {
                 let place = (root, folder.as_str(), entry?.name);
                 let is_own = root == Root::Workspace && is_own(place.1, place.2);
                 let asked_again = sorted.binary_search_by(|found| found.place().cmp(&place));
@@ -179,7 +179,7 @@ fn carry(
             }
             close(out, Some((root, &folder, device)), &mut kept)
         }
-        Block::Names { .. } | Block::End => Some(()),
+        NotesBlock::Names { .. } | NotesBlock::End => Some(()),
     }
 }
 
@@ -190,7 +190,7 @@ fn put_names(out: &mut Vec<u8>, folder: &str, digest: &Digest) -> Option<()> {
     Some(())
 }
 
-fn put_list(out: &mut Vec<u8>, root: Root, pattern: &str, listed: &Listed) -> Option<()> {
+fn put_list(out: &mut Vec<u8>, root: Root, pattern: &str, listed: &ListedNames) -> Option<()> {
     out.push(b'L');
     out.push(root_byte(root));
     text(out, pattern)?;
@@ -224,7 +224,7 @@ fn close(out: &mut Vec<u8>, open: Option<(Root, &str, u64)>, entries: &mut Vec<u
     Some(())
 }
 
-fn put_entry(out: &mut Vec<u8>, name: &str, seen: Option<Seen>) -> Option<()> {
+fn put_entry(out: &mut Vec<u8>, name: &str, seen: Option<HashedFile>) -> Option<()> {
     let (known, bytes) = match seen {
         None => (0, None),
         Some(seen) if seen.settled => (BY_STAMP, Some(stamp_bytes(&seen.stamp))),
@@ -260,27 +260,28 @@ fn root_byte(root: Root) -> u8 {
 }
 
 /// The blocks of the file that was written under this key; none when it is another, or damaged.
-pub(super) fn read(path: &Path, key: Digest) -> Option<Vec<Block>> {
+pub(super) fn read(path: &Path, key: Digest) -> Option<Vec<NotesBlock>> {
     let file = File::open(path).ok()?;
-    let (mut reader, _) = Reader::begin(BufReader::with_capacity(1 << 16, file), key).ok()??;
+    let (mut reader, _) =
+        NotesReader::begin(BufReader::with_capacity(1 << 16, file), key).ok()??;
     let mut blocks = Vec::new();
     loop {
         match reader.block().ok()? {
-            Block::End => return Some(blocks),
+            NotesBlock::End => return Some(blocks),
             block => blocks.push(block),
         }
     }
 }
 
 /// Reads a file of a glance from its beginning, hashing as it goes.
-pub(super) struct Reader<R> {
+pub(super) struct NotesReader<R> {
     from: R,
     /// Bytes read.
     at: u64,
     hasher: milepost_core::base::digest::Hasher,
 }
 
-impl<R: Read> Reader<R> {
+impl<R: Read> NotesReader<R> {
     /// A reader of the file that was written under this key, with what was told; none when it is another or no file of ours.
     pub(super) fn begin(from: R, key: Digest) -> io::Result<Option<(Self, Vec<u8>)>> {
         let mut reader = Self {
@@ -297,16 +298,16 @@ impl<R: Read> Reader<R> {
     }
 
     /// The next block. After the last one, its seal is checked.
-    pub(super) fn block(&mut self) -> io::Result<Block> {
+    pub(super) fn block(&mut self) -> io::Result<NotesBlock> {
         Ok(match self.bytes::<1>()? {
-            [b'N'] => Block::Names {
+            [b'N'] => NotesBlock::Names {
                 folder: self.text()?,
                 digest: self.digest()?,
             },
-            [b'L'] => Block::List {
+            [b'L'] => NotesBlock::List {
                 root: self.root()?,
                 pattern: self.text()?,
-                listed: Listed {
+                listed: ListedNames {
                     digest: self.digest()?,
                     folder: match self.bytes()? {
                         [0] => None,
@@ -318,12 +319,12 @@ impl<R: Read> Reader<R> {
                     },
                 },
             },
-            [b'D'] => Block::Folder {
+            [b'D'] => NotesBlock::Folder {
                 root: self.root()?,
                 path: self.text()?,
                 is_folder: self.bytes()? != [0],
             },
-            [b'F'] => Block::Files {
+            [b'F'] => NotesBlock::Files {
                 root: self.root()?,
                 folder: self.text()?,
                 device: self.number()?,
@@ -338,7 +339,7 @@ impl<R: Read> Reader<R> {
                 if self.bytes::<32>()? != *sealed.bytes() {
                     return Err(io::ErrorKind::InvalidData.into());
                 }
-                Block::End
+                NotesBlock::End
             }
             _ => return Err(io::ErrorKind::InvalidData.into()),
         })
@@ -387,13 +388,13 @@ impl<R: Read> Reader<R> {
 }
 
 /// The entries of a block of files, each with its bytes; none in the place of one that cannot be read, and then no more.
-pub(super) struct Entries<'a> {
+pub(super) struct FileEntries<'a> {
     device: u64,
     bytes: &'a [u8],
     at: usize,
 }
 
-impl<'a> Entries<'a> {
+impl<'a> FileEntries<'a> {
     pub(super) fn of(device: u64, bytes: &'a [u8]) -> Self {
         Self {
             device,
@@ -402,19 +403,21 @@ impl<'a> Entries<'a> {
         }
     }
 
-    fn read(&self) -> Option<(Entry<'a>, usize)> {
+    fn read(&self) -> Option<(FileEntry<'a>, usize)> {
         let rest = self.bytes.get(self.at..)?;
         let (&[known], rest) = rest.split_first_chunk::<1>()?;
         let (length, rest) = rest.split_first_chunk::<2>()?;
         let (name, rest) = rest.split_at_checked(usize::from(u16::from_le_bytes(*length)))?;
         let begin = self.at + 3 + name.len();
         let (known, end) = match (known, rest.first_chunk::<32>()) {
-            (0, _) => (Known::Absent, begin),
-            (BY_STAMP, Some(bytes)) => (Known::Stamp(stamp_of(self.device, bytes)?), begin + 32),
-            (2, Some(bytes)) => (Known::Content(Digest::from_bytes(*bytes)), begin + 32),
+            (0, _) => (KnownFile::Absent, begin),
+            (BY_STAMP, Some(bytes)) => {
+                (KnownFile::Stamp(stamp_of(self.device, bytes)?), begin + 32)
+            }
+            (2, Some(bytes)) => (KnownFile::Content(Digest::from_bytes(*bytes)), begin + 32),
             _ => return None,
         };
-        let entry = Entry {
+        let entry = FileEntry {
             name: std::str::from_utf8(name).ok()?,
             known,
             spots: (self.at, begin),
@@ -423,8 +426,8 @@ impl<'a> Entries<'a> {
     }
 }
 
-impl<'a> Iterator for Entries<'a> {
-    type Item = (Option<Entry<'a>>, &'a [u8]);
+impl<'a> Iterator for FileEntries<'a> {
+    type Item = (Option<FileEntry<'a>>, &'a [u8]);
 
     fn next(&mut self) -> Option<Self::Item> {
         if self.at >= self.bytes.len() {

@@ -1,8 +1,8 @@
 //! Reading and listing files, confined to the project and the workspace.
 
-use super::folder::{Folder, Opened, Start};
-use super::layout::OWN;
+use super::folder::{Folder, OpenedEntry, Start};
 use super::stamp::Stamp;
+use crate::store::layout::OWN;
 use milepost_core::base::digest::{Digest, Hasher};
 use milepost_core::base::glob::Glob;
 use milepost_core::base::natural::natural;
@@ -99,7 +99,7 @@ impl Files {
         }
     }
 
-    pub(super) fn workspace(&self) -> &Start {
+    pub(in crate::store) fn workspace(&self) -> &Start {
         &self.workspace
     }
 
@@ -150,12 +150,12 @@ impl Files {
         let start = self.start(file.root);
         let mut held = None;
         let path = match start.open_file(file.path.as_str()) {
-            Opened::Absent => return Err(FileError::Missing { file: file.clone() }),
-            Opened::There(open) if open.metadata().is_ok_and(|found| found.is_file()) => {
+            OpenedEntry::Absent => return Err(FileError::Missing { file: file.clone() }),
+            OpenedEntry::There(open) if open.metadata().is_ok_and(|found| found.is_file()) => {
                 held = self.held.hold(open);
                 start.path().join(file.path.as_str())
             }
-            Opened::There(_) | Opened::Unclear => self.look_for(file)?,
+            OpenedEntry::There(_) | OpenedEntry::Unclear => self.look_for(file)?,
         };
         Ok(Arc::new(FileSource {
             name: file.to_string(),
@@ -176,7 +176,7 @@ impl Files {
     }
 
     /// Opens a file to be read, where it is reached over no link.
-    pub fn open_plain(&self, file: &FilePath) -> Opened {
+    pub fn open_plain(&self, file: &FilePath) -> OpenedEntry {
         self.start(file.root).open_file(file.path.as_str())
     }
 

@@ -1,12 +1,12 @@
 //! Batches of calls at providers: each recorded before it is submitted, and its id before anything else is done with it.
 //!
-//! `.milepost/batches/RUN.jsonl` has a line (see [`super::sealed`]) for a batch that is about to be submitted, one for the id that the
+//! `.milepost/batches/RUN.jsonl` has a line (see [`super::checksummed`]) for a batch that is about to be submitted, one for the id that the
 //! provider gave it, and one when nothing more will be heard of it. What became of its requests stands with the calls ([`super::calls`]).
 
-use super::calls::{Call, CallLogError, read_all};
-use super::disk::Disk;
-use super::layout::Layout;
-use super::sealed::{Sealed, files, whole_lines};
+use super::calls::{CallLogError, CallRecord, read_all};
+use super::checksummed::{ChecksummedLog, files, whole_lines};
+use crate::store::disk::Disk;
+use crate::store::layout::Layout;
 use jiff::Timestamp;
 use milepost_core::model::batched::{Left, LeftBatch, LeftCall, Submitting, Which};
 use milepost_core::model::call::ANSWERED;
@@ -16,7 +16,7 @@ use std::collections::{BTreeMap, BTreeSet};
 /// A line of the file.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-enum Line {
+enum BatchLine {
     /// About to be submitted.
     Submitting(u64, Timestamp, Box<Submitting>),
     /// The provider's id, or those of which it is one.
@@ -27,7 +27,7 @@ enum Line {
 
 /// The batches of one run.
 pub struct BatchLog {
-    lines: Sealed,
+    lines: ChecksummedLog,
     run: String,
     count: u64,
 }
@@ -36,7 +36,7 @@ impl BatchLog {
     /// The batches of a run, of which there is none yet.
     pub fn new(disk: &Disk, layout: &Layout, run: &str) -> Self {
         Self {
-            lines: Sealed::new(disk, layout.batches().join(format!("{run}.jsonl"))),
+            lines: ChecksummedLog::new(disk, layout.batches().join(format!("{run}.jsonl"))),
             run: run.to_owned(),
             count: 0,
         }
@@ -52,7 +52,7 @@ impl BatchLog {
         batch: &Submitting,
     ) -> Result<Which, CallLogError> {
         let number = self.count + 1;
-        self.append(&Line::Submitting(number, now, Box::new(batch.clone())))?;
+        self.append(&BatchLine::Submitting(number, now, Box::new(batch.clone())))?;
         self.count = number;
         let run = self.run.clone();
         Ok(Which { run, number })
@@ -63,7 +63,7 @@ impl BatchLog {
     /// # Errors
     /// When it could not be recorded.
     pub fn submitted(&mut self, batch: &Which, ids: &[String]) -> Result<(), CallLogError> {
-        self.append(&Line::Submitted(batch.clone(), ids.to_vec()))
+        self.append(&BatchLine::Submitted(batch.clone(), ids.to_vec()))
     }
 
     /// Records that nothing more will be heard of a batch, durably.
@@ -71,17 +71,17 @@ impl BatchLog {
     /// # Errors
     /// When it could not be recorded.
     pub fn over(&mut self, batch: &Which) -> Result<(), CallLogError> {
-        self.append(&Line::Over(batch.clone()))
+        self.append(&BatchLine::Over(batch.clone()))
     }
 
-    fn append(&mut self, line: &Line) -> Result<(), CallLogError> {
+    fn append(&mut self, line: &BatchLine) -> Result<(), CallLogError> {
         self.lines.append(&serde_json::to_string(line)?)?;
         Ok(())
     }
 }
 
 /// A batch, as it is recorded.
-struct Batch {
+struct SubmittedBatch {
     when: Timestamp,
     submitting: Submitting,
     ids: Vec<String>,
@@ -170,19 +170,19 @@ pub fn standing(layout: &Layout) -> std::io::Result<(u64, Vec<Which>)> {
     Ok((open.len() as u64, done.collect()))
 }
 
-fn read(layout: &Layout) -> std::io::Result<BTreeMap<Which, Batch>> {
-    let mut batches: BTreeMap<Which, Batch> = BTreeMap::new();
+fn read(layout: &Layout) -> std::io::Result<BTreeMap<Which, SubmittedBatch>> {
+    let mut batches: BTreeMap<Which, SubmittedBatch> = BTreeMap::new();
     for path in files(&layout.batches())? {
         let run = path.file_stem().unwrap_or_default().to_string_lossy();
         let bytes = std::fs::read(&path)?;
         for line in whole_lines(&bytes) {
-            match serde_json::from_str::<Line>(line) {
-                Ok(Line::Submitting(number, when, submitting)) => {
+            match serde_json::from_str::<BatchLine>(line) {
+                Ok(BatchLine::Submitting(number, when, submitting)) => {
                     let which = Which {
                         run: run.clone().into_owned(),
                         number,
                     };
-                    let batch = Batch {
+                    let batch = SubmittedBatch {
                         when,
                         submitting: *submitting,
                         ids: Vec::new(),
@@ -190,12 +190,12 @@ fn read(layout: &Layout) -> std::io::Result<BTreeMap<Which, Batch>> {
                     };
                     batches.insert(which, batch);
                 }
-                Ok(Line::Submitted(which, ids)) => {
+                Ok(BatchLine::Submitted(which, ids)) => {
                     if let Some(batch) = batches.get_mut(&which) {
                         batch.ids = ids;
                     }
                 }
-                Ok(Line::Over(which)) => {
+                Ok(BatchLine::Over(which)) => {
                     if let Some(batch) = batches.get_mut(&which) {
                         batch.is_over = true;
                     }
@@ -209,7 +209,7 @@ fn read(layout: &Layout) -> std::io::Result<BTreeMap<Which, Batch>> {
 }
 
 /// The call that a call goes on as, over all runs that took it over.
-fn last(calls: &BTreeMap<Which, Call>, first: Which) -> Option<&Call> {
+fn last(calls: &BTreeMap<Which, CallRecord>, first: Which) -> Option<&CallRecord> {
     let mut call = calls.get(&first)?;
     // No more runs than calls: lines that lead in a circle end all the same.
     for _ in 0..calls.len() {
@@ -221,14 +221,14 @@ fn last(calls: &BTreeMap<Which, Call>, first: Which) -> Option<&Call> {
     Some(call)
 }
 
-fn which_of(call: &Call) -> Which {
+fn which_of(call: &CallRecord) -> Which {
     Which {
         run: call.run.clone(),
         number: call.number,
     }
 }
 
-fn left_call(call: &Call) -> LeftCall {
+fn left_call(call: &CallRecord) -> LeftCall {
     LeftCall {
         call: which_of(call),
         sent: call.sent.clone(),
@@ -239,7 +239,7 @@ fn left_call(call: &Call) -> LeftCall {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::store::calls::{CallLog, read, spent};
+    use crate::store::agents::calls::{CallLog, read, spent};
     use milepost_core::base::digest::Digest;
     use milepost_core::model::call::Heard;
     use milepost_core::model::money::NanoUsd;

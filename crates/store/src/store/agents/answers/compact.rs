@@ -4,9 +4,9 @@
 //! when it is durable. Whoever does this is alone with the folder: no run that writes there is at work.
 
 use super::address_of;
+use crate::store::agents::checksummed::{files, open_line};
 use crate::store::disk::{Disk, DiskError};
 use crate::store::id::made_at;
-use crate::store::sealed::{files, open_line};
 use jiff::Timestamp;
 use milepost_core::base::digest::Digest;
 use serde::Deserialize;
@@ -44,11 +44,11 @@ pub struct Compaction {
 
 /// What is looked at in an answer.
 #[derive(Deserialize)]
-struct Asked {
+struct AnswerCall {
     call: (String, u64),
 }
 
-struct Line {
+struct AnswerLine {
     spot: (usize, u64, usize),
     stays: bool,
 }
@@ -59,7 +59,7 @@ struct Line {
 /// When it cannot be read.
 pub fn look(folder: &Path, unneeded: &Unneeded<'_>) -> io::Result<Option<Compaction>> {
     let files = files(folder)?;
-    let mut lines: Vec<Line> = Vec::new();
+    let mut lines: Vec<AnswerLine> = Vec::new();
     let mut last: HashMap<Digest, usize> = HashMap::new();
     let (mut size, mut answers) = (0, 0);
     for (file, path) in files.iter().enumerate() {
@@ -77,7 +77,7 @@ pub fn look(folder: &Path, unneeded: &Unneeded<'_>) -> io::Result<Option<Compact
                 continue;
             };
             let Some(address) = address_of(text) else {
-                lines.push(Line { spot, stays: true });
+                lines.push(AnswerLine { spot, stays: true });
                 continue;
             };
             answers += 1;
@@ -86,7 +86,7 @@ pub fn look(folder: &Path, unneeded: &Unneeded<'_>) -> io::Result<Option<Compact
                 // Of an address that is in use, the last answer counts, whichever of them it is made from.
                 stays |= std::mem::take(&mut lines[before].stays);
             }
-            lines.push(Line { spot, stays });
+            lines.push(AnswerLine { spot, stays });
         }
         size += at;
     }
@@ -112,7 +112,7 @@ impl Unneeded<'_> {
             return true;
         };
         // What cannot be understood is not ours to throw away.
-        let Ok(Asked {
+        let Ok(AnswerCall {
             call: (run, number),
         }) = serde_json::from_str(text)
         else {
@@ -184,7 +184,7 @@ impl Compaction {
 #[allow(clippy::disallowed_methods, reason = "tests damage files by hand")]
 mod tests {
     use super::*;
-    use crate::store::answers::{Answer, Answers, Sharing};
+    use crate::store::agents::answers::{Answer, Answers, Sharing};
     use crate::store::layout::Layout;
     use serde_json::{Value, json};
 

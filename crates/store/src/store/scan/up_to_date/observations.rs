@@ -1,28 +1,25 @@
 //! What a run asked of the disk, and what it was told.
 
-use super::form;
-use crate::store::disk::{Disk, DiskError};
 use crate::store::layout;
-use crate::store::stamp::Stamp;
-use crate::store::statcache::Seen;
+use crate::store::scan::stamp::Stamp;
+use crate::store::scan::statcache::HashedFile;
 use milepost_core::base::digest::Digest;
 use milepost_core::base::path::{FilePath, RelPath, Root};
 use std::collections::{BTreeMap, HashMap, HashSet};
-use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// The notes of a run. They are of no use, and no longer taken, once something was asked that cannot be asked again cheaply, or
 /// was answered in two ways.
 #[derive(Debug)]
-pub struct Asked(Mutex<Option<Questions>>);
+pub struct Observations(Mutex<Option<Questions>>);
 
 /// Questions with their answers.
 #[derive(Debug, Default)]
 pub(super) struct Questions {
     /// Files as they were asked for; none when there was no file.
-    pub files: Vec<(FilePath, Option<Seen>)>,
+    pub files: Vec<(FilePath, Option<HashedFile>)>,
     /// Patterns, with the digest of the matching names.
-    pub lists: BTreeMap<(Root, String), Listed>,
+    pub lists: BTreeMap<(Root, String), ListedNames>,
     /// Whether a folder lies there.
     pub folders: BTreeMap<(Root, String), bool>,
     /// Milepost's own folders, with the digest of all names in them.
@@ -35,7 +32,7 @@ pub(super) struct Questions {
 
 /// What a pattern stood for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Listed {
+pub(super) struct ListedNames {
     /// The digest of the names.
     pub digest: Digest,
     /// The stamp of the one folder that they lie in, if the same stamp means the same names.
@@ -44,20 +41,21 @@ pub(super) struct Listed {
 
 impl Questions {
     /// The files of which the notes of an earlier run do not hold any more, in order.
-    pub(super) fn gone(&self) -> Vec<Place<'_>> {
+    pub(super) fn gone(&self) -> Vec<PathParts<'_>> {
         let differing = self.differing.iter().flatten();
-        let mut gone: Vec<Place<'_>> = differing.chain(self.replaced.keys()).map(place).collect();
+        let mut gone: Vec<PathParts<'_>> =
+            differing.chain(self.replaced.keys()).map(place).collect();
         gone.sort_unstable();
         gone
     }
 
     /// The files by root, folder (empty: the root) and name, each once as it was seen last; none when the content of one was
     /// another at another time.
-    pub(super) fn sorted(&self) -> Option<Vec<Found<'_>>> {
-        let mut all: Vec<Found<'_>> = self.files.iter().map(Found::of).collect();
-        all.sort_by_key(Found::place);
-        let digest = |found: &Found<'_>| found.seen.map(|seen| seen.digest);
-        let mut sorted: Vec<Found<'_>> = Vec::with_capacity(all.len());
+    pub(super) fn sorted(&self) -> Option<Vec<FoundFile<'_>>> {
+        let mut all: Vec<FoundFile<'_>> = self.files.iter().map(FoundFile::of).collect();
+        all.sort_by_key(FoundFile::place);
+        let digest = |found: &FoundFile<'_>| found.seen.map(|seen| seen.digest);
+        let mut sorted: Vec<FoundFile<'_>> = Vec::with_capacity(all.len());
         for found in all {
             match sorted.last_mut() {
                 Some(last) if last.place() == found.place() => {
@@ -74,9 +72,9 @@ impl Questions {
 }
 
 /// Where a file lies: root, folder (empty: the root) and name.
-pub(super) type Place<'a> = (Root, &'a str, &'a str);
+pub(super) type PathParts<'a> = (Root, &'a str, &'a str);
 
-fn place(file: &FilePath) -> Place<'_> {
+fn place(file: &FilePath) -> PathParts<'_> {
     let path = file.path.as_str();
     let (folder, name) = path.rsplit_once('/').unwrap_or(("", path));
     (file.root, folder, name)
@@ -84,15 +82,15 @@ fn place(file: &FilePath) -> Place<'_> {
 
 /// A file as it was seen.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Found<'a> {
+pub(super) struct FoundFile<'a> {
     pub root: Root,
     pub folder: &'a str,
     pub name: &'a str,
-    pub seen: Option<Seen>,
+    pub seen: Option<HashedFile>,
 }
 
-impl<'a> Found<'a> {
-    fn of((file, seen): &'a (FilePath, Option<Seen>)) -> Self {
+impl<'a> FoundFile<'a> {
+    fn of((file, seen): &'a (FilePath, Option<HashedFile>)) -> Self {
         let (root, folder, name) = place(file);
         Self {
             root,
@@ -102,7 +100,7 @@ impl<'a> Found<'a> {
         }
     }
 
-    pub(super) fn place(&self) -> Place<'a> {
+    pub(super) fn place(&self) -> PathParts<'a> {
         (self.root, self.folder, self.name)
     }
 }
@@ -123,7 +121,7 @@ pub(super) fn is_own(folder: &str, name: &str) -> bool {
     first == layout::OWN || first == layout::MANIFESTS || layout::checkpoint_number(first).is_some()
 }
 
-impl Asked {
+impl Observations {
     /// Takes notes.
     pub fn noting() -> Self {
         Self(Mutex::new(Some(Questions::default())))
@@ -164,11 +162,11 @@ impl Asked {
 
     /// The files that are otherwise than when a run had nothing to do, all other files and lists being as they were then; none
     /// when there was no such run, or this is not known.
-    pub fn differing(&self) -> Option<Differing> {
+    pub fn differing(&self) -> Option<ChangedFiles> {
         let questions = self.questions();
         let questions = questions.as_ref()?;
         let before = questions.differing.as_ref()?;
-        Some(Differing {
+        Some(ChangedFiles {
             files: before
                 .iter()
                 .chain(questions.replaced.keys())
@@ -188,7 +186,7 @@ impl Asked {
                 files, replaced, ..
             } = questions;
             files.retain(|noted| {
-                let found = Found::of(noted);
+                let found = FoundFile::of(noted);
                 let is_own = noted.0.root == Root::Workspace && is_own(found.folder, found.name);
                 !is_own && !replaced.contains_key(&noted.0)
             });
@@ -203,7 +201,7 @@ impl Asked {
     }
 
     /// A file was looked at; `seen` is none when it was not there.
-    pub fn file(&self, file: &FilePath, seen: Option<Seen>) {
+    pub fn file(&self, file: &FilePath, seen: Option<HashedFile>) {
         self.note(|questions| {
             questions.files.push((file.clone(), seen));
             true
@@ -213,7 +211,7 @@ impl Asked {
     /// A pattern was looked up; `folder` is the stamp, taken before, of the folder that all matches lie in, if it was settled.
     pub fn list(&self, root: Root, pattern: &str, found: &[RelPath], folder: Option<Stamp>) {
         let digest = names_digest(found.iter().map(RelPath::as_str));
-        let listed = Listed { digest, folder };
+        let listed = ListedNames { digest, folder };
         self.note(|questions| {
             let before = questions.lists.insert((root, pattern.to_owned()), listed);
             before.is_none_or(|before| before.digest == digest)
@@ -247,47 +245,19 @@ impl Asked {
         }
     }
 
-    /// Keeps the notes under the digest of everything else that the run went by, with what it told.
-    ///
-    /// # Errors
-    /// What the disk says. The file being a cache, a run can go on.
-    pub fn keep(
-        &self,
-        disk: &Disk,
-        path: &Path,
-        key: Digest,
-        told: &[u8],
-    ) -> Result<(), DiskError> {
-        let held = self.questions();
-        let Some(questions) = held.as_ref() else {
-            return Ok(());
-        };
-        let before = match &questions.differing {
-            Some(_) => match form::read(path, key) {
-                Some(blocks) => Some(blocks),
-                None => return Ok(()),
-            },
-            None => None,
-        };
-        match form::write(questions, before, key, told) {
-            Some(bytes) => disk.write_swap(path, &bytes),
-            None => Ok(()),
-        }
-    }
-
-    fn questions(&self) -> MutexGuard<'_, Option<Questions>> {
+    pub(super) fn questions(&self) -> MutexGuard<'_, Option<Questions>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// What is otherwise than when a run had nothing to do.
 #[derive(Debug)]
-pub struct Differing {
+pub struct ChangedFiles {
     files: HashSet<Arc<str>>,
     wrote: bool,
 }
 
-impl Differing {
+impl ChangedFiles {
     /// Whether the file of this name, as a fact has it, is among them.
     pub fn has(&self, name: &str) -> bool {
         self.files.contains(name)

@@ -1,15 +1,14 @@
-//! Answers of agents that cost something, by their address: kept in the project for all its workspaces, and in each workspace what
-//! it used.
+//! Answers of agents by address: in the project for all its workspaces, and in each workspace a copy of those it used.
 //!
-//! A run appends to files of its own (see [`super::sealed`]), so that many can write at once. An answer is never changed; one that was
-//! asked for again stands in a later file, or on a later line, and counts.
+//! A run appends to a file of its own (see [`super::checksummed`]), so that several can write at once. Answers are never modified:
+//! the last answer of an address, in the order of files and lines, counts.
 
 pub mod compact;
 
-use super::disk::{Disk, DiskError};
-use super::layout::{self, Layout};
-use super::lock::SharedLock;
-use super::sealed::{Sealed, files, open_line};
+use super::checksummed::{ChecksummedLog, files, open_line};
+use crate::store::disk::{Disk, DiskError};
+use crate::store::layout::{self, Layout};
+use crate::store::lock::SharedLock;
 use milepost_core::base::digest::Digest;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -18,7 +17,7 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 /// Readings of a folder until one is whole.
 const READINGS: usize = 5;
@@ -39,50 +38,72 @@ pub struct Answer {
     pub call: (String, u64),
 }
 
+/// Why answers cannot be read or kept. It can be cloned: a folder that cannot be read is reported to every caller.
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum AnswerError {
+    /// The folder of answers cannot be read.
+    #[error("{folder}: {source}", folder = .folder.display())]
+    Read {
+        /// The folder.
+        folder: PathBuf,
+        /// The system's error.
+        source: Arc<io::Error>,
+    },
+    /// The shared answers cannot be locked, or their folder cannot be created.
+    #[error(transparent)]
+    Lock(Arc<DiskError>),
+    /// An answer cannot be written.
+    #[error("an answer cannot be kept: {0}")]
+    Keep(Arc<DiskError>),
+    /// An answer cannot be written as JSON.
+    #[error("an answer cannot be written as JSON: {0}")]
+    Json(Arc<serde_json::Error>),
+}
+
 /// The answers of a project, and of one of its workspaces.
 pub struct Answers {
-    own: Shelf,
-    shared: Shelf,
+    own: AnswerLog,
+    shared: AnswerLog,
     /// Held from the first look into what is shared on, so that nobody goes through it meanwhile; none: it is not there yet, or
     /// this user may only read it.
     lock: OnceLock<Option<SharedLock>>,
 }
 
-/// The files of one folder.
-struct Shelf {
+/// The answers in the files of one folder.
+struct AnswerLog {
     folder: PathBuf,
-    /// Read when it is first asked.
-    known: OnceLock<Result<Mutex<Known>, String>>,
+    /// Read at the first call.
+    known: OnceLock<Result<Mutex<KnownAnswers>, AnswerError>>,
     disk: Disk,
     run: String,
 }
 
-struct Known {
+struct KnownAnswers {
     files: Vec<File>,
     /// Where the last answer of an address stands: file, place, bytes.
     spots: HashMap<Digest, (u32, u64, u32)>,
-    writer: Sealed,
+    writer: ChecksummedLog,
     /// Which of the files is the writer's.
     written: Option<u32>,
 }
 
 impl Answers {
-    /// The answers that a run can use. Nothing is read before it asks.
+    /// Opens the answers that a run can use. Files are read at the first call.
     pub fn open(disk: &Disk, project: &Path, layout: &Layout, run: &str) -> Self {
-        let shelf = |folder: PathBuf| Shelf {
+        let log = |folder: PathBuf| AnswerLog {
             folder,
             known: OnceLock::new(),
             disk: disk.clone(),
             run: run.to_owned(),
         };
         Self {
-            own: shelf(layout.answers()),
-            shared: shelf(layout::answers(project)),
+            own: log(layout.answers()),
+            shared: log(layout::answers(project)),
             lock: OnceLock::new(),
         }
     }
 
-    fn hold(&self) -> Result<(), String> {
+    fn hold(&self) -> Result<(), AnswerError> {
         if self.lock.get().is_some() {
             return Ok(());
         }
@@ -100,19 +121,19 @@ impl Answers {
             {
                 None
             }
-            Err(error) => return Err(error.to_string()),
+            Err(error) => return Err(AnswerError::Lock(Arc::new(error))),
         };
         // Another thread may have been first: its lock is as good.
         let _ = self.lock.set(lock);
         Ok(())
     }
 
-    /// The answers at addresses, as far as there are any. Those that only other workspaces have used are noted here as used, by one
-    /// write.
+    /// Returns the answers at addresses, `None` where there is none. Answers that only other workspaces have used are copied to
+    /// this one, by one write.
     ///
     /// # Errors
-    /// When the answers cannot be read, or the workspace's copy cannot be written.
-    pub fn get_all(&self, addresses: &[Digest]) -> Result<Vec<Option<Answer>>, String> {
+    /// When answers cannot be read or the copy cannot be written.
+    pub fn get_all(&self, addresses: &[Digest]) -> Result<Vec<Option<Answer>>, AnswerError> {
         let mut found = Vec::with_capacity(addresses.len());
         let mut of_others = Vec::new();
         for &address in addresses {
@@ -136,30 +157,30 @@ impl Answers {
         Ok(found)
     }
 
-    /// The answer at an address, if there is one, for who only plans: nothing is written.
+    /// Returns the answer at an address, without writing anything.
     ///
     /// # Errors
-    /// When the answers cannot be read.
-    pub fn peek(&self, address: Digest) -> Result<Option<Answer>, String> {
+    /// When answers cannot be read.
+    pub fn peek(&self, address: Digest) -> Result<Option<Answer>, AnswerError> {
         match self.own.get(address)? {
             Some(answer) => Ok(Some(answer)),
             None => self.shared.get(address),
         }
     }
 
-    /// Keeps an answer durably, for all workspaces or for this one only.
+    /// Keeps an answer durably, for all workspaces of the project or for this one.
     ///
     /// # Errors
-    /// What the disk says.
-    pub fn put(&self, answer: &Answer, sharing: Sharing) -> Result<(), String> {
+    /// When the answer cannot be written.
+    pub fn put(&self, answer: &Answer, sharing: Sharing) -> Result<(), AnswerError> {
         self.put_all(std::slice::from_ref(answer), sharing)
     }
 
-    /// The same with answers that came together, by one write.
+    /// Keeps several answers by one write.
     ///
     /// # Errors
-    /// What the disk says.
-    pub fn put_all(&self, answers: &[Answer], sharing: Sharing) -> Result<(), String> {
+    /// When an answer cannot be written.
+    pub fn put_all(&self, answers: &[Answer], sharing: Sharing) -> Result<(), AnswerError> {
         if answers.is_empty() {
             return Ok(());
         }
@@ -167,7 +188,7 @@ impl Answers {
             self.shared
                 .disk
                 .create_dir_all(&self.shared.folder)
-                .map_err(|error| error.to_string())?;
+                .map_err(|error| AnswerError::Lock(Arc::new(error)))?;
             self.hold()?;
             self.shared.put(answers)?;
         }
@@ -175,7 +196,7 @@ impl Answers {
     }
 }
 
-/// Who may use an answer.
+/// Which workspaces may use an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sharing {
     /// All workspaces of the project.
@@ -184,11 +205,12 @@ pub enum Sharing {
     Workspace,
 }
 
-impl Shelf {
-    fn known(&self) -> Result<&Mutex<Known>, String> {
+impl AnswerLog {
+    fn known(&self) -> Result<&Mutex<KnownAnswers>, AnswerError> {
         let known = self.known.get_or_init(|| {
-            let writer = Sealed::new(&self.disk, self.folder.join(format!("{}.jsonl", self.run)));
-            let mut known = Known {
+            let writer =
+                ChecksummedLog::new(&self.disk, self.folder.join(format!("{}.jsonl", self.run)));
+            let mut known = KnownAnswers {
                 files: Vec::new(),
                 spots: HashMap::new(),
                 writer,
@@ -202,7 +224,7 @@ impl Shelf {
                         known.files.clear();
                         known.spots.clear();
                     }
-                    Err(error) => return Err(format!("{}: {error}", self.folder.display())),
+                    Err(error) => return Err(self.unreadable(error)),
                 }
             }
             Ok(Mutex::new(known))
@@ -210,25 +232,39 @@ impl Shelf {
         known.as_ref().map_err(Clone::clone)
     }
 
-    fn get(&self, address: Digest) -> Result<Option<Answer>, String> {
+    fn get(&self, address: Digest) -> Result<Option<Answer>, AnswerError> {
         let known = self.known()?.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(&(file, at, length)) = known.spots.get(&address) else {
             return Ok(None);
         };
         let mut line = vec![0; length as usize];
         let read = known.files[file as usize].read_exact_at(&mut line, at);
-        read.map_err(|error| format!("{}: {error}", self.folder.display()))?;
+        read.map_err(|error| self.unreadable(error))?;
         let answer = open_line(&line).and_then(|text| serde_json::from_str::<Answer>(text).ok());
         Ok(answer.filter(|answer| answer.address == address))
     }
 
-    fn put(&self, answers: &[Answer]) -> Result<(), String> {
+    fn put(&self, answers: &[Answer]) -> Result<(), AnswerError> {
         let mut known = self.known()?.lock().unwrap_or_else(PoisonError::into_inner);
-        known.put(answers).map_err(|error| error.to_string())
+        let texts = answers.iter().map(serde_json::to_string);
+        let texts: Result<Vec<String>, _> = texts.collect();
+        let texts = texts.map_err(|error| AnswerError::Json(Arc::new(error)))?;
+        let places = known.writer.append_all(&texts);
+        let places = places.map_err(|error| AnswerError::Keep(Arc::new(error)))?;
+        known
+            .note(answers, &places)
+            .map_err(|error| self.unreadable(error))
+    }
+
+    fn unreadable(&self, error: io::Error) -> AnswerError {
+        AnswerError::Read {
+            folder: self.folder.clone(),
+            source: Arc::new(error),
+        }
     }
 }
 
-impl Known {
+impl KnownAnswers {
     fn read(&mut self, folder: &Path) -> io::Result<()> {
         for path in files(folder)? {
             let file = self.files.len() as u32;
@@ -250,10 +286,8 @@ impl Known {
         Ok(())
     }
 
-    fn put(&mut self, answers: &[Answer]) -> Result<(), PutError> {
-        let texts = answers.iter().map(serde_json::to_string);
-        let texts: Vec<String> = texts.collect::<Result<_, _>>()?;
-        let places = self.writer.append_all(&texts)?;
+    /// Notes where answers stand in the file of the writer.
+    fn note(&mut self, answers: &[Answer], places: &[(u64, u64)]) -> io::Result<()> {
         let file = match self.written {
             Some(file) => file,
             None => {
@@ -263,23 +297,12 @@ impl Known {
                 file
             }
         };
-        for (answer, (at, length)) in answers.iter().zip(places) {
+        for (answer, &(at, length)) in answers.iter().zip(places) {
             let spot = (file, at, length as u32);
             self.spots.insert(answer.address, spot);
         }
         Ok(())
     }
-}
-
-/// An answer that could not be kept.
-#[derive(Debug, thiserror::Error)]
-enum PutError {
-    #[error("an answer cannot be kept: {0}")]
-    Disk(#[from] DiskError),
-    #[error("an answer cannot be written as JSON: {0}")]
-    Json(#[from] serde_json::Error),
-    #[error("an answer that was kept cannot be read: {0}")]
-    Read(#[from] io::Error),
 }
 
 /// The address on a line: only it is read, as there may be a million.
@@ -291,7 +314,7 @@ fn address_of(text: &str) -> Option<Digest> {
 #[cfg(test)]
 impl Answers {
     /// The answer at one address.
-    fn get(&self, address: Digest) -> Result<Option<Answer>, String> {
+    fn get(&self, address: Digest) -> Result<Option<Answer>, AnswerError> {
         Ok(self.get_all(&[address])?.pop().flatten())
     }
 }

@@ -3,9 +3,9 @@
 //! `.milepost/leases/ID/` holds `lease.json`, written last and whole, and beside it the files that the client reads and the one that it
 //! writes. Everything about leases is done under one lock, which is held for as long as a request of a client takes.
 
-use super::disk::{Disk, DiskError};
-use super::layout::Layout;
-use super::lock::SharedLock;
+use crate::store::disk::{Disk, DiskError};
+use crate::store::layout::Layout;
+use crate::store::lock::SharedLock;
 use jiff::Timestamp;
 use milepost_core::base::digest::Digest;
 use milepost_core::model::call::Sent;

@@ -9,9 +9,9 @@ use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use milepost_core::base::clock::Clock;
 use milepost_core::base::digest::{Digest, Hasher};
 
-use super::clock::SystemClock;
-use super::disk::{Disk, DiskError};
 use super::stamp::Stamp;
+use crate::store::clock::SystemClock;
+use crate::store::disk::{Disk, DiskError};
 
 /// What the cache's file begins with: whatever begins otherwise is no cache of ours.
 const FORM: &[u8; 16] = b"milepost-stat-2\n";
@@ -30,12 +30,12 @@ pub struct StatCache {
     path: PathBuf,
     clock: Box<dyn Clock>,
     /// Read when it is first asked.
-    state: OnceLock<Mutex<State>>,
+    state: OnceLock<Mutex<CacheState>>,
 }
 
 /// A file, as it was found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Seen {
+pub struct HashedFile {
     /// Its digest.
     pub digest: Digest,
     /// What the file system says of it.
@@ -45,14 +45,14 @@ pub struct Seen {
 }
 
 #[derive(Default)]
-struct State {
-    entries: HashMap<(u64, u64), Entry>,
+struct CacheState {
+    entries: HashMap<(u64, u64), CacheEntry>,
     changed: bool,
 }
 
 /// What was recorded of a file, and when, in nanoseconds since 1970.
 #[derive(Clone, Copy)]
-struct Entry {
+struct CacheEntry {
     stamp: Stamp,
     recorded: i64,
     digest: Digest,
@@ -87,7 +87,7 @@ impl StatCache {
     ///
     /// # Errors
     /// As opening and reading the file; `IsADirectory` for a folder.
-    pub fn look(&self, path: &Path) -> io::Result<Seen> {
+    pub fn look(&self, path: &Path) -> io::Result<HashedFile> {
         let data = std::fs::metadata(path)?;
         if data.is_file()
             && let Some(seen) = self.known(Stamp::of(&data))
@@ -101,7 +101,7 @@ impl StatCache {
     ///
     /// # Errors
     /// As reading the file.
-    pub fn look_at(&self, open: File) -> io::Result<Option<Seen>> {
+    pub fn look_at(&self, open: File) -> io::Result<Option<HashedFile>> {
         let data = open.metadata()?;
         if !data.is_file() {
             return Ok(None);
@@ -116,7 +116,7 @@ impl StatCache {
     ///
     /// # Errors
     /// As reading the file.
-    pub fn read(&self, open: File) -> io::Result<Option<Seen>> {
+    pub fn read(&self, open: File) -> io::Result<Option<HashedFile>> {
         let data = open.metadata()?;
         if !data.is_file() {
             return Ok(None);
@@ -125,21 +125,21 @@ impl StatCache {
     }
 
     /// What is known of the file at a path by its stamp alone: nothing is read.
-    pub fn glimpse(&self, path: &Path) -> Option<Seen> {
+    pub fn glimpse(&self, path: &Path) -> Option<HashedFile> {
         self.known(Stamp::of(&std::fs::metadata(path).ok()?))
     }
 
-    fn hash(&self, file: File) -> io::Result<Seen> {
+    fn hash(&self, file: File) -> io::Result<HashedFile> {
         let before = Stamp::of(&file.metadata()?);
         self.hash_from(file, before)
     }
 
-    fn hash_from(&self, file: File, before: Stamp) -> io::Result<Seen> {
+    fn hash_from(&self, file: File, before: Stamp) -> io::Result<HashedFile> {
         let recorded = self.now();
         let seen = seen(file, before, recorded)?;
         // What is not settled would never be believed, and what was known of the file before may be asked for once more.
         if seen.settled {
-            let entry = Entry {
+            let entry = CacheEntry {
                 stamp: before,
                 recorded,
                 digest: seen.digest,
@@ -158,14 +158,14 @@ impl StatCache {
     }
 
     /// What is known of the file with this stamp.
-    pub fn known(&self, stamp: Stamp) -> Option<Seen> {
+    pub fn known(&self, stamp: Stamp) -> Option<HashedFile> {
         let mut state = self.state();
         let entry = state.entries.get_mut(&(stamp.device, stamp.inode))?;
         if entry.stamp != stamp || !stamp.was_settled(entry.recorded) {
             return None;
         }
         entry.used = true;
-        Some(Seen {
+        Some(HashedFile {
             digest: entry.digest,
             stamp,
             settled: true,
@@ -193,7 +193,7 @@ impl StatCache {
         Ok(())
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, CacheState> {
         let state = self.state.get_or_init(|| {
             let mut entries = std::fs::read(&self.path)
                 .ok()
@@ -202,7 +202,7 @@ impl StatCache {
             // A clock that was set back comes by the same times again: what was recorded later than it shows may not be so.
             let now = self.now();
             entries.retain(|_, entry| entry.recorded <= now);
-            Mutex::new(State {
+            Mutex::new(CacheState {
                 entries,
                 changed: false,
             })
@@ -212,10 +212,10 @@ impl StatCache {
 }
 
 /// A file as it is, at a time in nanoseconds since 1970; `before` is what the file system said of it before.
-fn seen(mut file: File, before: Stamp, now: i64) -> io::Result<Seen> {
+fn seen(mut file: File, before: Stamp, now: i64) -> io::Result<HashedFile> {
     let (digest, size) = hash(&mut file, before.size)?;
     let unchanged = before == Stamp::of(&file.metadata()?) && size == before.size;
-    Ok(Seen {
+    Ok(HashedFile {
         digest,
         stamp: Stamp { size, ..before },
         settled: unchanged && before.was_settled(now),
@@ -242,8 +242,8 @@ fn hash(file: &mut File, size: u64) -> io::Result<(Digest, u64)> {
 }
 
 /// The form, the entries in order, and the digest of all that: half a cache is none.
-fn write(entries: &HashMap<(u64, u64), Entry>) -> Vec<u8> {
-    let mut sorted: Vec<&Entry> = entries.values().collect();
+fn write(entries: &HashMap<(u64, u64), CacheEntry>) -> Vec<u8> {
+    let mut sorted: Vec<&CacheEntry> = entries.values().collect();
     sorted.sort_unstable_by_key(|entry| (entry.stamp.device, entry.stamp.inode));
     let mut bytes = Vec::with_capacity(FORM.len() + sorted.len() * ENTRY + 32);
     bytes.extend_from_slice(FORM);
@@ -262,7 +262,7 @@ fn write(entries: &HashMap<(u64, u64), Entry>) -> Vec<u8> {
     bytes
 }
 
-fn read(bytes: &[u8]) -> Option<HashMap<(u64, u64), Entry>> {
+fn read(bytes: &[u8]) -> Option<HashMap<(u64, u64), CacheEntry>> {
     let (content, seal) = bytes.split_last_chunk::<32>()?;
     let entries = content.strip_prefix(FORM)?;
     if Digest::of(content).bytes() != seal || entries.len() % ENTRY != 0 {
@@ -279,7 +279,7 @@ fn read(bytes: &[u8]) -> Option<HashMap<(u64, u64), Entry>> {
             mtime: i64::from_le_bytes(number(3)?),
             ctime: i64::from_le_bytes(number(4)?),
         };
-        let entry = Entry {
+        let entry = CacheEntry {
             stamp,
             recorded: i64::from_le_bytes(number(5)?),
             digest: Digest::from_bytes(entry[48..].try_into().ok()?),

@@ -1,0 +1,68 @@
+//! Violations of a schema, and the result of a validation.
+
+use serde_json::Value;
+
+use super::wording::{message, shown};
+
+/// A place where a document breaks its schema.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct Violation {
+    /// JSON pointer into the document; empty for the document itself.
+    pub pointer: String,
+    /// The keyword of the schema; `json` for a text that is not JSON.
+    pub keyword: String,
+    /// What was expected and what was found.
+    pub message: String,
+    /// The beginning of the value.
+    pub value_excerpt: String,
+}
+
+impl std::fmt::Display for Violation {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        if self.pointer.is_empty() {
+            f.write_str(&self.message)
+        } else {
+            write!(f, "{}: {}", self.pointer, self.message)
+        }
+    }
+}
+
+/// The result of the validation of a file.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Validated {
+    /// The first violations, up to the limit of the call.
+    pub violations: Vec<Violation>,
+    /// Items of the streamed list.
+    pub items: u64,
+    /// Invalid items, including those beyond the limit of `violations`.
+    pub invalid_items: u64,
+}
+
+impl Validated {
+    /// Returns true if nothing was found.
+    pub fn is_valid(&self) -> bool {
+        self.violations.is_empty() && self.invalid_items == 0
+    }
+}
+
+/// Returns at most `limit` violations of a value, with pointers that begin with `base`.
+pub fn violations(
+    validator: &jsonschema::Validator,
+    value: &Value,
+    base: &str,
+    limit: usize,
+) -> Vec<Violation> {
+    if validator.is_valid(value) {
+        return Vec::new();
+    }
+    validator
+        .iter_errors(value)
+        .take(limit.max(1))
+        .map(|error| Violation {
+            pointer: format!("{base}{}", error.instance_path()),
+            keyword: error.kind().keyword().to_owned(),
+            message: message(&error, base),
+            value_excerpt: shown(error.instance()),
+        })
+        .collect()
+}

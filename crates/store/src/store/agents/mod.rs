@@ -1,0 +1,7 @@
+//! Records of what agents were asked: answers, calls, provider batches, and leases for external agents.
+
+pub mod answers;
+pub mod batches;
+pub mod calls;
+pub mod checksummed;
+pub mod leases;

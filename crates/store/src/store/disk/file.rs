@@ -1,0 +1,100 @@
+//! A file that is being written.
+
+use super::faults::Faults;
+use super::refusal::{DiskError, error};
+use std::fmt;
+use std::fs::File;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// A file being written.
+pub struct DiskFile {
+    faults: Arc<Faults>,
+    file: File,
+    path: PathBuf,
+}
+
+impl DiskFile {
+    pub(super) fn new(faults: Arc<Faults>, file: File, path: PathBuf) -> Self {
+        Self { faults, file, path }
+    }
+
+    /// Returns its path.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Returns the open file, to be read or locked.
+    pub fn file(&self) -> &File {
+        &self.file
+    }
+
+    /// Returns its size in bytes.
+    pub fn size(&self) -> Result<u64, DiskError> {
+        let found = self.file.metadata();
+        found
+            .map(|found| found.len())
+            .map_err(|cause| error(&self.path, "look at", cause))
+    }
+
+    /// Writes all bytes.
+    pub fn write_bytes(&mut self, bytes: &[u8]) -> Result<(), DiskError> {
+        self.write_all(bytes)
+            .map_err(|cause| error(&self.path, "write", cause))
+    }
+
+    /// Flushes the bytes, and only the metadata that reading them needs (`fdatasync`).
+    pub fn flush_data(&self) -> Result<(), DiskError> {
+        let step = self.faults.step_flush(&self.path);
+        if step.is_wanted() {
+            let flushed = self.file.sync_data();
+            flushed.map_err(|cause| error(&self.path, "flush", cause))?;
+        }
+        step.flushed(&self.path);
+        Ok(())
+    }
+
+    /// Flushes the file (`fsync`).
+    pub fn sync(&self) -> Result<(), DiskError> {
+        let step = self.faults.step_flush(&self.path);
+        if step.is_wanted() {
+            let flushed = self.file.sync_all();
+            flushed.map_err(|cause| error(&self.path, "flush", cause))?;
+        }
+        step.flushed(&self.path);
+        Ok(())
+    }
+
+    /// Truncates the file to `size` bytes.
+    pub fn truncate(&self, size: u64) -> Result<(), DiskError> {
+        let step = self.faults.step("cut", &self.path);
+        let cut = self.file.set_len(size);
+        cut.map(|()| step.cut(&self.path, size))
+            .map_err(|cause| error(&self.path, "cut", cause))
+    }
+}
+
+impl Write for DiskFile {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let step = self.faults.step_write(&self.path);
+        if step.is_half() {
+            // The process ends whatever becomes of this write.
+            let _ = self.file.write_all(&bytes[..bytes.len() / 2]);
+            step.end();
+        }
+        let written = self.file.write(bytes);
+        drop(step);
+        written
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl fmt::Debug for DiskFile {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("DiskFile").field(&self.path).finish()
+    }
+}

@@ -1,0 +1,104 @@
+//! Operations that the system refused, with what the user can do.
+
+use rustix::io::Errno;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// An operation on the disk that failed.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot {action} {path}: {}", explain(.path, .action, .source))]
+pub struct DiskError {
+    /// The file or folder.
+    pub path: PathBuf,
+    /// The operation, such as `write`, `rename`, `flush`.
+    pub action: &'static str,
+    /// The system's error.
+    pub source: io::Error,
+}
+
+impl DiskError {
+    /// Creates an error that reads `cannot {action} {path}: …`.
+    pub fn new(action: &'static str, path: &Path, source: io::Error) -> Self {
+        Self {
+            path: path.to_owned(),
+            action,
+            source,
+        }
+    }
+}
+
+impl From<DiskError> for io::Error {
+    fn from(error: DiskError) -> io::Error {
+        io::Error::new(error.source.kind(), error)
+    }
+}
+
+pub(super) fn error(path: &Path, action: &'static str, source: io::Error) -> DiskError {
+    DiskError::new(action, path, source)
+}
+
+/// Returns what an error of the system means and what to do.
+fn explain(path: &Path, action: &str, cause: &io::Error) -> String {
+    let folder = parent(path).display();
+    match cause.kind() {
+        io::ErrorKind::StorageFull => {
+            "the disk is full: make room, then run again to go on".to_owned()
+        }
+        io::ErrorKind::QuotaExceeded => {
+            "the quota is used up: make room, then run again to go on".to_owned()
+        }
+        io::ErrorKind::PermissionDenied if action == "read" => "no permission to read it".to_owned(),
+        io::ErrorKind::PermissionDenied => {
+            format!("no permission to write in {folder}: check the folder's owner")
+        }
+        io::ErrorKind::ReadOnlyFilesystem => {
+            format!("the file system of {folder} is read-only")
+        }
+        io::ErrorKind::NotFound => "it is not there".to_owned(),
+        io::ErrorKind::NotADirectory => "a file lies where a folder is needed".to_owned(),
+        io::ErrorKind::IsADirectory => "a folder lies where a file is needed".to_owned(),
+        io::ErrorKind::CrossesDevices => {
+            "both places must lie on one file system: `.milepost` and the outputs cannot be mounted apart"
+                .to_owned()
+        }
+        _ if cause.raw_os_error() == Some(Errno::LOOP.raw_os_error()) => {
+            "a symbolic link lies there, and Milepost does not write through links: remove it".to_owned()
+        }
+        _ => cause.to_string(),
+    }
+}
+
+/// Returns the folder of an entry.
+pub fn parent(path: &Path) -> &Path {
+    match path.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder,
+        _ => Path::new("."),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn says_what_a_refusal_means() {
+        let full = DiskError {
+            path: "w/x".into(),
+            action: "write",
+            source: io::ErrorKind::StorageFull.into(),
+        };
+        assert_eq!(
+            full.to_string(),
+            "cannot write w/x: the disk is full: make room, then run again to go on"
+        );
+        let denied = explain(
+            Path::new("w/x"),
+            "write",
+            &io::ErrorKind::PermissionDenied.into(),
+        );
+        assert_eq!(
+            denied,
+            "no permission to write in w: check the folder's owner"
+        );
+    }
+}

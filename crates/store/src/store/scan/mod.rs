@@ -1,0 +1,13 @@
+//! Reads of the disk: files by pattern, digests with their cache, and the up-to-date check.
+//!
+//! Two caches hold stamps of files (`stamp`), because they answer different questions and a no-op run needs only the smaller:
+//! `up_to_date` maps the paths and patterns of the last complete run to stamps, 35 bytes and a name each, under the digest of the
+//! declarations; `statcache` maps inodes to digests, 80 bytes each, whatever the declarations and paths are. The former is asked
+//! first and the latter is not even opened when nothing changed. Both are removed at no cost but time.
+
+pub mod files;
+pub mod folder;
+pub mod folders;
+pub mod stamp;
+pub mod statcache;
+pub mod up_to_date;
