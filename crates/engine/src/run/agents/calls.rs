@@ -12,7 +12,7 @@ use milepost_core::model::outcome::{Outcome, OutcomeKind};
 use milepost_core::model::pipeline::Limits;
 use milepost_core::model::record::AnswersOf;
 use milepost_core::plan::options::RunOptions;
-use milepost_store::store::answers::{Answer, Answers, Sharing};
+use milepost_store::store::answers::{Answer, AnswerError, Answers, Sharing};
 use milepost_store::store::batches::BatchLog;
 use milepost_store::store::calls::{self, CallLog};
 use serde_json::Value;
@@ -239,7 +239,7 @@ impl Calls for RunCalls<'_> {
         let ours = |found: &Answer| since.contains(&found.call.0);
         let found = addresses.iter().map(|&address| self.answers.peek(address));
         let found = found.map(|found| Ok(found?.filter(ours)));
-        let found: Result<Vec<_>, String> = found.collect();
+        let found: Result<Vec<_>, AnswerError> = found.collect();
         Ok(told(found.map_err(kept)?))
     }
 

@@ -249,7 +249,8 @@ impl NoCalls<'_> {
         let mut seen = self.seen();
         for &address in addresses {
             let found = self.answers.peek(address);
-            let found = found.map_err(|why| Outcome::new(OutcomeKind::Input, why).for_good())?;
+            let found = found
+                .map_err(|error| Outcome::new(OutcomeKind::Input, error.to_string()).for_good())?;
             let found = found.filter(|found| since.is_none_or(|runs| runs.contains(&found.call.0)));
             match found {
                 Some(_) => seen.kept += 1,
