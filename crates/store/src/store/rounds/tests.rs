@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::store::scan::files::Files;
-use crate::store::scratch::{Name, Spares};
+use crate::store::scratch::{Name, ScratchPool};
 use serde_json::json;
 
 struct Place(tempfile::TempDir);
@@ -25,7 +25,7 @@ impl Place {
             batch: "one",
             number,
         };
-        let spares = is_folder.then(Spares::default);
+        let spares = is_folder.then(ScratchPool::default);
         let (disk, layout) = (Disk::real(), self.layout());
         let none = &mut std::iter::empty();
         Scratch::create(&disk, &files, &layout, &name, spares.as_ref(), none).unwrap()
