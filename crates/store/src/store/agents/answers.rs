@@ -349,20 +349,23 @@ mod tests {
         let place = Place(tempfile::tempdir().unwrap());
         let (one, two) = (answer("one", "1"), answer("two", "2"));
         let first = place.answers("a", "01A");
-        assert_eq!(first.get(one.address), Ok(None));
+        assert_eq!(first.get(one.address).unwrap(), None);
         first.put(&one, Sharing::Project).unwrap();
         first.put(&two, Sharing::Workspace).unwrap();
-        assert_eq!(first.get(one.address), Ok(Some(one.clone())));
+        assert_eq!(first.get(one.address).unwrap(), Some(one.clone()));
         let other = place.answers("b", "01B");
-        assert_eq!(other.peek(one.address), Ok(Some(one.clone())));
+        assert_eq!(other.peek(one.address).unwrap(), Some(one.clone()));
         assert!(!place.0.path().join("b").exists());
-        assert_eq!(other.get(one.address), Ok(Some(one.clone())));
-        assert_eq!(other.get(two.address), Ok(None));
+        assert_eq!(other.get(one.address).unwrap(), Some(one.clone()));
+        assert_eq!(other.get(two.address).unwrap(), None);
         // What it used is its own, whatever becomes of the project's.
         std::fs::remove_dir_all(layout::answers(place.0.path())).unwrap();
         let later = place.answers("b", "01C");
-        assert_eq!(later.get(one.address), Ok(Some(one)));
-        assert_eq!(place.answers("a", "01D").get(two.address), Ok(Some(two)));
+        assert_eq!(later.get(one.address).unwrap(), Some(one));
+        assert_eq!(
+            place.answers("a", "01D").get(two.address).unwrap(),
+            Some(two)
+        );
     }
 
     #[test]

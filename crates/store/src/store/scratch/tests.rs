@@ -2,6 +2,7 @@
 
 use super::sink::GATHERED;
 use super::*;
+use milepost_core::base::digest::Digest;
 use std::io::Write as _;
 
 const NAME: Name<'_> = Name {
