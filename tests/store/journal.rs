@@ -7,14 +7,14 @@ use milepost_core::model::event::{Event, EventType, Record};
 use milepost_core::model::outcome::{Outcome, OutcomeKind};
 use milepost_store::store::disk::Disk;
 use milepost_store::store::journal::{
-    Journal, JournalError, Opened, read_all, read_last_segment, segments,
+    Journal, JournalError, OpenedJournal, read_all, read_last_segment, segments,
 };
 use milepost_store::store::layout::Layout;
 use std::collections::BTreeMap;
 use std::fs;
 use std::sync::Arc;
 
-fn open(layout: &Layout) -> Opened {
+fn open(layout: &Layout) -> OpenedJournal {
     let clock = Arc::new(StillClock("2026-11-21T10:00:00Z".parse().unwrap()));
     Journal::open(&Disk::real(), layout, clock, "SESSION", "RUN").unwrap()
 }
