@@ -228,7 +228,7 @@ fn command(cli: Cli, environment: &Environment, printer: &Printer) -> Result<u8,
         Some(Command::Schema { name }) => {
             match name {
                 Some(name) => printer.result_json(&ops::schema::schema(&name)?),
-                None => printer.result(&schema_names().join("\n")),
+                None => printer.result(&ops::schema::NAMES.join("\n")),
             }
             Ok(0)
         }
@@ -281,10 +281,6 @@ fn serve(printer: &Printer, desk: Desk, reach: Reach) -> u8 {
             FAILED
         }
     }
-}
-
-fn schema_names() -> Vec<&'static str> {
-    ops::schema::schemas().into_keys().collect()
 }
 
 /// Prints a result, as text or as JSON.

@@ -16,7 +16,8 @@ const CHARACTERS: usize = 4_000;
 const WHOLE: [&str; 2] = ["stages", "problems"];
 
 /// Something that is not given whole.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 pub(super) struct Cut {
     /// Where in the result: a JSON pointer.
     pub(super) at: String,

@@ -7,7 +7,8 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 /// What could not be done.
-#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 pub(super) struct Fault {
     /// Always false.
     pub(super) success: bool,

@@ -5,6 +5,7 @@ mod cut;
 mod fault;
 mod http;
 mod progress;
+#[cfg(debug_assertions)]
 mod schemas;
 mod server;
 mod stdio;

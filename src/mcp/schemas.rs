@@ -1,4 +1,4 @@
-//! The schemas of a tool's arguments and results, from the types.
+//! The schemas of a tool's arguments and results, from the types: debug builds only.
 
 use super::cut::Cut;
 use super::fault::Fault;

@@ -11,7 +11,7 @@ fn the_tools_are_those_that_are_written_down() {
     let mut client = Client::of(&project);
     let tools = client.ask("tools/list", json!({}))["result"]["tools"].clone();
     assert_eq!(client.leave(), well());
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/mcp/tools.json");
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/mcp/tools.json");
     let text = format!("{tools:#}\n");
     if std::env::var_os("BLESS").is_some() {
         std::fs::write(&path, &text).unwrap();
@@ -19,7 +19,7 @@ fn the_tools_are_those_that_are_written_down() {
     let written = std::fs::read_to_string(&path).unwrap_or_default();
     assert!(
         written == text,
-        "the tools differ from tests/mcp/tools.json; BLESS=1 writes them there"
+        "the tools differ from src/mcp/tools.json; BLESS=1 writes them there"
     );
 }
 

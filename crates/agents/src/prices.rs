@@ -2,8 +2,6 @@
 
 use milepost_core::model::money::NanoUsd;
 use milepost_core::model::usage::Usage;
-use schemars::JsonSchema;
-use schemars::transform::{RecursiveTransform, Transform as _};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 
@@ -20,9 +18,10 @@ pub enum Mode {
 }
 
 /// The form of a file of prices.
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Debug, Deserialize)]
+#[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
-#[schemars(title = "Prices of models")]
+#[cfg_attr(debug_assertions, schemars(title = "Prices of models"))]
 struct Table {
     /// The day on which the prices were read, as `2026-11-20`.
     date: String,
@@ -32,7 +31,8 @@ struct Table {
 }
 
 /// One model. Prices are billionths of a dollar for a token: 1000 is a dollar for a million tokens.
-#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Deserialize)]
+#[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 struct Row {
     /// Its name, as it is asked for; a `*` at the end stands for any rest.
@@ -52,7 +52,8 @@ struct Row {
 }
 
 /// Prices of a long request.
-#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Deserialize)]
+#[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 struct Above {
     /// They hold when the input has more tokens than that.
@@ -254,7 +255,10 @@ fn undated(name: &str) -> &str {
 }
 
 /// The JSON Schema of a file of prices.
+#[cfg(debug_assertions)]
 pub fn prices_schema() -> serde_json::Value {
+    use schemars::transform::{RecursiveTransform, Transform as _};
+
     let mut schema = schemars::schema_for!(Table);
     // `uint64` is no format of JSON Schema.
     let mut without = RecursiveTransform(|schema: &mut schemars::Schema| {

@@ -7,10 +7,13 @@ mod waiting;
 
 use super::call::Call;
 use super::fault::Fault;
-use super::schemas;
 use rmcp::model::{Tool, ToolAnnotations};
+#[cfg(debug_assertions)]
 use schemars::JsonSchema;
 use serde_json::{Map, Value};
+
+/// JSON Schemas of a tool's arguments and of its result.
+type Schemas = (Map<String, Value>, Map<String, Value>);
 
 /// A tool.
 pub(super) struct Row {
@@ -23,7 +26,7 @@ pub(super) struct Row {
     /// Whether it writes nothing.
     reads: bool,
     /// Schemas of arguments and result.
-    schemas: fn() -> (Map<String, Value>, Map<String, Value>),
+    schemas: fn(tool: &str) -> Schemas,
     /// Answers a call.
     pub(super) call: fn(&Call<'_>) -> Result<Value, Fault>,
 }
@@ -52,7 +55,7 @@ pub(super) fn row(name: &str) -> Option<&'static Row> {
 impl Row {
     /// As clients are told of it.
     pub(super) fn tool(&self) -> Tool {
-        let (arguments, result) = (self.schemas)();
+        let (arguments, result) = (self.schemas)(self.name);
         let annotations = ToolAnnotations::from_raw(
             None,
             Some(self.reads),
@@ -67,7 +70,23 @@ impl Row {
     }
 }
 
-/// The schemas of arguments and result.
-fn schemas_of<A: JsonSchema, R: JsonSchema>() -> (Map<String, Value>, Map<String, Value>) {
+/// Derives the schemas from the types.
+#[cfg(debug_assertions)]
+fn schemas_of<A: JsonSchema, R: JsonSchema>(_: &str) -> Schemas {
+    use super::schemas;
     (schemas::arguments::<A>(), schemas::result::<R>())
+}
+
+/// Returns the committed schemas. A test compares them with the types.
+#[cfg(not(debug_assertions))]
+fn schemas_of<A, R>(tool: &str) -> Schemas {
+    static TOOLS: std::sync::LazyLock<Vec<Value>> = std::sync::LazyLock::new(|| {
+        serde_json::from_str(include_str!("../tools.json")).unwrap_or_default()
+    });
+    let tool = TOOLS.iter().find(|committed| committed["name"] == tool);
+    let schema = |key: &str| {
+        let schema = tool.and_then(|committed| committed[key].as_object());
+        schema.cloned().unwrap_or_default()
+    };
+    (schema("inputSchema"), schema("outputSchema"))
 }

@@ -7,7 +7,6 @@ use milepost_engine::ops::external::{
     LeaseOptions, NextBatch, Refusal, Released, Submission, Submitted, WhyNothing, next_batch,
     release_batch, submit_batch,
 };
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -41,7 +40,8 @@ pub(super) const NEXT_BATCH: Row = Row {
     },
 };
 
-#[derive(Default, Deserialize, JsonSchema)]
+#[derive(Default, Deserialize)]
+#[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 struct Which {
     /// The stage, by name or number; none: the first that has a batch
@@ -88,7 +88,8 @@ pub(super) const SUBMIT_BATCH: Row = Row {
     call: submit,
 };
 
-#[derive(Deserialize, JsonSchema)]
+#[derive(Deserialize)]
+#[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 struct HandedIn {
     /// The lease that `next_batch` gave
@@ -140,7 +141,8 @@ pub(super) const RELEASE_BATCH: Row = Row {
     },
 };
 
-#[derive(Deserialize, JsonSchema)]
+#[derive(Deserialize)]
+#[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 struct Lease {
     /// The lease that `next_batch` gave

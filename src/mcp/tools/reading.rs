@@ -11,7 +11,6 @@ use milepost_engine::ops::inspect::status::Status;
 use milepost_engine::ops::inspect::verify::Verified;
 use milepost_engine::ops::plan::Plan;
 use milepost_engine::ops::why::Why;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -47,7 +46,8 @@ pub(super) const STATUS: Row = Row {
     },
 };
 
-#[derive(Deserialize, JsonSchema)]
+#[derive(Deserialize)]
+#[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 struct Nothing {}
 
@@ -64,7 +64,8 @@ pub(super) const WHY: Row = Row {
     },
 };
 
-#[derive(Deserialize, JsonSchema)]
+#[derive(Deserialize)]
+#[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 struct What {
     /// STAGE, STAGE/BATCH, or a file of the workspace
@@ -81,7 +82,8 @@ pub(super) const LOG: Row = Row {
     call: log,
 };
 
-#[derive(Default, Deserialize, JsonSchema)]
+#[derive(Default, Deserialize)]
+#[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 struct Which {
     /// STAGE or STAGE/BATCH; none: all
@@ -91,12 +93,13 @@ struct Which {
     /// Only errors
     errors: bool,
     /// At most so many records; 20 at most
-    #[schemars(range(min = 1, max = 20))]
+    #[cfg_attr(debug_assertions, schemars(range(min = 1, max = 20)))]
     last: Option<usize>,
 }
 
 /// What happened, the oldest first.
-#[derive(Serialize, JsonSchema)]
+#[derive(Serialize)]
+#[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 struct Lines {
     /// The records, each in short.
     records: Vec<Line>,
@@ -109,7 +112,8 @@ struct Lines {
 }
 
 /// A record of the journal in short.
-#[derive(Serialize, JsonSchema)]
+#[derive(Serialize)]
+#[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 struct Line {
     /// When, in UTC.
     timestamp: String,
@@ -189,14 +193,16 @@ pub(super) const VERIFY: Row = Row {
     },
 };
 
-#[derive(Default, Deserialize, JsonSchema)]
+#[derive(Default, Deserialize)]
+#[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 struct Depth {
     /// Judge all outputs again, by their schemas, checks and conservation
     deep: bool,
 }
 
-#[derive(Serialize, JsonSchema)]
+#[derive(Serialize)]
+#[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 struct Audit {
     /// Whether nothing is altered or invalid.
     ok: bool,

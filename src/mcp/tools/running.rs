@@ -7,7 +7,6 @@ use super::{Row, schemas_of};
 use crate::view::report::overall;
 use milepost_engine::ops::run::ended::Ended;
 use milepost_engine::ops::run::{Report, RunOptions, StageReport, StageStatus, Values, run};
-use schemars::JsonSchema;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value, json};
@@ -31,11 +30,11 @@ pub(super) const RUN: Row = Row {
 };
 
 /// The arguments of `run`, and of `plan`.
-#[derive(JsonSchema)]
+#[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 pub(super) struct RunArguments {
-    #[serde(flatten)]
+    #[cfg_attr(debug_assertions, serde(flatten))]
     pub(super) options: RunOptions,
-    #[serde(flatten)]
+    #[cfg_attr(debug_assertions, serde(flatten))]
     pub(super) values: Values,
 }
 

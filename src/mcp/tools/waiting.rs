@@ -9,7 +9,6 @@ use milepost_engine::ops::orchestrate::aggregate::{
 };
 use milepost_engine::ops::orchestrate::await_file::{Arrived, AwaitOptions, Waited, await_file};
 use milepost_engine::ops::orchestrate::completion::{Completion, stage_completion};
-use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 use std::time::Duration;
@@ -34,7 +33,8 @@ pub(super) const CHECK_STAGE_COMPLETION: Row = Row {
     },
 };
 
-#[derive(Deserialize, JsonSchema)]
+#[derive(Deserialize)]
+#[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 struct Stage {
     /// The number of the stage: 3 of `stage_3_complete.json`
@@ -52,14 +52,15 @@ pub(super) const WAIT_FOR_SUBAGENT: Row = Row {
     call: wait,
 };
 
-#[derive(Deserialize, JsonSchema)]
+#[derive(Deserialize)]
+#[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 struct File {
     /// The file, relative to the workspace
     output_file: String,
     /// Seconds to wait at most
     #[serde(default = "timeout")]
-    #[schemars(range(min = 0, max = 3600))]
+    #[cfg_attr(debug_assertions, schemars(range(min = 0, max = 3600)))]
     timeout: u64,
 }
 
@@ -115,7 +116,8 @@ pub(super) const AGGREGATE_BATCH_RESULTS: Row = Row {
     call: join,
 };
 
-#[derive(Deserialize, JsonSchema)]
+#[derive(Deserialize)]
+#[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 struct Folder {
     /// The folder that holds the files, relative to the workspace

@@ -3,14 +3,14 @@
 use super::vocabulary::{
     CategoryName, ElementTypeName, FunctionName, Layer, LocationName, Vocabulary,
 };
-use schemars::JsonSchema;
 use serde::Deserialize;
 use toml::Spanned;
 
 /// A rules file: how elements are told by what a model says of them.
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Debug, Deserialize)]
+#[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
-#[schemars(title = "Milepost rules file")]
+#[cfg_attr(debug_assertions, schemars(title = "Milepost rules file"))]
 pub(super) struct Table {
     /// Rules, tried from top to bottom; the first whose conditions all hold gives the answer.
     #[serde(default)]
@@ -23,11 +23,12 @@ pub(super) struct Table {
 }
 
 /// One rule. A condition that is not written always holds; a list holds if one of its values does.
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Debug, Deserialize)]
+#[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub(super) struct Rule {
     /// Known by; every answer names it. Letters, digits and `-`, no two alike.
-    #[schemars(with = "String")]
+    #[cfg_attr(debug_assertions, schemars(with = "String"))]
     pub(super) name: Spanned<String>,
     /// IFC types; `IfcWall*` is every type whose name begins so.
     #[serde(default)]
@@ -49,7 +50,7 @@ pub(super) struct Rule {
     pub(super) not: Vec<String>,
     /// Categories of the primary material.
     #[serde(default)]
-    #[schemars(with = "Vec<CategoryName>")]
+    #[cfg_attr(debug_assertions, schemars(with = "Vec<CategoryName>"))]
     pub(super) material: Vec<Spanned<String>>,
     /// Codes of authored classifications; `Ss_25*` is every code that begins so.
     #[serde(default)]
@@ -58,29 +59,30 @@ pub(super) struct Rule {
     pub(super) answer: RuleAnswer,
     /// 0 to 1: how sure the answer is if the evidence is explicit. Evidence by the name of a type lowers it to 0.7, by the
     /// element's own name to 0.5, a material that nobody names to 0.8.
-    #[schemars(range(min = 0, max = 1))]
+    #[cfg_attr(debug_assertions, schemars(range(min = 0, max = 1)))]
     pub(super) confidence: f64,
 }
 
 /// What a rule answers.
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Debug, Deserialize)]
+#[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub(super) struct RuleAnswer {
     /// What the element is.
-    #[schemars(with = "ElementTypeName")]
+    #[cfg_attr(debug_assertions, schemars(with = "ElementTypeName"))]
     pub(super) element_type: Spanned<String>,
     /// What it is for; by default what elements of its type are for.
-    #[schemars(with = "Option<FunctionName>")]
+    #[cfg_attr(debug_assertions, schemars(with = "Option<FunctionName>"))]
     pub(super) function: Option<Spanned<String>>,
     /// Where it is; by default by type, IsExternal and storey.
-    #[schemars(with = "Option<LocationName>")]
+    #[cfg_attr(debug_assertions, schemars(with = "Option<LocationName>"))]
     pub(super) location: Option<Spanned<String>>,
     /// Whether names may tell a material that the model does not; by default yes.
     #[serde(default = "yes")]
     pub(super) infer_material: bool,
     /// Of several materials without thickness, the first of these categories that is there is the primary one.
     #[serde(default)]
-    #[schemars(with = "Vec<CategoryName>")]
+    #[cfg_attr(debug_assertions, schemars(with = "Vec<CategoryName>"))]
     pub(super) prefer_material: Vec<Spanned<String>>,
 }
 
@@ -89,11 +91,12 @@ fn yes() -> bool {
 }
 
 /// Words that give a material away.
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Debug, Deserialize)]
+#[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub(super) struct Material {
     /// The category that they tell.
-    #[schemars(with = "CategoryName")]
+    #[cfg_attr(debug_assertions, schemars(with = "CategoryName"))]
     pub(super) category: Spanned<String>,
     /// What it is more precisely.
     pub(super) subcategory: Option<String>,

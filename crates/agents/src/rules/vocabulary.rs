@@ -12,7 +12,8 @@ pub(super) type Word = Arc<str>;
 const DEFAULT: &str = include_str!("../../../../rules/vocabulary.toml");
 
 /// The words that an answer consists of.
-#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Deserialize)]
+#[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub(super) struct Vocabulary {
     /// The element type and the category of what is not known.
@@ -30,7 +31,8 @@ pub(super) struct Vocabulary {
 }
 
 /// Locations by IsExternal and the storey.
-#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Deserialize)]
+#[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub(super) struct LocationBy {
     /// IsExternal is true.
@@ -42,7 +44,8 @@ pub(super) struct LocationBy {
 }
 
 /// An element type.
-#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Deserialize)]
+#[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub(super) struct ElementType {
     /// Its word in answers.
@@ -54,7 +57,8 @@ pub(super) struct ElementType {
 }
 
 /// A category of materials.
-#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Deserialize)]
+#[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub(super) struct Category {
     /// Its word in answers.
@@ -65,7 +69,8 @@ pub(super) struct Category {
 
 /// What a layer does, which tells the primary one: the thickest structural layer, else the thickest solid one, else the
 /// thickest filling; `never` is never primary.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
+#[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Layer {
     Never,

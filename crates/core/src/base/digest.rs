@@ -132,6 +132,7 @@ impl<'de> Deserialize<'de> for Digest {
     }
 }
 
+#[cfg(debug_assertions)]
 impl schemars::JsonSchema for Digest {
     fn schema_name() -> std::borrow::Cow<'static, str> {
         "Digest".into()

@@ -173,6 +173,7 @@ impl FromStr for RelPath {
     }
 }
 
+#[cfg(debug_assertions)]
 impl schemars::JsonSchema for RelPath {
     fn schema_name() -> std::borrow::Cow<'static, str> {
         "Path".into()

@@ -5,10 +5,11 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 /// When a parameter was set for a workspace, and the default that the value replaced.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 pub struct SetParam {
     /// When it was set, in UTC.
-    #[schemars(with = "String")]
+    #[cfg_attr(debug_assertions, schemars(with = "String"))]
     pub at: Timestamp,
     /// The user who set it.
     pub by: String,
@@ -18,19 +19,21 @@ pub struct SetParam {
 }
 
 /// The agent that answers in another's place in a workspace.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 pub struct ChosenAgent {
     /// The agent that answers.
     pub agent: String,
     /// When it was chosen, in UTC.
-    #[schemars(with = "String")]
+    #[cfg_attr(debug_assertions, schemars(with = "String"))]
     pub at: Timestamp,
     /// The user who chose it.
     pub by: String,
 }
 
 /// Something about a stored value or agent that a person should know.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum StoredNote {
     /// A stored value hides a default that was changed after the value was set.
@@ -42,7 +45,7 @@ pub enum StoredNote {
         /// The default that `milepost.toml` declares now.
         default: Value,
         /// When the value was set, in UTC.
-        #[schemars(with = "String")]
+        #[cfg_attr(debug_assertions, schemars(with = "String"))]
         at: Timestamp,
         /// The user who set it.
         by: String,

@@ -8,19 +8,9 @@ use std::str::FromStr;
 
 /// An amount in billionths of a US dollar. Adding stops at the largest amount instead of wrapping.
 #[derive(
-    Debug,
-    Clone,
-    Copy,
-    Default,
-    PartialEq,
-    Eq,
-    PartialOrd,
-    Ord,
-    Hash,
-    Serialize,
-    Deserialize,
-    schemars::JsonSchema,
+    Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
 )]
+#[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 #[serde(transparent)]
 pub struct NanoUsd(pub u64);
 

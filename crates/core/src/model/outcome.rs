@@ -9,19 +9,8 @@ use std::fmt;
 use std::time::Duration;
 
 /// The kinds of failure that `[errors]` can name.
-#[derive(
-    Debug,
-    Clone,
-    Copy,
-    PartialEq,
-    Eq,
-    PartialOrd,
-    Ord,
-    Hash,
-    Serialize,
-    Deserialize,
-    schemars::JsonSchema,
-)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum OutcomeKind {
     /// A key is wrong, or may not do what was asked.
@@ -107,7 +96,8 @@ impl OutcomeKind {
 }
 
 /// How an attempt failed.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 pub struct Outcome {
     /// The kind.
     pub kind: OutcomeKind,

@@ -6,7 +6,8 @@ use crate::base::path::RelPath;
 use serde::{Deserialize, Serialize};
 
 /// One reason to run a batch, with old and new values.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 #[serde(tag = "reason", rename_all = "snake_case")]
 pub enum Reason {
     /// No record says that it was ever made.
@@ -16,13 +17,13 @@ pub enum Reason {
     /// An output is not there.
     Deleted {
         /// Which.
-        #[schemars(with = "String")]
+        #[cfg_attr(debug_assertions, schemars(with = "String"))]
         path: RelPath,
     },
     /// An output was altered, and the declaration or `--force` says to make it again.
     Altered {
         /// Which.
-        #[schemars(with = "String")]
+        #[cfg_attr(debug_assertions, schemars(with = "String"))]
         path: RelPath,
     },
     /// It failed when it was last tried.
@@ -52,7 +53,8 @@ pub enum Reason {
 }
 
 /// What must come true for a batch that *may* run.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 #[serde(tag = "condition", rename_all = "snake_case")]
 pub enum Condition {
     /// What an earlier stage makes differs from what it made before.

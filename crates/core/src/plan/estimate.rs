@@ -13,7 +13,8 @@ pub const ONE_ANSWER: u64 = 100;
 pub const WHOLE_ANSWER: u64 = 1000;
 
 /// What an expectation stands on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Basis {
     /// `[estimate]` of the stage.

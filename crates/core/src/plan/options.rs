@@ -11,7 +11,8 @@ use std::time::Duration;
     clippy::struct_excessive_bools,
     reason = "each is an option of its own, by its name"
 )]
-#[derive(Debug, Clone, Default, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Default, Deserialize)]
+#[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 #[serde(default, deny_unknown_fields)]
 pub struct RunOptions {
     /// Stages or batches to run, each as STAGE or STAGE/BATCH; none: all stages
@@ -34,7 +35,7 @@ pub struct RunOptions {
     pub until_paid: bool,
     /// Make no call that this run could not pay for from this many dollars, such as "2.50"
     #[serde(deserialize_with = "dollars")]
-    #[schemars(with = "Option<String>")]
+    #[cfg_attr(debug_assertions, schemars(with = "Option<String>"))]
     pub budget_usd: Option<NanoUsd>,
     /// Batches to run at once, in stages that declare no concurrency
     pub jobs: Option<NonZeroU16>,
@@ -77,7 +78,8 @@ impl Default for Timing {
 }
 
 /// Values that replace declared ones. The workspace keeps them.
-#[derive(Debug, Clone, Default, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Default, Deserialize)]
+#[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct Values {
     /// Parameters to set for this workspace, each as NAME=VALUE

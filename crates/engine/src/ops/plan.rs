@@ -30,7 +30,8 @@ pub use milepost_core::plan::schedule::{BatchFacts, Blocker, Precondition};
 const LOOKS: usize = 20;
 
 /// What a run would do.
-#[derive(Debug, Serialize, schemars::JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 pub struct Plan {
     /// The project's name.
     pub project: String,
@@ -50,7 +51,8 @@ pub struct Plan {
 }
 
 /// What a run would do of a stage.
-#[derive(Debug, Default, Serialize, schemars::JsonSchema)]
+#[derive(Debug, Default, Serialize)]
+#[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 pub struct StagePlan {
     /// Its name.
     pub stage: String,
@@ -127,7 +129,8 @@ impl StagePlan {
 }
 
 /// A file that goes to quarantine because nothing makes it any more.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 pub struct RetiredFile {
     /// The stage that made it.
     pub stage: String,
@@ -138,7 +141,8 @@ pub struct RetiredFile {
 }
 
 /// A batch that runs.
-#[derive(Debug, Serialize, schemars::JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 pub struct Will {
     /// The batch.
     pub batch: String,
@@ -159,7 +163,8 @@ pub struct Tried {
 }
 
 /// A batch that may run.
-#[derive(Debug, Serialize, schemars::JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 pub struct May {
     /// The batch.
     pub batch: String,
@@ -168,7 +173,8 @@ pub struct May {
 }
 
 /// A batch whose outputs are validated again.
-#[derive(Debug, Serialize, schemars::JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 pub struct Judge {
     /// The batch.
     pub batch: String,
@@ -180,7 +186,8 @@ pub struct Judge {
 }
 
 /// A file that somebody altered.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 pub struct Altered {
     /// The batch that made it.
     pub batch: String,
@@ -208,7 +215,8 @@ impl Altered {
 }
 
 /// A batch whose input is missing, or that a `[[require]]` refuses.
-#[derive(Debug, Serialize, schemars::JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 pub struct Missing {
     /// The batch.
     pub batch: String,

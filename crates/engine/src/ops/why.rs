@@ -37,7 +37,8 @@ use std::collections::BTreeMap;
 const SUGGESTED: usize = 3;
 
 /// Why something is as it is.
-#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 #[serde(tag = "about", rename_all = "snake_case")]
 pub enum Why {
     /// A stage with several batches.
@@ -49,7 +50,8 @@ pub enum Why {
 }
 
 /// What becomes of the batches of a stage.
-#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 pub struct StageWhy {
     /// The stage.
     pub stage: String,
@@ -70,7 +72,8 @@ pub struct StageWhy {
 }
 
 /// What becomes of a batch.
-#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 pub struct BatchVerdict {
     /// The batch.
     pub batch: String,
@@ -80,7 +83,8 @@ pub struct BatchVerdict {
 }
 
 /// What becomes of a batch when a run begins at this moment, and why.
-#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 #[serde(tag = "decision", rename_all = "snake_case")]
 pub enum Verdict {
     /// It runs.
@@ -120,7 +124,8 @@ pub enum Verdict {
 }
 
 /// Everything that is known of a batch.
-#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 pub struct BatchWhy {
     /// The stage.
     pub stage: String,
@@ -148,12 +153,13 @@ pub struct BatchWhy {
 }
 
 /// Who made a batch, and how that went.
-#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 pub struct MadeBy {
     /// The run.
     pub run: String,
     /// When it was finished, in UTC.
-    #[schemars(with = "Option<String>")]
+    #[cfg_attr(debug_assertions, schemars(with = "Option<String>"))]
     pub when: Option<Timestamp>,
     /// Tries that it took.
     pub attempts: u32,
@@ -170,7 +176,8 @@ pub struct MadeBy {
 }
 
 /// A file that a batch reads.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 pub struct InputFile {
     /// The file.
     pub path: String,
@@ -183,7 +190,8 @@ pub struct InputFile {
 }
 
 /// A file that a batch made.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 pub struct OutputFile {
     /// The output's name in the declaration.
     pub name: String,
@@ -198,7 +206,8 @@ pub struct OutputFile {
 }
 
 /// What lies at the path of a recorded file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum FileState {
     /// The recorded bytes.

@@ -13,5 +13,3 @@ pub mod report;
 pub mod services;
 pub mod stop;
 pub mod world;
-
-pub use crate::steps::forms::forms;

@@ -5,7 +5,6 @@ pub mod alarm;
 pub mod attempt;
 pub mod command;
 pub mod files;
-pub mod forms;
 pub mod http;
 pub mod jq;
 pub mod merge;

@@ -16,7 +16,8 @@ use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
 /// `.milepost/workspace.json`: what stays the same over all runs of a workspace.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 pub struct Identity {
     /// The version of this file's form.
     pub format: u32,
@@ -27,10 +28,10 @@ pub struct Identity {
     /// The name as one word for file names: small letters, digits and `-`.
     pub slug: String,
     /// The day on which it was made, or the one that was set for it. Deprecated.
-    #[schemars(with = "String")]
+    #[cfg_attr(debug_assertions, schemars(with = "String"))]
     pub today: Date,
     /// When it was made; the moment of `SOURCE_DATE_EPOCH` where that was set.
-    #[schemars(with = "String")]
+    #[cfg_attr(debug_assertions, schemars(with = "String"))]
     pub created: Timestamp,
     /// Parameters that were set for it with `--set`, by name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]

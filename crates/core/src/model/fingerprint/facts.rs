@@ -206,6 +206,7 @@ impl<'de> Deserialize<'de> for Facts {
     }
 }
 
+#[cfg(debug_assertions)]
 impl schemars::JsonSchema for Facts {
     fn schema_name() -> std::borrow::Cow<'static, str> {
         "Facts".into()

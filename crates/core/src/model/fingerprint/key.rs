@@ -134,6 +134,7 @@ impl<'de> Deserialize<'de> for FactKey {
     }
 }
 
+#[cfg(debug_assertions)]
 impl schemars::JsonSchema for FactKey {
     fn schema_name() -> std::borrow::Cow<'static, str> {
         "Fact".into()

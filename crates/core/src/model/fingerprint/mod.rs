@@ -14,10 +14,11 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// How one fact differs between what is recorded and what is.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 pub struct Change {
     /// What it is about, such as `input intermediate/parsed_data.json`.
-    #[schemars(with = "String")]
+    #[cfg_attr(debug_assertions, schemars(with = "String"))]
     pub fact: FactKey,
     /// What was recorded; none when it is there only in the present.
     pub old: Option<String>,
@@ -25,7 +26,7 @@ pub struct Change {
     pub new: Option<String>,
     /// The fact that it is a part of, where only a part differs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Option<String>")]
+    #[cfg_attr(debug_assertions, schemars(with = "Option<String>"))]
     pub of: Option<FactKey>,
 }
 

@@ -11,7 +11,8 @@ use std::borrow::Cow;
 use std::ops::{AddAssign, SubAssign};
 
 /// A call that is about to be sent.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 pub struct Sent {
     /// The stage.
     pub stage: String,
@@ -47,7 +48,8 @@ pub struct Sent {
 pub const ANSWERED: &str = "answered";
 
 /// What was heard of a call.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 pub struct Heard {
     /// `answered`, or how it failed.
     pub outcome: String,
@@ -128,9 +130,8 @@ impl Heard {
 }
 
 /// What calls cost, of a batch, a stage, a run or a workspace.
-#[derive(
-    Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema,
-)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 pub struct Spent {
     /// Calls that were sent.
     pub calls: u64,

@@ -13,7 +13,8 @@ use std::collections::BTreeMap;
 pub const FORMAT: u32 = 1;
 
 /// Whether everything is done, or something is named as failed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Status {
     /// Every batch is done, every output valid, conservation holds.
@@ -33,7 +34,8 @@ impl Status {
 }
 
 /// `stage_N_complete.json`: what a stage took in and gave out, with checksums.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 pub struct Checkpoint {
     /// The stage's name.
     pub stage: String,
@@ -42,11 +44,11 @@ pub struct Checkpoint {
     /// Whether everything is done.
     pub status: Status,
     /// When it became so, in UTC.
-    #[schemars(with = "String")]
+    #[cfg_attr(debug_assertions, schemars(with = "String"))]
     pub timestamp: Timestamp,
     /// The only output, in the workspace.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Option<String>")]
+    #[cfg_attr(debug_assertions, schemars(with = "Option<String>"))]
     pub output_file: Option<RelPath>,
     /// The outputs as declared, when there are several files.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -77,7 +79,7 @@ pub struct Checkpoint {
     /// Schemas that the outputs were validated by.
     pub schemas: BTreeMap<String, String>,
     /// The list of all files with their digests.
-    #[schemars(with = "String")]
+    #[cfg_attr(debug_assertions, schemars(with = "String"))]
     pub manifest: RelPath,
     /// The run that finished the stage.
     pub run_id: String,
@@ -93,7 +95,8 @@ pub struct Checkpoint {
 }
 
 /// Digests of what went in and what came out: of one file its SHA-256, of several that of their list.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 pub struct Checksums {
     /// Of the input file, or of the list of inputs (`digest  path` lines, sorted by path).
     pub input: Digest,
@@ -102,7 +105,8 @@ pub struct Checksums {
 }
 
 /// The progress file of a stage.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 pub struct Progress {
     /// The stage's name.
     pub stage: String,
@@ -121,7 +125,7 @@ pub struct Progress {
     /// Its process.
     pub pid: u32,
     /// When this was written, in UTC.
-    #[schemars(with = "String")]
+    #[cfg_attr(debug_assertions, schemars(with = "String"))]
     pub updated: Timestamp,
     /// The digest of this file without this line, by which a modification by hand is noticed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -129,7 +133,8 @@ pub struct Progress {
 }
 
 /// How far a stage is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum ProgressStatus {
     /// Batches run or wait.

@@ -13,10 +13,11 @@ use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// One line of the journal.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 pub struct Record {
     /// When, in UTC.
-    #[schemars(with = "String")]
+    #[cfg_attr(debug_assertions, schemars(with = "String"))]
     pub timestamp: Timestamp,
     /// The workspace's own id, the same over all runs.
     pub session_id: String,
@@ -39,7 +40,8 @@ pub struct Record {
 }
 
 /// The coarse kind of an event.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum EventType {
     /// Something was started.
@@ -57,7 +59,8 @@ pub enum EventType {
 }
 
 /// What happened.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 #[serde(tag = "kind", content = "data", rename_all = "snake_case")]
 pub enum Event {
     /// A run began. Whatever an earlier run left running is waiting again.
@@ -468,7 +471,8 @@ impl Event {
 }
 
 /// How a round of `[refine]` was.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 pub struct Round {
     /// Its number, from 1 on.
     pub round: u32,
@@ -483,7 +487,8 @@ pub struct Round {
 }
 
 /// A program that was started for a batch, or as a service, which is of no stage.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 pub struct Child {
     /// The stage.
     pub stage: String,
@@ -500,7 +505,8 @@ pub struct Child {
 }
 
 /// One file on its way into place.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 pub struct Publish {
     /// Where it lies whole, in the workspace.
     pub scratch: RelPath,

@@ -5,7 +5,8 @@ use crate::base::path::RelPath;
 use serde::{Deserialize, Serialize};
 
 /// A file that a batch made.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 pub struct Made {
     /// The output's name in the declaration; `marker` for the marker.
     pub name: String,

@@ -7,7 +7,8 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 /// A person's decision that the outputs of a batch stay as they are.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 pub struct Pin {
     /// The person who accepted them last.
     pub who: String,
@@ -15,7 +16,7 @@ pub struct Pin {
     pub why: String,
     /// When, in UTC; `None` in records of versions that did not keep it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Option<String>")]
+    #[cfg_attr(debug_assertions, schemars(with = "Option<String>"))]
     pub at: Option<Timestamp>,
     /// The outputs that are not what Milepost wrote. Records without `at` name none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -23,7 +24,8 @@ pub struct Pin {
 }
 
 /// An output that a person modified and accepted.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 pub struct ModifiedFile {
     /// The file, in the workspace.
     pub path: RelPath,
@@ -36,12 +38,13 @@ pub struct ModifiedFile {
     /// The reason that they gave.
     pub why: String,
     /// When, in UTC.
-    #[schemars(with = "String")]
+    #[cfg_attr(debug_assertions, schemars(with = "String"))]
     pub at: Timestamp,
 }
 
 /// An accepted modification, as checkpoints, reports, `status` and `verify` list it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 pub struct Override {
     /// The stage whose output it is.
     pub stage: String,
@@ -52,7 +55,7 @@ pub struct Override {
     /// The person who accepted it.
     pub by: String,
     /// When, in UTC; `None` if an earlier version accepted it.
-    #[schemars(with = "Option<String>")]
+    #[cfg_attr(debug_assertions, schemars(with = "Option<String>"))]
     pub at: Option<Timestamp>,
     /// The reason that they gave.
     pub why: String,

@@ -12,7 +12,8 @@ use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 /// What a stage says of a batch that was made.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 pub struct Opinion {
     /// What the stage's `summary` gave; where it has none, what its steps said.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -39,7 +40,8 @@ impl Opinion {
 }
 
 /// Elements of a batch that failed although the batch is made, by one cause.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 pub struct FailedKeys {
     /// Their keys, as conservation counts them; of a stage that has none, where they stand in the batch.
     pub keys: Vec<String>,
@@ -80,7 +82,8 @@ impl FailedKeys {
 }
 
 /// Answers that came with one call.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 pub struct AnswersOf {
     /// The run that called.
     pub run: String,
@@ -114,8 +117,9 @@ impl AnswersOf {
 }
 
 /// A batch that was made.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
-#[schemars(rename = "BatchRecord")]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
+#[cfg_attr(debug_assertions, schemars(rename = "BatchRecord"))]
 pub struct BatchRecord<Output = Made> {
     /// What the batch is known by; empty for the only batch of a stage.
     pub key: String,

@@ -5,9 +5,8 @@ use std::iter::Sum;
 use std::ops::{Add, Sub};
 
 /// Tokens of one call, or of many. The three kinds of input do not overlap: their sum is all of the input.
-#[derive(
-    Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, schemars::JsonSchema,
-)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 #[serde(default, deny_unknown_fields)]
 pub struct Usage {
     /// Input that was neither read from nor written to a cache.

@@ -16,7 +16,8 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 /// The earlier stage that blocks a stage, and how.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 pub struct Blocker {
     /// The stage.
     pub stage: String,
@@ -31,7 +32,8 @@ pub struct Blocker {
 }
 
 /// The precondition that does not hold.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Precondition {
     /// The stage has no checkpoint.

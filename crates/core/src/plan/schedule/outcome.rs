@@ -5,7 +5,8 @@ use crate::model::checkpoint::Status;
 use serde::{Deserialize, Serialize};
 
 /// How a stage ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum StageStatus {
     /// Every batch is up to date.
@@ -70,7 +71,8 @@ impl Ended {
 }
 
 /// What a stage waits for from external agents.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 pub struct Awaits {
     /// The names of the agents.
     pub agents: Vec<String>,

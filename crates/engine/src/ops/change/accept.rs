@@ -51,7 +51,8 @@ pub struct AcceptOptions {
 }
 
 /// What was accepted.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 pub struct Accepted {
     /// Outputs that are pinned as they are.
     pub pinned: Vec<Pinned>,
@@ -65,7 +66,8 @@ pub struct Accepted {
 }
 
 /// An output that is pinned as it is.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 pub struct Pinned {
     /// The stage.
     pub stage: String,
@@ -80,7 +82,8 @@ pub struct Pinned {
 }
 
 /// A batch that adopted changes without a run.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 pub struct Adopted {
     /// The stage.
     pub stage: String,

@@ -31,7 +31,8 @@ pub struct CleanOptions {
 }
 
 /// What was taken away, or would be.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 pub struct Cleaned {
     /// Files that were removed, in the workspace.
     pub removed: Vec<String>,

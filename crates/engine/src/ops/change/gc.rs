@@ -32,7 +32,8 @@ pub struct GcOptions {
 }
 
 /// What was taken away, or would be.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 pub struct Collected {
     /// What it was.
     pub removed: Vec<Removed>,
@@ -46,7 +47,8 @@ pub struct Collected {
 }
 
 /// One thing that was taken away.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 pub struct Removed {
     /// `scratch`, `quarantine`, `calls`, `accepted`, `leftover` or `answers`.
     pub kind: String,

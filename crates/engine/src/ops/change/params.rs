@@ -16,7 +16,8 @@ use serde_json::{Value, json};
 use std::collections::BTreeSet;
 
 /// The parameters and agents of a workspace.
-#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 pub struct Params {
     /// The project's name.
     pub project: String,
@@ -37,7 +38,8 @@ pub struct Params {
 }
 
 /// Where a value or an agent comes from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Source {
     /// `milepost.toml` declares it.
@@ -51,7 +53,8 @@ pub enum Source {
 }
 
 /// A parameter with its value.
-#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 pub struct ParamLine {
     /// Its name.
     pub name: String,
@@ -62,7 +65,7 @@ pub struct ParamLine {
     /// Where the value comes from.
     pub source: Source,
     /// When it was set for the workspace, in UTC; `None` if that is not known.
-    #[schemars(with = "Option<String>")]
+    #[cfg_attr(debug_assertions, schemars(with = "Option<String>"))]
     pub at: Option<Timestamp>,
     /// The user who set it.
     pub by: Option<String>,
@@ -71,7 +74,8 @@ pub struct ParamLine {
 }
 
 /// An agent, and who answers in its place.
-#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 pub struct AgentLine {
     /// The name that stages ask.
     pub name: String,
@@ -82,7 +86,7 @@ pub struct AgentLine {
     /// Where the choice comes from.
     pub source: Source,
     /// When it was chosen for the workspace, in UTC.
-    #[schemars(with = "Option<String>")]
+    #[cfg_attr(debug_assertions, schemars(with = "Option<String>"))]
     pub at: Option<Timestamp>,
     /// The user who chose it.
     pub by: Option<String>,

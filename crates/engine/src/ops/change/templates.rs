@@ -3,7 +3,8 @@
 use serde::Serialize;
 
 /// What was made.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 pub struct Initiated {
     /// The template.
     pub template: String,

@@ -6,11 +6,11 @@ use crate::ops::project::error::OpsError;
 use crate::ops::project::open::open;
 use crate::ops::project::request::Request;
 use milepost_store::store::leases::{LeaseState, Leases};
-use schemars::JsonSchema;
 use serde::Serialize;
 
 /// What became of a lease that was given back.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 pub struct Released {
     /// Whether the batch is free for whoever asks next.
     pub released: bool,

@@ -2,12 +2,12 @@
 
 use crate::ops::plan::Blocker;
 use jiff::Timestamp;
-use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 
 /// The next batch, or why there is none.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 pub struct NextBatch {
     /// The batch that was leased; none: `nothing` says why.
     pub leased: Option<Leased>,
@@ -18,12 +18,13 @@ pub struct NextBatch {
 }
 
 /// A batch that was leased.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 pub struct Leased {
     /// The lease: what `submit_batch` and `release_batch` want.
     pub lease: String,
     /// When it expires, in UTC: the batch then goes to whoever asks next.
-    #[schemars(with = "String")]
+    #[cfg_attr(debug_assertions, schemars(with = "String"))]
     pub expires: Timestamp,
     /// The stage.
     pub stage: String,
@@ -58,7 +59,8 @@ pub struct Leased {
 }
 
 /// Why no batch was leased.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 pub struct Nothing {
     /// In one word.
     pub reason: WhyNothing,
@@ -69,7 +71,7 @@ pub struct Nothing {
     /// What to do.
     pub hint: String,
     /// When the first lease of another expires, in UTC, where all batches are leased.
-    #[schemars(with = "Option<String>")]
+    #[cfg_attr(debug_assertions, schemars(with = "Option<String>"))]
     pub until: Option<Timestamp>,
     /// The stage that is not complete, and what is wrong with it, where one is in the way.
     pub missing: Option<Blocker>,
@@ -78,7 +80,8 @@ pub struct Nothing {
 }
 
 /// Why no batch was leased, in one word.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum WhyNothing {
     /// Every batch is made.
@@ -98,7 +101,8 @@ pub enum WhyNothing {
 }
 
 /// How far a stage is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 pub struct Left {
     /// Batches that there are.
     pub batches: u64,
@@ -111,7 +115,8 @@ pub struct Left {
 }
 
 /// What became of an answer.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 pub struct Submitted {
     /// Whether it was right, and its batch is made.
     pub accepted: bool,
@@ -142,12 +147,13 @@ pub struct Submitted {
     /// The checkpoint of the stage, where this was its last batch.
     pub checkpoint: Option<String>,
     /// When the lease expires, in UTC, where it is kept.
-    #[schemars(with = "Option<String>")]
+    #[cfg_attr(debug_assertions, schemars(with = "Option<String>"))]
     pub expires: Option<Timestamp>,
 }
 
 /// Why an answer was not taken, or not published.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 pub struct Refusal {
     /// In one word: `unknown_lease`, `foreign_lease`, `lease_expired`, `lease_released`, `already_submitted`, `already_made`,
     /// `stale`, `answer_missing`, `blocked`, `altered` or `not_made`.
@@ -159,7 +165,8 @@ pub struct Refusal {
 }
 
 /// One thing that is wrong with an answer.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 pub struct Violation {
     /// What kind of thing: `not_json`, `wrong_shape`, `no_id`, `unknown_id`, `missing`, `doubled`, `schema`; of a check or of
     /// conservation the outcome's code.

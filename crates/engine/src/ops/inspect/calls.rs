@@ -21,14 +21,15 @@ use std::collections::BTreeMap;
 const LISTED: usize = 20;
 
 /// A call of an agent.
-#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 pub struct CallTold {
     /// The run that called.
     pub run: String,
     /// Which of its calls it was, from 1 on.
     pub number: u64,
     /// When it was sent, in UTC.
-    #[schemars(with = "String")]
+    #[cfg_attr(debug_assertions, schemars(with = "String"))]
     pub when: Timestamp,
     /// The stage.
     pub stage: String,
@@ -61,15 +62,16 @@ pub struct CallTold {
     /// The provider's id of the request.
     pub request_id: Option<String>,
     /// Where the bytes of the request lie, in the workspace.
-    #[schemars(with = "String")]
+    #[cfg_attr(debug_assertions, schemars(with = "String"))]
     pub request: RelPath,
     /// Where the bytes of the answer lie, in the workspace.
-    #[schemars(with = "Option<String>")]
+    #[cfg_attr(debug_assertions, schemars(with = "Option<String>"))]
     pub answer: Option<RelPath>,
 }
 
 /// A call with what was asked and answered.
-#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 pub struct Exchange {
     /// The call.
     #[serde(flatten)]
@@ -83,7 +85,8 @@ pub struct Exchange {
 }
 
 /// Where the answers of a batch come from.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 pub struct Asked {
     /// Answers that its outputs were made from.
     pub answers: u64,
@@ -102,7 +105,8 @@ pub struct Asked {
 }
 
 /// What a workspace spent, and what of its limits is left.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 pub struct Money {
     /// In all runs, those that failed among them.
     pub spent: Spent,
@@ -117,7 +121,8 @@ pub struct Money {
 }
 
 /// A limit of a workspace.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 pub struct Limit {
     /// What there is.
     pub limit: u64,

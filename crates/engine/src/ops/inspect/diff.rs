@@ -41,7 +41,8 @@ pub struct DiffOptions {
 }
 
 /// What differs.
-#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 pub struct Diff {
     /// The old side: the folder of a workspace, or `before run ID`.
     pub old: String,
@@ -56,7 +57,8 @@ pub struct Diff {
 }
 
 /// How an output differs.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 pub struct OutputDiff {
     /// The stage.
     pub stage: String,

@@ -21,7 +21,8 @@ pub struct Records {
 }
 
 /// How two lists differ.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 pub struct ElementsDiff {
     /// The key that records are known by.
     pub key: String,
@@ -38,7 +39,8 @@ pub struct ElementsDiff {
 }
 
 /// Keys: how many, and the first.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 pub struct Keys {
     /// How many.
     pub count: u64,
@@ -47,7 +49,8 @@ pub struct Keys {
 }
 
 /// A record that differs.
-#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 pub struct ElementChange {
     /// Its key.
     pub key: String,
@@ -56,7 +59,8 @@ pub struct ElementChange {
 }
 
 /// A value that differs.
-#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 pub struct FieldChange {
     /// Where: a JSON pointer into the record or the document.
     pub field: String,

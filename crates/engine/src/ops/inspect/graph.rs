@@ -13,7 +13,8 @@ use serde::Serialize;
 use std::collections::BTreeSet;
 
 /// A pipeline.
-#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 pub struct Graph {
     /// The project's name.
     pub project: String,
@@ -24,7 +25,8 @@ pub struct Graph {
 }
 
 /// A stage.
-#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 pub struct Node {
     /// Its number.
     pub number: u32,
@@ -51,7 +53,8 @@ pub struct Node {
 }
 
 /// Files that a file names.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 pub struct Named {
     /// Where they lie.
     pub files: String,
@@ -60,7 +63,8 @@ pub struct Named {
 }
 
 /// What flows from a stage to another.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 pub struct Edge {
     /// The stage that writes.
     pub from: String,

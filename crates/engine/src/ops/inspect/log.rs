@@ -38,7 +38,8 @@ pub struct LogOptions {
 }
 
 /// What happened.
-#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 pub struct Log {
     /// The records, as they stand in the journal.
     pub records: Vec<Record>,
@@ -53,7 +54,8 @@ pub struct Log {
 }
 
 /// A file of text about a batch.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 pub struct Printed {
     /// The file, in the workspace.
     pub path: RelPath,

@@ -27,7 +27,8 @@ const LISTED: usize = 10;
 const READERS: usize = 100;
 
 /// Everything that is known of a file.
-#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 pub struct FileWhy {
     /// The file: in the workspace, or in the project with the prefix `project:`.
     pub path: String,
@@ -48,7 +49,8 @@ pub struct FileWhy {
 }
 
 /// Who made a file.
-#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 pub struct FileMade {
     /// The stage.
     pub stage: String,
@@ -68,14 +70,15 @@ pub struct FileMade {
     /// The run.
     pub run: String,
     /// When it was finished, in UTC.
-    #[schemars(with = "Option<String>")]
+    #[cfg_attr(debug_assertions, schemars(with = "Option<String>"))]
     pub when: Option<Timestamp>,
     /// What its batch asked of agents; none: nothing.
     pub asked: Option<Asked>,
 }
 
 /// A file that something was made from.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 pub struct Origin {
     /// The file.
     pub path: String,

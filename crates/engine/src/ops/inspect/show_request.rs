@@ -13,7 +13,8 @@ use serde::Serialize;
 use serde_json::Value;
 
 /// What a batch would send first.
-#[derive(Debug, Serialize, schemars::JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 pub struct WouldSend {
     /// The batch, with its stage.
     pub batch: String,
@@ -24,7 +25,8 @@ pub struct WouldSend {
 }
 
 /// A request that would be sent.
-#[derive(Debug, Serialize, schemars::JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 pub struct Shown {
     /// The agent.
     pub agent: String,

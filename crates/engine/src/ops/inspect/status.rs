@@ -30,7 +30,8 @@ use milepost_store::store::layout::{self, Layout};
 use serde::Serialize;
 
 /// How far a workspace is.
-#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 pub struct Status {
     /// The project's name.
     pub project: String,
@@ -53,7 +54,8 @@ pub struct Status {
 }
 
 /// How far a stage is.
-#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 pub struct StageLine {
     /// Its number.
     pub number: u32,
@@ -83,14 +85,15 @@ pub struct StageLine {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub overrides: Vec<Override>,
     /// When the checkpoint was written, or else when something last happened, in UTC.
-    #[schemars(with = "Option<String>")]
+    #[cfg_attr(debug_assertions, schemars(with = "Option<String>"))]
     pub when: Option<Timestamp>,
     /// Its checkpoint, when there is one.
     pub checkpoint: Option<String>,
 }
 
 /// How far a stage is, in one word.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Word {
     /// Every batch is made.
@@ -125,7 +128,8 @@ impl Word {
 }
 
 /// A batch that failed.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 pub struct FailedBatch {
     /// The batch; empty for the only one.
     pub batch: String,
@@ -134,7 +138,8 @@ pub struct FailedBatch {
 }
 
 /// What a run would do about a stage.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
+#[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 pub struct Due {
     /// Batches that run.
     pub will: u64,

@@ -28,7 +28,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// What was found.
-#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 pub struct Verified {
     /// What is wrong or worth knowing, the gravest first.
     pub findings: Vec<Finding>,
@@ -42,7 +43,8 @@ pub struct Verified {
 }
 
 /// One thing that is wrong or worth knowing.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 pub struct Finding {
     /// How grave it is.
     pub severity: Severity,
@@ -57,9 +59,8 @@ pub struct Finding {
 }
 
 /// How grave a finding is.
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, schemars::JsonSchema,
-)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Severity {
     /// Something is not as it was recorded: exit code 5.
@@ -71,7 +72,8 @@ pub enum Severity {
 }
 
 /// What was looked at.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 pub struct Checked {
     /// Files whose bytes were compared with their digests.
     pub files: u64,

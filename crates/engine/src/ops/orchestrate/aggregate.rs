@@ -61,7 +61,8 @@ pub enum Aggregation {
 }
 
 /// The joined file.
-#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 pub struct Aggregated {
     /// Elements in it.
     pub element_count: u64,
@@ -81,7 +82,8 @@ pub struct Aggregated {
 }
 
 /// Elements that lack fields.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 pub struct Lacking {
     /// The first of them.
     pub elements: Vec<LackingElement>,
@@ -90,7 +92,8 @@ pub struct Lacking {
 }
 
 /// An element that lacks fields.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 pub struct LackingElement {
     /// The file that it stands in.
     pub file: String,

@@ -62,7 +62,8 @@ pub enum Waited {
 }
 
 /// A file that is complete.
-#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 pub struct Arrived {
     /// The file, in the workspace.
     pub output_file: String,
@@ -89,7 +90,8 @@ pub struct Arrived {
 }
 
 /// What is missing.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 pub struct Lacking {
     /// The file, in the workspace.
     pub output_file: String,
@@ -102,7 +104,8 @@ pub struct Lacking {
 }
 
 /// What of a file is missing.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Lack {
     /// It is not there.

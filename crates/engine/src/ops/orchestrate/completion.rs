@@ -22,7 +22,8 @@ use serde::Serialize;
 const NAMED: usize = 5;
 
 /// Whether a stage is complete.
-#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 pub struct Completion {
     /// Whether it is: its checkpoint is as recorded and says so, a run would do nothing about the stage, and every file that it made
     /// has the recorded digest.

@@ -6,7 +6,8 @@ use std::collections::BTreeMap;
 use std::io::{BufRead as _, BufReader, Read};
 
 /// How many elements there are, and of which types.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 pub struct Summary {
     /// Elements by their `ifc_type`, of those that have one.
     pub by_type: BTreeMap<String, u64>,

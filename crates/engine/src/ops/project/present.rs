@@ -24,7 +24,8 @@ pub struct Present {
 }
 
 /// A run that is at work.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 pub struct Runner {
     /// The run.
     pub run_id: String,
@@ -35,19 +36,20 @@ pub struct Runner {
     /// What it was started by.
     pub command: String,
     /// When it began, in UTC.
-    #[schemars(with = "String")]
+    #[cfg_attr(debug_assertions, schemars(with = "String"))]
     pub since: Timestamp,
 }
 
 /// The run that began last.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 pub struct LastRun {
     /// The run.
     pub run_id: String,
     /// How it ended: the word of its last record; `running` while it is at work, `broken off` when it was killed.
     pub status: String,
     /// When its last record was written, in UTC.
-    #[schemars(with = "String")]
+    #[cfg_attr(debug_assertions, schemars(with = "String"))]
     pub when: Timestamp,
 }
 

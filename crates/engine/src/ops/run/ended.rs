@@ -9,7 +9,8 @@ use serde::Serialize;
 use serde_json::Value;
 
 /// How a run ended.
-#[derive(Debug, Serialize, schemars::JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 pub struct Ended {
     /// In one word: `complete`, `partial`, `held`, `failed`, `altered`, `interrupted`, or `the verdict is no`.
     pub status: String,
@@ -37,7 +38,8 @@ pub struct Ended {
 }
 
 /// What became of a stage.
-#[derive(Debug, Serialize, schemars::JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 pub struct StageEnded {
     /// Its name.
     pub stage: String,
@@ -80,7 +82,8 @@ pub struct StageEnded {
 }
 
 /// A batch that failed.
-#[derive(Debug, Serialize, schemars::JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 pub struct BatchFailed {
     /// The batch; empty for the only one.
     pub batch: String,
@@ -89,7 +92,8 @@ pub struct BatchFailed {
 }
 
 /// What could not be done, by any command.
-#[derive(Debug, Serialize, schemars::JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 pub struct Refused {
     /// Always `error`.
     pub status: String,
@@ -100,7 +104,8 @@ pub struct Refused {
 }
 
 /// Why something could not be done.
-#[derive(Debug, Serialize, schemars::JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 pub struct Refusal {
     /// In one word.
     pub kind: String,

@@ -46,7 +46,8 @@ pub struct Entry {
 }
 
 /// What became of all entries.
-#[derive(Debug, Serialize, schemars::JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 pub struct Batch {
     /// Whether it was only planned, or only what is free was done.
     pub dry_run: bool,
@@ -55,7 +56,8 @@ pub struct Batch {
 }
 
 /// What became of an entry.
-#[derive(Debug, Clone, Serialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 pub struct EntryEnded {
     /// Its parameters, as the manifest gives them.
     pub params: Map<String, Value>,
@@ -82,7 +84,8 @@ pub struct EntryEnded {
 }
 
 /// Why an entry failed.
-#[derive(Debug, Clone, Serialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 pub struct EntryError {
     /// The name of the error.
     pub code: String,
@@ -91,7 +94,8 @@ pub struct EntryError {
 }
 
 /// What a stage's checkpoint says.
-#[derive(Debug, Clone, Serialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 pub struct StageSummary {
     /// `complete` or `partial`.
     pub status: String,
@@ -100,7 +104,8 @@ pub struct StageSummary {
 }
 
 /// What is still to be asked of agents, as expected.
-#[derive(Debug, Clone, Default, Serialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Default, Serialize)]
+#[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 pub struct Estimate {
     /// Calls, the first of each batch; none: what will be asked depends on outputs that are not there yet.
     pub calls: Option<u64>,
@@ -117,7 +122,8 @@ pub struct Estimate {
 }
 
 /// What agents used.
-#[derive(Debug, Clone, Default, Serialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Default, Serialize)]
+#[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 pub struct Used {
     /// Calls.
     pub calls: u64,

@@ -19,7 +19,8 @@ use std::collections::{BTreeMap, HashSet};
 use std::path::Path;
 
 /// What a stage's batches would ask of agents that cost something.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 pub struct Asks {
     /// Who is asked: name and provider.
     pub agents: Vec<String>,

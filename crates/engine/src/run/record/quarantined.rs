@@ -8,7 +8,8 @@ use milepost_store::store::layout::Layout;
 use serde::{Deserialize, Serialize};
 
 /// A file that was moved to quarantine.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 pub struct KeptFile {
     /// The stage; empty for an input.
     pub stage: String,
@@ -25,7 +26,8 @@ pub struct KeptFile {
 }
 
 /// Why a file was moved to quarantine.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Removal {
     /// Other bytes took its place.
@@ -39,7 +41,8 @@ pub enum Removal {
 }
 
 /// What a file at an output's path is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Content {
     /// What Milepost wrote.

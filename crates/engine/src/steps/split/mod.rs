@@ -18,7 +18,8 @@ use std::collections::{BTreeMap, HashMap};
 use std::io::{self, BufReader, Write};
 
 /// Which questions stand in which batches: kept so that they stay there.
-#[derive(Debug, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Serialize, Deserialize)]
+#[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 pub struct Assignment {
     /// At most so many questions a batch.
     pub size: u64,

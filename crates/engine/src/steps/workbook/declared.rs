@@ -3,10 +3,10 @@
 use std::collections::BTreeSet;
 use std::fmt;
 
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+#[cfg(debug_assertions)]
+use schemars::{Schema, SchemaGenerator, json_schema};
 use serde::de::{self, IgnoredAny, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
-use serde_json::Value;
 
 use milepost_core::expr::jq::JqError;
 use milepost_formats::xlsx::{ChartLayout, ChartStyle, ColumnLayout, SheetLayout, XlsxError};
@@ -58,9 +58,10 @@ pub enum WorkbookError {
 }
 
 /// A workbook: sheets over the scope of a stage.
-#[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
-#[schemars(title = "Milepost workbook file")]
+#[cfg_attr(debug_assertions, schemars(title = "Milepost workbook file"))]
 pub struct Workbook {
     /// The sheets, in their order.
     #[serde(rename = "sheet")]
@@ -71,7 +72,8 @@ pub struct Workbook {
 }
 
 /// A sheet. Its rows come from `rows`, or are streamed from a file by `in` and `stream`.
-#[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Sheet {
     /// The name on its tab, at most 31 characters.
@@ -115,12 +117,13 @@ pub struct Column {
 }
 
 /// How a column looks.
-#[derive(Debug, Clone, PartialEq, Default, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Default, Deserialize)]
+#[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct ColumnOptions {
     /// Width in characters; without it, as the cells need.
     #[serde(default)]
-    #[schemars(transform = number)]
+    #[cfg_attr(debug_assertions, schemars(transform = number))]
     pub width: Option<f64>,
     /// Number format of Excel, such as `0.00` or `0.0%`.
     #[serde(default)]
@@ -131,12 +134,14 @@ pub struct ColumnOptions {
 }
 
 /// `double` is no format of JSON Schema.
+#[cfg(debug_assertions)]
 fn number(schema: &mut Schema) {
     schema.remove("format");
 }
 
 /// No chart, one, or several.
-#[derive(Debug, Clone, PartialEq, Default, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Default, Deserialize)]
+#[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 #[serde(
     untagged,
     expecting = "expected a chart `{kind, label, value}`, or a list of them"
@@ -163,7 +168,8 @@ impl Charts {
 }
 
 /// A chart of a sheet's rows.
-#[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Chart {
     /// How it is drawn.
@@ -178,7 +184,8 @@ pub struct Chart {
 }
 
 /// How a chart is drawn.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum ChartKind {
     /// Horizontal bars, the first row on top.
@@ -218,7 +225,8 @@ impl<'de> Deserialize<'de> for Column {
     }
 }
 
-impl JsonSchema for Column {
+#[cfg(debug_assertions)]
+impl schemars::JsonSchema for Column {
     fn schema_name() -> std::borrow::Cow<'static, str> {
         "Column".into()
     }
@@ -346,7 +354,8 @@ impl Sheet {
 }
 
 /// Returns the schema of a workbook file, for editors (JSON Schema 2020-12).
-pub fn workbook_schema() -> Value {
+#[cfg(debug_assertions)]
+pub fn workbook_schema() -> serde_json::Value {
     let mut schema = schemars::schema_for!(Workbook);
     schema.insert("$id".to_owned(), "workbook.schema.json".into());
     schema.to_value()

@@ -14,7 +14,9 @@ use super::alarm::Guarded;
 use super::work::{Said, StepResult, Work, parse_failure};
 use super::{files, values};
 
-pub use declared::{Workbook, WorkbookError, workbook_schema};
+#[cfg(debug_assertions)]
+pub use declared::workbook_schema;
+pub use declared::{Workbook, WorkbookError};
 pub use write::{WrittenSheet, file_feed, write_workbook};
 
 /// Writes the workbook that a workbook file describes.
