@@ -4,6 +4,8 @@ mod matcher;
 mod material;
 mod table;
 mod vocabulary;
+#[cfg(debug_assertions)]
+mod word_schemas;
 mod words;
 
 #[cfg(test)]
@@ -12,6 +14,7 @@ mod tests;
 use serde_json::Value;
 use toml::Spanned;
 
+#[cfg(debug_assertions)]
 pub use table::rules_schema;
 use table::{Rule, Table};
 use vocabulary::{Kind, UnknownWord, Vocabulary, Word};

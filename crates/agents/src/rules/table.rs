@@ -1,8 +1,8 @@
 //! The rules file as it is written: tables `[[rule]]` and `[[material]]`, and the words that they use.
 
-use super::vocabulary::{
-    CategoryName, ElementTypeName, FunctionName, Layer, LocationName, Vocabulary,
-};
+use super::vocabulary::{Layer, Vocabulary};
+#[cfg(debug_assertions)]
+use super::word_schemas::{CategoryName, ElementTypeName, FunctionName, LocationName};
 use serde::Deserialize;
 use toml::Spanned;
 
@@ -113,7 +113,8 @@ pub(super) struct Material {
     pub(super) grades: Vec<String>,
 }
 
-/// The schema of a rules file, for editors; JSON Schema 2020-12.
+/// Returns the JSON Schema (2020-12) of a rules file, for editors.
+#[cfg(debug_assertions)]
 pub fn rules_schema() -> serde_json::Value {
     let mut schema = schemars::schema_for!(Table);
     schema.insert("$id".to_owned(), "rules.schema.json".into());

@@ -1,9 +1,7 @@
 //! The words that answers consist of, as data: what an element or a material may be, and what follows from each word.
 
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
-use std::borrow::Cow;
-use std::sync::{Arc, LazyLock};
+use std::sync::Arc;
 
 /// A word of the vocabulary, shared by all answers.
 pub(super) type Word = Arc<str>;
@@ -99,7 +97,7 @@ impl Vocabulary {
     }
 
     /// Returns all words of a kind, in their order.
-    fn words(&self, kind: Kind) -> Vec<&str> {
+    pub(super) fn words(&self, kind: Kind) -> Vec<&str> {
         match kind {
             Kind::ElementType => self.element_type.iter().map(|it| &*it.name).collect(),
             Kind::Function => self.functions.iter().map(|it| &**it).collect(),
@@ -155,38 +153,6 @@ impl Vocabulary {
         found.map_or(Layer::Solid, |it| it.layer)
     }
 }
-
-/// Suggests the default words of a kind to editors: a file with a vocabulary of its own may have others.
-fn suggestions(kind: Kind, description: &str) -> Schema {
-    static WORDS: LazyLock<Option<Vocabulary>> = LazyLock::new(|| Vocabulary::default_words().ok());
-    let words = WORDS.as_ref().map(|words| words.words(kind));
-    json_schema!({
-        "description": description,
-        "anyOf": [{ "enum": words.unwrap_or_default() }, { "type": "string" }],
-    })
-}
-
-/// Declares the schema of a kind of word.
-macro_rules! word_schema {
-    ($name:ident, $kind:expr, $description:literal) => {
-        pub(super) struct $name;
-
-        impl JsonSchema for $name {
-            fn schema_name() -> Cow<'static, str> {
-                stringify!($name).into()
-            }
-
-            fn json_schema(_: &mut SchemaGenerator) -> Schema {
-                suggestions($kind, $description)
-            }
-        }
-    };
-}
-
-word_schema!(ElementTypeName, Kind::ElementType, "What an element is.");
-word_schema!(FunctionName, Kind::Function, "What an element is for.");
-word_schema!(LocationName, Kind::Location, "Where an element is.");
-word_schema!(CategoryName, Kind::Category, "The category of a material.");
 
 #[cfg(test)]
 mod tests {

@@ -13,3 +13,6 @@ pub mod report;
 pub mod services;
 pub mod stop;
 pub mod world;
+
+#[cfg(debug_assertions)]
+pub use crate::steps::workbook::workbook_schema;

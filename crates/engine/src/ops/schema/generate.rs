@@ -15,7 +15,7 @@ use crate::ops::plan::Plan;
 use crate::ops::run::ended::{Ended, Refused};
 use crate::ops::run::workspaces::Batch;
 use crate::ops::why::Why;
-use crate::steps::workbook::workbook_schema;
+use crate::run::workbook_schema;
 use milepost_agents::prices::prices_schema;
 use milepost_agents::rules::rules_schema;
 use milepost_core::decl::{project_schema, stage_schema};
