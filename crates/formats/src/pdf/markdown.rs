@@ -270,7 +270,7 @@ impl Builder {
     fn close(&mut self) {
         match self.stack.pop() {
             Some(Container::List { start, items }) => {
-                self.push(MarkdownBlock::List { start, items })
+                self.push(MarkdownBlock::List { start, items });
             }
             Some(Container::Quote(blocks)) => self.push(MarkdownBlock::Quote(blocks)),
             Some(Container::Item(blocks)) => match self.stack.last_mut() {

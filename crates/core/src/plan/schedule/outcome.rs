@@ -38,6 +38,7 @@ impl StageStatus {
 
 /// What a run has recorded of a stage when its last batch has ended.
 #[derive(Debug, Clone, Copy)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 pub struct Ended {
     /// What the records add up to; `None` if a batch is neither recorded nor failed.
     pub recorded: Option<Status>,
