@@ -68,7 +68,8 @@ fn every_schema_is_valid_and_describes_itself() {
 
 #[test]
 fn closed_lists_are_those_of_the_vocabulary() {
-    let vocabulary: Value = toml::from_str(&file("rules/vocabulary.toml")).unwrap();
+    let vocabulary: Value =
+        toml::from_str(&file("crates/agents/src/rules/vocabulary.toml")).unwrap();
     let words = |name: &str| -> Vec<Value> {
         let list = vocabulary[name].as_array().unwrap().iter();
         list.map(|word| match &word["name"] {

@@ -32,7 +32,7 @@ pub enum Salvaged {
 
 /// What of a text's beginnings became of it.
 #[derive(Default)]
-struct Found {
+struct Candidates {
     values: Vec<Value>,
     cut: bool,
     broken: Option<String>,
@@ -46,7 +46,7 @@ pub fn salvage(text: &str) -> Salvaged {
         return Salvaged::One { value, exact: true };
     }
     let fenced = fences(text);
-    let mut found = Found::default();
+    let mut found = Candidates::default();
     for inside in &fenced {
         found.read(inside);
     }
@@ -71,7 +71,7 @@ pub fn salvage(text: &str) -> Salvaged {
     }
 }
 
-impl Found {
+impl Candidates {
     /// Reads every object and list that stands in the text, one after another.
     fn read(&mut self, text: &str) {
         let mut at = 0;

@@ -1,9 +1,7 @@
-//! Model APIs: what each provider's client can do, whatever it speaks. A provider is a folder here and a line in the registry.
+//! Model APIs: what each provider's client can do, whatever it speaks.
 
-mod anthropic;
 mod batches;
-mod openai;
-mod registry;
+mod providers;
 mod schema_fit;
 mod settings;
 mod sse;
@@ -11,10 +9,10 @@ mod versions;
 mod wire;
 
 pub use batches::{BatchApi, BatchFault, BatchLimit, BatchProgress, BatchResult, SubmittedBatch};
-pub use registry::connect;
+pub use providers::connect;
 pub use settings::Settings;
 
-pub(crate) use anthropic::{stop_of, usage_of};
+pub(crate) use providers::{stop_of, usage_of};
 pub(crate) use schema_fit::{Rules, fit, told};
 pub(crate) use wire::{count, text};
 

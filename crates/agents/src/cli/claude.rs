@@ -1,6 +1,6 @@
 //! What Claude Code and Cursor print: an object of type `result`, alone or as the last line of a stream.
 
-use super::read::{Ended, Output, failed, plain, status_of};
+use super::output::{Ended, Output, failed, plain, status_of};
 use crate::api::{count, text};
 use crate::api::{stop_of, usage_of};
 use crate::fault::{CallFault, ErrorBody, FaultKind};

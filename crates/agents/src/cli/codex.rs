@@ -1,6 +1,6 @@
 //! What `codex exec --json` prints: events of threads, turns and items.
 
-use super::read::{Output, failed, plain};
+use super::output::{Output, failed, plain};
 use crate::api::{count, text};
 use crate::fault::{CallFault, ErrorBody, FaultKind};
 use crate::request::Reply;

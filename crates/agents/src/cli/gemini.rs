@@ -1,6 +1,6 @@
 //! What `gemini --output-format json` and `stream-json` print: the response and statistics by model.
 
-use super::read::{Output, failed, plain, status_of};
+use super::output::{Output, failed, plain, status_of};
 use crate::api::{count, text};
 use crate::fault::{CallFault, ErrorBody, FaultKind};
 use crate::request::Reply;

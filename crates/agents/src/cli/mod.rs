@@ -4,10 +4,11 @@ mod claude;
 mod codex;
 mod gemini;
 mod opencode;
+mod output;
 mod read;
 mod registry;
 
-pub use read::{Ended, NOT_FOUND, Output};
+pub use output::{Ended, NOT_FOUND, Output};
 pub use registry::{REGISTRY, RegistryError};
 
 use super::fault::{CallFault, FaultKind};
@@ -106,7 +107,7 @@ impl Envelope {
 
 /// Where the prompt goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum PromptPosition {
     /// Standard input.
     Input,
     /// A last argument.
@@ -121,7 +122,7 @@ pub struct Tool {
     command: Vec<String>,
     preset: Option<Preset>,
     envelope: Envelope,
-    place: Place,
+    place: PromptPosition,
 }
 
 /// What to start for a request.
@@ -173,8 +174,8 @@ impl Tool {
                 Preset::Claude | Preset::Cursor | Preset::Gemini => Envelope::Json,
             },
             place: match preset {
-                Preset::Cursor => Place::Last,
-                _ => Place::Input,
+                Preset::Cursor => PromptPosition::Last,
+                _ => PromptPosition::Input,
             },
         }
     }
@@ -188,7 +189,11 @@ impl Tool {
             command,
             preset: None,
             envelope,
-            place: if within { Place::Within } else { Place::Input },
+            place: if within {
+                PromptPosition::Within
+            } else {
+                PromptPosition::Input
+            },
         }
     }
 
@@ -235,9 +240,9 @@ impl Tool {
         }
         let mut stdin = Vec::new();
         match self.place {
-            Place::Input => stdin = prompt.into_bytes(),
-            Place::Last => argv.push(prompt),
-            Place::Within => {
+            PromptPosition::Input => stdin = prompt.into_bytes(),
+            PromptPosition::Last => argv.push(prompt),
+            PromptPosition::Within => {
                 for part in &mut argv {
                     for place in PROMPTS {
                         *part = part.replace(place, &prompt);

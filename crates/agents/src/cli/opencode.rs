@@ -1,6 +1,6 @@
 //! What `opencode run --format json` prints: events with parts, and tokens and cost of each step.
 
-use super::read::{Output, failed, plain, status_of};
+use super::output::{Output, failed, plain, status_of};
 use crate::api::{count, text};
 use crate::fault::{CallFault, ErrorBody, FaultKind};
 use crate::request::{Reply, Stop};

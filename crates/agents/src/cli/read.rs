@@ -1,34 +1,10 @@
 //! What a command line's output means: the verdict from the exit code and the error flag, whatever else it says.
 
+use super::output::{Ended, Output, failed, plain, status_of};
 use super::{Envelope, Tool, claude, codex, gemini, opencode};
-use crate::fault::{CallFault, ErrorBody, FaultKind, beginning, kind_of};
-use crate::request::{Reply, Stop};
-use milepost_core::model::usage::Usage;
+use crate::fault::{CallFault, ErrorBody, FaultKind, beginning};
+use crate::request::Reply;
 use serde_json::Value;
-
-/// How a command ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Ended {
-    /// With this exit code.
-    Code(i32),
-    /// By this signal.
-    Signal(i32),
-    /// It was ended because it took too long.
-    TimedOut,
-    /// It was ended because the run was stopped.
-    Cancelled,
-}
-
-/// What a command left behind.
-#[derive(Debug, Clone, Copy)]
-pub struct Output<'a> {
-    /// How it ended.
-    pub ended: Ended,
-    /// What it printed.
-    pub stdout: &'a [u8],
-    /// What it complained.
-    pub stderr: &'a [u8],
-}
 
 impl Tool {
     /// What the output means. `model` is the one that was asked for, if any.
@@ -76,21 +52,6 @@ impl Tool {
             raw: output.stdout.to_vec(),
             ..reply
         })
-    }
-}
-
-/// A reply that holds a text and nothing else.
-pub(super) fn plain(text: String) -> Reply {
-    Reply {
-        text,
-        structured: None,
-        stop: Stop::End,
-        usage: Usage::default(),
-        told_cost: None,
-        asked_model: String::new(),
-        served_model: None,
-        request_id: None,
-        raw: Vec::new(),
     }
 }
 
@@ -189,68 +150,6 @@ fn error_in(stderr: &[u8]) -> Option<Value> {
             .filter(|value| !value["error"].is_null())
     };
     starts.filter_map(read).next_back()
-}
-
-/// A status among numbers and texts.
-pub(super) fn status_of(value: &Value) -> Option<u16> {
-    let number = value.as_u64().or_else(|| value.as_str()?.parse().ok())?;
-    u16::try_from(number)
-        .ok()
-        .filter(|status| (100..600).contains(status))
-}
-
-/// The code of a fault whose tool is not there: a shell says so by the exit code 127.
-pub const NOT_FOUND: &str = "command_not_found";
-
-/// What tools say when nobody is logged in; they tell no code.
-const NOT_LOGGED_IN: [&str; 5] = [
-    "invalid api key",
-    "not logged in",
-    "please log in",
-    "/login",
-    "unauthorized",
-];
-
-/// The fault that a tool told, or that its exit code and complaints tell where it said nothing.
-pub(super) fn failed(output: Output<'_>, told: &ErrorBody, status: Option<u16>) -> CallFault {
-    // Some give the API's whole error as the message.
-    let inner = told
-        .message
-        .as_deref()
-        .and_then(|message| serde_json::from_str::<Value>(message).ok());
-    let inner = inner
-        .filter(|inner| !inner["error"].is_null())
-        .map(|inner| ErrorBody::of(&inner));
-    let told = inner.as_ref().unwrap_or(told);
-    let complaint = if output.stderr.trim_ascii().is_empty() {
-        output.stdout
-    } else {
-        output.stderr
-    };
-    let complaint = &complaint[complaint.len().saturating_sub(2_000)..];
-    let message = told.message.clone().unwrap_or_else(|| beginning(complaint));
-    let kind = match kind_of(status, &told.types, &message) {
-        FaultKind::Status(500) if status.is_none() => {
-            let said = message.to_lowercase();
-            if NOT_LOGGED_IN.iter().any(|words| said.contains(words)) {
-                FaultKind::Auth
-            } else {
-                FaultKind::ToolFailed
-            }
-        }
-        kind => kind,
-    };
-    let ended = match output.ended {
-        Ended::Code(code) => format!("exit code {code}"),
-        Ended::Signal(signal) => format!("ended by signal {signal}"),
-        Ended::TimedOut | Ended::Cancelled => "ended".to_owned(),
-    };
-    let is_missing = output.ended == Ended::Code(127);
-    let code = told.types.first().cloned();
-    CallFault {
-        code: code.or_else(|| is_missing.then(|| NOT_FOUND.to_owned())),
-        ..CallFault::new(kind, format!("{ended}: {message}"))
-    }
 }
 
 /// Keeps what a failed tool printed: its output, or its complaints where it printed nothing.

@@ -1,6 +1,6 @@
 //! The registry of `riteway ai`: `riteway.agent-config.json`, names and their command lines.
 
-use super::{Envelope, Place, Tool};
+use super::{Envelope, PromptPosition, Tool};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ pub const REGISTRY: &str = "riteway.agent-config.json";
 
 /// One agent, as <https://github.com/paralleldrive/riteway> reads it (`source/agent-config.js`).
 #[derive(Deserialize)]
-struct Entry {
+struct AgentEntry {
     command: String,
     #[serde(default)]
     args: Vec<String>,
@@ -30,8 +30,8 @@ enum OutputFormat {
 #[derive(Deserialize)]
 #[serde(untagged)]
 enum File {
-    One(Entry),
-    Many(BTreeMap<String, Entry>),
+    One(AgentEntry),
+    Many(BTreeMap<String, AgentEntry>),
 }
 
 /// Why a registry gives no command line.
@@ -91,10 +91,10 @@ impl Tool {
         };
         let command = std::iter::once(entry.command).chain(entry.args).collect();
         let tool = Self::generic(command, envelope);
-        let place = if tool.place == Place::Within {
-            Place::Within
+        let place = if tool.place == PromptPosition::Within {
+            PromptPosition::Within
         } else {
-            Place::Last
+            PromptPosition::Last
         };
         Ok(Self { place, ..tool })
     }

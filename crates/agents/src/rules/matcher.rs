@@ -104,7 +104,7 @@ struct Compiled {
 }
 
 /// The words found in a question: by the names of its type, and by its own name.
-struct Found {
+struct FoundWords {
     by_type: Vec<bool>,
     by_name: Vec<bool>,
 }
@@ -155,7 +155,7 @@ impl Matcher {
     }
 
     pub(super) fn answer(&self, question: &Question, materials: &Materials) -> Value {
-        let names = Names::of(question);
+        let names = NameTokens::of(question);
         let found = self.find(&names);
         let stated = stated(question, materials, &[]);
         let matched = self.matched(question, &found, stated.chosen.category.as_deref());
@@ -214,8 +214,8 @@ impl Matcher {
         Value::Object(out)
     }
 
-    fn find(&self, names: &Names) -> Found {
-        let mut found = Found {
+    fn find(&self, names: &NameTokens) -> FoundWords {
+        let mut found = FoundWords {
             by_type: vec![false; self.words.len()],
             by_name: vec![false; self.words.len()],
         };
@@ -233,7 +233,7 @@ impl Matcher {
     fn matched<'m>(
         &'m self,
         q: &Question,
-        found: &Found,
+        found: &FoundWords,
         material: Option<&str>,
     ) -> Option<Matched<'m>> {
         self.rules
@@ -246,7 +246,7 @@ impl Matcher {
         &'m self,
         compiled: &'m Compiled,
         q: &Question,
-        found: &Found,
+        found: &FoundWords,
         material: Option<&str>,
     ) -> Option<Matched<'m>> {
         let rule = &compiled.rule;
@@ -328,11 +328,11 @@ impl Matcher {
         &self,
         q: &Question,
         materials: &Materials,
-        names: &Names,
-        mut said: Said,
+        names: &NameTokens,
+        mut said: MaterialFinding,
         compiled: Option<&Compiled>,
         most: f64,
-    ) -> Said {
+    ) -> MaterialFinding {
         let prefer = compiled.map_or(&[][..], |compiled| &compiled.prefer);
         if said.chosen.primary.is_none() && !prefer.is_empty() {
             said = stated(q, materials, prefer);
@@ -381,13 +381,13 @@ impl Matcher {
 }
 
 /// The names of a question, cut into words.
-struct Names<'a> {
+struct NameTokens<'a> {
     of_type: Vec<(&'a str, Vec<Token>)>,
     own: Vec<(&'a str, Vec<Token>)>,
 }
 
-impl<'a> Names<'a> {
-    fn of(q: &Question<'a>) -> Names<'a> {
+impl<'a> NameTokens<'a> {
+    fn of(q: &Question<'a>) -> NameTokens<'a> {
         let mut of_type: Vec<&str> = Vec::new();
         for text in [q.type_name, q.object_type].into_iter().flatten() {
             if !of_type.contains(&text) {
@@ -395,7 +395,7 @@ impl<'a> Names<'a> {
             }
         }
         let cut = |texts: Vec<&'a str>| texts.into_iter().map(|t| (t, tokens(t))).collect();
-        Names {
+        NameTokens {
             own: cut(q
                 .name
                 .into_iter()
@@ -407,13 +407,13 @@ impl<'a> Names<'a> {
 }
 
 /// What is said of the material, and how sure that leaves the answer.
-struct Said {
+struct MaterialFinding {
     chosen: Chosen,
     from: Option<String>,
     confidence: f64,
 }
 
-impl Said {
+impl MaterialFinding {
     fn clause(&self) -> String {
         self.chosen
             .because
@@ -423,7 +423,7 @@ impl Said {
 }
 
 /// The material that the model itself states: layers, materials, else a property.
-fn stated(q: &Question, materials: &Materials, prefer: &[Word]) -> Said {
+fn stated(q: &Question, materials: &Materials, prefer: &[Word]) -> MaterialFinding {
     let layered = q.layers.iter().any(|(name, t)| name.is_some() && *t > 0.0);
     let (chosen, from) = if layered {
         (materials.of_layers(&q.layers), Some("layers".to_owned()))
@@ -435,7 +435,7 @@ fn stated(q: &Question, materials: &Materials, prefer: &[Word]) -> Said {
     } else {
         (Chosen::default(), None)
     };
-    let said = Said {
+    let said = MaterialFinding {
         chosen,
         from,
         confidence: 1.0,
@@ -446,7 +446,7 @@ fn stated(q: &Question, materials: &Materials, prefer: &[Word]) -> Said {
             chosen.because = chosen
                 .because
                 .map(|b| format!("{b} of the property {property}"));
-            Said {
+            MaterialFinding {
                 chosen,
                 from: Some(format!("property set: {property}")),
                 confidence: BY_PROPERTY_MATERIAL,
@@ -458,7 +458,7 @@ fn stated(q: &Question, materials: &Materials, prefer: &[Word]) -> Said {
 
 fn inferred<'a>(
     materials: &Materials,
-    names: &'a Names,
+    names: &'a NameTokens,
 ) -> Option<(f64, &'static str, &'a str, Word, Value)> {
     let by = |texts: &'a [(&'a str, Vec<Token>)]| {
         texts

@@ -9,7 +9,7 @@ use super::words::{Token, WordError, WordIndex, tokens};
 /// The `[[material]]` tables, compiled.
 #[derive(Debug)]
 pub(super) struct Materials {
-    entries: Vec<Entry>,
+    entries: Vec<MaterialEntry>,
     /// The category of what no word tells.
     unknown: Word,
     index: WordIndex,
@@ -17,7 +17,7 @@ pub(super) struct Materials {
 }
 
 #[derive(Debug)]
-struct Entry {
+struct MaterialEntry {
     category: Word,
     subcategory: Option<String>,
     layer: Layer,
@@ -32,7 +32,7 @@ enum Sense {
 
 /// What a name tells.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Known {
+pub(super) struct KnownMaterial {
     pub category: Word,
     pub subcategory: Option<String>,
     pub layer: Layer,
@@ -71,7 +71,7 @@ impl Materials {
                 }
             }
             let category: Word = table.category.into_inner().into();
-            entries.push(Entry {
+            entries.push(MaterialEntry {
                 layer: table.layer.unwrap_or(vocabulary.layer(&category)),
                 category,
                 subcategory: table.subcategory,
@@ -87,11 +87,11 @@ impl Materials {
     }
 
     /// What a material's name tells: the entry with the longest word that is found in it, the upper of two alike.
-    pub(super) fn known(&self, name: &str) -> Option<Known> {
+    pub(super) fn known(&self, name: &str) -> Option<KnownMaterial> {
         self.known_by(name, &tokens(name))
     }
 
-    pub(super) fn known_by(&self, name: &str, words: &[Token]) -> Option<Known> {
+    pub(super) fn known_by(&self, name: &str, words: &[Token]) -> Option<KnownMaterial> {
         let mut hits = Vec::new();
         self.index.find(words, |hit| hits.push(hit));
         let forbidden = |entry: usize| {
@@ -110,7 +110,7 @@ impl Materials {
                 sense == Sense::Grade && self.entries[owner].category == entry.category
             })
             .max_by_key(|h| h.weight);
-        Some(Known {
+        Some(KnownMaterial {
             category: Word::clone(&entry.category),
             subcategory: grade
                 .map(|h| name[h.start..h.end].to_uppercase())
@@ -124,7 +124,7 @@ impl Materials {
     /// Layers of one material count together; percentages are shares of the whole thickness, air included, so that they can
     /// be multiplied with a volume. A layer whose name tells nothing leads if it is thicker than the one that would.
     pub(super) fn of_layers(&self, layers: &[(Option<&str>, f64)]) -> Chosen {
-        let mut sums: Vec<(&str, Option<Known>, f64)> = Vec::new();
+        let mut sums: Vec<(&str, Option<KnownMaterial>, f64)> = Vec::new();
         let mut unnamed = 0.0;
         for (name, thickness) in layers {
             let Some(name) = name else {
@@ -140,8 +140,9 @@ impl Materials {
         if sums.is_empty() || total <= 0.0 {
             return self.of_names(&sums.iter().map(|(n, ..)| *n).collect::<Vec<_>>(), &[]);
         }
-        let strength =
-            |known: &Option<Known>| known.as_ref().map_or(Layer::Never, |known| known.layer);
+        let strength = |known: &Option<KnownMaterial>| {
+            known.as_ref().map_or(Layer::Never, |known| known.layer)
+        };
         let best = sums
             .iter()
             .enumerate()
@@ -253,7 +254,12 @@ impl Materials {
         Some((known.category, value))
     }
 
-    fn material(&self, name: &str, known: Option<&Known>, percentage: Option<f64>) -> Value {
+    fn material(
+        &self,
+        name: &str,
+        known: Option<&KnownMaterial>,
+        percentage: Option<f64>,
+    ) -> Value {
         json!({
             "name": name,
             "category": known.map_or(&*self.unknown, |known| &*known.category),
@@ -263,11 +269,14 @@ impl Materials {
     }
 }
 
-fn lead_known<'a>(known: &'a [(&str, Option<Known>)], first: Option<usize>) -> Option<&'a Known> {
+fn lead_known<'a>(
+    known: &'a [(&str, Option<KnownMaterial>)],
+    first: Option<usize>,
+) -> Option<&'a KnownMaterial> {
     known.get(first?)?.1.as_ref()
 }
 
-fn word_of(known: Option<&Known>) -> &str {
+fn word_of(known: Option<&KnownMaterial>) -> &str {
     known.map_or("of no known category", |k| &k.category)
 }
 

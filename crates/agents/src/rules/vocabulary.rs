@@ -7,7 +7,7 @@ use std::sync::Arc;
 pub(super) type Word = Arc<str>;
 
 /// The words of a rules file that declares none.
-const DEFAULT: &str = include_str!("../../../../rules/vocabulary.toml");
+const DEFAULT: &str = include_str!("vocabulary.toml");
 
 /// The words that an answer consists of.
 #[derive(Debug, Clone, Deserialize)]

@@ -2,7 +2,7 @@
 
 /// A provider of a model API, or a protocol that several servers speak.
 ///
-/// A new one is a variant here with its [`ApiSpec`], a client in the package of agents, and a line in the registry there.
+/// A new one is a variant here with its [`ApiSpec`], and a client with its line in `api/providers` of the package of agents.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ApiKind {
     /// Anthropic's Messages API.

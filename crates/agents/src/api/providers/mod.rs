@@ -1,10 +1,15 @@
-//! The registry of providers: which client speaks to which.
+//! The providers of model APIs: one file or folder each, and which one speaks to which API.
 
-use super::anthropic::Anthropic;
-use super::openai::OpenAi;
+mod anthropic;
+mod openai;
+
+pub(crate) use anthropic::{stop_of, usage_of};
+
 use super::{ModelApi, Settings};
 use crate::http::Http;
+use anthropic::Anthropic;
 use milepost_core::model::api_kind::ApiKind;
+use openai::OpenAi;
 use std::sync::Arc;
 
 /// Returns a client of a provider.

@@ -2,12 +2,12 @@
 
 mod batches;
 
-use super::ModelApi;
-use super::batches::BatchApi;
-use super::schema_fit::{Rules, fit, told};
-use super::settings::Settings;
-use super::versions::takes_temperature;
-use super::wire::{KeyHeader, Wire, count, parsed, text, whole};
+use crate::api::ModelApi;
+use crate::api::batches::BatchApi;
+use crate::api::schema_fit::{Rules, fit, told};
+use crate::api::settings::Settings;
+use crate::api::versions::takes_temperature;
+use crate::api::wire::{KeyHeader, Wire, count, parsed, text, whole};
 use crate::fault::{CallFault, ErrorBody, FaultKind};
 use crate::http::{Answer, Cancelled, Http};
 use crate::request::{Attachment, Reply, Request, Stop};

@@ -2,13 +2,13 @@
 
 mod batches;
 
-use super::ModelApi;
-use super::batches::BatchApi;
-use super::schema_fit::{Rules, fit, told};
-use super::settings::Settings;
-use super::sse;
-use super::versions::{of_claude, takes_temperature};
-use super::wire::{KeyHeader, Wire, count, parsed, text, whole};
+use crate::api::ModelApi;
+use crate::api::batches::BatchApi;
+use crate::api::schema_fit::{Rules, fit, told};
+use crate::api::settings::Settings;
+use crate::api::sse;
+use crate::api::versions::{of_claude, takes_temperature};
+use crate::api::wire::{KeyHeader, Wire, count, parsed, text, whole};
 use crate::fault::{CallFault, ErrorBody, FaultKind};
 use crate::http::{Answer, Cancelled, Http};
 use crate::request::{Attachment, Reply, Request, Stop};
