@@ -123,7 +123,7 @@ fn components(edges: &[BTreeSet<usize>]) -> Vec<Vec<usize>> {
                     state.low[at] = state.low[at].min(state.low[to]);
                 }
                 Some(index) if state.stack.contains(&to) => {
-                    state.low[at] = state.low[at].min(index)
+                    state.low[at] = state.low[at].min(index);
                 }
                 Some(_) => {}
             }

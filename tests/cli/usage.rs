@@ -94,7 +94,7 @@ fn what_is_meant_in_the_place_of_a_command_is_told() {
     }
     project.write(
         "stages/3_stats.toml",
-        &project.read("stages/2_join.toml").replace("page", "stats"),
+        project.read("stages/2_join.toml").replace("page", "stats"),
     );
     let said = project.output("stats").err;
     assert!(

@@ -420,7 +420,7 @@ fn with_command(command: &str) -> Project {
             }
         })
         .collect();
-    project.write("stages/1_copy.toml", &lines.join("\n"));
+    project.write("stages/1_copy.toml", lines.join("\n"));
     project
 }
 

@@ -158,7 +158,7 @@ impl Project {
         for (path, text) in declared(with_service) {
             project.write(path, &text);
         }
-        project.write("workspace/inputs/things.json", &things(0, 10));
+        project.write("workspace/inputs/things.json", things(0, 10));
         project
     }
 
@@ -352,7 +352,7 @@ fn runs_at_once_share_answers_and_gc_loses_none() {
     let mut runs = Vec::new();
     for (at, (from, to)) in spans.into_iter().enumerate() {
         let inputs = format!("other_{at}/inputs/things.json");
-        project.write(&inputs, &things(from, to));
+        project.write(&inputs, things(from, to));
         let words = ["run", "--workspace", &format!("other_{at}")].map(str::to_owned);
         let words: Vec<&str> = words.iter().map(String::as_str).collect();
         let mut command = project.command_on_disk(&words, "");
@@ -384,7 +384,7 @@ fn runs_at_once_share_answers_and_gc_loses_none() {
     }
     assert_eq!(project.asked(), asked);
     // All that any of them asked is there for another, which has only its letter to be told.
-    project.write("another/inputs/things.json", &things(0, 20));
+    project.write("another/inputs/things.json", things(0, 20));
     project.complete(&["run", "--workspace", "another"]);
     assert_eq!(project.asked(), asked + 3);
 }

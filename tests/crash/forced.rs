@@ -75,7 +75,7 @@ fn a_forced_run_that_is_killed_is_finished_by_the_next_run() {
     }
     for number in 1..=4 {
         let path = format!("workspace/inputs/batch_{number}.json");
-        made.write(&path, &format!("{{\"n\": {number}}}"));
+        made.write(&path, format!("{{\"n\": {number}}}"));
     }
     made.write("generation", "\"one\"\n");
     made.complete(RUN);

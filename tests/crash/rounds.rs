@@ -79,7 +79,7 @@ impl Project {
         }
         for (number, verdict) in [(1, "approved_plan"), (2, "capacity_limited_plan")] {
             let path = format!("workspace/inputs/letter_{number}.json");
-            project.write(&path, &json!({ "verdict": verdict }).to_string());
+            project.write(&path, json!({ "verdict": verdict }).to_string());
         }
         project
     }

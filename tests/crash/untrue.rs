@@ -300,7 +300,7 @@ fn an_import_is_whole_or_not_there() {
              [outputs]\ncopy = \"intermediate/{{ file.stem }}.txt\"\n",
         );
         project.write("workspace/inputs/first.txt", "first");
-        project.write("outside.txt", &"outside".repeat(1000));
+        project.write("outside.txt", "outside".repeat(1000));
         project
     };
     let words = ["run", "--set", "model=outside.txt"];

@@ -24,7 +24,7 @@ fn the_set_up_of_the_readme_leases_batches() {
     };
     site.write(
         "milepost.toml",
-        &project.lines().map(line).collect::<String>(),
+        project.lines().map(line).collect::<String>(),
     );
     let request = site.with_rules();
     run_as(&request, &["parse"]);

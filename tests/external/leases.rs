@@ -97,7 +97,7 @@ fn what_changed_since_it_was_leased_is_stale_and_what_is_still_asked_is_kept() {
     site.answer(&leased);
     // A prompt that says something else asks something else.
     let prompt = site.read("prompts/batch-processor.md");
-    site.write("prompts/batch-processor.md", &format!("Be exact. {prompt}"));
+    site.write("prompts/batch-processor.md", format!("Be exact. {prompt}"));
     let told = site.submit(&leased.lease);
     assert_eq!((told.accepted, code(&told)), (false, "stale"));
     let again = site.lease("two");

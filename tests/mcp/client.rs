@@ -261,7 +261,7 @@ copy = { path = "intermediate/{{ person.stem }}.json", schema = false }
     let gate = project.at("gate");
     project.write(
         "milepost.toml",
-        &format!(
+        format!(
             "name = \"letters\"\n\n[params]\ngreeting = \"Hello\"\ngate = {:?}\n",
             gate.display().to_string()
         ),

@@ -42,7 +42,7 @@ fn two_workspaces_differ_by_element_and_field() {
     for list in ["list_1.json", "list_2.json", "list_10.json"] {
         project.write(
             &format!("other/inputs/{list}"),
-            &project.read(&format!("workspace/inputs/{list}")),
+            project.read(&format!("workspace/inputs/{list}")),
         );
     }
     project.run_in_process();
@@ -62,14 +62,14 @@ fn two_workspaces_differ_by_element_and_field() {
     );
 
     // `a` moves to another list, `c` is renamed, `d` and `e` go, `f`, `g` and `h` come.
-    project.write("workspace/inputs/list_1.json", &people(&[("b", "Bo")]));
+    project.write("workspace/inputs/list_1.json", people(&[("b", "Bo")]));
     project.write(
         "workspace/inputs/list_2.json",
-        &people(&[("a", "Al"), ("c", "Cyd")]),
+        people(&[("a", "Al"), ("c", "Cyd")]),
     );
     project.write(
         "workspace/inputs/list_10.json",
-        &people(&[("f", "Fay"), ("g", "Guy"), ("h", "Hal")]),
+        people(&[("f", "Fay"), ("g", "Guy"), ("h", "Hal")]),
     );
     project.run_in_process();
     let (found, text) = compared(&project, &wanted(Some("other")));
@@ -123,7 +123,7 @@ fn with_the_last_run_by_digest() {
         .collect();
     assert_eq!((added, found.outputs[0].more), (vec![2, 1], 1));
 
-    project.write("workspace/inputs/list_2.json", &people(&[("c", "Cyd")]));
+    project.write("workspace/inputs/list_2.json", people(&[("c", "Cyd")]));
     std::fs::remove_file(project.at("workspace/inputs/list_10.json")).unwrap();
     project.run_in_process();
     project.run_in_process();

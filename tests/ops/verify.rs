@@ -68,7 +68,7 @@ fn whatever_somebody_alters_is_found() {
             |project| {
                 project.write(
                     "workspace/stage_7_complete.json",
-                    &project
+                    project
                         .read("workspace/stage_2_complete.json")
                         .replace("\"number\": 2", "\"number\": 7"),
                 );

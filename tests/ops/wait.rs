@@ -189,7 +189,7 @@ fn a_service_that_never_answers_is_given_up() {
 fn a_table_is_waited_for_until_its_rows_are_valid() {
     let project = project("timeout = \"200ms\"");
     let stage = std::fs::read_to_string(project.at("stages/1_take.toml")).unwrap();
-    project.write("stages/1_take.toml", &stage.replace(".json", ".csv"));
+    project.write("stages/1_take.toml", stage.replace(".json", ".csv"));
     project.write("workspace/outbox/ann.csv", "when\n1\n");
     let report = project.run_in_process_with(&wanted(&project));
     let message = &outcome(&report).message;

@@ -83,7 +83,9 @@ fn every_page_that_the_code_names_is_there() {
                     let is_part = |c: char| c.is_ascii_alphanumeric() || "/-_.".contains(c);
                     let end = rest.find(|c| !is_part(c)).unwrap_or(rest.len());
                     let name = rest[..end].trim_end_matches('.');
-                    if name.ends_with(".md") && !root.join("docs").join(name).exists() {
+                    if Path::new(name).extension().is_some_and(|it| it == "md")
+                        && !root.join("docs").join(name).exists()
+                    {
                         wrong.push(format!("{}: no docs/{name}", path.display()));
                     }
                 }

@@ -163,7 +163,7 @@ const CHANGES: [Change; 14] = [
             project,
             any(project, "intermediate/letters", n),
             "altered\n",
-        )
+        );
     },
     |project, _| remove(project, any(project, "outputs", 0)),
     |project, n| {

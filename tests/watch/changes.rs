@@ -153,7 +153,7 @@ fn thousands_of_changes_at_once_are_one_run() {
             for n in 1..2000 {
                 project.write(
                     &format!("workspace/inputs/{n}.json"),
-                    &format!("{{\"n\": {round}}}"),
+                    format!("{{\"n\": {round}}}"),
                 );
             }
         }

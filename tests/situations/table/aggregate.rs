@@ -10,7 +10,7 @@ const PAGE: Output = Output {
 #[test]
 fn altered_with_its_mtime_kept() {
     is_noticed_and_refused(&PAGE, |project, path| {
-        project.write_with_mtime_kept(path, &another_content(project, path));
+        project.write_with_mtime_kept(path, another_content(project, path));
     });
 }
 
@@ -24,7 +24,7 @@ fn altered_with_a_new_mtime() {
 #[test]
 fn cut_to_0_bytes() {
     is_noticed_and_refused(&PAGE, |project, path| {
-        project.write_with_mtime_kept(path, "")
+        project.write_with_mtime_kept(path, "");
     });
 }
 

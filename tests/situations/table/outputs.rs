@@ -78,7 +78,7 @@ pub fn another_content(project: &Project, path: &str) -> String {
 #[test]
 fn altered_with_its_mtime_kept() {
     is_noticed_and_refused(&LETTER, |project, path| {
-        project.write_with_mtime_kept(path, &another_content(project, path));
+        project.write_with_mtime_kept(path, another_content(project, path));
     });
 }
 
@@ -97,7 +97,7 @@ fn cut_to_0_bytes() {
 #[test]
 fn cut_to_0_bytes_with_its_mtime_kept() {
     is_noticed_and_refused(&LETTER, |project, path| {
-        project.write_with_mtime_kept(path, "")
+        project.write_with_mtime_kept(path, "");
     });
 }
 

@@ -154,7 +154,7 @@ impl<'a> Planner<'a> {
                 return None;
             }
         };
-        line.awaits = batches.awaits.clone();
+        line.awaits.clone_from(&batches.awaits);
         let scope_of = |index: usize| {
             let batch: &BatchScan = &found.batches[index];
             batch.base(context.pipeline, context.settings, context.moment())

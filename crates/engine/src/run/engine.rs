@@ -283,7 +283,7 @@ impl Engine<'_, '_> {
         iterations::tidy(&ctx, stage, &found, &batches.open)?;
         report.reused = batches.count(&[Action::UpToDate]);
         report.left = batches.count(&[Action::Left, Action::Wait, Action::May]);
-        report.awaits = batches.awaits.clone();
+        report.awaits.clone_from(&batches.awaits);
         let will = batches.places(&[Action::Run, Action::Fail]);
         let mut lacks = None;
         if !will.is_empty() {

@@ -60,6 +60,7 @@ impl Formats {
 }
 
 /// A sheet while its rows are written.
+#[expect(clippy::struct_field_names, reason = "it is the option of that name")]
 pub struct Tab {
     layout: SheetLayout,
     rows_per_tab: u32,

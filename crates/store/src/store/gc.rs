@@ -102,7 +102,7 @@ pub fn remove(disk: &Disk, layout: &Layout, garbage: &[Garbage]) -> Result<u64, 
                 }
             }
             GarbageKind::Scratch | GarbageKind::Calls | GarbageKind::Quarantine => {
-                disk.remove_dir_all(&path)?
+                disk.remove_dir_all(&path)?;
             }
         }
         freed += one.size;

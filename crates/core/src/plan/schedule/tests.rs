@@ -17,6 +17,10 @@ use crate::plan::selection::Target;
 use Action::{Fail, Left, May, Revalidate, Run, UpToDate, Wait};
 use jiff::Timestamp;
 
+#[expect(
+    clippy::unnecessary_wraps,
+    reason = "the situations are lists of results"
+)]
 fn will(reason: Reason) -> Result<Decision, Missed> {
     Ok(Decision::Will(vec![reason]))
 }
@@ -363,6 +367,7 @@ fn outputs_that_are_no_longer_valid_are_rebuilt_unless_a_person_accepted_them() 
 
 #[test]
 fn a_plan_expects_what_a_run_would_find() {
+    use StageStatus::{Altered, Complete, Failed, Held, Partial};
     let pipeline = pipeline();
     let ended = |stage: usize, disk: &Disk| {
         let all = Selection::default();
@@ -404,7 +409,6 @@ fn a_plan_expects_what_a_run_would_find() {
         ..Disk::default()
     };
     let altered = of("a", Ok(Decision::Altered(vec![file("a.json")])));
-    use StageStatus::{Altered, Complete, Failed, Held, Partial};
     assert_eq!(ended(0, &Disk::default()), (Some(Complete), false));
     assert_eq!(
         ended(0, &of("a", will(Reason::NeverMade))),

@@ -58,7 +58,6 @@ pub(super) const TEMPLATES: &[Template] = &[
             "schemas/parsed.schema.json",
             "schemas/report.schema.json",
             "rules/elements.toml",
-            "rules/vocabulary.toml",
             "filters/question.jq",
             "filters/record.jq",
             "filters/report.jq",

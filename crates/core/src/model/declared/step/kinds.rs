@@ -17,10 +17,6 @@ use crate::model::declared::keys::key;
 macro_rules! step_kinds {
     ($($kind:ident($step:ident)),* $(,)?) => {
         /// What a step does.
-        #[expect(
-            clippy::large_enum_variant,
-            reason = "a project has some dozens of steps"
-        )]
         #[derive(Debug, Clone)]
         pub enum StepKind {
             $(
