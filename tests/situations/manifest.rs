@@ -140,7 +140,7 @@ fn the_table_says_how_each_ended() {
     for line in [
         "anna (1 of 4)",
         "dora (4 of 4)",
-        "4 workspaces, 2 of them not complete",
+        "4 workspaces, 2 not complete",
         "WRONG_REQUEST: grade: ",
     ] {
         assert!(said.contains(line), "not said: {line}\n{said}");
