@@ -27,8 +27,7 @@ impl ProjectFiles for Project {
                 "{input}\n[step]\ncommand = [\"true\"]\n\n[outputs]\nout = {{ path = \"{output}\", schema = false }}\n{more}"
             )
         };
-        let reads =
-            |path: &str| format!("[inputs]\nit = {{ path = \"{path}\", schema = false }}\n");
+        let reads = |path: &str| format!("[inputs]\nit = \"{path}\"\n");
         let text = match path.as_str() {
             "milepost.toml" => "name = \"p\"\n".to_owned(),
             "stages/1_a.toml" => stage("", "a.json", ""),

@@ -242,7 +242,7 @@ fn runs_directly_as_jaq_does() {
 #[test]
 fn the_filters_of_the_project_run_directly() {
     for name in ["question", "record", "report"] {
-        let path = format!("{}/filters/{name}.jq", env!("CARGO_MANIFEST_DIR"));
+        let path = format!("{}/../../filters/{name}.jq", env!("CARGO_MANIFEST_DIR"));
         let source = std::fs::read_to_string(path).unwrap();
         let jq = Jq::compile(
             name,
