@@ -1,5 +1,6 @@
 //! The faces of Milepost: command line, MCP server, watch. Everything else is in the packages under `crates/`.
 
+#![warn(unreachable_pub)]
 #![cfg_attr(
     test,
     allow(
@@ -10,6 +11,6 @@
 )]
 
 pub mod cli;
-pub mod mcp;
+pub(crate) mod mcp;
 pub mod view;
-pub mod watch;
+pub(crate) mod watch;

@@ -92,11 +92,11 @@ Examples:
     after_help = EXAMPLES,
     max_term_width = 100
 )]
-pub struct Cli {
+pub(crate) struct Cli {
     #[command(flatten, next_help_heading = "Options of run")]
-    pub run: RunFlags,
+    pub(crate) run: RunFlags,
     #[command(flatten)]
-    pub everywhere: Everywhere,
+    pub(crate) everywhere: Everywhere,
     #[command(subcommand)]
     pub command: Option<Command>,
 }
@@ -104,32 +104,32 @@ pub struct Cli {
 /// Options of every command.
 #[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "Options of every command")]
-pub struct Everywhere {
+pub(crate) struct Everywhere {
     /// Look for the project in this folder and above
     #[arg(short = 'C', value_name = "DIR", global = true)]
-    pub directory: Option<PathBuf>,
+    pub(crate) directory: Option<PathBuf>,
     /// Use this workspace folder [default: `workspace` in the project]
     #[arg(long, value_name = "DIR", global = true)]
-    pub workspace: Option<PathBuf>,
+    pub(crate) workspace: Option<PathBuf>,
     /// Print the result as JSON on standard output
     #[arg(long, global = true)]
-    pub json: bool,
+    pub(crate) json: bool,
     /// Print only warnings and errors
     #[arg(short, long, global = true)]
-    pub quiet: bool,
+    pub(crate) quiet: bool,
     /// Append a debug log to this file
     #[arg(long, value_name = "FILE", global = true)]
-    pub log_file: Option<PathBuf>,
+    pub(crate) log_file: Option<PathBuf>,
     /// Choose when to use colours
     #[arg(long, value_name = "WHEN", value_enum, default_value_t, global = true)]
-    pub color: When,
+    pub(crate) color: When,
     /// Print help
     #[arg(short, long, action = ArgAction::HelpShort, global = true)]
     help: Option<bool>,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
-pub enum When {
+pub(crate) enum When {
     #[default]
     Auto,
     Always,
@@ -137,7 +137,7 @@ pub enum When {
 }
 
 #[derive(Debug, Subcommand)]
-pub enum Command {
+pub(crate) enum Command {
     /// Run every stage that is out of date
     #[command(after_help = RUN_EXAMPLES)]
     Run {
@@ -308,7 +308,7 @@ pub enum Command {
 
 impl Command {
     /// Returns the name on the command line.
-    pub fn name(&self) -> &'static str {
+    pub(crate) fn name(&self) -> &'static str {
         match self {
             Self::Run { .. } => "run",
             Self::Plan { .. } => "plan",
@@ -334,7 +334,7 @@ impl Command {
 
 impl Command {
     /// Returns true if the command takes `--set`, `--unset` and `--agent`.
-    pub fn takes_values(&self) -> bool {
+    pub(crate) fn takes_values(&self) -> bool {
         matches!(
             self,
             Self::Run { .. }

@@ -23,7 +23,7 @@ use milepost_engine::ops::run::{RunOptions, Values, adopt_orphans, exit_code};
 use serde::Serialize;
 
 /// Carries out what the command line says, and gives the exit code.
-pub fn carry_out(cli: Cli, environment: &Environment) -> u8 {
+pub(crate) fn carry_out(cli: Cli, environment: &Environment) -> u8 {
     if let Some((flag, command)) = misplaced(&cli) {
         return conflict(format!(
             "`{flag}` belongs to `run`, and was given with `{command}`"

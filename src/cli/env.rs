@@ -8,23 +8,23 @@ use std::path::PathBuf;
 
 /// What the process was given beside its arguments.
 #[derive(Debug, Clone, Default)]
-pub struct Environment {
+pub(crate) struct Environment {
     /// The program's name and its arguments.
-    pub arguments: Vec<OsString>,
+    pub(crate) arguments: Vec<OsString>,
     /// All variables whose names and values are UTF-8.
-    pub variables: BTreeMap<String, String>,
+    pub(crate) variables: BTreeMap<String, String>,
     /// The working folder.
-    pub folder: PathBuf,
+    pub(crate) folder: PathBuf,
     /// Whether standard output is a terminal.
-    pub stdout_is_terminal: bool,
+    pub(crate) stdout_is_terminal: bool,
     /// Whether standard error is a terminal.
-    pub stderr_is_terminal: bool,
+    pub(crate) stderr_is_terminal: bool,
 }
 
 impl Environment {
     /// Reads it.
     #[allow(clippy::disallowed_methods)]
-    pub fn read() -> Self {
+    pub(crate) fn read() -> Self {
         let variables = std::env::vars_os()
             .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
             .collect();
@@ -38,7 +38,7 @@ impl Environment {
     }
 
     /// A variable that is set and not empty.
-    pub fn get(&self, name: &str) -> Option<&str> {
+    pub(crate) fn get(&self, name: &str) -> Option<&str> {
         self.variables
             .get(name)
             .map(String::as_str)
@@ -49,7 +49,7 @@ impl Environment {
     ///
     /// # Errors
     /// When it is set and is no number of seconds.
-    pub fn epoch(&self) -> Result<Option<Timestamp>, String> {
+    pub(crate) fn epoch(&self) -> Result<Option<Timestamp>, String> {
         let Some(text) = self.get("SOURCE_DATE_EPOCH") else {
             return Ok(None);
         };
@@ -64,7 +64,7 @@ impl Environment {
     }
 
     /// Whether a stream that is (or is no) terminal is coloured when nothing is said of colours.
-    pub fn wants_colour(&self, is_terminal: bool) -> bool {
+    pub(crate) fn wants_colour(&self, is_terminal: bool) -> bool {
         if self.get("NO_COLOR").is_some() {
             return false;
         }
@@ -75,7 +75,7 @@ impl Environment {
     }
 
     /// Whether bars may be drawn on standard error: not in continuous integration, whose logs keep every frame.
-    pub fn may_draw(&self) -> bool {
+    pub(crate) fn may_draw(&self) -> bool {
         self.stderr_is_terminal
             && self.get("CI").is_none()
             && self.get("TERM").is_none_or(|term| term != "dumb")

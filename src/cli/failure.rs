@@ -7,15 +7,15 @@ use milepost_engine::ops::run::ended::{Refusal, Refused};
 use serde_json::json;
 
 /// A stage failed, a verdict said no, or Milepost itself could not go on.
-pub const FAILED: u8 = 1;
+pub(crate) const FAILED: u8 = 1;
 /// The command line says something that cannot be.
-pub const USAGE: u8 = 2;
+pub(crate) const USAGE: u8 = 2;
 /// The declarations are wrong.
-pub const DECLARATION: u8 = 4;
+pub(crate) const DECLARATION: u8 = 4;
 /// Exit code: partial, or held by a limit.
-pub const HELD: u8 = 3;
+pub(crate) const HELD: u8 = 3;
 /// Somebody altered what was made.
-pub const ALTERED: u8 = 5;
+pub(crate) const ALTERED: u8 = 5;
 
 /// The exit code of what could not be done. `docs/reference/exit-codes.md` holds the same table.
 fn exit_code(error: &OpsError) -> u8 {
@@ -27,7 +27,7 @@ fn exit_code(error: &OpsError) -> u8 {
 }
 
 /// What could not be done, as data.
-pub fn refusal(error: &OpsError) -> Refusal {
+pub(crate) fn refusal(error: &OpsError) -> Refusal {
     let problems = match error {
         OpsError::Declarations(problems) => Some(problems.to_json()),
         _ => None,
@@ -40,7 +40,7 @@ pub fn refusal(error: &OpsError) -> Refusal {
 }
 
 /// Says what could not be done, and gives the exit code.
-pub fn tell(printer: &Printer, error: &OpsError) -> u8 {
+pub(crate) fn tell(printer: &Printer, error: &OpsError) -> u8 {
     let code = exit_code(error);
     if printer.json {
         let refused = Refused {

@@ -8,7 +8,7 @@ use std::sync::{Mutex, PoisonError};
 static LAST: Mutex<Option<String>> = Mutex::new(None);
 
 /// Does the work, and says so in plain words when it breaks down.
-pub fn guarded(work: impl FnOnce() -> u8) -> u8 {
+pub(crate) fn guarded(work: impl FnOnce() -> u8) -> u8 {
     std::panic::set_hook(Box::new(|panic| {
         let place = panic
             .location()

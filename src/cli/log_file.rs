@@ -12,7 +12,7 @@ use tracing_subscriber::fmt;
 ///
 /// # Errors
 /// When the file cannot be made.
-pub fn begin(file: &Path, environment: &Environment) -> Result<(), OpsError> {
+pub(crate) fn begin(file: &Path, environment: &Environment) -> Result<(), OpsError> {
     let is_key = |name: &str| {
         let words = ["KEY", "TOKEN", "SECRET", "PASSWORD"];
         words.iter().any(|word| name.ends_with(word))

@@ -16,7 +16,7 @@ use std::path::Path;
 ///
 /// # Errors
 /// When the manifest cannot be read, or its summary fails. What hinders an entry is told with it.
-pub fn run(
+pub(crate) fn run(
     printer: &Printer,
     request: &Request,
     options: &RunOptions,

@@ -95,7 +95,7 @@ fn is_near(name: &str, suggested: Option<&ContextValue>) -> bool {
 }
 
 /// A mistake in how flags go together, said as clap says its own.
-pub fn conflict(message: String) -> u8 {
+pub(crate) fn conflict(message: String) -> u8 {
     refused(Cli::command().error(ErrorKind::ArgumentConflict, message))
 }
 

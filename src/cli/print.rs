@@ -8,25 +8,25 @@ use std::io::Write;
 
 /// Standard error, shared with the bars that are drawn there.
 #[derive(Debug, Clone, Default)]
-pub struct Screen {
+pub(crate) struct Screen {
     bars: Option<MultiProgress>,
 }
 
 impl Screen {
     /// Standard error on which bars are drawn.
-    pub fn with_bars() -> Self {
+    pub(crate) fn with_bars() -> Self {
         Self {
             bars: Some(MultiProgress::with_draw_target(ProgressDrawTarget::stderr())),
         }
     }
 
     /// The bars, where there are some.
-    pub fn bars(&self) -> Option<&MultiProgress> {
+    pub(crate) fn bars(&self) -> Option<&MultiProgress> {
         self.bars.as_ref()
     }
 
     /// Prints a line above the bars.
-    pub fn line(&self, text: &str) {
+    pub(crate) fn line(&self, text: &str) {
         let print = || put(&mut std::io::stderr().lock(), text);
         match &self.bars {
             Some(bars) => bars.suspend(print),
@@ -37,43 +37,43 @@ impl Screen {
 
 /// Prints, in the way that was asked for.
 #[derive(Debug, Clone)]
-pub struct Printer {
+pub(crate) struct Printer {
     /// Colours of standard output.
-    pub out: Paint,
+    pub(crate) out: Paint,
     /// Colours of standard error.
-    pub err: Paint,
+    pub(crate) err: Paint,
     /// Results are JSON.
-    pub json: bool,
+    pub(crate) json: bool,
     /// Only problems are said.
-    pub quiet: bool,
+    pub(crate) quiet: bool,
     /// Standard error.
-    pub screen: Screen,
+    pub(crate) screen: Screen,
 }
 
 impl Printer {
     /// A result, which may have several lines.
     #[expect(clippy::unused_self, reason = "whoever prints holds the printer")]
-    pub fn result(&self, text: &str) {
+    pub(crate) fn result(&self, text: &str) {
         put(&mut std::io::stdout().lock(), text.trim_end_matches('\n'));
     }
 
     /// A result as JSON.
-    pub fn result_json(&self, value: &Value) {
+    pub(crate) fn result_json(&self, value: &Value) {
         self.result(&format!("{value:#}"));
     }
 
     /// Something to be read beside the result. What looks like a key is not shown.
-    pub fn say(&self, text: &str) {
+    pub(crate) fn say(&self, text: &str) {
         self.screen.line(&redact(text));
     }
 
     /// A problem.
-    pub fn error(&self, text: &str) {
+    pub(crate) fn error(&self, text: &str) {
         self.say(&format!("{} {text}", self.err.bad("error:")));
     }
 
     /// Something to know of.
-    pub fn warning(&self, text: &str) {
+    pub(crate) fn warning(&self, text: &str) {
         self.say(&format!("{} {text}", self.err.warn("warning:")));
     }
 }

@@ -15,7 +15,7 @@ use std::time::Duration;
 const BETWEEN_LINES: Duration = Duration::from_secs(5);
 
 /// Shows what happens in a run.
-pub struct Show {
+pub(crate) struct Show {
     printer: Printer,
     call: Call,
     noted: Vec<StoredNote>,
@@ -37,7 +37,7 @@ struct Stage {
 
 impl Show {
     /// Shows it by this printer; `call` is how proposed commands begin.
-    pub fn new(printer: &Printer, call: &Call) -> Self {
+    pub(crate) fn new(printer: &Printer, call: &Call) -> Self {
         Self {
             printer: printer.clone(),
             call: call.clone(),
@@ -47,18 +47,18 @@ impl Show {
     }
 
     /// Leaves out notes about stored values that an earlier run of the same command has shown.
-    pub fn without(mut self, noted: Vec<StoredNote>) -> Self {
+    pub(crate) fn without(mut self, noted: Vec<StoredNote>) -> Self {
         self.noted = noted;
         self
     }
 
     /// Returns the notes that were shown.
-    pub fn noted(self) -> Vec<StoredNote> {
+    pub(crate) fn noted(self) -> Vec<StoredNote> {
         self.noted
     }
 
     /// Takes away what is still drawn: the summary says it again.
-    pub fn end(&mut self) {
+    pub(crate) fn end(&mut self) {
         self.stage = None;
         if let Some(bars) = self.printer.screen.bars() {
             // Nothing is lost when the terminal cannot be cleared.

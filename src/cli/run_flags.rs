@@ -14,61 +14,61 @@ use std::time::Duration;
     reason = "each is a flag of the command line, by its name"
 )]
 #[derive(Debug, Clone, Default, Args)]
-pub struct RunFlags {
+pub(crate) struct RunFlags {
     /// Show what would run, without running it (same as `plan`)
     #[arg(short = 'n', long = "dry-run")]
-    pub dry_run: bool,
+    pub(crate) dry_run: bool,
     /// Run this many batches at a time in stages that declare no concurrency
     #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
-    pub jobs: Option<u16>,
+    pub(crate) jobs: Option<u16>,
     /// Continue after a failed batch
     #[arg(short, long)]
-    pub keep_going: bool,
+    pub(crate) keep_going: bool,
     /// Ask agents again even for answers that are stored
     #[arg(long)]
-    pub fresh: bool,
+    pub(crate) fresh: bool,
     /// Spend at most this amount on agents in this run, such as 2.50
     #[arg(long, value_name = "DOLLARS")]
-    pub budget_usd: Option<NanoUsd>,
+    pub(crate) budget_usd: Option<NanoUsd>,
     /// Run everything that is free, and show what calls to paid agents would cost
     #[arg(long, conflicts_with = "budget_usd")]
-    pub until_paid: bool,
+    pub(crate) until_paid: bool,
     /// Run each workspace that this file lists, one after another, and print a summary
     #[arg(long, value_name = "FILE")]
-    pub manifest: Option<PathBuf>,
+    pub(crate) manifest: Option<PathBuf>,
     #[command(flatten)]
-    pub select: SelectFlags,
+    pub(crate) select: SelectFlags,
     #[command(flatten)]
-    pub values: ValueFlags,
+    pub(crate) values: ValueFlags,
 }
 
 /// Options of `watch`.
 #[derive(Debug, Clone, Default, Args)]
-pub struct WatchFlags {
+pub(crate) struct WatchFlags {
     /// Run this many batches at a time in stages that declare no concurrency
     #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
-    pub jobs: Option<u16>,
+    pub(crate) jobs: Option<u16>,
     /// Continue after a failed batch
     #[arg(short, long)]
-    pub keep_going: bool,
+    pub(crate) keep_going: bool,
     /// Stop after this stage
     #[arg(long, value_name = "STAGE")]
-    pub until: Option<String>,
+    pub(crate) until: Option<String>,
     /// Call paid agents, for at most this amount in all runs together, such as 2.50
     #[arg(long, value_name = "DOLLARS")]
-    pub budget_usd: Option<NanoUsd>,
+    pub(crate) budget_usd: Option<NanoUsd>,
     /// Call paid agents, up to the limits that the project declares
     #[arg(long)]
-    pub paid: bool,
+    pub(crate) paid: bool,
     /// Call no paid agents, and show what calls would cost (the default)
     #[arg(long, conflicts_with_all = ["budget_usd", "paid"])]
-    pub until_paid: bool,
+    pub(crate) until_paid: bool,
     /// Scan at this interval (every 2 seconds if none is given) instead of waiting for notifications
     #[arg(long, value_name = "SECONDS", num_args = 0..=1, require_equals = true, default_missing_value = "2", value_parser = pause)]
-    pub poll: Option<Duration>,
+    pub(crate) poll: Option<Duration>,
     /// Start a run once nothing has changed for this long
     #[arg(long, value_name = "SECONDS", default_value = "0.2", value_parser = pause)]
-    pub debounce: Duration,
+    pub(crate) debounce: Duration,
 }
 
 /// Parses a time in seconds, or with its unit.
@@ -86,41 +86,41 @@ fn pause(text: &str) -> Result<Duration, String> {
 
 /// Options that select batches.
 #[derive(Debug, Clone, Default, Args)]
-pub struct SelectFlags {
+pub(crate) struct SelectFlags {
     /// Run selected batches even if they are up to date; the next run continues if this one is interrupted
     #[arg(short = 'B', long)]
-    pub force: bool,
+    pub(crate) force: bool,
     /// Cancel the rest of an earlier --force that was interrupted
     #[arg(long, conflicts_with = "force")]
-    pub no_force: bool,
+    pub(crate) no_force: bool,
     /// Run only batches that failed
     #[arg(long)]
-    pub failed: bool,
+    pub(crate) failed: bool,
     /// Run at most this many batches, over all stages
     #[arg(long, value_name = "N")]
-    pub limit: Option<u64>,
+    pub(crate) limit: Option<u64>,
     /// Stop after this stage
     #[arg(long, value_name = "STAGE")]
-    pub until: Option<String>,
+    pub(crate) until: Option<String>,
 }
 
 /// Options that override declared values.
 #[derive(Debug, Clone, Default, Args)]
-pub struct ValueFlags {
+pub(crate) struct ValueFlags {
     /// Set a parameter in this workspace, until `--unset`
     #[arg(long, value_name = "NAME=VALUE")]
-    pub set: Vec<String>,
+    pub(crate) set: Vec<String>,
     /// Go back to the default of a parameter
     #[arg(long, value_name = "NAME")]
-    pub unset: Vec<String>,
+    pub(crate) unset: Vec<String>,
     /// Replace an agent, or all agents, in this workspace; `default` undoes it
     #[arg(long, value_name = "[NAME=]OTHER")]
-    pub agent: Vec<String>,
+    pub(crate) agent: Vec<String>,
 }
 
 impl RunFlags {
     /// Returns the options of the run, and the values that it goes by.
-    pub fn options(self, targets: Vec<String>) -> (RunOptions, Values) {
+    pub(crate) fn options(self, targets: Vec<String>) -> (RunOptions, Values) {
         let options = RunOptions {
             targets,
             until: self.select.until,
@@ -139,7 +139,7 @@ impl RunFlags {
     }
 
     /// Returns the words that call a run by a plan that these flags and targets asked for.
-    pub fn words(&self, targets: &[String]) -> Vec<String> {
+    pub(crate) fn words(&self, targets: &[String]) -> Vec<String> {
         let select = &self.select;
         let values = &self.values;
         let mut words = Vec::new();
@@ -165,7 +165,7 @@ impl RunFlags {
 
     /// Merges flags given before the command with flags given after it, which win.
     #[must_use]
-    pub fn joined(self, later: RunFlags) -> RunFlags {
+    pub(crate) fn joined(self, later: RunFlags) -> RunFlags {
         RunFlags {
             fresh: self.fresh || later.fresh,
             budget_usd: later.budget_usd.or(self.budget_usd),
@@ -180,7 +180,7 @@ impl RunFlags {
     }
 
     /// Returns the first flag given that only `run` accepts.
-    pub fn only_of_run(&self) -> Option<&'static str> {
+    pub(crate) fn only_of_run(&self) -> Option<&'static str> {
         [
             (self.dry_run, "-n"),
             (self.jobs.is_some(), "--jobs"),
@@ -197,7 +197,7 @@ impl RunFlags {
 
 impl WatchFlags {
     /// Returns the options of each run. Without a budget or `--paid`, a watch makes no paid call.
-    pub fn options(&self, targets: Vec<String>) -> RunOptions {
+    pub(crate) fn options(&self, targets: Vec<String>) -> RunOptions {
         RunOptions {
             targets,
             until: self.until.clone(),
@@ -213,7 +213,7 @@ impl WatchFlags {
 impl SelectFlags {
     /// Merges flags given before the command with flags given after it, which win.
     #[must_use]
-    pub fn joined(self, later: SelectFlags) -> SelectFlags {
+    pub(crate) fn joined(self, later: SelectFlags) -> SelectFlags {
         SelectFlags {
             force: self.force || later.force,
             no_force: self.no_force || later.no_force,
@@ -224,7 +224,7 @@ impl SelectFlags {
     }
 
     /// Returns the first flag given.
-    pub fn first(&self) -> Option<&'static str> {
+    pub(crate) fn first(&self) -> Option<&'static str> {
         [
             (self.force, "--force"),
             (self.no_force, "--no-force"),
@@ -238,7 +238,7 @@ impl SelectFlags {
 }
 
 impl ValueFlags {
-    pub fn values(self) -> Values {
+    pub(crate) fn values(self) -> Values {
         Values {
             set: self.set,
             unset: self.unset,
@@ -247,7 +247,7 @@ impl ValueFlags {
     }
 
     /// Returns the first flag given.
-    pub fn first(&self) -> Option<&'static str> {
+    pub(crate) fn first(&self) -> Option<&'static str> {
         [
             (!self.set.is_empty(), "--set"),
             (!self.unset.is_empty(), "--unset"),
@@ -259,7 +259,7 @@ impl ValueFlags {
 
     /// Merges flags given before the command with flags given after it, which win.
     #[must_use]
-    pub fn joined(mut self, later: ValueFlags) -> ValueFlags {
+    pub(crate) fn joined(mut self, later: ValueFlags) -> ValueFlags {
         self.set.extend(later.set);
         self.unset.extend(later.unset);
         self.agent.extend(later.agent);

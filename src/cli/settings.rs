@@ -14,7 +14,7 @@ use std::path::Path;
 ///
 /// # Errors
 /// When `SOURCE_DATE_EPOCH` is no time.
-pub fn request(
+pub(crate) fn request(
     everywhere: &Everywhere,
     values: Values,
     environment: &Environment,
@@ -42,7 +42,11 @@ fn command_line(environment: &Environment) -> String {
 }
 
 /// How to print. Bars are drawn only where a run is watched.
-pub fn printer(everywhere: &Everywhere, environment: &Environment, watched: bool) -> Printer {
+pub(crate) fn printer(
+    everywhere: &Everywhere,
+    environment: &Environment,
+    watched: bool,
+) -> Printer {
     let colour = |is_terminal| match everywhere.color {
         When::Always => Paint { on: true },
         When::Never => Paint::PLAIN,
@@ -65,7 +69,7 @@ pub fn printer(everywhere: &Everywhere, environment: &Environment, watched: bool
 }
 
 /// How the program is called for this project and workspace, so that what is proposed can be typed.
-pub fn call(everywhere: &Everywhere, environment: &Environment, flags: Vec<String>) -> Call {
+pub(crate) fn call(everywhere: &Everywhere, environment: &Environment, flags: Vec<String>) -> Call {
     let folders = [
         ("-C", &everywhere.directory),
         ("--workspace", &everywhere.workspace),

@@ -9,10 +9,10 @@ use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 
 /// The exit code of what was interrupted.
-pub const INTERRUPTED: u8 = 130;
+pub(crate) const INTERRUPTED: u8 = 130;
 
 /// Said when a run is stopped.
-pub const STOPPING: &str =
+pub(crate) const STOPPING: &str =
     "stopping: what runs is cancelled; run again to go on (once more: end at once)";
 
 /// Sets the flag at the first signal, of which `told` is told, and ends the program at the second. What is left then is put in order by the next run.
@@ -23,7 +23,7 @@ pub const STOPPING: &str =
     clippy::disallowed_methods,
     reason = "whoever asks twice does not want to wait; the journal makes an end at any moment safe"
 )]
-pub fn listen(stop: Arc<StopFlag>, told: impl Fn() + Send + 'static) -> std::io::Result<()> {
+pub(crate) fn listen(stop: Arc<StopFlag>, told: impl Fn() + Send + 'static) -> std::io::Result<()> {
     let (mut heard, sender) = UnixStream::pair()?;
     for signal in [SIGINT, SIGTERM, SIGHUP] {
         pipe::register(signal, sender.try_clone()?)?;
@@ -47,7 +47,7 @@ pub fn listen(stop: Arc<StopFlag>, told: impl Fn() + Send + 'static) -> std::io:
 /// The same for a command that is one run: the printer says that it is stopped.
 ///
 /// Gives the flag. Where signals cannot be heard, this is said.
-pub fn stop_flag(printer: &Printer) -> Arc<StopFlag> {
+pub(crate) fn stop_flag(printer: &Printer) -> Arc<StopFlag> {
     let stop = Arc::new(StopFlag::new());
     let of_thread = printer.clone();
     if let Err(error) = listen(Arc::clone(&stop), move || of_thread.say(STOPPING)) {

@@ -29,7 +29,7 @@ const RETRY: Duration = Duration::from_millis(500);
 ///
 /// # Errors
 /// When there is nothing to watch, or what is asked for cannot be.
-pub fn watch(
+pub(crate) fn watch(
     printer: &Printer,
     request: Request,
     options: RunOptions,

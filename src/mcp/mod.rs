@@ -21,14 +21,14 @@ use under_way::UnderWay;
 
 /// What the server works on.
 #[derive(Clone)]
-pub struct Desk {
+pub(crate) struct Desk {
     /// Project, workspace and values.
-    pub request: Request,
+    pub(crate) request: Request,
 }
 
 /// How clients reach the server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Reach {
+pub(crate) enum Reach {
     /// One client, on standard input and output.
     Stdio,
     /// Clients on this machine, by HTTP at this port; 0: one that is free.
@@ -37,7 +37,7 @@ pub enum Reach {
 
 /// Why the server could not serve.
 #[derive(Debug, thiserror::Error)]
-pub enum ServeError {
+pub(crate) enum ServeError {
     /// The system gives it no threads.
     #[error("the server cannot begin: {0}")]
     Begin(#[source] std::io::Error),
@@ -60,7 +60,7 @@ pub enum ServeError {
 ///
 /// # Errors
 /// When it cannot begin.
-pub fn serve(
+pub(crate) fn serve(
     desk: Desk,
     reach: Reach,
     stop: &Arc<StopFlag>,

@@ -16,14 +16,14 @@ pub struct Call {
 
 impl Call {
     /// A command line: `milepost log classify/batch_3`. Each word is quoted where a shell needs it.
-    pub fn line(&self, words: &[&str]) -> String {
+    pub(crate) fn line(&self, words: &[&str]) -> String {
         let mut all = vec![self.milepost.clone()];
         all.extend(words.iter().map(|word| shell_word(word)));
         all.join(" ")
     }
 
     /// A run: `milepost run --agent classifier=claude classify`.
-    pub fn run(&self, words: &[&str]) -> String {
+    pub(crate) fn run(&self, words: &[&str]) -> String {
         let flags = self.flags.iter().map(String::as_str);
         let all: Vec<&str> = std::iter::once("run")
             .chain(flags)
@@ -33,7 +33,7 @@ impl Call {
     }
 
     /// A path as short as it can be written in the working folder.
-    pub fn near(&self, path: &str) -> String {
+    pub(crate) fn near(&self, path: &str) -> String {
         match Path::new(path).strip_prefix(&self.folder) {
             Ok(rest) if !rest.as_os_str().is_empty() => rest.display().to_string(),
             Ok(_) => ".".to_owned(),

@@ -11,7 +11,7 @@ use milepost_engine::ops::inspect::calls::{Asked, CallTold, Exchange, Money};
 const SHOWN: usize = 200;
 
 /// `3 calls for $0.02`; a cost that nobody knows is said to be unknown.
-pub fn spent(spent: &Spent) -> String {
+pub(crate) fn spent(spent: &Spent) -> String {
     let calls = count(spent.calls, "call", "calls");
     match (spent.unpriced, spent.cost) {
         (0, cost) => format!("{calls} for {cost}"),
@@ -24,7 +24,7 @@ pub fn spent(spent: &Spent) -> String {
 }
 
 /// `1,200 tokens in (900 of them cached), 80 out`.
-pub fn tokens(usage: &Usage) -> String {
+pub(crate) fn tokens(usage: &Usage) -> String {
     let cached = match usage.cache_read {
         0 => String::new(),
         cached => format!(" ({} of them cached)", grouped(cached)),
@@ -45,7 +45,7 @@ fn spent_with_tokens(of: &Spent) -> String {
 }
 
 /// What a call is told by.
-pub const SIDES: [Side; 8] = [
+pub(crate) const SIDES: [Side; 8] = [
     Side::Left,
     Side::Left,
     Side::Left,
@@ -57,7 +57,7 @@ pub const SIDES: [Side; 8] = [
 ];
 
 /// A call as cells: when, which, whom, how many questions, how it ended, tokens, cost, time.
-pub fn row(call: &CallTold) -> Vec<String> {
+pub(crate) fn row(call: &CallTold) -> Vec<String> {
     let used = match call.usage.total() {
         0 => String::new(),
         _ => tokens(&call.usage),
@@ -89,7 +89,7 @@ fn who(call: &CallTold) -> String {
 }
 
 /// Where the answers of a batch come from, and its calls.
-pub fn asked(asked: &Asked) -> String {
+pub(crate) fn asked(asked: &Asked) -> String {
     let mut text = String::from("\nanswers\n");
     if asked.answers > 0 {
         let own = asked.answers - asked.kept;
@@ -149,7 +149,7 @@ fn more(call: &CallTold) -> String {
 }
 
 /// A call with what was asked and answered.
-pub fn exchange(exchange: &Exchange) -> String {
+pub(crate) fn exchange(exchange: &Exchange) -> String {
     let call = &exchange.call;
     let place = super::words::place(&call.stage, &call.batch);
     let cells = row(call);
@@ -196,7 +196,7 @@ fn shown(text: &str) -> String {
 }
 
 /// What a workspace spent, and what is left.
-pub fn money(money: &Money) -> String {
+pub(crate) fn money(money: &Money) -> String {
     let mut text = match money.spent.calls {
         0 => "no agent was called yet".to_owned(),
         _ => format!("agents: {}", spent_with_tokens(&money.spent)),

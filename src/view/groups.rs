@@ -15,7 +15,7 @@ const APART: usize = 3;
 
 /// What reasons have in common that are told together when there are many.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Class {
+pub(crate) enum Class {
     /// A reason of its own.
     Own(&'static str),
     /// A fact of this kind differs.
@@ -23,7 +23,7 @@ pub enum Class {
 }
 
 /// What a reason has in common with others.
-pub fn class(reason: &Reason) -> Class {
+pub(crate) fn class(reason: &Reason) -> Class {
     match reason {
         Reason::NeverMade => Class::Own("never run"),
         Reason::Changed(Change { fact, .. }) => Class::Fact(fact.kind),
@@ -38,7 +38,7 @@ pub fn class(reason: &Reason) -> Class {
 
 /// Reasons with the batches that have them, in the order in which they were met.
 #[derive(Default)]
-pub struct Groups(Vec<Group>);
+pub(crate) struct Groups(Vec<Group>);
 
 struct Group {
     class: Class,
@@ -47,7 +47,7 @@ struct Group {
 
 impl Groups {
     /// Adds a reason of a batch.
-    pub fn add(&mut self, batch: &str, class: Class, text: String) {
+    pub(crate) fn add(&mut self, batch: &str, class: Class, text: String) {
         let at = self
             .0
             .iter()
@@ -67,7 +67,7 @@ impl Groups {
     }
 
     /// A line for each reason, and beside it the batches that have it.
-    pub fn lines(&self, paint: Paint) -> Vec<String> {
+    pub(crate) fn lines(&self, paint: Paint) -> Vec<String> {
         let mut lines: Vec<(String, String)> = Vec::new();
         for group in &self.0 {
             let few = group.texts.len() <= APART + 1;

@@ -6,7 +6,7 @@ use super::words::{at_most, count, seconds};
 use milepost_engine::ops::run::workspaces::Batch;
 
 /// A line for each entry, and how many ended how.
-pub fn manifest(paint: Paint, batch: &Batch) -> String {
+pub(crate) fn manifest(paint: Paint, batch: &Batch) -> String {
     let rows = batch.entries.iter().map(|entry| {
         let about = match (&entry.error, &entry.estimate) {
             (Some(error), _) => format!("{}: {}", error.code, error.message),

@@ -15,7 +15,13 @@ const DETAILS: usize = 5;
 const LISTED: usize = 20;
 
 /// A stage begins.
-pub fn started(paint: Paint, stage: &str, all: u64, will: u64, about: Option<&str>) -> String {
+pub(crate) fn started(
+    paint: Paint,
+    stage: &str,
+    all: u64,
+    will: u64,
+    about: Option<&str>,
+) -> String {
     let about = about
         .map(|about| paint.dim(format!("  {about}")))
         .unwrap_or_default();
@@ -28,12 +34,12 @@ pub fn started(paint: Paint, stage: &str, all: u64, will: u64, about: Option<&st
 }
 
 /// A service was started.
-pub fn service_started(paint: Paint, service: &str) -> String {
+pub(crate) fn service_started(paint: Paint, service: &str) -> String {
     format!("{} starts, a service", paint.strong(service))
 }
 
 /// A service that was started does not answer.
-pub fn service_failed(paint: Paint, service: &str, why: &str, printed: &[String]) -> String {
+pub(crate) fn service_failed(paint: Paint, service: &str, why: &str, printed: &[String]) -> String {
     let mut text = format!("{} {}: {why}", paint.strong(service), paint.bad("failed"));
     for line in printed {
         text.push_str("\n    ");
@@ -43,23 +49,23 @@ pub fn service_failed(paint: Paint, service: &str, why: &str, printed: &[String]
 }
 
 /// How far a stage is.
-pub struct Halfway<'a> {
+pub(crate) struct Halfway<'a> {
     /// Its name.
-    pub stage: &'a str,
+    pub(crate) stage: &'a str,
     /// Batches that are over.
-    pub done: u64,
+    pub(crate) done: u64,
     /// Batches that run.
-    pub will: u64,
+    pub(crate) will: u64,
     /// Batches that failed.
-    pub failed: u64,
+    pub(crate) failed: u64,
     /// What calls of agents cost.
-    pub spent: Spent,
+    pub(crate) spent: Spent,
     /// The time that the others are expected to take.
-    pub left: Option<Duration>,
+    pub(crate) left: Option<Duration>,
 }
 
 /// How far a stage is.
-pub fn halfway(paint: Paint, halfway: &Halfway<'_>) -> String {
+pub(crate) fn halfway(paint: Paint, halfway: &Halfway<'_>) -> String {
     let Halfway { done, will, .. } = *halfway;
     let failed = match halfway.failed {
         0 => String::new(),
@@ -78,7 +84,7 @@ pub fn halfway(paint: Paint, halfway: &Halfway<'_>) -> String {
 }
 
 /// What a stage spent, and what it is expected to spend in all, as its batches go.
-pub fn spent(spent: &Spent, done: u64, will: u64) -> Option<String> {
+pub(crate) fn spent(spent: &Spent, done: u64, will: u64) -> Option<String> {
     if spent.calls == 0 {
         return None;
     }
@@ -99,12 +105,12 @@ pub fn spent(spent: &Spent, done: u64, will: u64) -> Option<String> {
 }
 
 /// Something to know while a stage goes on.
-pub fn said(paint: Paint, stage: &str, line: &str) -> String {
+pub(crate) fn said(paint: Paint, stage: &str, line: &str) -> String {
     format!("{} {line}", paint.strong(stage))
 }
 
 /// A try failed, and another follows.
-pub fn trying_again(
+pub(crate) fn trying_again(
     paint: Paint,
     stage: &str,
     batch: &str,
@@ -121,7 +127,7 @@ pub fn trying_again(
 }
 
 /// A batch failed for good, with the first lines of detail.
-pub fn failed(
+pub(crate) fn failed(
     paint: Paint,
     stage: &str,
     batch: &str,
@@ -151,7 +157,7 @@ pub fn failed(
 }
 
 /// A warning of a batch's steps.
-pub fn warning(paint: Paint, stage: &str, batch: &str, warning: &str) -> String {
+pub(crate) fn warning(paint: Paint, stage: &str, batch: &str, warning: &str) -> String {
     format!(
         "{} {}: {warning}",
         paint.strong(place(stage, batch)),
@@ -160,7 +166,7 @@ pub fn warning(paint: Paint, stage: &str, batch: &str, warning: &str) -> String 
 }
 
 /// Files were moved to quarantine: a line for each, up to a limit, first those that a person wrote.
-pub fn kept(paint: Paint, files: &[KeptFile]) -> Vec<String> {
+pub(crate) fn kept(paint: Paint, files: &[KeptFile]) -> Vec<String> {
     let by_hand = files.iter().filter(|file| file.was.is_by_hand());
     let others = files.iter().filter(|file| !file.was.is_by_hand());
     let others = others.take(LISTED);
@@ -214,7 +220,7 @@ fn moved(paint: Paint, file: &KeptFile) -> String {
 }
 
 /// A stage ended that had something to do.
-pub fn ended(paint: Paint, report: &StageReport) -> String {
+pub(crate) fn ended(paint: Paint, report: &StageReport) -> String {
     format!(
         "{} {} in {}",
         paint.strong(&report.stage),
@@ -224,7 +230,7 @@ pub fn ended(paint: Paint, report: &StageReport) -> String {
 }
 
 /// The status in its colour.
-pub fn status(paint: Paint, status: StageStatus) -> String {
+pub(crate) fn status(paint: Paint, status: StageStatus) -> String {
     match status {
         StageStatus::Complete => paint.good("complete"),
         StageStatus::Partial => paint.warn("partial"),

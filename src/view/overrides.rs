@@ -5,7 +5,7 @@ use super::words::place;
 use milepost_core::model::record::Override;
 
 /// Returns `accepted by Ada on 2026-11-23 10:00:00Z: why; 0123456789ab… → 456789abcdef…`.
-pub fn accepted(one: &Override) -> String {
+pub(crate) fn accepted(one: &Override) -> String {
     let when = one
         .at
         .map_or_else(String::new, |at| format!(" on {}", time(at)));
@@ -18,7 +18,7 @@ pub fn accepted(one: &Override) -> String {
 }
 
 /// Returns the same with the file in front, and the batch that makes it.
-pub fn line(one: &Override) -> String {
+pub(crate) fn line(one: &Override) -> String {
     let made_by = place(&one.stage, &one.batch);
     match &one.path {
         Some(path) => format!("{path} (of {made_by}): {}", accepted(one)),

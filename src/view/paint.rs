@@ -5,14 +5,14 @@ use std::fmt::Display;
 
 /// Whether text is coloured.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Paint {
+pub(crate) struct Paint {
     /// Whether it is.
-    pub on: bool,
+    pub(crate) on: bool,
 }
 
 impl Paint {
     /// Text without colours.
-    pub const PLAIN: Paint = Paint { on: false };
+    pub(crate) const PLAIN: Paint = Paint { on: false };
 
     fn with(self, style: Style, text: impl Display) -> String {
         if self.on {
@@ -23,32 +23,32 @@ impl Paint {
     }
 
     /// What went well.
-    pub fn good(self, text: impl Display) -> String {
+    pub(crate) fn good(self, text: impl Display) -> String {
         self.with(AnsiColor::Green.on_default(), text)
     }
 
     /// What went wrong.
-    pub fn bad(self, text: impl Display) -> String {
+    pub(crate) fn bad(self, text: impl Display) -> String {
         self.with(AnsiColor::Red.on_default().bold(), text)
     }
 
     /// What wants attention.
-    pub fn warn(self, text: impl Display) -> String {
+    pub(crate) fn warn(self, text: impl Display) -> String {
         self.with(AnsiColor::Yellow.on_default(), text)
     }
 
     /// What can be typed.
-    pub fn code(self, text: impl Display) -> String {
+    pub(crate) fn code(self, text: impl Display) -> String {
         self.with(AnsiColor::Cyan.on_default(), text)
     }
 
     /// Names and headings.
-    pub fn strong(self, text: impl Display) -> String {
+    pub(crate) fn strong(self, text: impl Display) -> String {
         self.with(Style::new().bold(), text)
     }
 
     /// What is said beside.
-    pub fn dim(self, text: impl Display) -> String {
+    pub(crate) fn dim(self, text: impl Display) -> String {
         self.with(Style::new().dimmed(), text)
     }
 }

@@ -13,7 +13,7 @@ use serde_json::Value;
 const WIDTH: usize = 48;
 
 /// Returns the tables of parameters and agents, with the warnings about stored values below.
-pub fn params(paint: Paint, data: &Params, call: &Call) -> String {
+pub(crate) fn params(paint: Paint, data: &Params, call: &Call) -> String {
     let mut text = format!(
         "{} {}\n\n",
         paint.strong(&data.project),
@@ -72,7 +72,7 @@ pub fn params(paint: Paint, data: &Params, call: &Call) -> String {
 }
 
 /// Returns a line for each agent in whose place another one answers.
-pub fn replaced(agents: &[AgentLine]) -> String {
+pub(crate) fn replaced(agents: &[AgentLine]) -> String {
     let line = |line: &AgentLine| {
         format!(
             "agent {} is replaced by {}, {}\n",
@@ -85,7 +85,7 @@ pub fn replaced(agents: &[AgentLine]) -> String {
 }
 
 /// Returns warnings and notes about stored values and agents, each with the command that mends it.
-pub fn notes(paint: Paint, notes: &[StoredNote], call: &Call) -> Vec<String> {
+pub(crate) fn notes(paint: Paint, notes: &[StoredNote], call: &Call) -> Vec<String> {
     notes
         .iter()
         .flat_map(|note| {
@@ -103,7 +103,7 @@ pub fn notes(paint: Paint, notes: &[StoredNote], call: &Call) -> Vec<String> {
 }
 
 /// Returns a note in one line, without its remedy.
-pub fn said(note: &StoredNote) -> String {
+pub(crate) fn said(note: &StoredNote) -> String {
     match note {
         StoredNote::HidesDefault {
             name,

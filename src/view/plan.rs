@@ -12,13 +12,13 @@ use milepost_engine::ops::plan::{Asks, Basis, Plan, RetiredFile, StagePlan};
 use std::collections::BTreeSet;
 
 /// How many batches or files are named.
-pub const NAMED: usize = 5;
+pub(crate) const NAMED: usize = 5;
 
 /// Files of a stage that nothing makes any more and that are listed.
 const RETIRED: usize = 20;
 
 /// The plan.
-pub fn text(paint: Paint, plan: &Plan, call: &Call) -> String {
+pub(crate) fn text(paint: Paint, plan: &Plan, call: &Call) -> String {
     let place = paint.dim(format!("in {}", call.near(&plan.workspace)));
     let mut lines = vec![format!("{} {place}", paint.strong(&plan.project))];
     for warning in &plan.warnings {
@@ -37,7 +37,7 @@ pub fn text(paint: Paint, plan: &Plan, call: &Call) -> String {
 }
 
 /// What a run does, and what hinders it: the stages of which there is something to say, with the reasons.
-pub fn changes(paint: Paint, plan: &Plan, call: &Call) -> String {
+pub(crate) fn changes(paint: Paint, plan: &Plan, call: &Call) -> String {
     let mut lines: Vec<String> = plan
         .forgotten
         .iter()

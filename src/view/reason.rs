@@ -11,7 +11,7 @@ const LONG: usize = 60;
 const BEFORE: usize = 20;
 
 /// A reason in one line, without a full stop.
-pub fn reason(reason: &Reason) -> String {
+pub(crate) fn reason(reason: &Reason) -> String {
     match reason {
         Reason::NeverMade => "never run".to_owned(),
         Reason::Changed(changed) => change(changed),
@@ -95,7 +95,7 @@ fn apart(old: &str, new: &str) -> (String, String) {
 }
 
 /// What must come true, in one line.
-pub fn condition(condition: &Condition) -> String {
+pub(crate) fn condition(condition: &Condition) -> String {
     match condition {
         Condition::OutputChanges { stage, path } => format!("{stage} changes {path}"),
         Condition::ItemChanges { stage, path } => {

@@ -12,7 +12,7 @@ use milepost_engine::ops::run::{KeptFile, Report, StageReport, StageStatus, exit
 const OUTPUTS: usize = 8;
 
 /// The summary; of a quiet run only what went wrong is told.
-pub fn summary(paint: Paint, report: &Report, call: &Call, quiet: bool) -> String {
+pub(crate) fn summary(paint: Paint, report: &Report, call: &Call, quiet: bool) -> String {
     let mut lines = Vec::new();
     if let Some(why) = nothing_to_do(report) {
         lines.push(paint.good(why));
@@ -97,7 +97,7 @@ fn table(paint: Paint, report: &Report, quiet: bool) -> Vec<String> {
 }
 
 /// The run in one word.
-pub fn overall(report: &Report) -> &'static str {
+pub(crate) fn overall(report: &Report) -> &'static str {
     let any = |status| report.stages.iter().any(|stage| stage.status == status);
     let failed = report.stages.iter().any(|stage| stage.failure);
     if report.interrupted {
@@ -114,7 +114,7 @@ pub fn overall(report: &Report) -> &'static str {
 }
 
 /// Returns the word for people: JSON and the journal keep `held` and `altered`.
-pub fn shown(status: &str) -> &str {
+pub(crate) fn shown(status: &str) -> &str {
     match status {
         "held" => "incomplete",
         "altered" => "modified by hand",

@@ -4,7 +4,7 @@ use super::words::{count, grouped};
 use milepost_engine::ops::inspect::show_request::WouldSend;
 
 /// The request.
-pub fn request(would: &WouldSend) -> String {
+pub(crate) fn request(would: &WouldSend) -> String {
     let Some(shown) = &would.request else {
         let why = would.why_not.as_deref().unwrap_or_default();
         return format!("{} sends nothing: {why}\n", would.batch);

@@ -89,7 +89,7 @@ fn row(stage: &StageLine) -> Vec<String> {
 }
 
 /// Returns the word for people; JSON keeps `held`, `waiting` and `altered`.
-pub fn shown(word: Word) -> &'static str {
+pub(crate) fn shown(word: Word) -> &'static str {
     match word {
         Word::Altered => "modified",
         Word::Held => "incomplete",

@@ -2,7 +2,7 @@
 
 /// How a column is set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Side {
+pub(crate) enum Side {
     /// Text.
     Left,
     /// Numbers.
@@ -10,7 +10,7 @@ pub enum Side {
 }
 
 /// Rows as lines, two blanks between columns and none at the end of a line. Every row has as many cells as there are sides.
-pub fn table(sides: &[Side], rows: &[Vec<String>]) -> String {
+pub(crate) fn table(sides: &[Side], rows: &[Vec<String>]) -> String {
     let width = |column: usize| {
         let cells = rows.iter().filter_map(|row| row.get(column));
         cells.map(|cell| cell.chars().count()).max().unwrap_or(0)
@@ -36,7 +36,7 @@ pub fn table(sides: &[Side], rows: &[Vec<String>]) -> String {
 }
 
 /// A time in UTC, to the second: `2026-11-21 10:00:00Z`.
-pub fn time(time: jiff::Timestamp) -> String {
+pub(crate) fn time(time: jiff::Timestamp) -> String {
     time.strftime("%Y-%m-%d %H:%M:%SZ").to_string()
 }
 

@@ -11,7 +11,7 @@ use std::time::Duration;
 const NAMED: usize = 3;
 
 /// What it watches, at its beginning.
-pub fn begins(paint: Paint, project: &Path, workspace: &Path, call: &Call) -> String {
+pub(crate) fn begins(paint: Paint, project: &Path, workspace: &Path, call: &Call) -> String {
     let shown = |path: &Path| call.near(&path.display().to_string());
     let (project, workspace) = (shown(project), shown(workspace));
     let place = if project == "." {
@@ -23,7 +23,7 @@ pub fn begins(paint: Paint, project: &Path, workspace: &Path, call: &Call) -> St
 }
 
 /// It waits; what failed as it stands and what a person has to see to are named.
-pub fn waits<'a>(
+pub(crate) fn waits<'a>(
     paint: Paint,
     failed: &[(String, String)],
     trouble: impl Iterator<Item = &'a str>,
@@ -56,7 +56,7 @@ pub fn waits<'a>(
 }
 
 /// Agents that cost something were not asked.
-pub fn unpaid(paint: Paint) -> String {
+pub(crate) fn unpaid(paint: Paint) -> String {
     format!(
         "paid agents are called with {}, or with {}",
         paint.code("--budget-usd DOLLARS"),
@@ -65,7 +65,7 @@ pub fn unpaid(paint: Paint) -> String {
 }
 
 /// Another run is at work.
-pub fn busy(paint: Paint, runner: &Runner) -> String {
+pub(crate) fn busy(paint: Paint, runner: &Runner) -> String {
     format!(
         "{} for another run: `{}` (process {} on {})",
         paint.warn("waiting"),
@@ -76,7 +76,7 @@ pub fn busy(paint: Paint, runner: &Runner) -> String {
 }
 
 /// Folders are away.
-pub fn gone<'a>(paint: Paint, gone: impl Iterator<Item = &'a Path>, call: &Call) -> String {
+pub(crate) fn gone<'a>(paint: Paint, gone: impl Iterator<Item = &'a Path>, call: &Call) -> String {
     let gone: Vec<String> = gone
         .map(|path| call.near(&path.display().to_string()))
         .collect();
@@ -91,12 +91,12 @@ pub fn gone<'a>(paint: Paint, gone: impl Iterator<Item = &'a Path>, call: &Call)
 }
 
 /// Declarations, or the workspace, are wrong.
-pub fn wrong(paint: Paint) -> String {
+pub(crate) fn wrong(paint: Paint) -> String {
     format!("{} until this is fixed", paint.warn("waiting"))
 }
 
 /// The next run is put off.
-pub fn put_off(paint: Paint, pause: Duration) -> String {
+pub(crate) fn put_off(paint: Paint, pause: Duration) -> String {
     format!(
         "{} its inputs keep changing while it runs: the next run in {} (does a stage write its own inputs?)",
         paint.warn("slower:"),
@@ -105,7 +105,7 @@ pub fn put_off(paint: Paint, pause: Duration) -> String {
 }
 
 /// It polls, because it cannot listen.
-pub fn polls(every: Duration, why: &str) -> String {
+pub(crate) fn polls(every: Duration, why: &str) -> String {
     format!(
         "cannot receive notifications of changes ({why}): scanning every {} instead, as with --poll",
         seconds(every.as_secs_f64())

@@ -8,7 +8,7 @@ use milepost_engine::ops::plan::{Blocker, Precondition};
 const LONG: usize = 60;
 
 /// The ways on for a stage. A checkpoint is only written anew; of files that a stage made, a person says what becomes of them.
-pub fn after_altered(
+pub(crate) fn after_altered(
     stage: &str,
     number: u32,
     altered: &[&str],
@@ -33,7 +33,7 @@ pub fn after_altered(
 }
 
 /// The ways on for a stage that an earlier one is in the way of: first what is wrong there, then the run that does both.
-pub fn after_blocked(
+pub(crate) fn after_blocked(
     stage: &str,
     by: Option<&Blocker>,
     workspace: &str,
@@ -65,13 +65,17 @@ pub fn after_blocked(
 }
 
 /// The way on where someone outside has to answer.
-pub fn outside(call: &Call) -> (String, String) {
+pub(crate) fn outside(call: &Call) -> (String, String) {
     let what = "serve external agents, then run again".to_owned();
     (call.line(&["mcp"]), what)
 }
 
 /// Commands under each other, each with what it does; `label` stands before the first.
-pub fn lines(ways: &[(String, String)], label: &str, code: &dyn Fn(&str) -> String) -> Vec<String> {
+pub(crate) fn lines(
+    ways: &[(String, String)],
+    label: &str,
+    code: &dyn Fn(&str) -> String,
+) -> Vec<String> {
     let length = |command: &str| command.chars().count();
     // One that is very long does not push away what stands beside the others.
     let lengths = ways.iter().map(|(command, _)| length(command));

@@ -5,7 +5,7 @@ use milepost_engine::ops::plan::Awaits;
 use std::time::Duration;
 
 /// `1 batch`, `7 batches`.
-pub fn count(number: u64, one: &str, many: &str) -> String {
+pub(crate) fn count(number: u64, one: &str, many: &str) -> String {
     format!(
         "{} {}",
         grouped(number),
@@ -14,12 +14,12 @@ pub fn count(number: u64, one: &str, many: &str) -> String {
 }
 
 /// `1 batch`, `7 batches`.
-pub fn batches(number: u64) -> String {
+pub(crate) fn batches(number: u64) -> String {
     count(number, "batch", "batches")
 }
 
 /// Continues the number of calls that are made first: how many are made at most, with every retry and iteration.
-pub fn at_most(calls: u64, iterations: Option<u64>, most: Option<u64>) -> String {
+pub(crate) fn at_most(calls: u64, iterations: Option<u64>, most: Option<u64>) -> String {
     match (iterations, most) {
         (None, Some(most)) if most <= calls => String::new(),
         (None, Some(most)) => format!(", at most {} with every retry", grouped(most)),
@@ -36,7 +36,7 @@ pub fn at_most(calls: u64, iterations: Option<u64>, most: Option<u64>) -> String
 }
 
 /// `6 batches wait for outside to answer 140 questions`.
-pub fn awaits(awaits: &Awaits) -> String {
+pub(crate) fn awaits(awaits: &Awaits) -> String {
     let who = awaits.agents.join(" and ");
     let waits = match awaits.batches {
         0 => return format!("waits for {who}; the questions depend on earlier stages"),
@@ -65,12 +65,12 @@ pub fn grouped(number: u64) -> String {
 }
 
 /// Seconds for people.
-pub fn seconds(seconds: f64) -> String {
+pub(crate) fn seconds(seconds: f64) -> String {
     show_duration(Duration::try_from_secs_f64(seconds).unwrap_or_default())
 }
 
 /// The first `most` names, and how many there are beside: `a, b and 12 more`.
-pub fn some_of<'a>(names: impl IntoIterator<Item = &'a str>, most: usize) -> String {
+pub(crate) fn some_of<'a>(names: impl IntoIterator<Item = &'a str>, most: usize) -> String {
     let names: Vec<&str> = names.into_iter().collect();
     // One that is left out needs as much room as saying so.
     let shown = if names.len() == most + 1 {
@@ -90,17 +90,8 @@ pub fn some_of<'a>(names: impl IntoIterator<Item = &'a str>, most: usize) -> Str
     }
 }
 
-/// `a`, `a and b`, `a, b and c`.
-pub fn and(parts: &[String]) -> String {
-    match parts {
-        [] => String::new(),
-        [one] => one.clone(),
-        [first @ .., last] => format!("{} and {last}", first.join(", ")),
-    }
-}
-
 /// `stage/batch`, or the stage alone when it has but one batch.
-pub fn place(stage: &str, batch: &str) -> String {
+pub(crate) fn place(stage: &str, batch: &str) -> String {
     if batch.is_empty() {
         stage.to_owned()
     } else {
@@ -109,7 +100,7 @@ pub fn place(stage: &str, batch: &str) -> String {
 }
 
 /// A word of a command line, quoted when a shell would read it otherwise.
-pub fn shell_word(text: &str) -> String {
+pub(crate) fn shell_word(text: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=,:@+%".contains(c);
     if !text.is_empty() && text.chars().all(plain) {
         text.to_owned()
@@ -119,7 +110,7 @@ pub fn shell_word(text: &str) -> String {
 }
 
 /// Lines set in by so many blanks, each ended.
-pub fn indented(text: &str, blanks: usize) -> String {
+pub(crate) fn indented(text: &str, blanks: usize) -> String {
     let margin = " ".repeat(blanks);
     text.lines()
         .flat_map(|line| [margin.as_str(), line, "\n"])
@@ -138,7 +129,6 @@ mod tests {
         assert_eq!(some_of(["a", "b", "c"], 2), "a, b, c");
         assert_eq!(some_of(["a", "b", "c", "d"], 2), "a, b and 2 more");
         assert_eq!(some_of([], 2), "");
-        assert_eq!(and(&["a".into(), "b".into(), "c".into()]), "a, b and c");
     }
 
     #[test]

@@ -10,7 +10,7 @@ const APART: usize = 64;
 
 /// Rung by whoever hears of changes, and by signals.
 #[derive(Debug, Default)]
-pub struct Bell {
+pub(crate) struct Bell {
     rung: Mutex<Rung>,
     ringing: Condvar,
 }
@@ -24,14 +24,14 @@ struct Rung {
 
 /// Paths that were moved or removed: folders among them are no longer heard of.
 #[derive(Debug, Default)]
-pub struct Moved {
+pub(crate) struct Moved {
     paths: BTreeSet<PathBuf>,
     all: bool,
 }
 
 impl Moved {
     /// Whether what lies at this path may be another than before.
-    pub fn has(&self, path: &Path) -> bool {
+    pub(crate) fn has(&self, path: &Path) -> bool {
         self.all || self.paths.iter().any(|moved| path.starts_with(moved))
     }
 
@@ -47,13 +47,13 @@ impl Moved {
 
 impl Bell {
     /// Something changed.
-    pub fn change(&self) {
+    pub(crate) fn change(&self) {
         self.rung().changed = true;
         self.ringing.notify_all();
     }
 
     /// These were moved or removed.
-    pub fn moved(&self, paths: impl IntoIterator<Item = PathBuf>) {
+    pub(crate) fn moved(&self, paths: impl IntoIterator<Item = PathBuf>) {
         let mut rung = self.rung();
         for path in paths {
             rung.moved.add(path);
@@ -63,7 +63,7 @@ impl Bell {
     }
 
     /// Nobody knows what changed: there was too much of it.
-    pub fn overflow(&self) {
+    pub(crate) fn overflow(&self) {
         let mut rung = self.rung();
         rung.moved.all = true;
         rung.changed = true;
@@ -71,18 +71,18 @@ impl Bell {
     }
 
     /// The watch is to end.
-    pub fn end(&self) {
+    pub(crate) fn end(&self) {
         self.rung().ends = true;
         self.ringing.notify_all();
     }
 
     /// Whether the watch is to end.
-    pub fn ends(&self) -> bool {
+    pub(crate) fn ends(&self) -> bool {
         self.rung().ends
     }
 
     /// Waits until it is rung, for so long at most. Gives whether something changed.
-    pub fn wait(&self, most: Option<Duration>) -> bool {
+    pub(crate) fn wait(&self, most: Option<Duration>) -> bool {
         let quiet = |rung: &mut Rung| !rung.changed && !rung.ends;
         let rung = self.rung();
         let mut rung = match most {
@@ -99,12 +99,12 @@ impl Bell {
     }
 
     /// Whether something changed that was not waited for.
-    pub fn has_changed(&self) -> bool {
+    pub(crate) fn has_changed(&self) -> bool {
         self.rung().changed
     }
 
     /// Forgets what changed up to here, and gives what was moved.
-    pub fn take(&self) -> Moved {
+    pub(crate) fn take(&self) -> Moved {
         let mut rung = self.rung();
         rung.changed = false;
         std::mem::take(&mut rung.moved)

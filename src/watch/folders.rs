@@ -16,7 +16,7 @@ use walkdir::{DirEntry, WalkDir};
 const OF_TOOLS: [&str; 4] = ["target", "node_modules", "__pycache__", "venv"];
 
 /// Listens to folders.
-pub struct Folders {
+pub(crate) struct Folders {
     grounds: Grounds,
     listener: RecommendedWatcher,
     /// Each with its device and number, which a folder that is made anew at its place has not.
@@ -28,7 +28,7 @@ impl Folders {
     ///
     /// # Errors
     /// What the system says.
-    pub fn new(grounds: &Grounds, bell: Arc<Bell>) -> notify::Result<Self> {
+    pub(crate) fn new(grounds: &Grounds, bell: Arc<Bell>) -> notify::Result<Self> {
         let rooms = grounds.clone();
         let listener = notify::recommended_watcher(move |event| hear(&bell, &rooms, event))?;
         Ok(Self {
@@ -42,7 +42,7 @@ impl Folders {
     ///
     /// # Errors
     /// When the system does not let so many be listened to.
-    pub fn follow(&mut self, moved: &Moved) -> notify::Result<()> {
+    pub(crate) fn follow(&mut self, moved: &Moved) -> notify::Result<()> {
         self.heard.retain(|folder, _| folder.is_dir());
         let Grounds { project, workspace } = &self.grounds.clone();
         if RecommendedWatcher::kind() == WatcherKind::Fsevent {

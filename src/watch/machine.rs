@@ -5,15 +5,15 @@ use std::time::Duration;
 
 /// How patient it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Pace {
+pub(crate) struct Pace {
     /// A look follows when nothing was heard for so long,
-    pub quiet: Duration,
+    pub(crate) quiet: Duration,
     /// or when changes have been heard for so long without an end.
-    pub longest: Duration,
+    pub(crate) longest: Duration,
     /// How often it looks although nothing was heard, where changes cannot be heard.
-    pub poll: Option<Duration>,
+    pub(crate) poll: Option<Duration>,
     /// How often it looks whether another run has ended, or a folder is back.
-    pub retry: Duration,
+    pub(crate) retry: Duration,
 }
 
 /// Runs in a row, each of which left what it reads otherwise than it was, before the next is put off.
@@ -25,18 +25,18 @@ const LONGEST_PAUSE: Duration = Duration::from_mins(5);
 
 /// A thing to be done.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Key {
+pub(crate) struct Key {
     /// Of which stage.
-    pub stage: String,
+    pub(crate) stage: String,
     /// What it is.
-    pub what: What,
+    pub(crate) what: What,
     /// Which of those.
     pub name: String,
 }
 
 /// What a thing to be done is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum What {
+pub(crate) enum What {
     /// A batch that runs, is validated again, or lacks an input.
     Batch,
     /// A batch that there is no more.
@@ -55,20 +55,20 @@ pub enum What {
 
 /// How a thing stands.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Item {
+pub(crate) struct Item {
     /// Everything that it depends on, in short.
-    pub facts: String,
+    pub(crate) facts: String,
     /// What of that no run changes, where this can be told.
-    pub outside: Option<String>,
+    pub(crate) outside: Option<String>,
     /// Whether a person changed what it was made from.
-    pub by_people: bool,
+    pub(crate) by_people: bool,
     /// What a run can do about it.
-    pub kind: Kind,
+    pub(crate) kind: Kind,
 }
 
 /// What a run can do about a thing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub(crate) enum Kind {
     /// It does it.
     Open,
     /// It tries again what failed.
@@ -78,11 +78,11 @@ pub enum Kind {
 }
 
 /// All that is to be done.
-pub type Todo = BTreeMap<Key, Item>;
+pub(crate) type Todo = BTreeMap<Key, Item>;
 
 /// What a look saw.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Sight {
+pub(crate) enum Sight {
     /// What is to be done.
     Todo(Todo),
     /// That it cannot be told: in words.
@@ -95,7 +95,7 @@ pub enum Sight {
 
 /// What is next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Next {
+pub(crate) enum Next {
     /// To look.
     Look,
     /// To wait for something to be heard, until then at most.
@@ -104,7 +104,7 @@ pub enum Next {
 
 /// What follows from a look.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Verdict {
+pub(crate) enum Verdict {
     /// Nothing that must be said.
     Quiet,
     /// That all is as the last run left it.
@@ -134,7 +134,7 @@ struct After {
 
 /// The state machine.
 #[derive(Debug, Clone)]
-pub struct Machine {
+pub(crate) struct Machine {
     pace: Pace,
     /// When something was heard first and last that no look has followed.
     heard: Option<(Duration, Duration)>,
@@ -162,7 +162,7 @@ pub struct Machine {
 
 impl Machine {
     /// One that looks at once.
-    pub fn new(pace: Pace) -> Self {
+    pub(crate) fn new(pace: Pace) -> Self {
         Self {
             pace,
             heard: None,
@@ -181,18 +181,18 @@ impl Machine {
     }
 
     /// From here on it looks every so often.
-    pub fn poll(&mut self, every: Duration) {
+    pub(crate) fn poll(&mut self, every: Duration) {
         self.pace.poll = Some(every);
     }
 
     /// Something changed.
-    pub fn heard(&mut self, now: Duration) {
+    pub(crate) fn heard(&mut self, now: Duration) {
         let first = self.heard.map_or(now, |(first, _)| first);
         self.heard = Some((first, now));
     }
 
     /// What is next.
-    pub fn next(&self, now: Duration) -> Next {
+    pub(crate) fn next(&self, now: Duration) -> Next {
         let settled = self
             .heard
             .map(|(first, last)| (last + self.pace.quiet).min(first + self.pace.longest));
@@ -204,14 +204,14 @@ impl Machine {
     }
 
     /// What is left that failed, or that a person has to see to.
-    pub fn left(&self) -> impl Iterator<Item = (&Key, Kind)> {
+    pub(crate) fn left(&self) -> impl Iterator<Item = (&Key, Kind)> {
         let rest = self.rest.iter().flatten();
         rest.filter(|(_, item)| item.kind != Kind::Open)
             .map(|(key, item)| (key, item.kind))
     }
 
     /// The batches that a run leaves, because they failed as they stand: by stage, with their facts.
-    pub fn tried(&self) -> BTreeMap<String, BTreeMap<String, String>> {
+    pub(crate) fn tried(&self) -> BTreeMap<String, BTreeMap<String, String>> {
         let mut tried: BTreeMap<String, BTreeMap<String, String>> = BTreeMap::new();
         for (key, item) in self.rest.iter().flatten() {
             if key.what == What::Batch && item.kind == Kind::Failed {
@@ -223,7 +223,7 @@ impl Machine {
     }
 
     /// A look begins. What changes while it is taken is heard after this, and looked at again.
-    pub fn looks(&mut self, now: Duration) {
+    pub(crate) fn looks(&mut self, now: Duration) {
         self.began = now;
         self.heard = None;
         self.due = None;
@@ -231,7 +231,7 @@ impl Machine {
     }
 
     /// What a look saw; `disturbed` if something changed while it was taken.
-    pub fn saw(&mut self, now: Duration, sight: Sight, disturbed: bool) -> Verdict {
+    pub(crate) fn saw(&mut self, now: Duration, sight: Sight, disturbed: bool) -> Verdict {
         // Polling leaves most of the time to others, however long a look takes.
         let took = now.saturating_sub(self.began);
         self.due = self.pace.poll.map(|every| now + every.max(took * 4));
@@ -386,7 +386,7 @@ impl Machine {
 
     /// The run that was due has ended; `whole` if it did everything that there is to do. What failed comes with the facts that it
     /// was tried with.
-    pub fn ended(&mut self, now: Duration, whole: bool, failed: BTreeMap<Key, String>) {
+    pub(crate) fn ended(&mut self, now: Duration, whole: bool, failed: BTreeMap<Key, String>) {
         let before = self.seen.take().unwrap_or_default();
         self.after = Some(After {
             before,
@@ -398,13 +398,13 @@ impl Machine {
     }
 
     /// The run that was due did not begin: what hindered it is looked at.
-    pub fn refused(&mut self, now: Duration) {
+    pub(crate) fn refused(&mut self, now: Duration) {
         self.seen = None;
         self.due = Some(now + self.pace.quiet);
     }
 
     /// The run that was due broke off, and would again: it waits for something else to change.
-    pub fn broke_off(&mut self, now: Duration) {
+    pub(crate) fn broke_off(&mut self, now: Duration) {
         self.rest = self.seen.take();
         self.due = self.pace.poll.map(|every| now + every);
         self.troubled = true;

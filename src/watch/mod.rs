@@ -2,10 +2,10 @@
 
 mod bell;
 mod folders;
-pub mod machine;
+pub(crate) mod machine;
 mod todo;
 mod watcher;
 
-pub use bell::Bell;
-pub use machine::Pace;
-pub use watcher::{Due, Settings, Told, Waits, Watcher};
+pub(crate) use bell::Bell;
+pub(crate) use machine::Pace;
+pub(crate) use watcher::{Due, Settings, Told, Waits, Watcher};

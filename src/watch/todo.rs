@@ -7,7 +7,7 @@ use milepost_engine::ops::run::Report;
 use std::collections::BTreeMap;
 
 /// What is to be done by a plan, and what hinders it.
-pub fn of(plan: &Plan) -> Todo {
+pub(crate) fn of(plan: &Plan) -> Todo {
     let forgotten = plan.forgotten.iter();
     let forgotten = forgotten.map(|stage| thing(stage, What::Forgotten, "", "", Kind::Open));
     forgotten
@@ -16,7 +16,7 @@ pub fn of(plan: &Plan) -> Todo {
 }
 
 /// What failed in a run, with the facts that it was tried with.
-pub fn tried(report: &Report) -> BTreeMap<Key, String> {
+pub(crate) fn tried(report: &Report) -> BTreeMap<Key, String> {
     let stages = report.stages.iter();
     let tried = stages.flat_map(|stage| stage.tried.iter().map(|tried| (&stage.stage, tried)));
     tried

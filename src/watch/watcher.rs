@@ -22,16 +22,16 @@ const INSTEAD: Duration = Duration::from_secs(2);
 
 /// What to run, and how patiently.
 #[derive(Debug, Clone)]
-pub struct Settings {
+pub(crate) struct Settings {
     /// What each run is asked to do. Its budget is that of all runs together.
-    pub options: RunOptions,
+    pub(crate) options: RunOptions,
     /// When to look.
-    pub pace: Pace,
+    pub(crate) pace: Pace,
 }
 
 /// What is next for whoever shows it.
 #[derive(Debug)]
-pub enum Due {
+pub(crate) enum Due {
     /// Something to say.
     Told(Told),
     /// A run by this plan: see [`Watcher::run`].
@@ -42,7 +42,7 @@ pub enum Due {
 
 /// What a watch has to say.
 #[derive(Debug)]
-pub enum Told {
+pub(crate) enum Told {
     /// It waits for changes.
     Waits(Waits),
     /// What a person has to do before anything can run.
@@ -61,15 +61,15 @@ pub enum Told {
 
 /// What is left when a watch waits.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Waits {
+pub(crate) struct Waits {
     /// Batches that failed as they stand: stage and batch.
-    pub failed: Vec<(String, String)>,
+    pub(crate) failed: Vec<(String, String)>,
     /// Stages in which a person has something to see to.
-    pub trouble: BTreeSet<String>,
+    pub(crate) trouble: BTreeSet<String>,
 }
 
 /// Watches a project and a workspace.
-pub struct Watcher {
+pub(crate) struct Watcher {
     request: Request,
     settings: Settings,
     grounds: Grounds,
@@ -90,7 +90,11 @@ impl Watcher {
     ///
     /// # Errors
     /// When there is no project.
-    pub fn new(request: Request, settings: Settings, bell: Arc<Bell>) -> Result<Self, OpsError> {
+    pub(crate) fn new(
+        request: Request,
+        settings: Settings,
+        bell: Arc<Bell>,
+    ) -> Result<Self, OpsError> {
         let grounds = grounds(&request)?;
         let mut watcher = Self {
             machine: Machine::new(settings.pace),
@@ -115,7 +119,7 @@ impl Watcher {
     }
 
     /// Where it watches.
-    pub fn grounds(&self) -> &Grounds {
+    pub(crate) fn grounds(&self) -> &Grounds {
         &self.grounds
     }
 
@@ -123,7 +127,7 @@ impl Watcher {
     ///
     /// # Errors
     /// What was asked for cannot be.
-    pub fn due(&mut self) -> Result<Due, OpsError> {
+    pub(crate) fn due(&mut self) -> Result<Due, OpsError> {
         loop {
             if self.bell.ends() {
                 return Ok(Due::End);
@@ -154,7 +158,7 @@ impl Watcher {
     ///
     /// # Errors
     /// What the run broke off for. The watch can go on.
-    pub fn run(
+    pub(crate) fn run(
         &mut self,
         observer: &mut dyn Observer,
         stop: &StopFlag,

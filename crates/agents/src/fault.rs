@@ -85,7 +85,7 @@ impl CallFault {
     }
 
     /// The fault that an answer of another status than 2xx tells. `raw` is its body.
-    pub fn of_status(status: u16, raw: Vec<u8>) -> Self {
+    pub(crate) fn of_status(status: u16, raw: Vec<u8>) -> Self {
         let body = serde_json::from_slice::<Value>(&raw).ok();
         let told = ErrorBody::of(body.as_ref().unwrap_or(&Value::Null));
         let message = match &told.message {

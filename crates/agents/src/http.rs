@@ -84,7 +84,7 @@ pub struct Answer {
     /// The status.
     pub status: u16,
     /// Headers, their names in small letters.
-    pub headers: Vec<(String, String)>,
+    pub(crate) headers: Vec<(String, String)>,
     /// The body, as far as it arrived.
     pub body: Vec<u8>,
     /// Why the body is not whole, if it is not.
@@ -128,7 +128,7 @@ impl Answer {
 
     /// How long a limit that is used up takes until it is filled again, by the providers' headers. Anthropic's tell the moment,
     /// held against the server's own `date`; OpenAI's how long it takes.
-    pub fn rest(&self) -> Option<Duration> {
+    pub(crate) fn rest(&self) -> Option<Duration> {
         let used_up = |name: &str| self.header(name).is_some_and(|left| left.trim() == "0");
         let moment = |name: String| self.header(&name)?.parse::<jiff::Timestamp>().ok();
         let date = || jiff::fmt::rfc2822::parse(self.header("date")?).ok();
@@ -149,7 +149,7 @@ impl Answer {
     }
 
     /// The provider's id of the request.
-    pub fn request_id(&self) -> Option<String> {
+    pub(crate) fn request_id(&self) -> Option<String> {
         let id = self
             .header("request-id")
             .or_else(|| self.header("x-request-id"));

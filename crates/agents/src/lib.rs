@@ -1,5 +1,6 @@
 //! Clients of model APIs and of agent command lines, and the table of rules that answers without either.
 
+#![warn(unreachable_pub)]
 #![cfg_attr(
     test,
     allow(

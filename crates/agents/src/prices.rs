@@ -73,9 +73,9 @@ struct Above {
 #[error("{file}: {message}")]
 pub struct PriceError {
     /// The file.
-    pub file: String,
+    pub(crate) file: String,
     /// What is wrong, and where.
-    pub message: String,
+    pub(crate) message: String,
 }
 
 /// Prices by model.
@@ -143,11 +143,6 @@ impl Prices {
             .sort_by_key(|row| std::cmp::Reverse(row.name.len()));
         self.date = self.date.max(table.date);
         Ok(self)
-    }
-
-    /// The day on which the latest of the prices were read.
-    pub fn date(&self) -> &str {
-        &self.date
     }
 
     /// What one request cost. None if the model's price is not known.
@@ -280,7 +275,7 @@ mod tests {
     #[test]
     fn the_table_is_read_and_gives_known_costs() {
         let prices = Prices::embedded().unwrap();
-        assert_eq!(prices.date(), "2026-11-20");
+        assert_eq!(prices.date, "2026-11-20");
         let usage = Usage {
             input: 1_200,
             output: 34,
@@ -360,7 +355,7 @@ mod tests {
             output: 10,
             ..Usage::default()
         };
-        assert_eq!(prices.date(), "2026-12-01");
+        assert_eq!(prices.date, "2026-12-01");
         assert_eq!(
             cost(&prices, "gpt-5", usage, Mode::Batch),
             Some(70 + 70 + 90)

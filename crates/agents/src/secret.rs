@@ -19,7 +19,7 @@ impl Secret {
     }
 
     /// Whether there is none, as for a server of one's own.
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 

@@ -1,5 +1,6 @@
 //! The pure layers of Milepost: no disk, clock, environment, process or network. See `docs/design.md`.
 
+#![warn(unreachable_pub)]
 #![cfg_attr(
     test,
     allow(

@@ -33,6 +33,7 @@
 //!
 //! The modules below hold one function for each command of `milepost`. `docs/design.md` explains the layers.
 
+#![warn(unreachable_pub)]
 #![cfg_attr(
     test,
     allow(

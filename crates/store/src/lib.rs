@@ -1,5 +1,6 @@
 //! The disk under a workspace: the one writer, journal, manifests, locks, and what files are checked against.
 
+#![warn(unreachable_pub)]
 #![cfg_attr(
     test,
     allow(

@@ -197,11 +197,6 @@ impl Tool {
         }
     }
 
-    /// One line for reports: the program and its arguments.
-    pub fn describe(&self) -> String {
-        self.command.join(" ")
-    }
-
     /// What to start for a request: with this model if one is set, and told to stop at this cost where the tool can.
     /// The system text stands before the prompt; attached files are written beside, and named at its end.
     ///

@@ -75,7 +75,7 @@ pub struct Book {
 
 impl Book {
     /// Nothing under way, and nothing used.
-    pub fn new(allowed: Allowed) -> Self {
+    pub(crate) fn new(allowed: Allowed) -> Self {
         Self {
             concurrent: allowed.concurrent.map(|many| many.max(1)),
             running: 0,
@@ -89,7 +89,7 @@ impl Book {
     }
 
     /// Whether a call may be made that is likely to use that many tokens. `Go` books it.
-    pub fn ask(&mut self, now: Duration, tokens: u64) -> Turn {
+    pub(crate) fn ask(&mut self, now: Duration, tokens: u64) -> Turn {
         self.pass(now);
         if self.concurrent.is_some_and(|most| self.running >= most) {
             return Turn::WhenOneEnds;
@@ -111,18 +111,18 @@ impl Book {
     }
 
     /// Puts what was used in the place of what was booked.
-    pub fn settle(&mut self, now: Duration, booked: u64, used: u64) {
+    pub(crate) fn settle(&mut self, now: Duration, booked: u64, used: u64) {
         self.pass(now);
         take(&mut self.tokens, i128::from(used) - i128::from(booked));
     }
 
     /// One call has ended.
-    pub fn end(&mut self) {
+    pub(crate) fn end(&mut self) {
         self.running = self.running.saturating_sub(1);
     }
 
     /// Nobody goes before that moment.
-    pub fn hold(&mut self, until: Duration) {
+    pub(crate) fn hold(&mut self, until: Duration) {
         self.not_before = self.not_before.max(until);
     }
 

@@ -33,21 +33,21 @@ enum Sense {
 /// What a name tells.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct KnownMaterial {
-    pub category: Word,
-    pub subcategory: Option<String>,
-    pub layer: Layer,
+    pub(crate) category: Word,
+    pub(crate) subcategory: Option<String>,
+    pub(crate) layer: Layer,
 }
 
 /// The materials of an element, with the primary one chosen.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct Chosen {
-    pub primary: Option<Value>,
-    pub secondary: Vec<Value>,
+    pub(crate) primary: Option<Value>,
+    pub(crate) secondary: Vec<Value>,
     /// Category of the primary material.
-    pub category: Option<Word>,
+    pub(crate) category: Option<Word>,
     /// Why this one, as a clause of a sentence.
-    pub because: Option<String>,
-    pub assumed: Vec<String>,
+    pub(crate) because: Option<String>,
+    pub(crate) assumed: Vec<String>,
 }
 
 impl Materials {

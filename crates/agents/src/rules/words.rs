@@ -9,27 +9,27 @@ use std::collections::HashMap;
 
 /// A word of a text: folded, and where it stands in the text.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Token {
-    pub text: String,
-    pub start: usize,
-    pub end: usize,
+pub(crate) struct Token {
+    pub(crate) text: String,
+    pub(crate) start: usize,
+    pub(crate) end: usize,
 }
 
 /// A pattern found in a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Hit {
+pub(crate) struct Hit {
     /// Position of the pattern in the list that the index was made from.
-    pub word: usize,
+    pub(crate) word: usize,
     /// Letters and digits that the pattern fixes; of two patterns that match, the longer one says more.
-    pub weight: usize,
+    pub(crate) weight: usize,
     /// Bytes of the text that it covers.
-    pub start: usize,
-    pub end: usize,
+    pub(crate) start: usize,
+    pub(crate) end: usize,
 }
 
 /// Why a pattern is refused.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
-pub enum WordError {
+pub(crate) enum WordError {
     /// Nothing is left of it.
     #[error("the word `{0}` has no letters or digits")]
     Empty(String),
@@ -79,7 +79,7 @@ fn same(literal: &[u8], text: &[u8]) -> bool {
 
 /// Many patterns, looked up together.
 #[derive(Debug, Default)]
-pub struct WordIndex {
+pub(crate) struct WordIndex {
     words: Vec<Vec<Part>>,
     weights: Vec<usize>,
     /// Patterns whose first word is whole and without `#`, by that word.
@@ -94,7 +94,7 @@ pub struct WordIndex {
 
 impl WordIndex {
     /// Compiles the patterns; hits refer to them by position.
-    pub fn new<S: AsRef<str>>(patterns: &[S]) -> Result<WordIndex, WordError> {
+    pub(crate) fn new<S: AsRef<str>>(patterns: &[S]) -> Result<WordIndex, WordError> {
         let mut index = WordIndex {
             from_front: vec![Vec::new(); 256],
             from_back: vec![Vec::new(); 256],
@@ -129,7 +129,7 @@ impl WordIndex {
     }
 
     /// Calls `found` for each pattern that a text has, once for each place where it begins.
-    pub fn find(&self, tokens: &[Token], mut found: impl FnMut(Hit)) {
+    pub(crate) fn find(&self, tokens: &[Token], mut found: impl FnMut(Hit)) {
         for at in 0..tokens.len() {
             let token = tokens[at].text.as_bytes();
             let (Some(head), Some(tail)) = (token.first(), token.last()) else {
@@ -212,7 +212,7 @@ fn parts(pattern: &str) -> Result<Vec<Part>, WordError> {
 }
 
 /// The words of a text.
-pub fn tokens(text: &str) -> Vec<Token> {
+pub(crate) fn tokens(text: &str) -> Vec<Token> {
     cut(text, false)
 }
 

@@ -5,7 +5,7 @@ pub mod digest;
 pub mod duration;
 pub mod glob;
 pub mod natural;
-pub mod parsed;
+pub(crate) mod parsed;
 pub mod path;
 pub mod redact;
 pub mod source;

@@ -10,7 +10,7 @@ use std::str::FromStr;
 ///
 /// # Errors
 /// When it is no text, or no such value.
-pub fn parsed<'de, T, D>(deserializer: D) -> Result<T, D::Error>
+pub(crate) fn parsed<'de, T, D>(deserializer: D) -> Result<T, D::Error>
 where
     T: FromStr,
     T::Err: fmt::Display,

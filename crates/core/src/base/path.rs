@@ -77,7 +77,7 @@ impl RelPath {
     }
 
     /// The text, shared.
-    pub fn text(&self) -> Arc<str> {
+    pub(crate) fn text(&self) -> Arc<str> {
         Arc::clone(&self.0)
     }
 
@@ -87,7 +87,7 @@ impl RelPath {
     }
 
     /// The last part without its ending: `batch_1`.
-    pub fn stem(&self) -> &str {
+    pub(crate) fn stem(&self) -> &str {
         stem(&self.0)
     }
 

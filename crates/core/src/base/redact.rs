@@ -6,7 +6,7 @@ use std::fmt;
 use std::sync::LazyLock;
 
 /// What stands where a key stood.
-pub const HIDDEN: &str = "[key]";
+pub(crate) const HIDDEN: &str = "[key]";
 
 /// Shorter values are not looked for: they would be found in words.
 const SHORTEST: usize = 8;

@@ -18,7 +18,7 @@ use crate::model::step::Text;
 const MAX_TOKENS: u64 = 4096;
 
 /// Reads an agent; none when it is wrong.
-pub fn agent(
+pub(crate) fn agent(
     reader: &mut Reader<'_>,
     file: &File,
     names: &ProjectNames,
@@ -211,7 +211,7 @@ fn variables(source: &str) -> Vec<String> {
 }
 
 /// The whole number of a key.
-pub fn whole(fields: &Fields<'_>, key: &str) -> Option<u64> {
+pub(crate) fn whole(fields: &Fields<'_>, key: &str) -> Option<u64> {
     match fields.get(key)?.value {
         Val::Int(number) => u64::try_from(number).ok(),
         _ => None,
@@ -219,7 +219,7 @@ pub fn whole(fields: &Fields<'_>, key: &str) -> Option<u64> {
 }
 
 /// The number of a key.
-pub fn number(fields: &Fields<'_>, key: &str) -> Option<f64> {
+pub(crate) fn number(fields: &Fields<'_>, key: &str) -> Option<f64> {
     match fields.get(key)?.value {
         Val::Int(number) => Some(number as f64),
         Val::Float(number) => Some(number),

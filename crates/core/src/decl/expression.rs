@@ -21,7 +21,7 @@ use std::time::Duration;
 
 impl Reader<'_> {
     /// A jq program, inline or in a file; `.` is what its key says.
-    pub fn jq(&mut self, spot: &Spot<'_>, names: &Names<'_>, sees: Sees) -> Option<Program> {
+    pub(crate) fn jq(&mut self, spot: &Spot<'_>, names: &Names<'_>, sees: Sees) -> Option<Program> {
         let is_file =
             spot.text.strip_suffix(".jq").is_some() && !spot.text.contains(['|', '\n', ' ', '(']);
         let asset = if is_file {
@@ -88,7 +88,7 @@ impl Reader<'_> {
     }
 
     /// A template that stands in the declaration itself.
-    pub fn text(&mut self, spot: &Spot<'_>, names: &Names<'_>, sees: Sees) -> Option<Text> {
+    pub(crate) fn text(&mut self, spot: &Spot<'_>, names: &Names<'_>, sees: Sees) -> Option<Text> {
         let template = self.template(spot, names, sees)?;
         Some(Text {
             source: spot.text.to_owned(),
@@ -97,7 +97,7 @@ impl Reader<'_> {
     }
 
     /// The environment variables that a list names. Those that the project does not declare are reported.
-    pub fn variables(
+    pub(crate) fn variables(
         &mut self,
         file: &File,
         names: &ProjectNames,
@@ -123,7 +123,7 @@ impl Reader<'_> {
     }
 
     /// Reports a `{{ }}` in a script for a shell that stands where its value cannot become a quoted word.
-    pub fn script(&mut self, spot: &Spot<'_>) {
+    pub(crate) fn script(&mut self, spot: &Spot<'_>) {
         if let Err(wrong) = shell::check(spot.text) {
             let problem = spot.problem_at(&wrong.range, wrong.message);
             self.report
@@ -132,7 +132,13 @@ impl Reader<'_> {
     }
 
     /// The same of a list of arguments that gives a shell its script: `["sh", "-c", SCRIPT]`.
-    pub fn list_script(&mut self, file: &File, arguments: &[Text], items: &[Node], shell: bool) {
+    pub(crate) fn list_script(
+        &mut self,
+        file: &File,
+        arguments: &[Text],
+        items: &[Node],
+        shell: bool,
+    ) {
         let sources = arguments.iter().map(|argument| argument.source.as_str());
         let Some(at) = shell::script_of(sources).filter(|_| !shell) else {
             return;
@@ -152,7 +158,7 @@ impl Reader<'_> {
     }
 
     /// Compiles a template that stands in the declaration itself.
-    pub fn template(
+    pub(crate) fn template(
         &mut self,
         spot: &Spot<'_>,
         names: &Names<'_>,
@@ -192,7 +198,7 @@ impl Reader<'_> {
     }
 
     /// A template in a file of the project, with the files that it includes.
-    pub fn template_file(
+    pub(crate) fn template_file(
         &mut self,
         spot: &Spot<'_>,
         names: &Names<'_>,
@@ -274,7 +280,7 @@ impl Reader<'_> {
     }
 
     /// Warns of a name that goes away, in a file whose programs are not compiled here.
-    pub fn warn_of_deprecated(&mut self, asset: &Asset) {
+    pub(crate) fn warn_of_deprecated(&mut self, asset: &Asset) {
         if let Some((name, help)) = Names::deprecated("workspace.today")
             && let at = find_name(&asset.text, name)
             && !at.is_empty()
@@ -287,7 +293,7 @@ impl Reader<'_> {
     }
 
     /// A plain path of names over the scope (or over a file, when `names` is none).
-    pub fn select(&mut self, spot: &Spot<'_>, names: Option<&Names<'_>>) -> Option<Select> {
+    pub(crate) fn select(&mut self, spot: &Spot<'_>, names: Option<&Names<'_>>) -> Option<Select> {
         let select = match Select::parse(spot.text) {
             Ok(select) => select,
             Err(error) => {
@@ -334,7 +340,7 @@ impl Reader<'_> {
     }
 
     /// A duration, or a template that gives one.
-    pub fn duration(
+    pub(crate) fn duration(
         &mut self,
         spot: &Spot<'_>,
         names: &Names<'_>,
@@ -353,7 +359,7 @@ impl Reader<'_> {
     }
 
     /// A number from 1 on, or a template that gives one.
-    pub fn count(
+    pub(crate) fn count(
         &mut self,
         file: &File,
         key: &str,

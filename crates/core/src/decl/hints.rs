@@ -58,7 +58,7 @@ const ORDER_WORDS: &[&str] = &[
 ];
 
 /// The key of the table that is meant by a name that it has not, if that can be told.
-pub fn meant(name: &str, spec: &'static Table) -> Option<&'static str> {
+pub(crate) fn meant(name: &str, spec: &'static Table) -> Option<&'static str> {
     let keys = || spec.keys.iter().map(|key| key.name);
     let ours = OTHER_WORDS
         .iter()
@@ -71,7 +71,7 @@ pub fn meant(name: &str, spec: &'static Table) -> Option<&'static str> {
 }
 
 /// `a`, `b` or `c`.
-pub fn or<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
+pub(crate) fn or<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
     let names: Vec<String> = names.into_iter().map(|name| format!("`{name}`")).collect();
     match names.split_last() {
         Some((last, rest)) if !rest.is_empty() => format!("{} or {last}", rest.join(", ")),
@@ -81,7 +81,13 @@ pub fn or<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
 }
 
 /// A key that stands beside the wrong other one.
-pub fn misplaced(file: &File, key: &keys::Key, at: &Key, beside: &[&str], what: &str) -> Problem {
+pub(crate) fn misplaced(
+    file: &File,
+    key: &keys::Key,
+    at: &Key,
+    beside: &[&str],
+    what: &str,
+) -> Problem {
     file.problem(
         at.span.clone(),
         format!(
@@ -95,7 +101,7 @@ pub fn misplaced(file: &File, key: &keys::Key, at: &Key, beside: &[&str], what: 
 }
 
 /// A key that the table has not.
-pub fn unknown_key(
+pub(crate) fn unknown_key(
     file: &File,
     spec: &'static Table,
     header: &str,
@@ -230,7 +236,7 @@ fn elsewhere(name: &str, spec: &'static Table, header: &str, is_project: bool) -
 
 /// What to say when an output or input is called like a key of the stage and does not look like a path:
 /// a key that slipped below the header of a table of names.
-pub fn slipped(name: &str, value: &str, header: &str) -> Option<String> {
+pub(crate) fn slipped(name: &str, value: &str, header: &str) -> Option<String> {
     let key = STAGE.key(name).filter(|key| key.need == Need::Optional)?;
     let looks_like_a_path = value.contains('/')
         || value.rsplit_once('.').is_some_and(|(stem, end)| {

@@ -5,27 +5,29 @@ mod project;
 mod stage;
 mod step;
 
-pub use agent::AGENT;
-pub use project::{LIMITS, MANIFEST, PARAM, PARAM_FILE, PROJECT, SERVICE};
-pub use stage::{CHECK, CONSERVE, EACH, ESTIMATE, INPUT, OUTPUT, POLICY, REFINE, REQUIRE, STAGE};
-pub use step::STEP;
+pub(crate) use agent::AGENT;
+pub(crate) use project::{LIMITS, MANIFEST, PARAM, PARAM_FILE, PROJECT, SERVICE};
+pub(crate) use stage::{
+    CHECK, CONSERVE, EACH, ESTIMATE, INPUT, OUTPUT, POLICY, REFINE, REQUIRE, STAGE,
+};
+pub(crate) use step::STEP;
 
 use crate::model::keys::key;
-pub use crate::model::keys::{Key, Kind, Need, Table};
+pub(crate) use crate::model::keys::{Key, Kind, Need, Table};
 
 /// The words of `format`.
-pub const FORMATS: &[&str] = &[
+pub(crate) const FORMATS: &[&str] = &[
     "json", "ndjson", "csv", "toml", "text", "tap", "png", "pdf", "xlsx",
 ];
 
 /// The outcomes that `[errors]` may name.
-pub const OUTCOMES: &[&str] = &[
+pub(crate) const OUTCOMES: &[&str] = &[
     "auth", "budget", "check", "connect", "conserve", "cut", "engines", "exit", "input", "output",
     "parse", "path", "refine", "refused", "schema", "status", "timeout",
 ];
 
 /// All tables of a stage file, with those of names and lists.
-pub fn stage_tables() -> [&'static Table; 11] {
+pub(crate) fn stage_tables() -> [&'static Table; 11] {
     [
         &STAGE, &EACH, &INPUT, &OUTPUT, &STEP, &REFINE, &CONSERVE, &REQUIRE, &CHECK, &POLICY,
         &ESTIMATE,

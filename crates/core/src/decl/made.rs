@@ -11,13 +11,13 @@ use crate::model::step::{KindName, Outputs};
 use std::ops::Range;
 
 /// What an earlier step makes.
-pub struct StepOutput {
+pub(crate) struct StepOutput {
     /// The name.
-    pub out: String,
+    pub(crate) out: String,
     /// Where that is said.
-    pub span: Range<usize>,
+    pub(crate) span: Range<usize>,
     /// The kind of the step.
-    pub what: &'static str,
+    pub(crate) what: &'static str,
 }
 
 impl StepReader<'_, '_> {
@@ -168,7 +168,7 @@ impl StepReader<'_, '_> {
 }
 
 /// Every output is made by some step; a program may make them all.
-pub fn check_all_made(
+pub(crate) fn check_all_made(
     reader: &mut Reader<'_>,
     file: &File,
     names: &Names<'_>,

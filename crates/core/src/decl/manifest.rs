@@ -9,7 +9,7 @@ use crate::model::pipeline::Manifest;
 use crate::model::stage::Program;
 
 /// What `[manifest]` says; without it nothing.
-pub fn read(reader: &mut Reader<'_>, file: &File, top: &Fields<'_>) -> Manifest {
+pub(crate) fn read(reader: &mut Reader<'_>, file: &File, top: &Fields<'_>) -> Manifest {
     let Some(node) = top.get("manifest") else {
         return Manifest::default();
     };

@@ -8,7 +8,7 @@ const ENDINGS: [&str; 4] = ["yaml", "yml", "tml", "toml"];
 
 /// Reports a file that is not named like a stage: a mistake if it ends in `.toml`, or if it is likely meant as the
 /// project's only stage; else a warning.
-pub fn tell(report: &mut Report, path: &str, file_name: &str, has_stages: bool) {
+pub(crate) fn tell(report: &mut Report, path: &str, file_name: &str, has_stages: bool) {
     let Some((stem, ending)) = file_name.rsplit_once('.') else {
         return;
     };

@@ -50,7 +50,7 @@ pub const PROJECT_FILE: &str = "milepost.toml";
 pub const STAGES: &str = "stages";
 
 /// The project's own prices of models, if it has any.
-pub const PRICES: &str = "prices.toml";
+pub(crate) const PRICES: &str = "prices.toml";
 
 /// What the project's folder holds.
 pub trait ProjectFiles {

@@ -6,7 +6,7 @@ use std::ops::Range;
 
 /// What an expression sees.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Sees {
+pub(crate) enum Sees {
     /// Nothing.
     Nothing,
     /// What is known before there are batches: `params`, `env`, `workspace`, `agents`, `milepost`.
@@ -25,47 +25,47 @@ pub enum Sees {
 
 /// Names that the project declares.
 #[derive(Debug, Clone, Default)]
-pub struct ProjectNames {
+pub(crate) struct ProjectNames {
     /// Of `[params]`.
-    pub params: Vec<String>,
+    pub(crate) params: Vec<String>,
     /// Of `[env]`.
-    pub env: Vec<String>,
+    pub(crate) env: Vec<String>,
     /// Of `[agents]`.
-    pub agents: Vec<String>,
+    pub(crate) agents: Vec<String>,
     /// Of `[services]`.
-    pub services: Vec<String>,
+    pub(crate) services: Vec<String>,
     /// Whether `milepost.toml` could not be read, so that nothing can be said about names of the project.
-    pub is_unknown: bool,
+    pub(crate) is_unknown: bool,
 }
 
 /// Names that a stage declares, with those of its project.
 #[derive(Debug, Clone)]
-pub struct Names<'a> {
+pub(crate) struct Names<'a> {
     /// The project's.
-    pub project: &'a ProjectNames,
+    pub(crate) project: &'a ProjectNames,
     /// Of `each`, and whether an item is a file.
-    pub each: Vec<(String, bool)>,
+    pub(crate) each: Vec<(String, bool)>,
     /// Of inputs.
-    pub inputs: Vec<String>,
+    pub(crate) inputs: Vec<String>,
     /// Of outputs.
-    pub outputs: Vec<String>,
+    pub(crate) outputs: Vec<String>,
     /// What steps hand on that is no output.
-    pub outs: Vec<String>,
+    pub(crate) outs: Vec<String>,
     /// Whether the steps are repeated.
-    pub is_refined: bool,
+    pub(crate) is_refined: bool,
     /// Whether `run` is out of reach: what is read must not differ at each run.
-    pub hides_run: bool,
+    pub(crate) hides_run: bool,
 }
 
 /// What is wrong with a name.
 #[derive(Debug)]
-pub struct Wrong {
+pub(crate) struct Wrong {
     /// In one line.
-    pub message: String,
+    pub(crate) message: String,
     /// What stands under it.
-    pub label: String,
+    pub(crate) label: String,
     /// What to do.
-    pub help: Option<String>,
+    pub(crate) help: Option<String>,
 }
 
 /// Names known before there are batches.
@@ -91,7 +91,7 @@ const FILE_ITEM: [&str; 4] = ["path", "stem", "number", "data"];
 
 impl<'a> Names<'a> {
     /// Of a project, outside of any stage.
-    pub fn of_project(project: &'a ProjectNames) -> Self {
+    pub(crate) fn of_project(project: &'a ProjectNames) -> Self {
         Self {
             project,
             each: Vec::new(),
@@ -104,7 +104,7 @@ impl<'a> Names<'a> {
     }
 
     /// The names of jq variables, without `$`. For `All` in the order of `Stage::scope_names`.
-    pub fn vars(&self, sees: Sees) -> Vec<String> {
+    pub(crate) fn vars(&self, sees: Sees) -> Vec<String> {
         let owned = |names: &[&str]| {
             names
                 .iter()
@@ -156,13 +156,13 @@ impl<'a> Names<'a> {
     }
 
     /// What to write in the place of a name that goes away.
-    pub fn deprecated(dotted: &str) -> Option<(&'static str, &'static str)> {
+    pub(crate) fn deprecated(dotted: &str) -> Option<(&'static str, &'static str)> {
         let (name, _) = DEPRECATED;
         (dotted == name).then_some(DEPRECATED)
     }
 
     /// Whether a name of the stage's own is declared already, and as what.
-    pub fn taken(&self, name: &str) -> Option<&'static str> {
+    pub(crate) fn taken(&self, name: &str) -> Option<&'static str> {
         if FIXED_NAMES.contains(&name) || ROUND_NAMES.contains(&name) {
             return Some("a name that every stage has");
         }
@@ -177,7 +177,7 @@ impl<'a> Names<'a> {
     }
 
     /// What is wrong with a dotted name in a template, if something is.
-    pub fn wrong(&self, dotted: &str, sees: Sees) -> Option<Wrong> {
+    pub(crate) fn wrong(&self, dotted: &str, sees: Sees) -> Option<Wrong> {
         let mut parts = dotted.split('.');
         let first = parts.next().unwrap_or(dotted);
         let second = parts.next();
@@ -189,7 +189,7 @@ impl<'a> Names<'a> {
     }
 
     /// What is wrong with the first name of a plain path, if something is.
-    pub fn wrong_first(&self, first: &str) -> Option<Wrong> {
+    pub(crate) fn wrong_first(&self, first: &str) -> Option<Wrong> {
         let vars = self.vars(Sees::All);
         (!vars.iter().any(|var| var == first)).then(|| self.unknown(first, &vars))
     }
@@ -324,7 +324,7 @@ impl<'a> Names<'a> {
     }
 
     /// What to say when jq says that `$name` is no name, and it is one elsewhere.
-    pub fn hint_in_jq(&self, message: &str) -> Option<String> {
+    pub(crate) fn hint_in_jq(&self, message: &str) -> Option<String> {
         let name = message.strip_prefix("`$")?.split('`').next()?;
         let has = |names: &[String]| names.iter().any(|known| known == name);
         match () {
@@ -343,7 +343,7 @@ impl<'a> Names<'a> {
     }
 
     /// Wrong names behind `$params.`, `$env.`, `$workspace.`, `$agents.`, `$paths.` and `$digests.` in a jq program.
-    pub fn wrong_in_jq(&self, source: &str) -> Vec<(Range<usize>, Wrong)> {
+    pub(crate) fn wrong_in_jq(&self, source: &str) -> Vec<(Range<usize>, Wrong)> {
         let is_part = |c: &char| c.is_alphanumeric() || *c == '_';
         let mut found = Vec::new();
         let mut at = 0;

@@ -13,7 +13,7 @@ const NOT_MADE: [&str; 3] = ["timeout", "attempts", "role"];
 
 /// The parts of a stage: `step`, `each`, `inputs`, `outputs`, `refine`, `conserve`, `requires`, `checks`, `summary`,
 /// `verdict`; those that it has.
-pub fn of(stage: &Stage, steps: &[&Table]) -> BTreeMap<String, Value> {
+pub(crate) fn of(stage: &Stage, steps: &[&Table]) -> BTreeMap<String, Value> {
     let mut parts = BTreeMap::new();
     let mut add = |name: &str, value: Value| {
         let is_empty = value.as_array().is_some_and(Vec::is_empty)

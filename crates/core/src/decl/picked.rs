@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 
 impl Reader<'_> {
     /// The template of a step: a file of the project, or the one that a path with `{{ }}` gives for each batch.
-    pub fn template_choice(
+    pub(crate) fn template_choice(
         &mut self,
         spot: &Spot<'_>,
         names: &Names<'_>,
@@ -92,7 +92,7 @@ fn told(report: Report, file: &RelPath) -> String {
 }
 
 /// Whether the project has a file that a pattern matches.
-pub fn any(files: &dyn ProjectFiles, pattern: &str) -> bool {
+pub(crate) fn any(files: &dyn ProjectFiles, pattern: &str) -> bool {
     let Ok(glob) = Glob::parse(pattern) else {
         return false;
     };

@@ -8,16 +8,16 @@ use std::sync::Arc;
 
 /// A file with its text, to point into.
 #[derive(Debug, Clone)]
-pub struct File {
+pub(crate) struct File {
     /// Its path in the project.
-    pub name: Arc<str>,
+    pub(crate) name: Arc<str>,
     /// What it holds.
-    pub text: Arc<str>,
+    pub(crate) text: Arc<str>,
 }
 
 impl File {
     /// A file of this text.
-    pub fn new(name: impl Into<Arc<str>>, text: impl Into<Arc<str>>) -> Self {
+    pub(crate) fn new(name: impl Into<Arc<str>>, text: impl Into<Arc<str>>) -> Self {
         Self {
             name: name.into(),
             text: text.into(),
@@ -25,7 +25,7 @@ impl File {
     }
 
     /// A mistake at these bytes.
-    pub fn problem(&self, span: Range<usize>, message: impl Into<String>) -> Problem {
+    pub(crate) fn problem(&self, span: Range<usize>, message: impl Into<String>) -> Problem {
         let span = fitted(&self.text, span);
         let (line, column) = position(&self.text, span.start);
         Problem {
@@ -42,7 +42,7 @@ impl File {
     }
 
     /// A mistake of the file as a whole.
-    pub fn whole_problem(&self, message: impl Into<String>) -> Problem {
+    pub(crate) fn whole_problem(&self, message: impl Into<String>) -> Problem {
         Problem {
             span: None,
             ..self.problem(0..0, message)
@@ -54,21 +54,21 @@ impl File {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Problem {
     /// The file, in the project.
-    pub file: String,
+    pub(crate) file: String,
     /// Which bytes of it; none: the file as a whole.
-    pub span: Option<Range<usize>>,
+    pub(crate) span: Option<Range<usize>>,
     /// From 1.
-    pub line: usize,
+    pub(crate) line: usize,
     /// In characters, from 1.
-    pub column: usize,
+    pub(crate) column: usize,
     /// What is wrong.
-    pub message: String,
+    pub(crate) message: String,
     /// What stands under the marked text; may be empty.
-    pub label: String,
+    pub(crate) label: String,
     /// What to do.
-    pub help: Option<String>,
+    pub(crate) help: Option<String>,
     /// Another place that belongs to it.
-    pub also: Option<Box<Mark>>,
+    pub(crate) also: Option<Box<Mark>>,
     pub(super) source: Arc<str>,
 }
 
@@ -76,43 +76,48 @@ pub struct Problem {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Mark {
     /// The file, in the project.
-    pub file: String,
+    pub(crate) file: String,
     /// Which bytes of it.
-    pub span: Range<usize>,
+    pub(crate) span: Range<usize>,
     /// From 1.
-    pub line: usize,
+    pub(crate) line: usize,
     /// In characters, from 1.
-    pub column: usize,
+    pub(crate) column: usize,
     /// What is there.
-    pub label: String,
+    pub(crate) label: String,
     pub(super) source: Arc<str>,
 }
 
 impl Problem {
     /// With a text under the marked place.
     #[must_use]
-    pub fn label(mut self, label: impl Into<String>) -> Self {
+    pub(crate) fn label(mut self, label: impl Into<String>) -> Self {
         self.label = label.into();
         self
     }
 
     /// With what to do.
     #[must_use]
-    pub fn help(mut self, help: impl Into<String>) -> Self {
+    pub(crate) fn help(mut self, help: impl Into<String>) -> Self {
         self.help = Some(help.into());
         self
     }
 
     /// With what to do, if something is known.
     #[must_use]
-    pub fn maybe_help(mut self, help: Option<String>) -> Self {
+    pub(crate) fn maybe_help(mut self, help: Option<String>) -> Self {
         self.help = help;
         self
     }
 
     /// With a second place.
     #[must_use]
-    pub fn also(mut self, file: &File, span: Range<usize>, label: impl Into<String>) -> Self {
+    pub(crate) fn also(
+        mut self,
+        file: &File,
+        span: Range<usize>,
+        label: impl Into<String>,
+    ) -> Self {
         let span = fitted(&file.text, span);
         let (line, column) = position(&file.text, span.start);
         let (label, source) = (label.into(), file.text.clone());
@@ -184,7 +189,7 @@ impl std::error::Error for Problems {}
 
 /// Something of a declaration that works but is probably not meant.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Warning(pub Problem);
+pub struct Warning(pub(crate) Problem);
 
 impl fmt::Display for Warning {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -194,29 +199,29 @@ impl fmt::Display for Warning {
 
 /// Collects mistakes and warnings.
 #[derive(Debug, Default)]
-pub struct Report {
+pub(crate) struct Report {
     problems: Vec<Problem>,
     warnings: Vec<Problem>,
 }
 
 impl Report {
     /// Takes a mistake.
-    pub fn add(&mut self, problem: Problem) {
+    pub(crate) fn add(&mut self, problem: Problem) {
         self.problems.push(problem);
     }
 
     /// Takes a warning.
-    pub fn warn(&mut self, warning: Problem) {
+    pub(crate) fn warn(&mut self, warning: Problem) {
         self.warnings.push(warning);
     }
 
     /// How many mistakes there are.
-    pub fn count(&self) -> usize {
+    pub(crate) fn count(&self) -> usize {
         self.problems.len()
     }
 
     /// The mistakes, if there are any, else the warnings; by file (`milepost.toml` first) and place.
-    pub fn finish(mut self) -> Result<Vec<Warning>, Problems> {
+    pub(crate) fn finish(mut self) -> Result<Vec<Warning>, Problems> {
         sort(&mut self.problems);
         sort(&mut self.warnings);
         if self.problems.is_empty() {

@@ -21,29 +21,29 @@ use std::ops::Range;
 
 /// What `milepost.toml` declares, as far as it could be read.
 #[derive(Debug, Default)]
-pub struct Project {
+pub(crate) struct Project {
     /// Its name.
-    pub name: String,
+    pub(crate) name: String,
     /// Parameters, in the order of the file.
-    pub params: Vec<Param>,
+    pub(crate) params: Vec<Param>,
     /// Environment variables and their defaults.
-    pub env: BTreeMap<String, String>,
+    pub(crate) env: BTreeMap<String, String>,
     /// Agents.
-    pub agents: BTreeMap<String, Agent>,
+    pub(crate) agents: BTreeMap<String, Agent>,
     /// What a workspace may spend.
-    pub limits: Limits,
+    pub(crate) limits: Limits,
     /// Services.
-    pub services: BTreeMap<String, Service>,
+    pub(crate) services: BTreeMap<String, Service>,
     /// Names for outcomes.
-    pub errors: BTreeMap<String, String>,
+    pub(crate) errors: BTreeMap<String, String>,
     /// How manifests are read.
-    pub manifest: Manifest,
+    pub(crate) manifest: Manifest,
     /// All names that are declared, also those whose values are wrong.
-    pub names: ProjectNames,
+    pub(crate) names: ProjectNames,
 }
 
 /// Reads the file.
-pub fn read(reader: &mut Reader<'_>, file: &File) -> Project {
+pub(crate) fn read(reader: &mut Reader<'_>, file: &File) -> Project {
     let mut project = Project::default();
     let Some(tree) = tree::parse(file, &mut reader.report) else {
         project.names.is_unknown = true;
@@ -123,7 +123,11 @@ fn limits(file: &File, report: &mut Report, top: &Fields<'_>) -> Limits {
 }
 
 /// Names for outcomes, of `[errors]`.
-pub fn errors(file: &File, report: &mut Report, top: &Fields<'_>) -> BTreeMap<String, String> {
+pub(crate) fn errors(
+    file: &File,
+    report: &mut Report,
+    top: &Fields<'_>,
+) -> BTreeMap<String, String> {
     let mut errors = BTreeMap::new();
     let Some(table) = top.get("errors").and_then(Node::table) else {
         return errors;
@@ -162,7 +166,7 @@ pub fn errors(file: &File, report: &mut Report, top: &Fields<'_>) -> BTreeMap<St
 }
 
 /// Whether a declared name can be used in expressions; if not, that is reported.
-pub fn check_name(file: &File, report: &mut Report, key: &Key) -> bool {
+pub(crate) fn check_name(file: &File, report: &mut Report, key: &Key) -> bool {
     let right = key
         .name
         .starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
@@ -190,7 +194,7 @@ pub fn check_name(file: &File, report: &mut Report, key: &Key) -> bool {
 }
 
 /// A path, as a key that takes no prefix has it.
-pub fn rel_path(
+pub(crate) fn rel_path(
     file: &File,
     report: &mut Report,
     text: &str,

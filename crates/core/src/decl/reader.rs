@@ -17,25 +17,25 @@ use std::sync::Arc;
 
 /// A string of a declaration and where it stands, with its quotes.
 #[derive(Debug, Clone)]
-pub struct Spot<'a> {
+pub(crate) struct Spot<'a> {
     /// The file.
-    pub file: &'a File,
+    pub(crate) file: &'a File,
     /// The key, for messages.
-    pub key: &'a str,
+    pub(crate) key: &'a str,
     /// The string.
-    pub text: &'a str,
+    pub(crate) text: &'a str,
     /// Where it stands.
-    pub span: Range<usize>,
+    pub(crate) span: Range<usize>,
 }
 
 impl Spot<'_> {
     /// A mistake of the whole string.
-    pub fn problem(&self, message: impl Into<String>) -> Problem {
+    pub(crate) fn problem(&self, message: impl Into<String>) -> Problem {
         self.file.problem(self.span.clone(), message)
     }
 
     /// A mistake of a part of the string. An empty part behind its beginning is the place where something is missing.
-    pub fn problem_at(&self, part: &Range<usize>, message: impl Into<String>) -> Problem {
+    pub(crate) fn problem_at(&self, part: &Range<usize>, message: impl Into<String>) -> Problem {
         let place = |offset| inside(&self.file.text, &self.span, offset);
         let start = place(part.start);
         let span = match (place(part.end), part.start) {
@@ -48,24 +48,24 @@ impl Spot<'_> {
     }
 
     /// Whether it stands in double quotes and has backslashes: TOML has then taken some away.
-    pub fn is_escaped(&self) -> bool {
+    pub(crate) fn is_escaped(&self) -> bool {
         let raw = self.file.text.get(self.span.clone()).unwrap_or_default();
         raw.starts_with('"') && (raw.contains("\\\"") || raw.contains("\\\\"))
     }
 }
 
 /// Reads files and expressions, and collects what is wrong with them.
-pub struct Reader<'a> {
+pub(crate) struct Reader<'a> {
     /// The project's files.
-    pub files: &'a dyn ProjectFiles,
+    pub(crate) files: &'a dyn ProjectFiles,
     /// What was found.
-    pub report: Report,
+    pub(crate) report: Report,
     assets: RefCell<BTreeMap<RelPath, Result<Asset, String>>>,
 }
 
 impl<'a> Reader<'a> {
     /// A reader that has read nothing.
-    pub fn new(files: &'a dyn ProjectFiles) -> Self {
+    pub(crate) fn new(files: &'a dyn ProjectFiles) -> Self {
         Self {
             files,
             report: Report::default(),
@@ -74,7 +74,7 @@ impl<'a> Reader<'a> {
     }
 
     /// A file's text as an asset; the error is for people. None: it is not there.
-    pub fn find(&self, path: &RelPath) -> Option<Result<Asset, String>> {
+    pub(crate) fn find(&self, path: &RelPath) -> Option<Result<Asset, String>> {
         if let Some(known) = self.assets.borrow().get(path) {
             return Some(known.clone());
         }
@@ -103,7 +103,7 @@ impl<'a> Reader<'a> {
     }
 
     /// The file of the project that a declaration names. What is wrong is reported.
-    pub fn asset(&mut self, spot: &Spot<'_>) -> Option<Asset> {
+    pub(crate) fn asset(&mut self, spot: &Spot<'_>) -> Option<Asset> {
         self.asset_or(spot, None)
     }
 
@@ -147,12 +147,12 @@ impl<'a> Reader<'a> {
     }
 
     /// A schema: an asset that is JSON.
-    pub fn schema(&mut self, spot: &Spot<'_>) -> Option<Asset> {
+    pub(crate) fn schema(&mut self, spot: &Spot<'_>) -> Option<Asset> {
         self.schema_or(spot, "remove `schema` where nothing is to be validated")
     }
 
     /// The schema of an output, which can also be `false`.
-    pub fn output_schema(&mut self, spot: &Spot<'_>) -> Option<Asset> {
+    pub(crate) fn output_schema(&mut self, spot: &Spot<'_>) -> Option<Asset> {
         self.schema_or(
             spot,
             "write schema = false where nothing is to be validated",
@@ -165,7 +165,12 @@ impl<'a> Reader<'a> {
     }
 
     /// Checks that an asset is JSON, and reads the files that it refers to; `used` is where the declaration takes it from.
-    pub fn schema_asset(&mut self, asset: Asset, used: &File, span: Range<usize>) -> Option<Asset> {
+    pub(crate) fn schema_asset(
+        &mut self,
+        asset: Asset,
+        used: &File,
+        span: Range<usize>,
+    ) -> Option<Asset> {
         let error = match serde_json::from_str::<serde_json::Value>(&asset.text) {
             Ok(value) if value.is_object() || value.is_boolean() => {
                 return self.with_references(asset, used, span);
@@ -193,7 +198,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Whether the project has this file.
-    pub fn exists(&self, path: &RelPath) -> bool {
+    pub(crate) fn exists(&self, path: &RelPath) -> bool {
         let folder = path
             .parent()
             .map_or(String::new(), |folder| folder.to_string());
@@ -204,7 +209,7 @@ impl<'a> Reader<'a> {
     }
 
     /// A file of the project that an argument names with `project:`; if it is not there, that is reported.
-    pub fn project_file(&mut self, spot: &Spot<'_>, path: &str) {
+    pub(crate) fn project_file(&mut self, spot: &Spot<'_>, path: &str) {
         let problem = match RelPath::parse(path) {
             Ok(path) if self.exists(&path) => return,
             Ok(path) => {
@@ -221,7 +226,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Reports a pattern that no file of the project matches.
-    pub fn project_files(&mut self, spot: &Spot<'_>, pattern: &str) {
+    pub(crate) fn project_files(&mut self, spot: &Spot<'_>, pattern: &str) {
         let glob = match Glob::parse(pattern) {
             Ok(glob) => glob,
             Err(error) => {
@@ -259,7 +264,7 @@ impl<'a> Reader<'a> {
     }
 
     /// The file that is meant by a path that is not there: nearly the same name beside it, or in a folder that projects have.
-    pub fn near_file(&self, path: &RelPath) -> Option<String> {
+    pub(crate) fn near_file(&self, path: &RelPath) -> Option<String> {
         let folder = path
             .parent()
             .map_or(String::new(), |folder| folder.to_string());
@@ -285,7 +290,12 @@ impl<'a> Reader<'a> {
     }
 
     /// A path that is read or written. Wrong ones are reported.
-    pub fn path(&mut self, spot: &Spot<'_>, names: &Names<'_>, sees: Sees) -> Option<PathTemplate> {
+    pub(crate) fn path(
+        &mut self,
+        spot: &Spot<'_>,
+        names: &Names<'_>,
+        sees: Sees,
+    ) -> Option<PathTemplate> {
         let (root, text) = match spot.text.strip_prefix("project:") {
             Some(rest) => (Root::Project, rest),
             None => (Root::Workspace, spot.text),

@@ -19,7 +19,7 @@ const INLINE: [&str; 8] = ["-c", "-e", "-E", "-m", "-r", "-p", "-s", "--eval"];
 impl Reader<'_> {
     /// Reports the files of the project that the words of a command name by a relative path. One that the command would
     /// run is a mistake, since it cannot be there; any other may be a word that is no path: a warning.
-    pub fn relative_files(&mut self, file: &File, items: &[Node], shell: bool) {
+    pub(crate) fn relative_files(&mut self, file: &File, items: &[Node], shell: bool) {
         if shell {
             if let [item] = items {
                 self.relative_in_script(file, item);

@@ -12,7 +12,7 @@ use crate::model::pipeline::Service;
 use crate::model::step::Text;
 
 /// Reads the services of the project, whose other names are known already.
-pub fn read(reader: &mut Reader<'_>, file: &File, top: &Fields<'_>, project: &mut Project) {
+pub(crate) fn read(reader: &mut Reader<'_>, file: &File, top: &Fields<'_>, project: &mut Project) {
     let Some(table) = top.get("services").and_then(Node::table) else {
         return;
     };
@@ -115,7 +115,7 @@ fn command(
 }
 
 /// The services that a stage names. Unknown ones are reported.
-pub fn needed(
+pub(crate) fn needed(
     reader: &mut Reader<'_>,
     file: &File,
     names: &ProjectNames,

@@ -9,17 +9,17 @@ use std::ops::Range;
 
 /// A table whose keys were checked: only keys that are known, in their place, and of the right type.
 #[derive(Debug, Clone)]
-pub struct Fields<'a> {
+pub(crate) struct Fields<'a> {
     /// Where it stands.
-    pub span: Range<usize>,
+    pub(crate) span: Range<usize>,
     /// The key that says what it is.
-    pub what: Option<&'static str>,
+    pub(crate) what: Option<&'static str>,
     entries: Vec<(&'static Key, &'a tree::Key, &'a Node)>,
 }
 
 impl<'a> Fields<'a> {
     /// The value behind a key.
-    pub fn get(&self, name: &str) -> Option<&'a Node> {
+    pub(crate) fn get(&self, name: &str) -> Option<&'a Node> {
         self.entries
             .iter()
             .find(|(key, _, _)| key.name == name)
@@ -27,13 +27,13 @@ impl<'a> Fields<'a> {
     }
 
     /// The string behind a key, and where it stands.
-    pub fn text(&self, name: &str) -> Option<(&'a str, Range<usize>)> {
+    pub(crate) fn text(&self, name: &str) -> Option<(&'a str, Range<usize>)> {
         let node = self.get(name)?;
         node.text().map(|text| (text, node.span.clone()))
     }
 
     /// Whether a key is there and true.
-    pub fn is_true(&self, name: &str) -> bool {
+    pub(crate) fn is_true(&self, name: &str) -> bool {
         matches!(
             self.get(name).map(|node| &node.value),
             Some(Val::Bool(true))
@@ -41,14 +41,14 @@ impl<'a> Fields<'a> {
     }
 
     /// Where the key itself stands, else the header.
-    pub fn key_span(&self, name: &str) -> Range<usize> {
+    pub(crate) fn key_span(&self, name: &str) -> Range<usize> {
         let found = self.entries.iter().find(|(key, _, _)| key.name == name);
         found.map_or_else(|| self.span.clone(), |(_, key, _)| key.span.clone())
     }
 }
 
 /// Checks a table.
-pub fn check<'a>(
+pub(crate) fn check<'a>(
     file: &File,
     report: &mut Report,
     spec: &'static Table,

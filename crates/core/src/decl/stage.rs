@@ -20,7 +20,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 /// Reads a stage. What can be told of it is in the draft also when something is wrong.
-pub fn read(
+pub(crate) fn read(
     reader: &mut Reader<'_>,
     project: &Project,
     file: &File,
@@ -262,7 +262,7 @@ fn declared<'p>(
 }
 
 /// What reading the parts of a stage needs.
-pub struct StageReader<'r, 'a, 'n> {
+pub(crate) struct StageReader<'r, 'a, 'n> {
     pub(super) reader: &'r mut Reader<'a>,
     pub(super) file: &'r File,
     pub(super) names: &'r Names<'n>,

@@ -21,12 +21,12 @@ use std::ops::Range;
 use std::time::Duration;
 
 /// Questions of a batch.
-pub const SIZE: u64 = 50;
+pub(crate) const SIZE: u64 = 50;
 /// Elements of a batch.
-pub const MAX_ELEMENTS: u64 = 1000;
+pub(crate) const MAX_ELEMENTS: u64 = 1000;
 
 /// Reads the steps. `outputs` are those that could be read.
-pub fn read(
+pub(crate) fn read(
     reader: &mut Reader<'_>,
     project: &Project,
     file: &File,
@@ -91,7 +91,7 @@ pub(super) fn kind_of(fields: &Fields<'_>) -> Option<KindName> {
 }
 
 /// What reading one step needs.
-pub struct StepReader<'r, 'a> {
+pub(crate) struct StepReader<'r, 'a> {
     pub(super) reader: &'r mut Reader<'a>,
     pub(super) file: &'r File,
     pub(super) names: &'r Names<'r>,

@@ -9,21 +9,21 @@ const SHOWN: usize = 100;
 
 /// A slip: where it is, what to do, and the edit that mends it.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Slip {
+pub(crate) struct Slip {
     /// The bytes that are wrong, from where the value begins.
-    pub span: Range<usize>,
+    pub(crate) span: Range<usize>,
     /// What is wrong.
-    pub message: String,
+    pub(crate) message: String,
     /// What belongs under the marked bytes; may be empty.
-    pub label: &'static str,
+    pub(crate) label: &'static str,
     /// What to write.
-    pub help: String,
+    pub(crate) help: String,
     /// Bytes to replace, and by what; none where the end of a text cannot be told.
-    pub edit: Option<(Range<usize>, String)>,
+    pub(crate) edit: Option<(Range<usize>, String)>,
 }
 
 /// Returns the first slip of a text that is not TOML, if it is one of those known here.
-pub fn slip(text: &str) -> Option<Slip> {
+pub(crate) fn slip(text: &str) -> Option<Slip> {
     let mut line = 0;
     while line < text.len() {
         let mut scan = Scan { text, at: line };

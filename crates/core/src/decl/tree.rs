@@ -8,16 +8,16 @@ use toml::de::{DeTable, DeValue};
 
 /// A value and the bytes of the file that it stands in. Of a table with a header: the header.
 #[derive(Debug, Clone)]
-pub struct Node {
+pub(crate) struct Node {
     /// Bytes of the file.
-    pub span: Range<usize>,
+    pub(crate) span: Range<usize>,
     /// What stands there.
-    pub value: Val,
+    pub(crate) value: Val,
 }
 
 /// What can stand behind a key.
 #[derive(Debug, Clone)]
-pub enum Val {
+pub(crate) enum Val {
     /// A string.
     Text(String),
     /// A whole number.
@@ -36,7 +36,7 @@ pub enum Val {
 
 impl Val {
     /// What it is, with its article, for messages.
-    pub fn described(&self) -> &'static str {
+    pub(crate) fn described(&self) -> &'static str {
         match self {
             Self::Text(_) => "a string",
             Self::Int(_) => "an integer",
@@ -51,7 +51,7 @@ impl Val {
 
 impl Node {
     /// The string, if it is one.
-    pub fn text(&self) -> Option<&str> {
+    pub(crate) fn text(&self) -> Option<&str> {
         match &self.value {
             Val::Text(text) => Some(text),
             _ => None,
@@ -59,7 +59,7 @@ impl Node {
     }
 
     /// The table, if it is one.
-    pub fn table(&self) -> Option<&Table> {
+    pub(crate) fn table(&self) -> Option<&Table> {
         match &self.value {
             Val::Table(table) => Some(table),
             _ => None,
@@ -67,7 +67,7 @@ impl Node {
     }
 
     /// The list, if it is one.
-    pub fn list(&self) -> Option<&[Node]> {
+    pub(crate) fn list(&self) -> Option<&[Node]> {
         match &self.value {
             Val::List(list) => Some(list),
             _ => None,
@@ -75,7 +75,7 @@ impl Node {
     }
 
     /// As JSON. Dates become strings; numbers that JSON has not become null.
-    pub fn to_json(&self) -> serde_json::Value {
+    pub(crate) fn to_json(&self) -> serde_json::Value {
         use serde_json::Value;
         match &self.value {
             Val::Text(text) | Val::Date(text) => text.as_str().into(),
@@ -96,35 +96,35 @@ impl Node {
 
 /// A key and where it stands.
 #[derive(Debug, Clone)]
-pub struct Key {
+pub(crate) struct Key {
     /// Bytes of the file.
-    pub span: Range<usize>,
+    pub(crate) span: Range<usize>,
     /// The key, unquoted.
     pub name: String,
 }
 
 /// Keys and values in the order of the file.
 #[derive(Debug, Clone, Default)]
-pub struct Table {
+pub(crate) struct Table {
     /// Key and value.
-    pub entries: Vec<(Key, Node)>,
+    pub(crate) entries: Vec<(Key, Node)>,
 }
 
 impl Table {
     /// The value behind a key.
-    pub fn get(&self, name: &str) -> Option<&Node> {
+    pub(crate) fn get(&self, name: &str) -> Option<&Node> {
         self.entry(name).map(|(_, node)| node)
     }
 
     /// The key and the value behind it.
-    pub fn entry(&self, name: &str) -> Option<&(Key, Node)> {
+    pub(crate) fn entry(&self, name: &str) -> Option<&(Key, Node)> {
         self.entries.iter().find(|(key, _)| key.name == name)
     }
 }
 
 /// Reads a file's text. Mistakes of syntax are reported, and then there is no tree: what a parser saves of a broken
 /// file would only give more mistakes that are none.
-pub fn parse(file: &File, report: &mut Report) -> Option<Table> {
+pub(crate) fn parse(file: &File, report: &mut Report) -> Option<Table> {
     let (tree, errors) = DeTable::parse_recoverable(&file.text);
     if errors.is_empty() {
         return Some(table(file, tree.get_ref(), report));
@@ -239,7 +239,7 @@ fn node(file: &File, span: Range<usize>, from: &DeValue<'_>, report: &mut Report
 }
 
 /// The place in the file of byte `offset` of the string that stands, with its quotes, at `span`.
-pub fn inside(source: &str, span: &Range<usize>, offset: usize) -> usize {
+pub(crate) fn inside(source: &str, span: &Range<usize>, offset: usize) -> usize {
     let Some(raw) = source.get(span.clone()) else {
         return span.start;
     };

@@ -7,7 +7,7 @@ use super::tree::{Node, Val};
 use crate::expr::place::nearest;
 
 /// What was expected, and how to write it.
-pub struct WrongType {
+pub(crate) struct WrongType {
     expected: String,
     label: Option<&'static str>,
     help: Option<String>,
@@ -37,7 +37,7 @@ impl WrongType {
     }
 
     /// The mistake, at the value.
-    pub fn at(self, file: &File, key: &Key, node: &Node) -> Problem {
+    pub(crate) fn at(self, file: &File, key: &Key, node: &Node) -> Problem {
         let label = self.label.map_or_else(
             || format!("this is {}", node.value.described()),
             str::to_owned,
@@ -116,7 +116,7 @@ fn is_string(kind: Kind) -> bool {
 }
 
 /// What is wrong with a value behind a key, if something is.
-pub fn wrong_type(key: &'static Key, node: &Node) -> Option<WrongType> {
+pub(crate) fn wrong_type(key: &'static Key, node: &Node) -> Option<WrongType> {
     let (kind, name) = (key.kind, key.name);
     if fits(kind, &node.value) {
         return None;

@@ -11,52 +11,52 @@ use std::ops::Range;
 
 /// A stage as far as it could be read.
 #[derive(Debug)]
-pub struct Draft {
+pub(crate) struct Draft {
     /// Its file.
-    pub file: File,
+    pub(crate) file: File,
     /// Its number.
-    pub number: u32,
+    pub(crate) number: u32,
     /// Its name.
-    pub name: String,
+    pub(crate) name: String,
     /// All of it, when nothing is wrong with it.
-    pub stage: Option<Stage>,
+    pub(crate) stage: Option<Stage>,
     /// What it writes.
-    pub writes: Vec<Written>,
+    pub(crate) writes: Vec<Written>,
     /// What it reads.
-    pub reads: Vec<Read>,
+    pub(crate) reads: Vec<Read>,
     /// Its progress file, and where that is named (nowhere: empty).
-    pub progress: Option<(RelPath, Range<usize>)>,
+    pub(crate) progress: Option<(RelPath, Range<usize>)>,
     /// Whether all its outputs could be read.
-    pub names_its_outputs: bool,
+    pub(crate) names_its_outputs: bool,
 }
 
 /// A path that a stage writes.
 #[derive(Debug)]
-pub struct Written {
+pub(crate) struct Written {
     /// What it is: "output `parsed`".
-    pub what: String,
+    pub(crate) what: String,
     /// The path.
-    pub path: PathTemplate,
+    pub(crate) path: PathTemplate,
     /// Where it is declared.
-    pub span: Range<usize>,
+    pub(crate) span: Range<usize>,
 }
 
 /// A path that a stage reads.
 #[derive(Debug)]
-pub struct Read {
+pub(crate) struct Read {
     /// The path.
-    pub path: PathTemplate,
+    pub(crate) path: PathTemplate,
     /// Where it is declared.
-    pub span: Range<usize>,
+    pub(crate) span: Range<usize>,
     /// Absent is allowed.
-    pub is_optional: bool,
+    pub(crate) is_optional: bool,
     /// Someone else writes it while the stage runs.
-    pub is_awaited: bool,
+    pub(crate) is_awaited: bool,
 }
 
 impl Draft {
     /// A stage of which nothing is known but its file.
-    pub fn new(file: File, number: u32, name: &str) -> Self {
+    pub(crate) fn new(file: File, number: u32, name: &str) -> Self {
         Self {
             file,
             number,
@@ -71,7 +71,7 @@ impl Draft {
 }
 
 /// Checks all stages against one another. `near_file` finds the project's file that is most likely meant.
-pub fn check(
+pub(crate) fn check(
     report: &mut Report,
     project: &Project,
     drafts: &[Draft],

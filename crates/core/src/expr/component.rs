@@ -9,7 +9,7 @@ const LONGEST: usize = 120;
 ///
 /// Separators, control characters and what file systems forbid become `_`, as does a leading dot. A value that had to be
 /// changed or cut ends in `~` and 6 hexadecimal digits of its SHA-256, so that two values do not become one path.
-pub fn component(value: &str) -> String {
+pub(crate) fn component(value: &str) -> String {
     let mut safe: String = value
         .chars()
         .map(|char| match char {

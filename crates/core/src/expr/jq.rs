@@ -164,7 +164,7 @@ impl Jq {
     }
 
     /// The program's name, as given.
-    pub fn name(&self) -> &str {
+    pub(crate) fn name(&self) -> &str {
         &self.name
     }
 
@@ -185,7 +185,7 @@ impl Jq {
     }
 
     /// The names of its variables, in order.
-    pub fn vars(&self) -> &[String] {
+    pub(crate) fn vars(&self) -> &[String] {
         &self.vars
     }
 
@@ -233,7 +233,7 @@ impl Jq {
     ///
     /// # Errors
     /// What the program raises, and values that JSON cannot hold.
-    pub fn all(&self, input: Value, vars: &[Value]) -> Result<Vec<Value>, JqError> {
+    pub(crate) fn all(&self, input: Value, vars: &[Value]) -> Result<Vec<Value>, JqError> {
         self.bind(vars)?.all(input)
     }
 
@@ -299,15 +299,6 @@ pub struct Bound<'a> {
 }
 
 impl Bound<'_> {
-    /// Gives one variable another value; the others stay. A name that the program does not use is nobody's.
-    pub fn set(&mut self, name: &str, value: Value) {
-        if let Some(at) = self.jq.vars.iter().position(|var| var == name)
-            && self.jq.names.contains(name)
-        {
-            self.vars[at] = to_val(value);
-        }
-    }
-
     /// As [`Bound::set`], of a JSON text: of an object only the fields that the program mentions are read.
     ///
     /// # Errors
@@ -414,7 +405,7 @@ impl Bound<'_> {
     ///
     /// # Errors
     /// What the program raises, what `inputs` and `each` give, and values that JSON cannot hold.
-    pub fn each(
+    pub(crate) fn each(
         &self,
         input: Value,
         inputs: &mut dyn Iterator<Item = Result<Value, String>>,

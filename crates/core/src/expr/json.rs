@@ -254,7 +254,7 @@ impl<R: Read> Json<R> {
     ///
     /// # Errors
     /// A text that is no JSON or cannot be read.
-    pub fn skip(&mut self) -> Result<(), Fault> {
+    pub(crate) fn skip(&mut self) -> Result<(), Fault> {
         let depth = self.open.len();
         loop {
             match self.peek()? {

@@ -2,8 +2,6 @@
 
 use std::collections::BTreeSet;
 
-use serde_json::{Map, Value};
-
 /// Dotted names that an expression mentions, such as `params.model`; `params` alone means all of it.
 /// More than what is used at run time may be among them, never less.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -11,7 +9,7 @@ pub struct Mentions(BTreeSet<String>);
 
 impl Mentions {
     /// Adds a dotted name.
-    pub fn add(&mut self, dotted: impl Into<String>) {
+    pub(crate) fn add(&mut self, dotted: impl Into<String>) {
         self.0.insert(dotted.into());
     }
 
@@ -26,7 +24,7 @@ impl Mentions {
     }
 
     /// The top-level names.
-    pub fn roots(&self) -> BTreeSet<String> {
+    pub(crate) fn roots(&self) -> BTreeSet<String> {
         self.0
             .iter()
             .map(|dotted| first(dotted).to_owned())
@@ -47,20 +45,6 @@ impl Mentions {
         }
         Some(keys)
     }
-
-    /// The part of the object `value`, called `name` in the scope, that is mentioned: what of `params` or `env` a
-    /// fingerprint holds.
-    pub fn part_of(&self, name: &str, value: &Value) -> Value {
-        match (self.keys_of(name), value) {
-            (Some(keys), Value::Object(map)) => Value::Object(
-                map.iter()
-                    .filter(|(key, _)| keys.contains(key.as_str()))
-                    .map(|(key, value)| (key.clone(), value.clone()))
-                    .collect::<Map<_, _>>(),
-            ),
-            _ => value.clone(),
-        }
-    }
 }
 
 impl<S: Into<String>> FromIterator<S> for Mentions {
@@ -76,7 +60,6 @@ fn first(dotted: &str) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::json;
 
     #[test]
     fn knows_which_keys_of_an_object_are_mentioned() {
@@ -86,9 +69,6 @@ mod tests {
         assert_eq!(mentions.keys_of("params"), Some(["model", "size"].into()));
         assert_eq!(mentions.keys_of("env"), None);
         assert_eq!(mentions.keys_of("paths"), Some(BTreeSet::new()));
-        let value = json!({"model": 1, "other": 2});
-        assert_eq!(mentions.part_of("params", &value), json!({"model": 1}));
-        assert_eq!(mentions.part_of("env", &value), value);
         assert!(mentions.has("params") && !mentions.has("paths"));
     }
 }

@@ -1,12 +1,12 @@
 //! The languages inside a declaration: jq programs, templates, plain paths, and the scope of names that they see. Pure.
 
-pub mod component;
+pub(crate) mod component;
 pub mod jq;
 pub mod json;
 pub mod mentions;
 pub mod place;
 #[cfg(test)]
-pub mod sample;
+pub(crate) mod sample;
 pub mod scope;
 pub mod select;
 pub mod shell;

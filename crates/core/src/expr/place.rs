@@ -7,11 +7,11 @@ use std::ops::Range;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Place {
     /// The line, from 1.
-    pub line: usize,
+    pub(crate) line: usize,
     /// The character in the line, from 1.
-    pub column: usize,
+    pub(crate) column: usize,
     /// The bytes in the text.
-    pub range: Range<usize>,
+    pub(crate) range: Range<usize>,
 }
 
 impl Place {
@@ -31,7 +31,7 @@ impl Place {
     }
 
     /// The place of `part`, a slice of `text` itself. `None` if it is not one.
-    pub fn of_slice(text: &str, part: &str) -> Option<Self> {
+    pub(crate) fn of_slice(text: &str, part: &str) -> Option<Self> {
         let start = (part.as_ptr() as usize).checked_sub(text.as_ptr() as usize)?;
         (start + part.len() <= text.len()).then(|| Self::of(text, start..start + part.len()))
     }

@@ -13,7 +13,7 @@ use std::sync::{Arc, OnceLock};
 
 use serde_json::{Map, Value};
 
-pub use columns::{CellType, Columns};
+pub(crate) use columns::{CellType, Columns};
 pub use content::{Format, Reading, ScopeError, lines, parse};
 pub use table::{header, misfits};
 
@@ -128,7 +128,7 @@ impl Scope {
     }
 
     /// The names, in the order in which they were inserted: the variables of a program of this stage.
-    pub fn names(&self) -> Vec<&str> {
+    pub(crate) fn names(&self) -> Vec<&str> {
         let mut names: Vec<&str> = Vec::new();
         for (name, _) in &self.entries {
             let name = name.split('.').next().unwrap_or(name);
@@ -160,7 +160,11 @@ impl Scope {
     ///
     /// # Errors
     /// A file that cannot be read, or one without content that could be shown.
-    pub fn vars(&self, names: &[String], mentions: &Mentions) -> Result<Vec<Value>, ScopeError> {
+    pub(crate) fn vars(
+        &self,
+        names: &[String],
+        mentions: &Mentions,
+    ) -> Result<Vec<Value>, ScopeError> {
         names
             .iter()
             .map(|name| {
@@ -216,7 +220,7 @@ impl Scope {
     }
 
     /// Whether the name is there.
-    pub fn has(&self, name: &str) -> bool {
+    pub(crate) fn has(&self, name: &str) -> bool {
         self.names().contains(&name)
     }
 

@@ -131,7 +131,7 @@ impl Select {
     }
 
     /// Returns the dotted name that a path over the scope mentions: `params.x` for `.params.x[]`.
-    pub fn name(&self) -> Option<String> {
+    pub(crate) fn name(&self) -> Option<String> {
         match self.0.as_slice() {
             [Step::Field(name), Step::Field(member), ..] => Some(format!("{name}.{member}")),
             [Step::Field(name), ..] => Some(name.clone()),
@@ -196,7 +196,7 @@ impl Select {
     ///
     /// # Errors
     /// A value that does not fit, and what `each` gives.
-    pub fn select_value<E>(
+    pub(crate) fn select_value<E>(
         &self,
         value: &Value,
         each: &mut dyn FnMut(&Value) -> Result<(), E>,

@@ -47,7 +47,7 @@ impl std::fmt::Debug for Template {
 }
 
 /// Whether a string of a declaration is a template at all.
-pub fn is_template(text: &str) -> bool {
+pub(crate) fn is_template(text: &str) -> bool {
     text.contains("{{") || text.contains("{%") || text.contains("{#")
 }
 
@@ -64,7 +64,7 @@ impl Template {
     ///
     /// # Errors
     /// Syntax, filters and tests that do not exist, and an include that `load` does not know.
-    pub fn compile_with(
+    pub(crate) fn compile_with(
         name: &str,
         source: &str,
         load: &dyn Fn(&str) -> Option<String>,
@@ -123,12 +123,12 @@ impl Template {
     }
 
     /// The template's name, as given.
-    pub fn name(&self) -> &str {
+    pub(crate) fn name(&self) -> &str {
         &self.name
     }
 
     /// Its text.
-    pub fn source(&self) -> &str {
+    pub(crate) fn source(&self) -> &str {
         self.sources.get(&self.name).map_or("", String::as_str)
     }
 
@@ -140,15 +140,6 @@ impl Template {
     /// The same, as [`Mentions`].
     pub fn mentions(&self) -> &Mentions {
         &self.mentions
-    }
-
-    /// The names of the templates that it includes, directly or not.
-    pub fn included(&self) -> BTreeSet<String> {
-        self.sources
-            .keys()
-            .filter(|name| **name != self.name)
-            .cloned()
-            .collect()
     }
 
     /// Renders to a text.

@@ -15,20 +15,20 @@ pub enum ApiKind {
 #[derive(Debug, Clone, Copy)]
 pub struct ApiSpec {
     /// The key of the declaration; also the provider's name in reports and records, which are compared by it.
-    pub name: &'static str,
+    pub(crate) name: &'static str,
     /// The environment variable that holds the key.
-    pub key_env: &'static str,
+    pub(crate) key_env: &'static str,
     /// The provider's own address.
     pub base_url: &'static str,
     /// Whether requests can go in batches (`mode = "batch"`).
-    pub has_batches: bool,
+    pub(crate) has_batches: bool,
     /// The description of the key in schemas and docs.
-    pub doc: &'static str,
+    pub(crate) doc: &'static str,
 }
 
 impl ApiKind {
     /// All providers, in the order in which they are documented.
-    pub const ALL: [Self; 2] = [Self::Anthropic, Self::OpenAi];
+    pub(crate) const ALL: [Self; 2] = [Self::Anthropic, Self::OpenAi];
 
     /// Returns what declarations need to know of the provider.
     pub const fn spec(self) -> ApiSpec {

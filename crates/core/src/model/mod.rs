@@ -2,12 +2,12 @@
 
 pub mod api_kind;
 pub mod choice;
-pub mod declared;
+pub(crate) mod declared;
 pub mod fingerprint;
 pub mod money;
 pub mod outcome;
 pub mod reason;
-pub mod recorded;
+pub(crate) mod recorded;
 pub mod retry;
 pub mod schema;
 pub mod status;

@@ -67,7 +67,7 @@ pub fn target(path: &str, reference: &str) -> Target {
 }
 
 /// The pointer into the document of a reference: the part after `#`. None for an anchor, which is a name.
-pub fn pointer(reference: &str) -> Option<String> {
+pub(crate) fn pointer(reference: &str) -> Option<String> {
     let pointer = percent_decoded(reference.split_once('#').map_or("", |(_, pointer)| pointer));
     (pointer.is_empty() || pointer.starts_with('/')).then_some(pointer)
 }

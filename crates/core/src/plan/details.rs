@@ -12,7 +12,7 @@ const FACT_LENGTH: usize = 160;
 const PART_LENGTH: usize = 1000;
 
 /// Returns the value of a fact as it is recorded.
-pub fn shown(value: &Value) -> String {
+pub(crate) fn shown(value: &Value) -> String {
     let text = value.to_string();
     if text.len() <= FACT_LENGTH {
         text
@@ -22,7 +22,7 @@ pub fn shown(value: &Value) -> String {
 }
 
 /// Adds a part of the declaration: as a whole, for records without details, and key by key.
-pub fn add_part(facts: &mut Facts, kind: FactKind, part: &str, value: &Value) {
+pub(crate) fn add_part(facts: &mut Facts, kind: FactKind, part: &str, value: &Value) {
     facts.add(kind, part, shown(value));
     let mut leaves = Vec::new();
     // Keys of steps speak for themselves.
@@ -67,7 +67,7 @@ fn kept(text: String) -> FactValue {
 }
 
 /// Adds what an agent is: all of it that an answer may depend on.
-pub fn add_agent(facts: &mut Facts, name: &str, agent: &Agent) {
+pub(crate) fn add_agent(facts: &mut Facts, name: &str, agent: &Agent) {
     let of = (FactKind::Agent, name);
     let mut add = |field: &str, value: String| {
         facts.add_detail(

@@ -206,7 +206,7 @@ fn items(
 ///
 /// # Errors
 /// When a folder cannot be read, or a pattern over files that people put there matches nothing.
-pub fn glob(
+pub(crate) fn glob(
     pattern: &FilePath,
     recorded: &Recorded<'_>,
     world: &dyn World,

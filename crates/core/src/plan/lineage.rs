@@ -29,7 +29,7 @@ pub fn writers<'a>(pipeline: &'a Pipeline, before: &Stage, pattern: &str) -> Vec
 }
 
 /// Whether a stage writes something that matches a pattern over the workspace.
-pub fn writes(stage: &Stage, pattern: &str) -> bool {
+pub(crate) fn writes(stage: &Stage, pattern: &str) -> bool {
     let outputs = stage
         .outputs
         .iter()
@@ -57,7 +57,7 @@ pub fn upstream<'a>(pipeline: &'a Pipeline, stage: &Stage) -> Vec<&'a Stage> {
 }
 
 /// The earlier stages that a stage reads from, directly or through others, by number.
-pub fn ancestors<'a>(pipeline: &'a Pipeline, stage: &Stage) -> Vec<&'a Stage> {
+pub(crate) fn ancestors<'a>(pipeline: &'a Pipeline, stage: &Stage) -> Vec<&'a Stage> {
     let mut found: Vec<&Stage> = upstream(pipeline, stage);
     let mut next = 0;
     while next < found.len() {

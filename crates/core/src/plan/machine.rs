@@ -12,13 +12,13 @@ use std::sync::Arc;
 #[error("`{event}` cannot follow: {stage}{sep}{batch} is {phase}", sep = if batch.is_empty() { "" } else { "/" })]
 pub struct IllegalTransition {
     /// The kind of the event.
-    pub event: &'static str,
+    pub(crate) event: &'static str,
     /// The stage that it is about.
-    pub stage: String,
+    pub(crate) stage: String,
     /// The batch that it is about.
-    pub batch: String,
+    pub(crate) batch: String,
     /// Where that is.
-    pub phase: String,
+    pub(crate) phase: String,
 }
 
 /// Takes one event into the state.

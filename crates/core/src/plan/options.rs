@@ -48,7 +48,7 @@ pub struct RunOptions {
 }
 
 /// The digest of the facts that each batch failed with, by stage and batch.
-pub type KnownFailures = BTreeMap<String, BTreeMap<String, String>>;
+pub(crate) type KnownFailures = BTreeMap<String, BTreeMap<String, String>>;
 
 /// How long a run waits for other processes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -24,7 +24,7 @@ pub struct Pending {
 
 /// What a plan expects of a batch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Expected {
+pub(crate) enum Expected {
     /// It stays as it is.
     Same,
     /// What it makes may differ.
@@ -66,7 +66,7 @@ impl Pending {
     }
 
     /// Takes in that a stage is no longer declared.
-    pub fn forget(&mut self, state: &mut Cow<'_, State>, stage: &str) {
+    pub(crate) fn forget(&mut self, state: &mut Cow<'_, State>, stage: &str) {
         if let Some(known) = state.to_mut().stages.remove(stage) {
             self.going.extend(known.files().cloned());
         }
@@ -87,7 +87,7 @@ impl Pending {
 
     /// Takes in what is expected of a stage, and puts into the state what can be told of its files. `certain` says whether its
     /// batches are known; `gone` are those that there are no more.
-    pub fn expect<'a>(
+    pub(crate) fn expect<'a>(
         &mut self,
         state: &mut Cow<'_, State>,
         stage: &Stage,

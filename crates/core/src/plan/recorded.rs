@@ -38,7 +38,7 @@ impl<'a> Recorded<'a> {
     ///
     /// # Errors
     /// When it is no pattern.
-    pub fn matching(&self, pattern: &str) -> Result<Vec<FilePath>, String> {
+    pub(crate) fn matching(&self, pattern: &str) -> Result<Vec<FilePath>, String> {
         let mut lists = self.lists.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = lists.get(pattern) {
             return Ok(known.clone());

@@ -116,7 +116,7 @@ impl Selection {
 
     /// Returns true if the stage depends, through a stage that is not selected, on one that `changes`. Whether it can begin is
     /// then known only after that one has run.
-    pub fn skips_over(
+    pub(crate) fn skips_over(
         &self,
         pipeline: &Pipeline,
         stage: &Stage,
@@ -132,7 +132,7 @@ impl Selection {
     }
 
     /// A batch that is named and that the stage has not, if there is one: in words.
-    pub fn unknown_batch<'a>(
+    pub(crate) fn unknown_batch<'a>(
         &self,
         stage: &str,
         mut batches: impl Iterator<Item = &'a str> + Clone,
@@ -171,7 +171,7 @@ impl Selection {
     }
 
     /// Returns true if the whole stage is selected, and not single batches of it.
-    pub fn wants_whole(&self, stage: &str) -> bool {
+    pub(crate) fn wants_whole(&self, stage: &str) -> bool {
         let mut of_stage = self.targets.iter().filter(|target| target.stage == stage);
         of_stage.all(|target| target.batch.is_none())
     }
@@ -222,7 +222,7 @@ impl Selection {
     }
 
     /// Whether the batch is among those named.
-    pub fn wants_batch(&self, stage: &str, batch: &str) -> bool {
+    pub(crate) fn wants_batch(&self, stage: &str, batch: &str) -> bool {
         let mut of_stage = self
             .targets
             .iter()

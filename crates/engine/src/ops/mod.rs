@@ -3,9 +3,9 @@
 pub mod change;
 pub mod external;
 pub mod inspect;
-pub mod library;
+pub(crate) mod library;
 pub mod orchestrate;
-pub mod outlook;
+pub(crate) mod outlook;
 pub mod plan;
 pub mod project;
 pub mod run;

@@ -17,7 +17,7 @@ use milepost_core::plan::schedule::{Action, BatchSchedule, PlannedState, Schedul
 use milepost_core::plan::selection::Selection;
 
 /// What a run of a selection would do of each stage, from what is known; not what agents would be asked.
-pub fn of<'a>(
+pub(crate) fn of<'a>(
     opened: &'a Opened,
     known: &'a State,
     selection: &'a Selection,
@@ -30,7 +30,7 @@ pub fn of<'a>(
 }
 
 /// The same with what agents would be asked.
-pub fn with_asks<'a>(
+pub(crate) fn with_asks<'a>(
     opened: &'a Opened,
     known: &'a State,
     selection: &'a Selection,
@@ -47,7 +47,7 @@ pub fn with_asks<'a>(
 ///
 /// # Errors
 /// When its batches cannot be listed.
-pub fn look(
+pub(crate) fn look(
     opened: &Opened,
     known: &State,
     stage: &Stage,

@@ -59,7 +59,7 @@ pub struct StagePlan {
     /// Its number.
     pub number: u32,
     /// What it is for.
-    pub description: Option<String>,
+    pub(crate) description: Option<String>,
     /// Whether the batches are known, or may be others once earlier stages ran.
     pub certain: bool,
     /// Batches that run, with why.
@@ -135,7 +135,7 @@ pub struct RetiredFile {
     /// The stage that made it.
     pub stage: String,
     /// The batch that made it.
-    pub batch: String,
+    pub(crate) batch: String,
     /// The file, in the workspace.
     pub path: String,
 }
@@ -167,7 +167,7 @@ pub struct Tried {
 #[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 pub struct May {
     /// The batch.
-    pub batch: String,
+    pub(crate) batch: String,
     /// If one of these comes true.
     pub conditions: Vec<Condition>,
 }
@@ -190,7 +190,7 @@ pub struct Judge {
 #[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 pub struct Altered {
     /// The batch that made it.
-    pub batch: String,
+    pub(crate) batch: String,
     /// The file, in the workspace.
     pub path: String,
     /// What was made; none: nothing says who made it.
@@ -203,7 +203,7 @@ pub struct Altered {
 
 impl Altered {
     /// Of what was found of a batch.
-    pub fn of((batch, file): (String, Alteration)) -> Self {
+    pub(crate) fn of((batch, file): (String, Alteration)) -> Self {
         Self {
             batch,
             path: file.path.to_string(),

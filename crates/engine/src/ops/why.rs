@@ -194,7 +194,7 @@ pub struct InputFile {
 #[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 pub struct OutputFile {
     /// The output's name in the declaration.
-    pub name: String,
+    pub(crate) name: String,
     /// The file, in the workspace.
     pub path: String,
     /// Its digest when it was made.
@@ -492,7 +492,7 @@ fn outputs(opened: &Opened, record: Option<&BatchRecord>) -> Result<Vec<OutputFi
 
 impl FileState {
     /// Of what lies there, where this was recorded.
-    pub fn of(there: Option<Digest>, made: &Made, record: &BatchRecord) -> Self {
+    pub(crate) fn of(there: Option<Digest>, made: &Made, record: &BatchRecord) -> Self {
         match there {
             None => Self::Deleted,
             Some(there) if there == made.digest && record.is_by_hand(&made.path) => Self::Accepted,

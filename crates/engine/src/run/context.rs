@@ -1,6 +1,6 @@
 //! What every part of a run needs: the declarations, the settings, the disk, the clock.
 
-pub use crate::steps::work::Pace;
+pub(crate) use crate::steps::work::Pace;
 use jiff::Timestamp;
 use milepost_core::base::clock::Clock;
 use milepost_core::base::digest::Digest;
@@ -20,41 +20,41 @@ use std::path::PathBuf;
 #[derive(Clone, Copy)]
 pub struct Context<'a> {
     /// The declarations.
-    pub pipeline: &'a Pipeline,
+    pub(crate) pipeline: &'a Pipeline,
     /// The values that the run goes by.
-    pub settings: &'a Settings,
+    pub(crate) settings: &'a Settings,
     /// Reading, confined to the project and the workspace.
-    pub files: &'a Files,
+    pub(crate) files: &'a Files,
     /// Where things lie in the workspace.
-    pub layout: &'a Layout,
+    pub(crate) layout: &'a Layout,
     /// The one writer.
-    pub disk: &'a Disk,
+    pub(crate) disk: &'a Disk,
     /// The time of day.
-    pub clock: &'a dyn Clock,
+    pub(crate) clock: &'a dyn Clock,
     /// The moment of `SOURCE_DATE_EPOCH`.
-    pub epoch: Option<Timestamp>,
+    pub(crate) epoch: Option<Timestamp>,
     /// Digests of files that have not changed since they were last read.
-    pub cache: &'a StatCache,
+    pub(crate) cache: &'a StatCache,
     /// Notes of what is asked of the disk.
-    pub asked: &'a Observations,
+    pub(crate) asked: &'a Observations,
     /// Takes keys out of what is shown and kept.
-    pub redactor: &'a Redactor,
+    pub(crate) redactor: &'a Redactor,
     /// The variables that every program gets: `PATH`, `HOME`, `LANG`.
-    pub environment: &'a BTreeMap<String, String>,
+    pub(crate) environment: &'a BTreeMap<String, String>,
     /// When provider batches are submitted and polled.
-    pub pace: Pace,
+    pub(crate) pace: Pace,
     /// Files from outside that are to be copied into the workspace, by where they go: a plan takes them as if they were there.
-    pub imports: &'a BTreeMap<RelPath, PathBuf>,
+    pub(crate) imports: &'a BTreeMap<RelPath, PathBuf>,
 }
 
 impl Context<'_> {
     /// Returns the moment that files bear: that of `SOURCE_DATE_EPOCH`, else the time of day.
-    pub fn moment(&self) -> Timestamp {
+    pub(crate) fn moment(&self) -> Timestamp {
         self.epoch.unwrap_or_else(|| self.clock.now())
     }
 
     /// The digest of a file where its stamp alone tells it: nothing is read, and no link is looked for.
-    pub fn glimpse(&self, file: &FilePath) -> Option<Digest> {
+    pub(crate) fn glimpse(&self, file: &FilePath) -> Option<Digest> {
         if file.root == Root::Workspace && self.imports.contains_key(&file.path) {
             return None;
         }

@@ -55,7 +55,7 @@ use std::collections::{BTreeMap, BTreeSet};
     clippy::too_many_arguments,
     reason = "what a run needs from its one caller"
 )]
-pub fn run(
+pub(crate) fn run(
     ctx: Context<'_>,
     state: State,
     journal: Journal,

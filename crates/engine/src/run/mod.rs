@@ -1,18 +1,18 @@
 //! Runs: asks the schedule what is due, dispatches batches, and commits what they made.
 
-pub mod agents;
-pub mod batch;
-pub mod check;
-pub mod context;
-pub mod engine;
-pub mod error;
+pub(crate) mod agents;
+pub(crate) mod batch;
+pub(crate) mod check;
+pub(crate) mod context;
+pub(crate) mod engine;
+pub(crate) mod error;
 pub mod notice;
-pub mod observe;
+pub(crate) mod observe;
 pub mod record;
 pub mod report;
-pub mod services;
+pub(crate) mod services;
 pub mod stop;
-pub mod world;
+pub(crate) mod world;
 
 #[cfg(debug_assertions)]
-pub use crate::steps::workbook::workbook_schema;
+pub(crate) use crate::steps::workbook::workbook_schema;

@@ -15,18 +15,18 @@ use milepost_core::plan::world::World as _;
 use milepost_store::store::layout;
 
 /// The disk and the agents, as the schedule observes them.
-pub struct Observations<'a> {
+pub(crate) struct Observations<'a> {
     /// The workspace.
-    pub ctx: Context<'a>,
+    pub(crate) ctx: Context<'a>,
     /// Tells which batches wait for an external agent; `None`: none is asked.
-    pub estimator: Option<&'a CostEstimator<'a>>,
+    pub(crate) estimator: Option<&'a CostEstimator<'a>>,
     /// The batches whose details are kept.
-    pub keep: Keep<'a>,
+    pub(crate) keep: Keep<'a>,
 }
 
 impl<'a> Observations<'a> {
     /// Observes what a run needs.
-    pub fn new(ctx: Context<'a>, estimator: Option<&'a CostEstimator<'a>>) -> Self {
+    pub(crate) fn new(ctx: Context<'a>, estimator: Option<&'a CostEstimator<'a>>) -> Self {
         Self {
             ctx,
             estimator,

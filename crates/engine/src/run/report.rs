@@ -72,7 +72,7 @@ pub struct StageReport {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Report {
     /// The run's id.
-    pub run_id: String,
+    pub(crate) run_id: String,
     /// The workspace's folder.
     pub workspace: String,
     /// Stages that are no longer declared, whose outputs went to quarantine.
@@ -84,7 +84,7 @@ pub struct Report {
     pub stages: Vec<StageReport>,
     /// What to know of values and agents that the workspace keeps.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub stored: Vec<StoredNote>,
+    pub(crate) stored: Vec<StoredNote>,
     /// Whether it was stopped by the user.
     pub interrupted: bool,
     /// Batches of requests that providers go on with.
@@ -100,7 +100,7 @@ fn is_none(number: &u64) -> bool {
 }
 
 /// The worst of the stages' ends. A stage that counts as failed is one, whatever its checkpoint says.
-pub fn worst(reports: &[StageReport]) -> Option<StageStatus> {
+pub(crate) fn worst(reports: &[StageReport]) -> Option<StageStatus> {
     let order = |status: StageStatus| match status {
         StageStatus::Complete => 0,
         StageStatus::Partial => 1,
@@ -116,7 +116,7 @@ pub fn worst(reports: &[StageReport]) -> Option<StageStatus> {
 
 impl StageReport {
     /// A stage of which nothing has been done.
-    pub fn of(stage: &Stage, status: StageStatus) -> Self {
+    pub(crate) fn of(stage: &Stage, status: StageStatus) -> Self {
         Self {
             stage: stage.name.clone(),
             number: stage.number,
@@ -145,7 +145,7 @@ impl StageReport {
     }
 
     /// How it ended for whoever wants to know whether the run failed.
-    pub fn result(&self) -> StageStatus {
+    pub(crate) fn result(&self) -> StageStatus {
         if self.failure {
             StageStatus::Failed
         } else {
@@ -155,7 +155,7 @@ impl StageReport {
 
     /// The same stage, complete, when it is run once more and there is nothing to do.
     #[must_use]
-    pub fn again(&self) -> Self {
+    pub(crate) fn again(&self) -> Self {
         Self {
             ran: 0,
             reused: self.batches,

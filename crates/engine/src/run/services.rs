@@ -25,7 +25,7 @@ const TICK: Duration = Duration::from_millis(50);
 const LOOK: Duration = Duration::from_secs(5);
 
 /// The services that this run started.
-pub struct Services<'a> {
+pub(crate) struct Services<'a> {
     timing: Timing,
     stop: &'a dyn Stop,
     running: BTreeMap<String, Running>,
@@ -40,7 +40,7 @@ struct Running {
 
 impl<'a> Services<'a> {
     /// None runs yet.
-    pub fn new(timing: Timing, stop: &'a dyn Stop) -> Self {
+    pub(crate) fn new(timing: Timing, stop: &'a dyn Stop) -> Self {
         Self {
             timing,
             stop,
@@ -53,7 +53,7 @@ impl<'a> Services<'a> {
     ///
     /// # Errors
     /// When the disk fails.
-    pub fn need(
+    pub(crate) fn need(
         &mut self,
         recorder: &mut Recorder<'_>,
         stage: &Stage,
@@ -195,7 +195,7 @@ impl<'a> Services<'a> {
     ///
     /// # Errors
     /// When the journal cannot be written.
-    pub fn note(&self, recorder: &mut Recorder<'_>) -> Result<(), RunError> {
+    pub(crate) fn note(&self, recorder: &mut Recorder<'_>) -> Result<(), RunError> {
         for running in self.running.values() {
             record(recorder, running, true)?;
         }
@@ -206,7 +206,7 @@ impl<'a> Services<'a> {
     ///
     /// # Errors
     /// When the journal cannot be written.
-    pub fn end(&mut self, recorder: &mut Recorder<'_>) -> Result<(), RunError> {
+    pub(crate) fn end(&mut self, recorder: &mut Recorder<'_>) -> Result<(), RunError> {
         let running = std::mem::take(&mut self.running);
         for running in running.values() {
             running.service.ask_to_end();

@@ -30,7 +30,7 @@ impl StopFlag {
 
 impl StopFlag {
     /// The flag for what cannot wait for it, and looks now and then.
-    pub fn seen(&self) -> Arc<AtomicBool> {
+    pub(crate) fn seen(&self) -> Arc<AtomicBool> {
         Arc::clone(&self.seen)
     }
 

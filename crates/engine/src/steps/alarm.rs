@@ -24,7 +24,7 @@ const STACK: usize = 16 << 20;
 
 /// Why work must end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Rang {
+pub(crate) enum Rang {
     /// The run is being stopped.
     Stop,
     /// The time is over.
@@ -33,25 +33,25 @@ pub enum Rang {
 
 /// Rings when the run is being stopped or the time is over. What an attempt reads and writes looks at it.
 #[derive(Debug, Default)]
-pub struct Alarm {
+pub(crate) struct Alarm {
     wished: Arc<AtomicBool>,
     end: Mutex<Option<Deadline>>,
 }
 
 impl Alarm {
     /// Rings when `wished` is set.
-    pub fn new(wished: Arc<AtomicBool>) -> Arc<Self> {
+    pub(crate) fn new(wished: Arc<AtomicBool>) -> Arc<Self> {
         let end = Mutex::default();
         Arc::new(Self { wished, end })
     }
 
     /// Gives what follows so much time; none: no limit.
-    pub fn set(&self, left: Option<Duration>) {
+    pub(crate) fn set(&self, left: Option<Duration>) {
         *self.end.lock().unwrap_or_else(PoisonError::into_inner) = left.map(Deadline::after);
     }
 
     /// Why work must end; none: it may go on.
-    pub fn rang(&self) -> Option<Rang> {
+    pub(crate) fn rang(&self) -> Option<Rang> {
         if self.wished.load(Ordering::Relaxed) {
             return Some(Rang::Stop);
         }
@@ -63,7 +63,7 @@ impl Alarm {
     ///
     /// # Errors
     /// When the alarm rang.
-    pub fn look(&self) -> io::Result<()> {
+    pub(crate) fn look(&self) -> io::Result<()> {
         match self.rang() {
             None => Ok(()),
             Some(Rang::Stop) => Err(io::Error::other("the run was stopped")),
@@ -72,13 +72,13 @@ impl Alarm {
     }
 
     /// A source whose reading ends when the alarm rings.
-    pub fn source(self: &Arc<Self>, inner: Arc<dyn Source>) -> Arc<dyn Source> {
+    pub(crate) fn source(self: &Arc<Self>, inner: Arc<dyn Source>) -> Arc<dyn Source> {
         let alarm = Arc::clone(self);
         Arc::new(Watched { inner, alarm })
     }
 
     /// A sink whose writing ends when the alarm rings.
-    pub fn sink(self: &Arc<Self>, inner: Box<dyn Sink>) -> Box<dyn Sink> {
+    pub(crate) fn sink(self: &Arc<Self>, inner: Box<dyn Sink>) -> Box<dyn Sink> {
         Box::new(Guarded::new(self, inner))
     }
 
@@ -87,7 +87,7 @@ impl Alarm {
     ///
     /// # Errors
     /// When the alarm rings first.
-    pub fn apart<T: Send + 'static>(
+    pub(crate) fn apart<T: Send + 'static>(
         &self,
         work: impl FnOnce() -> T + Send + 'static,
     ) -> Result<T, Outcome> {
@@ -197,14 +197,14 @@ impl Look {
 }
 
 /// A writer that ends when the alarm rings.
-pub struct Guarded<W> {
+pub(crate) struct Guarded<W> {
     inner: W,
     look: Look,
 }
 
 impl<W> Guarded<W> {
     /// Around a writer.
-    pub fn new(alarm: &Arc<Alarm>, inner: W) -> Self {
+    pub(crate) fn new(alarm: &Arc<Alarm>, inner: W) -> Self {
         let look = Look::new(alarm);
         Self { inner, look }
     }

@@ -22,7 +22,7 @@ const COMMAND_TIMEOUT: Duration = Duration::from_mins(10);
 ///
 /// # Errors
 /// The outcome of the step that failed for good, or of rounds of which none was right.
-pub fn attempt(work: &mut Work<'_>) -> Result<Said, Outcome> {
+pub(crate) fn attempt(work: &mut Work<'_>) -> Result<Said, Outcome> {
     match &work.stage.refine {
         None => round(work, 1),
         Some(refine) => refine::rounds(work, refine),
@@ -33,7 +33,7 @@ pub fn attempt(work: &mut Work<'_>) -> Result<Said, Outcome> {
 ///
 /// # Errors
 /// The outcome of the step that failed for good.
-pub fn round(work: &mut Work<'_>, number: u32) -> Result<Said, Outcome> {
+pub(crate) fn round(work: &mut Work<'_>, number: u32) -> Result<Said, Outcome> {
     let stage = work.stage;
     let mut said = Said::default();
     for (index, step) in stage.steps.iter().enumerate() {
@@ -154,7 +154,7 @@ fn is_over(work: &Work<'_>) -> bool {
 }
 
 /// How a batch ends when its stage has no time left.
-pub fn stage_is_over(stage: &Stage) -> Outcome {
+pub(crate) fn stage_is_over(stage: &Stage) -> Outcome {
     let message = format!(
         "the time of stage `{}` is over: raise `timeout` under [policy], or run again to go on",
         stage.name
@@ -270,7 +270,7 @@ fn made_by_program(step: &Step) -> bool {
 ///
 /// # Errors
 /// When what was written cannot be looked at.
-pub fn take(work: &mut Work<'_>, name: &str) -> Result<(), Outcome> {
+pub(crate) fn take(work: &mut Work<'_>, name: &str) -> Result<(), Outcome> {
     let made = work
         .outs
         .made(name)

@@ -17,7 +17,7 @@ const SMALL: usize = 1 << 13;
 ///
 /// # Errors
 /// When it is none, or a list.
-pub fn source(work: &Work<'_>, name: &str) -> Result<Arc<dyn Source>, Outcome> {
+pub(crate) fn source(work: &Work<'_>, name: &str) -> Result<Arc<dyn Source>, Outcome> {
     work.scope.source(name).ok_or_else(|| {
         input_failure(
             name,
@@ -30,7 +30,7 @@ pub fn source(work: &Work<'_>, name: &str) -> Result<Arc<dyn Source>, Outcome> {
 ///
 /// # Errors
 /// When it cannot be read or written.
-pub fn copy(work: &mut Work<'_>, out: &str, input: &str) -> StepResult {
+pub(crate) fn copy(work: &mut Work<'_>, out: &str, input: &str) -> StepResult {
     let source = source(work, input)?;
     copy_of(work, out, &*source)?;
     Ok(Said::default())
@@ -40,7 +40,7 @@ pub fn copy(work: &mut Work<'_>, out: &str, input: &str) -> StepResult {
 ///
 /// # Errors
 /// When it cannot be read or written.
-pub fn copy_of(work: &Work<'_>, out: &str, source: &dyn Source) -> Result<(), Outcome> {
+pub(crate) fn copy_of(work: &Work<'_>, out: &str, source: &dyn Source) -> Result<(), Outcome> {
     let mut reader = source
         .open()
         .map_err(|error| input_failure(&source.name(), error))?;
@@ -66,7 +66,7 @@ pub fn copy_of(work: &Work<'_>, out: &str, source: &dyn Source) -> Result<(), Ou
 ///
 /// # Errors
 /// When a name is missing or an input cannot be read.
-pub fn render(work: &mut Work<'_>, out: &str, file: &TemplateFile) -> StepResult {
+pub(crate) fn render(work: &mut Work<'_>, out: &str, file: &TemplateFile) -> StepResult {
     let scope = work.scope.context_of(&file.template)?;
     let template = Arc::clone(&file.template);
     let text = work.alarm.apart(move || template.render(&scope))?;
@@ -79,7 +79,7 @@ pub fn render(work: &mut Work<'_>, out: &str, file: &TemplateFile) -> StepResult
 ///
 /// # Errors
 /// When it is no model.
-pub fn model(work: &mut Work<'_>, out: &str, input: &str) -> StepResult {
+pub(crate) fn model(work: &mut Work<'_>, out: &str, input: &str) -> StepResult {
     let source = source(work, input)?;
     let file_name = source
         .name()
@@ -111,7 +111,7 @@ pub fn model(work: &mut Work<'_>, out: &str, input: &str) -> StepResult {
 ///
 /// # Errors
 /// When the Markdown cannot be read or set.
-pub fn document(work: &mut Work<'_>, out: &str, input: &str) -> StepResult {
+pub(crate) fn document(work: &mut Work<'_>, out: &str, input: &str) -> StepResult {
     let source = source(work, input)?;
     let mut text = String::new();
     let read = source
@@ -141,7 +141,7 @@ pub fn document(work: &mut Work<'_>, out: &str, input: &str) -> StepResult {
 ///
 /// # Errors
 /// When it cannot be written.
-pub fn put(work: &Work<'_>, out: &str, bytes: &[u8]) -> Result<(), Outcome> {
+pub(crate) fn put(work: &Work<'_>, out: &str, bytes: &[u8]) -> Result<(), Outcome> {
     let failed = |error: io::Error| output_failure(out, error);
     let mut sink = work.outs.create(out, None).map_err(failed)?;
     sink.write_all(bytes).map_err(failed)?;

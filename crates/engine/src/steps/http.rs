@@ -23,7 +23,7 @@ const SHOWN: usize = 2000;
 
 /// Why a service counts as absent.
 #[derive(Debug, thiserror::Error)]
-pub enum Absent {
+pub(crate) enum Absent {
     /// No HTTP client can be made.
     #[error(transparent)]
     Client(#[from] HttpError),
@@ -39,7 +39,7 @@ pub enum Absent {
 ///
 /// # Errors
 /// When it does not.
-pub fn probe(
+pub(crate) fn probe(
     http: &SharedHttp,
     url: &str,
     within: Duration,
@@ -62,7 +62,12 @@ pub fn probe(
 ///
 /// # Errors
 /// When the service cannot be reached, takes too long, or answers with something else than the step is to make.
-pub fn call(work: &mut Work<'_>, out: &str, call: &HttpStep, timeout: Duration) -> StepResult {
+pub(crate) fn call(
+    work: &mut Work<'_>,
+    out: &str,
+    call: &HttpStep,
+    timeout: Duration,
+) -> StepResult {
     // What cannot be sent will not be at another try.
     let url = rendered(work, &call.url).map_err(Outcome::for_good)?;
     let mut headers = Vec::with_capacity(call.headers.len() + 1);

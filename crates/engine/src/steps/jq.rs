@@ -17,7 +17,7 @@ const AHEAD: usize = 64;
 ///
 /// # Errors
 /// When an input cannot be read, the program fails, or what it gives does not suit the output's format.
-pub fn jq(
+pub(crate) fn jq(
     work: &mut Work<'_>,
     out: &str,
     program: &Program,
@@ -104,7 +104,7 @@ fn streamed(work: &mut Work<'_>, program: &Program, select: &Select) -> Result<V
 ///
 /// # Errors
 /// When the value does not suit the output's format, or cannot be written.
-pub fn write(work: &Work<'_>, out: &str, value: &Value) -> Result<(), Outcome> {
+pub(crate) fn write(work: &Work<'_>, out: &str, value: &Value) -> Result<(), Outcome> {
     let format = work
         .stage
         .output(out)

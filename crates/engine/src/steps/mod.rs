@@ -1,20 +1,20 @@
 //! The steps: what a stage does, one attempt of one batch each; no step knows the journal.
 
-pub mod agent;
-pub mod alarm;
-pub mod attempt;
+pub(crate) mod agent;
+pub(crate) mod alarm;
+pub(crate) mod attempt;
 pub mod command;
-pub mod files;
-pub mod http;
-pub mod jq;
-pub mod merge;
-pub mod pdf_text;
-pub mod process;
+pub(crate) mod files;
+pub(crate) mod http;
+pub(crate) mod jq;
+pub(crate) mod merge;
+pub(crate) mod pdf_text;
+pub(crate) mod process;
 mod records;
-pub mod refine;
-pub mod service;
-pub mod split;
-pub mod values;
-pub mod wait;
-pub mod work;
+pub(crate) mod refine;
+pub(crate) mod service;
+pub(crate) mod split;
+pub(crate) mod values;
+pub(crate) mod wait;
+pub(crate) mod work;
 pub mod workbook;

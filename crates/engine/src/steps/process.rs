@@ -24,7 +24,7 @@ const NOT_FOUND: i32 = 127;
 ///
 /// # Errors
 /// When the program cannot be started, fails, takes too long, or the run is stopped.
-pub fn command(work: &mut Work<'_>, step: &CommandStep, timeout: Duration) -> StepResult {
+pub(crate) fn command(work: &mut Work<'_>, step: &CommandStep, timeout: Duration) -> StepResult {
     let arguments = step.arguments.as_slice();
     let scope = scope(work, arguments)?;
     let outs = work.outs;
@@ -104,7 +104,7 @@ pub fn command(work: &mut Work<'_>, step: &CommandStep, timeout: Duration) -> St
 }
 
 /// Returns what to say of a step whose time was over; `default` is what it has when it declares none.
-pub fn took_longer(step: &str, timeout: Duration, default: Duration) -> String {
+pub(crate) fn took_longer(step: &str, timeout: Duration, default: Duration) -> String {
     let time = milepost_core::base::duration::show_duration(timeout);
     let which = if timeout == default {
         ", the default limit"
@@ -124,14 +124,14 @@ fn without_folder(lines: Vec<String>, folder: &Path) -> Vec<String> {
 }
 
 /// Writes a file for a program, and gives its path.
-pub type WriteFile<'a> = dyn FnMut(&str, &[u8]) -> std::io::Result<PathBuf> + 'a;
+pub(crate) type WriteFile<'a> = dyn FnMut(&str, &[u8]) -> std::io::Result<PathBuf> + 'a;
 
 /// The program and its arguments, rendered. `project:` names a file of the project: programs get it absolute, as they get all
 /// others. In a script for a shell each value is a quoted word. `write` writes what `as_file` hands over.
 ///
 /// # Errors
 /// When a name is missing, a path leaves the project, or a value stands where it cannot be quoted.
-pub fn program(
+pub(crate) fn program(
     arguments: &[Text],
     shell: bool,
     scope: &Value,

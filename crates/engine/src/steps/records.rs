@@ -12,17 +12,17 @@ use std::sync::Arc;
 
 /// Where a record's text lies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Place {
+pub(crate) struct Place {
     /// In which of the files.
-    pub file: u32,
+    pub(crate) file: u32,
     /// Its length in bytes.
-    pub length: u32,
+    pub(crate) length: u32,
     /// Where in the file it begins.
-    pub start: u64,
+    pub(crate) start: u64,
 }
 
 /// The files that hold the records of a step.
-pub struct Records {
+pub(crate) struct Records {
     files: Vec<Arc<dyn Source>>,
     /// The path of the records in each.
     rest: Select,
@@ -34,7 +34,7 @@ impl Records {
     ///
     /// # Errors
     /// When it names no files, or a list that it does not enter. `step` is the step's name.
-    pub fn of(work: &Work<'_>, step: &str, records: &Select) -> Result<Self, Outcome> {
+    pub(crate) fn of(work: &Work<'_>, step: &str, records: &Select) -> Result<Self, Outcome> {
         let name = records.first();
         let files = work.scope.sources(name).ok_or_else(|| {
             let what = "reads records of input files or of what an earlier step made";
@@ -50,7 +50,7 @@ impl Records {
     ///
     /// # Errors
     /// When a file cannot be read, is not JSON, or `each` fails.
-    pub fn each(
+    pub(crate) fn each(
         &self,
         each: &mut dyn FnMut(&str, Place) -> Result<(), String>,
     ) -> Result<(), Outcome> {
@@ -73,7 +73,7 @@ impl Records {
 
     /// As [`Records::each`], where a path that names an array stands for its items.
     #[must_use]
-    pub fn items(self) -> Self {
+    pub(crate) fn items(self) -> Self {
         Self {
             files: self.files,
             rest: self.rest.items(),
@@ -81,7 +81,7 @@ impl Records {
     }
 
     /// Reads records again.
-    pub fn reader(&self) -> Reader<'_> {
+    pub(crate) fn reader(&self) -> Reader<'_> {
         Reader {
             files: &self.files,
             open: None,
@@ -90,7 +90,7 @@ impl Records {
 }
 
 /// Reads records again; the file read last stays open.
-pub struct Reader<'a> {
+pub(crate) struct Reader<'a> {
     files: &'a [Arc<dyn Source>],
     open: Option<(u32, File)>,
 }
@@ -100,7 +100,7 @@ impl Reader<'_> {
     ///
     /// # Errors
     /// When its file cannot be read.
-    pub fn read(&mut self, place: Place) -> Result<Vec<u8>, Outcome> {
+    pub(crate) fn read(&mut self, place: Place) -> Result<Vec<u8>, Outcome> {
         let source = &self.files[place.file as usize];
         let failed = |error: io::Error| input_failure(&source.name(), error);
         let file = match self.open.take() {

@@ -48,7 +48,7 @@ struct Done {
 ///
 /// # Errors
 /// The outcome of a step that failed, or that no round was right.
-pub fn rounds(work: &mut Work<'_>, refine: &Refine) -> Result<Said, Outcome> {
+pub(crate) fn rounds(work: &mut Work<'_>, refine: &Refine) -> Result<Said, Outcome> {
     let most = refine.max_iterations.number(&work.base);
     let most = u32::try_from(most.map_err(parse_failure)?.max(1)).unwrap_or(u32::MAX);
     let mut done = Done::default();

@@ -16,21 +16,21 @@ const KEPT: usize = 16 << 10;
 const SHOWN: usize = 20;
 
 /// What a service is started with.
-pub struct ServiceSpec {
+pub(crate) struct ServiceSpec {
     /// Program and arguments.
-    pub program: Vec<String>,
+    pub(crate) program: Vec<String>,
     /// Its working folder.
-    pub folder: PathBuf,
+    pub(crate) folder: PathBuf,
     /// Its environment.
-    pub environment: Vec<(String, String)>,
+    pub(crate) environment: Vec<(String, String)>,
     /// What names it in its environment, so that a later run finds it.
-    pub token: String,
+    pub(crate) token: String,
     /// How long it gets to end after SIGTERM.
-    pub grace: Duration,
+    pub(crate) grace: Duration,
 }
 
 /// A service that was started. Dropped, it is ended with all that came of it.
-pub struct Service {
+pub(crate) struct Service {
     started: Started,
     wish: Arc<Wish>,
     printed: Arc<Mutex<VecDeque<u8>>>,
@@ -43,7 +43,7 @@ impl Service {
     ///
     /// # Errors
     /// When it cannot be started.
-    pub fn start(spec: ServiceSpec) -> Result<Self, String> {
+    pub(crate) fn start(spec: ServiceSpec) -> Result<Self, String> {
         let wish = Arc::new(Wish::default());
         let printed = Arc::new(Mutex::new(VecDeque::new()));
         let end = Arc::new(Mutex::new(None));
@@ -98,18 +98,18 @@ impl Service {
     }
 
     /// Its process.
-    pub fn started(&self) -> &Started {
+    pub(crate) fn started(&self) -> &Started {
         &self.started
     }
 
     /// How it ended by itself; none: it runs.
-    pub fn ended(&self) -> Option<String> {
+    pub(crate) fn ended(&self) -> Option<String> {
         let end = self.end.lock().unwrap_or_else(PoisonError::into_inner);
         end.clone()
     }
 
     /// The last lines that it printed.
-    pub fn printed(&self) -> Vec<String> {
+    pub(crate) fn printed(&self) -> Vec<String> {
         let printed = self.printed.lock().unwrap_or_else(PoisonError::into_inner);
         let bytes: Vec<u8> = printed.iter().copied().collect();
         let text = String::from_utf8_lossy(&bytes);
@@ -122,7 +122,7 @@ impl Service {
     }
 
     /// Asks it to end, and does not wait for that.
-    pub fn ask_to_end(&self) {
+    pub(crate) fn ask_to_end(&self) {
         self.wish.set();
     }
 }

@@ -14,7 +14,7 @@ use std::collections::BTreeSet;
 ///
 /// # Errors
 /// When the content of a name that it mentions cannot be read.
-pub fn scope_of(work: &Work<'_>, program: &Program) -> Result<(Value, Vec<Value>), Outcome> {
+pub(crate) fn scope_of(work: &Work<'_>, program: &Program) -> Result<(Value, Vec<Value>), Outcome> {
     let input = work.scope.input_of(&program.jq)?;
     let vars = work.scope.vars_of(&program.jq)?;
     Ok((input, vars))
@@ -24,7 +24,10 @@ pub fn scope_of(work: &Work<'_>, program: &Program) -> Result<(Value, Vec<Value>
 ///
 /// # Errors
 /// When a content cannot be read.
-pub fn named(work: &Work<'_>, names: &BTreeSet<String>) -> Result<Map<String, Value>, Outcome> {
+pub(crate) fn named(
+    work: &Work<'_>,
+    names: &BTreeSet<String>,
+) -> Result<Map<String, Value>, Outcome> {
     match work.scope.value_for(names)? {
         Value::Object(scope) => Ok(scope),
         _ => Ok(Map::new()),
@@ -36,7 +39,7 @@ pub fn named(work: &Work<'_>, names: &BTreeSet<String>) -> Result<Map<String, Va
 ///
 /// # Errors
 /// When the name is a list and the path does not enter it.
-pub fn within(work: &Work<'_>, select: &Select) -> Result<Select, Outcome> {
+pub(crate) fn within(work: &Work<'_>, select: &Select) -> Result<Select, Outcome> {
     let name = select.first();
     let rest = select.rest();
     match (work.scope.is_list(name), rest.steps().first()) {
@@ -49,7 +52,7 @@ pub fn within(work: &Work<'_>, select: &Select) -> Result<Select, Outcome> {
 }
 
 /// Decodes base64 (RFC 4648, with or without padding, lines of any length); none when the text is something else.
-pub fn from_base64(text: &str) -> Option<Vec<u8>> {
+pub(crate) fn from_base64(text: &str) -> Option<Vec<u8>> {
     let config =
         GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent);
     let text: Vec<u8> = text
@@ -60,7 +63,7 @@ pub fn from_base64(text: &str) -> Option<Vec<u8>> {
 }
 
 /// Encodes as base64 (RFC 4648, with padding).
-pub fn to_base64(bytes: &[u8]) -> String {
+pub(crate) fn to_base64(bytes: &[u8]) -> String {
     base64::engine::general_purpose::STANDARD.encode(bytes)
 }
 

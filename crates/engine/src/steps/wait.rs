@@ -51,7 +51,7 @@ struct Seen {
 ///
 /// # Errors
 /// When the time is over, with what is missing; when the run is stopped; when the file cannot be read.
-pub fn wait(
+pub(crate) fn wait(
     work: &mut Work<'_>,
     out: &str,
     path: &PathTemplate,

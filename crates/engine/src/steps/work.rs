@@ -28,7 +28,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// The files that an attempt writes.
-pub trait Outs {
+pub(crate) trait Outs {
     /// Opens a file of an output or `out`. `star` fills the `*` of its path.
     ///
     /// # Errors
@@ -64,7 +64,7 @@ pub trait Outs {
 }
 
 /// Rounds of `[refine]` that are finished: kept, so that a run that is killed goes on after the last of them.
-pub trait Rounds {
+pub(crate) trait Rounds {
     /// What was noted of each round that an earlier run finished, the first one first; the files are as the last one left them.
     ///
     /// # Errors
@@ -88,7 +88,7 @@ pub trait Rounds {
 }
 
 /// What an attempt says of its way, for whoever wants to know who did what.
-pub enum Told<'a> {
+pub(crate) enum Told<'a> {
     /// A step begins, in the round of this number where there are rounds. What follows is its doing.
     Step(&'a Step, Option<u32>),
     /// What an agent answered was not all valid.
@@ -107,7 +107,7 @@ pub enum Told<'a> {
 }
 
 /// Told while an attempt goes on.
-pub trait Watcher {
+pub(crate) trait Watcher {
     /// Something of its way.
     fn told(&self, told: Told<'_>);
     /// A program was started.
@@ -125,7 +125,7 @@ pub trait Watcher {
 }
 
 /// What stands behind a step that asks an agent: answers that are known, money, and the record of every call.
-pub trait Calls: Sync {
+pub(crate) trait Calls: Sync {
     /// What stands behind agents whose requests go in batches; none: they are treated as if each went by itself.
     fn batched(&self) -> Option<&dyn Batched> {
         None
@@ -197,7 +197,7 @@ pub trait Calls: Sync {
 
 /// What stands behind an agent whose requests go in batches: the record of what is under way at its provider, over runs that end in
 /// between. All of it is durable when it is returned.
-pub trait Batched {
+pub(crate) trait Batched {
     /// What earlier runs left of an agent's batches at a place.
     ///
     /// # Errors
@@ -242,108 +242,108 @@ pub trait Batched {
 }
 
 /// An answer that is valid.
-pub struct Valid {
+pub(crate) struct Valid {
     /// What it is to.
-    pub address: Digest,
+    pub(crate) address: Digest,
     /// The answer.
-    pub answer: Value,
+    pub(crate) answer: Value,
     /// The digest of the schema that it is valid by.
-    pub schema: Option<Digest>,
+    pub(crate) schema: Option<Digest>,
     /// The agent, in one line.
-    pub agent: String,
+    pub(crate) agent: String,
     /// The call that it came with.
-    pub call: u64,
+    pub(crate) call: u64,
     /// Whether all workspaces may use it, or its batch only.
-    pub is_shared: bool,
+    pub(crate) is_shared: bool,
 }
 
 /// What one attempt of one batch works with.
-pub struct Work<'a> {
+pub(crate) struct Work<'a> {
     /// The stage.
-    pub stage: &'a Stage,
+    pub(crate) stage: &'a Stage,
     /// `classify/batch_1`, for messages.
-    pub name: &'a str,
+    pub(crate) name: &'a str,
     /// The names that programs and templates see. Grows by what steps make.
-    pub scope: Scope,
+    pub(crate) scope: Scope,
     /// The names that every scope has, and the batch's items: plain values.
-    pub base: Map<String, Value>,
+    pub(crate) base: Map<String, Value>,
     /// The moment that files bear.
-    pub moment: Timestamp,
+    pub(crate) moment: Timestamp,
     /// The files that are written.
-    pub outs: &'a dyn Outs,
+    pub(crate) outs: &'a dyn Outs,
     /// Its rounds that are finished.
-    pub rounds: &'a dyn Rounds,
+    pub(crate) rounds: &'a dyn Rounds,
     /// What programs print, and what steps have to say.
-    pub log: &'a mut (dyn io::Write + Send),
+    pub(crate) log: &'a mut (dyn io::Write + Send),
     /// Whether the run is being stopped.
-    pub stop: &'a dyn Stop,
+    pub(crate) stop: &'a dyn Stop,
     /// Rings when the attempt must end; its files look at it.
-    pub alarm: &'a Arc<Alarm>,
+    pub(crate) alarm: &'a Arc<Alarm>,
     /// What is left of the stage's time; none: it has no limit.
-    pub left: &'a dyn Fn() -> Option<Duration>,
+    pub(crate) left: &'a dyn Fn() -> Option<Duration>,
     /// Told while it goes on.
-    pub watcher: &'a dyn Watcher,
+    pub(crate) watcher: &'a dyn Watcher,
     /// The schemas of the project.
-    pub schemas: &'a Schemas,
+    pub(crate) schemas: &'a Schemas,
     /// The agents that the stage asks.
-    pub agents: &'a Answerers,
+    pub(crate) agents: &'a Answerers,
     /// What stands behind those that cost something.
-    pub calls: &'a dyn Calls,
+    pub(crate) calls: &'a dyn Calls,
     /// The runs whose answers of agents alone count; `None`: every answer that is kept counts.
-    pub asked_since: Option<&'a [String]>,
+    pub(crate) asked_since: Option<&'a [String]>,
     /// The HTTP client of the run.
-    pub http: &'a SharedHttp,
+    pub(crate) http: &'a SharedHttp,
     /// The environment of programs: the usual, without what a step declares.
-    pub environment: &'a BTreeMap<String, String>,
+    pub(crate) environment: &'a BTreeMap<String, String>,
     /// Declared environment variables with their values.
-    pub declared_env: &'a BTreeMap<String, String>,
+    pub(crate) declared_env: &'a BTreeMap<String, String>,
     /// The folder that programs work in.
-    pub folder: &'a Path,
+    pub(crate) folder: &'a Path,
     /// The project's folder, absolute.
-    pub project: &'a Path,
+    pub(crate) project: &'a Path,
     /// Names an attempt in the environment of its programs.
-    pub token: &'a str,
+    pub(crate) token: &'a str,
     /// What the batch made last time, by the output's name.
-    pub previous: &'a dyn Fn(&str) -> Option<Arc<dyn Source>>,
+    pub(crate) previous: &'a dyn Fn(&str) -> Option<Arc<dyn Source>>,
     /// A file that someone else writes; none: it is not there.
-    pub find: &'a Find<'a>,
+    pub(crate) find: &'a Find<'a>,
     /// Limits.
-    pub limits: Limits,
+    pub(crate) limits: Limits,
     /// Whether it is only tried out what would be asked of agents: no step may reach outside.
-    pub is_rehearsed: bool,
+    pub(crate) is_rehearsed: bool,
 }
 
 /// Looks for a file that someone else writes.
-pub type Find<'a> = dyn Fn(&FilePath) -> Result<Option<Arc<dyn Source>>, Outcome> + 'a;
+pub(crate) type Find<'a> = dyn Fn(&FilePath) -> Result<Option<Arc<dyn Source>>, Outcome> + 'a;
 
 /// Limits of an attempt.
 #[derive(Debug, Clone, Copy)]
-pub struct Limits {
+pub(crate) struct Limits {
     /// How long a program gets to end after SIGTERM.
-    pub grace: Duration,
+    pub(crate) grace: Duration,
     /// The wait after a first failed try.
-    pub backoff: Duration,
+    pub(crate) backoff: Duration,
     /// Output of programs that is kept, in bytes.
-    pub log_cap: u64,
+    pub(crate) log_cap: u64,
     /// How often a file that someone else writes is looked for.
-    pub poll: Duration,
+    pub(crate) poll: Duration,
     /// How long such a file must have been left alone.
-    pub stable: Duration,
+    pub(crate) stable: Duration,
     /// When batches of requests are submitted and looked after.
-    pub pace: Pace,
+    pub(crate) pace: Pace,
 }
 
 /// When batches of requests are submitted and looked after, and how long a retry waits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Pace {
+pub(crate) struct Pace {
     /// No further request came for so long: those that are there are submitted.
-    pub quiet: Duration,
+    pub(crate) quiet: Duration,
     /// Until the provider is first asked how far a batch is; each further wait is half as long again.
-    pub first: Duration,
+    pub(crate) first: Duration,
     /// The longest of these waits.
-    pub longest: Duration,
+    pub(crate) longest: Duration,
     /// The longest wait before a request is sent again.
-    pub retry: Duration,
+    pub(crate) retry: Duration,
 }
 
 impl Default for Pace {
@@ -359,7 +359,7 @@ impl Default for Pace {
 
 impl Pace {
     /// Waits of so many milliseconds, if a test wants it. Release builds wait as long as they do.
-    pub fn from_setting(millis: Option<&str>) -> Self {
+    pub(crate) fn from_setting(millis: Option<&str>) -> Self {
         let wanted = millis.filter(|_| cfg!(debug_assertions));
         let wanted = wanted.and_then(|millis| millis.parse().ok());
         match wanted.map(Duration::from_millis) {
@@ -376,20 +376,20 @@ impl Pace {
 
 /// What a step has to say of what it made.
 #[derive(Debug, Default, Clone, Serialize, Deserialize)]
-pub struct Said {
+pub(crate) struct Said {
     /// A summary, when the stage declares none.
-    pub summary: Option<Value>,
+    pub(crate) summary: Option<Value>,
     /// Warnings for people.
-    pub warnings: Vec<String>,
+    pub(crate) warnings: Vec<String>,
     /// Elements that failed, and are not among what was made.
-    pub failed: Vec<FailedKeys>,
+    pub(crate) failed: Vec<FailedKeys>,
     /// The calls of agents whose answers it was made from.
-    pub answers: Vec<AnswersOf>,
+    pub(crate) answers: Vec<AnswersOf>,
 }
 
 impl Said {
     /// Takes in what was said after it.
-    pub fn add(&mut self, more: Said) {
+    pub(crate) fn add(&mut self, more: Said) {
         self.failed.extend(more.failed);
         for more in more.answers {
             more.add_to(&mut self.answers);
@@ -400,20 +400,20 @@ impl Said {
 }
 
 /// A failed step is an outcome.
-pub type StepResult = Result<Said, Outcome>;
+pub(crate) type StepResult = Result<Said, Outcome>;
 
 /// An input, an expression or a file that a step could not make sense of.
-pub fn parse_failure(error: impl std::fmt::Display) -> Outcome {
+pub(crate) fn parse_failure(error: impl std::fmt::Display) -> Outcome {
     Outcome::new(OutcomeKind::Parse, error.to_string())
 }
 
 /// A file that could not be read.
-pub fn input_failure(name: &str, error: impl std::fmt::Display) -> Outcome {
+pub(crate) fn input_failure(name: &str, error: impl std::fmt::Display) -> Outcome {
     Outcome::new(OutcomeKind::Input, format!("{name}: {error}"))
 }
 
 /// A file that could not be written.
-pub fn output_failure(name: &str, error: impl std::fmt::Display) -> Outcome {
+pub(crate) fn output_failure(name: &str, error: impl std::fmt::Display) -> Outcome {
     Outcome::new(
         OutcomeKind::Output,
         format!("cannot write `{name}`: {error}"),

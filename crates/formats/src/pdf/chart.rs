@@ -38,7 +38,7 @@ enum ChartBlockKind {
 
 /// A horizontal bar chart: bars in the order given.
 #[derive(Debug, Clone, PartialEq)]
-pub struct BarChart {
+pub(crate) struct BarChart {
     title: String,
     bars: Vec<(String, f64)>,
     /// The last bar is the sum of those that have no bar of their own.
@@ -48,7 +48,7 @@ pub struct BarChart {
 impl BarChart {
     /// Reads `{"kind": "bar", "title", "rows": [{…}], "label": field, "value": field}`.
     /// A missing or null value counts as 0.
-    pub fn parse(text: &str) -> Result<Self, ChartError> {
+    pub(crate) fn parse(text: &str) -> Result<Self, ChartError> {
         let source: ChartBlock = serde_json::from_str(text)?;
         let ChartBlockKind::Bar = source.kind;
         let mut bars = Vec::with_capacity(source.rows.len().min(BARS + 1));
@@ -88,7 +88,7 @@ impl BarChart {
     }
 
     /// Height in points.
-    pub fn height(&self) -> f32 {
+    pub(crate) fn height(&self) -> f32 {
         HEAD + self.bars.len().max(1) as f32 * STEP
     }
 
@@ -105,7 +105,7 @@ impl BarChart {
 
 impl Flow<'_> {
     /// Draws a chart; it never goes over the end of a page.
-    pub fn chart(&mut self, chart: &BarChart, left: f32, width: f32, parent: Tag) {
+    pub(crate) fn chart(&mut self, chart: &BarChart, left: f32, width: f32, parent: Tag) {
         self.need(chart.height());
         let values = shown(&chart.bars);
         let figure = self.tags.add(parent, StructRole::Figure);

@@ -6,36 +6,36 @@ use super::page::{Color, DrawnItem, DrawnPage, OutlineEntry, PAPER, Shape};
 use super::tags::{Tag, Tags};
 
 /// Margins and sizes in points.
-pub const LEFT: f32 = 56.0;
-pub const WIDTH: f32 = PAPER.0 - 2.0 * LEFT;
-pub const TOP: f32 = 56.0;
-pub const BOTTOM: f32 = PAPER.1 - 66.0;
+pub(crate) const LEFT: f32 = 56.0;
+pub(crate) const WIDTH: f32 = PAPER.0 - 2.0 * LEFT;
+pub(crate) const TOP: f32 = 56.0;
+pub(crate) const BOTTOM: f32 = PAPER.1 - 66.0;
 const FOOT: f32 = PAPER.1 - 38.0;
 /// Size of the running text, and the distance of its lines.
-pub const BODY: f32 = 9.5;
-pub const LEADING: f32 = 1.42;
+pub(crate) const BODY: f32 = 9.5;
+pub(crate) const LEADING: f32 = 1.42;
 
-pub const INK: Color = [0x1f, 0x29, 0x33];
-pub const MUTED: Color = [0x5f, 0x6c, 0x7b];
-pub const HAIR: Color = [0xd9, 0xdf, 0xe5];
-pub const ACCENT: Color = [0x2b, 0x5c, 0x8a];
-pub const PALE: Color = [0xf3, 0xf6, 0xf9];
+pub(crate) const INK: Color = [0x1f, 0x29, 0x33];
+pub(crate) const MUTED: Color = [0x5f, 0x6c, 0x7b];
+pub(crate) const HAIR: Color = [0xd9, 0xdf, 0xe5];
+pub(crate) const ACCENT: Color = [0x2b, 0x5c, 0x8a];
+pub(crate) const PALE: Color = [0xf3, 0xf6, 0xf9];
 
 /// The document as it grows, and the place where the next block goes.
-pub struct Flow<'f> {
-    pub fonts: &'f mut Fonts,
-    pub tags: Tags,
-    pub pages: Vec<DrawnPage>,
-    pub outline: Vec<OutlineEntry>,
+pub(crate) struct Flow<'f> {
+    pub(crate) fonts: &'f mut Fonts,
+    pub(crate) tags: Tags,
+    pub(crate) pages: Vec<DrawnPage>,
+    pub(crate) outline: Vec<OutlineEntry>,
     /// Upper edge of the next block, from the top of the page.
-    pub y: f32,
+    pub(crate) y: f32,
     /// Charts met so far, for the errors that name them.
-    pub charts: usize,
+    pub(crate) charts: usize,
 }
 
 impl<'f> Flow<'f> {
     /// Starts a document with one empty page.
-    pub fn new(fonts: &'f mut Fonts) -> Self {
+    pub(crate) fn new(fonts: &'f mut Fonts) -> Self {
         Self {
             fonts,
             tags: Tags::default(),
@@ -47,34 +47,34 @@ impl<'f> Flow<'f> {
     }
 
     /// Height that is left on the page.
-    pub fn room(&self) -> f32 {
+    pub(crate) fn room(&self) -> f32 {
         BOTTOM - self.y
     }
 
     /// Height of an empty page.
     #[expect(clippy::unused_self, reason = "asked of the flow, as what is left is")]
-    pub fn whole(&self) -> f32 {
+    pub(crate) fn whole(&self) -> f32 {
         BOTTOM - TOP
     }
 
     /// True at the top of a page.
-    pub fn fresh(&self) -> bool {
+    pub(crate) fn fresh(&self) -> bool {
         self.y <= TOP
     }
 
-    pub fn new_page(&mut self) {
+    pub(crate) fn new_page(&mut self) {
         self.pages.push(DrawnPage::default());
         self.y = TOP;
     }
 
     /// Goes to a new page if less than `height` is left and a new page would have more.
-    pub fn need(&mut self, height: f32) {
+    pub(crate) fn need(&mut self, height: f32) {
         if self.room() < height && !self.fresh() {
             self.new_page();
         }
     }
 
-    pub fn gap(&mut self, height: f32) {
+    pub(crate) fn gap(&mut self, height: f32) {
         if !self.fresh() {
             self.y += height;
         }
@@ -86,7 +86,7 @@ impl<'f> Flow<'f> {
         }
     }
 
-    pub fn fill(&mut self, at: (f32, f32), extent: (f32, f32), color: Color) {
+    pub(crate) fn fill(&mut self, at: (f32, f32), extent: (f32, f32), color: Color) {
         let shape = Shape::Fill {
             x: at.0,
             y: at.1,
@@ -97,7 +97,7 @@ impl<'f> Flow<'f> {
         self.draw(shape, None);
     }
 
-    pub fn glyphs(
+    pub(crate) fn glyphs(
         &mut self,
         at: (f32, f32),
         size: f32,
@@ -119,7 +119,7 @@ impl<'f> Flow<'f> {
     }
 
     /// Draws one line and goes below it; a line never crosses the end of a page.
-    pub fn line(
+    pub(crate) fn line(
         &mut self,
         line: &WrappedLine,
         left: f32,
@@ -135,7 +135,7 @@ impl<'f> Flow<'f> {
     }
 
     /// Below each page: the title, and which page of how many.
-    pub fn footers(&mut self, title: &str) {
+    pub(crate) fn footers(&mut self, title: &str) {
         let count = self.pages.len();
         for number in 0..count {
             let place = format!("page {} of {count}", number + 1);

@@ -8,7 +8,7 @@ use super::info::PdfError;
 
 /// One of the embedded faces (see `assets/fonts/README.md` for their licences).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum FaceId {
+pub(crate) enum FaceId {
     Regular = 0,
     Bold = 1,
     Italic = 2,
@@ -21,13 +21,13 @@ const MONO: f32 = 0.9;
 
 impl FaceId {
     /// The share of the asked size that this face is set in.
-    pub fn scale(self) -> f32 {
+    pub(crate) fn scale(self) -> f32 {
         if self == Self::Mono { MONO } else { 1.0 }
     }
 }
 
 /// How many faces there are.
-pub const FACES: usize = 5;
+pub(crate) const FACES: usize = 5;
 
 static DATA: [(&str, &[u8]); FACES] = [
     (
@@ -54,10 +54,10 @@ static DATA: [(&str, &[u8]); FACES] = [
 
 /// How a run of text is set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub struct Style {
-    pub bold: bool,
-    pub italic: bool,
-    pub mono: bool,
+pub(crate) struct Style {
+    pub(crate) bold: bool,
+    pub(crate) italic: bool,
+    pub(crate) mono: bool,
 }
 
 impl Style {
@@ -74,33 +74,33 @@ impl Style {
 
 /// A glyph of a face, before subsetting; `advance` is in ems.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Glyph {
-    pub face: FaceId,
-    pub id: u16,
-    pub sign: char,
-    pub advance: f32,
+pub(crate) struct Glyph {
+    pub(crate) face: FaceId,
+    pub(crate) id: u16,
+    pub(crate) sign: char,
+    pub(crate) advance: f32,
 }
 
 /// A face and what a document has used of it.
-pub struct Face {
-    pub name: &'static str,
-    pub data: &'static [u8],
-    pub parsed: ttf_parser::Face<'static>,
+pub(crate) struct Face {
+    pub(crate) name: &'static str,
+    pub(crate) data: &'static [u8],
+    pub(crate) parsed: ttf_parser::Face<'static>,
     /// Old glyph to new, in the order of first use.
-    pub used: GlyphRemapper,
+    pub(crate) used: GlyphRemapper,
     /// New glyph to the sign that it stands for.
-    pub signs: BTreeMap<u16, char>,
+    pub(crate) signs: BTreeMap<u16, char>,
 }
 
 /// The faces, with a cache from sign to glyph.
-pub struct Fonts {
-    pub faces: Vec<Face>,
+pub(crate) struct Fonts {
+    pub(crate) faces: Vec<Face>,
     cache: HashMap<(FaceId, char), Option<Glyph>>,
 }
 
 impl Fonts {
     /// Reads the embedded faces.
-    pub fn load() -> Result<Self, PdfError> {
+    pub(crate) fn load() -> Result<Self, PdfError> {
         let mut faces = Vec::with_capacity(FACES);
         for (name, data) in DATA {
             let parsed = ttf_parser::Face::parse(data, 0).map_err(|e| PdfError::Font {
@@ -123,7 +123,7 @@ impl Fonts {
 
     /// The glyph for a sign: of the style's own face, else of the mono face, else the replacement
     /// sign. `None` for signs that have no shape (controls, joiners, marks of direction).
-    pub fn glyph(&mut self, sign: char, style: Style) -> Option<Glyph> {
+    pub(crate) fn glyph(&mut self, sign: char, style: Style) -> Option<Glyph> {
         let face = style.face();
         if let Some(known) = self.cache.get(&(face, sign)) {
             return *known;
@@ -140,7 +140,7 @@ impl Fonts {
     }
 
     /// How many different signs no face has: the replacement sign stands for them.
-    pub fn missing(&self) -> usize {
+    pub(crate) fn missing(&self) -> usize {
         let signs: std::collections::BTreeSet<char> = self
             .cache
             .iter()
@@ -164,7 +164,7 @@ impl Fonts {
     }
 
     /// Glyphs of a text on one line.
-    pub fn line(&mut self, text: &str, style: Style) -> Vec<Glyph> {
+    pub(crate) fn line(&mut self, text: &str, style: Style) -> Vec<Glyph> {
         text.chars()
             .map(|c| if c.is_whitespace() { ' ' } else { c })
             .filter_map(|c| self.glyph(c, style))
@@ -172,7 +172,7 @@ impl Fonts {
     }
 
     /// Glyphs of a text, cut with an ellipsis to a width in points at a size.
-    pub fn cut(&mut self, text: &str, style: Style, size: f32, width: f32) -> Vec<Glyph> {
+    pub(crate) fn cut(&mut self, text: &str, style: Style, size: f32, width: f32) -> Vec<Glyph> {
         // No sign is narrower than a thirtieth of an em: more signs than this cannot fit.
         let most = (width / size * 30.0).max(1.0) as usize;
         let short: String = text.chars().take(most).collect();
@@ -199,7 +199,7 @@ impl Fonts {
     }
 
     /// Marks a glyph as used and gives its number in the embedded subset.
-    pub fn embed(&mut self, glyph: Glyph) -> u16 {
+    pub(crate) fn embed(&mut self, glyph: Glyph) -> u16 {
         let face = &mut self.faces[glyph.face as usize];
         let id = face.used.remap(glyph.id);
         face.signs.entry(id).or_insert(glyph.sign);
@@ -208,7 +208,7 @@ impl Fonts {
 }
 
 /// Width of glyphs in ems.
-pub fn measure(glyphs: &[Glyph]) -> f32 {
+pub(crate) fn measure(glyphs: &[Glyph]) -> f32 {
     glyphs.iter().map(|g| g.advance).sum()
 }
 

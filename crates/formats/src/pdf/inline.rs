@@ -4,16 +4,16 @@ use super::font::{Fonts, Glyph, Style, measure};
 
 /// A run of text in one style; a line feed in it forces a new line.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Span {
-    pub text: String,
-    pub style: Style,
+pub(crate) struct Span {
+    pub(crate) text: String,
+    pub(crate) style: Style,
 }
 
 /// A line of glyphs and its width in points.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct WrappedLine {
-    pub glyphs: Vec<Glyph>,
-    pub width: f32,
+pub(crate) struct WrappedLine {
+    pub(crate) glyphs: Vec<Glyph>,
+    pub(crate) width: f32,
 }
 
 /// A word (`space` is what stood before it), or a forced end of line.
@@ -60,7 +60,7 @@ fn pieces(fonts: &mut Fonts, spans: &[Span]) -> Vec<Fragment> {
 
 /// Breaks runs into lines no wider than `width` points at `size`. A word that is wider than a
 /// line is cut, after a sign of punctuation where one is near. Each line has at least one glyph.
-pub fn wrap(fonts: &mut Fonts, spans: &[Span], size: f32, width: f32) -> Vec<WrappedLine> {
+pub(crate) fn wrap(fonts: &mut Fonts, spans: &[Span], size: f32, width: f32) -> Vec<WrappedLine> {
     let room = width / size;
     let mut lines = Vec::new();
     let mut line: Vec<Glyph> = Vec::new();
@@ -138,7 +138,7 @@ fn fitting(word: &[Glyph], room: f32) -> usize {
 }
 
 /// Widths in points of the text on one line, and of its widest word.
-pub fn extent(fonts: &mut Fonts, spans: &[Span], size: f32) -> (f32, f32) {
+pub(crate) fn extent(fonts: &mut Fonts, spans: &[Span], size: f32) -> (f32, f32) {
     let (mut whole, mut widest, mut line) = (0.0f32, 0.0f32, 0.0f32);
     for piece in pieces(fonts, spans) {
         match piece {

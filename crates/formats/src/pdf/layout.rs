@@ -15,7 +15,7 @@ use super::tags::{DOCUMENT, Tag};
 const CODE: f32 = 8.8;
 
 /// Lays the blocks out on pages.
-pub fn lay_out(
+pub(crate) fn lay_out(
     blocks: &[MarkdownBlock],
     fonts: &mut Fonts,
     title: &str,

@@ -7,7 +7,7 @@ use super::inline::Span;
 
 /// A block of the document. Lists and quotes nest at most [`DEEPEST`] deep.
 #[derive(Debug, Clone, PartialEq)]
-pub enum MarkdownBlock {
+pub(crate) enum MarkdownBlock {
     Heading {
         level: u8,
         spans: Vec<Span>,
@@ -28,15 +28,15 @@ pub enum MarkdownBlock {
 
 /// A table; each row has as many cells as the head.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct MarkdownTable {
-    pub aligns: Vec<Align>,
-    pub head: Vec<Vec<Span>>,
-    pub rows: Vec<Vec<Vec<Span>>>,
+pub(crate) struct MarkdownTable {
+    pub(crate) aligns: Vec<Align>,
+    pub(crate) head: Vec<Vec<Span>>,
+    pub(crate) rows: Vec<Vec<Vec<Span>>>,
 }
 
 /// Where the text of a column stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Align {
+pub(crate) enum Align {
     #[default]
     Left,
     Center,
@@ -45,7 +45,7 @@ pub enum Align {
 
 /// Deeper lists and quotes are shown at this depth: a page has no room for more, and text of any
 /// depth must not exhaust the stack.
-pub const DEEPEST: usize = 8;
+pub(crate) const DEEPEST: usize = 8;
 
 enum Container {
     Document(Vec<MarkdownBlock>),
@@ -75,7 +75,7 @@ struct Builder {
 }
 
 /// The blocks of a Markdown text (`CommonMark` with GFM tables). HTML is kept as text.
-pub fn blocks(markdown: &str) -> Vec<MarkdownBlock> {
+pub(crate) fn blocks(markdown: &str) -> Vec<MarkdownBlock> {
     let options =
         Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH | Options::ENABLE_TASKLISTS;
     let mut builder = Builder {

@@ -12,15 +12,15 @@ use super::info::{PdfError, PdfInfo};
 use super::tags::{Tag, Tags};
 
 /// A4 in points (ISO 216: 210 × 297 mm).
-pub const PAPER: (f32, f32) = (595.28, 841.89);
+pub(crate) const PAPER: (f32, f32) = (595.28, 841.89);
 
 /// Red, green and blue, 0 to 255.
-pub type Color = [u8; 3];
+pub(crate) type Color = [u8; 3];
 
 /// What is drawn. Positions are in points from the upper left corner of the page; `y` of a text
 /// is its baseline, of a box its upper edge.
 #[derive(Debug, Clone)]
-pub enum Shape {
+pub(crate) enum Shape {
     Text {
         x: f32,
         y: f32,
@@ -39,31 +39,31 @@ pub enum Shape {
 
 /// A shape, and the part of the structure that it belongs to; none for decoration.
 #[derive(Debug, Clone)]
-pub struct DrawnItem {
-    pub shape: Shape,
-    pub tag: Option<Tag>,
+pub(crate) struct DrawnItem {
+    pub(crate) shape: Shape,
+    pub(crate) tag: Option<Tag>,
 }
 
 /// The items of a page in the order of drawing.
 #[derive(Debug, Clone, Default)]
-pub struct DrawnPage {
-    pub items: Vec<DrawnItem>,
+pub(crate) struct DrawnPage {
+    pub(crate) items: Vec<DrawnItem>,
 }
 
 /// A heading for the outline: its text, and where it stands.
 #[derive(Debug, Clone)]
-pub struct OutlineEntry {
-    pub level: u8,
-    pub text: String,
-    pub page: usize,
-    pub y: f32,
+pub(crate) struct OutlineEntry {
+    pub(crate) level: u8,
+    pub(crate) text: String,
+    pub(crate) page: usize,
+    pub(crate) y: f32,
 }
 
 /// A laid out document.
-pub struct Document {
-    pub pages: Vec<DrawnPage>,
-    pub outline: Vec<OutlineEntry>,
-    pub tags: Tags,
+pub(crate) struct Document {
+    pub(crate) pages: Vec<DrawnPage>,
+    pub(crate) outline: Vec<OutlineEntry>,
+    pub(crate) tags: Tags,
 }
 
 /// Hands out object numbers.
@@ -77,7 +77,7 @@ impl Numbers {
 }
 
 /// Writes the file. The same document and information give the same bytes.
-pub fn write(
+pub(crate) fn write(
     mut document: Document,
     fonts: &mut Fonts,
     info: &PdfInfo,

@@ -26,7 +26,7 @@ type Cells = Vec<Tag>;
 
 impl Flow<'_> {
     /// Draws a table between `left` and `left + width`.
-    pub fn table(&mut self, table: &MarkdownTable, left: f32, width: f32, parent: Tag) {
+    pub(crate) fn table(&mut self, table: &MarkdownTable, left: f32, width: f32, parent: Tag) {
         let columns = table.head.len().min(COLUMNS);
         if columns == 0 {
             return;
@@ -99,7 +99,7 @@ impl Flow<'_> {
     }
 
     /// The height of a table that is not divided over pages; none of one that is.
-    pub fn kept_together(&mut self, table: &MarkdownTable, width: f32) -> Option<f32> {
+    pub(crate) fn kept_together(&mut self, table: &MarkdownTable, width: f32) -> Option<f32> {
         if table.rows.len() > SHORT || table.head.is_empty() {
             return None;
         }

@@ -5,10 +5,10 @@ use pdf_writer::{Pdf, Ref};
 
 /// A node of the structure tree, by its place in [`Tags`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Tag(usize);
+pub(crate) struct Tag(usize);
 
 /// The whole document.
-pub const DOCUMENT: Tag = Tag(0);
+pub(crate) const DOCUMENT: Tag = Tag(0);
 
 struct TagNode {
     role: StructRole,
@@ -20,7 +20,7 @@ struct TagNode {
 }
 
 /// The structure tree while it grows.
-pub struct Tags {
+pub(crate) struct Tags {
     nodes: Vec<TagNode>,
 }
 
@@ -40,7 +40,7 @@ impl Default for Tags {
 
 impl Tags {
     /// Adds a node below another.
-    pub fn add(&mut self, parent: Tag, role: StructRole) -> Tag {
+    pub(crate) fn add(&mut self, parent: Tag, role: StructRole) -> Tag {
         let id = self.nodes.len();
         self.nodes.push(TagNode {
             role,
@@ -54,23 +54,30 @@ impl Tags {
     }
 
     /// Says in words what a node shows.
-    pub fn describe(&mut self, tag: Tag, words: String) {
+    pub(crate) fn describe(&mut self, tag: Tag, words: String) {
         self.nodes[tag.0].alt = Some(words);
     }
 
     /// The name of the node's role, as marked content names it.
-    pub fn role(&self, tag: Tag) -> StructRole {
+    pub(crate) fn role(&self, tag: Tag) -> StructRole {
         self.nodes[tag.0].role
     }
 
     /// Notes that the marked content `number` of `page` belongs to the node.
-    pub fn mark(&mut self, tag: Tag, page: usize, number: i32) {
+    pub(crate) fn mark(&mut self, tag: Tag, page: usize, number: i32) {
         self.nodes[tag.0].content.push((page, number));
     }
 
     /// Writes the tree, with one object a node from `first` on. `root` is the tree's own object;
     /// `marked` says for each page the nodes of its marked contents, in their order.
-    pub fn write(&self, pdf: &mut Pdf, root: Ref, first: i32, pages: &[Ref], marked: &[Vec<Tag>]) {
+    pub(crate) fn write(
+        &self,
+        pdf: &mut Pdf,
+        root: Ref,
+        first: i32,
+        pages: &[Ref],
+        marked: &[Vec<Tag>],
+    ) {
         let object = |node: usize| Ref::new(first + node as i32);
         {
             let mut tree = pdf

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 const MAP: usize = 16 << 20;
 
 /// Stands for what has no Unicode.
-pub const UNKNOWN: char = '\u{FFFD}';
+pub(crate) const UNKNOWN: char = '\u{FFFD}';
 
 /// Widths of Helvetica from blank to `~`, in thousandths of its size (Adobe's metrics of the fonts that every reader has).
 const HELVETICA: [u16; 95] = [
@@ -22,7 +22,7 @@ const HELVETICA: [u16; 95] = [
 type FontKey = *const Dictionary;
 
 /// The dictionaries of all fonts, as they are read: their own map to Unicode goes before names of letters.
-pub fn collect(doc: &Document) -> Vec<(FontKey, Dictionary)> {
+pub(crate) fn collect(doc: &Document) -> Vec<(FontKey, Dictionary)> {
     let mut found = Vec::new();
     for object in doc.objects.values() {
         walk(object, doc, &mut found, 0);
@@ -63,7 +63,7 @@ fn readable(font: &Dictionary, doc: &Document) -> Dictionary {
 
 /// A font.
 #[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
-pub struct Font<'a> {
+pub(crate) struct Font<'a> {
     encoding: Option<Encoding<'a>>,
     /// Whether a code is two bytes.
     is_wide: bool,
@@ -72,13 +72,13 @@ pub struct Font<'a> {
     /// Of which nothing is known but the name.
     is_unmeasured: bool,
     /// All letters are as wide.
-    pub is_fixed: bool,
+    pub(crate) is_fixed: bool,
     /// It is a heavy one.
-    pub is_bold: bool,
+    pub(crate) is_bold: bool,
 }
 
 /// All fonts, by where their dictionaries lie.
-pub fn read<'a>(
+pub(crate) fn read<'a>(
     doc: &'a Document,
     fonts: &'a [(FontKey, Dictionary)],
 ) -> HashMap<FontKey, Font<'a>> {
@@ -161,7 +161,7 @@ impl<'a> Font<'a> {
     }
 
     /// The codes of a string: the text of each, its width in thousandths of the size, and whether it is the one byte 32.
-    pub fn each(&self, bytes: &[u8], mut take: impl FnMut(&str, f32, bool)) {
+    pub(crate) fn each(&self, bytes: &[u8], mut take: impl FnMut(&str, f32, bool)) {
         let mut text = String::new();
         for code in bytes.chunks(if self.is_wide { 2 } else { 1 }) {
             let number = code

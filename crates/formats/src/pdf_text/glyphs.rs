@@ -6,30 +6,30 @@ use lopdf::{Dictionary, Document, Object};
 use std::collections::HashMap;
 
 /// Bytes that the content of one page, or of a form on it, may grow to.
-pub const CONTENT: usize = 256 << 20;
+pub(crate) const CONTENT: usize = 256 << 20;
 
 /// Forms inside of forms that are followed.
 const DEPTH: u8 = 12;
 
 /// Letters that stand on one line with no gap between them, in one font.
 #[derive(Debug, Clone)]
-pub struct TextPiece {
+pub(crate) struct TextPiece {
     /// The letters.
-    pub text: String,
+    pub(crate) text: String,
     /// Where it begins and ends along the line, and how high the line lies, in points.
-    pub from: f32,
+    pub(crate) from: f32,
     /// See `from`.
-    pub to: f32,
+    pub(crate) to: f32,
     /// See `from`.
-    pub height: f32,
+    pub(crate) height: f32,
     /// The size of the letters, in points.
-    pub size: f32,
+    pub(crate) size: f32,
     /// Where the line leads, in degrees.
-    pub angle: i16,
+    pub(crate) angle: i16,
     /// All letters of the font are as wide.
-    pub is_fixed: bool,
+    pub(crate) is_fixed: bool,
     /// The font is a heavy one.
-    pub is_bold: bool,
+    pub(crate) is_bold: bool,
 }
 
 type Matrix = [f32; 6];
@@ -61,16 +61,16 @@ struct TextState<'f> {
 }
 
 /// Reads pages.
-pub struct PageReader<'f> {
+pub(crate) struct PageReader<'f> {
     /// The document.
-    pub doc: &'f Document,
+    pub(crate) doc: &'f Document,
     /// Its fonts.
-    pub fonts: &'f HashMap<*const Dictionary, Font<'f>>,
+    pub(crate) fonts: &'f HashMap<*const Dictionary, Font<'f>>,
 }
 
 impl PageReader<'_> {
     /// Returns the pieces of text that a page shows, in drawing order.
-    pub fn read(&self, page: lopdf::ObjectId) -> Result<Vec<TextPiece>, lopdf::Error> {
+    pub(crate) fn read(&self, page: lopdf::ObjectId) -> Result<Vec<TextPiece>, lopdf::Error> {
         for content in self.doc.get_page_contents(page) {
             let stream = self.doc.get_object(content).and_then(Object::as_stream);
             stream?.get_plain_content_with_limit(CONTENT)?;

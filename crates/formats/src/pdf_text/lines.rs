@@ -17,26 +17,26 @@ const MIXED: f32 = 1.6;
 
 /// A line of a page.
 #[derive(Debug, Clone)]
-pub struct TextLine {
+pub(crate) struct TextLine {
     /// What stands in it.
-    pub text: String,
+    pub(crate) text: String,
     /// Where it begins, ends and lies, in points.
     from: f32,
     to: f32,
     height: f32,
     /// The size of most of its letters, in points.
-    pub size: f32,
+    pub(crate) size: f32,
     angle: i16,
     /// All of it is in a font with letters of one width.
-    pub is_fixed: bool,
+    pub(crate) is_fixed: bool,
     /// All of it is in a heavy font.
-    pub is_bold: bool,
+    pub(crate) is_bold: bool,
     /// Blank lines before it.
-    pub blank: u8,
+    pub(crate) blank: u8,
 }
 
 /// The lines of a page, those first that lead where most do.
-pub fn lines(pieces: Vec<TextPiece>) -> Vec<TextLine> {
+pub(crate) fn lines(pieces: Vec<TextPiece>) -> Vec<TextLine> {
     let mut lines: Vec<TextLine> = Vec::new();
     let mut before: Option<TextPiece> = None;
     for piece in pieces {
@@ -161,7 +161,7 @@ fn down(before: &TextLine, line: &TextLine) -> Option<f32> {
 }
 
 /// Counts the blank lines before each line, by how far apart lines that are set alike are in the document.
-pub fn set_apart(pages: &mut [(u32, Vec<TextLine>)]) {
+pub(crate) fn set_apart(pages: &mut [(u32, Vec<TextLine>)]) {
     let mut steps: BTreeMap<LineSetting, Vec<f32>> = BTreeMap::new();
     for pair in pages.iter().flat_map(|(_, lines)| lines.windows(2)) {
         let [before, line] = pair else { continue };

@@ -24,31 +24,31 @@ pub struct PdfText {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct PdfPage {
     /// Its number, from 1.
-    pub number: u32,
+    pub(crate) number: u32,
     /// Its lines, with an empty line between paragraphs.
-    pub text: String,
+    pub(crate) text: String,
     /// Its blocks in a monospaced font; `None` if the reader does not see fonts.
-    pub code: Option<Vec<Code>>,
+    pub(crate) code: Option<Vec<Code>>,
 }
 
 /// A block of a page that is set in a monospaced font.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Code {
     /// Its lines, with their indents.
-    pub content: String,
+    pub(crate) content: String,
     /// The number of lines.
-    pub line_count: u32,
+    pub(crate) line_count: u32,
 }
 
 /// A heading or bookmark.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Heading {
     /// Its text.
-    pub title: String,
+    pub(crate) title: String,
     /// Its page, from 1.
-    pub page: u32,
+    pub(crate) page: u32,
     /// Its depth, from 1.
-    pub level: u8,
+    pub(crate) level: u8,
 }
 
 /// Why a PDF has no text that can be trusted. Messages continue a sentence that begins with the name of the file.

@@ -8,24 +8,24 @@ use rust_xlsxwriter::{
 use super::layout::{ChartLayout, ChartStyle, ColumnLayout};
 
 /// The colour of bars and of the titles of sections.
-pub const BLUE: u32 = 0x002B_5C8A;
+pub(crate) const BLUE: u32 = 0x002B_5C8A;
 
 /// Rows that a chart shows at most.
 const MAX_ROWS: u32 = 40;
 
 /// The rows that a chart shows.
-pub struct Rows<'a> {
+pub(crate) struct Rows<'a> {
     /// The name of the tab.
-    pub tab: &'a str,
-    pub columns: &'a [ColumnLayout],
+    pub(crate) tab: &'a str,
+    pub(crate) columns: &'a [ColumnLayout],
     /// For each column, whether it holds a number below zero: axes then do not begin at zero.
-    pub below_zero: &'a [bool],
+    pub(crate) below_zero: &'a [bool],
     /// The last row of the tab.
-    pub end: u32,
+    pub(crate) end: u32,
 }
 
 /// Draws a chart. Returns it with its height in pixels.
-pub fn draw(chart: &ChartLayout, rows: &Rows<'_>) -> (Chart, u32) {
+pub(crate) fn draw(chart: &ChartLayout, rows: &Rows<'_>) -> (Chart, u32) {
     let column = |header: &str| {
         rows.columns
             .iter()

@@ -12,7 +12,7 @@ use super::chart::{self, BLUE, Rows};
 use super::layout::{ColumnLayout, SheetLayout};
 
 /// Rows that Excel has on a tab, without the header.
-pub const ROWS: u32 = 1_048_575;
+pub(crate) const ROWS: u32 = 1_048_575;
 const PALE: u32 = 0x00E9_EFF5;
 /// Widths in characters of columns that do not say theirs.
 const NARROW: usize = 8;
@@ -21,7 +21,7 @@ const WIDE: usize = 60;
 const LOOKED_AT: u32 = 1_000;
 
 /// The formats of a workbook, made once each.
-pub struct Formats {
+pub(crate) struct Formats {
     header: Format,
     section: Format,
     plain: Format,
@@ -61,7 +61,7 @@ impl Formats {
 
 /// A sheet while its rows are written.
 #[expect(clippy::struct_field_names, reason = "it is the option of that name")]
-pub struct Tab {
+pub(crate) struct Tab {
     layout: SheetLayout,
     rows_per_tab: u32,
     current: Worksheet,
@@ -74,13 +74,13 @@ pub struct Tab {
     /// Columns with a number below zero: their charts do not begin there.
     below_zero: Vec<bool>,
     /// Rows written, over all tabs.
-    pub written: u64,
+    pub(crate) written: u64,
     /// About how many bytes the cells take in the file, before it is compressed.
-    pub bytes: u64,
+    pub(crate) bytes: u64,
 }
 
 impl Tab {
-    pub fn begin(
+    pub(crate) fn begin(
         layout: SheetLayout,
         rows_per_tab: u32,
         file: &mut Workbook,
@@ -137,7 +137,7 @@ impl Tab {
     }
 
     /// Writes a row; begins another tab if this one is full.
-    pub fn row(
+    pub(crate) fn row(
         &mut self,
         cells: &[Value],
         file: &mut Workbook,
@@ -206,7 +206,7 @@ impl Tab {
     }
 
     /// Ends the sheet and hangs it into the file.
-    pub fn end(mut self, file: &mut Workbook) -> Result<u64, Refused> {
+    pub(crate) fn end(mut self, file: &mut Workbook) -> Result<u64, Refused> {
         let last = std::mem::take(&mut self.current);
         let last = self.finish(last)?;
         file.push_worksheet(last);

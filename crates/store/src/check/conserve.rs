@@ -10,14 +10,13 @@ use serde_json::Value;
 
 use milepost_core::base::digest::Digest;
 use milepost_core::expr::place::excerpt;
-use milepost_core::expr::scope::{Scope, ScopeError};
-use milepost_core::expr::select::Select;
 
 /// How many keys of each kind are named.
 const NAMED: usize = 20;
 
 /// A source of keys, which may be read twice: it gives each key to the function that it gets.
-pub type Keys<'a, E> = dyn FnMut(&mut dyn FnMut(&Value) -> Result<(), E>) -> Result<(), E> + 'a;
+pub(crate) type Keys<'a, E> =
+    dyn FnMut(&mut dyn FnMut(&Value) -> Result<(), E>) -> Result<(), E> + 'a;
 
 /// What became of the keys.
 #[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
@@ -27,7 +26,7 @@ pub struct Conservation {
     /// Keys that came out.
     pub came_out: u64,
     /// Keys that went in, did not come out, and are named as failed.
-    pub failed: u64,
+    pub(crate) failed: u64,
     /// Keys that went in and did not come out.
     pub lost: Unequal,
     /// Keys that came out and never went in.
@@ -40,7 +39,7 @@ pub struct Conservation {
 #[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Unequal {
     /// How many, each as often as it is too few or too many.
-    pub total: u64,
+    pub(crate) total: u64,
     /// The first of them.
     pub first: Vec<String>,
 }
@@ -152,26 +151,6 @@ pub fn conserve<E>(
     Ok(result)
 }
 
-/// Compares the keys at two plain paths over a scope; their files are read as streams.
-///
-/// # Errors
-/// A path that does not fit, or a file that cannot be read.
-pub fn of_scope(
-    scope: &Scope,
-    went_in: &Select,
-    came_out: &Select,
-    failed: &BTreeSet<String>,
-) -> Result<Conservation, ScopeError> {
-    let read = |select: &Select, each: &mut dyn FnMut(&Value) -> Result<(), ScopeError>| {
-        scope.select(select, &mut |key| each(&key)).map(|_| ())
-    };
-    conserve(
-        &mut |each| read(went_in, each),
-        &mut |each| read(came_out, each),
-        failed,
-    )
-}
-
 /// A key as it is named: a string as it is, anything else as JSON.
 pub fn name(key: &Value) -> String {
     key.as_str().map_or_else(|| key.to_string(), str::to_owned)
@@ -231,6 +210,8 @@ impl Hasher for FirstBytes {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use milepost_core::expr::scope::{Scope, ScopeError};
+    use milepost_core::expr::select::Select;
     use proptest::prelude::*;
     use serde_json::json;
     use std::convert::Infallible;
@@ -305,6 +286,23 @@ mod tests {
         let found = run(&many, &[], &[]);
         assert_eq!((found.lost.total, found.lost.first.len()), (1000, NAMED));
         assert_eq!(found.message(), "1000 lost: k0, k1, k2, k3, k4, …");
+    }
+
+    /// Compares the keys at two plain paths over a scope.
+    fn of_scope(
+        scope: &Scope,
+        went_in: &Select,
+        came_out: &Select,
+        failed: &BTreeSet<String>,
+    ) -> Result<Conservation, ScopeError> {
+        let read = |select: &Select, each: &mut dyn FnMut(&Value) -> Result<(), ScopeError>| {
+            scope.select(select, &mut |key| each(&key)).map(|_| ())
+        };
+        conserve(
+            &mut |each| read(went_in, each),
+            &mut |each| read(came_out, each),
+            failed,
+        )
     }
 
     #[test]

@@ -15,7 +15,7 @@ use resources::Resources;
 use stream::Streamed;
 use violation::violations;
 
-pub use resources::SchemaError;
+pub(crate) use resources::SchemaError;
 pub use violation::{Validated, Violation};
 
 /// A compiled schema. It can be shared between threads.
@@ -46,16 +46,6 @@ impl Schema {
         })
     }
 
-    /// The schema's file.
-    pub fn name(&self) -> &str {
-        self.resources.name()
-    }
-
-    /// The files that it refers to, directly or not: they are part of what was validated.
-    pub fn files(&self) -> Vec<&str> {
-        self.resources.files()
-    }
-
     /// Whether a value is valid: the fast way.
     pub fn is_valid(&self, value: &Value) -> bool {
         self.validator.is_valid(value)
@@ -65,14 +55,6 @@ impl Schema {
     /// its document.
     pub fn violations(&self, value: &Value, base_pointer: &str, limit: usize) -> Vec<Violation> {
         violations(&self.validator, value, base_pointer, limit)
-    }
-
-    /// Whether the list at a plain path such as `.elements` can be validated item by item.
-    ///
-    /// # Errors
-    /// [`SchemaError::Stream`], with what of the schema needs the whole list.
-    pub fn check_stream(&self, select: &Select) -> Result<(), SchemaError> {
-        self.streamed(select).map(|_| ())
     }
 
     /// Validates a JSON file; of the list at `stream` (`.elements`, with or without `[]`) one item is in memory at a time.

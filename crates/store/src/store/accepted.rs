@@ -11,11 +11,11 @@ use std::io::ErrorKind;
 
 /// A copy in the store.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Copy {
+pub(crate) struct Copy {
     /// Where it lies, in the workspace.
-    pub path: RelPath,
+    pub(crate) path: RelPath,
     /// Its size in bytes.
-    pub size: u64,
+    pub(crate) size: u64,
 }
 
 /// Content that could not be copied into the store.
@@ -79,7 +79,7 @@ pub fn keep(
 ///
 /// # Errors
 /// When a folder of the store cannot be read.
-pub fn unused(
+pub(crate) fn unused(
     layout: &Layout,
     before: Timestamp,
     in_use: &BTreeSet<Digest>,

@@ -34,7 +34,7 @@ impl Clock for SystemClock {
 
 /// The machine's clock, put forward: by it, files that were just written have been left alone for long.
 #[derive(Debug, Clone, Copy)]
-pub struct Ahead(pub jiff::SignedDuration);
+pub struct Ahead(pub(crate) jiff::SignedDuration);
 
 impl Ahead {
     /// By how many seconds a test wants it. Every release build gives the machine's time as it is.

@@ -11,8 +11,6 @@ mod faults;
 mod file;
 mod refusal;
 
-#[cfg(any(test, feature = "faults"))]
-pub use faults::CrashPoint;
 pub use file::DiskFile;
 pub use refusal::{DiskError, parent};
 
@@ -33,12 +31,6 @@ impl Disk {
     /// Returns the disk without faults.
     pub fn real() -> Self {
         Self::default()
-    }
-
-    /// Returns a disk that ends the process at the `n`th operation, from 1, as a kill does.
-    #[cfg(any(test, feature = "faults"))]
-    pub fn stopping_at(n: u64, stop: CrashPoint) -> Self {
-        Self(Arc::new(Faults::stopping_at(n, stop)))
     }
 
     /// Returns the disk with the faults of a crash test's setting (see `faults`), such as `57`, which ends the process before the
@@ -67,7 +59,7 @@ impl Disk {
     }
 
     /// Creates a folder and its parents without flushing. Returns those that are new.
-    pub fn create_dirs(&self, folder: &Path) -> Result<Vec<PathBuf>, DiskError> {
+    pub(crate) fn create_dirs(&self, folder: &Path) -> Result<Vec<PathBuf>, DiskError> {
         let mut missing = Vec::new();
         let mut at = Some(folder);
         while let Some(folder) = at.filter(|folder| !folder.as_os_str().is_empty()) {
@@ -117,7 +109,7 @@ impl Disk {
     }
 
     /// Opens or creates a file to read and modify. A symbolic link at its path is an error.
-    pub fn open_existing_or_new(&self, path: &Path) -> Result<DiskFile, DiskError> {
+    pub(crate) fn open_existing_or_new(&self, path: &Path) -> Result<DiskFile, DiskError> {
         let mut options = OpenOptions::new();
         options.read(true).write(true).create(true).truncate(false);
         self.open(path, "open", &mut options)
@@ -214,7 +206,7 @@ impl Disk {
     }
 
     /// Sets the permissions of a file (`chmod`).
-    pub fn set_mode(&self, path: &Path, mode: u32) -> Result<(), DiskError> {
+    pub(crate) fn set_mode(&self, path: &Path, mode: u32) -> Result<(), DiskError> {
         use std::os::unix::fs::PermissionsExt as _;
         let _step = self.0.step("set permissions of", path);
         let set = fs::set_permissions(path, fs::Permissions::from_mode(mode));

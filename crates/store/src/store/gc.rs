@@ -24,7 +24,7 @@ pub struct Garbage {
     /// Their bytes.
     pub size: u64,
     /// The files in it that can be; none: all of it.
-    pub parts: Vec<String>,
+    pub(crate) parts: Vec<String>,
 }
 
 /// What can be removed.

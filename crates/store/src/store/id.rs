@@ -16,7 +16,7 @@ pub fn new_id(now: Timestamp) -> std::io::Result<String> {
 }
 
 /// When an id was made; none for a text that is no id.
-pub fn made_at(id: &str) -> Option<Timestamp> {
+pub(crate) fn made_at(id: &str) -> Option<Timestamp> {
     let id = Ulid::from_string(id).ok()?;
     let millis = i64::try_from(id.timestamp_ms()).ok()?;
     Timestamp::from_millisecond(millis).ok()

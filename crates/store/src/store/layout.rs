@@ -11,7 +11,7 @@ pub const OWN: &str = ".milepost";
 pub const MANIFESTS: &str = "manifests";
 
 /// The folder of finished rounds, below Milepost's own.
-pub const ROUNDS: &str = "rounds";
+pub(crate) const ROUNDS: &str = "rounds";
 
 /// The places of one workspace.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -86,7 +86,7 @@ impl Layout {
     }
 
     /// `.milepost/leases`: batches that clients outside answer, a folder for each lease.
-    pub fn leases(&self) -> PathBuf {
+    pub(crate) fn leases(&self) -> PathBuf {
         self.own().join("leases")
     }
 
@@ -96,7 +96,7 @@ impl Layout {
     }
 
     /// `.milepost/quarantine`: what was set aside.
-    pub fn quarantine(&self) -> PathBuf {
+    pub(crate) fn quarantine(&self) -> PathBuf {
         self.at(&quarantine())
     }
 
@@ -122,17 +122,17 @@ pub fn scratch() -> RelPath {
 }
 
 /// `.milepost/quarantine`, in the workspace.
-pub fn quarantine() -> RelPath {
+pub(crate) fn quarantine() -> RelPath {
     RelPath::of_parts([OWN, "quarantine"])
 }
 
 /// `.milepost/accepted`, in the workspace: copies of outputs that people accepted as modified, by digest.
-pub fn accepted() -> RelPath {
+pub(crate) fn accepted() -> RelPath {
     RelPath::of_parts([OWN, "accepted"])
 }
 
 /// `.milepost/rounds/STAGE`, in the workspace: finished rounds of batches that are not.
-pub fn rounds(stage: &str) -> RelPath {
+pub(crate) fn rounds(stage: &str) -> RelPath {
     RelPath::of_parts([OWN, ROUNDS, stage])
 }
 
@@ -159,7 +159,7 @@ pub fn checkpoint(number: u32) -> RelPath {
 }
 
 /// The number in the name of a checkpoint; none for other names.
-pub fn checkpoint_number(name: &str) -> Option<u32> {
+pub(crate) fn checkpoint_number(name: &str) -> Option<u32> {
     let number = name
         .strip_prefix("stage_")?
         .strip_suffix("_complete.json")?;
@@ -197,7 +197,7 @@ pub fn own_name(path: &RelPath) -> Option<&'static str> {
 }
 
 /// A name for a folder: the name itself where it is short and safe, else its beginning and a digest.
-pub fn safe_name(name: &str) -> String {
+pub(crate) fn safe_name(name: &str) -> String {
     const LONG: usize = 80;
     if name.is_empty() {
         return "only".to_owned();

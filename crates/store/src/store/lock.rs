@@ -15,9 +15,9 @@ pub struct Holder {
     /// Process id.
     pub pid: u32,
     /// When the process was started, in clock ticks since boot; 0 where the system does not say.
-    pub start_time: u64,
+    pub(crate) start_time: u64,
     /// Which boot that was; empty where the system does not say.
-    pub boot_id: String,
+    pub(crate) boot_id: String,
     /// The run.
     pub run_id: String,
     /// When it took the lock.
@@ -176,7 +176,7 @@ impl SharedLock {
     ///
     /// # Errors
     /// What the disk says.
-    pub fn take(disk: &Disk, path: &Path) -> Result<Self, DiskError> {
+    pub(crate) fn take(disk: &Disk, path: &Path) -> Result<Self, DiskError> {
         let file = disk.open_existing_or_new(path)?;
         let locked = file.file().lock_shared();
         locked.map_err(|error| DiskError::new("lock", path, error))?;
@@ -187,7 +187,7 @@ impl SharedLock {
     ///
     /// # Errors
     /// What the disk says.
-    pub fn wait_alone(disk: &Disk, path: &Path) -> Result<Self, DiskError> {
+    pub(crate) fn wait_alone(disk: &Disk, path: &Path) -> Result<Self, DiskError> {
         let file = disk.open_existing_or_new(path)?;
         let locked = file.file().lock();
         locked.map_err(|error| DiskError::new("lock", path, error))?;

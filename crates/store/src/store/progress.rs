@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// Time between two versions of a progress file. A batch is counted within 250 ms: this leaves 50 ms to write the version.
-pub const INTERVAL: Duration = Duration::from_millis(200);
+pub(crate) const INTERVAL: Duration = Duration::from_millis(200);
 
 /// It may take one part of so many of a run's time.
 const COSTS: u32 = 20;
@@ -36,11 +36,6 @@ impl ProgressFile {
             cost: Duration::ZERO,
             changed: true,
         }
-    }
-
-    /// Where it lies.
-    pub fn path(&self) -> &Path {
-        &self.path
     }
 
     /// Notes that a version written from here on differs from the last one.

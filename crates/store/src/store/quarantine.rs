@@ -15,7 +15,7 @@ pub const WHY: &str = "WHY.txt";
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct QuarantineEntry {
     /// Its folder, in the workspace.
-    pub folder: RelPath,
+    pub(crate) folder: RelPath,
     /// When the run began that set it aside, if the name says it.
     pub since: Option<Timestamp>,
     /// Files in it.

@@ -30,7 +30,7 @@ const PERMISSIONS: u32 = 0o777;
 pub struct Round {
     format: u32,
     /// From 1 on.
-    pub number: u32,
+    pub(crate) number: u32,
     /// Everything that the round may depend on.
     fingerprint: Digest,
     /// The record of the round before.

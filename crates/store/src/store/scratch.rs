@@ -3,7 +3,7 @@
 mod sink;
 mod spares;
 
-pub use sink::FileContent;
+pub(crate) use sink::FileContent;
 pub use spares::ScratchPool;
 
 use super::disk::{Disk, DiskError, parent};

@@ -20,7 +20,7 @@ use std::path::{Path, PathBuf};
 #[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 pub struct Identity {
     /// The version of this file's form.
-    pub format: u32,
+    pub(crate) format: u32,
     /// Its id, in every record of its journal; empty before it was made.
     pub session_id: String,
     /// The name of its folder when it was made.
@@ -32,7 +32,7 @@ pub struct Identity {
     pub today: Date,
     /// When it was made; the moment of `SOURCE_DATE_EPOCH` where that was set.
     #[cfg_attr(debug_assertions, schemars(with = "String"))]
-    pub created: Timestamp,
+    pub(crate) created: Timestamp,
     /// Parameters that were set for it with `--set`, by name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub params: BTreeMap<String, Value>,
@@ -269,7 +269,7 @@ impl Workspace {
 }
 
 /// A name as one word: small letters, digits and `-`; `workspace` when nothing is left.
-pub fn slug(name: &str) -> String {
+pub(crate) fn slug(name: &str) -> String {
     let mut slug = String::new();
     for c in name.chars().flat_map(char::to_lowercase) {
         if c.is_alphanumeric() {

@@ -6,7 +6,7 @@ use super::{Key, Table, key};
 use crate::model::api_kind::ApiKind;
 
 /// `[agents.NAME]`.
-pub static AGENT: Table = Table {
+pub(crate) static AGENT: Table = Table {
     what: "agent",
     header: "[agents.NAME]",
     short: None,

@@ -9,7 +9,7 @@ use super::{AGENT, Table, key};
 use crate::model::param::ParamType;
 
 /// `milepost.toml`.
-pub static PROJECT: Table = Table {
+pub(crate) static PROJECT: Table = Table {
     what: "project",
     header: "",
     short: None,
@@ -68,7 +68,7 @@ pub static PROJECT: Table = Table {
 };
 
 /// `[manifest]`.
-pub static MANIFEST: Table = Table {
+pub(crate) static MANIFEST: Table = Table {
     what: "manifest",
     header: "[manifest]",
     short: None,
@@ -91,7 +91,7 @@ pub static MANIFEST: Table = Table {
 };
 
 /// `[limits]`.
-pub static LIMITS: Table = Table {
+pub(crate) static LIMITS: Table = Table {
     what: "limits",
     header: "[limits]",
     short: None,
@@ -116,7 +116,7 @@ pub static LIMITS: Table = Table {
 };
 
 /// `[services.NAME]`.
-pub static SERVICE: Table = Table {
+pub(crate) static SERVICE: Table = Table {
     what: "service",
     header: "[services.NAME]",
     short: None,
@@ -146,7 +146,7 @@ pub static SERVICE: Table = Table {
 };
 
 /// `{ type, default }` of `[params]`.
-pub static PARAM: Table = Table {
+pub(crate) static PARAM: Table = Table {
     what: "parameter",
     header: "[params]",
     short: None,
@@ -204,7 +204,7 @@ pub static PARAM: Table = Table {
 };
 
 /// `{ file, base }` of `[params]`.
-pub static PARAM_FILE: Table = Table {
+pub(crate) static PARAM_FILE: Table = Table {
     what: "file parameter",
     header: "[params]",
     short: None,

@@ -9,7 +9,7 @@ use super::Need::{Beside, Optional, Required, RequiredBeside, What};
 use super::{FORMATS, Kind, STEP, Table, key};
 
 /// `stages/N_name.toml`.
-pub static STAGE: Table = Table {
+pub(crate) static STAGE: Table = Table {
     what: "stage",
     header: "",
     short: None,
@@ -151,7 +151,7 @@ pub static STAGE: Table = Table {
 };
 
 /// `[estimate]`.
-pub static ESTIMATE: Table = Table {
+pub(crate) static ESTIMATE: Table = Table {
     what: "estimate",
     header: "[estimate]",
     short: None,
@@ -174,7 +174,7 @@ pub static ESTIMATE: Table = Table {
 };
 
 /// `[each.NAME]`.
-pub static EACH: Table = Table {
+pub(crate) static EACH: Table = Table {
     what: "`each`",
     header: "[each.NAME]",
     short: None,
@@ -226,7 +226,7 @@ pub static EACH: Table = Table {
 };
 
 /// `[inputs.NAME]`.
-pub static INPUT: Table = Table {
+pub(crate) static INPUT: Table = Table {
     what: "input",
     header: "[inputs.NAME]",
     short: Some("path"),
@@ -291,7 +291,7 @@ pub static INPUT: Table = Table {
 };
 
 /// `[outputs.NAME]`.
-pub static OUTPUT: Table = Table {
+pub(crate) static OUTPUT: Table = Table {
     what: "output",
     header: "[outputs.NAME]",
     short: Some("path"),
@@ -335,7 +335,7 @@ pub static OUTPUT: Table = Table {
 };
 
 /// `[refine]`.
-pub static REFINE: Table = Table {
+pub(crate) static REFINE: Table = Table {
     what: "refine",
     header: "[refine]",
     short: None,
@@ -379,7 +379,7 @@ pub static REFINE: Table = Table {
 };
 
 /// `[conserve]`.
-pub static CONSERVE: Table = Table {
+pub(crate) static CONSERVE: Table = Table {
     what: "conserve",
     header: "[conserve]",
     short: None,
@@ -390,7 +390,7 @@ pub static CONSERVE: Table = Table {
 };
 
 /// `[[require]]`.
-pub static REQUIRE: Table = Table {
+pub(crate) static REQUIRE: Table = Table {
     what: "require",
     header: "[[require]]",
     short: None,
@@ -414,7 +414,7 @@ pub static REQUIRE: Table = Table {
 };
 
 /// `[[check]]`.
-pub static CHECK: Table = Table {
+pub(crate) static CHECK: Table = Table {
     what: "check",
     header: "[[check]]",
     short: None,
@@ -432,7 +432,7 @@ pub static CHECK: Table = Table {
 };
 
 /// `[policy]`.
-pub static POLICY: Table = Table {
+pub(crate) static POLICY: Table = Table {
     what: "policy",
     header: "[policy]",
     short: None,

@@ -6,7 +6,7 @@ use super::{Key, Table, key};
 use crate::model::step::KindName;
 
 /// `[step]` and `[[step]]`.
-pub static STEP: Table = Table {
+pub(crate) static STEP: Table = Table {
     what: "step",
     header: "[step]",
     short: None,

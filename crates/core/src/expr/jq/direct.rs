@@ -13,14 +13,14 @@ use jaq_core::ops::{Cmp, Math};
 use jaq_core::{Error, ValT};
 use jaq_json::{Map, Val};
 
-pub use build::build;
+pub(crate) use build::build;
 use paths::{follow, indices, update, walk};
 
 use super::{Jq, native, regex};
 
 /// A program in this form.
 #[derive(Debug)]
-pub struct Direct {
+pub(crate) struct Direct {
     root: Step,
     literals: Vec<Literal>,
     slots: usize,
@@ -115,7 +115,7 @@ type Give<'g> = dyn FnMut(Val) -> Given + 'g;
 type One = Result<Val, Stop>;
 
 /// What a thread needs to run a program: its literals and the places of its variables.
-pub struct Space {
+pub(crate) struct Space {
     literals: Vec<Val>,
     slots: Vec<RefCell<Val>>,
 }
@@ -130,7 +130,7 @@ struct Running<'r> {
 
 impl Direct {
     /// A space for it.
-    pub fn space(&self) -> Space {
+    pub(crate) fn space(&self) -> Space {
         Space {
             literals: self.literals.iter().map(Literal::value).collect(),
             slots: (0..self.slots).map(|_| RefCell::default()).collect(),
@@ -141,7 +141,7 @@ impl Direct {
     ///
     /// # Errors
     /// What the program raises.
-    pub fn run(
+    pub(crate) fn run(
         &self,
         space: &Space,
         vars: &[Val],

@@ -13,13 +13,13 @@ const SHOWN: usize = 120;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct JqError {
     /// The program: its file, or the key that it stands at.
-    pub program: String,
+    pub(crate) program: String,
     /// Where in the program; not known of what happens when it runs.
-    pub place: Option<Place>,
+    pub(crate) place: Option<Place>,
     /// What is wrong.
-    pub message: String,
+    pub(crate) message: String,
     /// What to do.
-    pub hint: Option<String>,
+    pub(crate) hint: Option<String>,
 }
 
 impl std::error::Error for JqError {}
@@ -52,13 +52,18 @@ impl JqError {
 
 /// A program that is being read: the ground on which its faults are described.
 pub(super) struct Reading<'a> {
-    pub program: &'a str,
-    pub source: &'a str,
-    pub vars: &'a [&'a str],
+    pub(crate) program: &'a str,
+    pub(crate) source: &'a str,
+    pub(crate) vars: &'a [&'a str],
 }
 
 impl Reading<'_> {
-    pub fn fault(&self, at: &str, message: impl Into<String>, hint: Option<String>) -> JqError {
+    pub(crate) fn fault(
+        &self,
+        at: &str,
+        message: impl Into<String>,
+        hint: Option<String>,
+    ) -> JqError {
         JqError {
             program: self.program.to_owned(),
             place: Place::of_slice(self.source, at),
@@ -67,7 +72,7 @@ impl Reading<'_> {
         }
     }
 
-    pub fn lex(&self, errors: &[lex::Error<&str>]) -> JqError {
+    pub(crate) fn lex(&self, errors: &[lex::Error<&str>]) -> JqError {
         let Some((expected, rest)) = errors.first() else {
             return self.fault(self.source, "the program cannot be read", None);
         };
@@ -126,7 +131,7 @@ impl Reading<'_> {
         self.fault(place, message, hint)
     }
 
-    pub fn parse(
+    pub(crate) fn parse(
         &self,
         expected: &parse::Expect<&str>,
         found: Option<&lex::Token<&str>>,
@@ -172,7 +177,7 @@ impl Reading<'_> {
         self.fault(at, message, hint)
     }
 
-    pub fn undefined(&self, name: &str, what: &Undefined) -> JqError {
+    pub(crate) fn undefined(&self, name: &str, what: &Undefined) -> JqError {
         let vars = || self.vars.iter().copied();
         if let Some(why) = library::refusal(name) {
             return self.fault(name, format!("`{name}` is not there"), Some(why.to_owned()));
@@ -287,7 +292,7 @@ impl Reading<'_> {
     }
 
     /// The fault of a literal regular expression.
-    pub fn regex(&self, at: &str, regex: &str, why: &str, hint: Option<&str>) -> JqError {
+    pub(crate) fn regex(&self, at: &str, regex: &str, why: &str, hint: Option<&str>) -> JqError {
         self.fault(
             at,
             format!("the regular expression `{}` {why}", excerpt(regex, SHOWN)),

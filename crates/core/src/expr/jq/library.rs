@@ -75,7 +75,7 @@ def @tsv:
 "#;
 
 /// Why a filter or variable that jq has is not there.
-pub fn refusal(name: &str) -> Option<&'static str> {
+pub(crate) fn refusal(name: &str) -> Option<&'static str> {
     REFUSED
         .iter()
         .find(|(refused, _)| *refused == name)
@@ -83,7 +83,7 @@ pub fn refusal(name: &str) -> Option<&'static str> {
 }
 
 /// The definitions written in jq. Parsed once for the process, since they never change.
-pub fn defs() -> Vec<Def<&'static str>> {
+pub(crate) fn defs() -> Vec<Def<&'static str>> {
     static DEFS: OnceLock<Vec<Def<&'static str>>> = OnceLock::new();
     DEFS.get_or_init(|| {
         let more = jaq_core::load::parse(MORE, |parser| parser.defs()).unwrap_or_default();
@@ -99,7 +99,7 @@ pub fn defs() -> Vec<Def<&'static str>> {
 }
 
 /// The filters written in Rust.
-pub fn funs() -> impl Iterator<Item = Fun<Data>> {
+pub(crate) fn funs() -> impl Iterator<Item = Fun<Data>> {
     let delete: jaq_core::native::Filter<jaq_core::RunPtr<Data>> = ("delete_at", v(1), |mut cv| {
         let path = cv.0.pop_var();
         bome(delete_at(cv.1, path))
@@ -115,7 +115,7 @@ pub fn funs() -> impl Iterator<Item = Fun<Data>> {
 }
 
 /// The names of all filters with the numbers of arguments that they take.
-pub fn filters() -> &'static BTreeMap<String, BTreeSet<usize>> {
+pub(crate) fn filters() -> &'static BTreeMap<String, BTreeSet<usize>> {
     static NAMES: OnceLock<BTreeMap<String, BTreeSet<usize>>> = OnceLock::new();
     NAMES.get_or_init(|| {
         let mut names: BTreeMap<String, BTreeSet<usize>> = BTreeMap::new();

@@ -11,12 +11,12 @@ use jaq_json::{Map, Val};
 use super::Data;
 
 /// What a filter without arguments gives.
-pub type Value = fn(&Val) -> Result<Val, Error<Val>>;
+pub(crate) type Value = fn(&Val) -> Result<Val, Error<Val>>;
 /// Which inputs a filter passes on.
-pub type Choice = fn(&Val) -> bool;
+pub(crate) type Choice = fn(&Val) -> bool;
 
 /// Whether a definition is replaced by one of these.
-pub fn replaces(def: &Def<&str>) -> bool {
+pub(crate) fn replaces(def: &Def<&str>) -> bool {
     def.args.is_empty() && (value_of(def.name).is_some() || choice_of(def.name).is_some())
 }
 
@@ -24,7 +24,7 @@ pub fn replaces(def: &Def<&str>) -> bool {
 macro_rules! filters {
     ([$($value:literal => $make:expr,)*] [$($choice:literal => $is:expr,)*]) => {
         /// The filter of this name that gives a value.
-        pub fn value_of(name: &str) -> Option<Value> {
+        pub(crate) fn value_of(name: &str) -> Option<Value> {
             Some(match name {
                 $($value => $make,)*
                 _ => return None,
@@ -32,7 +32,7 @@ macro_rules! filters {
         }
 
         /// The filter of this name that passes its input on or not.
-        pub fn choice_of(name: &str) -> Option<Choice> {
+        pub(crate) fn choice_of(name: &str) -> Option<Choice> {
             Some(match name {
                 $($choice => $is,)*
                 _ => return None,
@@ -40,7 +40,7 @@ macro_rules! filters {
         }
 
         /// The filters, for jaq.
-        pub fn funs() -> Vec<Fun<Data>> {
+        pub(crate) fn funs() -> Vec<Fun<Data>> {
             let mut funs: Vec<Fun<Data>> = Vec::new();
             $({
                 let run: RunPtr<Data> = |cv| {

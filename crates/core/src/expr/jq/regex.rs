@@ -28,7 +28,7 @@ struct Compiled {
 }
 
 /// The filters that have to do with regular expressions.
-pub fn funs<D>() -> impl Iterator<Item = Fun<D>>
+pub(crate) fn funs<D>() -> impl Iterator<Item = Fun<D>>
 where
     D: for<'a> DataT<V<'a> = Val>,
 {
@@ -52,7 +52,7 @@ where
 }
 
 /// Whether jaq's own filter or definition is replaced by one of these.
-pub fn replaces(name: &str) -> bool {
+pub(crate) fn replaces(name: &str) -> bool {
     matches!(name, "matches" | "split_matches" | "split_" | "test")
 }
 
@@ -107,7 +107,7 @@ fn compile(regex: &str, flags: &str) -> Result<Compiled, Error<Val>> {
 }
 
 /// Whether a text matches.
-pub fn test(input: &Val, regex: &Val, flags: &Val) -> Result<Val, Error<Val>> {
+pub(crate) fn test(input: &Val, regex: &Val, flags: &Val) -> Result<Val, Error<Val>> {
     let compiled = compiled(regex, flags)?;
     let input = text(input)?;
     Ok(Val::Bool(if compiled.ignore_empty {
@@ -134,7 +134,7 @@ where
 }
 
 /// What matches, as lists of the whole and its groups, and what lies between the matches, as strings.
-pub fn split(
+pub(crate) fn split(
     val: &Val,
     regex: &Val,
     flags: &Val,

@@ -7,7 +7,7 @@ use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, Seq
 use serde_json::{Map, Number, Value};
 
 /// A JSON value as jaq's. Strings are moved, not copied.
-pub fn to_val(value: Value) -> Val {
+pub(crate) fn to_val(value: Value) -> Val {
     match value {
         Value::Null => Val::Null,
         Value::Bool(flag) => Val::Bool(flag),
@@ -28,7 +28,7 @@ pub fn to_val(value: Value) -> Val {
 ///
 /// # Errors
 /// A text that is no JSON.
-pub fn read(text: &str, wanted: &dyn Fn(&str) -> bool) -> Result<Val, serde_json::Error> {
+pub(crate) fn read(text: &str, wanted: &dyn Fn(&str) -> bool) -> Result<Val, serde_json::Error> {
     let mut deserializer = serde_json::Deserializer::from_str(text);
     let val = deserializer.deserialize_any(Fields(wanted))?;
     deserializer.end()?;
@@ -121,7 +121,7 @@ fn to_num(number: &Number) -> Num {
 ///
 /// # Errors
 /// What JSON cannot hold: NaN, infinity, bytes that are no text, keys that are no strings.
-pub fn to_value(val: Val) -> Result<Value, String> {
+pub(crate) fn to_value(val: Val) -> Result<Value, String> {
     Ok(match val {
         Val::Null => Value::Null,
         Val::Bool(flag) => Value::Bool(flag),

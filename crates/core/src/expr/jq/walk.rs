@@ -15,15 +15,15 @@ type T<'s> = Term<&'s str>;
 #[derive(Default)]
 pub(super) struct Found<'s> {
     /// Every identifier that is mentioned as a field or a variable.
-    pub names: BTreeSet<String>,
+    pub(crate) names: BTreeSet<String>,
     /// The dotted ones, wherever they stand.
-    pub mentions: Mentions,
+    pub(crate) mentions: Mentions,
     /// The dotted ones that are fields of the program's own input, or variables.
-    pub roots: Mentions,
+    pub(crate) roots: Mentions,
     /// Whether more of the input is used than fields that are named.
-    pub whole: bool,
+    pub(crate) whole: bool,
     /// Literal regular expressions: the filter that they are given to, the expression, its flags.
-    pub regexes: Vec<(&'s str, String, String)>,
+    pub(crate) regexes: Vec<(&'s str, String, String)>,
     locals: BTreeSet<&'s str>,
     /// Of each definition, what it uses of the input that it is called on.
     uses: BTreeMap<(&'s str, usize), Uses>,

@@ -10,7 +10,7 @@ const SHOWN: usize = 40;
 
 /// The type of the cells of a column. An empty cell is null in each of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum CellType {
+pub(crate) enum CellType {
     /// The text as it is.
     String,
     /// A whole number of 64 bits.
@@ -25,10 +25,11 @@ pub enum CellType {
 
 impl CellType {
     /// The words that declarations use.
-    pub const NAMES: &'static [&'static str] = &["string", "integer", "number", "boolean", "date"];
+    pub(crate) const NAMES: &'static [&'static str] =
+        &["string", "integer", "number", "boolean", "date"];
 
     /// Returns the type of this name.
-    pub fn named(name: &str) -> Option<Self> {
+    pub(crate) fn named(name: &str) -> Option<Self> {
         Some(match name {
             "string" => Self::String,
             "integer" => Self::Integer,
@@ -40,7 +41,7 @@ impl CellType {
     }
 
     /// Returns the name that declarations use.
-    pub fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Self::String => "string",
             Self::Integer => "integer",
@@ -129,12 +130,12 @@ pub struct Columns(Vec<(String, CellType)>);
 
 impl Columns {
     /// Returns columns of these names and types.
-    pub fn new(columns: Vec<(String, CellType)>) -> Self {
+    pub(crate) fn new(columns: Vec<(String, CellType)>) -> Self {
         Self(columns)
     }
 
     /// Returns names and types, in order.
-    pub fn iter(&self) -> impl Iterator<Item = (&str, CellType)> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (&str, CellType)> {
         self.0.iter().map(|(name, kind)| (name.as_str(), *kind))
     }
 
@@ -142,7 +143,7 @@ impl Columns {
     ///
     /// # Errors
     /// The expected and the found columns, if a column is missing or unknown.
-    pub fn places(&self, header: &[String]) -> Result<Vec<usize>, String> {
+    pub(crate) fn places(&self, header: &[String]) -> Result<Vec<usize>, String> {
         let place = |name: &str| header.iter().position(|found| found == name);
         let places: Vec<usize> = self.iter().filter_map(|(name, _)| place(name)).collect();
         if places.len() == self.0.len() && places.len() == header.len() {
@@ -173,7 +174,7 @@ impl Columns {
     }
 
     /// Returns the values of a row's cells, each with its column's name. `places` are those of [`Columns::places`].
-    pub fn cells<'a>(
+    pub(crate) fn cells<'a>(
         &'a self,
         places: &'a [usize],
         row: &'a csv::StringRecord,

@@ -110,7 +110,7 @@ impl Format {
     }
 
     /// The format by its name in a declaration, which is the usual ending of its files.
-    pub fn named(name: &str) -> Option<Format> {
+    pub(crate) fn named(name: &str) -> Option<Format> {
         Some(match name {
             "json" | "geojson" => Format::Json,
             "ndjson" | "jsonl" => Format::Ndjson,
@@ -128,7 +128,7 @@ impl Format {
 }
 
 /// Opens a source.
-pub fn open(source: &dyn Source) -> Result<Box<dyn Read + Send>, ScopeError> {
+pub(crate) fn open(source: &dyn Source) -> Result<Box<dyn Read + Send>, ScopeError> {
     source.open().map_err(|error| read_error(source, &error))
 }
 
@@ -220,7 +220,7 @@ fn json_message(error: &serde_json::Error) -> String {
 }
 
 /// Reads the records of an NDJSON or CSV file one by one, numbered from 1.
-pub fn records<E: From<ScopeError>>(
+pub(crate) fn records<E: From<ScopeError>>(
     source: &dyn Source,
     reading: &Reading,
     each: &mut dyn FnMut(u64, Value) -> Result<(), E>,

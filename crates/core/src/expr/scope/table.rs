@@ -122,7 +122,7 @@ pub fn header(source: &dyn Source) -> Result<Vec<String>, ScopeError> {
 ///
 /// # Errors
 /// When the file cannot be read as a table.
-pub fn lines(source: &dyn Source) -> Result<Vec<u64>, ScopeError> {
+pub(crate) fn lines(source: &dyn Source) -> Result<Vec<u64>, ScopeError> {
     let text = text(source)?;
     let mut table = Table::open(source, text.as_bytes())?;
     let mut lines = Vec::new();
@@ -140,7 +140,7 @@ pub fn lines(source: &dyn Source) -> Result<Vec<u64>, ScopeError> {
 ///
 /// # Errors
 /// When the file cannot be read as a table, differs from the declared columns, or `each` fails.
-pub fn rows<E: From<ScopeError>>(
+pub(crate) fn rows<E: From<ScopeError>>(
     source: &dyn Source,
     reader: impl BufRead,
     columns: Option<&Columns>,

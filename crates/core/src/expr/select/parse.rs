@@ -4,7 +4,7 @@ use super::{SelectError, Step};
 use crate::expr::place::Place;
 
 /// Whether a name needs no quotes after a dot.
-pub fn is_plain(name: &str) -> bool {
+pub(crate) fn is_plain(name: &str) -> bool {
     name.starts_with(|char: char| char.is_ascii_alphabetic() || char == '_')
         && name
             .chars()
@@ -12,7 +12,7 @@ pub fn is_plain(name: &str) -> bool {
 }
 
 /// Reads the steps.
-pub fn parse(text: &str) -> Result<Vec<Step>, SelectError> {
+pub(crate) fn parse(text: &str) -> Result<Vec<Step>, SelectError> {
     let wrong = |rest: &str, message: &str, hint: &str| {
         let at = text.len() - rest.len();
         let end = at + rest.chars().next().map_or(0, char::len_utf8);

@@ -8,16 +8,16 @@ use super::{ReadError, SelectError, Step};
 use crate::expr::json::{Fault, Json, Taken};
 
 /// Adds a step to a JSON pointer (RFC 6901).
-pub fn push_key(pointer: &mut String, key: &str) {
+pub(crate) fn push_key(pointer: &mut String, key: &str) {
     pointer.push('/');
     pointer.push_str(&key.replace('~', "~0").replace('/', "~1"));
 }
 
 /// Gives the text and the place (bytes from the beginning) of each value that is selected.
-pub type Take<'a, E> = dyn FnMut(&str, u64) -> Result<(), Taken<E>> + 'a;
+pub(crate) type Take<'a, E> = dyn FnMut(&str, u64) -> Result<(), Taken<E>> + 'a;
 
 /// Reads a document; gives how many values there were.
-pub fn read<E>(
+pub(crate) fn read<E>(
     steps: &[Step],
     reader: impl Read,
     take: &mut Take<'_, E>,
@@ -193,7 +193,7 @@ pub fn fields(keys: &std::collections::BTreeSet<&str>, reader: impl Read) -> Opt
 }
 
 /// Walks a value in memory.
-pub fn select<E>(
+pub(crate) fn select<E>(
     steps: &[Step],
     value: &Value,
     each: &mut dyn FnMut(&Value) -> Result<(), E>,
@@ -253,7 +253,7 @@ pub fn select<E>(
 }
 
 /// What a value is, in a sentence.
-pub fn kind(value: &Value) -> &'static str {
+pub(crate) fn kind(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",
         Value::Bool(_) => "a boolean",

@@ -10,7 +10,7 @@ use minijinja::{AutoEscape, Environment, Error, ErrorKind, Output, State, Undefi
 use crate::expr::component::component;
 
 /// An engine that writes texts.
-pub fn texts() -> Environment<'static> {
+pub(crate) fn texts() -> Environment<'static> {
     static BASE: OnceLock<Environment<'static>> = OnceLock::new();
     BASE.get_or_init(|| {
         let mut env = Environment::new();
@@ -32,7 +32,7 @@ pub fn texts() -> Environment<'static> {
 }
 
 /// Makes an engine write each value as one safe component of a path.
-pub fn write_components(env: &mut Environment<'static>) {
+pub(crate) fn write_components(env: &mut Environment<'static>) {
     env.set_formatter(|out, _, value| {
         if value.is_undefined() {
             return Ok(());
@@ -53,7 +53,7 @@ pub fn write_components(env: &mut Environment<'static>) {
 }
 
 /// A JSON value as the engine's.
-pub fn of_json(value: &serde_json::Value) -> Value {
+pub(crate) fn of_json(value: &serde_json::Value) -> Value {
     use serde_json::Value as Json;
     match value {
         Json::Null => Value::from(()),
@@ -72,7 +72,7 @@ pub fn of_json(value: &serde_json::Value) -> Value {
 }
 
 /// Text as it is, numbers and booleans as in JSON. `None` for everything else.
-pub fn plain(value: &Value) -> Option<String> {
+pub(crate) fn plain(value: &Value) -> Option<String> {
     match value.as_str() {
         Some(text) => Some(text.to_owned()),
         None if value.is_number() || value.kind() == minijinja::value::ValueKind::Bool => {

@@ -11,13 +11,13 @@ use crate::expr::place::{Place, excerpt, listed, nearest};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TemplateError {
     /// The template: its file, or the key that it stands at. An included template is named itself.
-    pub template: String,
+    pub(crate) template: String,
     /// Where in that template.
-    pub place: Option<Place>,
+    pub(crate) place: Option<Place>,
     /// What is wrong.
-    pub message: String,
+    pub(crate) message: String,
     /// What to do.
-    pub hint: Option<String>,
+    pub(crate) hint: Option<String>,
 }
 
 impl std::error::Error for TemplateError {}

@@ -191,8 +191,8 @@ fn includes_by_the_loader_only() {
     let template =
         Template::compile_with("prompts/p.md", "{% include \"frame.md\" %}", &load).unwrap();
     assert_eq!(
-        template.included(),
-        ["deep.md".to_owned(), "frame.md".to_owned()].into()
+        template.sources.keys().collect::<Vec<_>>(),
+        ["deep.md", "frame.md", "prompts/p.md"]
     );
     assert_eq!(
         template.names(),

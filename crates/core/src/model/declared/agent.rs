@@ -119,7 +119,7 @@ impl Agent {
     }
 
     /// The same with the digest of the bytes of a table of rules, as earlier versions recorded it.
-    pub fn describe_by_bytes(&self) -> String {
+    pub(crate) fn describe_by_bytes(&self) -> String {
         match &self.provider {
             Provider::Rules(asset) => format!("{} ({})", self.label(), asset.digest),
             Provider::Jq(program) => match &program.asset {

@@ -20,7 +20,7 @@ pub struct Asset {
 
 impl Asset {
     /// An asset of this text.
-    pub fn new(path: RelPath, text: impl Into<Arc<str>>) -> Self {
+    pub(crate) fn new(path: RelPath, text: impl Into<Arc<str>>) -> Self {
         let text = text.into();
         Self {
             path,
@@ -33,7 +33,7 @@ impl Asset {
 
     /// The schema with the files that it refers to.
     #[must_use]
-    pub fn referring_to(self, refers: Vec<Self>) -> Self {
+    pub(crate) fn referring_to(self, refers: Vec<Self>) -> Self {
         Self {
             refers: refers.into(),
             ..self
@@ -41,7 +41,7 @@ impl Asset {
     }
 
     /// The digest of the data in a TOML file: comments and layout change nothing. Of a file that is no TOML, that of its bytes.
-    pub fn meaning(&self) -> Digest {
+    pub(crate) fn meaning(&self) -> Digest {
         *self.meaning.get_or_init(|| {
             let data = toml::from_str::<serde_json::Value>(&self.text);
             data.map_or(self.digest, |data| Digest::of(data.to_string()))

@@ -56,12 +56,12 @@ impl Program {
 
 impl Program {
     /// Returns the dotted names that it mentions.
-    pub fn names(&self) -> BTreeSet<String> {
+    pub(crate) fn names(&self) -> BTreeSet<String> {
         self.jq.mentions().dotted().clone()
     }
 
     /// Returns the names that it mentions where `.` is the whole scope: all that there are if it takes `.` as it is.
-    pub fn scope_names(&self) -> BTreeSet<String> {
+    pub(crate) fn scope_names(&self) -> BTreeSet<String> {
         let mut names = self.names();
         if self.jq.takes_whole() {
             names.extend(EVERYWHERE.map(str::to_owned));
@@ -173,7 +173,7 @@ impl<T: fmt::Debug> fmt::Debug for Templated<T> {
 
 impl<T> Templated<T> {
     /// Returns the dotted names that a template mentions.
-    pub fn names(&self) -> BTreeSet<String> {
+    pub(crate) fn names(&self) -> BTreeSet<String> {
         match self {
             Templated::Fixed(_) => BTreeSet::new(),
             Templated::Template(template) => template.names().clone(),
@@ -253,7 +253,7 @@ pub enum TemplateChoice {
 
 impl TemplateChoice {
     /// Returns every file that it may be.
-    pub fn files(&self) -> Vec<&TemplateFile> {
+    pub(crate) fn files(&self) -> Vec<&TemplateFile> {
         match self {
             Self::One(file) => vec![file],
             Self::Picked(picked) => picked.files.values().flatten().collect(),
@@ -276,9 +276,9 @@ impl TemplateChoice {
 #[derive(Clone)]
 pub struct Picked {
     /// Gives the file's path.
-    pub path: PathTemplate,
+    pub(crate) path: PathTemplate,
     /// The files that it can give, as they were read; the text says why one is no template for this stage.
-    pub files: BTreeMap<RelPath, Result<TemplateFile, String>>,
+    pub(crate) files: BTreeMap<RelPath, Result<TemplateFile, String>>,
 }
 
 impl Picked {

@@ -75,7 +75,7 @@ pub enum Kind {
 
 /// When a key must or may stand in its table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Need {
+pub(crate) enum Need {
     /// It may be left out.
     Optional,
     /// It must be there.
@@ -96,34 +96,34 @@ pub struct Key {
     /// What stands behind it.
     pub kind: Kind,
     /// When it must or may be there.
-    pub need: Need,
+    pub(crate) need: Need,
     /// What holds without it.
-    pub default: &'static str,
+    pub(crate) default: &'static str,
     /// What it is, for editors and docs.
-    pub doc: &'static str,
+    pub(crate) doc: &'static str,
 }
 
 /// A table of the language.
 #[derive(Debug)]
 pub struct Table {
     /// What one such table is called, after its article.
-    pub what: &'static str,
+    pub(crate) what: &'static str,
     /// Its header: `[step]`; of tables of names with `NAME` in it; empty for the top of a file.
-    pub header: &'static str,
+    pub(crate) header: &'static str,
     /// Its keys.
-    pub keys: &'static [Key],
+    pub(crate) keys: &'static [Key],
     /// The key that a plain string stands for.
-    pub short: Option<&'static str>,
+    pub(crate) short: Option<&'static str>,
 }
 
 impl Table {
     /// The key of this name.
-    pub fn key(&self, name: &str) -> Option<&'static Key> {
+    pub(crate) fn key(&self, name: &str) -> Option<&'static Key> {
         self.keys.iter().find(|key| key.name == name)
     }
 
     /// The keys of which exactly one must be there.
-    pub fn whats(&self) -> impl Iterator<Item = &'static str> {
+    pub(crate) fn whats(&self) -> impl Iterator<Item = &'static str> {
         self.keys
             .iter()
             .filter(|key| key.need == Need::What)
@@ -132,7 +132,7 @@ impl Table {
 }
 
 /// Returns one entry of a table.
-pub const fn key(
+pub(crate) const fn key(
     name: &'static str,
     kind: Kind,
     need: Need,

@@ -1,10 +1,10 @@
 //! What declarations say: projects, stages, steps and their expressions.
 
 pub mod agent;
-pub mod asset;
-pub mod expression;
+pub(crate) mod asset;
+pub(crate) mod expression;
 pub mod keys;
-pub mod names;
+pub(crate) mod names;
 pub mod param;
 pub mod pipeline;
 pub mod policy;

@@ -7,7 +7,7 @@ use regex::Regex;
 use serde_json::{Number, Value};
 
 /// The default of a date parameter that is the day of each run.
-pub const TODAY: &str = "today";
+pub(crate) const TODAY: &str = "today";
 
 /// A parameter: a value with a default, or a file of the workspace.
 #[derive(Debug, Clone)]
@@ -19,9 +19,9 @@ pub struct Param {
     /// Present for `{ file, base }`: `--set` copies a file from outside to this path.
     pub file: Option<ParamFile>,
     /// The type of its values.
-    pub kind: ParamType,
+    pub(crate) kind: ParamType,
     /// The values of that type that it takes.
-    pub allowed: Allowed,
+    pub(crate) allowed: Allowed,
     /// What it is for.
     pub description: Option<String>,
 }
@@ -37,7 +37,7 @@ pub struct ParamFile {
 
 /// The type of a parameter's values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ParamType {
+pub(crate) enum ParamType {
     /// A string.
     String,
     /// A whole number.
@@ -67,24 +67,24 @@ const TYPES: [(&str, ParamType); 7] = [
 
 impl ParamType {
     /// The words of all types.
-    pub const WORDS: &'static [&'static str] = &[
+    pub(crate) const WORDS: &'static [&'static str] = &[
         "string", "integer", "number", "boolean", "date", "list", "object",
     ];
 
     /// The type of a word.
-    pub fn of_word(word: &str) -> Option<Self> {
+    pub(crate) fn of_word(word: &str) -> Option<Self> {
         let found = TYPES.iter().find(|(known, _)| *known == word);
         found.map(|(_, kind)| *kind)
     }
 
     /// The word in declarations.
-    pub fn word(self) -> &'static str {
+    pub(crate) fn word(self) -> &'static str {
         let found = TYPES.iter().find(|(_, kind)| *kind == self);
         found.map_or("", |(word, _)| word)
     }
 
     /// The type of a value whose type is not declared.
-    pub fn of_value(value: &Value) -> Self {
+    pub(crate) fn of_value(value: &Value) -> Self {
         match value {
             Value::Bool(_) => Self::Boolean,
             Value::Number(number) if number.is_f64() => Self::Number,
@@ -96,17 +96,17 @@ impl ParamType {
     }
 
     /// Returns true if values of this type have a least and a greatest one.
-    pub fn is_number(self) -> bool {
+    pub(crate) fn is_number(self) -> bool {
         matches!(self, Self::Integer | Self::Number)
     }
 
     /// Returns true for strings, and for lists, whose items `enum` and `pattern` describe.
-    pub fn has_text(self) -> bool {
+    pub(crate) fn has_text(self) -> bool {
         matches!(self, Self::String | Self::List)
     }
 
     /// Returns true if a value is of this type.
-    pub fn is_of(self, value: &Value) -> bool {
+    pub(crate) fn is_of(self, value: &Value) -> bool {
         match (self, value) {
             (Self::String, Value::String(_))
             | (Self::Number, Value::Number(_))
@@ -124,15 +124,15 @@ impl ParamType {
 
 /// The values of a type that a parameter takes. For a list, `one_of` and `pattern` describe its items.
 #[derive(Debug, Clone, Default)]
-pub struct Allowed {
+pub(crate) struct Allowed {
     /// The least number.
-    pub min: Option<Number>,
+    pub(crate) min: Option<Number>,
     /// The greatest number.
-    pub max: Option<Number>,
+    pub(crate) max: Option<Number>,
     /// The only values; empty: any.
-    pub one_of: Vec<Value>,
+    pub(crate) one_of: Vec<Value>,
     /// What a string must match somewhere.
-    pub pattern: Option<Regex>,
+    pub(crate) pattern: Option<Regex>,
 }
 
 impl Allowed {
@@ -215,7 +215,7 @@ impl Param {
     }
 
     /// Describes the values that the parameter takes.
-    pub fn expected(&self) -> String {
+    pub(crate) fn expected(&self) -> String {
         let Allowed {
             min,
             max,

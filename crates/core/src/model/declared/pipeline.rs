@@ -3,7 +3,7 @@
 use super::agent::Agent;
 pub use super::asset::Asset;
 use super::expression::{Program, Text};
-pub use super::param::{Param, ParamFile};
+pub(crate) use super::param::Param;
 use super::stage::Stage;
 use crate::model::money::NanoUsd;
 use std::collections::BTreeMap;

@@ -17,7 +17,7 @@ pub struct Policy {
     /// Stop after so many failed batches.
     pub max_failures: Option<MaxFailures>,
     /// What to do about outputs that somebody altered.
-    pub altered: OnAltered,
+    pub(crate) altered: OnAltered,
 }
 
 impl Default for Policy {
@@ -69,7 +69,7 @@ pub enum MaxFailures {
 
 /// What to do about outputs that somebody altered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum OnAltered {
+pub(crate) enum OnAltered {
     /// Stop before anything runs.
     Stop,
     /// Put them into quarantine and make them again.

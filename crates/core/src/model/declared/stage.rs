@@ -32,7 +32,7 @@ pub struct Stage {
     /// The project's services that must answer while its batches run.
     pub services: Vec<String>,
     /// Runs after a partial stage.
-    pub allow_partial: bool,
+    pub(crate) allow_partial: bool,
     /// Of a batch: to its journal records and the checkpoint.
     pub summary: Option<Program>,
     /// False: the stage is complete, but the run ends with exit code 1.
@@ -69,9 +69,9 @@ pub struct Stage {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Estimate {
     /// Tokens, input and output of all its calls.
-    pub tokens: u64,
+    pub(crate) tokens: u64,
     /// The share of them that is input, 0 to 1.
-    pub input_share: f64,
+    pub(crate) input_share: f64,
 }
 
 impl Stage {
@@ -131,7 +131,7 @@ impl Stage {
     }
 
     /// Returns true if an `each`, an input, an output or the `out` of a step has this name.
-    pub fn declares(&self, name: &str) -> bool {
+    pub(crate) fn declares(&self, name: &str) -> bool {
         self.each.iter().any(|each| each.name == name)
             || self.inputs.iter().any(|input| input.name == name)
             || self.outputs.iter().any(|output| output.name == name)
@@ -162,7 +162,7 @@ pub struct Each {
     /// Where the items come from.
     pub source: EachSource,
     /// What an item is known by; by default the value itself, for files their stem.
-    pub key: Option<Program>,
+    pub(crate) key: Option<Program>,
 }
 
 /// Where the items of an `each` come from.
@@ -197,7 +197,7 @@ pub struct Input {
     /// Absent is allowed, and null in the scope.
     pub optional: bool,
     /// How its content is read.
-    pub format: Option<Format>,
+    pub(crate) format: Option<Format>,
     /// The columns that the table must have.
     pub columns: Option<Arc<Columns>>,
 }

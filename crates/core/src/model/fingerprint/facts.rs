@@ -107,7 +107,7 @@ impl Facts {
     }
 
     /// Adds a detail of a fact: what reasons call `part` of it is `value`.
-    pub fn add_detail(
+    pub(crate) fn add_detail(
         &mut self,
         (kind, name): (FactKind, &str),
         part: (FactKind, &str),

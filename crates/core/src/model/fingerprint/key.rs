@@ -95,7 +95,7 @@ impl fmt::Display for FactKey {
 impl FactKey {
     /// The key of a detail of this fact, which reasons call `kind name`.
     #[must_use]
-    pub fn detail(&self, kind: FactKind, name: &str) -> Self {
+    pub(crate) fn detail(&self, kind: FactKind, name: &str) -> Self {
         let name = format!("{self}{OF}{} {name}", kind.word()).into();
         let kind = FactKind::Detail;
         Self { kind, name }

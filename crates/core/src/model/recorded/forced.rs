@@ -24,13 +24,13 @@ pub struct Forced {
 
 impl Forced {
     /// Returns true if this batch of the stage is left.
-    pub fn has(&self, stage: &str, batch: &str) -> bool {
+    pub(crate) fn has(&self, stage: &str, batch: &str) -> bool {
         let batches = self.batches.get(stage);
         batches.is_some_and(|batches| batches.contains(batch))
     }
 
     /// Removes the batches of a stage for which `gone` holds.
-    pub fn remove(&mut self, stage: &str, gone: impl Fn(&str) -> bool) {
+    pub(crate) fn remove(&mut self, stage: &str, gone: impl Fn(&str) -> bool) {
         if let Some(batches) = self.batches.get_mut(stage) {
             batches.retain(|batch| !gone(batch));
             if batches.is_empty() {
@@ -40,7 +40,7 @@ impl Forced {
     }
 
     /// Returns true if nothing is left of it.
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.batches.is_empty() && self.open.is_empty()
     }
 }

@@ -5,7 +5,7 @@ pub mod call;
 pub mod checkpoint;
 pub mod event;
 pub mod forced;
-pub mod made;
+pub(crate) mod made;
 pub mod pin;
 pub mod record;
 pub mod state;

@@ -34,12 +34,12 @@ pub struct ModifiedFile {
     /// The digest of what was accepted.
     pub to: Digest,
     /// The person who accepted these bytes.
-    pub by: String,
+    pub(crate) by: String,
     /// The reason that they gave.
-    pub why: String,
+    pub(crate) why: String,
     /// When, in UTC.
     #[cfg_attr(debug_assertions, schemars(with = "String"))]
-    pub at: Timestamp,
+    pub(crate) at: Timestamp,
 }
 
 /// An accepted modification, as checkpoints, reports, `status` and `verify` list it.
@@ -106,7 +106,7 @@ impl Pin {
     }
 
     /// Returns true if no output is a person's (any more): all of them are what Milepost wrote.
-    pub fn is_void(&self) -> bool {
+    pub(crate) fn is_void(&self) -> bool {
         self.at.is_some() && self.files.is_empty()
     }
 
@@ -116,7 +116,7 @@ impl Pin {
     }
 
     /// Returns the accepted modifications of a batch with these outputs.
-    pub fn overrides(&self, stage: &str, batch: &str, outputs: &[Made]) -> Vec<Override> {
+    pub(crate) fn overrides(&self, stage: &str, batch: &str, outputs: &[Made]) -> Vec<Override> {
         let of =
             |path: Option<&RelPath>, file: Option<&ModifiedFile>, to: Option<Digest>| Override {
                 stage: stage.to_owned(),

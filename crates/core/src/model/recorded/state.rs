@@ -117,7 +117,7 @@ pub enum Phase {
 
 impl Phase {
     /// The word for people and JSON.
-    pub fn word(&self) -> &'static str {
+    pub(crate) fn word(&self) -> &'static str {
         match self {
             Self::Waiting => "waiting",
             Self::Running { .. } => "running",
@@ -138,7 +138,7 @@ impl BatchState {
 
 impl StageState {
     /// The files that its batches made.
-    pub fn files(&self) -> impl Iterator<Item = &RelPath> {
+    pub(crate) fn files(&self) -> impl Iterator<Item = &RelPath> {
         self.batches.values().flat_map(BatchState::files)
     }
 

@@ -94,7 +94,7 @@ impl Awaits {
     }
 
     /// Sums up the requests that wait; `None` if there are none.
-    pub fn of<'a>(all: impl Iterator<Item = &'a Sent>) -> Option<Self> {
+    pub(crate) fn of<'a>(all: impl Iterator<Item = &'a Sent>) -> Option<Self> {
         let mut awaits: Option<Self> = None;
         for sent in all {
             let sum = awaits.get_or_insert_with(|| Self::by(Vec::new()));

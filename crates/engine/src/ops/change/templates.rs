@@ -11,7 +11,7 @@ pub struct Initiated {
     /// What it is.
     pub about: String,
     /// The project's folder, as it was given.
-    pub folder: String,
+    pub(crate) folder: String,
     /// The files, in the project.
     pub files: Vec<String>,
     /// Commands to go on with.

@@ -7,7 +7,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::io;
 
 /// Calls of a workspace that are in use.
-pub struct Used {
+pub(crate) struct Used {
     /// By run: numbers.
     calls: HashMap<String, BTreeSet<u64>>,
 }
@@ -18,7 +18,7 @@ impl Used {
     ///
     /// # Errors
     /// When the records of calls cannot be read.
-    pub fn of(layout: &Layout, state: &State) -> io::Result<Self> {
+    pub(crate) fn of(layout: &Layout, state: &State) -> io::Result<Self> {
         let mut used: HashMap<String, BTreeSet<u64>> = HashMap::new();
         let mut add = |run: &str, number| {
             used.entry(run.to_owned()).or_default().insert(number);
@@ -45,7 +45,7 @@ impl Used {
     }
 
     /// Whether a call of a run is in use.
-    pub fn has(&self, run: &str, number: u64) -> bool {
+    pub(crate) fn has(&self, run: &str, number: u64) -> bool {
         let numbers = self.calls.get(run);
         numbers.is_some_and(|numbers| numbers.contains(&number))
     }

@@ -15,11 +15,11 @@ pub struct Released {
     /// Whether the batch is free for whoever asks next.
     pub released: bool,
     /// The lease.
-    pub lease: String,
+    pub(crate) lease: String,
     /// The stage; none where the lease is not known.
-    pub stage: Option<String>,
+    pub(crate) stage: Option<String>,
     /// The batch.
-    pub batch: Option<String>,
+    pub(crate) batch: Option<String>,
     /// Why it was not.
     pub refused: Option<Refusal>,
 }

@@ -27,7 +27,7 @@ pub struct Leased {
     #[cfg_attr(debug_assertions, schemars(with = "String"))]
     pub expires: Timestamp,
     /// The stage.
-    pub stage: String,
+    pub(crate) stage: String,
     /// Its number.
     pub number: u32,
     /// The batch; empty for the only one of its stage.
@@ -35,7 +35,7 @@ pub struct Leased {
     /// The agent that the client answers for.
     pub agent: String,
     /// The client that has it.
-    pub client: String,
+    pub(crate) client: String,
     /// Questions to answer; 0: the prompt is the question.
     pub questions: u64,
     /// The file with what is asked: a JSON array of `{id, question}`; without questions the prompt.
@@ -43,9 +43,9 @@ pub struct Leased {
     /// The file to write the answer to: exactly this one.
     pub output_file: String,
     /// The form of the answer: `json`, `text` or `tap-yaml`.
-    pub answer: String,
+    pub(crate) answer: String,
     /// The file with the JSON Schema of the answer; none: it is no JSON, or has no schema.
-    pub schema_file: Option<String>,
+    pub(crate) schema_file: Option<String>,
     /// The JSON Schema of the answer.
     pub schema: Option<Value>,
     /// The file with the prompt: what a model would be sent, the questions with their ids in it.
@@ -53,7 +53,7 @@ pub struct Leased {
     /// The prompt, if it was wished for.
     pub prompt: Option<String>,
     /// Files that belong to the prompt.
-    pub attachments: Vec<String>,
+    pub(crate) attachments: Vec<String>,
     /// How the batch failed when it was last tried, with what was wrong.
     pub failed: Vec<String>,
 }
@@ -65,7 +65,7 @@ pub struct Nothing {
     /// In one word.
     pub reason: WhyNothing,
     /// The stage that it is about.
-    pub stage: Option<String>,
+    pub(crate) stage: Option<String>,
     /// In a sentence.
     pub message: String,
     /// What to do.
@@ -76,7 +76,7 @@ pub struct Nothing {
     /// The stage that is not complete, and what is wrong with it, where one is in the way.
     pub missing: Option<Blocker>,
     /// Batches that it is about.
-    pub batches: Vec<String>,
+    pub(crate) batches: Vec<String>,
 }
 
 /// Why no batch was leased, in one word.
@@ -121,11 +121,11 @@ pub struct Submitted {
     /// Whether it was right, and its batch is made.
     pub accepted: bool,
     /// The lease.
-    pub lease: String,
+    pub(crate) lease: String,
     /// The stage; none where the lease is not known.
-    pub stage: Option<String>,
+    pub(crate) stage: Option<String>,
     /// The batch.
-    pub batch: Option<String>,
+    pub(crate) batch: Option<String>,
     /// Why it was not taken at all, or not published.
     pub refused: Option<Refusal>,
     /// Everything that is wrong with it. The lease is kept: correct these, and hand in again; what was right need not be repeated.
@@ -139,9 +139,9 @@ pub struct Submitted {
     /// Files that were made, in the workspace.
     pub output_files: Vec<String>,
     /// Elements in them, where they are counted.
-    pub element_count: Option<u64>,
+    pub(crate) element_count: Option<u64>,
     /// Whether the stage asks for more for this batch: `next_batch` leases it again.
-    pub more: bool,
+    pub(crate) more: bool,
     /// How far the stage is.
     pub left: Option<Left>,
     /// The checkpoint of the stage, where this was its last batch.

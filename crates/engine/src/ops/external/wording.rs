@@ -17,7 +17,7 @@ fn refusal(code: &str, message: String, hint: impl Into<String>) -> Refusal {
 }
 
 /// `classify/batch_1`.
-pub fn place(lease: &Lease) -> String {
+pub(crate) fn place(lease: &Lease) -> String {
     if lease.batch.is_empty() {
         lease.stage.clone()
     } else {
@@ -26,7 +26,7 @@ pub fn place(lease: &Lease) -> String {
 }
 
 /// A lease that there is not.
-pub fn unknown_lease(id: &str) -> Refusal {
+pub(crate) fn unknown_lease(id: &str) -> Refusal {
     refusal(
         "unknown_lease",
         format!("this workspace has no lease `{id}`"),
@@ -35,7 +35,7 @@ pub fn unknown_lease(id: &str) -> Refusal {
 }
 
 /// A lease of another client.
-pub fn not_theirs(lease: &Lease, client: Option<&str>) -> Option<Refusal> {
+pub(crate) fn not_theirs(lease: &Lease, client: Option<&str>) -> Option<Refusal> {
     let client = client.filter(|client| *client != lease.client)?;
     Some(refusal(
         "foreign_lease",
@@ -49,7 +49,7 @@ pub fn not_theirs(lease: &Lease, client: Option<&str>) -> Option<Refusal> {
 }
 
 /// A lease that was handed in or given back.
-pub fn over(lease: &Lease) -> Refusal {
+pub(crate) fn over(lease: &Lease) -> Refusal {
     match lease.state {
         LeaseState::Released => refusal(
             "lease_released",
@@ -68,7 +68,7 @@ pub fn over(lease: &Lease) -> Refusal {
 }
 
 /// A lease that is over by its time.
-pub fn expired(lease: &Lease) -> Refusal {
+pub(crate) fn expired(lease: &Lease) -> Refusal {
     refusal(
         "lease_expired",
         format!("the lease of {} expired at {}", place(lease), lease.expires),
@@ -77,7 +77,7 @@ pub fn expired(lease: &Lease) -> Refusal {
 }
 
 /// A batch that is made.
-pub fn already_made(lease: &Lease) -> Refusal {
+pub(crate) fn already_made(lease: &Lease) -> Refusal {
     refusal(
         "already_made",
         format!("{} is made", place(lease)),
@@ -86,7 +86,7 @@ pub fn already_made(lease: &Lease) -> Refusal {
 }
 
 /// A batch that is another than the one that was leased.
-pub fn stale(lease: &Lease) -> Refusal {
+pub(crate) fn stale(lease: &Lease) -> Refusal {
     refusal(
         "stale",
         format!(
@@ -98,7 +98,7 @@ pub fn stale(lease: &Lease) -> Refusal {
 }
 
 /// An answer that is not where it shall be.
-pub fn answer_missing(lease: &Lease, path: &str, why: &str) -> Refusal {
+pub(crate) fn answer_missing(lease: &Lease, path: &str, why: &str) -> Refusal {
     refusal(
         "answer_missing",
         format!("there is no answer to {} at `{path}`: {why}", place(lease)),
@@ -107,7 +107,7 @@ pub fn answer_missing(lease: &Lease, path: &str, why: &str) -> Refusal {
 }
 
 /// A batch that could not be made for another reason than the answer.
-pub fn not_made(code: &str, lease: &Lease, why: &str) -> Refusal {
+pub(crate) fn not_made(code: &str, lease: &Lease, why: &str) -> Refusal {
     refusal(
         code,
         format!("{} was not made: {why}", place(lease)),
@@ -116,7 +116,7 @@ pub fn not_made(code: &str, lease: &Lease, why: &str) -> Refusal {
 }
 
 /// What is wrong with an answer, for whoever gave it. `ids` are those of the questions.
-pub fn violation(wrong: &Wrong, ids: &[&str]) -> Violation {
+pub(crate) fn violation(wrong: &Wrong, ids: &[&str]) -> Violation {
     let id = wrong.id.as_deref().unwrap_or_default();
     let (code, expected, hint) = match &wrong.what {
         What::Json => (
@@ -170,7 +170,7 @@ pub fn violation(wrong: &Wrong, ids: &[&str]) -> Violation {
 }
 
 /// What a check, conservation or the schema of an output found wrong in what was made of an answer.
-pub fn of_outcome(outcome: &Outcome) -> Vec<Violation> {
+pub(crate) fn of_outcome(outcome: &Outcome) -> Vec<Violation> {
     let one = |message: String| Violation {
         code: outcome.code.clone(),
         pointer: String::new(),

@@ -36,7 +36,7 @@ pub struct CallTold {
     /// The batch; empty for the only one.
     pub batch: String,
     /// Which call of its batch it was in that run, from 1 on.
-    pub attempt: u32,
+    pub(crate) attempt: u32,
     /// The agent that was asked, after replacements.
     pub agent: String,
     /// Who that is, in one line.
@@ -46,7 +46,7 @@ pub struct CallTold {
     /// The model that answered, as the provider names it.
     pub served: Option<String>,
     /// The digest of what was asked, whoever is asked: prompt, attachments and schema.
-    pub asked: String,
+    pub(crate) asked: String,
     /// Questions in it.
     pub questions: u64,
     /// `answered`, or how it failed; `unheard` when the run ended before.
@@ -60,7 +60,7 @@ pub struct CallTold {
     /// How long it took, in seconds.
     pub seconds: Option<f64>,
     /// The provider's id of the request.
-    pub request_id: Option<String>,
+    pub(crate) request_id: Option<String>,
     /// Where the bytes of the request lie, in the workspace.
     #[cfg_attr(debug_assertions, schemars(with = "String"))]
     pub request: RelPath,

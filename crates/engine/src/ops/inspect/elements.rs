@@ -11,13 +11,13 @@ use std::path::PathBuf;
 
 /// A list of records: the files that hold it, in order, and where they and their keys stand.
 #[derive(Debug, Clone)]
-pub struct Records {
+pub(crate) struct Records {
     /// The files.
-    pub files: Vec<PathBuf>,
+    pub(crate) files: Vec<PathBuf>,
     /// The records in a file.
-    pub items: Select,
+    pub(crate) items: Select,
     /// The key in a record.
-    pub key: Select,
+    pub(crate) key: Select,
 }
 
 /// How two lists differ.
@@ -77,7 +77,7 @@ type Id = (u64, u32);
 ///
 /// # Errors
 /// When a file cannot be read, or is not of that form.
-pub fn compare(old: &Records, new: &Records, limit: usize) -> Result<ElementsDiff, String> {
+pub(crate) fn compare(old: &Records, new: &Records, limit: usize) -> Result<ElementsDiff, String> {
     let mut diff = ElementsDiff {
         key: old.key.to_string(),
         ..ElementsDiff::default()
@@ -183,7 +183,7 @@ fn shown(key: &Value) -> String {
 }
 
 /// The values that differ, by JSON pointer. Objects and lists of equal length are compared inside.
-pub fn differing(
+pub(crate) fn differing(
     pointer: &str,
     old: Option<&Value>,
     new: Option<&Value>,

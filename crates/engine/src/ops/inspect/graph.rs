@@ -188,7 +188,7 @@ fn named(opened: &Opened, input: &Input) -> Option<Named> {
 }
 
 /// A path for people. One that is a parameter is the file that the parameter names, with the prefix `project:` for the project's.
-pub fn as_set(opened: &Opened, path: &PathTemplate) -> String {
+pub(crate) fn as_set(opened: &Opened, path: &PathTemplate) -> String {
     let value = path
         .is_whole()
         .then(|| path.text.trim_matches(['{', '}']).trim())

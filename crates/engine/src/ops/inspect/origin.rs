@@ -64,7 +64,7 @@ pub struct FileMade {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub modified: Option<Override>,
     /// Its size, in bytes.
-    pub size: u64,
+    pub(crate) size: u64,
     /// What lies there at present.
     pub state: FileState,
     /// The run.
@@ -100,11 +100,11 @@ fn is_zero(number: &u64) -> bool {
 }
 
 /// Who made which file: stage, batch and record, by path.
-pub struct Makers<'a>(HashMap<&'a str, (&'a str, &'a BatchRecord)>);
+pub(crate) struct Makers<'a>(HashMap<&'a str, (&'a str, &'a BatchRecord)>);
 
 impl<'a> Makers<'a> {
     /// Of everything that is recorded.
-    pub fn of(state: &'a State) -> Self {
+    pub(crate) fn of(state: &'a State) -> Self {
         let mut makers = HashMap::new();
         for (stage, known) in &state.stages {
             for record in known
@@ -121,12 +121,12 @@ impl<'a> Makers<'a> {
     }
 
     /// The stage and the record of the batch that made a file.
-    pub fn get(&self, path: &str) -> Option<(&'a str, &'a BatchRecord)> {
+    pub(crate) fn get(&self, path: &str) -> Option<(&'a str, &'a BatchRecord)> {
         self.0.get(path).copied()
     }
 
     /// Their name: `classify/batch_1`.
-    pub fn name(&self, path: &str) -> Option<String> {
+    pub(crate) fn name(&self, path: &str) -> Option<String> {
         self.get(path)
             .map(|(stage, record)| batch_name(stage, &record.key))
     }

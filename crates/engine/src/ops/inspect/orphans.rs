@@ -13,7 +13,7 @@ use std::collections::BTreeSet;
 ///
 /// # Errors
 /// When a folder cannot be read.
-pub fn orphans(opened: &Opened, state: &State) -> Result<Vec<RelPath>, OpsError> {
+pub(crate) fn orphans(opened: &Opened, state: &State) -> Result<Vec<RelPath>, OpsError> {
     let root = opened.workspace.layout.root();
     let recorded: BTreeSet<&str> = state
         .stages

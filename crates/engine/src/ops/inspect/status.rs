@@ -38,7 +38,7 @@ pub struct Status {
     /// The workspace's folder.
     pub workspace: String,
     /// The workspace's id; none before it was made.
-    pub session_id: Option<String>,
+    pub(crate) session_id: Option<String>,
     /// The run that is at work.
     pub runner: Option<Runner>,
     /// The run that began last.
@@ -62,7 +62,7 @@ pub struct StageLine {
     /// Its name.
     pub stage: String,
     /// What it is for.
-    pub description: Option<String>,
+    pub(crate) description: Option<String>,
     /// In one word.
     pub status: Word,
     /// What a run would do about it; none while a run is at work, and when nothing is to be done.

@@ -65,20 +65,20 @@ pub enum Aggregation {
 #[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 pub struct Aggregated {
     /// Elements in it.
-    pub element_count: u64,
+    pub(crate) element_count: u64,
     /// The file, in the workspace.
-    pub output_file: String,
+    pub(crate) output_file: String,
     /// The same, absolute.
     pub path: String,
     /// What the elements are.
-    pub summary: Summary,
+    pub(crate) summary: Summary,
     /// Files that were joined.
-    pub files: u64,
+    pub(crate) files: u64,
     /// Where the file with other bytes is that lay there before, in the workspace.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub quarantine: Option<String>,
+    pub(crate) quarantine: Option<String>,
     /// The stage that makes the file, and ran where it had to; none: no stage does, and it was written as it is.
-    pub stage: Option<String>,
+    pub(crate) stage: Option<String>,
 }
 
 /// Elements that lack fields.
@@ -96,13 +96,13 @@ pub struct Lacking {
 #[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 pub struct LackingElement {
     /// The file that it stands in.
-    pub file: String,
+    pub(crate) file: String,
     /// Its place there, from 0 on.
-    pub index: u64,
+    pub(crate) index: u64,
     /// Its `global_id`, if it has one.
-    pub global_id: Option<String>,
+    pub(crate) global_id: Option<String>,
     /// The fields.
-    pub missing: Vec<String>,
+    pub(crate) missing: Vec<String>,
 }
 
 /// Joins the batches.

@@ -26,15 +26,15 @@ use std::time::Duration;
 #[derive(Debug, Clone)]
 pub struct AwaitOptions {
     /// The file, as the client names it.
-    pub path: String,
+    pub(crate) path: String,
     /// How long.
-    pub timeout: Duration,
+    pub(crate) timeout: Duration,
     /// How often it is told that the file is not complete yet.
-    pub poll: Duration,
+    pub(crate) poll: Duration,
     /// How often it is looked for: one look is one question to the file system.
-    pub look: Duration,
+    pub(crate) look: Duration,
     /// How long it must have been left alone.
-    pub stable: Duration,
+    pub(crate) stable: Duration,
 }
 
 impl AwaitOptions {
@@ -66,27 +66,27 @@ pub enum Waited {
 #[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 pub struct Arrived {
     /// The file, in the workspace.
-    pub output_file: String,
+    pub(crate) output_file: String,
     /// The same, absolute.
     pub path: String,
     /// Its size.
-    pub bytes: u64,
+    pub(crate) bytes: u64,
     /// Its SHA-256.
-    pub digest: Digest,
+    pub(crate) digest: Digest,
     /// The stage whose output it is, or that waits for it; none: nothing is declared of it.
-    pub stage: Option<String>,
+    pub(crate) stage: Option<String>,
     /// The batch; empty for the only one.
-    pub batch: Option<String>,
+    pub(crate) batch: Option<String>,
     /// The schema that it matches; none: none is declared, and it is JSON if its name says so.
-    pub schema: Option<String>,
+    pub(crate) schema: Option<String>,
     /// The marker that is there; none: none is declared.
-    pub marker: Option<String>,
+    pub(crate) marker: Option<String>,
     /// Whether a run made it, and recorded these bytes.
-    pub recorded: bool,
+    pub(crate) recorded: bool,
     /// Elements in it; none: it is no list of them.
-    pub element_count: Option<u64>,
+    pub(crate) element_count: Option<u64>,
     /// What they are.
-    pub summary: Option<Summary>,
+    pub(crate) summary: Option<Summary>,
 }
 
 /// What is missing.

@@ -27,19 +27,19 @@ const NAMED: usize = 5;
 pub struct Completion {
     /// Whether it is: its checkpoint is as recorded and says so, a run would do nothing about the stage, and every file that it made
     /// has the recorded digest.
-    pub complete: bool,
+    pub(crate) complete: bool,
     /// The stage's name.
     pub stage: String,
     /// Its number.
-    pub number: u32,
+    pub(crate) number: u32,
     /// What the checkpoint says; none while the stage is not complete.
-    pub state: Option<Checkpoint>,
+    pub(crate) state: Option<Checkpoint>,
     /// The checkpoint, in the workspace.
     pub state_file: String,
     /// What is missing; empty when it is complete.
     pub missing: Vec<String>,
     /// Files whose bytes were compared with their digests.
-    pub files_checked: u64,
+    pub(crate) files_checked: u64,
 }
 
 /// Whether the stage of this number is complete.

@@ -8,9 +8,9 @@ use std::io::{BufRead as _, BufReader, Read};
 /// How many elements there are, and of which types.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
-pub struct Summary {
+pub(crate) struct Summary {
     /// Elements by their `ifc_type`, of those that have one.
-    pub by_type: BTreeMap<String, u64>,
+    pub(crate) by_type: BTreeMap<String, u64>,
 }
 
 /// What is read of an element.

@@ -23,19 +23,19 @@ const MARKER: &str = "marker";
 #[derive(Debug, Clone)]
 pub(super) struct Declared<'a> {
     /// The stage whose output it is, or that waits for it.
-    pub stage: &'a Stage,
+    pub(crate) stage: &'a Stage,
     /// The batch; none: no batch of the stage, as it stands at present, has this file.
-    pub batch: Option<String>,
+    pub(crate) batch: Option<String>,
     /// The schema that it must match.
-    pub schema: Option<&'a Asset>,
+    pub(crate) schema: Option<&'a Asset>,
     /// The array that is validated one by one.
-    pub stream: Option<&'a Select>,
+    pub(crate) stream: Option<&'a Select>,
     /// The file that must be there, too; none: none is declared, or the batch is not known.
-    pub marker: Option<RelPath>,
+    pub(crate) marker: Option<RelPath>,
     /// Whether a marker is declared.
-    pub marked: bool,
+    pub(crate) marked: bool,
     /// Whether it is waited for by a step, and not an output itself.
-    pub awaited: bool,
+    pub(crate) awaited: bool,
 }
 
 /// What is declared of a file of the workspace; none: nothing.

@@ -16,10 +16,10 @@ use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The word that puts an agent back in its own place; no agent has this name.
-pub const DEFAULT: &str = "default";
+pub(crate) const DEFAULT: &str = "default";
 
 /// What `--set` calls the day of `workspace.today`, where no parameter has this name.
-pub const TODAY: &str = "today";
+pub(crate) const TODAY: &str = "today";
 
 /// Takes one `--unset NAME`.
 ///

@@ -14,7 +14,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 pub const PROJECT_FILE: &str = decl::PROJECT_FILE;
 
 /// The project's files, for the declarations' reader.
-pub struct OnDisk {
+pub(crate) struct OnDisk {
     root: PathBuf,
     files: Files,
     read: Mutex<Hasher>,
@@ -22,7 +22,7 @@ pub struct OnDisk {
 
 impl OnDisk {
     /// The files of the project in a folder.
-    pub fn new(root: &Path) -> Self {
+    pub(crate) fn new(root: &Path) -> Self {
         Self {
             root: root.to_owned(),
             files: Files::new(root, root),
@@ -31,7 +31,7 @@ impl OnDisk {
     }
 
     /// The digest of everything that was read and listed, in order.
-    pub fn digest(&self) -> Digest {
+    pub(crate) fn digest(&self) -> Digest {
         self.read().clone().finish()
     }
 
@@ -88,7 +88,7 @@ pub fn stage_names(folder: &Path) -> Vec<String> {
 ///
 /// # Errors
 /// When there is none.
-pub fn find_project(folder: &Path) -> Result<PathBuf, OpsError> {
+pub(crate) fn find_project(folder: &Path) -> Result<PathBuf, OpsError> {
     let shown = folder.display();
     let from = folder.canonicalize().map_err(|error| {
         OpsError::Usage(match error.kind() {

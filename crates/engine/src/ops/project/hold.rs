@@ -11,20 +11,20 @@ use std::sync::Arc;
 /// A workspace that nobody else writes while this is there.
 pub struct Held {
     /// Held until this is dropped.
-    pub lock: Lock,
+    pub(crate) lock: Lock,
     /// To append to.
     pub journal: Journal,
     /// What is known.
     pub state: State,
     /// What was cut off the journal's end.
-    pub cut: Option<Cut>,
+    pub(crate) cut: Option<Cut>,
 }
 
 /// A workspace that is locked, and not read yet.
-pub struct Taken {
+pub(crate) struct Taken {
     lock: Lock,
     /// The run that has it.
-    pub run_id: String,
+    pub(crate) run_id: String,
     /// Who had it last, if that run died with it.
     dead: Option<Holder>,
 }
@@ -42,7 +42,7 @@ pub fn hold(opened: &mut Opened, command: &str) -> Result<Held, OpsError> {
 ///
 /// # Errors
 /// When another run has it, or the disk fails.
-pub fn take(opened: &mut Opened, command: &str) -> Result<Taken, OpsError> {
+pub(crate) fn take(opened: &mut Opened, command: &str) -> Result<Taken, OpsError> {
     let command = &opened.redactor.text(command).into_owned();
     let now = opened.clock.now();
     opened.workspace.prepare(&opened.disk)?;
@@ -63,7 +63,7 @@ impl Taken {
     ///
     /// # Errors
     /// When a manifest or the journal is damaged.
-    pub fn read(self, opened: &Opened) -> Result<Held, OpsError> {
+    pub(crate) fn read(self, opened: &Opened) -> Result<Held, OpsError> {
         let layout = &opened.workspace.layout;
         let journal = Journal::open(
             &opened.disk,

@@ -25,14 +25,14 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// The workspace of a project when none is named.
-pub const DEFAULT_WORKSPACE: &str = "workspace";
+pub(crate) const DEFAULT_WORKSPACE: &str = "workspace";
 
 impl Opened {
     /// The agents as a plan knows them: what they would be asked can be told, and nobody is asked.
     ///
     /// # Errors
     /// When the prices are wrong, or the workspace has chosen an agent that is not declared.
-    pub fn planned_agents(&self, request: &Request) -> Result<Agents, OpsError> {
+    pub(crate) fn planned_agents(&self, request: &Request) -> Result<Agents, OpsError> {
         check_agents(self)?;
         let made = agents(
             Purpose::Plan,

@@ -28,45 +28,45 @@ use std::sync::Arc;
 /// A project and a workspace, open for reading.
 pub struct Opened {
     /// The folder in which the program was called.
-    pub folder: PathBuf,
+    pub(crate) folder: PathBuf,
     /// The project's folder.
-    pub project: PathBuf,
+    pub(crate) project: PathBuf,
     /// The declarations.
-    pub pipeline: Pipeline,
+    pub(crate) pipeline: Pipeline,
     /// What is allowed and perhaps not meant.
-    pub warnings: Vec<String>,
+    pub(crate) warnings: Vec<String>,
     /// The values that a run would go by.
-    pub settings: Settings,
+    pub(crate) settings: Settings,
     /// Reading, confined.
-    pub files: Files,
+    pub(crate) files: Files,
     /// The workspace.
-    pub workspace: Workspace,
+    pub(crate) workspace: Workspace,
     /// Digests of files that have not changed.
-    pub cache: StatCache,
+    pub(crate) cache: StatCache,
     /// Notes of what is asked of the disk.
-    pub asked: Observations,
+    pub(crate) asked: Observations,
     /// Takes keys out of what is shown and kept.
-    pub redactor: Redactor,
+    pub(crate) redactor: Redactor,
     /// The digest of the declarations as they were read.
-    pub declared: Digest,
+    pub(crate) declared: Digest,
     /// Files from outside that `--set` names, by where they go.
-    pub imports: BTreeMap<RelPath, PathBuf>,
+    pub(crate) imports: BTreeMap<RelPath, PathBuf>,
     /// Parameters that `--set` gives.
-    pub set: BTreeMap<String, Value>,
+    pub(crate) set: BTreeMap<String, Value>,
     /// Parameters that `--unset` names.
-    pub unset: BTreeSet<String>,
+    pub(crate) unset: BTreeSet<String>,
     /// Agents that `--agent` names: who answers in their place, or `None` for they themselves.
-    pub agents: BTreeMap<String, Option<String>>,
+    pub(crate) agents: BTreeMap<String, Option<String>>,
     /// The one writer.
-    pub disk: Disk,
+    pub(crate) disk: Disk,
     /// The time of day.
-    pub clock: Arc<dyn Clock>,
+    pub(crate) clock: Arc<dyn Clock>,
     /// The moment of `SOURCE_DATE_EPOCH`.
-    pub epoch: Option<Timestamp>,
+    pub(crate) epoch: Option<Timestamp>,
     /// The variables that every program gets.
-    pub environment: BTreeMap<String, String>,
+    pub(crate) environment: BTreeMap<String, String>,
     /// When provider batches are submitted and polled.
-    pub pace: Pace,
+    pub(crate) pace: Pace,
 }
 
 impl Opened {
@@ -103,7 +103,7 @@ pub fn state(layout: &Layout) -> Result<State, OpsError> {
 ///
 /// # Errors
 /// When a manifest is damaged, or the records cannot follow.
-pub fn replay(
+pub(crate) fn replay(
     layout: &Layout,
     records: &[milepost_core::model::event::Record],
 ) -> Result<State, OpsError> {

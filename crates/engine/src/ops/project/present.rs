@@ -14,13 +14,13 @@ use serde::Serialize;
 const READINGS: usize = 5;
 
 /// What is known of a workspace.
-pub struct Present {
+pub(crate) struct Present {
     /// The manifests, and the last segment of the journal after them.
-    pub state: State,
+    pub(crate) state: State,
     /// The records of that segment.
-    pub records: Vec<Record>,
+    pub(crate) records: Vec<Record>,
     /// The run that is at work.
-    pub runner: Option<Runner>,
+    pub(crate) runner: Option<Runner>,
 }
 
 /// A run that is at work.
@@ -58,7 +58,7 @@ impl Present {
     ///
     /// # Errors
     /// When a manifest or the journal is damaged.
-    pub fn read(layout: &Layout) -> Result<Self, OpsError> {
+    pub(crate) fn read(layout: &Layout) -> Result<Self, OpsError> {
         let mut readings = 1;
         loop {
             let runner = runner(layout);
@@ -83,7 +83,7 @@ impl Present {
 }
 
 /// How the last run ended, or that it goes on; none when the last segment of the journal has no record.
-pub fn last_run(records: &[Record], runner: Option<&Runner>) -> Option<LastRun> {
+pub(crate) fn last_run(records: &[Record], runner: Option<&Runner>) -> Option<LastRun> {
     let last = records.last()?;
     let at_work = runner.is_some_and(|runner| runner.run_id == last.run_id);
     let status = match &last.event {
@@ -104,7 +104,7 @@ fn is_final(error: &OpsError) -> bool {
 }
 
 /// The run that is at work in a workspace.
-pub fn runner(layout: &Layout) -> Option<Runner> {
+pub(crate) fn runner(layout: &Layout) -> Option<Runner> {
     let holder: Holder = Lock::peek(&layout.lock()).filter(Holder::is_alive)?;
     Some(Runner {
         run_id: holder.run_id,

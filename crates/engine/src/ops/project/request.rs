@@ -58,7 +58,7 @@ impl Request {
     }
 
     /// Returns the moment that files bear: that of `SOURCE_DATE_EPOCH`, else the time of day.
-    pub fn now(&self) -> Timestamp {
+    pub(crate) fn now(&self) -> Timestamp {
         self.epoch.unwrap_or_else(|| self.clock.now())
     }
 }

@@ -13,82 +13,82 @@ use serde_json::Value;
 #[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 pub struct Ended {
     /// In one word: `complete`, `partial`, `held`, `failed`, `altered`, `interrupted`, or `the verdict is no`.
-    pub status: String,
+    pub(crate) status: String,
     /// The exit code.
-    pub exit_code: u8,
+    pub(crate) exit_code: u8,
     /// The run's id.
-    pub run_id: String,
+    pub(crate) run_id: String,
     /// The workspace's folder.
-    pub workspace: String,
+    pub(crate) workspace: String,
     /// Whether it was stopped by the user.
-    pub interrupted: bool,
+    pub(crate) interrupted: bool,
     /// Batches of requests that providers go on with: the next run takes the answers.
-    pub under_way: u64,
+    pub(crate) under_way: u64,
     /// How long it took, in seconds.
-    pub seconds: f64,
+    pub(crate) seconds: f64,
     /// Stages that are no longer declared, whose outputs went to quarantine.
-    pub forgotten: Vec<String>,
+    pub(crate) forgotten: Vec<String>,
     /// Files that were moved to quarantine: outputs that are no longer made, and what a person wrote where others were put.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub quarantined: Vec<KeptFile>,
+    pub(crate) quarantined: Vec<KeptFile>,
     /// Stage by stage.
-    pub stages: Vec<StageEnded>,
+    pub(crate) stages: Vec<StageEnded>,
     /// Warnings and notes about values and agents that the workspace keeps.
-    pub stored: Vec<StoredNote>,
+    pub(crate) stored: Vec<StoredNote>,
 }
 
 /// What became of a stage.
 #[derive(Debug, Serialize)]
 #[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
-pub struct StageEnded {
+pub(crate) struct StageEnded {
     /// Its name.
-    pub stage: String,
+    pub(crate) stage: String,
     /// Its number.
-    pub number: u32,
+    pub(crate) number: u32,
     /// How it ended.
-    pub status: StageStatus,
+    pub(crate) status: StageStatus,
     /// Why it could not begin.
-    pub why: Option<String>,
+    pub(crate) why: Option<String>,
     /// The earlier stage that is in its way.
-    pub blocked_by: Option<Blocker>,
+    pub(crate) blocked_by: Option<Blocker>,
     /// Batches that there are.
-    pub batches: u64,
+    pub(crate) batches: u64,
     /// Batches that ran.
-    pub ran: u64,
+    pub(crate) ran: u64,
     /// Batches that were reused.
-    pub reused: u64,
+    pub(crate) reused: u64,
     /// Batches that were validated again without a run.
-    pub validated_again: u64,
+    pub(crate) validated_again: u64,
     /// Batches that there are no more, whose outputs went to quarantine.
-    pub retired: u64,
+    pub(crate) retired: u64,
     /// Whether nothing was done but that its checkpoint, which was not there, was written.
-    pub checkpoint_rewritten: bool,
+    pub(crate) checkpoint_rewritten: bool,
     /// Batches that were not tried.
-    pub left: u64,
+    pub(crate) left: u64,
     /// What it waits for from outside: these batches are among those that were not tried.
-    pub awaits: Option<Awaits>,
+    pub(crate) awaits: Option<Awaits>,
     /// Batches that failed, with how.
-    pub failed: Vec<BatchFailed>,
+    pub(crate) failed: Vec<BatchFailed>,
     /// Files that somebody altered.
-    pub altered: Vec<Altered>,
+    pub(crate) altered: Vec<Altered>,
     /// What the stage's `verdict` says.
-    pub verdict: Option<bool>,
+    pub(crate) verdict: Option<bool>,
     /// Elements that came out.
-    pub elements: Option<u64>,
+    pub(crate) elements: Option<u64>,
     /// Its outputs that lie under `outputs/`.
-    pub outputs: Vec<String>,
+    pub(crate) outputs: Vec<String>,
     /// How long it took, in seconds.
-    pub seconds: f64,
+    pub(crate) seconds: f64,
 }
 
 /// A batch that failed.
 #[derive(Debug, Serialize)]
 #[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
-pub struct BatchFailed {
+pub(crate) struct BatchFailed {
     /// The batch; empty for the only one.
-    pub batch: String,
+    pub(crate) batch: String,
     /// How.
-    pub outcome: Outcome,
+    pub(crate) outcome: Outcome,
 }
 
 /// What could not be done, by any command.

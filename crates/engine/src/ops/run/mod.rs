@@ -26,7 +26,7 @@ pub use milepost_store::store::clock::Stopwatch;
 ///
 /// # Errors
 /// When the options contradict each other, or name a stage that is not declared.
-pub fn selection(opened: &Opened, options: &RunOptions) -> Result<Selection, OpsError> {
+pub(crate) fn selection(opened: &Opened, options: &RunOptions) -> Result<Selection, OpsError> {
     if let Some((one, other)) = options.conflict() {
         return Err(OpsError::Usage(format!(
             "`{one}` and `{other}` contradict each other"

@@ -15,7 +15,7 @@ use serde_json::json;
 
 /// How the stages stand, when nothing is otherwise than when a run had nothing to do. Whoever looks on looks at what is otherwise,
 /// where that is known.
-pub fn again(opened: &mut Opened) -> Option<Vec<StageReport>> {
+pub(crate) fn again(opened: &mut Opened) -> Option<Vec<StageReport>> {
     let glanced = ask(opened)?;
     let is_same = glanced.differing.is_empty();
     let told = is_same.then(|| serde_json::from_slice(&glanced.told).ok());
@@ -30,7 +30,7 @@ fn since(glanced: Recheck) -> Observations {
 }
 
 /// The same for a run, which notes what it asks and keeps what it learnt of files that were only touched.
-pub fn before_a_run(opened: &mut Opened) -> Option<Vec<StageReport>> {
+pub(crate) fn before_a_run(opened: &mut Opened) -> Option<Vec<StageReport>> {
     opened.asked = Observations::noting();
     let glanced = ask(opened)?;
     if !glanced.differing.is_empty() {
@@ -55,7 +55,7 @@ fn ask(opened: &Opened) -> Option<Recheck> {
 }
 
 /// Notes what is known of the workspace, before it is read.
-pub fn note_state(opened: &Opened) {
+pub(crate) fn note_state(opened: &Opened) {
     // What cannot be noted ends the notes, and only costs the next glance.
     if note(opened).is_none() {
         opened.asked.spoil();
@@ -95,7 +95,7 @@ fn names(opened: &Opened, files: &Files, folder: &RelPath) -> Vec<String> {
 ///
 /// # Errors
 /// When the disk fails.
-pub fn keep(opened: &Opened, report: &Report) -> Result<(), OpsError> {
+pub(crate) fn keep(opened: &Opened, report: &Report) -> Result<(), OpsError> {
     let is_done = |stage: &StageReport| {
         stage.status == StageStatus::Complete && stage.failed.is_empty() && stage.left == 0
     };

@@ -25,7 +25,7 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 /// The folder of the project where the workspaces of manifests lie, if no other is named.
-pub const FOLDER: &str = "workspaces";
+pub(crate) const FOLDER: &str = "workspaces";
 
 /// What a manifest asks for.
 pub struct Entries {
@@ -39,7 +39,7 @@ pub struct Entry {
     /// The workspace, as the manifest names it.
     pub workspace: String,
     /// Its parameters, as the manifest gives them.
-    pub params: Map<String, Value>,
+    pub(crate) params: Map<String, Value>,
     /// Where the workspace lies.
     pub folder: PathBuf,
     set: Vec<String>,
@@ -60,7 +60,7 @@ pub struct Batch {
 #[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 pub struct EntryEnded {
     /// Its parameters, as the manifest gives them.
-    pub params: Map<String, Value>,
+    pub(crate) params: Map<String, Value>,
     /// The workspace, as the manifest names it.
     pub workspace: String,
     /// In one word: `complete`, `reused` (there was nothing to do), `partial`, `held`, `failed`, `altered`, `interrupted`, `error` (it
@@ -74,7 +74,7 @@ pub struct EntryEnded {
     /// an `error` instead.
     pub reason: Option<String>,
     /// Stages that have a checkpoint, by name.
-    pub stages: BTreeMap<String, StageSummary>,
+    pub(crate) stages: BTreeMap<String, StageSummary>,
     /// What is still to be asked of agents; only where it was planned.
     pub estimate: Option<Estimate>,
     /// What agents used in this run.
@@ -96,11 +96,11 @@ pub struct EntryError {
 /// What a stage's checkpoint says.
 #[derive(Debug, Clone, Serialize)]
 #[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
-pub struct StageSummary {
+pub(crate) struct StageSummary {
     /// `complete` or `partial`.
-    pub status: String,
+    pub(crate) status: String,
     /// Its summary.
-    pub summary: Option<Value>,
+    pub(crate) summary: Option<Value>,
 }
 
 /// What is still to be asked of agents, as expected.
@@ -112,11 +112,11 @@ pub struct Estimate {
     /// Calls at most, with every retry and iteration; none: no bound is known.
     pub most_calls: Option<u64>,
     /// Tokens of input.
-    pub input_tokens: u64,
+    pub(crate) input_tokens: u64,
     /// Tokens of answers.
-    pub output_tokens: u64,
+    pub(crate) output_tokens: u64,
     /// Both.
-    pub tokens: u64,
+    pub(crate) tokens: u64,
     /// Dollars; none: not known, because no price is, or what will be asked.
     pub cost_usd: Option<f64>,
 }
@@ -126,11 +126,11 @@ pub struct Estimate {
 #[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 pub struct Used {
     /// Calls.
-    pub calls: u64,
+    pub(crate) calls: u64,
     /// Tokens, input and output.
-    pub tokens: u64,
+    pub(crate) tokens: u64,
     /// Dollars; none: the cost of a call is not known.
-    pub cost_usd: Option<f64>,
+    pub(crate) cost_usd: Option<f64>,
     /// The part of the cost that is known, which counts under a budget.
     #[serde(skip)]
     pub known: NanoUsd,

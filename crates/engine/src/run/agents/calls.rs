@@ -27,24 +27,24 @@ const LOOK: Duration = Duration::from_millis(100);
 
 /// What may be spent.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Budget {
+pub(crate) struct Budget {
     /// Money, by this run.
-    pub run: Option<NanoUsd>,
+    pub(crate) run: Option<NanoUsd>,
     /// Money, by the workspace in all its runs.
-    pub workspace: Option<NanoUsd>,
+    pub(crate) workspace: Option<NanoUsd>,
     /// Calls, by the workspace.
-    pub calls: Option<u64>,
+    pub(crate) calls: Option<u64>,
     /// Tokens, by the workspace.
-    pub tokens: Option<u64>,
+    pub(crate) tokens: Option<u64>,
     /// How long calls take, added up, by the workspace.
-    pub time: Option<Duration>,
+    pub(crate) time: Option<Duration>,
     /// Nothing that costs something is asked.
-    pub only_free: bool,
+    pub(crate) only_free: bool,
 }
 
 impl Budget {
     /// Returns what a run with these options may spend in a workspace with these limits.
-    pub fn new(options: &RunOptions, limits: &Limits) -> Self {
+    pub(crate) fn new(options: &RunOptions, limits: &Limits) -> Self {
         Self {
             run: options.budget_usd,
             workspace: limits.usd,
@@ -57,7 +57,7 @@ impl Budget {
 }
 
 /// What stands behind the steps of one run.
-pub struct RunCalls<'a> {
+pub(crate) struct RunCalls<'a> {
     ctx: Context<'a>,
     run: String,
     answers: Answers,
@@ -84,7 +84,7 @@ struct Ledger {
 
 impl<'a> RunCalls<'a> {
     /// For a run.
-    pub fn new(ctx: Context<'a>, project: &Path, run: &str, budget: Budget) -> Self {
+    pub(crate) fn new(ctx: Context<'a>, project: &Path, run: &str, budget: Budget) -> Self {
         Self {
             ctx,
             run: run.to_owned(),

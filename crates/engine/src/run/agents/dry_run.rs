@@ -31,57 +31,57 @@ use std::time::Duration;
 
 /// A request that would be sent.
 #[derive(Debug, Clone)]
-pub struct Request {
+pub(crate) struct Request {
     /// What would be recorded of it.
-    pub sent: Sent,
+    pub(crate) sent: Sent,
     /// Its exact bytes; for a command line what it is asked, as JSON.
-    pub body: Vec<u8>,
+    pub(crate) body: Vec<u8>,
 }
 
 /// What a batch would ask.
 #[derive(Debug, Default)]
-pub struct DryRunResult {
+pub(crate) struct DryRunResult {
     /// Its first request that would be sent; none: it needs none, or that cannot be told.
-    pub request: Option<Request>,
+    pub(crate) request: Option<Request>,
     /// The addresses of its questions, where it asks questions that others may ask, too.
-    pub asked: Vec<Digest>,
+    pub(crate) asked: Vec<Digest>,
     /// Answers that are kept and would be used.
-    pub kept: u64,
+    pub(crate) kept: u64,
     /// The same in parts, where they are wished for.
-    pub parts: Option<Parts>,
+    pub(crate) parts: Option<Parts>,
     /// Why it cannot be told what it would ask.
-    pub unknown: Option<String>,
+    pub(crate) unknown: Option<String>,
     /// Whether it asks nothing itself unless another batch that asks the same fails.
-    pub waits: bool,
+    pub(crate) waits: bool,
     /// Iterations of its stage's `[refine]` at most, 1 without; none: its limit cannot be computed.
-    pub iterations: Option<u64>,
+    pub(crate) iterations: Option<u64>,
     /// Questions in its file, where it may call agents and a step answers questions; none: they cannot be read.
-    pub questions: Option<u64>,
+    pub(crate) questions: Option<u64>,
 }
 
 /// What rehearsals of a stage's batches share.
-pub struct DryRun<'a> {
+pub(crate) struct DryRun<'a> {
     /// What a run needs.
-    pub ctx: Context<'a>,
+    pub(crate) ctx: Context<'a>,
     /// The stage.
-    pub stage: &'a Stage,
+    pub(crate) stage: &'a Stage,
     /// The schemas of the project.
-    pub schemas: &'a Schemas,
+    pub(crate) schemas: &'a Schemas,
     /// The agents that the stage asks, made ready for a plan.
-    pub agents: &'a Answerers,
+    pub(crate) agents: &'a Answerers,
     /// Answers that are kept.
-    pub answers: &'a Answers,
+    pub(crate) answers: &'a Answers,
     /// Whether they are asked for once more.
-    pub fresh: bool,
+    pub(crate) fresh: bool,
     /// Whether that holds for what nobody can be asked once more, too.
-    pub anew: bool,
+    pub(crate) anew: bool,
     /// Whether the parts of a request are wished for.
-    pub in_parts: bool,
+    pub(crate) in_parts: bool,
 }
 
 impl DryRun<'_> {
     /// Rehearses a batch. `taken` are questions that batches before it ask.
-    pub fn of(&self, found: &BatchScan, taken: &HashSet<Digest>) -> DryRunResult {
+    pub(crate) fn of(&self, found: &BatchScan, taken: &HashSet<Digest>) -> DryRunResult {
         let calls = NoCalls {
             ctx: self.ctx,
             answers: self.answers,

@@ -52,7 +52,7 @@ pub struct Asks {
 }
 
 /// What is needed to foresee what a run would ask.
-pub struct CostEstimator<'a> {
+pub(crate) struct CostEstimator<'a> {
     ctx: Context<'a>,
     agents: &'a Agents,
     answers: Answers,
@@ -63,7 +63,7 @@ pub struct CostEstimator<'a> {
 
 impl<'a> CostEstimator<'a> {
     /// Of a workspace. Nothing is written.
-    pub fn new(ctx: Context<'a>, project: &Path, agents: &'a Agents, fresh: bool) -> Self {
+    pub(crate) fn new(ctx: Context<'a>, project: &Path, agents: &'a Agents, fresh: bool) -> Self {
         Self {
             ctx,
             agents,
@@ -78,7 +78,7 @@ impl<'a> CostEstimator<'a> {
     ///
     /// # Errors
     /// When an agent cannot be made ready, or records of calls cannot be read.
-    pub fn asks(
+    pub(crate) fn asks(
         &mut self,
         stage: &Stage,
         batches: &[&BatchScan],
@@ -109,7 +109,7 @@ impl<'a> CostEstimator<'a> {
     ///
     /// # Errors
     /// When an agent cannot be made ready.
-    pub fn request(
+    pub(crate) fn request(
         &self,
         stage: &Stage,
         batch: &BatchScan,
@@ -132,7 +132,7 @@ impl<'a> CostEstimator<'a> {
     }
 
     /// The agents of a stage that are someone outside, by name.
-    pub fn outside(&self, stage: &Stage) -> Vec<String> {
+    pub(crate) fn outside(&self, stage: &Stage) -> Vec<String> {
         let asked = called(&self.ctx, stage).into_iter();
         asked
             .filter(|(_, called)| called.is_external)
@@ -145,7 +145,7 @@ impl<'a> CostEstimator<'a> {
     ///
     /// # Errors
     /// When an agent cannot be made ready.
-    pub fn awaited(
+    pub(crate) fn awaited(
         &self,
         stage: &Stage,
         batches: &[&BatchScan],
@@ -168,7 +168,7 @@ impl<'a> CostEstimator<'a> {
     ///
     /// # Errors
     /// When an agent cannot be made ready.
-    pub fn parts(
+    pub(crate) fn parts(
         &self,
         stage: &Stage,
         batch: &BatchScan,

@@ -26,23 +26,23 @@ use milepost_store::store::leases::Lease;
 use serde_json::{Map, Value};
 use std::collections::BTreeSet;
 
-pub use crate::steps::agent::outside::Parts;
-pub use crate::steps::agent::sort::{What, Wrong};
+pub(crate) use crate::steps::agent::outside::Parts;
+pub(crate) use crate::steps::agent::sort::{What, Wrong};
 
 /// The step of a stage that asks someone outside, as far as an answer is judged by it.
 #[derive(Debug, Clone, Copy)]
-pub struct Asking<'a> {
+pub(crate) struct Asking<'a> {
     /// The form of an answer.
-    pub form: AnswerForm,
+    pub(crate) form: AnswerForm,
     /// Of one answer.
-    pub schema: Option<&'a Asset>,
+    pub(crate) schema: Option<&'a Asset>,
     /// Values for keys that an answer lacks.
-    pub defaults: &'a Map<String, Value>,
+    pub(crate) defaults: &'a Map<String, Value>,
 }
 
 impl<'a> Asking<'a> {
     /// The step that makes an output; none: it asks no agent.
-    pub fn of(stage: &'a Stage, out: &str) -> Option<Self> {
+    pub(crate) fn of(stage: &'a Stage, out: &str) -> Option<Self> {
         let mut steps = stage.steps.iter().filter(|step| step.out == out);
         let asked = steps.find_map(|step| step.kind.agent())?;
         Some(Self {
@@ -54,7 +54,7 @@ impl<'a> Asking<'a> {
 }
 
 /// Everything that a batch depends on, in one digest.
-pub fn fingerprint(found: &StageScan, batch: &BatchScan) -> Digest {
+pub(crate) fn fingerprint(found: &StageScan, batch: &BatchScan) -> Digest {
     Digest::of(format!(
         "{} {}",
         found.shared.coarse_id(),
@@ -64,34 +64,34 @@ pub fn fingerprint(found: &StageScan, batch: &BatchScan) -> Digest {
 
 /// What was taken in.
 #[derive(Debug, Default)]
-pub struct TakenIn {
+pub(crate) struct TakenIn {
     /// Answers that were right, and are kept.
-    pub kept: u64,
+    pub(crate) kept: u64,
     /// What is wrong.
-    pub wrong: Vec<Wrong>,
+    pub(crate) wrong: Vec<Wrong>,
     /// Ids of questions that have no right answer yet; of a batch without questions `answer`.
-    pub open: Vec<String>,
+    pub(crate) open: Vec<String>,
     /// Where what is wrong was set aside, in the workspace.
-    pub quarantine: Option<String>,
+    pub(crate) quarantine: Option<String>,
 }
 
 /// An answer of someone outside.
-pub struct Given<'a> {
+pub(crate) struct Given<'a> {
     /// What was leased.
-    pub lease: &'a Lease,
+    pub(crate) lease: &'a Lease,
     /// The bytes of the request.
-    pub request: &'a [u8],
+    pub(crate) request: &'a [u8],
     /// What was answered.
-    pub text: &'a str,
+    pub(crate) text: &'a str,
     /// Whether what is kept already may be replaced.
-    pub replaces: bool,
+    pub(crate) replaces: bool,
 }
 
 /// Takes in an answer: records it as a call, keeps what is right, and sets aside what is wrong. Nothing is made of it yet.
 ///
 /// # Errors
 /// When the disk fails, or the schema of an answer cannot be used.
-pub fn take_in(
+pub(crate) fn take_in(
     recorder: &mut Recorder<'_>,
     stage: &Stage,
     found: &StageScan,

@@ -2,7 +2,7 @@
 
 use crate::run::context::Context;
 use crate::steps::agent::{AgentError, Answerers};
-pub use crate::steps::agent::{Agents, Purpose};
+pub(crate) use crate::steps::agent::{Agents, Purpose};
 use milepost_core::model::agent::Provider;
 use milepost_core::model::pipeline::Pipeline;
 use milepost_core::model::stage::Stage;
@@ -14,7 +14,7 @@ use std::path::Path;
 ///
 /// # Errors
 /// When the prices are wrong.
-pub fn agents(
+pub(crate) fn agents(
     purpose: Purpose,
     pipeline: &Pipeline,
     project: &Path,
@@ -48,7 +48,11 @@ pub fn agents(
 ///
 /// # Errors
 /// When one is not declared, or cannot be made ready.
-pub fn of_stage(ctx: &Context<'_>, stage: &Stage, all: &Agents) -> Result<Answerers, String> {
+pub(crate) fn of_stage(
+    ctx: &Context<'_>,
+    stage: &Stage,
+    all: &Agents,
+) -> Result<Answerers, String> {
     let mut asked = Vec::new();
     for step in &stage.steps {
         if let Some(asking) = step.kind.agent() {

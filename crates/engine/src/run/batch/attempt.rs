@@ -26,7 +26,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// Does a batch. `previous` gives the files that it made last time.
-pub fn run(
+pub(crate) fn run(
     stage_ctx: &StageContext<'_>,
     found: &BatchScan,
     serial: u64,
@@ -101,7 +101,7 @@ fn wants_folder(stage: &Stage) -> bool {
 }
 
 /// What names an attempt in the environment of its programs, so that a later run finds those that outlived this one.
-pub fn token(run: &str, stage: &str, batch: &str) -> String {
+pub(crate) fn token(run: &str, stage: &str, batch: &str) -> String {
     format!("{run}/{stage}/{batch}")
 }
 

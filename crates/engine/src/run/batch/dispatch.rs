@@ -35,30 +35,30 @@ const PARKED: usize = 4096;
 
 /// What came of it.
 #[derive(Debug, Default)]
-pub struct Dispatched {
+pub(crate) struct Dispatched {
     /// Batches that were made.
-    pub ran: u64,
+    pub(crate) ran: u64,
     /// Batches that have a placeholder.
-    pub placeholders: u64,
+    pub(crate) placeholders: u64,
     /// Batches that failed, with how.
-    pub failed: Vec<(String, Outcome)>,
+    pub(crate) failed: Vec<(String, Outcome)>,
     /// Batches that were not tried, because another failed or the run was stopped.
-    pub left: u64,
+    pub(crate) left: u64,
     /// Whether the run was stopped.
-    pub stopped: bool,
+    pub(crate) stopped: bool,
     /// What calls of agents cost.
-    pub spent: Spent,
+    pub(crate) spent: Spent,
     /// Why batches were held: they would cost more than may be spent.
-    pub held: Option<String>,
+    pub(crate) held: Option<String>,
     /// Batches that someone outside has to answer for first.
-    pub awaits: u64,
+    pub(crate) awaits: u64,
 }
 
 /// Runs batches of a stage.
 ///
 /// # Errors
 /// When the disk fails or the journal cannot be written: an error is our own inability to go on.
-pub fn dispatch(
+pub(crate) fn dispatch(
     recorder: &mut Recorder<'_>,
     stage_ctx: &StageContext<'_>,
     survey: &StageScan,

@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 type Made = BTreeMap<String, Vec<(String, Arc<[u8]>)>>;
 
 /// The files of an attempt in memory.
-pub struct MemoryOuts<'a> {
+pub(crate) struct MemoryOuts<'a> {
     stage: &'a Stage,
     made: Arc<Mutex<Made>>,
     round: Cell<u32>,
@@ -21,7 +21,7 @@ pub struct MemoryOuts<'a> {
 
 impl<'a> MemoryOuts<'a> {
     /// None yet.
-    pub fn new(stage: &'a Stage) -> Self {
+    pub(crate) fn new(stage: &'a Stage) -> Self {
         Self {
             stage,
             made: Arc::default(),

@@ -17,7 +17,7 @@ use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
 
 /// The finished rounds of one attempt.
-pub struct KeptRounds<'a> {
+pub(crate) struct KeptRounds<'a> {
     stage_ctx: &'a StageContext<'a>,
     found: &'a BatchScan,
     scratch: &'a Scratch,
@@ -29,7 +29,7 @@ pub struct KeptRounds<'a> {
 
 impl<'a> KeptRounds<'a> {
     /// For an attempt. Where it was asked for by `--force` or `--fresh`, it begins with the first round.
-    pub fn new(
+    pub(crate) fn new(
         stage_ctx: &'a StageContext<'a>,
         found: &'a BatchScan,
         scratch: &'a Scratch,
@@ -58,7 +58,7 @@ impl<'a> KeptRounds<'a> {
     ///
     /// # Errors
     /// What the disk says.
-    pub fn failed(&self) -> Result<(), Outcome> {
+    pub(crate) fn failed(&self) -> Result<(), Outcome> {
         if self.over.get() {
             self.kept.borrow_mut().clear().map_err(refused)?;
         }
@@ -107,7 +107,7 @@ impl work::Rounds for KeptRounds<'_> {
 ///
 /// # Errors
 /// What the disk says.
-pub fn tidy_stages(ctx: &Context<'_>) -> Result<(), RunError> {
+pub(crate) fn tidy_stages(ctx: &Context<'_>) -> Result<(), RunError> {
     let stages = ctx.pipeline.stages.iter();
     let refined = stages.filter(|stage| stage.refine.is_some());
     let names = refined.map(|stage| stage.name.as_str());
@@ -119,7 +119,7 @@ pub fn tidy_stages(ctx: &Context<'_>) -> Result<(), RunError> {
 ///
 /// # Errors
 /// What the disk says.
-pub fn tidy(
+pub(crate) fn tidy(
     ctx: &Context<'_>,
     stage: &Stage,
     found: &StageScan,

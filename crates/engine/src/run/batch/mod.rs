@@ -1,13 +1,13 @@
 //! Batches that run: workers, attempts, and the files that an attempt makes in scratch.
 
-pub mod attempt;
-pub mod dispatch;
-pub mod in_memory;
-pub mod iterations;
-pub mod outcomes;
-pub mod output_dir;
-pub mod placeholder;
-pub mod printed;
-pub mod set_aside;
-pub mod stage_context;
-pub mod workers;
+pub(crate) mod attempt;
+pub(crate) mod dispatch;
+pub(crate) mod in_memory;
+pub(crate) mod iterations;
+pub(crate) mod outcomes;
+pub(crate) mod output_dir;
+pub(crate) mod placeholder;
+pub(crate) mod printed;
+pub(crate) mod set_aside;
+pub(crate) mod stage_context;
+pub(crate) mod workers;

@@ -18,7 +18,7 @@ use std::sync::Arc;
 const BETWEEN: &str = ".steps";
 
 /// The files of an attempt.
-pub struct ScratchOuts<'a> {
+pub(crate) struct ScratchOuts<'a> {
     scratch: &'a Scratch,
     targets: &'a BTreeMap<String, RelPath>,
     alarm: &'a Arc<Alarm>,
@@ -28,14 +28,14 @@ pub struct ScratchOuts<'a> {
 }
 
 /// A file in scratch, known by the path that it will have.
-pub struct ScratchFile {
+pub(crate) struct ScratchFile {
     shown: String,
     place: PathBuf,
 }
 
 impl ScratchFile {
     /// The file at a path below the scratch folder.
-    pub fn new(scratch: &Scratch, path: &RelPath) -> Self {
+    pub(crate) fn new(scratch: &Scratch, path: &RelPath) -> Self {
         Self {
             shown: FilePath::workspace(path.clone()).to_string(),
             place: scratch.at(path),
@@ -59,7 +59,7 @@ impl Source for ScratchFile {
 
 impl<'a> ScratchOuts<'a> {
     /// Over a scratch folder; `targets` gives the paths and patterns of the outputs. Reading and writing end when the alarm rings.
-    pub fn new(
+    pub(crate) fn new(
         scratch: &'a Scratch,
         stage: &'a Stage,
         targets: &'a BTreeMap<String, RelPath>,
@@ -87,7 +87,7 @@ impl<'a> ScratchOuts<'a> {
     }
 
     /// The path, or pattern, of an output or `out`, below the scratch folder.
-    pub fn pattern(&self, out: &str) -> io::Result<RelPath> {
+    pub(crate) fn pattern(&self, out: &str) -> io::Result<RelPath> {
         if let Some(path) = self.targets.get(out) {
             return Ok(path.clone());
         }
@@ -98,7 +98,7 @@ impl<'a> ScratchOuts<'a> {
     ///
     /// # Errors
     /// When a folder cannot be read, or a link or another thing that is no file lies there.
-    pub fn files(&self, out: &str) -> io::Result<Vec<RelPath>> {
+    pub(crate) fn files(&self, out: &str) -> io::Result<Vec<RelPath>> {
         self.files_at(self.pattern(out)?)
     }
 

@@ -14,7 +14,7 @@ use std::io::Write;
 ///
 /// # Errors
 /// That outcome: the stage declares no placeholder, or it failed too.
-pub fn placeholder(
+pub(crate) fn placeholder(
     stage_ctx: &StageContext<'_>,
     found: &BatchScan,
     scratch: &Scratch,

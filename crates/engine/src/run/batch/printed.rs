@@ -10,7 +10,7 @@ use std::io::{self, Write};
 const LINE: usize = 1 << 16;
 
 /// The log of an attempt. Keys are taken out of it line by line.
-pub struct Printed<'a> {
+pub(crate) struct Printed<'a> {
     stage_ctx: &'a StageContext<'a>,
     path: RelPath,
     file: Option<DiskFile>,
@@ -20,7 +20,7 @@ pub struct Printed<'a> {
 
 impl<'a> Printed<'a> {
     /// The log of this attempt; nothing is written yet.
-    pub fn new(stage_ctx: &'a StageContext<'_>, name: &str, serial: u64) -> Printed<'a> {
+    pub(crate) fn new(stage_ctx: &'a StageContext<'_>, name: &str, serial: u64) -> Printed<'a> {
         let path = layout::log(stage_ctx.run_id, name, serial);
         Printed {
             stage_ctx,
@@ -31,7 +31,7 @@ impl<'a> Printed<'a> {
     }
 
     /// Where it is kept in the workspace; none: nothing was printed.
-    pub fn kept(mut self) -> Option<String> {
+    pub(crate) fn kept(mut self) -> Option<String> {
         // A log that cannot be written ends no work.
         let _ = self.put(self.line.len());
         self.file.map(|_| self.path.to_string())

@@ -7,13 +7,13 @@ use milepost_store::store::scratch::Scratch;
 use milepost_store::store::{layout, quarantine};
 
 /// A call whose answers were not all valid: its number in the run, and what was wrong.
-pub type Refused = (u64, Vec<String>);
+pub(crate) type Refused = (u64, Vec<String>);
 
 /// Keeps what a failed batch left; one that left nothing leaves no trace. Gives the folder.
 ///
 /// # Errors
 /// When the disk fails.
-pub fn set_aside(
+pub(crate) fn set_aside(
     recorder: &Recorder<'_>,
     name: &str,
     outcome: &Outcome,

@@ -24,78 +24,78 @@ use std::time::Duration;
 
 /// What was made of a batch.
 #[derive(Debug)]
-pub struct Produced {
+pub(crate) struct Produced {
     /// The files, with where each lies in the workspace until it is published. The marker is last.
-    pub files: Vec<(Made, RelPath)>,
+    pub(crate) files: Vec<(Made, RelPath)>,
     /// Elements that came out.
-    pub elements: Option<u64>,
+    pub(crate) elements: Option<u64>,
     /// What the stage says of it.
-    pub opinion: Opinion,
+    pub(crate) opinion: Opinion,
     /// Warnings for people.
-    pub warnings: Vec<String>,
+    pub(crate) warnings: Vec<String>,
     /// Set when these are a placeholder's files.
-    pub placeholder: Option<Outcome>,
+    pub(crate) placeholder: Option<Outcome>,
     /// Elements that failed.
-    pub failed: Vec<FailedKeys>,
+    pub(crate) failed: Vec<FailedKeys>,
     /// The calls of agents whose answers it was made from.
-    pub answers: Vec<AnswersOf>,
+    pub(crate) answers: Vec<AnswersOf>,
     /// An input that changed meanwhile.
-    pub stale: Option<String>,
+    pub(crate) stale: Option<String>,
 }
 
 /// What a worker needs of the stage.
-pub struct StageContext<'a> {
+pub(crate) struct StageContext<'a> {
     /// What the run needs.
-    pub ctx: Context<'a>,
+    pub(crate) ctx: Context<'a>,
     /// The stage.
-    pub stage: &'a Stage,
+    pub(crate) stage: &'a Stage,
     /// The id of the facts that its batches share, without their details.
-    pub shared: &'a str,
+    pub(crate) shared: &'a str,
     /// Its schemas.
-    pub schemas: &'a Schemas,
+    pub(crate) schemas: &'a Schemas,
     /// The agents that the stage asks.
-    pub agents: &'a Answerers,
+    pub(crate) agents: &'a Answerers,
     /// What stands behind those that cost something.
-    pub calls: &'a dyn Calls,
+    pub(crate) calls: &'a dyn Calls,
     /// Whether everything is asked once more.
-    pub fresh: bool,
+    pub(crate) fresh: bool,
     /// The HTTP client of the run.
-    pub http: &'a SharedHttp,
+    pub(crate) http: &'a SharedHttp,
     /// The environment of programs.
-    pub environment: &'a BTreeMap<String, String>,
+    pub(crate) environment: &'a BTreeMap<String, String>,
     /// The wish to stop.
-    pub stop: &'a dyn Stop,
+    pub(crate) stop: &'a dyn Stop,
     /// The same wish, for work that looks now and then.
-    pub wished: Arc<AtomicBool>,
+    pub(crate) wished: Arc<AtomicBool>,
     /// Limits of an attempt.
-    pub limits: Limits,
+    pub(crate) limits: Limits,
     /// Since the stage's batches run.
-    pub begun: Stopwatch,
+    pub(crate) begun: Stopwatch,
     /// How long they may, in all.
-    pub time: Option<Duration>,
+    pub(crate) time: Option<Duration>,
     /// The run's id.
-    pub run_id: &'a str,
+    pub(crate) run_id: &'a str,
     /// The same as a list: with `--fresh`, only answers of these runs count.
-    pub this_run: [String; 1],
+    pub(crate) this_run: [String; 1],
     /// Folders of attempts that are over.
-    pub spares: ScratchPool,
+    pub(crate) spares: ScratchPool,
     /// How each batch fails before its first step: a service that the stage needs is not there.
-    pub lacks: Option<Outcome>,
+    pub(crate) lacks: Option<Outcome>,
 }
 
 /// One try at one batch.
-pub struct AttemptResult {
+pub(crate) struct AttemptResult {
     /// What was made, or how it failed.
-    pub result: Result<Produced, Outcome>,
+    pub(crate) result: Result<Produced, Outcome>,
     /// The scratch folder: to be removed after publishing, or to go to quarantine.
-    pub scratch: Option<Scratch>,
+    pub(crate) scratch: Option<Scratch>,
     /// Where what programs printed is kept, in the workspace.
-    pub log: Option<String>,
+    pub(crate) log: Option<String>,
 }
 
 impl StageContext<'_> {
     /// What is left of the stage's time; none: it has no limit.
-    pub fn left(&self) -> Option<Duration> {
+    pub(crate) fn left(&self) -> Option<Duration> {
         let time = self.time?;
         Some(time.saturating_sub(self.begun.elapsed()))
     }
@@ -105,7 +105,7 @@ impl StageContext<'_> {
 ///
 /// # Errors
 /// When it is not there, or cannot be read.
-pub fn content(scratch: &Scratch, file: &RelPath) -> Result<(Digest, u64), Outcome> {
+pub(crate) fn content(scratch: &Scratch, file: &RelPath) -> Result<(Digest, u64), Outcome> {
     let failed =
         |why: &dyn std::fmt::Display| Outcome::new(OutcomeKind::Output, format!("`{file}`: {why}"));
     match scratch.content(file) {
@@ -119,7 +119,7 @@ pub fn content(scratch: &Scratch, file: &RelPath) -> Result<(Digest, u64), Outco
 ///
 /// # Errors
 /// When it cannot be written.
-pub fn add_marker(
+pub(crate) fn add_marker(
     stage_ctx: &StageContext<'_>,
     found: &BatchScan,
     scratch: &Scratch,
@@ -155,7 +155,10 @@ pub fn add_marker(
 ///
 /// # Errors
 /// When it cannot be read.
-pub fn stale(stage_ctx: &StageContext<'_>, found: &BatchScan) -> Result<Option<String>, Outcome> {
+pub(crate) fn stale(
+    stage_ctx: &StageContext<'_>,
+    found: &BatchScan,
+) -> Result<Option<String>, Outcome> {
     for (key, value) in found.own.iter() {
         if key.kind != FactKind::Input || value.is("absent") {
             continue;

@@ -24,7 +24,7 @@ use std::time::Duration;
 
 /// How many at once.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum AtOnce {
+pub(crate) enum AtOnce {
     /// Batches.
     Batches(usize),
     /// Values of one `each` name; of each value, all its batches.
@@ -32,7 +32,7 @@ pub enum AtOnce {
 }
 
 /// What a worker tells the dispatcher.
-pub enum Message {
+pub(crate) enum Message {
     /// A batch begins.
     Begun {
         /// Its place in the survey.
@@ -236,37 +236,37 @@ impl Watcher for EventSender<'_> {
 }
 
 /// What to run of a stage, and how.
-pub struct Order<'a> {
+pub(crate) struct Order<'a> {
     /// Positions in the survey, in order.
-    pub indices: Vec<usize>,
+    pub(crate) indices: Vec<usize>,
     /// How many at once.
-    pub at_once: AtOnce,
+    pub(crate) at_once: AtOnce,
     /// Go on after a failed batch, whatever the stage says.
-    pub keep_going: bool,
+    pub(crate) keep_going: bool,
     /// The files that a batch made last time, by output, for batches that were made.
-    pub previous: &'a (dyn Fn(&str) -> BTreeMap<String, RelPath> + Sync),
+    pub(crate) previous: &'a (dyn Fn(&str) -> BTreeMap<String, RelPath> + Sync),
 }
 
 /// Batches that wait for a thread.
-pub struct Queue {
+pub(crate) struct Queue {
     /// Their places in the survey.
-    pub waiting: VecDeque<usize>,
+    pub(crate) waiting: VecDeque<usize>,
     /// Those that run.
-    pub active: Vec<usize>,
+    pub(crate) active: Vec<usize>,
     /// How many failed, those with a placeholder among them.
-    pub failed: u64,
+    pub(crate) failed: u64,
     /// Whether no further one is given out.
-    pub closed: bool,
+    pub(crate) closed: bool,
 }
 
 /// Gives out no further batch.
-pub fn close(queue: &Mutex<Queue>, ready: &Condvar) {
+pub(crate) fn close(queue: &Mutex<Queue>, ready: &Condvar) {
     queue.lock().unwrap_or_else(PoisonError::into_inner).closed = true;
     ready.notify_all();
 }
 
 /// A worker, one of so many: takes one batch after another.
-pub fn work(
+pub(crate) fn work(
     stage_ctx: &StageContext<'_>,
     survey: &StageScan,
     order: &Order<'_>,
@@ -404,7 +404,7 @@ const IN_BATCHES: usize = 256;
 ///
 /// # Errors
 /// When a template gives no number.
-pub fn at_once(
+pub(crate) fn at_once(
     stage: &Stage,
     base: &Map<String, Value>,
     jobs: Option<usize>,

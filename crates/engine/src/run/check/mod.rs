@@ -1,8 +1,8 @@
 //! Up-to-date checks: scans stages, and validates inputs and outputs.
 
-pub mod planned_disk;
-pub mod preconditions;
-pub mod revalidate;
-pub mod scan;
-pub mod scopes;
-pub mod validate;
+pub(crate) mod planned_disk;
+pub(crate) mod preconditions;
+pub(crate) mod revalidate;
+pub(crate) mod scan;
+pub(crate) mod scopes;
+pub(crate) mod validate;

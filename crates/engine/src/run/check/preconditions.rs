@@ -13,7 +13,7 @@ use std::sync::atomic::AtomicBool;
 
 /// Returns the precondition that is known not to hold. Where an earlier stage may still change what the batch reads, only those
 /// are judged that mention nothing of it. One whose test fails is left to the attempt, which validates the inputs first.
-pub fn refused(
+pub(crate) fn refused(
     ctx: &Context<'_>,
     stage: &Stage,
     found: &BatchScan,

@@ -23,20 +23,20 @@ use std::sync::Arc;
 
 /// What came of batches that were judged again.
 #[derive(Debug, Default)]
-pub struct Revalidation {
+pub(crate) struct Revalidation {
     /// How many hold.
-    pub valid: u64,
+    pub(crate) valid: u64,
     /// The places of those that do not.
-    pub invalid: BTreeSet<usize>,
+    pub(crate) invalid: BTreeSet<usize>,
     /// The places of those that were not come to, because the run was stopped.
-    pub left: BTreeSet<usize>,
+    pub(crate) left: BTreeSet<usize>,
 }
 
 /// Judges what must be judged, until the alarm rings.
 ///
 /// # Errors
 /// When the journal cannot be written.
-pub fn rejudge(
+pub(crate) fn rejudge(
     recorder: &mut Recorder<'_>,
     stage: &Stage,
     survey: &StageScan,
@@ -134,7 +134,7 @@ fn said(recorder: &Recorder<'_>, stage: &Stage, record: &BatchRecord) -> Option<
 ///
 /// # Errors
 /// How they do not.
-pub fn holds(
+pub(crate) fn holds(
     ctx: &Context<'_>,
     stage: &Stage,
     found: &BatchScan,

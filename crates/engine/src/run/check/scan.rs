@@ -29,7 +29,7 @@ use std::sync::Arc;
 
 /// Of which batches the inputs, the facts and the targets are kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Keep<'a> {
+pub(crate) enum Keep<'a> {
     /// Of those that are not reused: of a million that are, it is much for nothing.
     Undone,
     /// Of those, and of the batch with this key.
@@ -42,7 +42,7 @@ pub enum Keep<'a> {
 ///
 /// # Errors
 /// When its batches cannot be told, or a path leaves its folder.
-pub fn survey(
+pub(crate) fn survey(
     ctx: &Context<'_>,
     stage: &Stage,
     state: &State,
@@ -403,4 +403,4 @@ impl One<'_, '_> {
 }
 
 /// The marker's name among outputs.
-pub const MARKER: &str = "marker";
+pub(crate) const MARKER: &str = "marker";

@@ -14,13 +14,13 @@ use milepost_store::store::files::FileError;
 use std::sync::Arc;
 
 /// A file and how its content is read.
-pub type Readable = (Arc<dyn Source>, Reading);
+pub(crate) type Readable = (Arc<dyn Source>, Reading);
 
 /// The scope of a batch before its steps: values, items and inputs. `moment` is shown as `run`.
 ///
 /// # Errors
 /// When an input that is not optional is missing, or a file leaves its folder.
-pub fn of_inputs(
+pub(crate) fn of_inputs(
     ctx: &Context<'_>,
     stage: &Stage,
     found: &BatchScan,
@@ -54,7 +54,7 @@ pub fn of_inputs(
 }
 
 /// The scope of a batch without the content of files.
-pub fn of_values(ctx: &Context<'_>, found: &BatchScan, moment: Timestamp) -> Scope {
+pub(crate) fn of_values(ctx: &Context<'_>, found: &BatchScan, moment: Timestamp) -> Scope {
     let mut scope = Scope::new();
     let is_item = |name: &str| found.batch.items.iter().any(|(item, _)| item == name);
     for (name, value) in found.base(ctx.pipeline, ctx.settings, moment) {
@@ -71,7 +71,7 @@ pub fn of_values(ctx: &Context<'_>, found: &BatchScan, moment: Timestamp) -> Sco
 ///
 /// # Errors
 /// When one is missing and the input is not optional.
-pub fn files(
+pub(crate) fn files(
     ctx: &Context<'_>,
     declared: &Input,
     files: &[FilePath],
@@ -88,7 +88,7 @@ pub fn files(
 }
 
 /// Puts the files of a name into a scope: a list, the only one, or none.
-pub fn insert(scope: &mut Scope, name: &str, many: bool, files: Vec<Readable>) {
+pub(crate) fn insert(scope: &mut Scope, name: &str, many: bool, files: Vec<Readable>) {
     if many {
         scope.insert_files(name, files);
         return;
@@ -103,7 +103,7 @@ pub fn insert(scope: &mut Scope, name: &str, many: bool, files: Vec<Readable>) {
 ///
 /// # Errors
 /// When it leaves its folder or is no file.
-pub fn awaited(
+pub(crate) fn awaited(
     ctx: &Context<'_>,
     file: &FilePath,
     alarm: &Arc<Alarm>,
@@ -119,7 +119,7 @@ pub fn awaited(
 ///
 /// # Errors
 /// When it is not there or leaves its folder.
-pub fn source(
+pub(crate) fn source(
     ctx: &Context<'_>,
     file: &FilePath,
     alarm: &Arc<Alarm>,

@@ -27,7 +27,7 @@ const KEPT: usize = 20;
 ///
 /// # Errors
 /// The violations, as an outcome.
-pub fn file(
+pub(crate) fn file(
     schemas: &Schemas,
     asset: &Asset,
     source: &dyn Source,
@@ -54,7 +54,7 @@ fn compiled(schemas: &Schemas, asset: &Asset) -> Result<Arc<Schema>, Outcome> {
 ///
 /// # Errors
 /// The violations, as an outcome.
-pub fn inputs(
+pub(crate) fn inputs(
     ctx: &Context<'_>,
     stage: &Stage,
     found: &BatchScan,
@@ -96,7 +96,11 @@ fn content(
 ///
 /// # Errors
 /// The violations, as an outcome.
-pub fn output(schemas: &Schemas, output: &Output, source: &dyn Source) -> Result<u64, Outcome> {
+pub(crate) fn output(
+    schemas: &Schemas,
+    output: &Output,
+    source: &dyn Source,
+) -> Result<u64, Outcome> {
     if let (Some(schema), Format::Json | Format::Binary) = (&output.schema, output.format) {
         return file(schemas, schema, source, output.stream.as_ref());
     }
@@ -136,7 +140,7 @@ fn refuse(name: &str, asset: &Asset, violations: &[Violation]) -> Result<(), Out
 ///
 /// # Errors
 /// What was lost, doubled or invented, as an outcome.
-pub fn conservation(
+pub(crate) fn conservation(
     stage: &Stage,
     scope: &Scope,
     failed: &BTreeSet<String>,
@@ -188,7 +192,7 @@ pub fn conservation(
 ///
 /// # Errors
 /// The first that is not true, with its declared error. It has details where the test itself failed.
-pub fn checks(checks: &[Check], scope: &Scope) -> Result<(), Outcome> {
+pub(crate) fn checks(checks: &[Check], scope: &Scope) -> Result<(), Outcome> {
     for check in checks {
         let failed = match value(scope, &check.test) {
             Ok(Value::Bool(true)) => continue,
@@ -217,7 +221,7 @@ pub fn checks(checks: &[Check], scope: &Scope) -> Result<(), Outcome> {
 ///
 /// # Errors
 /// When it fails.
-pub fn value(scope: &Scope, program: &Program) -> Result<Value, Outcome> {
+pub(crate) fn value(scope: &Scope, program: &Program) -> Result<Value, Outcome> {
     let input = scope.input_of(&program.jq)?;
     let vars = scope.vars_of(&program.jq)?;
     program
@@ -230,7 +234,11 @@ pub fn value(scope: &Scope, program: &Program) -> Result<Value, Outcome> {
 ///
 /// # Errors
 /// When `summary` or `verdict` fails.
-pub fn opinion(stage: &Stage, scope: &Scope, said: Option<Value>) -> Result<Opinion, Outcome> {
+pub(crate) fn opinion(
+    stage: &Stage,
+    scope: &Scope,
+    said: Option<Value>,
+) -> Result<Opinion, Outcome> {
     let verdict = stage.verdict.as_ref();
     let verdict = verdict.map(|program| value(scope, program)).transpose()?;
     let (summary, said) = match &stage.summary {

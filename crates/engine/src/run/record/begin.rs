@@ -20,7 +20,7 @@ const LISTED: usize = 20;
 ///
 /// # Errors
 /// When the disk fails.
-pub fn begin(
+pub(crate) fn begin(
     recorder: &mut Recorder<'_>,
     stage: &Stage,
     found: &StageScan,
@@ -45,7 +45,7 @@ pub fn begin(
 ///
 /// # Errors
 /// When the journal cannot be written.
-pub fn handoff(recorder: &mut Recorder<'_>, stage: &Stage) -> Result<(), RunError> {
+pub(crate) fn handoff(recorder: &mut Recorder<'_>, stage: &Stage) -> Result<(), RunError> {
     let from: Vec<String> = lineage::upstream(recorder.ctx.pipeline, stage)
         .iter()
         .map(|up| up.name.clone())

@@ -27,26 +27,26 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 /// A batch that is made and waits to be committed.
-pub struct Finished {
+pub(crate) struct Finished {
     /// Its place in the survey.
-    pub index: usize,
+    pub(crate) index: usize,
     /// What was made.
-    pub produced: Produced,
+    pub(crate) produced: Produced,
     /// Where it lies.
-    pub scratch: Scratch,
+    pub(crate) scratch: Scratch,
     /// Tries that it took.
-    pub attempts: u32,
+    pub(crate) attempts: u32,
     /// What calls of agents cost.
-    pub spent: Option<Spent>,
+    pub(crate) spent: Option<Spent>,
     /// How long the last try took.
-    pub took: Duration,
+    pub(crate) took: Duration,
 }
 
 /// Commits a group. On return every file of it is in place and durable.
 ///
 /// # Errors
 /// When the disk fails; what was recorded by then is put in order by the next run.
-pub fn commit(
+pub(crate) fn commit(
     recorder: &mut Recorder<'_>,
     stage: &Stage,
     survey: &StageScan,

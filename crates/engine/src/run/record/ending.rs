@@ -19,19 +19,19 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 /// A stage whose turn ends.
-pub struct Ending<'a> {
+pub(crate) struct Ending<'a> {
     /// What the run is asked to do.
-    pub selection: &'a Selection,
+    pub(crate) selection: &'a Selection,
     /// The stage.
-    pub stage: &'a Stage,
+    pub(crate) stage: &'a Stage,
     /// As it was found.
-    pub found: &'a StageScan,
+    pub(crate) found: &'a StageScan,
     /// The batches whose outputs were found invalid in this turn, by their place.
-    pub invalid: &'a BTreeSet<usize>,
+    pub(crate) invalid: &'a BTreeSet<usize>,
     /// How many events were recorded before its turn.
-    pub before: u64,
+    pub(crate) before: u64,
     /// Why an agent that it needs cannot be asked: no batch was tried.
-    pub unavailable: Option<String>,
+    pub(crate) unavailable: Option<String>,
 }
 
 impl Ending<'_> {
@@ -39,7 +39,7 @@ impl Ending<'_> {
     ///
     /// # Errors
     /// When the disk fails.
-    pub fn end(
+    pub(crate) fn end(
         &self,
         recorder: &mut Recorder<'_>,
         report: &mut StageReport,

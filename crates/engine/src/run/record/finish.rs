@@ -24,7 +24,7 @@ use std::collections::{BTreeMap, BTreeSet};
 const LISTED: usize = 100;
 
 /// How far a stage is, from what is known of its batches.
-pub fn status(recorder: &Recorder<'_>, stage: &Stage, survey: &StageScan) -> Option<Status> {
+pub(crate) fn status(recorder: &Recorder<'_>, stage: &Stage, survey: &StageScan) -> Option<Status> {
     let known = recorder.state.stages.get(&stage.name);
     let mut partial = false;
     for found in &survey.batches {
@@ -46,7 +46,7 @@ pub fn status(recorder: &Recorder<'_>, stage: &Stage, survey: &StageScan) -> Opt
 }
 
 /// Whether an earlier stage that this one reads from is partial: it is then partial at best.
-pub fn takes_over_partial(recorder: &Recorder<'_>, stage: &Stage) -> bool {
+pub(crate) fn takes_over_partial(recorder: &Recorder<'_>, stage: &Stage) -> bool {
     let upstream = lineage::upstream(recorder.ctx.pipeline, stage);
     upstream.iter().any(|up| {
         let known = recorder.state.stages.get(&up.name);
@@ -58,7 +58,7 @@ pub fn takes_over_partial(recorder: &Recorder<'_>, stage: &Stage) -> bool {
 ///
 /// # Errors
 /// When the disk fails.
-pub fn checkpoint(
+pub(crate) fn checkpoint(
     recorder: &mut Recorder<'_>,
     stage: &Stage,
     survey: &StageScan,
@@ -183,7 +183,7 @@ fn sum(counts: impl Iterator<Item = Option<u64>>) -> Option<u64> {
 }
 
 /// The input files of batches with their digests.
-pub fn inputs<'a>(records: &[&'a BatchRecord]) -> BTreeMap<&'a str, &'a FactValue> {
+pub(crate) fn inputs<'a>(records: &[&'a BatchRecord]) -> BTreeMap<&'a str, &'a FactValue> {
     let facts = records.iter().flat_map(|record| record.facts.iter());
     facts
         .filter(|(key, _)| key.kind == FactKind::Input)
@@ -192,7 +192,7 @@ pub fn inputs<'a>(records: &[&'a BatchRecord]) -> BTreeMap<&'a str, &'a FactValu
 }
 
 /// Of one input file its digest, of several that of their list: `digest  path` lines in order, as `sha256sum` prints them.
-pub fn inputs_digest(inputs: &BTreeMap<&str, &FactValue>) -> Digest {
+pub(crate) fn inputs_digest(inputs: &BTreeMap<&str, &FactValue>) -> Digest {
     if inputs.len() == 1
         && let Some(digest) = inputs.values().find_map(|value| value.digest())
     {
@@ -208,7 +208,7 @@ pub fn inputs_digest(inputs: &BTreeMap<&str, &FactValue>) -> Digest {
 }
 
 /// The summaries of two batches as one: numbers are added, lists joined, objects merged; of other values the first stays.
-pub fn merged(a: Value, b: Value) -> Value {
+pub(crate) fn merged(a: Value, b: Value) -> Value {
     match (a, b) {
         (Value::Number(a), Value::Number(b)) => match (a.as_u64(), b.as_u64()) {
             (Some(a), Some(b)) => json!(a + b),
@@ -235,7 +235,7 @@ pub fn merged(a: Value, b: Value) -> Value {
 }
 
 /// What the progress file says of a stage.
-pub fn progress_of(
+pub(crate) fn progress_of(
     recorder: &Recorder<'_>,
     stage: &Stage,
     survey: &StageScan,

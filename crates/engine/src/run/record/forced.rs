@@ -12,7 +12,7 @@ use milepost_store::store::rounds;
 ///
 /// # Errors
 /// When the journal cannot be written.
-pub fn note(
+pub(crate) fn note(
     recorder: &mut Recorder<'_>,
     selection: &Selection,
     fresh: bool,

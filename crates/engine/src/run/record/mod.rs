@@ -1,13 +1,13 @@
 //! The records of a run: the journal, publishing, retirement, checkpoints, recovery, quarantine.
 
-pub mod begin;
-pub mod commit;
-pub mod ending;
-pub mod finish;
-pub mod forced;
-pub mod progress;
-pub mod protect;
-pub mod quarantined;
+pub(crate) mod begin;
+pub(crate) mod commit;
+pub(crate) mod ending;
+pub(crate) mod finish;
+pub(crate) mod forced;
+pub(crate) mod progress;
+pub(crate) mod protect;
+pub(crate) mod quarantined;
 pub mod recorder;
-pub mod recover;
-pub mod retire;
+pub(crate) mod recover;
+pub(crate) mod retire;

@@ -13,7 +13,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 /// The progress file of a stage that runs; of a stage without `each` there is none, and nothing is written.
-pub struct ProgressWriter<'a> {
+pub(crate) struct ProgressWriter<'a> {
     ctx: Context<'a>,
     stage: &'a Stage,
     found: &'a StageScan,
@@ -23,7 +23,7 @@ pub struct ProgressWriter<'a> {
 
 impl<'a> ProgressWriter<'a> {
     /// A writer for a stage whose first version is due at once.
-    pub fn new(ctx: Context<'a>, stage: &'a Stage, found: &'a StageScan) -> Self {
+    pub(crate) fn new(ctx: Context<'a>, stage: &'a Stage, found: &'a StageScan) -> Self {
         let path = protect::progress_path(stage);
         Self {
             ctx,
@@ -35,14 +35,14 @@ impl<'a> ProgressWriter<'a> {
     }
 
     /// Notes that a batch began, ended or was published.
-    pub fn changed(&mut self) {
+    pub(crate) fn changed(&mut self) {
         if let Some(file) = &mut self.file {
             file.changed();
         }
     }
 
     /// Returns how long the dispatcher may wait until [`Self::write_if_due`] has something to write.
-    pub fn due_in(&self) -> Option<Duration> {
+    pub(crate) fn due_in(&self) -> Option<Duration> {
         self.file.as_ref()?.due_in(self.watch.elapsed())
     }
 
@@ -50,7 +50,7 @@ impl<'a> ProgressWriter<'a> {
     ///
     /// # Errors
     /// When the disk fails.
-    pub fn write_if_due(
+    pub(crate) fn write_if_due(
         &mut self,
         recorder: &Recorder<'_>,
         running: &BTreeSet<u64>,

@@ -15,7 +15,7 @@ use std::collections::BTreeMap;
 ///
 /// # Errors
 /// When the file cannot be read.
-pub fn content_at(
+pub(crate) fn content_at(
     recorder: &Recorder<'_>,
     stage: &str,
     key: &str,
@@ -34,7 +34,7 @@ pub fn content_at(
 ///
 /// # Errors
 /// When the disk fails.
-pub fn explain(recorder: &Recorder<'_>, files: &[KeptFile]) -> Result<(), RunError> {
+pub(crate) fn explain(recorder: &Recorder<'_>, files: &[KeptFile]) -> Result<(), RunError> {
     let mut notes: BTreeMap<RelPath, String> = BTreeMap::new();
     for file in files.iter().filter(|file| file.was.is_by_hand()) {
         if let Some(folder) = file.folder() {
@@ -57,7 +57,7 @@ pub fn explain(recorder: &Recorder<'_>, files: &[KeptFile]) -> Result<(), RunErr
 ///
 /// # Errors
 /// When the disk fails.
-pub fn put_checkpoint_away(
+pub(crate) fn put_checkpoint_away(
     recorder: &mut Recorder<'_>,
     stage: &str,
     number: u32,
@@ -85,7 +85,10 @@ pub fn put_checkpoint_away(
 ///
 /// # Errors
 /// When the disk fails.
-pub fn put_progress_away(recorder: &mut Recorder<'_>, stage: &Stage) -> Result<(), RunError> {
+pub(crate) fn put_progress_away(
+    recorder: &mut Recorder<'_>,
+    stage: &Stage,
+) -> Result<(), RunError> {
     let Some(path) = progress_path(stage) else {
         return Ok(());
     };
@@ -97,13 +100,13 @@ pub fn put_progress_away(recorder: &mut Recorder<'_>, stage: &Stage) -> Result<(
 }
 
 /// An output or another file of a batch that a person wrote: the batch, the path, what it is.
-pub type ByHand = (String, RelPath, Content);
+pub(crate) type ByHand = (String, RelPath, Content);
 
 /// Moves files that a person wrote to quarantine, durably.
 ///
 /// # Errors
 /// When the disk fails.
-pub fn put_away(
+pub(crate) fn put_away(
     recorder: &mut Recorder<'_>,
     stage: &str,
     files: &[ByHand],
@@ -129,6 +132,6 @@ pub fn put_away(
 }
 
 /// The path of a stage's progress file; a stage without `each` has none.
-pub fn progress_path(stage: &Stage) -> Option<&RelPath> {
+pub(crate) fn progress_path(stage: &Stage) -> Option<&RelPath> {
     (!stage.each.is_empty()).then_some(&stage.progress)
 }

@@ -57,7 +57,12 @@ pub enum Content {
 
 impl Content {
     /// Returns what a file with this digest is, by what is recorded of the batch that makes it.
-    pub fn of(layout: &Layout, known: Option<&BatchState>, path: &RelPath, there: Digest) -> Self {
+    pub(crate) fn of(
+        layout: &Layout,
+        known: Option<&BatchState>,
+        path: &RelPath,
+        there: Digest,
+    ) -> Self {
         let Some(known) = known else {
             return Self::Untracked;
         };
@@ -85,7 +90,7 @@ impl Content {
     }
 
     /// Returns what it is, for people.
-    pub fn words(self) -> &'static str {
+    pub(crate) fn words(self) -> &'static str {
         match self {
             Self::AsMade => "as Milepost wrote it",
             Self::Modified => "modified by hand",
@@ -97,7 +102,7 @@ impl Content {
 
 impl KeptFile {
     /// A file on its way to quarantine.
-    pub fn new(
+    pub(crate) fn new(
         (stage, batch): (&str, &str),
         (path, quarantine): (&RelPath, &RelPath),
         why: Removal,
@@ -120,7 +125,7 @@ impl KeptFile {
     }
 
     /// Returns why it was moved, for people.
-    pub fn reason(&self) -> &'static str {
+    pub(crate) fn reason(&self) -> &'static str {
         match self.why {
             Removal::Replaced => "replaced",
             Removal::Retired => "no longer made",

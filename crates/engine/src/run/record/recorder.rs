@@ -18,11 +18,11 @@ use std::collections::BTreeSet;
 /// Keeps what is known of the workspace, and writes the journal.
 pub struct Recorder<'a> {
     /// What the run needs.
-    pub ctx: Context<'a>,
+    pub(crate) ctx: Context<'a>,
     /// What is known.
     pub state: State,
     /// Files that this run moved to quarantine.
-    pub kept: Vec<KeptFile>,
+    pub(crate) kept: Vec<KeptFile>,
     /// How many of them were reported.
     reported: usize,
     journal: Journal,
@@ -61,7 +61,7 @@ impl<'a> Recorder<'a> {
     }
 
     /// How many events were recorded.
-    pub fn counted(&self) -> u64 {
+    pub(crate) fn counted(&self) -> u64 {
         self.counted
     }
 
@@ -146,19 +146,19 @@ impl<'a> Recorder<'a> {
     }
 
     /// Where a file goes that is set aside.
-    pub fn aside(&self, reason: &str, path: &RelPath) -> RelPath {
+    pub(crate) fn aside(&self, reason: &str, path: &RelPath) -> RelPath {
         milepost_store::store::quarantine::folder(self.run_id(), self.counted, reason).with(path)
     }
 
     /// Returns the files that were moved to quarantine since the last call.
-    pub fn newly_kept(&mut self) -> Option<Notice> {
+    pub(crate) fn newly_kept(&mut self) -> Option<Notice> {
         let files = self.kept[self.reported..].to_vec();
         self.reported = self.kept.len();
         (!files.is_empty()).then_some(Notice::Kept { files })
     }
 
     /// From here on records are gathered, up to the next flush: none of them counts before all are durable.
-    pub fn gather(&mut self) {
+    pub(crate) fn gather(&mut self) {
         self.journal.gather();
     }
 
@@ -166,7 +166,7 @@ impl<'a> Recorder<'a> {
     ///
     /// # Errors
     /// What the disk says.
-    pub fn flush(&mut self) -> Result<(), RunError> {
+    pub(crate) fn flush(&mut self) -> Result<(), RunError> {
         Ok(self.journal.flush()?)
     }
 
@@ -174,7 +174,7 @@ impl<'a> Recorder<'a> {
     ///
     /// # Errors
     /// What the disk says.
-    pub fn write_manifest(&mut self, stage: &Stage) -> Result<Digest, RunError> {
+    pub(crate) fn write_manifest(&mut self, stage: &Stage) -> Result<Digest, RunError> {
         self.flush()?;
         let known = match self.state.stages.get(&stage.name) {
             Some(known) if known.number == stage.number => Cow::Borrowed(known),
@@ -229,7 +229,7 @@ fn stage_of(event: &Event) -> Option<&str> {
 }
 
 /// Returns who acts in a stage's records: the role of its last step that has one, else the stage.
-pub fn agent(stage: &Stage) -> &str {
+pub(crate) fn agent(stage: &Stage) -> &str {
     stage
         .steps
         .iter()

@@ -14,7 +14,10 @@ use std::time::Duration;
 ///
 /// # Errors
 /// When the disk fails.
-pub fn recover(recorder: &mut Recorder<'_>, grace: Duration) -> Result<Vec<String>, RunError> {
+pub(crate) fn recover(
+    recorder: &mut Recorder<'_>,
+    grace: Duration,
+) -> Result<Vec<String>, RunError> {
     let mut done = Vec::new();
     let children = recorder.state.children.clone();
     let broken_off = recorder.state.open_run.clone();

@@ -17,7 +17,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// Why outputs of a batch are retired.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Cause {
+pub(crate) enum Cause {
     /// The stage no longer has the batch: it is forgotten.
     Gone,
     /// The batch failed, and its earlier outputs are out of date: it stays failed.
@@ -28,7 +28,7 @@ pub enum Cause {
 ///
 /// # Errors
 /// When the disk fails.
-pub fn batches(
+pub(crate) fn batches(
     recorder: &mut Recorder<'_>,
     stage: &str,
     keys: &[String],
@@ -113,7 +113,7 @@ fn files_of(batch: &BatchState) -> impl Iterator<Item = &RelPath> {
 }
 
 /// What a batch made before and does not make this time, with where it goes in quarantine.
-pub fn dropped(
+pub(crate) fn dropped(
     recorder: &Recorder<'_>,
     stage: &str,
     key: &str,
@@ -140,7 +140,7 @@ pub fn dropped(
 ///
 /// # Errors
 /// When one of them cannot be read.
-pub fn leaving(
+pub(crate) fn leaving(
     recorder: &Recorder<'_>,
     (stage, key): (&str, &str),
     files: &BTreeMap<RelPath, RelPath>,
@@ -173,7 +173,7 @@ fn aside(
 ///
 /// # Errors
 /// When the disk fails.
-pub fn move_aside(
+pub(crate) fn move_aside(
     recorder: &Recorder<'_>,
     files: &BTreeMap<RelPath, RelPath>,
     markers: &BTreeSet<RelPath>,
@@ -190,7 +190,7 @@ pub fn move_aside(
 ///
 /// # Errors
 /// When the disk fails.
-pub fn finish(recorder: &Recorder<'_>) -> Result<u64, RunError> {
+pub(crate) fn finish(recorder: &Recorder<'_>) -> Result<u64, RunError> {
     let mut moved = 0;
     if recorder.state.retiring.is_empty() {
         return Ok(moved);
@@ -227,7 +227,7 @@ fn is_same(recorder: &Recorder<'_>, a: &RelPath, b: &RelPath) -> Result<bool, Ru
 ///
 /// # Errors
 /// When the disk fails.
-pub fn stages(recorder: &mut Recorder<'_>) -> Result<Vec<String>, RunError> {
+pub(crate) fn stages(recorder: &mut Recorder<'_>) -> Result<Vec<String>, RunError> {
     let mut forgotten = Vec::new();
     remove_untold(recorder)?;
     let known: Vec<(String, u32, bool)> = recorder
@@ -282,7 +282,7 @@ pub fn stages(recorder: &mut Recorder<'_>) -> Result<Vec<String>, RunError> {
 ///
 /// # Errors
 /// When the disk fails.
-pub fn remove_readers(recorder: &mut Recorder<'_>, stage: &str) -> Result<(), RunError> {
+pub(crate) fn remove_readers(recorder: &mut Recorder<'_>, stage: &str) -> Result<(), RunError> {
     for down in lineage::downstream(recorder.ctx.pipeline, stage) {
         remove_checkpoint(recorder, &down.name, down.number)?;
     }
@@ -293,7 +293,7 @@ pub fn remove_readers(recorder: &mut Recorder<'_>, stage: &str) -> Result<(), Ru
 ///
 /// # Errors
 /// When the disk fails.
-pub fn remove_checkpoints(recorder: &mut Recorder<'_>, stage: &str) -> Result<(), RunError> {
+pub(crate) fn remove_checkpoints(recorder: &mut Recorder<'_>, stage: &str) -> Result<(), RunError> {
     remove_readers(recorder, stage)?;
     let pipeline = recorder.ctx.pipeline;
     if let Some(declared) = pipeline.stages.iter().find(|other| other.name == stage) {
@@ -306,7 +306,7 @@ pub fn remove_checkpoints(recorder: &mut Recorder<'_>, stage: &str) -> Result<()
 ///
 /// # Errors
 /// When the disk fails.
-pub fn remove_checkpoint(
+pub(crate) fn remove_checkpoint(
     recorder: &mut Recorder<'_>,
     stage: &str,
     number: u32,

@@ -22,11 +22,11 @@ use std::path::Path;
 use std::time::Duration;
 
 /// Tries of one request when a service is busy or out of reach, where the agent says nothing.
-pub const TRIES: u32 = 6;
+pub(crate) const TRIES: u32 = 6;
 
 /// Returns how often one request is sent at most, whatever the faults: with `tries` as the agent declares them, and `attempts` as
 /// the step does.
-pub fn most_tries(tries: Option<u32>, attempts: u32) -> u32 {
+pub(crate) fn most_tries(tries: Option<u32>, attempts: u32) -> u32 {
     tries.unwrap_or(TRIES.max(attempts)).max(1)
 }
 
@@ -34,15 +34,15 @@ pub fn most_tries(tries: Option<u32>, attempts: u32) -> u32 {
 const CHECK: Duration = Duration::from_secs(20);
 
 /// Who asks, and how long one call may take.
-pub struct Caller<'a> {
+pub(crate) struct Caller<'a> {
     /// The agent.
-    pub ready: &'a Ready,
+    pub(crate) ready: &'a Ready,
     /// One call.
-    pub timeout: Duration,
+    pub(crate) timeout: Duration,
     /// As declared: with 1, what failed is not sent again, unless nobody took it or the agent says how often.
-    pub attempts: u32,
+    pub(crate) attempts: u32,
     /// Calls of the batch so far.
-    pub count: u32,
+    pub(crate) count: u32,
 }
 
 /// How long no call is made because a limit is used up.
@@ -52,7 +52,7 @@ const LONGEST_REST: Duration = Duration::from_mins(1);
 const BATCH: Duration = Duration::from_hours(25);
 
 /// A request that was not answered.
-pub enum Unanswered {
+pub(crate) enum Unanswered {
     /// It is too long: it may be sent in parts.
     TooLong(Outcome),
     /// The batch fails.
@@ -64,7 +64,7 @@ impl Caller<'_> {
     ///
     /// # Errors
     /// When it is not answered, must not be sent, or the run is stopped.
-    pub fn call(
+    pub(crate) fn call(
         &mut self,
         work: &mut Work<'_>,
         request: &Request,
@@ -312,7 +312,7 @@ impl Caller<'_> {
     ///
     /// # Errors
     /// When it could not be recorded.
-    pub fn judged(&self, work: &Work<'_>, call: u64) -> Result<(), Outcome> {
+    pub(crate) fn judged(&self, work: &Work<'_>, call: u64) -> Result<(), Outcome> {
         match work.calls.batched() {
             Some(book) if self.ready.agent.is_batched() => book.used(call),
             _ => Ok(()),
@@ -349,7 +349,7 @@ fn described(request: &Request) -> String {
 }
 
 /// The digest of what is asked, whoever is asked. Where the text is divided into what stays and what changes does not matter.
-pub fn asked(request: &Request) -> Digest {
+pub(crate) fn asked(request: &Request) -> Digest {
     let whole = Request {
         system: None,
         prompt: format!(

@@ -24,53 +24,53 @@ const VERSION: u32 = 1;
 const TOLD: usize = 40;
 
 /// What is asked, and by which terms.
-pub struct Terms<'a> {
+pub(crate) struct Terms<'a> {
     /// The output that the step makes.
-    pub out: &'a str,
+    pub(crate) out: &'a str,
     /// The agent.
-    pub ready: &'a Ready,
+    pub(crate) ready: &'a Ready,
     /// The template of what it is asked.
-    pub prompt: &'a TemplateFile,
+    pub(crate) prompt: &'a TemplateFile,
     /// What an answer must be.
-    pub schema: Option<Form<'a>>,
+    pub(crate) schema: Option<Form<'a>>,
     /// Requests for one question, at most.
-    pub attempts: u32,
+    pub(crate) attempts: u32,
     /// One call.
-    pub timeout: Duration,
+    pub(crate) timeout: Duration,
     /// Whether questions may stay without an answer.
-    pub some_will_do: bool,
+    pub(crate) some_will_do: bool,
 }
 
 /// What an answer must be.
 #[derive(Clone, Copy)]
-pub struct Form<'a> {
+pub(crate) struct Form<'a> {
     /// Compiled.
-    pub schema: &'a Schema,
+    pub(crate) schema: &'a Schema,
     /// Its file.
-    pub asset: &'a Asset,
+    pub(crate) asset: &'a Asset,
     /// What the file holds.
-    pub text: &'a Value,
+    pub(crate) text: &'a Value,
 }
 
 /// A question: its id in the batch, and what is asked.
-pub struct Asked<'a> {
+pub(crate) struct Asked<'a> {
     /// The id.
-    pub id: &'a str,
+    pub(crate) id: &'a str,
     /// What is asked.
-    pub question: &'a Value,
+    pub(crate) question: &'a Value,
 }
 
 /// What came of questions.
 #[derive(Default)]
-pub struct Answers {
+pub(crate) struct Answers {
     /// The answer to each, in their order; none: it has no valid one.
-    pub of_each: Vec<Option<Value>>,
+    pub(crate) of_each: Vec<Option<Value>>,
     /// How those that have none failed, by their place.
-    pub failed: BTreeMap<usize, Outcome>,
+    pub(crate) failed: BTreeMap<usize, Outcome>,
     /// The calls that the answers came with.
-    pub from: Vec<AnswersOf>,
+    pub(crate) from: Vec<AnswersOf>,
     /// Warnings for people.
-    pub warnings: Vec<String>,
+    pub(crate) warnings: Vec<String>,
 }
 
 /// Answers to questions, in their order: to all of them, or where `some_will_do` to some.
@@ -78,7 +78,7 @@ pub struct Answers {
 /// # Errors
 /// When some are not answered, or not validly, after all attempts, and all must be, or none is. What was answered validly is kept
 /// all the same.
-pub fn answers(
+pub(crate) fn answers(
     work: &mut Work<'_>,
     terms: &Terms<'_>,
     questions: &[Asked<'_>],
@@ -429,7 +429,7 @@ fn render(work: &Work<'_>, terms: &Terms<'_>, asked: &[&Asked<'_>]) -> Result<St
 }
 
 /// What a template mentions, without the questions.
-pub fn scope(
+pub(crate) fn scope(
     work: &Work<'_>,
     names: &std::collections::BTreeSet<String>,
 ) -> Result<Map<String, Value>, Outcome> {

@@ -9,7 +9,7 @@ use milepost_core::model::money::NanoUsd;
 use milepost_core::model::outcome::{Outcome, OutcomeKind};
 
 /// What is recorded of an answer of a model.
-pub fn heard_of(ready: &Ready, sent: &Sent, reply: &Reply, took_ms: u64) -> Heard {
+pub(crate) fn heard_of(ready: &Ready, sent: &Sent, reply: &Reply, took_ms: u64) -> Heard {
     let stop = match &reply.stop {
         Stop::End => "end",
         Stop::Length => "length",
@@ -32,7 +32,7 @@ pub fn heard_of(ready: &Ready, sent: &Sent, reply: &Reply, took_ms: u64) -> Hear
 }
 
 /// What is recorded of a failure.
-pub fn heard_of_fault(ready: &Ready, sent: &Sent, fault: &CallFault, took_ms: u64) -> Heard {
+pub(crate) fn heard_of_fault(ready: &Ready, sent: &Sent, fault: &CallFault, took_ms: u64) -> Heard {
     // Of what never reached anybody, or was refused at the door, nothing is charged.
     let is_free = matches!(
         fault.kind,
@@ -85,7 +85,7 @@ fn kind_of(kind: FaultKind) -> OutcomeKind {
 }
 
 /// The outcome of a failed call.
-pub fn outcome_of(ready: &Ready, fault: &CallFault) -> Outcome {
+pub(crate) fn outcome_of(ready: &Ready, fault: &CallFault) -> Outcome {
     let message = format!("agent `{}`: {}", ready.agent.name, fault.message);
     let mut outcome = Outcome::new(kind_of(fault.kind), message);
     if fault.kind == FaultKind::Auth {
@@ -95,7 +95,7 @@ pub fn outcome_of(ready: &Ready, fault: &CallFault) -> Outcome {
 }
 
 /// The reply that was heard to a request.
-pub fn reply_of(heard: &Heard, sent: &Sent) -> Reply {
+pub(crate) fn reply_of(heard: &Heard, sent: &Sent) -> Reply {
     let text = heard.text.clone().unwrap_or_default();
     Reply {
         raw: text.clone().into_bytes(),

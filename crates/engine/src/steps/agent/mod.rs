@@ -5,12 +5,12 @@ mod exchange;
 mod gather;
 mod heard;
 mod one;
-pub mod outside;
+pub(crate) mod outside;
 mod ready;
-pub mod sort;
+pub(crate) mod sort;
 mod undeclared;
 
-pub use ready::{AgentError, Agents, Answerers, Purpose, Ready, Replays, Who};
+pub(crate) use ready::{AgentError, Agents, Answerers, Purpose, Who};
 
 use super::work::{Said, StepResult, Work, input_failure, output_failure, parse_failure};
 use super::{jq, values};
@@ -44,36 +44,36 @@ struct Question {
 }
 
 /// An agent step, as it is declared.
-pub struct Asking<'a> {
+pub(crate) struct Asking<'a> {
     /// The output that it makes.
-    pub out: &'a str,
+    pub(crate) out: &'a str,
     /// Whether it asks what `split` wrote.
-    pub questions: bool,
+    pub(crate) questions: bool,
     /// The form of an answer.
-    pub answer: AnswerForm,
+    pub(crate) answer: AnswerForm,
     /// Names whose files are sent along.
-    pub attach: &'a [String],
+    pub(crate) attach: &'a [String],
     /// Values for keys that an answer lacks.
-    pub defaults: &'a Map<String, Value>,
+    pub(crate) defaults: &'a Map<String, Value>,
     /// The agent's name.
-    pub agent: &'a str,
+    pub(crate) agent: &'a str,
     /// What it is asked.
-    pub prompt: &'a TemplateFile,
+    pub(crate) prompt: &'a TemplateFile,
     /// Of one answer.
-    pub schema: Option<&'a Asset>,
+    pub(crate) schema: Option<&'a Asset>,
     /// Makes the record of answer and element.
-    pub result: Option<&'a Program>,
+    pub(crate) result: Option<&'a Program>,
     /// Requests for one question, at most.
-    pub attempts: u32,
+    pub(crate) attempts: u32,
     /// One call.
-    pub timeout: Duration,
+    pub(crate) timeout: Duration,
 }
 
 /// Asks the questions of a batch; writes an array with a record for each of its elements, in their order.
 ///
 /// # Errors
 /// When the batch has another form, an answer does not match the schema, or the join fails.
-pub fn ask(work: &mut Work<'_>, asking: &Asking<'_>) -> StepResult {
+pub(crate) fn ask(work: &mut Work<'_>, asking: &Asking<'_>) -> StepResult {
     if !asking.questions {
         return ask_once(work, asking);
     }
@@ -169,7 +169,7 @@ pub fn ask(work: &mut Work<'_>, asking: &Asking<'_>) -> StepResult {
 
 /// Returns how many calls an agent step makes at most for one batch with so many questions. Each attempt sends one request, or for
 /// questions that many as halving makes of it until each holds one question, which happens when requests are too long.
-pub fn most_calls(agent: &Agent, attempts: u32, questions: Option<u64>) -> u64 {
+pub(crate) fn most_calls(agent: &Agent, attempts: u32, questions: Option<u64>) -> u64 {
     let requests = questions.map_or(1, |count| count.saturating_mul(2).saturating_sub(1));
     let tries = call::most_tries(agent.limits.tries, attempts);
     requests
@@ -181,7 +181,7 @@ pub fn most_calls(agent: &Agent, attempts: u32, questions: Option<u64>) -> u64 {
 ///
 /// # Errors
 /// When the file cannot be read, or has another form.
-pub fn count_questions(work: &Work<'_>) -> Result<u64, Outcome> {
+pub(crate) fn count_questions(work: &Work<'_>) -> Result<u64, Outcome> {
     let source = batch_file(work)?;
     Ok(read_questions(&*source)?.len() as u64)
 }

@@ -27,19 +27,19 @@ const VERSION: u32 = 1;
 const TOLD: usize = 20;
 
 /// The answer to the prompt of a batch.
-pub struct Answered {
+pub(crate) struct Answered {
     /// The answer.
-    pub answer: Value,
+    pub(crate) answer: Value,
     /// Warnings for people.
-    pub warnings: Vec<String>,
+    pub(crate) warnings: Vec<String>,
     /// What its requests used: `input_tokens`, `output_tokens`, `cost_usd`, each null where it is not known.
-    pub usage: Value,
+    pub(crate) usage: Value,
     /// The call that it came with; none: it was free.
-    pub from: Option<AnswersOf>,
+    pub(crate) from: Option<AnswersOf>,
 }
 
 /// What the requests for an answer used.
-pub struct Used {
+pub(crate) struct Used {
     /// None: a tool or a server did not report them.
     tokens: Option<Usage>,
     cost: Option<NanoUsd>,
@@ -47,7 +47,7 @@ pub struct Used {
 
 impl Used {
     /// Nothing.
-    pub const NOTHING: Self = Self {
+    pub(crate) const NOTHING: Self = Self {
         tokens: Some(Usage::NONE),
         cost: Some(NanoUsd::ZERO),
     };
@@ -75,7 +75,7 @@ impl Used {
 ///
 /// # Errors
 /// When it is not answered, or not validly, after all attempts.
-pub fn answer(
+pub(crate) fn answer(
     work: &mut Work<'_>,
     asking: &Asking<'_>,
     ready: &Arc<Ready>,
@@ -245,7 +245,7 @@ fn invalid(ready: &Ready, attempts: u32, kind: OutcomeKind, wrong: Vec<String>) 
 }
 
 /// An answer as it is kept.
-pub fn kept(answer: &Value, warnings: &[String], used: &Used) -> Value {
+pub(crate) fn kept(answer: &Value, warnings: &[String], used: &Used) -> Value {
     json!({ "answer": answer, "warnings": warnings, "usage": used.told() })
 }
 
@@ -315,7 +315,7 @@ fn block(text: &str, defaults: &Map<String, Value>) -> Result<(Value, Vec<String
 }
 
 /// The answer in its form, with warnings; else what is wrong with it.
-pub fn read(
+pub(crate) fn read(
     reply: &Reply,
     form: AnswerForm,
     defaults: &Map<String, Value>,

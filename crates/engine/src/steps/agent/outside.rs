@@ -11,34 +11,34 @@ use serde_json::{Map, Value, json};
 
 /// A request in parts.
 #[derive(Debug, Clone)]
-pub struct Parts {
+pub(crate) struct Parts {
     /// The output that its step makes.
-    pub out: String,
+    pub(crate) out: String,
     /// Its questions: id, question, and the address of the answer. None: the prompt is the question.
-    pub questions: Vec<(String, Value, Digest)>,
+    pub(crate) questions: Vec<(String, Value, Digest)>,
     /// The address of the answer, where the prompt is the question.
-    pub address: Option<Digest>,
+    pub(crate) address: Option<Digest>,
     /// Whether `id` is part of what an answer must be.
-    pub keeps_id: bool,
+    pub(crate) keeps_id: bool,
     /// The request.
-    pub request: Request,
+    pub(crate) request: Request,
 }
 
 impl Parts {
     /// What is asked, as one text.
-    pub fn prompt(&self) -> String {
+    pub(crate) fn prompt(&self) -> String {
         let system = self.request.system.as_deref().unwrap_or_default();
         format!("{system}{}", self.request.prompt)
     }
 
     /// Files that are sent along.
-    pub fn attachments(&self) -> &[Attachment] {
+    pub(crate) fn attachments(&self) -> &[Attachment] {
         &self.request.attachments
     }
 
     /// The JSON Schema of the whole answer: of questions a list with an answer for each. None where that of one answer refers to other
     /// files, or the answer is no JSON.
-    pub fn schema(&self) -> Option<Value> {
+    pub(crate) fn schema(&self) -> Option<Value> {
         let schema = self.request.schema.clone()?;
         if self.questions.is_empty() {
             return Some(schema);
@@ -65,30 +65,30 @@ impl Parts {
 }
 
 /// What an answer is judged by.
-pub struct Terms<'a> {
+pub(crate) struct Terms<'a> {
     /// The ids of the questions; empty: the answer is one.
-    pub ids: Vec<&'a str>,
+    pub(crate) ids: Vec<&'a str>,
     /// Of one answer.
-    pub schema: Option<&'a Schema>,
+    pub(crate) schema: Option<&'a Schema>,
     /// Whether `id` is part of what an answer must be.
-    pub keeps_id: bool,
+    pub(crate) keeps_id: bool,
     /// The form of an answer.
-    pub form: AnswerForm,
+    pub(crate) form: AnswerForm,
     /// Values for keys that an answer lacks.
-    pub defaults: &'a Map<String, Value>,
+    pub(crate) defaults: &'a Map<String, Value>,
 }
 
 /// An answer, judged.
 #[derive(Debug, Default)]
-pub struct Judged {
+pub(crate) struct Judged {
     /// What is right, by the place of its question, as it is kept.
-    pub right: Vec<(usize, Value)>,
+    pub(crate) right: Vec<(usize, Value)>,
     /// What is wrong.
-    pub wrong: Vec<Wrong>,
+    pub(crate) wrong: Vec<Wrong>,
 }
 
 /// Judges what someone outside answered, given as a text.
-pub fn judge(text: &str, terms: &Terms<'_>) -> Judged {
+pub(crate) fn judge(text: &str, terms: &Terms<'_>) -> Judged {
     let reply = reply(text);
     if terms.ids.is_empty() {
         return judge_one(&reply, terms);

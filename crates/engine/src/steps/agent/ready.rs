@@ -25,7 +25,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 /// What agents are made ready for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Purpose {
+pub(crate) enum Purpose {
     /// To be asked.
     Run,
     /// To find out what they would be asked: they need no key, and nobody waits for their limits.
@@ -33,7 +33,7 @@ pub enum Purpose {
 }
 
 /// The agents that a run asks. Each is made ready when a stage first asks it.
-pub struct Agents {
+pub(crate) struct Agents {
     purpose: Purpose,
     /// Values of the environment variables that hold keys.
     keys: BTreeMap<String, String>,
@@ -44,22 +44,22 @@ pub struct Agents {
 }
 
 /// Reads the recorded calls of a folder of the project: what was sent, and what was heard.
-pub type Replays = Box<dyn Fn(&str) -> Result<Vec<(Sent, Heard)>, AgentError> + Send + Sync>;
+pub(crate) type Replays = Box<dyn Fn(&str) -> Result<Vec<(Sent, Heard)>, AgentError> + Send + Sync>;
 
 /// The agents that a stage asks, ready to answer: by the name that the step uses, after replacements.
 #[derive(Default)]
-pub struct Answerers(BTreeMap<String, Arc<Ready>>);
+pub(crate) struct Answerers(BTreeMap<String, Arc<Ready>>);
 
 /// An agent that is ready.
-pub struct Ready {
+pub(crate) struct Ready {
     /// Its declaration.
-    pub agent: Agent,
+    pub(crate) agent: Agent,
     /// Who answers.
-    pub who: Who,
+    pub(crate) who: Who,
     /// Calls at once, requests and tokens a minute.
-    pub limits: Limits,
+    pub(crate) limits: Limits,
     /// Requests that go in batches.
-    pub gatherer: Gatherer,
+    pub(crate) gatherer: Gatherer,
     prices: Prices,
     /// What the first call's check said.
     pub checked: OnceLock<Result<(), milepost_agents::fault::CallFault>>,
@@ -67,7 +67,7 @@ pub struct Ready {
 
 /// Why an agent cannot be asked.
 #[derive(Debug, thiserror::Error)]
-pub enum AgentError {
+pub(crate) enum AgentError {
     /// Its table of rules is wrong.
     #[error(transparent)]
     Rules(#[from] RulesError),
@@ -102,7 +102,7 @@ pub enum AgentError {
 }
 
 /// Who answers.
-pub enum Who {
+pub(crate) enum Who {
     /// A table of rules.
     Rules(Box<Rules>),
     /// A jq program.
@@ -122,7 +122,7 @@ impl Agents {
     ///
     /// # Errors
     /// When the prices are wrong.
-    pub fn new(
+    pub(crate) fn new(
         purpose: Purpose,
         keys: BTreeMap<String, String>,
         prices: Option<&Asset>,
@@ -146,7 +146,7 @@ impl Agents {
     ///
     /// # Errors
     /// When one cannot be made ready: a table of rules is wrong, a key is not set, recorded answers cannot be read.
-    pub fn of<'a>(
+    pub(crate) fn of<'a>(
         &self,
         asked: impl IntoIterator<Item = (&'a str, &'a Agent)>,
     ) -> Result<Answerers, AgentError> {
@@ -236,7 +236,7 @@ impl Agents {
 
     /// Looks once after the batches that runs left of these agents at their providers, and records the results of those that are
     /// done, also if nobody asks for them any more. What cannot be asked is left for the next time.
-    pub fn sweep<'a>(
+    pub(crate) fn sweep<'a>(
         &self,
         agents: impl Iterator<Item = &'a Agent>,
         calls: &dyn Calls,
@@ -271,7 +271,7 @@ impl Agents {
     }
 
     /// Returns the HTTP client of the run.
-    pub fn http(&self) -> &SharedHttp {
+    pub(crate) fn http(&self) -> &SharedHttp {
         &self.http
     }
 }
@@ -287,30 +287,30 @@ fn few(number: u64) -> u32 {
 
 impl Answerers {
     /// Whether one of them is a program.
-    pub fn start_programs(&self) -> bool {
+    pub(crate) fn start_programs(&self) -> bool {
         self.0
             .values()
             .any(|ready| matches!(ready.who, Who::Tool(_)))
     }
 
     /// Whether requests of one of them go in batches.
-    pub fn are_batched(&self) -> bool {
+    pub(crate) fn are_batched(&self) -> bool {
         self.0.values().any(|ready| ready.agent.is_batched())
     }
 
     /// The names of those that are someone outside, after replacements.
-    pub fn external(&self) -> Vec<String> {
+    pub(crate) fn external(&self) -> Vec<String> {
         let external = self.0.values().filter(|ready| ready.agent.is_external());
         external.map(|ready| ready.agent.name.clone()).collect()
     }
 
     /// The agent of this name, after replacements.
-    pub fn named(&self, name: &str) -> Option<&Arc<Ready>> {
+    pub(crate) fn named(&self, name: &str) -> Option<&Arc<Ready>> {
         self.0.values().find(|ready| ready.agent.name == name)
     }
 
     /// The agent that a step calls by this name.
-    pub fn get(&self, name: &str) -> Option<&Arc<Ready>> {
+    pub(crate) fn get(&self, name: &str) -> Option<&Arc<Ready>> {
         self.0.get(name)
     }
 }
@@ -320,7 +320,7 @@ impl Ready {
     ///
     /// # Errors
     /// When what is kept cannot be read.
-    pub fn known(
+    pub(crate) fn known(
         &self,
         work: &Work<'_>,
         addresses: &[Digest],
@@ -333,7 +333,7 @@ impl Ready {
     }
 
     /// The model that is asked, where one is named.
-    pub fn model(&self) -> &str {
+    pub(crate) fn model(&self) -> &str {
         match &self.who {
             Who::Api(client) => client.model(),
             _ => "",
@@ -341,7 +341,7 @@ impl Ready {
     }
 
     /// The most tokens of an answer.
-    pub fn max_tokens(&self) -> u64 {
+    pub(crate) fn max_tokens(&self) -> u64 {
         match &self.agent.provider {
             Provider::Api(api) => api.max_tokens,
             _ => 0,
@@ -349,7 +349,7 @@ impl Ready {
     }
 
     /// How much chance there is in an answer, where that can be said.
-    pub fn temperature(&self) -> Option<f64> {
+    pub(crate) fn temperature(&self) -> Option<f64> {
         match &self.agent.provider {
             Provider::Api(api) => Some(api.temperature),
             _ => None,
@@ -357,7 +357,7 @@ impl Ready {
     }
 
     /// What a call with so much input may cost at most; none when nobody knows.
-    pub fn most(&self, input: u64) -> Option<NanoUsd> {
+    pub(crate) fn most(&self, input: u64) -> Option<NanoUsd> {
         match &self.who {
             Who::Rules(_) | Who::Jq(_) | Who::Replay(_) | Who::Outside => Some(NanoUsd::ZERO),
             Who::Api(client) => self
@@ -375,7 +375,7 @@ impl Ready {
 
     /// What a call of a model cost; none when nobody knows. A model that runs elsewhere than at its provider has no price unless one is
     /// declared.
-    pub fn cost(
+    pub(crate) fn cost(
         &self,
         model: &str,
         batched: bool,

@@ -8,29 +8,29 @@ use std::collections::BTreeMap;
 
 /// A reply, sorted.
 #[derive(Debug, Default, PartialEq)]
-pub struct Sorted {
+pub(crate) struct Sorted {
     /// Valid answers, by the place of their question.
-    pub answers: Vec<(usize, Value)>,
+    pub(crate) answers: Vec<(usize, Value)>,
     /// What is wrong.
-    pub wrong: Vec<Wrong>,
+    pub(crate) wrong: Vec<Wrong>,
 }
 
 /// One thing that is wrong with a reply.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Wrong {
+pub(crate) struct Wrong {
     /// What kind of thing.
-    pub what: What,
+    pub(crate) what: What,
     /// The id of the question that it is about; none: it is about the whole reply, or an answer without an id.
-    pub id: Option<String>,
+    pub(crate) id: Option<String>,
     /// JSON pointer into the reply; empty for the whole.
-    pub pointer: String,
+    pub(crate) pointer: String,
     /// What is wrong, in words.
-    pub message: String,
+    pub(crate) message: String,
 }
 
 /// What can be wrong with a reply.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum What {
+pub(crate) enum What {
     /// It is no JSON, or more than one value.
     Json,
     /// It is neither a list of answers nor an object of them.
@@ -67,7 +67,7 @@ impl Wrong {
     }
 
     /// The same in a line, as a model is told it.
-    pub fn line(&self) -> String {
+    pub(crate) fn line(&self) -> String {
         match &self.id {
             Some(id) => format!("{id}: {}", self.message),
             None => self.message.clone(),
@@ -77,7 +77,7 @@ impl Wrong {
 
 impl Sorted {
     /// Returns the ids of answers to questions that were not asked.
-    pub fn invented(&self) -> impl Iterator<Item = &str> {
+    pub(crate) fn invented(&self) -> impl Iterator<Item = &str> {
         let wrong = self
             .wrong
             .iter()
@@ -86,7 +86,7 @@ impl Sorted {
     }
 
     /// What is wrong, a line each.
-    pub fn violations(&self) -> Vec<String> {
+    pub(crate) fn violations(&self) -> Vec<String> {
         self.wrong.iter().map(Wrong::line).collect()
     }
 }
@@ -101,7 +101,7 @@ struct Entry<'a> {
 
 /// Sorts a reply to the questions with these ids. `violations` says what is wrong with an answer; `keeps_id` whether its `id` is
 /// part of it; `once` that the same answer twice is wrong, too.
-pub fn sort(
+pub(crate) fn sort(
     reply: &Reply,
     ids: &[&str],
     violations: &dyn Fn(&Value) -> Vec<Violation>,

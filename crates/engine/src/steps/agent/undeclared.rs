@@ -18,7 +18,7 @@ const MORE: [&str; 10] = [
 ];
 
 /// Counts keys that answers have, that their schema does not declare, and that `result` leaves out of the records.
-pub struct Undeclared<'a> {
+pub(crate) struct Undeclared<'a> {
     path: &'a str,
     /// Keys that are declared; none if the schema says nothing of others.
     declared: Option<BTreeSet<String>>,
@@ -27,7 +27,7 @@ pub struct Undeclared<'a> {
 
 impl<'a> Undeclared<'a> {
     /// Starts with no answers; `text` is the schema of one, and `path` its file.
-    pub fn of(path: &'a str, text: &str) -> Self {
+    pub(crate) fn of(path: &'a str, text: &str) -> Self {
         let schema: Option<Value> = serde_json::from_str(text).ok();
         let schema = schema.filter(|schema| MORE.iter().all(|key| schema.get(key).is_none()));
         let declared = schema.and_then(|schema| {
@@ -42,7 +42,7 @@ impl<'a> Undeclared<'a> {
     }
 
     /// Takes an answer and the record that was made from it.
-    pub fn see(&mut self, answer: &Value, record: &Value) {
+    pub(crate) fn see(&mut self, answer: &Value, record: &Value) {
         let (Some(declared), Some(answer)) = (&self.declared, answer.as_object()) else {
             return;
         };
@@ -54,7 +54,7 @@ impl<'a> Undeclared<'a> {
     }
 
     /// Returns a line for each key.
-    pub fn warnings(self) -> impl Iterator<Item = String> {
+    pub(crate) fn warnings(self) -> impl Iterator<Item = String> {
         let path = self.path;
         self.found.into_iter().map(move |(key, count)| {
             let records = match count {

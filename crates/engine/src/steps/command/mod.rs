@@ -24,7 +24,7 @@ use stop::{Ending, climb};
 
 /// The environment variable that names the attempt to which a process belongs; every process that a command starts
 /// inherits it, and by it those that left the command's group are found.
-pub const ATTEMPT_VARIABLE: &str = "MILEPOST_ATTEMPT";
+pub(crate) const ATTEMPT_VARIABLE: &str = "MILEPOST_ATTEMPT";
 
 /// How often a running command is looked at for a stop, a timeout, and an end that its output does not show.
 const TICK: Duration = Duration::from_millis(50);

@@ -146,7 +146,7 @@ fn no_file(program: &str, file: &std::path::Path) -> String {
 
 impl SpawnError {
     /// Whether there is nothing to start, now or at another try.
-    pub fn is_missing(&self) -> bool {
+    pub(crate) fn is_missing(&self) -> bool {
         matches!(
             self,
             Self::Empty | Self::NotFound { .. } | Self::NoFile { .. } | Self::NoInterpreter { .. }

@@ -26,19 +26,19 @@ pub struct Deadline(Option<Instant>);
 
 impl Deadline {
     /// In this long; never, if that is beyond what the clock can say.
-    pub fn after(time: Duration) -> Deadline {
+    pub(crate) fn after(time: Duration) -> Deadline {
         Deadline(Instant::now().checked_add(time))
     }
 
     /// Time until then.
-    pub fn left(&self) -> Duration {
+    pub(crate) fn left(&self) -> Duration {
         self.0.map_or(Duration::MAX, |end| {
             end.saturating_duration_since(Instant::now())
         })
     }
 
     /// Whether it has come.
-    pub fn is_over(&self) -> bool {
+    pub(crate) fn is_over(&self) -> bool {
         self.left().is_zero()
     }
 }

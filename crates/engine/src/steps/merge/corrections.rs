@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// The rows of a table of corrections, by key. The first column is the key; the others are `field`, `value`, `who`, `why`.
 #[derive(Default)]
-pub struct Corrections {
+pub(crate) struct Corrections {
     /// The file that they stand in.
     name: String,
     by_key: BTreeMap<String, Vec<Row>>,
@@ -32,7 +32,7 @@ impl Corrections {
     ///
     /// # Errors
     /// When it cannot be read or lacks a column.
-    pub fn of(name: &str, scope: &Scope) -> Result<Self, Outcome> {
+    pub(crate) fn of(name: &str, scope: &Scope) -> Result<Self, Outcome> {
         let rows = match scope.value(name)? {
             Value::Null => return Ok(Self::default()),
             Value::Array(rows) => rows,
@@ -78,13 +78,13 @@ impl Corrections {
     }
 
     /// Whether there are none.
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.by_key.is_empty()
     }
 
     /// The corrected record, if its key has corrections. `key_of` gives the key of a record: it stays what it was. A row that
     /// is wrong changes nothing, and [`Corrections::all_used`] says why.
-    pub fn apply(
+    pub(crate) fn apply(
         &mut self,
         key: &str,
         mut record: Value,
@@ -130,7 +130,7 @@ impl Corrections {
     ///
     /// # Errors
     /// All rows that are wrong, with their lines.
-    pub fn all_used(mut self) -> Result<(), Outcome> {
+    pub(crate) fn all_used(mut self) -> Result<(), Outcome> {
         for (key, rows) in &self.by_key {
             if !self.used.contains(key) {
                 let why = format!("no element is `{key}`");

@@ -36,7 +36,7 @@ struct Index {
 ///
 /// # Errors
 /// When a record cannot be read, has no key, or a correction names an element or field that is not there.
-pub fn merge(work: &mut Work<'_>, out: &str, step: &MergeStep) -> StepResult {
+pub(crate) fn merge(work: &mut Work<'_>, out: &str, step: &MergeStep) -> StepResult {
     let key = &step.key;
     let vars = key.values(&work.base);
     let bound = key.jq.bind(&vars).map_err(parse_failure)?;

@@ -16,7 +16,7 @@ use std::time::Duration;
 ///
 /// # Errors
 /// The outcome `engines` when no engine gives a text, with the reason of the one that says most of the file.
-pub fn pdf_text(
+pub(crate) fn pdf_text(
     work: &mut Work<'_>,
     out: &str,
     input: &str,

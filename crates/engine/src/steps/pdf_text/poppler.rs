@@ -17,7 +17,7 @@ const PROGRAM: &str = "pdftotext";
 ///
 /// # Errors
 /// When it is not installed, or the run is stopped.
-pub fn version(work: &mut Work<'_>) -> Result<Result<String, PdfTextError>, Outcome> {
+pub(crate) fn version(work: &mut Work<'_>) -> Result<Result<String, PdfTextError>, Outcome> {
     let (exit, said) = match run(work, &["-v"], Duration::from_secs(10))? {
         Ok(ran) => ran,
         Err(fault) => return Ok(Err(fault)),
@@ -36,7 +36,7 @@ pub fn version(work: &mut Work<'_>) -> Result<Result<String, PdfTextError>, Outc
 ///
 /// # Errors
 /// The outer when the run is stopped; the inner when the program is not installed or fails.
-pub fn read(
+pub(crate) fn read(
     work: &mut Work<'_>,
     file: &Path,
     time: Duration,

@@ -20,13 +20,13 @@ use std::io::{self, BufReader, Write};
 /// Which questions stand in which batches: kept so that they stay there.
 #[derive(Debug, Serialize, Deserialize)]
 #[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
-pub struct Assignment {
+pub(crate) struct Assignment {
     /// At most so many questions a batch.
-    pub size: u64,
+    pub(crate) size: u64,
     /// At most so many elements a batch.
-    pub max_elements: u64,
+    pub(crate) max_elements: u64,
     /// By the digest of a question: pairs of a batch's number and how many elements of the question stand in it.
-    pub questions: BTreeMap<String, Vec<(u64, u64)>>,
+    pub(crate) questions: BTreeMap<String, Vec<(u64, u64)>>,
 }
 
 /// A record: where its text lies, and what it asks.
@@ -39,7 +39,7 @@ struct Spot {
 ///
 /// # Errors
 /// When the records cannot be read, the question fails, or a file cannot be written.
-pub fn split(work: &mut Work<'_>, out: &str, step: &SplitStep) -> StepResult {
+pub(crate) fn split(work: &mut Work<'_>, out: &str, step: &SplitStep) -> StepResult {
     let question = step.question.as_ref();
     let limits = Limits {
         questions: step.size.number(&work.base).map_err(parse_failure)?,

@@ -8,20 +8,20 @@ use std::collections::BTreeMap;
 
 /// Limits of a batch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Limits {
+pub(crate) struct Limits {
     /// Questions.
-    pub questions: u64,
+    pub(crate) questions: u64,
     /// Elements.
-    pub elements: u64,
+    pub(crate) elements: u64,
 }
 
 /// Elements of one question that stand in one batch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Slot {
+pub(crate) struct Slot {
     /// The batch's number.
-    pub batch: u64,
+    pub(crate) batch: u64,
     /// How many elements.
-    pub elements: u64,
+    pub(crate) elements: u64,
 }
 
 #[derive(Debug, Clone, Copy, Default)]
@@ -38,7 +38,7 @@ struct Packing {
 
 /// For each question (with its number of elements, in order of first appearance) the slots that its elements fill in order.
 /// `before` gives the slots of a question that was packed earlier.
-pub fn pack(counts: &[u64], before: &[Vec<Slot>], limits: Limits) -> Vec<Vec<Slot>> {
+pub(crate) fn pack(counts: &[u64], before: &[Vec<Slot>], limits: Limits) -> Vec<Vec<Slot>> {
     let last = before
         .iter()
         .flatten()

@@ -65,72 +65,72 @@ pub enum WorkbookError {
 pub struct Workbook {
     /// The sheets, in their order.
     #[serde(rename = "sheet")]
-    pub sheets: Vec<Sheet>,
+    pub(crate) sheets: Vec<Sheet>,
     /// The file, for messages.
     #[serde(skip)]
-    pub file: String,
+    pub(crate) file: String,
 }
 
 /// A sheet. Its rows come from `rows`, or are streamed from a file by `in` and `stream`.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
-pub struct Sheet {
+pub(crate) struct Sheet {
     /// The name on its tab, at most 31 characters.
-    pub name: String,
+    pub(crate) name: String,
     /// jq over the scope; each value that it gives is a row. Without `columns` a row is an array
     /// of cells, and an array of such arrays is many rows.
     #[serde(default)]
-    pub rows: Option<String>,
+    pub(crate) rows: Option<String>,
     /// Name of the input or output that `stream` reads.
     #[serde(default, rename = "in")]
-    pub input: Option<String>,
+    pub(crate) input: Option<String>,
     /// Plain path to the records in that file, such as `.elements`; they are read one at a time.
     #[serde(default)]
-    pub stream: Option<String>,
+    pub(crate) stream: Option<String>,
     /// jq of a streamed record: each value that it gives is a row, so that it can leave records out
     /// or make many rows of one. Without it each record is a row.
     #[serde(default)]
-    pub each: Option<String>,
+    pub(crate) each: Option<String>,
     /// The columns: `["Header", "jq of the row"]`, or with options
     /// `["Volume [m³]", ".volume_m3", {width = 12, format = "0.00"}]`.
     #[serde(default)]
-    pub columns: Option<Vec<Column>>,
+    pub(crate) columns: Option<Vec<Column>>,
     /// A row with a value in its first cell only is the title of a section. Such a sheet has no
     /// filter.
     #[serde(default)]
-    pub sections: bool,
+    pub(crate) sections: bool,
     /// A chart, or several, beside the rows.
     #[serde(default)]
-    pub chart: Charts,
+    pub(crate) chart: Charts,
 }
 
 /// A column: header, jq of the row, options.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Column {
+pub(crate) struct Column {
     /// What stands above it.
-    pub header: String,
+    pub(crate) header: String,
     /// A jq program over the row.
-    pub cell: String,
+    pub(crate) cell: String,
     /// How it looks.
-    pub options: ColumnOptions,
+    pub(crate) options: ColumnOptions,
 }
 
 /// How a column looks.
 #[derive(Debug, Clone, PartialEq, Default, Deserialize)]
 #[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
-pub struct ColumnOptions {
+pub(crate) struct ColumnOptions {
     /// Width in characters; without it, as the cells need.
     #[serde(default)]
     #[cfg_attr(debug_assertions, schemars(transform = number))]
-    pub width: Option<f64>,
+    pub(crate) width: Option<f64>,
     /// Number format of Excel, such as `0.00` or `0.0%`.
     #[serde(default)]
-    pub format: Option<String>,
+    pub(crate) format: Option<String>,
     /// Long text goes on in further lines of the cell.
     #[serde(default)]
-    pub wrap: bool,
+    pub(crate) wrap: bool,
 }
 
 /// `double` is no format of JSON Schema.
@@ -146,7 +146,7 @@ fn number(schema: &mut Schema) {
     untagged,
     expecting = "expected a chart `{kind, label, value}`, or a list of them"
 )]
-pub enum Charts {
+pub(crate) enum Charts {
     /// None.
     #[default]
     None,
@@ -158,7 +158,7 @@ pub enum Charts {
 
 impl Charts {
     /// The charts as a list.
-    pub fn list(&self) -> &[Chart] {
+    pub(crate) fn list(&self) -> &[Chart] {
         match self {
             Self::None => &[],
             Self::One(chart) => std::slice::from_ref(chart),
@@ -171,23 +171,23 @@ impl Charts {
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
-pub struct Chart {
+pub(crate) struct Chart {
     /// How it is drawn.
-    pub kind: ChartKind,
+    pub(crate) kind: ChartKind,
     /// Header of the column with the labels.
-    pub label: String,
+    pub(crate) label: String,
     /// Header of the column with the values.
-    pub value: String,
+    pub(crate) value: String,
     /// Title; without it, the header of the values.
     #[serde(default)]
-    pub title: Option<String>,
+    pub(crate) title: Option<String>,
 }
 
 /// How a chart is drawn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
-pub enum ChartKind {
+pub(crate) enum ChartKind {
     /// Horizontal bars, the first row on top.
     Bar,
     /// Vertical bars.

@@ -23,7 +23,7 @@ pub use write::{WrittenSheet, file_feed, write_workbook};
 ///
 /// # Errors
 /// When the workbook file is wrong or an input cannot be read.
-pub fn write(work: &mut Work<'_>, out: &str, file: &Asset) -> StepResult {
+pub(crate) fn write(work: &mut Work<'_>, out: &str, file: &Asset) -> StepResult {
     let workbook = Workbook::parse(file.path.as_str(), &file.text).map_err(parse_failure)?;
     let names = work.stage.scope_names();
     let names: Vec<&str> = names.iter().map(String::as_str).collect();

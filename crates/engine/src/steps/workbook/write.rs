@@ -10,10 +10,11 @@ use super::declared::WorkbookError;
 use super::rows::{CompiledWorkbook, Rows};
 
 /// Receives the JSON text of one record.
-pub type EachRecord<'a> = dyn FnMut(&str) -> Result<(), WorkbookError> + 'a;
+pub(crate) type EachRecord<'a> = dyn FnMut(&str) -> Result<(), WorkbookError> + 'a;
 
 /// Reads the records that a plain path (second argument) selects from the input or output of a name (first argument), in order.
-pub type Feed<'a> = dyn FnMut(&str, &str, &mut EachRecord<'_>) -> Result<(), WorkbookError> + 'a;
+pub(crate) type Feed<'a> =
+    dyn FnMut(&str, &str, &mut EachRecord<'_>) -> Result<(), WorkbookError> + 'a;
 
 /// Returns a feed over files; `open` opens the file of an input or output.
 pub fn file_feed<'a, R: Read + 'a>(

@@ -6,7 +6,7 @@ use crate::ifc::schema::Role;
 use crate::ifc::step;
 
 /// The codes of the element `id`; if it has none, those of its type object. A reference without a code gives its name.
-pub fn of(model: &Model, relations: &Relations, id: u32, kind: Option<u32>) -> Vec<String> {
+pub(crate) fn of(model: &Model, relations: &Relations, id: u32, kind: Option<u32>) -> Vec<String> {
     let codes = given(model, relations, id);
     if codes.is_empty() {
         kind.map(|kind| given(model, relations, kind))

@@ -12,9 +12,9 @@ use crate::ifc::step;
 
 /// One layer of a layer set.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Layer {
-    pub material: Option<String>,
-    pub thickness_m: Option<f64>,
+pub(crate) struct Layer {
+    pub(crate) material: Option<String>,
+    pub(crate) thickness_m: Option<f64>,
 }
 
 /// What one association says.
@@ -31,14 +31,14 @@ const REMEMBERED: usize = 16_384;
 const DEEPEST: usize = 8;
 
 /// The materials of a model's elements.
-pub struct Materials {
+pub(crate) struct Materials {
     known: HashMap<u32, Rc<MadeOf>>,
     metre: f64,
 }
 
 impl Materials {
     /// `metre`: the project's length unit in metres.
-    pub fn new(metre: f64) -> Self {
+    pub(crate) fn new(metre: f64) -> Self {
         Self {
             known: HashMap::new(),
             metre,
@@ -47,7 +47,7 @@ impl Materials {
 
     /// Material names, without doubles, and layers: all that the element `id` is associated with; if with nothing, what
     /// its type object is.
-    pub fn of(
+    pub(crate) fn of(
         &mut self,
         model: &Model,
         relations: &Relations,

@@ -1,8 +1,8 @@
 //! What an element says of itself: materials, quantities, properties, classifications, and the units of numbers.
 
-pub mod classifications;
-pub mod materials;
-pub mod ordered;
-pub mod properties;
-pub mod quantities;
-pub mod units;
+pub(crate) mod classifications;
+pub(crate) mod materials;
+pub(crate) mod ordered;
+pub(crate) mod properties;
+pub(crate) mod quantities;
+pub(crate) mod units;

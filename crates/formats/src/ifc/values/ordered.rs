@@ -10,7 +10,7 @@ const FEW: usize = 24;
 
 /// Values by name, in the order in which they came.
 #[derive(Debug, Clone)]
-pub struct OrderedMap<'a, T> {
+pub(crate) struct OrderedMap<'a, T> {
     items: Vec<(Cow<'a, str>, T)>,
     /// All names, once there are many.
     names: HashSet<Cow<'a, str>>,
@@ -27,7 +27,7 @@ impl<T> Default for OrderedMap<'_, T> {
 
 impl<'a, T> OrderedMap<'a, T> {
     /// Adds a value, unless there is one with this name.
-    pub fn add(&mut self, name: Cow<'a, str>, value: T) {
+    pub(crate) fn add(&mut self, name: Cow<'a, str>, value: T) {
         if self.items.len() < FEW {
             if self.items.iter().all(|(other, _)| *other != name) {
                 self.items.push((name, value));
@@ -42,14 +42,14 @@ impl<'a, T> OrderedMap<'a, T> {
         }
     }
 
-    pub fn get(&self, name: &str) -> Option<&T> {
+    pub(crate) fn get(&self, name: &str) -> Option<&T> {
         self.items
             .iter()
             .find(|(other, _)| other == name)
             .map(|(_, value)| value)
     }
 
-    pub fn iter(&self) -> impl Iterator<Item = (&str, &T)> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (&str, &T)> {
         self.items
             .iter()
             .map(|(name, value)| (name.as_ref(), value))
@@ -58,7 +58,7 @@ impl<'a, T> OrderedMap<'a, T> {
 
 impl<'a, T: Clone> OrderedMap<'a, OrderedMap<'a, T>> {
     /// Adds the values of a set to the set of this name; those that are there stay.
-    pub fn merge(&mut self, name: Cow<'a, str>, values: OrderedMap<'a, T>) {
+    pub(crate) fn merge(&mut self, name: Cow<'a, str>, values: OrderedMap<'a, T>) {
         match self.items.iter_mut().find(|(other, _)| *other == name) {
             Some((_, set)) => {
                 for (name, value) in values.items {

@@ -12,7 +12,7 @@ use crate::ifc::step::{self, Number};
 
 /// A property's value, in the unit of the file.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Value<'a> {
+pub(crate) enum Value<'a> {
     Text(Cow<'a, str>),
     Real(f64),
     Integer(i64),
@@ -35,21 +35,21 @@ impl Serialize for Value<'_> {
 }
 
 /// Property values by set and name.
-pub type Properties<'a> = OrderedMap<'a, OrderedMap<'a, Value<'a>>>;
+pub(crate) type Properties<'a> = OrderedMap<'a, OrderedMap<'a, Value<'a>>>;
 
 /// A volume that a property set states.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Stated {
+pub(crate) struct Stated {
     /// In cubic metres.
-    pub volume: f64,
+    pub(crate) volume: f64,
     /// The set and the property, `Dimensions.Volume`.
-    pub from: String,
+    pub(crate) from: String,
     rank: usize,
 }
 
 impl Stated {
     /// The better of two: a net volume before a gross one before one that does not say; else the first.
-    pub fn better(first: Option<Self>, second: Option<Self>) -> Option<Self> {
+    pub(crate) fn better(first: Option<Self>, second: Option<Self>) -> Option<Self> {
         match (first, second) {
             (Some(first), Some(second)) if second.rank < first.rank => Some(second),
             (first, second) => first.or(second),
@@ -95,7 +95,7 @@ fn position(name: &str, names: &[&str]) -> Option<usize> {
 }
 
 /// The single values among the properties that `members` (as written) refers to, and the volume that they state.
-pub fn read<'a>(
+pub(crate) fn read<'a>(
     model: &Model<'a>,
     units: &mut Units,
     set: &str,

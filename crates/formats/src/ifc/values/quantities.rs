@@ -9,13 +9,13 @@ use crate::ifc::schema::Role;
 use crate::ifc::step;
 
 /// Quantities by set and name; complex ones as `Complex.Sub`.
-pub type Quantities<'a> = OrderedMap<'a, OrderedMap<'a, f64>>;
+pub(crate) type Quantities<'a> = OrderedMap<'a, OrderedMap<'a, f64>>;
 
 /// Volumes, the best first.
-pub const VOLUMES: &[&str] = &["NetVolume", "GrossVolume", "Volume"];
+pub(crate) const VOLUMES: &[&str] = &["NetVolume", "GrossVolume", "Volume"];
 
 /// Areas, the best first.
-pub const AREAS: &[&str] = &[
+pub(crate) const AREAS: &[&str] = &[
     "NetSideArea",
     "NetArea",
     "NetFloorArea",
@@ -30,13 +30,13 @@ pub const AREAS: &[&str] = &[
 ];
 
 /// Lengths, the best first.
-pub const LENGTHS: &[&str] = &["Length", "NetLength", "GrossLength"];
+pub(crate) const LENGTHS: &[&str] = &["Length", "NetLength", "GrossLength"];
 
 /// How deep complex quantities may be nested.
 const DEEPEST: usize = 8;
 
 /// The first of `names` that any set has; of several sets, the first.
-pub fn pick(quantities: &Quantities, names: &[&str]) -> Option<f64> {
+pub(crate) fn pick(quantities: &Quantities, names: &[&str]) -> Option<f64> {
     names
         .iter()
         .find_map(|name| quantities.iter().find_map(|(_, set)| set.get(name)))
@@ -44,7 +44,11 @@ pub fn pick(quantities: &Quantities, names: &[&str]) -> Option<f64> {
 }
 
 /// The quantities that `members` (as written) refers to.
-pub fn read<'a>(model: &Model<'a>, units: &mut Units, members: &[u8]) -> OrderedMap<'a, f64> {
+pub(crate) fn read<'a>(
+    model: &Model<'a>,
+    units: &mut Units,
+    members: &[u8],
+) -> OrderedMap<'a, f64> {
     let mut values = OrderedMap::default();
     collect(model, units, members, "", DEEPEST, &mut values);
     values

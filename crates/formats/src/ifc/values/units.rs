@@ -10,7 +10,7 @@ use crate::ifc::step;
 const DEEPEST: usize = 16;
 
 /// The scales of the project's units, and of the units that single values name.
-pub struct Units {
+pub(crate) struct Units {
     project: HashMap<String, f64>,
     /// Own units of quantities are few and shared by many.
     own: HashMap<u32, f64>,
@@ -21,7 +21,7 @@ const REMEMBERED: usize = 4096;
 
 impl Units {
     /// Reads the units of the first project: of several units of one kind, the first.
-    pub fn read(model: &Model) -> Self {
+    pub(crate) fn read(model: &Model) -> Self {
         let mut project = HashMap::new();
         let assignment = model
             .projects
@@ -48,17 +48,17 @@ impl Units {
     }
 
     /// Whether the project says what its lengths are in.
-    pub fn has_length(&self) -> bool {
+    pub(crate) fn has_length(&self) -> bool {
         self.project.contains_key("LENGTHUNIT")
     }
 
     /// The project's length unit in metres.
-    pub fn length(&self) -> f64 {
+    pub(crate) fn length(&self) -> f64 {
         self.of(Measure::Length)
     }
 
     /// The project's unit for `measure`, in SI; 1 where it sets none.
-    pub fn of(&self, measure: Measure) -> f64 {
+    pub(crate) fn of(&self, measure: Measure) -> f64 {
         let kind = match measure {
             Measure::Length => "LENGTHUNIT",
             Measure::Area => "AREAUNIT",
@@ -71,7 +71,7 @@ impl Units {
     }
 
     /// The unit that a value names itself (`unit`, as written), else the project's for `measure`.
-    pub fn own_or(&mut self, model: &Model, unit: &[u8], measure: Measure) -> f64 {
+    pub(crate) fn own_or(&mut self, model: &Model, unit: &[u8], measure: Measure) -> f64 {
         let Some(id) = step::reference(unit).filter(|&id| model.index.get(id).is_some()) else {
             return self.of(measure);
         };

@@ -87,14 +87,14 @@ pub enum SchemaError {
 const SCHEME: &str = "project:///";
 
 /// Documents by their paths.
-pub struct Resources {
+pub(crate) struct Resources {
     name: String,
-    documents: BTreeMap<String, Value>,
+    pub(super) documents: BTreeMap<String, Value>,
 }
 
 impl Resources {
     /// Reads the schema and all that it refers to.
-    pub fn load(
+    pub(crate) fn load(
         name: &str,
         text: &str,
         resolve: &dyn Fn(&str) -> Option<String>,
@@ -163,30 +163,21 @@ impl Resources {
         })
     }
 
-    pub fn name(&self) -> &str {
+    pub(crate) fn name(&self) -> &str {
         &self.name
     }
 
-    /// The paths of the documents besides the schema itself.
-    pub fn files(&self) -> Vec<&str> {
-        self.documents
-            .keys()
-            .map(String::as_str)
-            .filter(|path| *path != self.name)
-            .collect()
-    }
-
-    pub fn document(&self, path: &str) -> Option<&Value> {
+    pub(crate) fn document(&self, path: &str) -> Option<&Value> {
         self.documents.get(path)
     }
 
     /// The address of a part of the schema itself.
-    pub fn root_reference(&self, pointer: &str) -> (String, String) {
+    pub(crate) fn root_reference(&self, pointer: &str) -> (String, String) {
         (self.name.clone(), pointer.to_owned())
     }
 
     /// The document and pointer that a reference in the document at `path` leads to, as far as it is by path and pointer.
-    pub fn follow(&self, path: &str, reference: &str) -> Option<(String, String)> {
+    pub(crate) fn follow(&self, path: &str, reference: &str) -> Option<(String, String)> {
         let (file, pointer) = reference.split_once('#').unwrap_or((reference, ""));
         let target = match file.strip_prefix(SCHEME) {
             Some(own) => self
@@ -206,7 +197,7 @@ impl Resources {
     }
 
     /// A validator for the part of a document at a pointer.
-    pub fn validator(
+    pub(crate) fn validator(
         &self,
         (path, pointer): &(String, String),
     ) -> Result<jsonschema::Validator, SchemaError> {

@@ -46,7 +46,7 @@ const AROUND: &[&str] = &[
 ];
 
 /// What a stream is validated by.
-pub struct Streamed {
+pub(crate) struct Streamed {
     keys: Vec<String>,
     pointer: String,
     item: Option<jsonschema::Validator>,
@@ -57,7 +57,7 @@ pub struct Streamed {
 
 impl Streamed {
     /// Finds the part of the schema that describes the items of the list.
-    pub fn compile(resources: &Resources, select: &Select) -> Result<Self, SchemaError> {
+    pub(crate) fn compile(resources: &Resources, select: &Select) -> Result<Self, SchemaError> {
         let stop = |reason: String| SchemaError::Stream {
             schema: resources.name().to_owned(),
             select: select.to_string(),
@@ -116,7 +116,7 @@ impl Streamed {
     }
 
     /// Validates a file.
-    pub fn validate(&self, reader: impl Read, limit: usize) -> Validated {
+    pub(crate) fn validate(&self, reader: impl Read, limit: usize) -> Validated {
         let limit = limit.max(1);
         let mut found = Validated::default();
         let read = {
@@ -252,7 +252,7 @@ fn mentions(schema: &Value, name: &str) -> bool {
 }
 
 /// Reads a whole document.
-pub fn whole(mut reader: impl Read) -> Result<Value, Violation> {
+pub(crate) fn whole(mut reader: impl Read) -> Result<Value, Violation> {
     // Most files are no longer, and are read at once.
     let mut bytes = Vec::with_capacity(1 << 13);
     reader

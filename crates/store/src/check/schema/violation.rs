@@ -35,18 +35,13 @@ pub struct Validated {
     /// Items of the streamed list.
     pub items: u64,
     /// Invalid items, including those beyond the limit of `violations`.
-    pub invalid_items: u64,
+    pub(crate) invalid_items: u64,
 }
 
-impl Validated {
-    /// Returns true if nothing was found.
-    pub fn is_valid(&self) -> bool {
-        self.violations.is_empty() && self.invalid_items == 0
-    }
-}
+impl Validated {}
 
 /// Returns at most `limit` violations of a value, with pointers that begin with `base`.
-pub fn violations(
+pub(crate) fn violations(
     validator: &jsonschema::Validator,
     value: &Value,
     base: &str,

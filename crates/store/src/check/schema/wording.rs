@@ -10,12 +10,12 @@ use milepost_core::expr::place::excerpt;
 const SHOWN: usize = 120;
 
 /// Returns the beginning of a value.
-pub fn shown(value: &Value) -> String {
+pub(crate) fn shown(value: &Value) -> String {
     excerpt(&value.to_string(), SHOWN)
 }
 
 /// Returns what was expected and what was found; `base` is the pointer of the validated value in its document.
-pub fn message(error: &ValidationError<'_>, base: &str) -> String {
+pub(crate) fn message(error: &ValidationError<'_>, base: &str) -> String {
     let pointer = format!("{base}{}", error.instance_path());
     let last = pointer.rsplit('/').next().unwrap_or_default();
     // What it is called: an item of a list is an element.

@@ -168,14 +168,6 @@ impl Answers {
         }
     }
 
-    /// Keeps an answer durably, for all workspaces of the project or for this one.
-    ///
-    /// # Errors
-    /// When the answer cannot be written.
-    pub fn put(&self, answer: &Answer, sharing: Sharing) -> Result<(), AnswerError> {
-        self.put_all(std::slice::from_ref(answer), sharing)
-    }
-
     /// Keeps several answers by one write.
     ///
     /// # Errors
@@ -350,8 +342,12 @@ mod tests {
         let (one, two) = (answer("one", "1"), answer("two", "2"));
         let first = place.answers("a", "01A");
         assert_eq!(first.get(one.address).unwrap(), None);
-        first.put(&one, Sharing::Project).unwrap();
-        first.put(&two, Sharing::Workspace).unwrap();
+        first
+            .put_all(std::slice::from_ref(&one), Sharing::Project)
+            .unwrap();
+        first
+            .put_all(std::slice::from_ref(&two), Sharing::Workspace)
+            .unwrap();
         assert_eq!(first.get(one.address).unwrap(), Some(one.clone()));
         let other = place.answers("b", "01B");
         assert_eq!(other.peek(one.address).unwrap(), Some(one.clone()));
@@ -372,11 +368,15 @@ mod tests {
     fn the_last_answer_counts_and_a_damaged_one_is_none() {
         let place = Place(tempfile::tempdir().unwrap());
         let first = place.answers("a", "01A");
-        first.put(&answer("one", "1"), Sharing::Workspace).unwrap();
-        first.put(&answer("two", "2"), Sharing::Workspace).unwrap();
+        first
+            .put_all(&[answer("one", "1")], Sharing::Workspace)
+            .unwrap();
+        first
+            .put_all(&[answer("two", "2")], Sharing::Workspace)
+            .unwrap();
         place
             .answers("a", "01B")
-            .put(&answer("one", "3"), Sharing::Workspace)
+            .put_all(&[answer("one", "3")], Sharing::Workspace)
             .unwrap();
         let later = place.answers("a", "01C");
         let said = |answers: &Answers, to: &str| {

@@ -41,9 +41,9 @@ pub struct CallRecord {
     /// What was heard; none when the run ended before.
     pub heard: Option<Heard>,
     /// Whether the answer was judged, of a call in a batch.
-    pub used: bool,
+    pub(crate) used: bool,
     /// The later run's call that it goes on as.
-    pub taken_over: Option<Which>,
+    pub(crate) taken_over: Option<Which>,
 }
 
 /// The calls of one run.
@@ -198,7 +198,7 @@ pub fn read_some(
 ///
 /// # Errors
 /// When a file cannot be read.
-pub fn read_all(
+pub(crate) fn read_all(
     folder: &Path,
     wanted: &dyn Fn(&Sent) -> bool,
 ) -> std::io::Result<BTreeMap<Which, CallRecord>> {

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 const SEAL: usize = 64;
 
 /// A file of sealed lines that one run appends to. It is made with its first line.
-pub struct ChecksummedLog {
+pub(crate) struct ChecksummedLog {
     disk: Disk,
     path: PathBuf,
     file: Option<DiskFile>,
@@ -20,7 +20,7 @@ pub struct ChecksummedLog {
 
 impl ChecksummedLog {
     /// The file at this path, to append to.
-    pub fn new(disk: &Disk, path: PathBuf) -> Self {
+    pub(crate) fn new(disk: &Disk, path: PathBuf) -> Self {
         Self {
             disk: disk.clone(),
             path,
@@ -30,7 +30,7 @@ impl ChecksummedLog {
     }
 
     /// Where it lies.
-    pub fn path(&self) -> &Path {
+    pub(crate) fn path(&self) -> &Path {
         &self.path
     }
 
@@ -38,7 +38,7 @@ impl ChecksummedLog {
     ///
     /// # Errors
     /// What the disk says.
-    pub fn append(&mut self, text: &str) -> Result<(u64, u64), DiskError> {
+    pub(crate) fn append(&mut self, text: &str) -> Result<(u64, u64), DiskError> {
         let places = self.append_all(&[text])?;
         Ok(places.first().copied().unwrap_or_default())
     }
@@ -47,7 +47,10 @@ impl ChecksummedLog {
     ///
     /// # Errors
     /// What the disk says.
-    pub fn append_all(&mut self, texts: &[impl AsRef<str>]) -> Result<Vec<(u64, u64)>, DiskError> {
+    pub(crate) fn append_all(
+        &mut self,
+        texts: &[impl AsRef<str>],
+    ) -> Result<Vec<(u64, u64)>, DiskError> {
         let mut lines = String::new();
         let mut places = Vec::with_capacity(texts.len());
         for text in texts.iter().map(AsRef::as_ref) {
@@ -82,7 +85,7 @@ impl ChecksummedLog {
 }
 
 /// What stands on a line behind its seal; none when the seal is not that of the text.
-pub fn open_line(line: &[u8]) -> Option<&str> {
+pub(crate) fn open_line(line: &[u8]) -> Option<&str> {
     let line = line.strip_suffix(b"\n").unwrap_or(line);
     let (seal, text) = line.split_at_checked(SEAL)?;
     let text = text.strip_prefix(b" ")?;

@@ -21,17 +21,17 @@ impl DiskFile {
     }
 
     /// Returns its path.
-    pub fn path(&self) -> &Path {
+    pub(crate) fn path(&self) -> &Path {
         &self.path
     }
 
     /// Returns the open file, to be read or locked.
-    pub fn file(&self) -> &File {
+    pub(crate) fn file(&self) -> &File {
         &self.file
     }
 
     /// Returns its size in bytes.
-    pub fn size(&self) -> Result<u64, DiskError> {
+    pub(crate) fn size(&self) -> Result<u64, DiskError> {
         let found = self.file.metadata();
         found
             .map(|found| found.len())
@@ -39,13 +39,13 @@ impl DiskFile {
     }
 
     /// Writes all bytes.
-    pub fn write_bytes(&mut self, bytes: &[u8]) -> Result<(), DiskError> {
+    pub(crate) fn write_bytes(&mut self, bytes: &[u8]) -> Result<(), DiskError> {
         self.write_all(bytes)
             .map_err(|cause| error(&self.path, "write", cause))
     }
 
     /// Flushes the bytes, and only the metadata that reading them needs (`fdatasync`).
-    pub fn flush_data(&self) -> Result<(), DiskError> {
+    pub(crate) fn flush_data(&self) -> Result<(), DiskError> {
         let step = self.faults.step_flush(&self.path);
         if step.is_wanted() {
             let flushed = self.file.sync_data();
@@ -67,7 +67,7 @@ impl DiskFile {
     }
 
     /// Truncates the file to `size` bytes.
-    pub fn truncate(&self, size: u64) -> Result<(), DiskError> {
+    pub(crate) fn truncate(&self, size: u64) -> Result<(), DiskError> {
         let step = self.faults.step("cut", &self.path);
         let cut = self.file.set_len(size);
         cut.map(|()| step.cut(&self.path, size))

@@ -9,11 +9,11 @@ use std::path::{Path, PathBuf};
 #[error("cannot {action} {path}: {}", explain(.path, .action, .source))]
 pub struct DiskError {
     /// The file or folder.
-    pub path: PathBuf,
+    pub(crate) path: PathBuf,
     /// The operation, such as `write`, `rename`, `flush`.
-    pub action: &'static str,
+    pub(crate) action: &'static str,
     /// The system's error.
-    pub source: io::Error,
+    pub(crate) source: io::Error,
 }
 
 impl DiskError {

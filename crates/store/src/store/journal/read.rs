@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct JournalPlace {
     /// The segment.
-    pub path: PathBuf,
+    pub(crate) path: PathBuf,
     /// The segment's number, from 1 on.
     pub segment: u64,
     /// The line in it, from 1 on.

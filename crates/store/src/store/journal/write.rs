@@ -136,16 +136,6 @@ impl Journal {
         &self.unsealed
     }
 
-    /// Lines of the segment that is open, its first record included.
-    pub fn lines(&self) -> u64 {
-        self.lines
-    }
-
-    /// Bytes of the segment that is open.
-    pub fn size(&self) -> u64 {
-        self.size
-    }
-
     /// Appends a record and gives its digest. It is with the system at once, but while lines are gathered, and durable after
     /// [`Journal::flush`].
     pub fn append(

@@ -22,8 +22,8 @@ struct ManifestPiece<'a> {
 /// What a piece is known by.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct PieceId {
-    pub key: String,
-    pub part: usize,
+    pub(crate) key: String,
+    pub(crate) part: usize,
 }
 
 /// All pieces of a stage, in order.

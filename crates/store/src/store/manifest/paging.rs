@@ -8,11 +8,11 @@ use std::ops::Range;
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct PlannedPage {
     /// Its number.
-    pub number: u64,
+    pub(crate) number: u64,
     /// The number of the page that it is the continuation of.
-    pub was: Option<u64>,
+    pub(crate) was: Option<u64>,
     /// What stands on it.
-    pub pieces: Range<usize>,
+    pub(crate) pieces: Range<usize>,
 }
 
 /// Lays pieces of these sizes, in lines, on pages. Existing pages keep their bounds, given by their first pieces; an empty

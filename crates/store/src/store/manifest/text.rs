@@ -87,8 +87,8 @@ pub(super) enum PageLine {
 /// An output in a record: its path and its digest stand on a line of their own.
 #[derive(Serialize, Deserialize)]
 pub(super) struct NamedOutput {
-    pub name: String,
-    pub size: u64,
+    pub(crate) name: String,
+    pub(crate) size: u64,
 }
 
 /// How many pieces the outputs of a record stand in, said where there are several.
@@ -98,32 +98,32 @@ struct PartCount {
 }
 
 pub(super) struct Header {
-    pub stage: String,
-    pub number: u32,
+    pub(crate) stage: String,
+    pub(crate) number: u32,
 }
 
 #[derive(Serialize, Deserialize)]
 pub(super) struct More {
-    pub key: String,
-    pub part: usize,
-    pub outputs: Vec<NamedOutput>,
+    pub(crate) key: String,
+    pub(crate) part: usize,
+    pub(crate) outputs: Vec<NamedOutput>,
 }
 
 #[derive(Serialize, Deserialize)]
 pub(super) struct Failed {
-    pub key: String,
-    pub outcome: Outcome,
+    pub(crate) key: String,
+    pub(crate) outcome: Outcome,
 }
 
 #[derive(Serialize, Deserialize)]
 pub(super) struct Remains {
-    pub key: String,
-    pub files: BTreeMap<RelPath, Digest>,
+    pub(crate) key: String,
+    pub(crate) files: BTreeMap<RelPath, Digest>,
 }
 
 #[derive(Serialize, Deserialize)]
 pub(super) struct Waiting {
-    pub key: String,
+    pub(crate) key: String,
 }
 
 type WriteResult = Result<(), serde_json::Error>;

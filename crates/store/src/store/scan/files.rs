@@ -199,7 +199,7 @@ impl Files {
     ///
     /// # Errors
     /// When a link stands on the way, or it is no folder.
-    pub fn open_folder(&self, root: Root, folder: &str) -> io::Result<Option<Folder>> {
+    pub(crate) fn open_folder(&self, root: Root, folder: &str) -> io::Result<Option<Folder>> {
         self.start(root).open(folder)
     }
 
@@ -346,7 +346,7 @@ fn depth_of(glob: &Glob) -> usize {
 }
 
 /// That no two of these differ only in case.
-pub fn no_case_twins(paths: &[RelPath]) -> Result<(), FileError> {
+pub(crate) fn no_case_twins(paths: &[RelPath]) -> Result<(), FileError> {
     let mut seen: HashMap<String, &RelPath> = HashMap::with_capacity(paths.len());
     for b in paths {
         if let Some(a) = seen.insert(b.as_str().to_lowercase(), b)
@@ -392,7 +392,7 @@ pub fn digest_of(path: &Path) -> io::Result<Option<(Digest, u64)>> {
 }
 
 /// The digest and size of what is read of a file, of which `size` bytes are expected.
-pub fn digest_from(file: &mut File, size: u64) -> io::Result<(Digest, u64)> {
+pub(crate) fn digest_from(file: &mut File, size: u64) -> io::Result<(Digest, u64)> {
     let mut hasher = Hasher::new();
     // One byte more than there should be: then the end is seen by the second read.
     let mut buffer = vec![0; size.saturating_add(1).min(1 << 17) as usize];

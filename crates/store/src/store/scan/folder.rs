@@ -18,7 +18,7 @@ pub(in crate::store) struct Start {
 
 /// An open folder.
 #[derive(Debug)]
-pub struct Folder(OwnedFd);
+pub(crate) struct Folder(OwnedFd);
 
 /// What a path leads to when no link is followed.
 #[derive(Debug)]
@@ -97,7 +97,7 @@ impl Folder {
     ///
     /// # Errors
     /// When it is no regular file, or the system refuses.
-    pub fn stamp(&self, name: &str) -> io::Result<Option<Stamp>> {
+    pub(crate) fn stamp(&self, name: &str) -> io::Result<Option<Stamp>> {
         match statat(&self.0, name, AtFlags::SYMLINK_NOFOLLOW) {
             Ok(found) if FileType::from_raw_mode(found.st_mode).is_file() => {
                 Ok(Some(stamp(&found)))
@@ -112,7 +112,7 @@ impl Folder {
     ///
     /// # Errors
     /// As opening a file.
-    pub fn file(&self, name: &str) -> io::Result<File> {
+    pub(crate) fn file(&self, name: &str) -> io::Result<File> {
         // A pipe is not waited for; to a regular file the flag means nothing.
         let flags =
             OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
@@ -123,7 +123,7 @@ impl Folder {
     ///
     /// # Errors
     /// When the system refuses.
-    pub fn own_stamp(&self) -> io::Result<Stamp> {
+    pub(crate) fn own_stamp(&self) -> io::Result<Stamp> {
         Ok(stamp(&statat(&self.0, "", AtFlags::EMPTY_PATH)?))
     }
 }

@@ -17,20 +17,20 @@ const COARSE: i64 = 1_000_000;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Stamp {
     /// The device.
-    pub device: u64,
+    pub(crate) device: u64,
     /// The inode.
-    pub inode: u64,
+    pub(crate) inode: u64,
     /// Bytes.
-    pub size: u64,
+    pub(crate) size: u64,
     /// When the content changed.
-    pub mtime: i64,
+    pub(crate) mtime: i64,
     /// When anything changed.
-    pub ctime: i64,
+    pub(crate) ctime: i64,
 }
 
 impl Stamp {
     /// The stamp of a file.
-    pub fn of(data: &Metadata) -> Self {
+    pub(crate) fn of(data: &Metadata) -> Self {
         Self {
             device: data.dev(),
             inode: data.ino(),
@@ -59,7 +59,7 @@ impl Stamp {
 }
 
 /// Nanoseconds since 1970, from 1677 to 2262; beyond, the nearest.
-pub fn nanoseconds(seconds: i64, rest: i64) -> i64 {
+pub(crate) fn nanoseconds(seconds: i64, rest: i64) -> i64 {
     seconds.saturating_mul(1_000_000_000).saturating_add(rest)
 }
 

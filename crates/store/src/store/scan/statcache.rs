@@ -10,7 +10,6 @@ use milepost_core::base::clock::Clock;
 use milepost_core::base::digest::{Digest, Hasher};
 
 use super::stamp::Stamp;
-use crate::store::clock::SystemClock;
 use crate::store::disk::{Disk, DiskError};
 
 /// What the cache's file begins with: whatever begins otherwise is no cache of ours.
@@ -60,12 +59,6 @@ struct CacheEntry {
 }
 
 impl StatCache {
-    /// The cache that is kept in this file; an empty one if it is not there, torn, or of another form.
-    pub fn open(path: &Path) -> StatCache {
-        // A run under a fixed clock must not believe it here: the kernel's times come from the machine's.
-        StatCache::with_clock(path, Box::new(SystemClock))
-    }
-
     /// The cache in this file, by another clock than the machine's.
     pub fn with_clock(path: &Path, clock: Box<dyn Clock>) -> StatCache {
         StatCache {
@@ -116,7 +109,7 @@ impl StatCache {
     ///
     /// # Errors
     /// As reading the file.
-    pub fn read(&self, open: File) -> io::Result<Option<HashedFile>> {
+    pub(crate) fn read(&self, open: File) -> io::Result<Option<HashedFile>> {
         let data = open.metadata()?;
         if !data.is_file() {
             return Ok(None);
@@ -298,6 +291,7 @@ mod tests {
     use jiff::{SignedDuration, Timestamp};
 
     use super::*;
+    use crate::store::clock::SystemClock;
     use milepost_core::base::clock::StillClock;
 
     /// A cache by a clock that is so many seconds ahead of the machine's.
@@ -435,7 +429,7 @@ mod tests {
     fn nothing_new_writes_nothing_and_the_unused_goes_in_time() {
         let place = Place::recorded("text", 3);
         fs::remove_file(&place.cache).unwrap();
-        let cache = StatCache::open(&place.cache);
+        let cache = StatCache::with_clock(&place.cache, Box::new(SystemClock));
         cache.save(&Disk::real()).unwrap();
         assert!(!place.cache.exists());
 
@@ -452,7 +446,7 @@ mod tests {
     #[test]
     fn what_is_no_file_is_an_error() {
         let place = Place::new("");
-        let cache = StatCache::open(&place.cache);
+        let cache = StatCache::with_clock(&place.cache, Box::new(SystemClock));
         assert_eq!(
             cache.digest_of(place.folder.path()).unwrap_err().kind(),
             io::ErrorKind::IsADirectory

@@ -16,7 +16,7 @@ const MOST: usize = 20_000;
 const DEEPEST: usize = 60;
 
 /// The program, if it can be run directly.
-pub fn build(term: &Term<&str>, vars: &[&str]) -> Option<Direct> {
+pub(crate) fn build(term: &Term<&str>, vars: &[&str]) -> Option<Direct> {
     let mut building = Building {
         literals: Vec::new(),
         slots: 0,

@@ -154,7 +154,7 @@ pub enum PdfEngine {
 
 impl PdfEngine {
     /// All engines, in the order in which they are tried where the step names none.
-    pub const ALL: [Self; 2] = [Self::Builtin, Self::Pdftotext];
+    pub(crate) const ALL: [Self; 2] = [Self::Builtin, Self::Pdftotext];
 
     /// Returns the name in declarations.
     pub fn name(self) -> &'static str {

@@ -23,15 +23,15 @@ pub struct KindInfo {
     /// That key, and those that may stand beside it. `schema` of agent and http is a key of all steps.
     pub keys: &'static [Key],
     /// The time limit of one attempt, if the step declares none.
-    pub timeout: Option<Duration>,
+    pub(crate) timeout: Option<Duration>,
     /// The attempts, if the step declares none.
-    pub attempts: u32,
+    pub(crate) attempts: u32,
     /// The files that it makes.
     pub outputs: Outputs,
     /// The end of the name of its output, `json` meaning any JSON file.
-    pub ending: Option<&'static str>,
+    pub(crate) ending: Option<&'static str>,
     /// The format of an `out` that is no output.
-    pub format: Format,
+    pub(crate) format: Format,
     /// Returns true if it reads nothing but its inputs and answers that are kept, so that a dry run can simulate it.
     pub computes: bool,
     /// Returns true if another attempt with the same inputs may succeed.
@@ -55,7 +55,7 @@ pub enum Outputs {
 
 impl KindInfo {
     /// A kind that computes one JSON value.
-    pub const fn computing(name: &'static str, keys: &'static [Key]) -> Self {
+    pub(crate) const fn computing(name: &'static str, keys: &'static [Key]) -> Self {
         Self {
             name,
             keys,
@@ -72,7 +72,7 @@ impl KindInfo {
     }
 
     /// A kind that depends on programs or services beside its inputs.
-    pub const fn outside(name: &'static str, keys: &'static [Key]) -> Self {
+    pub(crate) const fn outside(name: &'static str, keys: &'static [Key]) -> Self {
         Self {
             timeout: Some(PROGRAM_TIMEOUT),
             computes: false,
@@ -84,7 +84,7 @@ impl KindInfo {
 }
 
 /// Describes a kind of step.
-pub trait Describe {
+pub(crate) trait Describe {
     /// What holds for all steps of the kind.
     const INFO: KindInfo;
 

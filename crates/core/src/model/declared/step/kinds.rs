@@ -39,7 +39,7 @@ macro_rules! step_kinds {
             pub const ALL: &[Self] = &[$(Self::$kind),*];
 
             /// Returns the kind that a key declares.
-            pub fn named(name: &str) -> Option<Self> {
+            pub(crate) fn named(name: &str) -> Option<Self> {
                 Self::ALL.iter().copied().find(|kind| kind.info().name == name)
             }
 
@@ -99,7 +99,7 @@ impl StepKind {
     }
 
     /// Returns the version of what the step makes from the same inputs; raise it when that changes.
-    pub fn version(&self) -> u32 {
+    pub(crate) fn version(&self) -> u32 {
         1
     }
 

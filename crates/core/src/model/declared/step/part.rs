@@ -60,7 +60,7 @@ impl<'a> Part<'a> {
     }
 
     /// Returns the templates that it may be.
-    pub fn template_files(self) -> Vec<&'a TemplateFile> {
+    pub(crate) fn template_files(self) -> Vec<&'a TemplateFile> {
         match self {
             Part::Template(choice) => choice.files(),
             _ => Vec::new(),
@@ -68,7 +68,7 @@ impl<'a> Part<'a> {
     }
 
     /// Returns the names of the scope that its expressions mention, dotted, but not those of a template that each batch picks.
-    pub fn names(self) -> BTreeSet<String> {
+    pub(crate) fn names(self) -> BTreeSet<String> {
         let of_template = |template: &Template| template.names().clone();
         match self {
             Part::Literal

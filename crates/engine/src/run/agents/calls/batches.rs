@@ -14,7 +14,7 @@ impl RunCalls<'_> {
     ///
     /// # Errors
     /// When the records cannot be read, or the disk fails.
-    pub fn under_way(&self) -> Result<u64, String> {
+    pub(crate) fn under_way(&self) -> Result<u64, String> {
         let layout = self.ctx.layout;
         let failed =
             |error: &dyn std::fmt::Display| format!("{}: {error}", layout.batches().display());

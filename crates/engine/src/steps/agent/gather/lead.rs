@@ -68,7 +68,10 @@ impl Gatherer {
     ///
     /// # Errors
     /// When the records cannot be read.
-    pub fn sweep(&self, desk: &Desk<'_>) -> Result<(), milepost_core::model::outcome::Outcome> {
+    pub(crate) fn sweep(
+        &self,
+        desk: &Desk<'_>,
+    ) -> Result<(), milepost_core::model::outcome::Outcome> {
         let state = self.opened(desk)?;
         let under_way = state.under_way.iter();
         let all: Vec<Which> = under_way.map(|under| under.batch.clone()).collect();

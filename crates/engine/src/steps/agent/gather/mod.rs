@@ -26,27 +26,27 @@ use std::time::Duration;
 const WAKE: Duration = Duration::from_millis(500);
 
 /// What those who ask bring along.
-pub struct Desk<'a> {
+pub(crate) struct Desk<'a> {
     /// The agent.
-    pub ready: &'a Ready,
+    pub(crate) ready: &'a Ready,
     /// Its provider's batch API.
-    pub api: &'a dyn BatchApi,
+    pub(crate) api: &'a dyn BatchApi,
     /// The records of calls.
-    pub calls: &'a dyn Calls,
+    pub(crate) calls: &'a dyn Calls,
     /// The records of batches.
-    pub book: &'a dyn Batched,
+    pub(crate) book: &'a dyn Batched,
     /// Whether nobody is to wait on.
-    pub stopped: Cancelled<'a>,
+    pub(crate) stopped: Cancelled<'a>,
     /// How many attempts run or are about to: when so many wait, no further request will come.
-    pub running: &'a dyn Fn() -> usize,
+    pub(crate) running: &'a dyn Fn() -> usize,
     /// Tells people.
-    pub tell: &'a dyn Fn(String),
+    pub(crate) tell: &'a dyn Fn(String),
     /// When to submit and to poll.
-    pub pace: Pace,
+    pub(crate) pace: Pace,
 }
 
 /// What came of a request.
-pub enum Came {
+pub(crate) enum Came {
     /// As of a call of its own.
     Result(Result<Reply, CallFault>),
     /// The batch was not taken, after all tries.
@@ -58,7 +58,7 @@ pub enum Came {
 }
 
 /// How waiting ended.
-pub enum Waited {
+pub(crate) enum Waited {
     /// Something came.
     Came(Box<Came>),
     /// It was not submitted, and will not be.
@@ -69,7 +69,7 @@ pub enum Waited {
 
 /// The requests of one agent.
 #[derive(Default)]
-pub struct Gatherer {
+pub(crate) struct Gatherer {
     state: Mutex<State>,
     changed: Condvar,
 }
@@ -154,7 +154,7 @@ impl Under {
 }
 
 /// Whose API it is, and where: a batch is known nowhere else.
-pub fn place(ready: &Ready) -> String {
+pub(crate) fn place(ready: &Ready) -> String {
     match &ready.agent.provider {
         Provider::Api(api) => {
             let url = api.base_url.as_deref().unwrap_or_default();
@@ -170,7 +170,12 @@ impl Gatherer {
     ///
     /// # Errors
     /// When it must not be sent, or could not be recorded.
-    pub fn hand_in(&self, desk: &Desk<'_>, sent: &mut Sent, body: Vec<u8>) -> Result<u64, Outcome> {
+    pub(crate) fn hand_in(
+        &self,
+        desk: &Desk<'_>,
+        sent: &mut Sent,
+        body: Vec<u8>,
+    ) -> Result<u64, Outcome> {
         let mut state = self.opened(desk)?;
         let at = nearest(
             state.answered.iter().map(|left| &left.sent).enumerate(),
@@ -229,7 +234,7 @@ impl Gatherer {
     }
 
     /// Waits until something came of the request with this number.
-    pub fn wait(&self, desk: &Desk<'_>, number: u64, until: Deadline) -> Waited {
+    pub(crate) fn wait(&self, desk: &Desk<'_>, number: u64, until: Deadline) -> Waited {
         let mut state = self.lock();
         loop {
             if let Some(came) = state.came.remove(&number) {
@@ -281,7 +286,7 @@ impl Gatherer {
     }
 
     /// What a request cost is known, or that it will not be known in this run.
-    pub fn settled(&self) {
+    pub(crate) fn settled(&self) {
         let mut state = self.lock();
         state.open = state.open.saturating_sub(1);
         state.settled += 1;

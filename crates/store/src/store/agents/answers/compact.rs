@@ -36,8 +36,6 @@ pub struct Compaction {
     files: Vec<PathBuf>,
     /// What stays, in order: file, place, bytes.
     stays: Vec<(usize, u64, usize)>,
-    /// Answers that go.
-    pub answers: u64,
     /// Bytes that are freed.
     pub freed: u64,
 }
@@ -61,7 +59,7 @@ pub fn look(folder: &Path, unneeded: &Unneeded<'_>) -> io::Result<Option<Compact
     let files = files(folder)?;
     let mut lines: Vec<AnswerLine> = Vec::new();
     let mut last: HashMap<Digest, usize> = HashMap::new();
-    let (mut size, mut answers) = (0, 0);
+    let mut size = 0;
     for (file, path) in files.iter().enumerate() {
         let mut reader = BufReader::with_capacity(GATHERED, File::open(path)?);
         let (mut line, mut at) = (Vec::new(), 0);
@@ -80,7 +78,6 @@ pub fn look(folder: &Path, unneeded: &Unneeded<'_>) -> io::Result<Option<Compact
                 lines.push(AnswerLine { spot, stays: true });
                 continue;
             };
-            answers += 1;
             let mut stays = unneeded.keeps(text);
             if let Some(before) = last.insert(address, lines.len()) {
                 // Of an address that is in use, the last answer counts, whichever of them it is made from.
@@ -90,7 +87,6 @@ pub fn look(folder: &Path, unneeded: &Unneeded<'_>) -> io::Result<Option<Compact
         }
         size += at;
     }
-    let others = lines.len() as u64 - answers;
     let stays: Vec<_> = lines.iter().filter(|line| line.stays).collect();
     let stays: Vec<_> = stays.into_iter().map(|line| line.spot).collect();
     let leftover = folder.join(UNFINISHED).metadata();
@@ -99,7 +95,6 @@ pub fn look(folder: &Path, unneeded: &Unneeded<'_>) -> io::Result<Option<Compact
     let is_in_order = files.len() <= 1 && size == left && leftover.is_err();
     Ok((!is_in_order).then(|| Compaction {
         folder: folder.to_owned(),
-        answers: answers + others - stays.len() as u64,
         freed: size - left + leftover.unwrap_or(0),
         files,
         stays,
@@ -206,7 +201,7 @@ mod tests {
                 agent: "openai gpt".to_owned(),
                 call: (run.to_owned(), 1),
             };
-            answers.put(&answer, Sharing::Workspace).unwrap();
+            answers.put_all(&[answer], Sharing::Workspace).unwrap();
         }
 
         fn said(&self, to: &str) -> Option<Value> {
@@ -252,7 +247,7 @@ mod tests {
     fn the_last_of_each_address_stays_in_one_file() {
         let place = place();
         let found = place.look(None, &[]).unwrap();
-        assert_eq!((found.answers, found.files()), (1, 2));
+        assert_eq!((found.stays.len(), found.files()), (3, 2));
         assert!(found.freed > 64);
         found.carry_out(&Disk::real()).unwrap();
         assert_eq!(place.names(), [NEW]);
@@ -285,12 +280,12 @@ mod tests {
         let place = place();
         let found = place.look(Some(now()), &[OLD]).unwrap();
         // Of the first address the older answer is in use: the newer one counts.
-        assert_eq!(found.answers, 1);
+        assert_eq!(found.stays.len(), 3);
         found.carry_out(&Disk::real()).unwrap();
         assert_eq!(place.said("one"), Some(json!("3")));
         assert!(place.look(Some(now()), &[OLD, NEWER]).is_none());
         let found = place.look(Some(now()), &[]).unwrap();
-        assert_eq!((found.answers, found.files()), (2, 0));
+        assert_eq!((found.stays.len(), found.files()), (1, 0));
         found.carry_out(&Disk::real()).unwrap();
         assert_eq!(
             (place.said("two"), place.said("three")),
@@ -298,7 +293,7 @@ mod tests {
         );
         let later = now() + std::time::Duration::from_secs(1);
         let found = place.look(Some(later), &[]).unwrap();
-        assert_eq!((found.answers, found.files()), (1, 1));
+        assert_eq!((found.stays.len(), found.files()), (0, 1));
         found.carry_out(&Disk::real()).unwrap();
         assert_eq!(place.names(), Vec::<String>::new());
     }

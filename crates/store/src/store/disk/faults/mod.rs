@@ -12,7 +12,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// How a crash test ends the process at an operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum CrashPoint {
+pub(crate) enum CrashPoint {
     /// The process ends before the operation.
     Before,
     /// The process ends in the middle: half of the bytes of a write reach the file, a part of a removed folder is gone. It ends
@@ -43,13 +43,6 @@ pub(super) struct Faults {
 }
 
 impl Faults {
-    pub(super) fn stopping_at(n: u64, stop: CrashPoint) -> Self {
-        Self {
-            stop: Some((n, stop)),
-            ..Self::default()
-        }
-    }
-
     /// Reads a setting, whose parts are separated by commas: `57` ends the process before the 57th operation, `57:half` in the
     /// middle of it; `unflushed` skips all flushes, which only a failing machine could tell; `list=PATH` appends the action and
     /// the path of each operation to a file; `power=SEED@FOLDER` leaves the folder, when the process ends, as a power failure

@@ -66,10 +66,10 @@ pub(super) enum KnownFile {
 /// An entry, as it was read.
 #[derive(Debug)]
 pub(super) struct FileEntry<'a> {
-    pub name: &'a str,
-    pub known: KnownFile,
+    pub(crate) name: &'a str,
+    pub(crate) known: KnownFile,
     /// Where it begins, and where its 32 bytes do, among the entries of its block.
-    pub spots: (usize, usize),
+    pub(crate) spots: (usize, usize),
 }
 
 /// The byte of an entry whose stamp tells its content.

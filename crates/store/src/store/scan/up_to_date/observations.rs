@@ -17,26 +17,26 @@ pub struct Observations(Mutex<Option<Questions>>);
 #[derive(Debug, Default)]
 pub(super) struct Questions {
     /// Files as they were asked for; none when there was no file.
-    pub files: Vec<(FilePath, Option<HashedFile>)>,
+    pub(crate) files: Vec<(FilePath, Option<HashedFile>)>,
     /// Patterns, with the digest of the matching names.
-    pub lists: BTreeMap<(Root, String), ListedNames>,
+    pub(crate) lists: BTreeMap<(Root, String), ListedNames>,
     /// Whether a folder lies there.
-    pub folders: BTreeMap<(Root, String), bool>,
+    pub(crate) folders: BTreeMap<(Root, String), bool>,
     /// Milepost's own folders, with the digest of all names in them.
-    pub names: BTreeMap<String, Digest>,
+    pub(crate) names: BTreeMap<String, Digest>,
     /// Files of the workspace that were written, with their digest, or taken away since they were asked for, if they were.
-    pub replaced: HashMap<FilePath, Option<Digest>>,
+    pub(crate) replaced: HashMap<FilePath, Option<Digest>>,
     /// The files that are otherwise than in the notes of an earlier run, which these go on from.
-    pub differing: Option<HashSet<FilePath>>,
+    pub(crate) differing: Option<HashSet<FilePath>>,
 }
 
 /// What a pattern stood for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct ListedNames {
     /// The digest of the names.
-    pub digest: Digest,
+    pub(crate) digest: Digest,
     /// The stamp of the one folder that they lie in, if the same stamp means the same names.
-    pub folder: Option<Stamp>,
+    pub(crate) folder: Option<Stamp>,
 }
 
 impl Questions {
@@ -83,10 +83,10 @@ fn place(file: &FilePath) -> PathParts<'_> {
 /// A file as it was seen.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct FoundFile<'a> {
-    pub root: Root,
-    pub folder: &'a str,
-    pub name: &'a str,
-    pub seen: Option<HashedFile>,
+    pub(crate) root: Root,
+    pub(crate) folder: &'a str,
+    pub(crate) name: &'a str,
+    pub(crate) seen: Option<HashedFile>,
 }
 
 impl<'a> FoundFile<'a> {
