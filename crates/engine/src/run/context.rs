@@ -1,6 +1,6 @@
 //! What every part of a run needs: the declarations, the settings, the disk, the clock.
 
-pub(crate) use crate::steps::work::Pace;
+pub(crate) use crate::steps::calls::Pace;
 use jiff::Timestamp;
 use milepost_core::base::clock::Clock;
 use milepost_core::base::digest::Digest;

@@ -3,9 +3,11 @@
 pub(crate) mod agent;
 pub(crate) mod alarm;
 pub(crate) mod attempt;
+pub(crate) mod calls;
 pub mod command;
 pub(crate) mod files;
 pub(crate) mod http;
+mod iteration;
 pub(crate) mod jq;
 pub(crate) mod merge;
 pub(crate) mod pdf_text;

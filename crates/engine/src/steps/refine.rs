@@ -1,6 +1,6 @@
 //! The rounds of `[refine]`: the steps in turn, again and again, until the result is what it shall be.
 
-use super::attempt::{round, take};
+use super::iteration::{round, take};
 use super::values;
 use super::work::{Said, Told, Work, input_failure, output_failure, parse_failure};
 use milepost_core::base::digest::Digest;

@@ -3,7 +3,7 @@
 mod batches;
 
 use crate::run::context::Context;
-use crate::steps::work::{Batched, Calls, Valid};
+use crate::steps::calls::{Batched, Calls, Valid};
 use milepost_core::base::digest::Digest;
 use milepost_core::base::duration::show_duration;
 use milepost_core::model::call::{Heard, Sent, Spent};

@@ -3,12 +3,13 @@
 use crate::run::batch::in_memory::MemoryOuts;
 use crate::run::check::scopes;
 use crate::run::context::Context;
-use crate::steps::agent::outside::Parts;
+use crate::steps::agent::parts::Parts;
 use crate::steps::agent::{Answerers, count_questions};
 use crate::steps::alarm::Alarm;
 use crate::steps::attempt::attempt;
+use crate::steps::calls::{Calls, Pace, Valid};
 use crate::steps::command::{Started, Stop};
-use crate::steps::work::{Calls, Limits, Pace, Rounds, Told, Valid, Watcher, Work};
+use crate::steps::work::{Limits, Rounds, Told, Watcher, Work};
 use milepost_agents::http::SharedHttp;
 use milepost_core::base::digest::Digest;
 use milepost_core::base::path::Root;

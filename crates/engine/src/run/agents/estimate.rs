@@ -3,7 +3,7 @@
 use crate::run::agents::dry_run::{DryRun, DryRunResult, Request};
 use crate::run::agents::ready::of_stage;
 use crate::run::context::Context;
-use crate::steps::agent::outside::Parts;
+use crate::steps::agent::parts::Parts;
 use crate::steps::agent::{Agents, Answerers, most_calls};
 use milepost_core::base::digest::Digest;
 use milepost_core::model::call::Sent;
@@ -331,7 +331,9 @@ impl<'a> CostEstimator<'a> {
             asks.output_tokens += usage.output;
             asks.basis = basis;
             let cost = ready.named(name).and_then(|ready| {
-                ready.cost(ready.model(), ready.agent.is_batched(), &usage, None)
+                ready
+                    .costs
+                    .of_call(ready.model(), ready.agent.is_batched(), &usage, None)
             });
             // A tool that says what a call costs said it before.
             let told = past.cost_of(sum.calls.max(sum.batches));

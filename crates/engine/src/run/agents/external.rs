@@ -26,7 +26,7 @@ use milepost_store::store::leases::Lease;
 use serde_json::{Map, Value};
 use std::collections::BTreeSet;
 
-pub(crate) use crate::steps::agent::outside::Parts;
+pub(crate) use crate::steps::agent::parts::Parts;
 pub(crate) use crate::steps::agent::sort::{What, Wrong};
 
 /// The step of a stage that asks someone outside, as far as an answer is judged by it.

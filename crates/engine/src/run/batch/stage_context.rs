@@ -3,8 +3,9 @@
 use crate::run::check::scan::MARKER;
 use crate::run::context::Context;
 use crate::steps::agent::Answerers;
+use crate::steps::calls::Calls;
 use crate::steps::command::Stop;
-use crate::steps::work::{Calls, Limits};
+use crate::steps::work::Limits;
 use milepost_agents::http::SharedHttp;
 use milepost_core::base::digest::Digest;
 use milepost_core::base::path::{FilePath, RelPath};

@@ -2,10 +2,11 @@
 
 use super::gather::{Came, Desk, Waited};
 use super::heard::reply_of;
-use super::heard::{heard_of, heard_of_fault, outcome_of};
+use super::heard::{TRIES, heard_of, heard_of_fault, outcome_of};
 use super::ready::{Ready, Who};
+use crate::steps::calls::Batched;
 use crate::steps::command::{CommandSpec, Deadline, Exit, run_command};
-use crate::steps::work::{Batched, Work, output_failure};
+use crate::steps::work::{Work, output_failure};
 use milepost_agents::api::BatchApi;
 use milepost_agents::cli::{Ended, Output, Tool};
 use milepost_agents::fault::{CallFault, FaultKind};
@@ -20,9 +21,6 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
-
-/// Tries of one request when a service is busy or out of reach, where the agent says nothing.
-pub(crate) const TRIES: u32 = 6;
 
 /// Returns how often one request is sent at most, whatever the faults: with `tries` as the agent declares them, and `attempts` as
 /// the step does.
@@ -79,7 +77,7 @@ impl Caller<'_> {
                 Ok(answered) => return Ok(answered),
                 Err(fault) => fault,
             };
-            let mut outcome = outcome_of(self.ready, &fault);
+            let mut outcome = outcome_of(&self.ready.agent, &fault);
             if let Some(wait) = fault
                 .retry_after
                 .filter(|&wait| retry::is_too_long(Some(wait)))
@@ -137,7 +135,7 @@ impl Caller<'_> {
             .get_or_init(|| client.check(CHECK, &cancelled));
         match checked {
             Err(fault) if matches!(fault.kind, FaultKind::Auth | FaultKind::Money) => {
-                let outcome = outcome_of(self.ready, fault).for_good();
+                let outcome = outcome_of(&self.ready.agent, fault).for_good();
                 Err(Unanswered::Failed(outcome))
             }
             // What else went wrong, a call will tell: not every server has a list of models.
@@ -172,7 +170,7 @@ impl Caller<'_> {
             questions,
             likely_input,
             most_output: request.max_tokens,
-            reserved: ready.most(likely_input),
+            reserved: ready.costs.most(likely_input),
             batched: ready.agent.is_batched(),
         };
         let alarm = std::sync::Arc::clone(work.alarm);
@@ -205,8 +203,11 @@ impl Caller<'_> {
         let took_ms = u64::try_from(within.saturating_sub(until.left()).as_millis());
         let took_ms = took_ms.unwrap_or(u64::MAX);
         let (heard, raw) = match &replied {
-            Ok(reply) => (heard_of(ready, &sent, reply, took_ms), &reply.raw),
-            Err(fault) => (heard_of_fault(ready, &sent, fault, took_ms), &fault.raw),
+            Ok(reply) => (heard_of(&ready.costs, &sent, reply, took_ms), &reply.raw),
+            Err(fault) => (
+                heard_of_fault(&ready.costs, &sent, fault, took_ms),
+                &fault.raw,
+            ),
         };
         pass.settle(heard.usage.total());
         drop(pass);
@@ -243,7 +244,8 @@ impl Caller<'_> {
         let ready = self.ready;
         let watcher = work.watcher;
         let desk = Desk {
-            ready,
+            agent: &ready.agent,
+            costs: &ready.costs,
             api,
             calls: work.calls,
             book,
@@ -296,14 +298,19 @@ impl Caller<'_> {
             Came::Broken(outcome) => return Err(Unanswered::Failed(outcome)),
         };
         let (heard, raw) = match &replied {
-            Ok(reply) => (heard_of(ready, sent, reply, took_ms), &reply.raw),
-            Err(fault) => (heard_of_fault(ready, sent, fault, took_ms), &fault.raw),
+            Ok(reply) => (heard_of(&ready.costs, sent, reply, took_ms), &reply.raw),
+            Err(fault) => (
+                heard_of_fault(&ready.costs, sent, fault, took_ms),
+                &fault.raw,
+            ),
         };
         let heard = work.calls.heard(number, sent, heard, raw);
         let heard = heard.map_err(Unanswered::Failed)?;
         work.watcher.called(number, sent, &heard);
         match replied {
-            Err(fault) if is_final => Err(Unanswered::Failed(outcome_of(ready, &fault).for_good())),
+            Err(fault) if is_final => Err(Unanswered::Failed(
+                outcome_of(&ready.agent, &fault).for_good(),
+            )),
             replied => Ok(replied.map(|reply| (number, reply))),
         }
     }

@@ -1,11 +1,12 @@
 //! Answers to the questions of a batch: those that are kept, and one request for the others, again for what was not valid.
 
 use super::call::{Caller, Unanswered};
-use super::outside::Parts;
+use super::parts::Parts;
 use super::ready::Ready;
 use super::sort::{Sorted, Wrong, sort};
+use crate::steps::calls::{Calls, Valid};
 use crate::steps::values;
-use crate::steps::work::{Calls, Told, Valid, Work, parse_failure};
+use crate::steps::work::{Told, Work, parse_failure};
 use milepost_agents::request::{Request, Stop};
 use milepost_core::base::digest::Digest;
 use milepost_core::model::outcome::{Outcome, OutcomeKind};
@@ -96,7 +97,10 @@ pub(crate) fn answers(
         let open = (0..questions.len()).filter(|&place| found.is_open(place));
         let open: Vec<usize> = open.collect();
         let asked: Vec<Digest> = open.iter().map(|&place| addresses[place]).collect();
-        for (&place, known) in open.iter().zip(terms.ready.known(work, &asked)?) {
+        for (&place, known) in
+            open.iter()
+                .zip(terms.ready.known(work.calls, work.asked_since, &asked)?)
+        {
             if let Some((answer, call)) = known
                 // Under another schema, what was valid may not be.
                 && violations(terms, &answer).is_empty()

@@ -1,15 +1,19 @@
 //! What is recorded of a reply or a failure, what outcome a failure is, and a reply made again of what was recorded.
 
-use super::ready::Ready;
+use super::costs::CallCosts;
 use milepost_agents::fault::{CallFault, FaultKind};
 use milepost_agents::request::{Reply, Stop};
 use milepost_core::base::digest::Digest;
+use milepost_core::model::agent::Agent;
 use milepost_core::model::call::{ANSWERED, Heard, Sent};
 use milepost_core::model::money::NanoUsd;
 use milepost_core::model::outcome::{Outcome, OutcomeKind};
 
+/// Tries of one request when a service is busy or out of reach, where the agent says nothing.
+pub(crate) const TRIES: u32 = 6;
+
 /// What is recorded of an answer of a model.
-pub(crate) fn heard_of(ready: &Ready, sent: &Sent, reply: &Reply, took_ms: u64) -> Heard {
+pub(crate) fn heard_of(costs: &CallCosts, sent: &Sent, reply: &Reply, took_ms: u64) -> Heard {
     let stop = match &reply.stop {
         Stop::End => "end",
         Stop::Length => "length",
@@ -20,7 +24,7 @@ pub(crate) fn heard_of(ready: &Ready, sent: &Sent, reply: &Reply, took_ms: u64) 
         outcome: ANSWERED.to_owned(),
         message: None,
         usage: reply.usage,
-        cost: ready.cost(&sent.model, sent.batched, &reply.usage, reply.told_cost),
+        cost: costs.of_call(&sent.model, sent.batched, &reply.usage, reply.told_cost),
         served: reply.served_model.clone(),
         request_id: reply.request_id.clone(),
         text: Some(reply.text.clone()),
@@ -32,7 +36,12 @@ pub(crate) fn heard_of(ready: &Ready, sent: &Sent, reply: &Reply, took_ms: u64) 
 }
 
 /// What is recorded of a failure.
-pub(crate) fn heard_of_fault(ready: &Ready, sent: &Sent, fault: &CallFault, took_ms: u64) -> Heard {
+pub(crate) fn heard_of_fault(
+    costs: &CallCosts,
+    sent: &Sent,
+    fault: &CallFault,
+    took_ms: u64,
+) -> Heard {
     // Of what never reached anybody, or was refused at the door, nothing is charged.
     let is_free = matches!(
         fault.kind,
@@ -48,7 +57,7 @@ pub(crate) fn heard_of_fault(ready: &Ready, sent: &Sent, fault: &CallFault, took
     let cost = match fault.usage.total() {
         0 if is_free && fault.told_cost.is_none() => Some(NanoUsd::ZERO),
         0 => fault.told_cost,
-        _ => ready.cost(&sent.model, sent.batched, &fault.usage, fault.told_cost),
+        _ => costs.of_call(&sent.model, sent.batched, &fault.usage, fault.told_cost),
     };
     Heard {
         outcome: kind_of(fault.kind).name().to_owned(),
@@ -85,8 +94,8 @@ fn kind_of(kind: FaultKind) -> OutcomeKind {
 }
 
 /// The outcome of a failed call.
-pub(crate) fn outcome_of(ready: &Ready, fault: &CallFault) -> Outcome {
-    let message = format!("agent `{}`: {}", ready.agent.name, fault.message);
+pub(crate) fn outcome_of(agent: &Agent, fault: &CallFault) -> Outcome {
+    let message = format!("agent `{}`: {}", agent.name, fault.message);
     let mut outcome = Outcome::new(kind_of(fault.kind), message);
     if fault.kind == FaultKind::Auth {
         "AuthenticationError".clone_into(&mut outcome.code);

@@ -1,16 +1,20 @@
 //! The step `agent`: asks about the questions of a batch, and joins each answer with its elements to records.
 
 mod call;
+mod costs;
 mod exchange;
 mod gather;
 mod heard;
 mod one;
 pub(crate) mod outside;
-mod ready;
+pub(crate) mod parts;
+pub(crate) mod ready;
 pub(crate) mod sort;
+mod task;
 mod undeclared;
 
 pub(crate) use ready::{AgentError, Agents, Answerers, Purpose, Who};
+pub(crate) use task::Asking;
 
 use super::work::{Said, StepResult, Work, input_failure, output_failure, parse_failure};
 use super::{jq, values};
@@ -19,18 +23,16 @@ use milepost_core::base::source::Source;
 use milepost_core::expr::select::{Select, Step};
 use milepost_core::model::agent::Agent;
 use milepost_core::model::outcome::{Outcome, OutcomeKind};
-use milepost_core::model::pipeline::Asset;
 use milepost_core::model::record::FailedKeys;
-use milepost_core::model::stage::{Program, Stage};
-use milepost_core::model::step::{AnswerForm, TemplateFile};
+use milepost_core::model::stage::Stage;
+use milepost_core::model::step::AnswerForm;
 use milepost_store::check::conserve::name;
 use milepost_store::check::schema::Schema;
 use serde::Deserialize;
-use serde_json::{Map, Value};
+use serde_json::Value;
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::sync::Arc;
-use std::time::Duration;
 use undeclared::Undeclared;
 
 /// A question of a batch, as `split` wrote it.
@@ -41,32 +43,6 @@ struct Question {
     asked: Value,
     /// Positions of the elements that ask it.
     elements: Vec<usize>,
-}
-
-/// An agent step, as it is declared.
-pub(crate) struct Asking<'a> {
-    /// The output that it makes.
-    pub(crate) out: &'a str,
-    /// Whether it asks what `split` wrote.
-    pub(crate) questions: bool,
-    /// The form of an answer.
-    pub(crate) answer: AnswerForm,
-    /// Names whose files are sent along.
-    pub(crate) attach: &'a [String],
-    /// Values for keys that an answer lacks.
-    pub(crate) defaults: &'a Map<String, Value>,
-    /// The agent's name.
-    pub(crate) agent: &'a str,
-    /// What it is asked.
-    pub(crate) prompt: &'a TemplateFile,
-    /// Of one answer.
-    pub(crate) schema: Option<&'a Asset>,
-    /// Makes the record of answer and element.
-    pub(crate) result: Option<&'a Program>,
-    /// Requests for one question, at most.
-    pub(crate) attempts: u32,
-    /// One call.
-    pub(crate) timeout: Duration,
 }
 
 /// Asks the questions of a batch; writes an array with a record for each of its elements, in their order.

@@ -1,11 +1,12 @@
 //! One request for a batch, without questions: its answer is the batch's own, and is kept for it as long as the request is the same.
 
-use super::Asking;
 use super::call::{Caller, Unanswered, asked};
-use super::outside::Parts;
+use super::parts::Parts;
 use super::ready::{Ready, Who};
+use super::task::Asking;
+use crate::steps::calls::Valid;
 use crate::steps::values;
-use crate::steps::work::{Told, Valid, Work, input_failure, parse_failure};
+use crate::steps::work::{Told, Work, input_failure, parse_failure};
 use milepost_agents::answer::salvage::{Salvaged, salvage};
 use milepost_agents::answer::tap_yaml::tap_yaml;
 use milepost_agents::request::{Attachment, Reply, Request, Stop};
@@ -58,7 +59,9 @@ impl Used {
         let tokens = self.tokens.filter(|_| !is_silent);
         self.tokens = tokens.map(|sum| sum + reply.usage);
         let batched = ready.agent.is_batched();
-        let cost = ready.cost(ready.model(), batched, &reply.usage, reply.told_cost);
+        let cost = ready
+            .costs
+            .of_call(ready.model(), batched, &reply.usage, reply.told_cost);
         self.cost = self.cost.zip(cost).map(|(sum, one)| sum + one);
     }
 
@@ -146,7 +149,11 @@ fn exchange(
         temperature: ready.temperature(),
     };
     let address = address(work, asking, ready, &request);
-    if let Some(known) = ready.known(work, &[address])?.pop().flatten() {
+    if let Some(known) = ready
+        .known(work.calls, work.asked_since, &[address])?
+        .pop()
+        .flatten()
+    {
         let (known, from) = known;
         let usage = known["usage"].clone();
         let (answer, warnings) = unwrapped(known);

@@ -1,24 +1,23 @@
 //! Agents made ready to answer, once for a run: tables compiled, clients and limits shared by all stages.
 
+use super::costs::CallCosts;
 use super::gather::{Desk, Gatherer};
-use crate::steps::work::{Calls, Pace, Work};
+use crate::steps::calls::{Calls, Pace};
 use milepost_agents::api::{ModelApi, Settings, connect};
 use milepost_agents::cli::{Envelope, Preset, RegistryError, Tool};
 use milepost_agents::http::{Cancelled, HttpError, SharedHttp};
 use milepost_agents::limits::{Allowed, Limits};
-use milepost_agents::prices::{Mode, PriceError, Prices};
+use milepost_agents::prices::{PriceError, Prices};
 use milepost_agents::rules::{Rules, RulesError};
 use milepost_agents::secret::Secret;
 use milepost_core::base::digest::Digest;
 use milepost_core::base::redact::redact;
 use milepost_core::model::agent::{Agent, CliCommand, Provider};
 use milepost_core::model::call::{ANSWERED, Heard, Sent};
-use milepost_core::model::money::NanoUsd;
 use milepost_core::model::outcome::Outcome;
 use milepost_core::model::pipeline::Asset;
 use milepost_core::model::record::AnswersOf;
 use milepost_core::model::stage::Program;
-use milepost_core::model::usage::Usage;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -60,7 +59,8 @@ pub(crate) struct Ready {
     pub(crate) limits: Limits,
     /// Requests that go in batches.
     pub(crate) gatherer: Gatherer,
-    prices: Prices,
+    /// What its calls cost.
+    pub(crate) costs: CallCosts,
     /// What the first call's check said.
     pub checked: OnceLock<Result<(), milepost_agents::fault::CallFault>>,
 }
@@ -228,7 +228,7 @@ impl Agents {
             who,
             limits: Limits::new(allowed),
             gatherer: Gatherer::default(),
-            prices: self.prices.clone(),
+            costs: CallCosts::new(agent, self.prices.clone()),
             checked,
             agent: agent.clone(),
         })
@@ -256,7 +256,8 @@ impl Agents {
                 && let Some(api) = client.batches()
             {
                 let desk = Desk {
-                    ready,
+                    agent,
+                    costs: &ready.costs,
                     api,
                     calls,
                     book,
@@ -274,11 +275,6 @@ impl Agents {
     pub(crate) fn http(&self) -> &SharedHttp {
         &self.http
     }
-}
-
-/// How a request is made.
-fn mode(batched: bool) -> Mode {
-    if batched { Mode::Batch } else { Mode::Direct }
 }
 
 fn few(number: u64) -> u32 {
@@ -316,19 +312,20 @@ impl Answerers {
 }
 
 impl Ready {
-    /// The answers of this agent that are kept at addresses and may be used.
+    /// Returns the answers of this agent that are kept at addresses and may be used: with `since`, those of these runs.
     ///
     /// # Errors
     /// When what is kept cannot be read.
     pub(crate) fn known(
         &self,
-        work: &Work<'_>,
+        calls: &dyn Calls,
+        since: Option<&[String]>,
         addresses: &[Digest],
     ) -> Result<Vec<Option<(Value, AnswersOf)>>, Outcome> {
         if matches!(self.who, Who::Outside) {
-            work.calls.kept(addresses)
+            calls.kept(addresses)
         } else {
-            work.calls.known(addresses, work.asked_since)
+            calls.known(addresses, since)
         }
     }
 
@@ -353,47 +350,6 @@ impl Ready {
         match &self.agent.provider {
             Provider::Api(api) => Some(api.temperature),
             _ => None,
-        }
-    }
-
-    /// What a call with so much input may cost at most; none when nobody knows.
-    pub(crate) fn most(&self, input: u64) -> Option<NanoUsd> {
-        match &self.who {
-            Who::Rules(_) | Who::Jq(_) | Who::Replay(_) | Who::Outside => Some(NanoUsd::ZERO),
-            Who::Api(client) => self
-                .prices
-                .most(
-                    client.model(),
-                    input,
-                    self.max_tokens(),
-                    mode(self.agent.is_batched()),
-                )
-                .or(self.agent.limits.max_usd_per_call),
-            Who::Tool(_) => self.agent.limits.max_usd_per_call,
-        }
-    }
-
-    /// What a call of a model cost; none when nobody knows. A model that runs elsewhere than at its provider has no price unless one is
-    /// declared.
-    pub(crate) fn cost(
-        &self,
-        model: &str,
-        batched: bool,
-        usage: &Usage,
-        told: Option<NanoUsd>,
-    ) -> Option<NanoUsd> {
-        if told.is_some() {
-            return told;
-        }
-        match &self.who {
-            Who::Rules(_) | Who::Jq(_) | Who::Replay(_) | Who::Outside => Some(NanoUsd::ZERO),
-            // No request uses no tokens: the server reported none. Without them only a model whose price is zero has a cost.
-            Who::Api(_) if usage.total() == 0 => {
-                let most = self.prices.most(model, 1, 1, mode(batched));
-                most.filter(|&most| most == NanoUsd::ZERO)
-            }
-            Who::Api(_) => self.prices.cost(model, usage, mode(batched)),
-            Who::Tool(_) => None,
         }
     }
 }

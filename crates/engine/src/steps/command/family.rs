@@ -7,8 +7,8 @@ use rustix::process::{Signal, WaitOptions, getpgrp, kill_process_group, waitpid}
 
 use super::processes::{self, Process};
 use super::spawn::{self, Leader};
+use super::spec::{Exit, Started};
 use super::stop::Ending;
-use super::{Exit, Started};
 
 /// The leader of a command, its group, and the processes outside the group that descend from it.
 pub(super) struct Family<'a> {

@@ -104,8 +104,8 @@ mod linux {
     use std::path::Path;
     use std::sync::OnceLock;
 
-    use super::Process;
-    use crate::steps::command::ATTEMPT_VARIABLE;
+    use crate::steps::command::processes::Process;
+    use crate::steps::command::spec::ATTEMPT_VARIABLE;
 
     /// Reads `/proc/PID/stat` (proc_pid_stat(5)); the name in parentheses may hold anything, so fields count from its end.
     pub(in super::super) fn look(pid: u32) -> Option<Process> {
@@ -247,7 +247,7 @@ mod other {
 
 #[cfg(all(test, target_os = "linux"))]
 mod tests {
-    use super::Process;
+    use crate::steps::command::processes::Process;
 
     #[test]
     fn we_are_who_we_are() {

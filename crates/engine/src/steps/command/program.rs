@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{Access, access};
 
-use super::SpawnError;
+use super::spawn_error::SpawnError;
 
 /// Where programs are looked for when a command's environment has no `PATH`.
 const DEFAULT_PATH: &str = "/usr/bin:/bin";

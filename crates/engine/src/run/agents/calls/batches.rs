@@ -1,7 +1,7 @@
 //! The record of batches at providers, over runs that end while one is under way.
 
 use super::{Ledger, RunCalls, kept};
-use crate::steps::work::{Batched, Calls};
+use crate::steps::calls::{Batched, Calls};
 use jiff::Timestamp;
 use milepost_core::model::batched::{Left, LeftCall, Submitting, Which};
 use milepost_core::model::call::{Heard, Sent, Spent};

@@ -1,8 +1,7 @@
 //! What is done for all who wait for batches: submit what was gathered, look for a batch whose id was lost, poll, harvest.
 
 use super::{Came, Desk, Gatherer, Holder, Item, State, Under, place};
-use crate::steps::agent::call::TRIES;
-use crate::steps::agent::heard::{heard_of, heard_of_fault, outcome_of};
+use crate::steps::agent::heard::{TRIES, heard_of, heard_of_fault, outcome_of};
 use crate::steps::command::Deadline;
 use jiff::SignedDuration;
 use milepost_agents::api::{BatchFault, BatchProgress, BatchResult, SubmittedBatch};
@@ -161,7 +160,7 @@ impl Gatherer {
         let under = state.under_way.remove(at);
         state.refused += 1;
         let next = after(fault, state.refused, 0.5);
-        let tries = desk.ready.agent.limits.tries.unwrap_or(TRIES);
+        let tries = desk.agent.limits.tries.unwrap_or(TRIES);
         let again = match next {
             Next::Retry { wait } if state.refused < tries && over.is_ok() => Some(wait),
             _ => None,
@@ -293,7 +292,7 @@ impl Gatherer {
         }
         drop(state);
         if matches!(fault.kind, FaultKind::Auth | FaultKind::Money) {
-            let outcome = outcome_of(desk.ready, fault).for_good();
+            let outcome = outcome_of(desk.agent, fault).for_good();
             self.give_up_waiting(batch, |_| Came::Broken(outcome.clone()));
         }
     }
@@ -350,8 +349,8 @@ impl Gatherer {
         ));
         for (left, result) in late {
             let (heard, raw) = match &result {
-                Ok(reply) => (heard_of(desk.ready, &left.sent, reply, 0), &reply.raw),
-                Err(fault) => (heard_of_fault(desk.ready, &left.sent, fault, 0), &fault.raw),
+                Ok(reply) => (heard_of(desk.costs, &left.sent, reply, 0), &reply.raw),
+                Err(fault) => (heard_of_fault(desk.costs, &left.sent, fault, 0), &fault.raw),
             };
             // What cannot be recorded is fetched again by the next run.
             if desk.book.heard_late(&left, &heard, raw).is_ok() && result.is_ok() {
@@ -409,8 +408,8 @@ fn take(state: &mut State, desk: &Desk<'_>) -> Act {
         .map(|item| format!("{} {}", item.id, item.sent.request))
         .collect();
     let submitting = Submitting {
-        agent: desk.ready.agent.name.clone(),
-        place: place(desk.ready),
+        agent: desk.agent.name.clone(),
+        place: place(desk.agent),
         requests: items
             .iter()
             .map(|item| (item.id.clone(), item.number))

@@ -5,16 +5,16 @@
 
 mod lead;
 
+use super::costs::CallCosts;
 use super::heard::reply_of;
-use super::ready::Ready;
+use crate::steps::calls::{Batched, Calls, Pace};
 use crate::steps::command::Deadline;
-use crate::steps::work::{Batched, Calls, Pace};
 use jiff::Timestamp;
 use milepost_agents::api::BatchApi;
 use milepost_agents::fault::CallFault;
 use milepost_agents::http::Cancelled;
 use milepost_agents::request::Reply;
-use milepost_core::model::agent::Provider;
+use milepost_core::model::agent::{Agent, Provider};
 use milepost_core::model::batched::{LeftBatch, LeftCall, Which};
 use milepost_core::model::call::Sent;
 use milepost_core::model::outcome::{Outcome, OutcomeKind};
@@ -28,7 +28,9 @@ const WAKE: Duration = Duration::from_millis(500);
 /// What those who ask bring along.
 pub(crate) struct Desk<'a> {
     /// The agent.
-    pub(crate) ready: &'a Ready,
+    pub(crate) agent: &'a Agent,
+    /// What its calls cost.
+    pub(crate) costs: &'a CallCosts,
     /// Its provider's batch API.
     pub(crate) api: &'a dyn BatchApi,
     /// The records of calls.
@@ -154,8 +156,8 @@ impl Under {
 }
 
 /// Whose API it is, and where: a batch is known nowhere else.
-pub(crate) fn place(ready: &Ready) -> String {
-    match &ready.agent.provider {
+pub(crate) fn place(agent: &Agent) -> String {
+    match &agent.provider {
         Provider::Api(api) => {
             let url = api.base_url.as_deref().unwrap_or_default();
             format!("{} {url}", api.kind.name()).trim_end().to_owned()
@@ -302,7 +304,7 @@ impl Gatherer {
     fn opened(&self, desk: &Desk<'_>) -> Result<MutexGuard<'_, State>, Outcome> {
         let mut state = self.lock();
         if !state.is_open {
-            let left = desk.book.left(&desk.ready.agent.name, &place(desk.ready))?;
+            let left = desk.book.left(&desk.agent.name, &place(desk.agent))?;
             let first = desk.pace.first;
             let batches = left.batches.into_iter();
             state.under_way = batches.map(|left| Under::of_left(left, first)).collect();

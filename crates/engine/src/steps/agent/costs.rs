@@ -1,0 +1,91 @@
+//! The costs of an agent's calls: at most before a call, and as measured after it.
+
+use milepost_agents::prices::{Mode, Prices};
+use milepost_core::model::agent::{Agent, Provider};
+use milepost_core::model::money::NanoUsd;
+use milepost_core::model::usage::Usage;
+
+/// The costs of an agent's calls.
+pub(crate) struct CallCosts {
+    charged: Charged,
+    batched: bool,
+    /// The declared limit of one call.
+    limit: Option<NanoUsd>,
+}
+
+/// How calls are charged.
+enum Charged {
+    Free,
+    /// By tokens, at the price of the model.
+    Tokens {
+        model: String,
+        max_tokens: u64,
+        prices: Prices,
+    },
+    /// As the command line reports.
+    Reported,
+}
+
+impl CallCosts {
+    pub(crate) fn new(agent: &Agent, prices: Prices) -> Self {
+        let charged = match &agent.provider {
+            Provider::Rules(_) | Provider::Jq(_) | Provider::Replay(_) | Provider::External => {
+                Charged::Free
+            }
+            Provider::Api(api) => Charged::Tokens {
+                model: api.model.clone(),
+                max_tokens: api.max_tokens,
+                prices,
+            },
+            Provider::Cli(_) => Charged::Reported,
+        };
+        Self {
+            charged,
+            batched: agent.is_batched(),
+            limit: agent.limits.max_usd_per_call,
+        }
+    }
+
+    /// Returns the most that a call with so many input tokens can cost; `None` if unknown.
+    pub(crate) fn most(&self, input: u64) -> Option<NanoUsd> {
+        match &self.charged {
+            Charged::Free => Some(NanoUsd::ZERO),
+            Charged::Tokens {
+                model,
+                max_tokens,
+                prices,
+            } => prices
+                .most(model, input, *max_tokens, mode(self.batched))
+                .or(self.limit),
+            Charged::Reported => self.limit,
+        }
+    }
+
+    /// Returns the cost of a call of a model; `None` if unknown. A model that runs elsewhere than at its provider has no price
+    /// unless one is declared.
+    pub(crate) fn of_call(
+        &self,
+        model: &str,
+        batched: bool,
+        usage: &Usage,
+        reported: Option<NanoUsd>,
+    ) -> Option<NanoUsd> {
+        if reported.is_some() {
+            return reported;
+        }
+        match &self.charged {
+            Charged::Free => Some(NanoUsd::ZERO),
+            // No request uses no tokens: the server reported none. Without them only a model whose price is zero has a cost.
+            Charged::Tokens { prices, .. } if usage.total() == 0 => {
+                let most = prices.most(model, 1, 1, mode(batched));
+                most.filter(|&most| most == NanoUsd::ZERO)
+            }
+            Charged::Tokens { prices, .. } => prices.cost(model, usage, mode(batched)),
+            Charged::Reported => None,
+        }
+    }
+}
+
+fn mode(batched: bool) -> Mode {
+    if batched { Mode::Batch } else { Mode::Direct }
+}
