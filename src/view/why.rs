@@ -5,8 +5,8 @@ use super::overrides::accepted;
 use super::reason::{change, condition, reason};
 use super::table::{Side, table, time};
 use super::words::{batches, grouped, place, seconds, some_of};
-use milepost_engine::ops::inspect::origin::{FileWhy, Origin};
 use milepost_engine::ops::why::{BatchWhy, FileState, InputFile, MadeBy, StageWhy, Verdict, Why};
+use milepost_engine::ops::why::{FileWhy, Origin};
 use std::borrow::Cow;
 
 /// Batches of a stage that are listed.

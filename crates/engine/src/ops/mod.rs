@@ -5,7 +5,6 @@ pub mod external;
 pub mod inspect;
 pub(crate) mod library;
 pub mod orchestrate;
-pub(crate) mod outlook;
 pub mod plan;
 pub mod project;
 pub mod run;

@@ -5,7 +5,6 @@ pub mod diff;
 pub mod elements;
 pub mod graph;
 pub mod log;
-pub mod origin;
 pub(crate) mod orphans;
 pub mod show_request;
 pub mod status;

@@ -1,6 +1,6 @@
 //! What a batch would send first to an agent, to the byte. Nothing is sent or written.
 
-use crate::ops::outlook::look;
+use crate::ops::plan::simulation::look;
 use crate::ops::project::error::OpsError;
 use crate::ops::project::open::open;
 use crate::ops::project::opened::state;

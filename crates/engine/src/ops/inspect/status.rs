@@ -2,7 +2,7 @@
 
 use crate::ops::change::params::{AgentLine, agents};
 use crate::ops::inspect::calls::{self, Money};
-use crate::ops::outlook::of;
+use crate::ops::plan::simulation::of;
 use crate::ops::plan::{Awaits, StagePlan};
 use crate::ops::project::choices::notes;
 use crate::ops::project::error::OpsError;

@@ -1,7 +1,6 @@
 //! Joins the classified batches of a folder into one file. Where a stage makes that file, the stage runs: no other hand writes what a
 //! checkpoint vouches for.
 
-use crate::ops::inspect::origin::Makers;
 use crate::ops::orchestrate::completion::{self, Completion};
 use crate::ops::orchestrate::content::{self, Summary};
 use crate::ops::orchestrate::declared::declared;
@@ -12,6 +11,7 @@ use crate::ops::project::opened::Opened;
 use crate::ops::project::present::Present;
 use crate::ops::project::request::Request;
 use crate::ops::run::{self, Observer, Report, RunOptions, StageStatus, StopFlag};
+use crate::ops::why::makers::Makers;
 use milepost_core::base::glob::{Glob, is_pattern, may_meet};
 use milepost_core::base::path::{FilePath, RelPath, Root};
 use milepost_core::expr::select::{Select, Step};

@@ -1,7 +1,7 @@
 //! Whether a stage is complete at this moment: recorded so, up to date, and there byte for byte. Nothing is written.
 
-use crate::ops::outlook;
 use crate::ops::plan::StagePlan;
+use crate::ops::plan::simulation;
 use crate::ops::project::error::OpsError;
 use crate::ops::project::open::open;
 use crate::ops::project::opened::Opened;
@@ -76,7 +76,7 @@ pub(crate) fn of(
     let agents = opened.planned_agents(request)?;
     let estimator = CostEstimator::new(opened.context(), &opened.project, &agents, false);
     let all = Selection::default();
-    let plans = outlook::of(opened, &present.state, &all, estimator);
+    let plans = simulation::of(opened, &present.state, &all, estimator);
     let plan = plans.into_iter().find(|plan| plan.stage == stage.name);
     let mut missing = Vec::new();
     if let Some(runner) = &present.runner {

@@ -1,23 +1,23 @@
-//! Where a file comes from, through all stages up to what people put into the workspace, and who reads it.
+//! Explains a file: where it comes from, through all stages up to what people put into the workspace, and what reads it.
 
-use crate::ops::inspect::calls::{Asked, asked};
+use super::batch::journalled;
+use super::explanation::{FileMade, FileState, FileWhy, Origin};
+use super::makers::Makers;
+use crate::ops::inspect::calls::asked;
 use crate::ops::inspect::graph::as_set;
 use crate::ops::project::error::OpsError;
 use crate::ops::project::opened::Opened;
-use crate::ops::why::{FileState, journalled};
-use jiff::Timestamp;
 use milepost_core::base::digest::Digest;
 use milepost_core::base::path::{FilePath, RelPath, Root};
 use milepost_core::model::agent::{Cli, CliCommand, Provider};
 use milepost_core::model::fingerprint::FactKind;
-use milepost_core::model::record::{BatchRecord, Override};
+use milepost_core::model::record::BatchRecord;
 use milepost_core::model::state::State;
 use milepost_core::plan::expand::batch_name;
 use milepost_core::plan::lineage;
 use milepost_core::plan::world::World;
 use milepost_store::store::files::real_path;
-use serde::Serialize;
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
 use std::path::Path;
 
 /// Files that are listed of what a batch reads.
@@ -25,112 +25,6 @@ const LISTED: usize = 10;
 
 /// Readers that are listed.
 const READERS: usize = 100;
-
-/// Everything that is known of a file.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-#[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
-pub struct FileWhy {
-    /// The file: in the workspace, or in the project with the prefix `project:`.
-    pub path: String,
-    /// The digest of what lies there; none: nothing does.
-    pub digest: Option<Digest>,
-    /// Who made it; none: people put it there.
-    pub made: Option<FileMade>,
-    /// What it was made from.
-    pub from: Vec<Origin>,
-    /// What `from` leaves out.
-    pub more: u64,
-    /// Stages and batches that read it, as recorded.
-    pub read_by: Vec<String>,
-    /// What `read_by` leaves out.
-    pub more_readers: u64,
-    /// Stages that are declared to read it.
-    pub declared: Vec<String>,
-}
-
-/// Who made a file.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-#[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
-pub struct FileMade {
-    /// The stage.
-    pub stage: String,
-    /// The batch; empty for the only one.
-    pub batch: String,
-    /// The output's name in the declaration.
-    pub output: String,
-    /// The digest of what was made.
-    pub digest: Digest,
-    /// The accepted modification by hand, if it is one.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub modified: Option<Override>,
-    /// Its size, in bytes.
-    pub(crate) size: u64,
-    /// What lies there at present.
-    pub state: FileState,
-    /// The run.
-    pub run: String,
-    /// When it was finished, in UTC.
-    #[cfg_attr(debug_assertions, schemars(with = "Option<String>"))]
-    pub when: Option<Timestamp>,
-    /// What its batch asked of agents; none: nothing.
-    pub asked: Option<Asked>,
-}
-
-/// A file that something was made from.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
-pub struct Origin {
-    /// The file.
-    pub path: String,
-    /// What it was then.
-    pub digest: String,
-    /// The stage and batch that made it; none: people put it there.
-    pub made_by: Option<String>,
-    /// What that was made from; empty when it is told elsewhere in the tree.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub from: Vec<Origin>,
-    /// What `from` leaves out.
-    #[serde(skip_serializing_if = "is_zero")]
-    pub more: u64,
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "as serde calls it")]
-fn is_zero(number: &u64) -> bool {
-    *number == 0
-}
-
-/// Who made which file: stage, batch and record, by path.
-pub(crate) struct Makers<'a>(HashMap<&'a str, (&'a str, &'a BatchRecord)>);
-
-impl<'a> Makers<'a> {
-    /// Of everything that is recorded.
-    pub(crate) fn of(state: &'a State) -> Self {
-        let mut makers = HashMap::new();
-        for (stage, known) in &state.stages {
-            for record in known
-                .batches
-                .values()
-                .filter_map(|batch| batch.record.as_ref())
-            {
-                for made in &record.outputs {
-                    makers.insert(made.path.as_str(), (stage.as_str(), record));
-                }
-            }
-        }
-        Self(makers)
-    }
-
-    /// The stage and the record of the batch that made a file.
-    pub(crate) fn get(&self, path: &str) -> Option<(&'a str, &'a BatchRecord)> {
-        self.0.get(path).copied()
-    }
-
-    /// Their name: `classify/batch_1`.
-    pub(crate) fn name(&self, path: &str) -> Option<String> {
-        self.get(path)
-            .map(|(stage, record)| batch_name(stage, &record.key))
-    }
-}
 
 /// What is known of a file; none when nothing is.
 pub(crate) fn file_why(

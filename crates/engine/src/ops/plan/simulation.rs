@@ -1,8 +1,6 @@
 //! Plans stage by stage: asks the schedule, hands it the expected outcomes, and lists what a run would do.
 
-use crate::ops::plan::{
-    Altered, BatchFacts, Judge, May, Missing, RetiredFile, StagePlan, Tried, Will,
-};
+use super::planned::{Altered, Judge, May, Missing, RetiredFile, StagePlan, Tried, Will};
 use crate::ops::project::opened::Opened;
 use crate::run::agents::estimate::CostEstimator;
 use crate::run::check::scan::Keep;
@@ -13,7 +11,9 @@ use milepost_core::model::state::State;
 use milepost_core::plan::decide::Decision;
 use milepost_core::plan::lineage;
 use milepost_core::plan::scan::{BatchScan, StageScan};
-use milepost_core::plan::schedule::{Action, BatchSchedule, PlannedState, Schedule, StageDecision};
+use milepost_core::plan::schedule::{
+    Action, BatchFacts, BatchSchedule, PlannedState, Schedule, StageDecision,
+};
 use milepost_core::plan::selection::Selection;
 
 /// What a run of a selection would do of each stage, from what is known; not what agents would be asked.
@@ -23,10 +23,10 @@ pub(crate) fn of<'a>(
     selection: &'a Selection,
     estimator: CostEstimator<'a>,
 ) -> Vec<StagePlan> {
-    let mut outlook = Planner::new(opened, known, selection);
-    outlook.estimator = Some(estimator);
+    let mut plan = Simulation::new(opened, known, selection);
+    plan.estimator = Some(estimator);
     let stages = opened.pipeline.stages.iter();
-    stages.map(|stage| outlook.pass(stage)).collect()
+    stages.map(|stage| plan.pass(stage)).collect()
 }
 
 /// The same with what agents would be asked.
@@ -36,11 +36,11 @@ pub(crate) fn with_asks<'a>(
     selection: &'a Selection,
     estimator: CostEstimator<'a>,
 ) -> Vec<StagePlan> {
-    let mut outlook = Planner::new(opened, known, selection);
-    outlook.estimator = Some(estimator);
-    outlook.estimates = true;
+    let mut plan = Simulation::new(opened, known, selection);
+    plan.estimator = Some(estimator);
+    plan.estimates = true;
     let stages = opened.pipeline.stages.iter();
-    stages.map(|stage| outlook.pass(stage)).collect()
+    stages.map(|stage| plan.pass(stage)).collect()
 }
 
 /// Returns the up-to-date check of a stage as a run of everything would find it when its turn comes.
@@ -54,24 +54,24 @@ pub(crate) fn look(
     keep: Keep<'_>,
 ) -> Result<StageScan, String> {
     let all = Selection::default();
-    let mut outlook = Planner::new(opened, known, &all);
+    let mut plan = Simulation::new(opened, known, &all);
     let stages = opened.pipeline.stages.iter();
     for earlier in stages.take_while(|earlier| earlier.number < stage.number) {
-        outlook.pass(earlier);
+        plan.pass(earlier);
     }
     let disk = Observations {
         keep,
         ..Observations::new(opened.context(), None)
     };
-    let planned = &outlook.planned;
-    let found = outlook
+    let planned = &plan.planned;
+    let found = plan
         .schedule
         .scan(stage, &planned.state, &planned.pending, &disk);
     found.map_err(|why| why.0)
 }
 
 /// A plan as far as it has come.
-struct Planner<'a> {
+struct Simulation<'a> {
     opened: &'a Opened,
     selection: &'a Selection,
     schedule: Schedule<'a>,
@@ -82,7 +82,7 @@ struct Planner<'a> {
     estimates: bool,
 }
 
-impl<'a> Planner<'a> {
+impl<'a> Simulation<'a> {
     fn new(opened: &'a Opened, known: &'a State, selection: &'a Selection) -> Self {
         Self {
             opened,

@@ -1,0 +1,147 @@
+//! Decides which batches are accepted, and why others are refused.
+
+use super::kinds::Kinds;
+use crate::ops::project::error::OpsError;
+use crate::run::check::revalidate::holds;
+use crate::run::check::scan::{Keep, survey};
+use crate::run::record::recorder::Recorder;
+use milepost_core::base::path::RelPath;
+use milepost_core::model::reason::Reason;
+use milepost_core::model::record::{BatchRecord, Made};
+use milepost_core::model::stage::Stage;
+use milepost_core::plan::decide::{Decision, RebuildPolicy};
+use milepost_core::plan::expand::batch_name;
+use milepost_core::plan::pending::Pending;
+use milepost_core::plan::scan::{BatchScan, StageScan};
+use milepost_store::check::schemas::Schemas;
+use milepost_store::store::files::digest_of;
+use std::sync::Arc;
+
+pub(super) fn look(
+    recorder: &Recorder<'_>,
+    stage: &Stage,
+    wish: RebuildPolicy,
+) -> Result<StageScan, OpsError> {
+    let pending = Pending::default();
+    survey(
+        &recorder.ctx,
+        stage,
+        &recorder.state,
+        &pending,
+        &|_| wish,
+        Keep::All,
+    )
+    .map_err(OpsError::World)
+}
+
+/// The outputs of a batch as they would be recorded; none when there is nothing to accept.
+///
+/// # Errors
+/// Why it cannot be accepted.
+pub(super) fn choose(
+    recorder: &Recorder<'_>,
+    stage: &Stage,
+    found: &BatchScan,
+    kinds: &Kinds,
+) -> Result<Option<Vec<Made>>, Vec<String>> {
+    let name = batch_name(&stage.name, &found.batch.key);
+    let reasons = match &found.decision {
+        Ok(Decision::Will(reasons)) => reasons,
+        Ok(_) => return Ok(None),
+        Err(why) => return Err(vec![format!("{name}: {why}")]),
+    };
+    let record = record_of(recorder, stage, &found.batch.key);
+    let altered: Vec<&RelPath> = reasons.iter().filter_map(altered).collect();
+    let Some(record) = record else {
+        let path = altered.first();
+        return path.map_or(Ok(None), |path| {
+            Err(vec![format!(
+                "{name}: nothing says who made {path}: move it away, or make it with `milepost run --force {name}`"
+            )])
+        });
+    };
+    let is_wanted = if kinds.is_empty() {
+        !altered.is_empty() || record.pin.is_some()
+    } else {
+        reasons
+            .iter()
+            .any(|reason| matches!(reason, Reason::Changed(change) if kinds.has(change)))
+    };
+    if !is_wanted {
+        return Ok(None);
+    }
+    let mut refused = Vec::new();
+    for reason in reasons {
+        let why = match reason {
+            Reason::Deleted { path } => format!("{path} was deleted"),
+            Reason::Altered { path } if !kinds.is_empty() => {
+                format!("{path} was altered: accept that first, without `--change`")
+            }
+            Reason::Changed(change) if !kinds.is_empty() && !kinds.has(change) => {
+                format!(
+                    "{} changed too: it is not among what `--change` names",
+                    change.fact
+                )
+            }
+            Reason::Failed { outcome } => format!("it failed: {outcome}"),
+            Reason::Stale { input } if !kinds.is_empty() => {
+                format!("{input} changed while it was made")
+            }
+            _ => continue,
+        };
+        refused.push(format!("{name}: {why}"));
+    }
+    if !refused.is_empty() {
+        return Err(refused);
+    }
+    let outputs: Vec<Made> = record
+        .outputs
+        .iter()
+        .map(|made| at_present(recorder, made).map_err(|why| vec![format!("{name}: {why}")]))
+        .collect::<Result<_, _>>()?;
+    let (schemas, never) = (Schemas::default(), Arc::default());
+    let failed = record.failed_keys();
+    match holds(
+        &recorder.ctx,
+        stage,
+        found,
+        (&outputs, &failed),
+        &schemas,
+        &never,
+    ) {
+        Ok(_) => Ok(Some(outputs)),
+        Err(outcome) => {
+            let mut lines = vec![format!("{name}: {outcome}")];
+            lines.extend(outcome.details.iter().map(|line| format!("  {line}")));
+            Err(lines)
+        }
+    }
+}
+
+fn altered(reason: &Reason) -> Option<&RelPath> {
+    match reason {
+        Reason::Altered { path } => Some(path),
+        _ => None,
+    }
+}
+
+fn at_present(recorder: &Recorder<'_>, made: &Made) -> Result<Made, String> {
+    let found = digest_of(&recorder.ctx.layout.at(&made.path));
+    let found = found.map_err(|error| format!("cannot read `{}`: {error}", made.path))?;
+    let (digest, size) = found.ok_or_else(|| format!("{} is not there", made.path))?;
+    Ok(Made {
+        digest,
+        size,
+        ..made.clone()
+    })
+}
+
+/// What is recorded of a batch.
+pub(super) fn record_of<'a>(
+    recorder: &'a Recorder<'_>,
+    stage: &Stage,
+    key: &str,
+) -> Option<&'a BatchRecord> {
+    let known = recorder.state.stages.get(&stage.name);
+    known.and_then(|known| known.batches.get(key)?.record.as_ref())
+}

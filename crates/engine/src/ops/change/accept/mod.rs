@@ -1,0 +1,127 @@
+//! Accepts what a person changed: outputs as they are, or a change of the declaration that makes no difference.
+
+mod choose;
+mod data;
+mod kinds;
+mod record;
+
+pub use data::{AcceptOptions, Accepted, Adopted, Pinned};
+
+use crate::ops::project::error::OpsError;
+use crate::ops::project::hold::hold;
+use crate::ops::project::open::open;
+use crate::ops::project::opened::Opened;
+use crate::ops::project::request::Request;
+use crate::run::record::recorder::Recorder;
+use crate::run::record::recover;
+use choose::{choose, look};
+use kinds::kinds;
+use milepost_core::model::event::{Event, EventType};
+use milepost_core::plan::decide::RebuildPolicy;
+use milepost_core::plan::selection::Target;
+use record::{copy, rewrite, take};
+use std::time::Duration;
+
+/// Accepts altered outputs, or adopts changes of the declaration. Everything that is named is validated first; if something
+/// does not hold, nothing is accepted. A checkpoint of a named stage that somebody altered is written again from the records.
+///
+/// # Errors
+/// When something cannot be accepted, another run has the workspace, or the disk fails.
+pub fn accept(request: &Request, wanted: &AcceptOptions) -> Result<Accepted, OpsError> {
+    let mut opened = open(request)?;
+    let targets = targets(&opened, wanted)?;
+    let kinds = kinds(&wanted.changes)?;
+    if !opened.workspace.is_made {
+        let message = "nothing was run in this workspace: there is nothing to accept".to_owned();
+        return Err(OpsError::Usage(message));
+    }
+    let user = request.environment.get("USER").cloned();
+    let who = wanted.who.clone().or(user);
+    let who = who.unwrap_or_else(|| "somebody".to_owned());
+    let by = (who.as_str(), wanted.why.as_str(), opened.clock.now());
+    let held = hold(&mut opened, &request.command)?;
+    let ctx = opened.context();
+    let mut recorder = Recorder::new(ctx, held.state, held.journal, &request.command);
+    recover::recover(&mut recorder, Duration::from_secs(5))?;
+    let mut done = Accepted::default();
+    let mut work = Vec::new();
+    let mut refused = Vec::new();
+    for stage in &opened.pipeline.stages {
+        let batches: Vec<&Target> = targets
+            .iter()
+            .filter(|target| target.stage == stage.name)
+            .collect();
+        if batches.is_empty() {
+            continue;
+        }
+        let wants = |key: &str| {
+            batches
+                .iter()
+                .any(|target| target.batch.as_deref().is_none_or(|batch| batch == key))
+        };
+        let found = look(&recorder, stage, RebuildPolicy::NeededAndAltered)?;
+        for target in &batches {
+            let known = |key: &String| found.batches.iter().any(|batch| batch.batch.key == *key);
+            if let Some(key) = target.batch.as_ref().filter(|key| !known(key)) {
+                refused.push(format!("stage `{}` has no batch `{key}`", stage.name));
+            }
+        }
+        let mut chosen = Vec::new();
+        for batch in found.batches.iter().filter(|batch| wants(&batch.batch.key)) {
+            match choose(&recorder, stage, batch, &kinds) {
+                Ok(Some(outputs)) => chosen.push((batch.batch.key.clone(), outputs)),
+                Ok(None) => {}
+                Err(why) => refused.extend(why),
+            }
+        }
+        work.push((stage, found, chosen));
+    }
+    if !refused.is_empty() {
+        return Err(OpsError::NotAccepted(refused));
+    }
+    // A person's bytes are safe before anything says that they are accepted.
+    for (stage, _, chosen) in &work {
+        for (key, outputs) in chosen.iter().filter(|_| wanted.changes.is_empty()) {
+            copy(&recorder, stage, key, outputs, by)?;
+        }
+    }
+    for (stage, found, chosen) in work {
+        take(&mut recorder, stage, &found, chosen, by, wanted, &mut done)?;
+        rewrite(&mut recorder, stage, &mut done)?;
+    }
+    if recorder.has_begun() {
+        let event = Event::RunFinished {
+            status: "accepted".to_owned(),
+            ran: 0,
+            reused: 0,
+            failed: 0,
+        };
+        let summary = "accepted".to_owned();
+        recorder
+            .record(EventType::Complete, "milepost", event, summary, Vec::new())
+            .and_then(|()| recorder.flush())?;
+    }
+    done.quarantined = std::mem::take(&mut recorder.kept);
+    // Only a cache.
+    let _ = opened.cache.save(&opened.disk);
+    drop(held.lock);
+    Ok(done)
+}
+
+fn targets(opened: &Opened, wanted: &AcceptOptions) -> Result<Vec<Target>, OpsError> {
+    if wanted.targets.is_empty() {
+        return Err(OpsError::Usage(
+            "say what is accepted: `milepost accept STAGE[/BATCH] --why TEXT`".to_owned(),
+        ));
+    }
+    if wanted.why.trim().is_empty() {
+        return Err(OpsError::Usage(
+            "say why with `--why TEXT`: it stands in the journal".to_owned(),
+        ));
+    }
+    let targets = wanted.targets.iter();
+    targets
+        .map(|text| Target::parse(&opened.pipeline, text))
+        .collect::<Result<_, _>>()
+        .map_err(|error| OpsError::Usage(error.to_string()))
+}

@@ -1,0 +1,154 @@
+//! Plans: what a run would do, and why, without running anything.
+
+mod planned;
+pub(crate) mod simulation;
+
+pub use crate::run::agents::estimate::Asks;
+pub use crate::run::report::Awaits;
+pub use milepost_core::plan::estimate::Basis;
+pub use milepost_core::plan::schedule::{BatchFacts, Blocker, Precondition};
+pub use planned::{Altered, Judge, May, Missing, Plan, RetiredFile, StagePlan, Tried, Will};
+
+use crate::ops::project::choices::notes;
+use crate::ops::project::error::OpsError;
+use crate::ops::project::open::open;
+use crate::ops::project::opened::{Opened, state};
+use crate::ops::project::request::Request;
+use crate::ops::run::up_to_date;
+use crate::ops::run::{RunOptions, selection};
+use crate::run::agents::estimate::CostEstimator;
+use crate::run::report::StageReport;
+use milepost_core::model::stage::Stage;
+use milepost_core::model::state::State;
+use milepost_core::plan::retired;
+
+/// How often a plan beside a run looks again.
+const LOOKS: usize = 20;
+
+/// What a run would do.
+///
+/// # Errors
+/// When there is no project, its declarations are wrong, or the workspace cannot be read.
+pub fn plan(request: &Request, options: &RunOptions) -> Result<Plan, OpsError> {
+    plan_of(&mut open(request)?, request, options)
+}
+
+/// The same of what is open.
+pub(super) fn plan_of(
+    opened: &mut Opened,
+    request: &Request,
+    options: &RunOptions,
+) -> Result<Plan, OpsError> {
+    let selection = selection(opened, options)?;
+    if options.covers_everything()
+        && let Some(stages) = up_to_date::again(opened)
+    {
+        return Ok(unchanged(opened, &stages));
+    }
+    let layout = &opened.workspace.layout;
+    let mut known = state(layout)?;
+    let agents = opened.planned_agents(request)?;
+    let look = |known: &State| {
+        let estimator =
+            CostEstimator::new(opened.context(), &opened.project, &agents, options.fresh);
+        simulation::with_asks(opened, known, &selection, estimator)
+    };
+    let mut stages = look(&known);
+    // What a run beside this one makes meanwhile looks altered by what was known before.
+    for _ in 0..LOOKS {
+        if stages.iter().all(|stage| stage.altered.is_empty()) {
+            break;
+        }
+        let later = state(layout)?;
+        if !stages.iter().any(|stage| was_made(stage, &later)) {
+            break;
+        }
+        known = later;
+        stages = look(&known);
+    }
+    let is_declared = |name: &str| {
+        let stages = &opened.pipeline.stages;
+        stages.iter().any(|stage| stage.name == name)
+    };
+    Ok(Plan {
+        project: opened.pipeline.name.clone(),
+        workspace: opened.workspace.layout.root().display().to_string(),
+        forgotten: known
+            .stages
+            .keys()
+            .filter(|name| !is_declared(name))
+            .cloned()
+            .collect(),
+        retires: retires(opened, &known, &stages),
+        stages,
+        warnings: opened.warnings.clone(),
+        stored: notes(opened),
+    })
+}
+
+/// The files that nothing makes any more, by stage: of stages that are not declared first.
+fn retires(opened: &Opened, known: &State, stages: &[StagePlan]) -> Vec<RetiredFile> {
+    let declared = |name: &str| {
+        opened
+            .pipeline
+            .stages
+            .iter()
+            .any(|stage| stage.name == name)
+    };
+    let forgotten = known.stages.iter().filter(|(name, _)| !declared(name));
+    let mut files = Vec::new();
+    for (name, known) in forgotten {
+        let keys: Vec<String> = known.batches.keys().cloned().collect();
+        let gone = retired::of_gone(known, &keys).into_iter();
+        files.extend(gone.map(|(batch, path)| RetiredFile {
+            stage: name.clone(),
+            batch: batch.to_owned(),
+            path: path.to_string(),
+        }));
+    }
+    files.extend(
+        stages
+            .iter()
+            .flat_map(|stage| stage.retires.iter().cloned()),
+    );
+    let layout = &opened.workspace.layout;
+    files.retain(|file| layout.root().join(&file.path).symlink_metadata().is_ok());
+    files
+}
+
+/// The plan when nothing is otherwise than when a run had nothing to do.
+fn unchanged(opened: &Opened, stages: &[StageReport]) -> Plan {
+    let line = |stage: &Stage| {
+        let reports = stages.iter().filter(|report| report.stage == stage.name);
+        StagePlan {
+            stage: stage.name.clone(),
+            number: stage.number,
+            description: stage.description.clone(),
+            certain: true,
+            reused: reports.map(|report| report.batches).sum(),
+            ..StagePlan::default()
+        }
+    };
+    Plan {
+        project: opened.pipeline.name.clone(),
+        workspace: opened.workspace.layout.root().display().to_string(),
+        forgotten: Vec::new(),
+        retires: Vec::new(),
+        stages: opened.pipeline.stages.iter().map(line).collect(),
+        warnings: opened.warnings.clone(),
+        stored: notes(opened),
+    }
+}
+
+/// Whether a file of a stage that looked altered was made by what is known later.
+fn was_made(stage: &StagePlan, later: &State) -> bool {
+    let known = later.stages.get(&stage.stage);
+    stage.altered.iter().any(|file| {
+        later.checkpoints.get(&stage.stage) == Some(&file.found)
+            || known.is_some_and(|known| {
+                let mut outputs = known.outputs();
+                outputs
+                    .any(|(_, made)| made.path.as_str() == file.path && made.digest == file.found)
+            })
+    })
+}

@@ -1,0 +1,199 @@
+//! Explains a stage and its batches: the decision, with what it is based on.
+
+use super::explanation::{
+    BatchVerdict, BatchWhy, FileState, InputFile, MadeBy, OutputFile, StageWhy, Verdict, Why,
+};
+use super::makers::Makers;
+use crate::ops::inspect::calls::asked;
+use crate::ops::plan::Altered;
+use crate::ops::project::error::OpsError;
+use crate::ops::project::opened::Opened;
+use jiff::Timestamp;
+use milepost_core::base::path::FilePath;
+use milepost_core::model::event::Event;
+use milepost_core::model::fingerprint::{FactKind, Facts};
+use milepost_core::model::record::BatchRecord;
+use milepost_core::model::stage::Stage;
+use milepost_core::model::state::State;
+use milepost_core::plan::decide::Decision;
+use milepost_core::plan::scan::{BatchScan, StageScan};
+use milepost_core::plan::world::World;
+use milepost_store::store::journal;
+use std::collections::BTreeMap;
+
+pub(super) fn stage_why(
+    stage: &Stage,
+    found: Result<StageScan, String>,
+    waits: &BTreeMap<String, String>,
+) -> StageWhy {
+    let mut why = StageWhy::of(stage);
+    match found {
+        Err(problem) => why.problem = Some(problem),
+        Ok(found) => {
+            why.batches = found.batches.len() as u64;
+            for batch in &found.batches {
+                match verdict(batch, waits) {
+                    Verdict::Reused => why.reused += 1,
+                    verdict => why.others.push(BatchVerdict {
+                        batch: batch.batch.key.clone(),
+                        verdict,
+                    }),
+                }
+            }
+            why.gone = found.gone;
+        }
+    }
+    why
+}
+
+fn verdict(found: &BatchScan, waits: &BTreeMap<String, String>) -> Verdict {
+    match found.decision.clone() {
+        Ok(Decision::Will(reasons)) if waits.contains_key(&found.batch.key) => Verdict::Waits {
+            agent: waits[&found.batch.key].clone(),
+            reasons,
+        },
+        Ok(Decision::Will(reasons)) => Verdict::Will { reasons },
+        Ok(Decision::Reused) => Verdict::Reused,
+        Ok(Decision::Judge(changes)) => Verdict::Judge { changes },
+        Ok(Decision::May(conditions)) => Verdict::May { conditions },
+        Ok(Decision::Altered(files)) => Verdict::Altered {
+            files: files
+                .into_iter()
+                .map(|file| Altered {
+                    batch: found.batch.key.clone(),
+                    path: file.path.to_string(),
+                    recorded: file.recorded,
+                    found: file.found,
+                    pinned: file.pinned,
+                })
+                .collect(),
+        },
+        Err(missed) => Verdict::Impossible {
+            why: missed.to_string(),
+        },
+    }
+}
+
+pub(super) fn batch_why(
+    opened: &Opened,
+    state: &State,
+    stage: &Stage,
+    (found, waits): (&StageScan, &BTreeMap<String, String>),
+    batch: &BatchScan,
+) -> Result<Why, OpsError> {
+    let key = &batch.batch.key;
+    let record = state
+        .stages
+        .get(&stage.name)
+        .and_then(|known| known.batches.get(key)?.record.as_ref());
+    let of_kind = |judged: bool| -> BTreeMap<String, String> {
+        let facts = found.shared.iter().chain(batch.own.iter());
+        let is_told = |kind: FactKind| {
+            kind.is_judged() == judged && !matches!(kind, FactKind::Input | FactKind::Detail)
+        };
+        facts
+            .filter(|(key, _)| is_told(key.kind))
+            .map(|(key, value)| (key.to_string(), value.to_string()))
+            .collect()
+    };
+    let (when, quarantine) = journalled(opened, &stage.name, key)?;
+    let made = record.map(|record| made_by(when, record));
+    Ok(Why::Batch(Box::new(BatchWhy {
+        stage: stage.name.clone(),
+        batch: key.clone(),
+        verdict: verdict(batch, waits),
+        made,
+        failed: record.map_or_else(Vec::new, |record| record.failed.clone()),
+        quarantine,
+        asked: asked(opened, &stage.name, key, record)?,
+        inputs: inputs(state, record.map(|record| &record.facts), &batch.own),
+        outputs: outputs(opened, record)?,
+        made_from: of_kind(false),
+        judged_by: of_kind(true),
+    })))
+}
+
+fn made_by(when: Option<Timestamp>, record: &BatchRecord) -> MadeBy {
+    MadeBy {
+        run: record.run.clone(),
+        when,
+        attempts: record.attempts,
+        seconds: record.duration_ms as f64 / 1000.0,
+        elements: record.elements,
+        summary: record.summary.as_deref().cloned(),
+        placeholder: record.placeholder.as_deref().cloned(),
+        pin: record.pin.as_deref().cloned(),
+    }
+}
+
+/// When a batch was last published, and where is kept what it left when it failed since it was last whole: only the journal knows.
+pub(crate) fn journalled(
+    opened: &Opened,
+    stage: &str,
+    batch: &str,
+) -> Result<(Option<Timestamp>, Option<String>), OpsError> {
+    let (mut when, mut kept) = (None, None);
+    journal::read_all(&opened.workspace.layout, &mut |_, record| {
+        if record.event.stage() != Some(stage) || !record.event.is_about(batch) {
+            return;
+        }
+        match record.event {
+            Event::Published { record: made, .. } => {
+                when = Some(record.timestamp);
+                if made.failure().is_none() {
+                    kept = None;
+                }
+            }
+            Event::BatchFailed { quarantine, .. } | Event::ElementsFailed { quarantine, .. } => {
+                kept = quarantine;
+            }
+            _ => {}
+        }
+    })?;
+    Ok((when, kept))
+}
+
+fn inputs(state: &State, recorded: Option<&Facts>, present: &Facts) -> Vec<InputFile> {
+    let of = |facts: &Facts| -> BTreeMap<String, String> {
+        let inputs = facts.iter().filter(|(key, _)| key.kind == FactKind::Input);
+        inputs
+            .map(|(key, value)| (key.name.to_string(), value.to_string()))
+            .collect()
+    };
+    let makers = Makers::of(state);
+    let recorded = recorded.map(of).unwrap_or_default();
+    let present = of(present);
+    let mut paths: Vec<&String> = recorded.keys().chain(present.keys()).collect();
+    paths.sort_by(|a, b| milepost_core::base::natural::natural(a, b));
+    paths.dedup();
+    paths
+        .into_iter()
+        .map(|path| InputFile {
+            path: path.clone(),
+            recorded: recorded.get(path).cloned(),
+            present: present.get(path).cloned(),
+            made_by: makers.name(path),
+        })
+        .collect()
+}
+
+fn outputs(opened: &Opened, record: Option<&BatchRecord>) -> Result<Vec<OutputFile>, OpsError> {
+    let Some(record) = record else {
+        return Ok(Vec::new());
+    };
+    let made = record.outputs.iter();
+    made.map(|made| {
+        let there = opened
+            .context()
+            .digest(&FilePath::workspace(made.path.clone()))
+            .map_err(OpsError::World)?;
+        Ok(OutputFile {
+            name: made.name.clone(),
+            path: made.path.to_string(),
+            digest: made.digest,
+            size: made.size,
+            state: FileState::of(there, made, record),
+        })
+    })
+    .collect()
+}

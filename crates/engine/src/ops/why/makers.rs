@@ -1,0 +1,39 @@
+//! Which batch made which file.
+
+use milepost_core::model::record::BatchRecord;
+use milepost_core::model::state::State;
+use milepost_core::plan::expand::batch_name;
+use std::collections::HashMap;
+
+/// Who made which file: stage, batch and record, by path.
+pub(crate) struct Makers<'a>(HashMap<&'a str, (&'a str, &'a BatchRecord)>);
+
+impl<'a> Makers<'a> {
+    /// Of everything that is recorded.
+    pub(crate) fn of(state: &'a State) -> Self {
+        let mut makers = HashMap::new();
+        for (stage, known) in &state.stages {
+            for record in known
+                .batches
+                .values()
+                .filter_map(|batch| batch.record.as_ref())
+            {
+                for made in &record.outputs {
+                    makers.insert(made.path.as_str(), (stage.as_str(), record));
+                }
+            }
+        }
+        Self(makers)
+    }
+
+    /// The stage and the record of the batch that made a file.
+    pub(crate) fn get(&self, path: &str) -> Option<(&'a str, &'a BatchRecord)> {
+        self.0.get(path).copied()
+    }
+
+    /// Their name: `classify/batch_1`.
+    pub(crate) fn name(&self, path: &str) -> Option<String> {
+        self.get(path)
+            .map(|(stage, record)| batch_name(stage, &record.key))
+    }
+}
