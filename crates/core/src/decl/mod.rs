@@ -1,64 +1,34 @@
 //! Declarations: TOML text to `model::pipeline::Pipeline`, and everything that is wrong with it, with its place.
 
-mod agent;
-mod columns;
-mod expression;
-mod flow;
-mod hints;
+mod cross_checks;
+mod editor_schema;
 mod keys;
-mod made;
-mod manifest;
-mod misnamed;
-mod names;
-mod outside;
-mod params;
-mod parts;
-mod picked;
-mod policy;
 mod problem;
 mod project;
-mod reader;
-mod refers;
-mod refine;
-mod relative;
-mod render;
-mod schema;
-mod services;
-mod shape;
+mod project_files;
 mod stage;
+mod stage_file_names;
 mod step;
-mod syntax;
-mod tree;
-mod types;
-mod whole;
+mod tables;
+mod values;
 
+pub use editor_schema::{project_schema, stage_schema};
 pub use problem::{Mark, Problem, Problems, Warning};
-pub use schema::{project_schema, stage_schema};
+pub use project_files::{PROJECT_FILE, ProjectFiles, STAGES};
+pub use stage_file_names::stage_names;
 
 use crate::base::glob::is_pattern;
 use crate::base::natural::natural;
 use crate::base::path::RelPath;
 use crate::model::pipeline::{Asset, Pipeline};
+use cross_checks::Draft;
 use problem::{File, Report};
-use reader::Reader;
-use whole::Draft;
+use stage_file_names::stage_name;
+use values::reader::Reader;
+use values::template_choice;
 
-/// The file that makes a folder a project.
-pub const PROJECT_FILE: &str = "milepost.toml";
-
-/// The folder of the stages' files.
-pub const STAGES: &str = "stages";
-
-/// The project's own prices of models, if it has any.
-pub(crate) const PRICES: &str = "prices.toml";
-
-/// What the project's folder holds.
-pub trait ProjectFiles {
-    /// What a file holds; none when it is not there.
-    fn read(&self, path: &RelPath) -> Option<Result<Vec<u8>, String>>;
-    /// Names of the files in a folder; of the project's own for an empty text. None there: an empty list.
-    fn list(&self, folder: &str) -> Vec<String>;
-}
+/// The file with the project's own prices of models.
+const PRICES: &str = "prices.toml";
 
 /// Reads the project's declarations.
 ///
@@ -78,7 +48,7 @@ pub fn load(files: &dyn ProjectFiles) -> Result<(Pipeline, Vec<Warning>), Proble
     for file_name in names.iter().filter(|name| !name.starts_with('.')) {
         let path = format!("{STAGES}/{file_name}");
         let Some((number, name)) = stage_name(file_name) else {
-            misnamed::tell(&mut reader.report, &path, file_name, has_stages);
+            stage_file_names::report_misnamed(&mut reader.report, &path, file_name, has_stages);
             continue;
         };
         let Some(file) = open(&mut reader, &path) else {
@@ -111,12 +81,12 @@ pub fn load(files: &dyn ProjectFiles) -> Result<(Pipeline, Vec<Warning>), Proble
     }
     let exists = |path: &str| {
         if is_pattern(path) {
-            picked::any(files, path)
+            template_choice::any(files, path)
         } else {
             RelPath::parse(path).is_ok_and(|path| reader.exists(&path))
         }
     };
-    whole::check(&mut report, &project, &drafts, &exists, &|path| {
+    cross_checks::check(&mut report, &project, &drafts, &exists, &|path| {
         reader.near_file(path)
     });
     let prices = prices(&reader, &mut report);
@@ -163,29 +133,4 @@ fn open(reader: &mut Reader<'_>, name: &str) -> Option<File> {
     };
     reader.report.add(problem);
     None
-}
-
-/// Returns the names of the stages as their files say them, in order, without reading them.
-pub fn stage_names(files: &dyn ProjectFiles) -> Vec<String> {
-    let mut names = files.list(STAGES);
-    names.sort_by(|a, b| natural(a, b));
-    let stages = names.iter().filter_map(|name| stage_name(name));
-    stages.map(|(_, name)| name.to_owned()).collect()
-}
-
-/// Number and name of `3_classify.toml`.
-fn stage_name(file_name: &str) -> Option<(u32, &str)> {
-    let (number, name) = file_name.strip_suffix(".toml")?.split_once('_')?;
-    let is_number = !number.is_empty()
-        && number.bytes().all(|byte| byte.is_ascii_digit())
-        && (number == "0" || !number.starts_with('0'));
-    let is_name = name.starts_with(|c: char| c.is_ascii_alphabetic())
-        && name
-            .chars()
-            .all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '-');
-    if is_number && is_name {
-        Some((number.parse().ok()?, name))
-    } else {
-        None
-    }
 }

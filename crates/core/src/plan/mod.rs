@@ -1,21 +1,17 @@
-//! Decides: which batches there are, which must run and why. Pure.
+//! Decides which batches there are, which of them must run, and why. Pure.
 
+pub(crate) mod batches;
 pub mod decide;
-mod details;
 pub mod estimate;
-pub mod expand;
 pub mod facts;
-pub mod inputs;
 pub mod lineage;
 pub mod machine;
 pub mod options;
 pub mod overrides;
-pub mod paths;
 pub mod pending;
-pub mod recorded;
 pub mod retired;
 pub mod scan;
 pub mod schedule;
-pub mod selection;
-pub mod settings;
-pub mod world;
+
+pub use batches::{expand, inputs, paths, recorded, world};
+pub use options::{selection, settings};

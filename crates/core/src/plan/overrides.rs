@@ -1,11 +1,11 @@
 //! The accepted modifications by hand that a stage reports, or that what it reads rests on.
 
-use super::lineage;
 use crate::base::natural::natural;
 use crate::model::pipeline::Pipeline;
 use crate::model::record::Override;
 use crate::model::stage::Stage;
 use crate::model::state::{StageState, State};
+use crate::plan::lineage;
 
 /// Returns the accepted modifications of a stage's outputs, by batch.
 pub fn of_stage(name: &str, known: &StageState) -> Vec<Override> {

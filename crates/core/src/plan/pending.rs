@@ -1,6 +1,5 @@
 //! What earlier stages will have done when a stage's turn comes, as far as a plan can tell.
 
-use super::lineage;
 use crate::base::digest::Digest;
 use crate::base::glob::{is_pattern, may_meet};
 use crate::base::path::RelPath;
@@ -8,6 +7,7 @@ use crate::model::pipeline::Pipeline;
 use crate::model::record::{BatchRecord, Made};
 use crate::model::stage::{Output, Stage};
 use crate::model::state::{StageState, State};
+use crate::plan::lineage;
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,13 +1,13 @@
 //! What an up-to-date check found of a stage and its batches, as plain values.
 
-use super::decide::Decision;
-use super::expand::Batch;
-use super::inputs::{Missed, Resolved};
-use super::settings::{Settings, run_scope};
 use crate::base::path::RelPath;
 use crate::model::fingerprint::{FactKind, Facts};
 use crate::model::pipeline::Pipeline;
 use crate::model::stage::{OVERRIDES, RUN};
+use crate::plan::batches::expand::Batch;
+use crate::plan::batches::inputs::{Missed, Resolved};
+use crate::plan::decide::Decision;
+use crate::plan::options::settings::{Settings, run_scope};
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;

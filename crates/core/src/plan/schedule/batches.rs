@@ -8,8 +8,8 @@ use crate::model::reason::Reason;
 use crate::model::stage::Stage;
 use crate::model::state::State;
 use crate::plan::decide::{Alteration, Decision};
+use crate::plan::options::selection::is_failed;
 use crate::plan::scan::{BatchScan, StageScan};
-use crate::plan::selection::is_failed;
 use std::collections::BTreeSet;
 
 /// What happens to a batch.

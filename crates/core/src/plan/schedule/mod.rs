@@ -24,14 +24,14 @@ pub use observe::{Observe, ObserveError, PolicyOf};
 pub use outcome::{Awaits, Ended, StageStatus};
 pub use planned::PlannedState;
 
-use super::decide::{Alteration, Decision, RebuildPolicy};
-use super::pending::Pending;
-use super::scan::StageScan;
-use super::selection::Selection;
 use crate::model::pipeline::Pipeline;
 use crate::model::policy::OnAltered;
 use crate::model::stage::Stage;
 use crate::model::state::State;
+use crate::plan::decide::{Alteration, Decision, RebuildPolicy};
+use crate::plan::options::selection::Selection;
+use crate::plan::pending::Pending;
+use crate::plan::scan::StageScan;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The decision on a stage when its turn comes.

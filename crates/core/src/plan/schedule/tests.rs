@@ -10,10 +10,10 @@ use crate::model::outcome::{Outcome, OutcomeKind};
 use crate::model::reason::{Condition, Reason};
 use crate::model::record::{BatchRecord, Made, Pin};
 use crate::model::state::{BatchState, Phase};
-use crate::plan::inputs::Missed;
+use crate::plan::batches::inputs::Missed;
 use crate::plan::options::RunOptions;
+use crate::plan::options::selection::Target;
 use crate::plan::scan::BatchScan;
-use crate::plan::selection::Target;
 use Action::{Fail, Left, May, Revalidate, Run, UpToDate, Wait};
 use jiff::Timestamp;
 

@@ -1,0 +1,188 @@
+//! JSON Schemas of declarations, for editors; made from the table of keys that the reader checks by.
+
+use crate::decl::keys::{self, Key, Kind, Need, Table};
+use crate::expr::scope::CellType;
+use serde_json::{Map, Value, json};
+
+/// Schema of `milepost.toml`.
+pub fn project_schema() -> Value {
+    document(
+        "milepost.toml",
+        "A project of Milepost: parameters, environment and agents.",
+        &keys::PROJECT,
+    )
+}
+
+/// Schema of `stages/N_name.toml`.
+pub fn stage_schema() -> Value {
+    document(
+        "stages/N_name.toml",
+        "A stage of a project of Milepost.",
+        &keys::STAGE,
+    )
+}
+
+fn document(title: &str, description: &str, table: &'static Table) -> Value {
+    let mut schema = Map::new();
+    schema.insert(
+        "$schema".to_owned(),
+        "https://json-schema.org/draft/2020-12/schema".into(),
+    );
+    schema.insert("title".to_owned(), title.into());
+    schema.insert("description".to_owned(), description.into());
+    if let Value::Object(rest) = of_table(table) {
+        schema.extend(rest);
+    }
+    Value::Object(schema)
+}
+
+fn of_table(table: &'static Table) -> Value {
+    let mut schema = Map::new();
+    schema.insert("type".to_owned(), "object".into());
+    let properties: Map<String, Value> = table
+        .keys
+        .iter()
+        .map(|key| (key.name.to_owned(), of_key(key)))
+        .collect();
+    schema.insert("properties".to_owned(), properties.into());
+    schema.insert("additionalProperties".to_owned(), false.into());
+    let required: Vec<&str> = table
+        .keys
+        .iter()
+        .filter(|key| key.need == Need::Required)
+        .map(|key| key.name)
+        .collect();
+    if !required.is_empty() {
+        schema.insert("required".to_owned(), required.into());
+    }
+    let whats: Vec<Value> = table
+        .whats()
+        .map(|what| json!({ "required": [what] }))
+        .collect();
+    if !whats.is_empty() {
+        schema.insert("oneOf".to_owned(), whats.into());
+    }
+    let beside = beside(table);
+    if !beside.is_empty() {
+        schema.insert("dependentRequired".to_owned(), beside.into());
+    }
+    Value::Object(schema)
+}
+
+/// What must be there when a key is: `prompt` with `agent`, and `agent` with `prompt`.
+fn beside(table: &'static Table) -> Map<String, Value> {
+    let mut beside: Map<String, Value> = Map::new();
+    let mut add = |key: &str, other: &str| {
+        let list = beside
+            .entry(key)
+            .or_insert_with(|| Value::Array(Vec::new()));
+        if let Value::Array(list) = list {
+            list.push(other.into());
+        }
+    };
+    for key in table.keys {
+        match key.need {
+            Need::RequiredBeside(what) => {
+                add(what, key.name);
+                add(key.name, what);
+            }
+            Need::Beside([what]) => add(key.name, what),
+            _ => {}
+        }
+    }
+    beside
+}
+
+fn of_key(key: &Key) -> Value {
+    let mut schema = of_kind(key.kind);
+    let mut description = key.doc.to_owned();
+    if !key.default.is_empty() {
+        description.push_str(" Without it: ");
+        description.push_str(key.default);
+        description.push('.');
+    }
+    if let Value::Object(map) = &mut schema {
+        map.insert("description".to_owned(), description.into());
+    }
+    schema
+}
+
+fn of_kind(kind: Kind) -> Value {
+    let text = json!({ "type": "string", "minLength": 1 });
+    let template = json!({ "type": "string", "pattern": "\\{\\{" });
+    let count = json!({ "type": "integer", "minimum": 1 });
+    match kind {
+        Kind::Choice(words) => json!({ "enum": words }),
+        Kind::Text
+        | Kind::Plain
+        | Kind::Name
+        | Kind::Path
+        | Kind::Place
+        | Kind::FileName
+        | Kind::Folder
+        | Kind::File
+        | Kind::Jq
+        | Kind::Select => text,
+        Kind::FileOrFalse => json!({ "anyOf": [text, { "const": false }] }),
+        Kind::Duration => {
+            json!({ "type": "string", "pattern": "\\{\\{|^\\s*([0-9.]+(ms|s|m|min|h|d)\\s*)+$" })
+        }
+        Kind::Count => json!({ "anyOf": [count, template] }),
+        Kind::Integer => count,
+        Kind::Number => json!({ "type": "number", "minimum": 0 }),
+        Kind::CountOrShare => {
+            json!({ "anyOf": [{ "type": "integer", "minimum": 0 }, { "type": "number", "minimum": 0, "maximum": 1 }] })
+        }
+        Kind::Bool => json!({ "type": "boolean" }),
+        Kind::True => json!({ "const": true }),
+        Kind::Concurrency => {
+            let names = json!({ "type": "object", "minProperties": 1, "maxProperties": 1,
+                "additionalProperties": { "anyOf": [count, template] } });
+            json!({ "anyOf": [count, template, names] })
+        }
+        Kind::Command => {
+            json!({ "anyOf": [text, { "type": "array", "minItems": 1, "items": { "type": "string" } }] })
+        }
+        Kind::Names => json!({ "type": "array", "minItems": 1, "items": { "type": "string" } }),
+        Kind::Values => json!({ "type": "array" }),
+        Kind::Any => json!({}),
+        Kind::AnyNumber => json!({ "type": "number" }),
+        Kind::Table(table) => of_table(table),
+        Kind::Named(table) => {
+            let item = of_table(table);
+            let item = if table.short.is_some() {
+                json!({ "anyOf": [text, item] })
+            } else {
+                item
+            };
+            json!({ "type": "object", "propertyNames": { "pattern": NAME }, "additionalProperties": item })
+        }
+        Kind::Free => json!({ "type": "object" }),
+        Kind::Strings => json!({ "type": "object", "additionalProperties": { "type": "string" } }),
+        Kind::Columns => {
+            json!({ "type": "object", "minProperties": 1, "additionalProperties": { "enum": CellType::NAMES } })
+        }
+        Kind::Outcomes => {
+            let names: Map<String, Value> = keys::OUTCOMES
+                .iter()
+                .map(|&name| (name.to_owned(), json!({ "type": "string" })))
+                .collect();
+            json!({ "type": "object", "properties": names, "additionalProperties": false })
+        }
+        Kind::Params => {
+            let file = of_table(&keys::PARAM_FILE);
+            let declared = of_table(&keys::PARAM);
+            let keys = ["file", "base", "type", "default"].map(|key| json!({ "required": [key] }));
+            let value = json!({ "not": { "type": "object", "anyOf": keys } });
+            json!({ "type": "object", "propertyNames": { "pattern": NAME }, "additionalProperties": { "anyOf": [file, declared, value] } })
+        }
+        Kind::OneOrMany(table) => {
+            let one = of_table(table);
+            json!({ "anyOf": [one, { "type": "array", "minItems": 1, "items": one }] })
+        }
+        Kind::Many(table) => json!({ "type": "array", "minItems": 1, "items": of_table(table) }),
+    }
+}
+
+/// Names that expressions can use.
+const NAME: &str = "^[A-Za-z_][A-Za-z0-9_]*$";

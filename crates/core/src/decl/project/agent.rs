@@ -1,0 +1,215 @@
+//! Reads `[agents.NAME]`: who answers what agent steps ask.
+
+use crate::decl::keys;
+use crate::decl::problem::File;
+use crate::decl::tables::fields::{self, Fields};
+use crate::decl::tables::hints;
+use crate::decl::tables::tree::{Key, Node, Val};
+use crate::decl::values::names::{Names, ProjectNames, Sees};
+use crate::decl::values::reader::{Reader, Spot};
+use crate::expr::shell::script_of;
+use crate::model::agent::{Agent, AgentLimits, Api, Cli, CliCommand, KNOWN_TOOLS, Provider};
+use crate::model::api_kind::ApiKind;
+use crate::model::money::NanoUsd;
+use crate::model::stage::FIXED_NAMES;
+use crate::model::step::Text;
+
+/// The most tokens of an answer where nothing is declared.
+const MAX_TOKENS: u64 = 4096;
+
+/// Reads an agent; none when it is wrong.
+pub(crate) fn agent(
+    reader: &mut Reader<'_>,
+    file: &File,
+    names: &ProjectNames,
+    key: &Key,
+    node: &Node,
+) -> Option<Agent> {
+    let header = format!("[agents.{}]", key.name);
+    let Some(table) = node.table() else {
+        let problem = file.problem(
+            node.span.clone(),
+            format!("the agent `{}` is a table", key.name),
+        );
+        let problem = problem.label(format!("this is {}", node.value.described()));
+        reader.report.add(problem.help(format!(
+            "write `{header}` and below it, for example, rules = \"rules/elements.toml\""
+        )));
+        return None;
+    };
+    let fields = fields::check(
+        file,
+        &mut reader.report,
+        &keys::AGENT,
+        &header,
+        key.span.clone(),
+        table,
+    );
+    Some(Agent {
+        name: key.name.clone(),
+        provider: provider(reader, file, names, &fields)?,
+        limits: AgentLimits {
+            concurrency: fields.integer("concurrency"),
+            requests_per_minute: fields.integer("requests_per_minute"),
+            tokens_per_minute: fields.integer("tokens_per_minute"),
+            tries: fields
+                .integer("tries")
+                .map(|tries| u32::try_from(tries).unwrap_or(u32::MAX)),
+            max_usd_per_call: fields
+                .number("max_usd_per_call")
+                .and_then(NanoUsd::from_dollars),
+        },
+    })
+}
+
+fn provider(
+    reader: &mut Reader<'_>,
+    file: &File,
+    names: &ProjectNames,
+    fields: &Fields<'_>,
+) -> Option<Provider> {
+    if let Some((text, span)) = fields.text("rules") {
+        let key = "rules";
+        let spot = Spot {
+            file,
+            key,
+            text,
+            span,
+        };
+        return reader.asset(&spot).map(Provider::Rules);
+    }
+    if let Some((text, span)) = fields.text("jq") {
+        let key = "jq";
+        let spot = Spot {
+            file,
+            key,
+            text,
+            span,
+        };
+        let source = match text.strip_suffix(".jq") {
+            Some(_) => reader.asset(&spot)?.text,
+            None => text.into(),
+        };
+        // Which stage asks is not known here: what its scope lacks is null.
+        let mut scope = Names::of_project(names);
+        scope.outs = variables(&source);
+        return reader.jq(&spot, &scope, Sees::All).map(Provider::Jq);
+    }
+    if let Some((text, span)) = fields.text("replay") {
+        let inner = text.strip_prefix("project:").unwrap_or(text);
+        return reader.rel_path(file, inner, span).map(Provider::Replay);
+    }
+    for kind in ApiKind::ALL {
+        if let Some((model, _)) = fields.text(kind.name()) {
+            let text = |key: &str| fields.text(key).map(|(text, _)| text.to_owned());
+            return Some(Provider::Api(Api {
+                kind,
+                model: model.to_owned(),
+                address: address(reader, file, names, fields),
+                base_url: None,
+                key_env: text("api_key_env").unwrap_or_else(|| kind.spec().key_env.to_owned()),
+                max_tokens: fields.integer("max_tokens").unwrap_or(MAX_TOKENS),
+                temperature: fields.number("temperature").unwrap_or(0.0),
+                batch: fields.text("mode").is_some_and(|(mode, _)| mode == "batch"),
+            }));
+        }
+    }
+    if fields.get("external").is_some() {
+        return Some(Provider::External);
+    }
+    cli(reader, file, fields).map(Provider::Cli)
+}
+
+/// Where an API is, as far as that is said.
+fn address(
+    reader: &mut Reader<'_>,
+    file: &File,
+    names: &ProjectNames,
+    fields: &Fields<'_>,
+) -> Option<Text> {
+    let (text, span) = fields.text("base_url")?;
+    let key = "base_url";
+    let spot = Spot {
+        file,
+        key,
+        text,
+        span,
+    };
+    reader.text(&spot, &Names::of_project(names), Sees::Start)
+}
+
+fn cli(reader: &mut Reader<'_>, file: &File, fields: &Fields<'_>) -> Option<Cli> {
+    let node = fields.get("cli")?;
+    let envelope = fields.text("envelope").map_or("text", |(text, _)| text);
+    let command = match &node.value {
+        Val::List(list) => {
+            script(reader, file, list);
+            let list = list.iter().map(|item| item.text().map(str::to_owned));
+            CliCommand::List(list.collect::<Option<_>>()?)
+        }
+        _ => {
+            let name = node.text()?;
+            match fields.text("registry") {
+                Some((text, span)) => {
+                    let key = "registry";
+                    let spot = Spot {
+                        file,
+                        key,
+                        text,
+                        span,
+                    };
+                    let agent = name.to_owned();
+                    CliCommand::Registry {
+                        file: reader.asset(&spot)?,
+                        agent,
+                    }
+                }
+                None if KNOWN_TOOLS.contains(&name) => CliCommand::Known(name.to_owned()),
+                None => {
+                    let problem = file.problem(
+                        node.span.clone(),
+                        format!("`{name}` is no command line that is known"),
+                    );
+                    let known = hints::or(KNOWN_TOOLS.iter().copied());
+                    reader.report.add(problem.label("unknown").help(format!(
+                        "known are {known}; any other is a list: cli = [\"{name}\"]"
+                    )));
+                    return None;
+                }
+            }
+        }
+    };
+    Some(Cli {
+        command,
+        envelope: envelope.to_owned(),
+    })
+}
+
+/// Reports a prompt that would become a part of a script for a shell.
+fn script(reader: &mut Reader<'_>, file: &File, list: &[Node]) {
+    let words = list.iter().map(|item| item.text().unwrap_or_default());
+    let item = script_of(words).and_then(|at| list.get(at));
+    let has_prompt = |item: &&Node| item.text().is_some_and(|text| text.contains("{{"));
+    if let Some(item) = item.filter(has_prompt) {
+        let message = "`{{ prompt }}` stands in a script, which the shell would run with all that the prompt holds";
+        let problem = file.problem(item.span.clone(), message);
+        reader.report.add(problem.label("the prompt is no script").help(
+            "leave it out and read the prompt from standard input, or put it behind the script and write \"$1\": \
+             cli = [\"sh\", \"-c\", 'ask \"$1\"', \"sh\", \"{{ prompt }}\"]",
+        ));
+    }
+}
+
+/// The names behind `$` in a program.
+fn variables(source: &str) -> Vec<String> {
+    let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    let mut names: Vec<String> = source
+        .split('$')
+        .skip(1)
+        .map(|rest| rest.chars().take_while(|&c| is_part(c)).collect())
+        .filter(|name: &String| !name.is_empty() && !FIXED_NAMES.contains(&name.as_str()))
+        .collect();
+    names.sort();
+    names.dedup();
+    names
+}

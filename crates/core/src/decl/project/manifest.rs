@@ -1,0 +1,50 @@
+//! Reads `[manifest]`: what one run after another over several workspaces goes by.
+
+use crate::decl::keys::MANIFEST;
+use crate::decl::problem::File;
+use crate::decl::tables::fields::{self, Fields};
+use crate::decl::values::names::{Names, ProjectNames, Sees};
+use crate::decl::values::reader::{Reader, Spot};
+use crate::model::pipeline::Manifest;
+use crate::model::stage::Program;
+
+/// What `[manifest]` says; without it nothing.
+pub(crate) fn read(reader: &mut Reader<'_>, file: &File, top: &Fields<'_>) -> Manifest {
+    let Some(node) = top.get("manifest") else {
+        return Manifest::default();
+    };
+    let Some(table) = node.table() else {
+        return Manifest::default();
+    };
+    let span = node.span.clone();
+    let fields = fields::check(
+        file,
+        &mut reader.report,
+        &MANIFEST,
+        "[manifest]",
+        span,
+        table,
+    );
+    Manifest {
+        select: program(reader, file, &fields, "select"),
+        summary: program(reader, file, &fields, "summary"),
+    }
+}
+
+/// A program that sees `.` and nothing else: of which workspace should it know more?
+fn program(
+    reader: &mut Reader<'_>,
+    file: &File,
+    fields: &Fields<'_>,
+    key: &'static str,
+) -> Option<Program> {
+    let (text, span) = fields.text(key)?;
+    let spot = Spot {
+        file,
+        key,
+        text,
+        span,
+    };
+    let none = ProjectNames::default();
+    reader.jq(&spot, &Names::of_project(&none), Sees::Nothing)
+}

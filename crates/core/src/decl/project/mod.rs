@@ -1,0 +1,165 @@
+//! Reads `milepost.toml`: name, parameters, environment, agents, services, names for outcomes.
+
+mod agent;
+mod manifest;
+mod params;
+pub(crate) mod services;
+
+use crate::base::duration::parse_duration;
+use crate::decl::keys::{self, LIMITS, PROJECT};
+use crate::decl::problem::{File, Report};
+use crate::decl::tables::fields::{self, Fields};
+use crate::decl::tables::hints;
+use crate::decl::tables::tree::{self, Node};
+use crate::decl::values::names::{ProjectNames, check_name};
+use crate::decl::values::reader::Reader;
+use crate::expr::place::nearest;
+use crate::model::agent::Agent;
+use crate::model::money::NanoUsd;
+use crate::model::pipeline::{Limits, Manifest, Param, Service};
+use agent::agent;
+use params::param;
+use std::collections::BTreeMap;
+
+/// What `milepost.toml` declares, as far as it could be read.
+#[derive(Debug, Default)]
+pub(crate) struct Project {
+    /// Its name.
+    pub(crate) name: String,
+    /// Parameters, in the order of the file.
+    pub(crate) params: Vec<Param>,
+    /// Environment variables and their defaults.
+    pub(crate) env: BTreeMap<String, String>,
+    /// Agents.
+    pub(crate) agents: BTreeMap<String, Agent>,
+    /// What a workspace may spend.
+    pub(crate) limits: Limits,
+    /// Services.
+    pub(crate) services: BTreeMap<String, Service>,
+    /// Names for outcomes.
+    pub(crate) errors: BTreeMap<String, String>,
+    /// How manifests are read.
+    pub(crate) manifest: Manifest,
+    /// All names that are declared, also those whose values are wrong.
+    pub(crate) names: ProjectNames,
+}
+
+/// Reads the file.
+pub(crate) fn read(reader: &mut Reader<'_>, file: &File) -> Project {
+    let mut project = Project::default();
+    let Some(tree) = tree::parse(file, &mut reader.report) else {
+        project.names.is_unknown = true;
+        return project;
+    };
+    let top = fields::check(file, &mut reader.report, &PROJECT, "", 0..0, &tree);
+    project.name = top
+        .text("name")
+        .map_or_else(String::new, |(name, _)| name.to_owned());
+    if let Some(env) = top.get("env").and_then(Node::table) {
+        for (key, node) in &env.entries {
+            project.names.env.push(key.name.clone());
+            match node.text() {
+                Some(text) => {
+                    project.env.insert(key.name.clone(), text.to_owned());
+                }
+                None => reader.report.add(
+                    file.problem(
+                        node.span.clone(),
+                        format!("the default of `{}` is a string", key.name),
+                    )
+                    .label(format!("this is {}", node.value.described()))
+                    .help("values of the environment are strings: write it in quotes"),
+                ),
+            }
+        }
+    }
+    if let Some(params) = top.get("params").and_then(Node::table) {
+        for (key, node) in &params.entries {
+            project.names.params.push(key.name.clone());
+            if check_name(file, &mut reader.report, key) {
+                project.params.extend(param(reader, file, key, node));
+            }
+        }
+    }
+    if let Some(agents) = top.get("agents").and_then(Node::table) {
+        for (key, node) in &agents.entries {
+            project.names.agents.push(key.name.clone());
+            if key.name == "default" {
+                let problem = file.problem(key.span.clone(), "an agent cannot be named `default`");
+                let problem = problem.label("`--agent NAME=default` resets the choice of an agent");
+                reader
+                    .report
+                    .add(problem.help("give the agent another name"));
+            } else if check_name(file, &mut reader.report, key)
+                && let Some(agent) = agent(reader, file, &project.names, key, node)
+            {
+                project.agents.insert(key.name.clone(), agent);
+            }
+        }
+    }
+    project.limits = limits(file, &mut reader.report, &top);
+    project.services = services::read(reader, file, &top, &mut project.names);
+    project.manifest = manifest::read(reader, file, &top);
+    project.errors = errors(file, &mut reader.report, &top);
+    project
+}
+
+fn limits(file: &File, report: &mut Report, top: &Fields<'_>) -> Limits {
+    let Some(node) = top.get("limits") else {
+        return Limits::default();
+    };
+    let Some(table) = node.table() else {
+        return Limits::default();
+    };
+    let fields = fields::check(file, report, &LIMITS, "[limits]", node.span.clone(), table);
+    Limits {
+        usd: fields.number("usd").and_then(NanoUsd::from_dollars),
+        tokens: fields.integer("tokens"),
+        calls: fields.integer("calls"),
+        time: fields.text("time").and_then(|(text, span)| {
+            let read = parse_duration(text);
+            let read = read.map_err(|error| report.add(file.problem(span, error.to_string())));
+            read.ok()
+        }),
+    }
+}
+
+/// Names for outcomes, of `[errors]`.
+pub(crate) fn errors(
+    file: &File,
+    report: &mut Report,
+    top: &Fields<'_>,
+) -> BTreeMap<String, String> {
+    let mut errors = BTreeMap::new();
+    let Some(table) = top.get("errors").and_then(Node::table) else {
+        return errors;
+    };
+    for (key, node) in &table.entries {
+        let name = key.name.as_str();
+        if !keys::OUTCOMES.contains(&name) {
+            let help = match nearest(name, keys::OUTCOMES.iter().copied()) {
+                Some(near) => format!("did you mean `{near}`?"),
+                None if keys::STAGE.key(name).is_some() => {
+                    format!(
+                        "if `{name}` is meant as the key of the stage, move it to the top of the file, above `[errors]`"
+                    )
+                }
+                None => format!("outcomes are {}", hints::or(keys::OUTCOMES.iter().copied())),
+            };
+            report.add(
+                file.problem(key.span.clone(), format!("`{name}` is no outcome"))
+                    .label("unknown outcome")
+                    .help(help),
+            );
+        } else if let Some(text) = node.text() {
+            errors.insert(name.to_owned(), text.to_owned());
+        } else {
+            let problem = file.problem(
+                node.span.clone(),
+                format!("the name for `{name}` is a string"),
+            );
+            report.add(problem.label(format!("this is {}", node.value.described())));
+        }
+    }
+    errors
+}

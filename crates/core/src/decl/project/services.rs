@@ -1,0 +1,160 @@
+//! Reads `[services.NAME]` of the project, and which of them a stage needs.
+
+use crate::decl::keys::SERVICE;
+use crate::decl::problem::File;
+use crate::decl::tables::fields::{self, Fields};
+use crate::decl::tables::tree::{Key, Node, Val};
+use crate::decl::values::names::{Names, ProjectNames, Sees, check_name};
+use crate::decl::values::reader::{Reader, Spot};
+use crate::expr::place::{listed, nearest};
+use crate::model::pipeline::Service;
+use crate::model::step::Text;
+use std::collections::BTreeMap;
+
+/// Reads the services of the project, and adds their names to those that it declares.
+pub(crate) fn read(
+    reader: &mut Reader<'_>,
+    file: &File,
+    top: &Fields<'_>,
+    names: &mut ProjectNames,
+) -> BTreeMap<String, Service> {
+    let mut services = BTreeMap::new();
+    let Some(table) = top.get("services").and_then(Node::table) else {
+        return services;
+    };
+    for (key, node) in &table.entries {
+        names.services.push(key.name.clone());
+        if check_name(file, &mut reader.report, key)
+            && let Some(service) = service(reader, file, names, key, node)
+        {
+            services.insert(key.name.clone(), service);
+        }
+    }
+    services
+}
+
+fn service(
+    reader: &mut Reader<'_>,
+    file: &File,
+    names: &ProjectNames,
+    key: &Key,
+    node: &Node,
+) -> Option<Service> {
+    let header = format!("[services.{}]", key.name);
+    let Some(table) = node.table() else {
+        let message = format!("the service `{}` is a table", key.name);
+        let problem = file
+            .problem(node.span.clone(), message)
+            .label(format!("this is {}", node.value.described()));
+        reader.report.add(problem.help(format!(
+            "write `{header}` and below it `command` and `ready`"
+        )));
+        return None;
+    };
+    let span = key.span.clone();
+    let fields = fields::check(file, &mut reader.report, &SERVICE, &header, span, table);
+    let seen = Names::of_project(names);
+    let ready = fields.text("ready").and_then(|(text, span)| {
+        let spot = Spot {
+            file,
+            key: "ready",
+            text,
+            span,
+        };
+        if !["http://", "https://", "{{"]
+            .iter()
+            .any(|start| text.starts_with(start))
+        {
+            let problem = spot
+                .problem("`ready` is a URL that answers once the service is ready")
+                .label("this begins with neither `http://` nor `https://`");
+            reader
+                .report
+                .add(problem.help("such as ready = \"http://localhost:3001/health\""));
+            return None;
+        }
+        reader.text(&spot, &seen, Sees::Start)
+    });
+    let command = command(reader, file, &seen, &fields);
+    let env = reader.variables(file, names, fields.get("env"));
+    let (command, shell) = command?;
+    Some(Service {
+        name: key.name.clone(),
+        command,
+        shell,
+        ready: ready?,
+        env,
+    })
+}
+
+/// Program and arguments, and whether they are one string for the shell.
+fn command(
+    reader: &mut Reader<'_>,
+    file: &File,
+    names: &Names<'_>,
+    fields: &Fields<'_>,
+) -> Option<(Vec<Text>, bool)> {
+    let node = fields.get("command")?;
+    let (items, shell) = match &node.value {
+        Val::List(list) => (list.as_slice(), false),
+        _ => (std::slice::from_ref(node), true),
+    };
+    let mut words = Vec::new();
+    for item in items {
+        let spot = Spot {
+            file,
+            key: "command",
+            text: item.text()?,
+            span: item.span.clone(),
+        };
+        words.push(reader.text(&spot, names, Sees::Start));
+        if shell {
+            reader.script(&spot);
+        }
+        let path = spot.text.strip_prefix("project:").filter(|_| !shell);
+        if let Some(path) = path.filter(|path| !path.contains("{{")) {
+            reader.project_file(&spot, path);
+        }
+    }
+    let words: Vec<Text> = words.into_iter().collect::<Option<_>>()?;
+    reader.list_script(file, &words, items, shell);
+    Some((words, shell))
+}
+
+/// The services that a stage names. Unknown ones are reported.
+pub(crate) fn needed(
+    reader: &mut Reader<'_>,
+    file: &File,
+    names: &ProjectNames,
+    top: &Fields<'_>,
+) -> Vec<String> {
+    let list = top.get("services").and_then(Node::list).unwrap_or_default();
+    let mut needed = Vec::new();
+    for item in list {
+        let Some(name) = item.text() else { continue };
+        let known = || names.services.iter().map(String::as_str);
+        if names.is_unknown || known().any(|known| known == name) {
+            if !needed.iter().any(|it| it == name) {
+                needed.push(name.to_owned());
+            }
+            continue;
+        }
+        let help = match nearest(name, known()) {
+            Some(near) => format!("did you mean `{near}`?"),
+            None if names.services.is_empty() => {
+                format!(
+                    "declare it in milepost.toml: [services.{name}] and below it `command` and `ready`"
+                )
+            }
+            None => format!("there is {}", listed(known())),
+        };
+        let problem = file.problem(
+            item.span.clone(),
+            format!("the project has no service `{name}`"),
+        );
+        reader
+            .report
+            .add(problem.label("not declared in milepost.toml").help(help));
+    }
+    needed
+}

@@ -1,0 +1,135 @@
+//! Reads how a stage goes about its batches, and what they are expected to use: `policy` and `estimate`.
+
+use crate::decl::keys::{ESTIMATE, POLICY};
+use crate::decl::stage::{StageReader, first_output};
+use crate::decl::tables::fields::{self, Fields};
+use crate::decl::tables::hints;
+use crate::decl::tables::tree::{Node, Val};
+use crate::decl::values::names::Sees;
+use crate::decl::values::reader::Spot;
+use crate::model::policy::{Concurrency, MaxFailures, OnAltered, OnFailure, Policy};
+use crate::model::stage::Estimate;
+
+impl StageReader<'_, '_, '_> {
+    pub(crate) fn policy(&mut self, top: &Fields<'_>) -> Policy {
+        let mut policy = Policy::default();
+        let Some((node, table)) = top
+            .get("policy")
+            .and_then(|node| Some((node, node.table()?)))
+        else {
+            return policy;
+        };
+        let fields = fields::check(
+            self.file,
+            &mut self.reader.report,
+            &POLICY,
+            "[policy]",
+            node.span.clone(),
+            table,
+        );
+        policy.concurrency = fields
+            .get("concurrency")
+            .and_then(|node| self.concurrency(node));
+        policy.timeout = fields.text("timeout").and_then(|(text, span)| {
+            let spot = Spot {
+                file: self.file,
+                key: "timeout",
+                text,
+                span,
+            };
+            self.reader.duration(&spot, self.names, Sees::Start)
+        });
+        let is = |key: &str, word: &str| fields.text(key).is_some_and(|(text, _)| text == word);
+        if is("on_failure", "continue") {
+            policy.on_failure = OnFailure::Continue;
+        }
+        if is("altered", "redo") {
+            policy.altered = OnAltered::Redo;
+        }
+        policy.placeholder = self.jq(&fields, "placeholder", Sees::All);
+        if let Some(((name, path), node)) = first_output(top).zip(fields.get("placeholder"))
+            && path.contains('*')
+        {
+            let message = format!("`{name}`, the first output, is any number of files");
+            let problem = self.file.problem(node.span.clone(), message);
+            self.reader
+                .report
+                .add(problem.label("one record cannot stand in for them").help(
+                "leave `placeholder` out: `on_failure = \"continue\"` goes on without the batch",
+            ));
+        }
+        policy.max_failures = fields
+            .get("max_failures")
+            .and_then(|node| match node.value {
+                Val::Int(number) => u64::try_from(number).ok().map(MaxFailures::Count),
+                Val::Float(share) => Some(MaxFailures::Share(share)),
+                _ => None,
+            });
+        policy
+    }
+
+    /// What agents use for a batch.
+    pub(crate) fn estimate(&mut self, top: &Fields<'_>) -> Option<Estimate> {
+        let node = top.get("estimate")?;
+        let fields = fields::check(
+            self.file,
+            &mut self.reader.report,
+            &ESTIMATE,
+            "[estimate]",
+            node.span.clone(),
+            node.table()?,
+        );
+        Some(Estimate {
+            tokens: fields.integer("tokens")?,
+            input_share: fields.number("input_share").unwrap_or(0.5),
+        })
+    }
+
+    fn concurrency(&mut self, node: &Node) -> Option<Concurrency> {
+        let Some(table) = node.table() else {
+            return self
+                .reader
+                .count(self.file, "concurrency", node, self.names, Sees::Start)
+                .map(Concurrency::Batches);
+        };
+        let (key, inner) = table.entries.first()?;
+        if !self.names.each.iter().any(|(name, _)| *name == key.name) {
+            let each: Vec<&str> = self
+                .names
+                .each
+                .iter()
+                .map(|(name, _)| name.as_str())
+                .collect();
+            let problem = self.file.problem(
+                key.span.clone(),
+                format!("there is no `[each.{}]` in this stage", key.name),
+            );
+            let help = if each.is_empty() {
+                "write a number alone: batches at once".to_owned()
+            } else {
+                format!("there is {}", hints::or(each))
+            };
+            self.reader.report.add(problem.help(help));
+            return None;
+        }
+        let is_count = match &inner.value {
+            Val::Int(number) => *number >= 1,
+            Val::Text(text) => text.contains("{{"),
+            _ => false,
+        };
+        if !is_count {
+            let problem = self.file.problem(
+                inner.span.clone(),
+                format!("`{}` wants an integer from 1 on, or a template", key.name),
+            );
+            self.reader
+                .report
+                .add(problem.label(format!("this is {}", inner.value.described())));
+            return None;
+        }
+        let count = self
+            .reader
+            .count(self.file, "concurrency", inner, self.names, Sees::Start)?;
+        Some(Concurrency::Values(key.name.clone(), count))
+    }
+}

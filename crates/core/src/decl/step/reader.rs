@@ -1,0 +1,142 @@
+//! What reading one step needs, and how the values of its keys are read.
+
+use crate::decl::problem::File;
+use crate::decl::project::Project;
+use crate::decl::tables::fields::Fields;
+use crate::decl::tables::tree::Node;
+use crate::decl::values::names::{Names, Sees};
+use crate::decl::values::reader::{Reader, Spot};
+use crate::expr::select::Select;
+use crate::model::pipeline::Asset;
+use crate::model::stage::{Output, Program, Templated};
+use crate::model::step::KindName;
+use std::ops::Range;
+use std::time::Duration;
+
+/// What an earlier step makes.
+pub(crate) struct StepOutput {
+    /// The name.
+    pub(crate) out: String,
+    /// Where that is said.
+    pub(crate) span: Range<usize>,
+    /// The kind of the step.
+    pub(crate) what: &'static str,
+}
+
+/// Returns the kind of a step, if its table says one.
+pub(crate) fn kind_of(fields: &Fields<'_>) -> Option<KindName> {
+    KindName::named(fields.what?)
+}
+
+/// What reading one step needs.
+pub(crate) struct StepReader<'r, 'a> {
+    pub(crate) reader: &'r mut Reader<'a>,
+    pub(crate) file: &'r File,
+    pub(crate) names: &'r Names<'r>,
+    pub(crate) project: &'r Project,
+    pub(crate) outputs: &'r [Output],
+    pub(crate) made: &'r [StepOutput],
+    pub(crate) fields: &'r Fields<'r>,
+}
+
+impl<'r> StepReader<'r, '_> {
+    pub(crate) fn spot(&self, key: &'static str) -> Option<Spot<'r>> {
+        let (text, span) = self.fields.text(key)?;
+        Some(Spot {
+            file: self.file,
+            key,
+            text,
+            span,
+        })
+    }
+
+    /// The strings of a list.
+    pub(crate) fn names_of(&self, key: &str) -> Vec<String> {
+        let list = self
+            .fields
+            .get(key)
+            .and_then(Node::list)
+            .unwrap_or_default();
+        list.iter()
+            .filter_map(|item| item.text().map(str::to_owned))
+            .collect()
+    }
+
+    /// The schema that a key names.
+    pub(crate) fn schema_of(&mut self, key: &'static str) -> Option<Asset> {
+        let (text, span) = self.fields.text(key)?;
+        self.reader.schema(&Spot {
+            file: self.file,
+            key,
+            text,
+            span,
+        })
+    }
+
+    pub(crate) fn jq(&mut self, key: &'static str, sees: Sees) -> Option<Program> {
+        let (text, span) = self.fields.text(key)?;
+        self.reader.jq(
+            &Spot {
+                file: self.file,
+                key,
+                text,
+                span,
+            },
+            self.names,
+            sees,
+        )
+    }
+
+    /// A program that may be absent. The outer none: wrong.
+    #[expect(clippy::option_option, reason = "absent and wrong are different")]
+    pub(crate) fn wanted_jq(&mut self, key: &'static str, sees: Sees) -> Option<Option<Program>> {
+        if self.fields.get(key).is_none() {
+            Some(None)
+        } else {
+            self.jq(key, sees).map(Some)
+        }
+    }
+
+    /// A plain path that may be absent. The outer none: wrong.
+    #[expect(clippy::option_option, reason = "absent and wrong are different")]
+    pub(crate) fn select(&mut self, key: &'static str) -> Option<Option<Select>> {
+        let Some((text, span)) = self.fields.text(key) else {
+            return Some(None);
+        };
+        self.reader
+            .select(
+                &Spot {
+                    file: self.file,
+                    key,
+                    text,
+                    span,
+                },
+                Some(self.names),
+            )
+            .map(Some)
+    }
+
+    pub(crate) fn count(&mut self, key: &'static str, default: u64) -> Option<Templated<u64>> {
+        match self.fields.get(key) {
+            None => Some(Templated::Fixed(default)),
+            Some(node) => self
+                .reader
+                .count(self.file, key, node, self.names, Sees::Batch),
+        }
+    }
+
+    pub(crate) fn timeout(&mut self) -> Option<Templated<Duration>> {
+        match self.fields.text("timeout") {
+            Some((text, span)) => {
+                let spot = Spot {
+                    file: self.file,
+                    key: "timeout",
+                    text,
+                    span,
+                };
+                self.reader.duration(&spot, self.names, Sees::Batch)
+            }
+            None => kind_of(self.fields)?.info().timeout.map(Templated::Fixed),
+        }
+    }
+}

@@ -1,0 +1,218 @@
+//! Checks a table of a declaration against the table of keys: unknown keys, wrong types, what is missing.
+
+use crate::decl::keys::{Key, Need, Table};
+use crate::decl::problem::{File, Report};
+use crate::decl::tables::hints;
+use crate::decl::tables::tree::{self, Node, Val};
+use crate::decl::tables::value_types::wrong_type;
+use std::ops::Range;
+
+/// A table whose keys were checked: only keys that are known, in their place, and of the right type.
+#[derive(Debug, Clone)]
+pub(crate) struct Fields<'a> {
+    /// Where it stands.
+    pub(crate) span: Range<usize>,
+    /// The key that says what it is.
+    pub(crate) what: Option<&'static str>,
+    entries: Vec<(&'static Key, &'a tree::Key, &'a Node)>,
+}
+
+impl<'a> Fields<'a> {
+    /// The value behind a key.
+    pub(crate) fn get(&self, name: &str) -> Option<&'a Node> {
+        self.entries
+            .iter()
+            .find(|(key, _, _)| key.name == name)
+            .map(|(_, _, node)| *node)
+    }
+
+    /// The string behind a key, and where it stands.
+    pub(crate) fn text(&self, name: &str) -> Option<(&'a str, Range<usize>)> {
+        let node = self.get(name)?;
+        node.text().map(|text| (text, node.span.clone()))
+    }
+
+    /// Whether a key is there and true.
+    pub(crate) fn is_true(&self, name: &str) -> bool {
+        matches!(
+            self.get(name).map(|node| &node.value),
+            Some(Val::Bool(true))
+        )
+    }
+
+    /// Returns the number behind a key.
+    pub(crate) fn number(&self, key: &str) -> Option<f64> {
+        match self.get(key)?.value {
+            Val::Int(number) => Some(number as f64),
+            Val::Float(number) => Some(number),
+            _ => None,
+        }
+    }
+
+    /// Returns the integer behind a key; `None` if it is negative.
+    pub(crate) fn integer(&self, key: &str) -> Option<u64> {
+        match self.get(key)?.value {
+            Val::Int(number) => u64::try_from(number).ok(),
+            _ => None,
+        }
+    }
+
+    /// Where the key itself stands, else the header.
+    pub(crate) fn key_span(&self, name: &str) -> Range<usize> {
+        let found = self.entries.iter().find(|(key, _, _)| key.name == name);
+        found.map_or_else(|| self.span.clone(), |(_, key, _)| key.span.clone())
+    }
+}
+
+/// Checks a table.
+pub(crate) fn check<'a>(
+    file: &File,
+    report: &mut Report,
+    spec: &'static Table,
+    header: &str,
+    span: Range<usize>,
+    table: &'a tree::Table,
+) -> Fields<'a> {
+    let mut fields = Fields {
+        span,
+        what: None,
+        entries: Vec::new(),
+    };
+    let mut present: Vec<Present<'a>> = Vec::new();
+    let mut meant: Vec<&'static str> = Vec::new();
+    for (key, node) in &table.entries {
+        if let Some(known) = spec.key(&key.name) {
+            present.push((known, key));
+            match wrong_type(known, node) {
+                Some(wrong) => report.add(wrong.at(file, known, node)),
+                None => fields.entries.push((known, key, node)),
+            }
+        } else {
+            report.add(hints::unknown_key(file, spec, header, key, node));
+            // It is read as what is meant, so that one slip is one mistake.
+            if let Some(known) = hints::meant(&key.name, spec).and_then(|name| spec.key(name)) {
+                meant.push(known.name);
+                let is_there = table.entries.iter().any(|(key, _)| key.name == known.name);
+                if !is_there {
+                    present.push((known, key));
+                }
+                if !is_there && wrong_type(known, node).is_none() {
+                    fields.entries.push((known, key, node));
+                }
+            }
+        }
+    }
+    let is_known = check_what(file, report, spec, header, &mut fields, &present);
+    if is_known {
+        check_needs(file, report, spec, header, &fields, &present, &meant);
+    }
+    fields
+}
+
+/// A key that is there, and its entry in the table of keys.
+type Present<'a> = (&'static Key, &'a tree::Key);
+
+/// Checks that a table is one thing. False: what it is cannot be told.
+fn check_what(
+    file: &File,
+    report: &mut Report,
+    spec: &'static Table,
+    header: &str,
+    fields: &mut Fields<'_>,
+    present: &[Present<'_>],
+) -> bool {
+    let whats: Vec<_> = present
+        .iter()
+        .filter(|(key, _)| key.need == Need::What)
+        .collect();
+    match whats.as_slice() {
+        [] if spec.whats().next().is_none() => return true,
+        [] => {
+            let several = if spec.whats().count() > 1 {
+                "one of "
+            } else {
+                ""
+            };
+            let message = format!("{} does not say what it is", shown(header, spec));
+            let label = format!("{several}{} is missing", hints::or(spec.whats()));
+            report.add(file.problem(fields.span.clone(), message).label(label));
+        }
+        [(one, _)] => fields.what = Some(one.name),
+        [(one, first), (two, second), ..] => {
+            let message = format!(
+                "{} is two things: `{}` and `{}`",
+                shown(header, spec),
+                one.name,
+                two.name
+            );
+            let problem = file
+                .problem(second.span.clone(), message)
+                .label("exactly one of them may stand here");
+            let help = "write `[[step]]` for each step of a stage that has several";
+            report.add(
+                problem
+                    .also(file, first.span.clone(), "the other")
+                    .maybe_help((spec.what == "step").then(|| help.to_owned())),
+            );
+        }
+    }
+    fields.what.is_some()
+}
+
+/// Checks that what is needed is there, and stands beside what it belongs to.
+fn check_needs(
+    file: &File,
+    report: &mut Report,
+    spec: &'static Table,
+    header: &str,
+    fields: &Fields<'_>,
+    present: &[Present<'_>],
+    meant: &[&str],
+) {
+    let what = fields.what.unwrap_or_default();
+    for key in spec.keys {
+        let there = present.iter().find(|(known, _)| known.name == key.name);
+        let help = format!("`{}`: {}", key.name, key.doc);
+        match (key.need, there) {
+            (Need::Required, None) if !meant.contains(&key.name) => {
+                let message = format!("{} needs `{}`", shown(header, spec), key.name);
+                let problem = if header.is_empty() {
+                    file.whole_problem(message)
+                } else {
+                    file.problem(fields.span.clone(), message)
+                };
+                report.add(
+                    problem
+                        .label(format!("`{}` is missing", key.name))
+                        .help(help),
+                );
+            }
+            (Need::RequiredBeside(beside), None)
+                if beside == what && !meant.contains(&key.name) =>
+            {
+                let problem = file.problem(
+                    fields.key_span(what),
+                    format!("`{what}` needs `{}`", key.name),
+                );
+                let label = format!("`{}` is missing in {}", key.name, shown(header, spec));
+                report.add(problem.label(label).help(help));
+            }
+            (Need::RequiredBeside(beside), Some((_, at))) if beside != what => {
+                report.add(hints::misplaced(file, key, at, &[beside], what));
+            }
+            (Need::Beside(beside), Some((_, at))) if !beside.contains(&what) => {
+                report.add(hints::misplaced(file, key, at, beside, what));
+            }
+            _ => {}
+        }
+    }
+}
+
+/// A header as it stands in a message; the top of a file has none.
+fn shown(header: &str, spec: &Table) -> String {
+    if header.is_empty() {
+        format!("the {}", spec.what)
+    } else {
+        format!("`{header}`")
+    }
+}

@@ -1,0 +1,7 @@
+//! A TOML file as tables whose keys are checked: syntax, places, unknown keys, types of values.
+
+pub(crate) mod fields;
+pub(crate) mod hints;
+mod syntax;
+pub(crate) mod tree;
+mod value_types;

@@ -1,0 +1,450 @@
+//! Reads the expressions of declarations: jq programs, templates, plain paths, durations and numbers.
+
+use crate::base::duration::parse_duration;
+use crate::base::path::RelPath;
+use crate::decl::problem::File;
+use crate::decl::tables::tree::{Node, Val};
+use crate::decl::values::names::{Names, ProjectNames, Sees};
+use crate::decl::values::reader::{Reader, Spot};
+use crate::expr::jq::Jq;
+use crate::expr::place::{Place, nearest};
+use crate::expr::select::{Select, SelectError};
+use crate::expr::shell;
+use crate::expr::template::Template;
+use crate::model::pipeline::Asset;
+use crate::model::stage::{Program, Templated};
+use crate::model::step::{TemplateFile, Text};
+use std::cell::RefCell;
+use std::ops::Range;
+use std::sync::Arc;
+use std::time::Duration;
+
+impl Reader<'_> {
+    /// A jq program, inline or in a file; `.` is what its key says.
+    pub(crate) fn jq(&mut self, spot: &Spot<'_>, names: &Names<'_>, sees: Sees) -> Option<Program> {
+        let is_file =
+            spot.text.strip_suffix(".jq").is_some() && !spot.text.contains(['|', '\n', ' ', '(']);
+        let asset = if is_file {
+            Some(self.asset(spot)?)
+        } else {
+            None
+        };
+        let source: Arc<str> = asset
+            .as_ref()
+            .map_or_else(|| spot.text.into(), |asset| asset.text.clone());
+        let vars = names.vars(sees);
+        let name = asset.as_ref().map_or_else(
+            || format!("{}: {}", spot.file.name, spot.key),
+            |asset| asset.path.to_string(),
+        );
+        let refs: Vec<&str> = vars.iter().map(String::as_str).collect();
+        let own = asset
+            .as_ref()
+            .map(|asset| File::new(asset.path.as_str(), asset.text.clone()));
+        let place = |place: Option<&Place>, message: String| match (&own, place) {
+            (None, Some(place)) => spot.problem_at(&place.range, message),
+            (None, None) => spot.problem(message),
+            (Some(file), place) => {
+                let range = place.map_or(0..source.len().min(1), |place| place.range.clone());
+                file.problem(range, message)
+                    .also(spot.file, spot.span.clone(), "used here")
+            }
+        };
+        match Jq::compile(&name, &source, &refs) {
+            Ok(jq) => {
+                for (range, wrong) in names.wrong_in_jq(&source) {
+                    let at = Place::of(&source, range);
+                    self.report
+                        .add(place(Some(&at), wrong.message).maybe_help(wrong.help));
+                }
+                for dotted in jq.mentions().dotted() {
+                    if let Some((name, help)) = Names::deprecated(dotted) {
+                        let at = Place::of(&source, find_name(&source, name));
+                        let message = format!("`{name}` is deprecated");
+                        self.report.warn(place(Some(&at), message).help(help));
+                    }
+                }
+                Some(Program {
+                    asset,
+                    source,
+                    vars: vars.into(),
+                    jq: Arc::new(jq),
+                })
+            }
+            Err(error) => {
+                let hint = names
+                    .hint_in_jq(&error.message)
+                    .or_else(|| jq_hint(spot, asset.is_some(), &error.message))
+                    .or(error.hint)
+                    .or_else(|| {
+                        (asset.is_none() && spot.is_escaped()).then(|| SINGLE_QUOTES.to_owned())
+                    });
+                let message = format!("`{}`: {}", spot.key, error.message);
+                self.report
+                    .add(place(error.place.as_ref(), message).maybe_help(hint));
+                None
+            }
+        }
+    }
+
+    /// A template that stands in the declaration itself.
+    pub(crate) fn text(&mut self, spot: &Spot<'_>, names: &Names<'_>, sees: Sees) -> Option<Text> {
+        let template = self.template(spot, names, sees)?;
+        Some(Text {
+            source: spot.text.to_owned(),
+            template,
+        })
+    }
+
+    /// The environment variables that a list names. Those that the project does not declare are reported.
+    pub(crate) fn variables(
+        &mut self,
+        file: &File,
+        names: &ProjectNames,
+        list: Option<&Node>,
+    ) -> Vec<String> {
+        let mut found = Vec::new();
+        for item in list.and_then(Node::list).unwrap_or_default() {
+            let Some(name) = item.text() else { continue };
+            if names.is_unknown || names.env.iter().any(|known| known == name) {
+                found.push(name.to_owned());
+                continue;
+            }
+            let message = format!("there is no environment variable `{name}`");
+            let help = nearest(name, names.env.iter().map(String::as_str)).map_or_else(
+                || format!("declare it in milepost.toml, with a default: [env] and below it {name} = \"\""),
+                |near| format!("did you mean `{near}`?"),
+            );
+            let problem = file.problem(item.span.clone(), message);
+            let problem = problem.label("not declared in milepost.toml");
+            self.report.add(problem.help(help));
+        }
+        found
+    }
+
+    /// Reports a `{{ }}` in a script for a shell that stands where its value cannot become a quoted word.
+    pub(crate) fn script(&mut self, spot: &Spot<'_>) {
+        if let Err(wrong) = shell::check(spot.text) {
+            let problem = spot.problem_at(&wrong.range, wrong.message);
+            self.report
+                .add(problem.label("not a word by itself").help(shell::HELP));
+        }
+    }
+
+    /// The same of a list of arguments that gives a shell its script: `["sh", "-c", SCRIPT]`.
+    pub(crate) fn list_script(
+        &mut self,
+        file: &File,
+        arguments: &[Text],
+        items: &[Node],
+        shell: bool,
+    ) {
+        let sources = arguments.iter().map(|argument| argument.source.as_str());
+        let Some(at) = shell::script_of(sources).filter(|_| !shell) else {
+            return;
+        };
+        // A script that a single value gives is run as it is.
+        if let (Some(argument), Some(item)) = (arguments.get(at), items.get(at))
+            && !argument.template.is_single()
+        {
+            let span = item.span.clone();
+            self.script(&Spot {
+                file,
+                key: "command",
+                text: &argument.source,
+                span,
+            });
+        }
+    }
+
+    /// Compiles a template that stands in the declaration itself.
+    pub(crate) fn template(
+        &mut self,
+        spot: &Spot<'_>,
+        names: &Names<'_>,
+        sees: Sees,
+    ) -> Option<Arc<Template>> {
+        let name = format!("{}: {}", spot.file.name, spot.key);
+        match Template::compile(&name, spot.text) {
+            Ok(template) => {
+                let mut right = true;
+                for dotted in template.names() {
+                    if let Some(wrong) = names.wrong(dotted, sees) {
+                        let at = find_name(spot.text, dotted);
+                        self.report.add(
+                            spot.problem_at(&at, wrong.message)
+                                .label(wrong.label)
+                                .maybe_help(wrong.help),
+                        );
+                        right = false;
+                    } else if let Some((name, help)) = Names::deprecated(dotted) {
+                        let at = find_name(spot.text, name);
+                        let message = format!("`{name}` is deprecated");
+                        self.report.warn(spot.problem_at(&at, message).help(help));
+                    }
+                }
+                right.then(|| Arc::new(template))
+            }
+            Err(error) => {
+                let message = format!("`{}`: {}", spot.key, error.message);
+                let problem = match &error.place {
+                    Some(place) => spot.problem_at(&place.range, message),
+                    None => spot.problem(message),
+                };
+                self.report.add(problem.maybe_help(error.hint));
+                None
+            }
+        }
+    }
+
+    /// A template in a file of the project, with the files that it includes.
+    pub(crate) fn template_file(
+        &mut self,
+        spot: &Spot<'_>,
+        names: &Names<'_>,
+        sees: Sees,
+    ) -> Option<TemplateFile> {
+        let asset = self.asset(spot)?;
+        let before = self.report.count();
+        let found: RefCell<Vec<(String, Asset)>> = RefCell::default();
+        let missing: RefCell<Option<String>> = RefCell::default();
+        let load = |name: &str| {
+            let from_root = RelPath::parse(name).ok();
+            let beside = asset
+                .path
+                .parent()
+                .and_then(|folder| folder.join(name).ok());
+            let Some(Ok(read)) = from_root
+                .clone()
+                .into_iter()
+                .chain(beside)
+                .find_map(|path| self.find(&path))
+            else {
+                let near = from_root.and_then(|path| self.near_file(&path));
+                *missing.borrow_mut() = near.map(|near| format!("did you mean `{near}`?"));
+                return None;
+            };
+            let text = read.text.to_string();
+            found.borrow_mut().push((name.to_owned(), read));
+            Some(text)
+        };
+        let compiled = Template::compile_with(asset.path.as_str(), &asset.text, &load);
+        let included = found.into_inner();
+        let template = match compiled {
+            Ok(template) => template,
+            Err(error) => {
+                let inner = included
+                    .iter()
+                    .find(|(name, _)| *name == error.template)
+                    .map_or(&asset, |(_, inner)| inner);
+                let at = File::new(inner.path.as_str(), inner.text.clone());
+                let range = error
+                    .place
+                    .as_ref()
+                    .map_or(0..at.text.len().min(1), |place| place.range.clone());
+                let problem = at.problem(range, error.message).also(
+                    spot.file,
+                    spot.span.clone(),
+                    "used here",
+                );
+                self.report
+                    .add(problem.maybe_help(error.hint.or(missing.into_inner())));
+                return None;
+            }
+        };
+        for dotted in template.names() {
+            let problem = |message: String| {
+                let texts = std::iter::once(&asset).chain(included.iter().map(|(_, asset)| asset));
+                let (found, at) = texts
+                    .map(|asset| (asset, find_name(&asset.text, dotted)))
+                    .find(|(_, at)| !at.is_empty())
+                    .unwrap_or((&asset, 0..0));
+                let file = File::new(found.path.as_str(), found.text.clone());
+                file.problem(at, message)
+                    .also(spot.file, spot.span.clone(), "used here")
+            };
+            if let Some(wrong) = names.wrong(dotted, sees) {
+                let problem = problem(wrong.message).label(wrong.label);
+                self.report.add(problem.maybe_help(wrong.help));
+            } else if let Some((name, help)) = Names::deprecated(dotted) {
+                let problem = problem(format!("`{name}` is deprecated"));
+                self.report.warn(problem.help(help));
+            }
+        }
+        let included = included.into_iter().map(|(_, asset)| asset).collect();
+        (self.report.count() == before).then(|| TemplateFile {
+            asset,
+            included,
+            template: Arc::new(template),
+        })
+    }
+
+    /// Warns of a name that goes away, in a file whose programs are not compiled here.
+    pub(crate) fn warn_of_deprecated(&mut self, asset: &Asset) {
+        if let Some((name, help)) = Names::deprecated("workspace.today")
+            && let at = find_name(&asset.text, name)
+            && !at.is_empty()
+            && asset.text[at.clone()] == *name
+        {
+            let file = File::new(asset.path.as_str(), asset.text.clone());
+            let problem = file.problem(at, format!("`{name}` is deprecated"));
+            self.report.warn(problem.help(help));
+        }
+    }
+
+    /// A plain path of names over the scope (or over a file, when `names` is none).
+    pub(crate) fn select(&mut self, spot: &Spot<'_>, names: Option<&Names<'_>>) -> Option<Select> {
+        let select = match Select::parse(spot.text) {
+            Ok(select) => select,
+            Err(error) => {
+                let problem = match error {
+                    SelectError::Syntax {
+                        place,
+                        message,
+                        hint,
+                        ..
+                    } => {
+                        let is_bare = !spot.text.starts_with('.')
+                            && spot
+                                .text
+                                .starts_with(|c: char| c.is_alphabetic() || c == '_');
+                        let hint = if is_bare {
+                            format!(
+                                "a path begins with a point: {} = \".{}\"",
+                                spot.key, spot.text
+                            )
+                        } else {
+                            hint
+                        };
+                        spot.problem_at(&place.range, format!("`{}`: {message}", spot.key))
+                            .help(hint)
+                    }
+                    other => spot.problem(format!("`{}`: {other}", spot.key)),
+                };
+                self.report.add(problem);
+                return None;
+            }
+        };
+        if let Some(names) = names
+            && let Some(wrong) = names.wrong_first(select.first())
+        {
+            let at = find_name(spot.text, select.first());
+            self.report.add(
+                spot.problem_at(&at, wrong.message)
+                    .label(wrong.label)
+                    .maybe_help(wrong.help),
+            );
+            return None;
+        }
+        Some(select)
+    }
+
+    /// A duration, or a template that gives one.
+    pub(crate) fn duration(
+        &mut self,
+        spot: &Spot<'_>,
+        names: &Names<'_>,
+        sees: Sees,
+    ) -> Option<Templated<Duration>> {
+        if spot.text.contains("{{") {
+            return self.template(spot, names, sees).map(Templated::Template);
+        }
+        match parse_duration(spot.text) {
+            Ok(duration) => Some(Templated::Fixed(duration)),
+            Err(error) => {
+                self.report.add(spot.problem(error.to_string()));
+                None
+            }
+        }
+    }
+
+    /// A number from 1 on, or a template that gives one.
+    pub(crate) fn count(
+        &mut self,
+        file: &File,
+        key: &str,
+        node: &Node,
+        names: &Names<'_>,
+        sees: Sees,
+    ) -> Option<Templated<u64>> {
+        match &node.value {
+            Val::Int(number) => u64::try_from(*number).ok().map(Templated::Fixed),
+            Val::Text(text) => {
+                let spot = Spot {
+                    file,
+                    key,
+                    text,
+                    span: node.span.clone(),
+                };
+                self.template(&spot, names, sees).map(Templated::Template)
+            }
+            _ => None,
+        }
+    }
+}
+
+const SINGLE_QUOTES: &str =
+    "write jq in single quotes, '…': in double quotes TOML takes the backslashes away";
+
+/// What to say about a program that is nearly right, which only its place in the declaration tells.
+fn jq_hint(spot: &Spot<'_>, is_file: bool, message: &str) -> Option<String> {
+    let text = spot.text.trim();
+    let is_word = !text.is_empty() && text.chars().all(|c| c.is_alphanumeric() || c == '_');
+    let is_dotted = text
+        .split('.')
+        .all(|part| !part.is_empty() && part.chars().all(|c| c.is_alphanumeric() || c == '_'));
+    if is_file || !message.contains("filter") {
+        return None;
+    }
+    if is_word {
+        return Some(format!(
+            "a field is written with a point: {} = \".{text}\"",
+            spot.key
+        ));
+    }
+    if is_dotted {
+        let first = text.split('.').next().unwrap_or(text);
+        return Some(
+            if first == "params" || first == "env" || first == "workspace" {
+                format!("in jq a name of the scope is written with `$`: ${text}")
+            } else {
+                format!(
+                    "a field is written with a point: {} = \".{text}\"",
+                    spot.key
+                )
+            },
+        );
+    }
+    let bare = ["params.", "env.", "workspace."].iter().find_map(|name| {
+        text.match_indices(name).find(|(at, _)| {
+            !text[..*at].ends_with(|c: char| c.is_alphanumeric() || "._$\"".contains(c))
+        })
+    });
+    bare.filter(|(_, name)| message.contains(name.trim_end_matches('.')))
+        .map(|(at, _)| {
+            let name: String = text[at..]
+                .chars()
+                .take_while(|c| c.is_alphanumeric() || "._".contains(*c))
+                .collect();
+            format!("in jq a name of the scope is written with `$`: ${name}")
+        })
+}
+
+/// Where a dotted name stands in a text: the whole of it, else its first part; empty if nowhere.
+fn find_name(text: &str, dotted: &str) -> Range<usize> {
+    let first = dotted.split('.').next().unwrap_or(dotted);
+    for wanted in [dotted, first] {
+        let is_part = |c: char| c.is_alphanumeric() || c == '_';
+        let found = text.match_indices(wanted).find(|(at, _)| {
+            !text[..*at].ends_with(|c| is_part(c) || c == '.')
+                && !text[at + wanted.len()..].starts_with(is_part)
+                || (wanted == first
+                    && text[..*at].ends_with('.')
+                    && !text[at + wanted.len()..].starts_with(is_part))
+        });
+        if let Some((at, _)) = found {
+            return at..at + wanted.len();
+        }
+    }
+    0..0
+}

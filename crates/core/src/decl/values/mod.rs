@@ -1,0 +1,8 @@
+//! The values of keys: files of the project, expressions and the names that they may use.
+
+mod command_paths;
+mod expression;
+pub(crate) mod names;
+pub(crate) mod reader;
+mod schema_refs;
+pub(crate) mod template_choice;

@@ -1,0 +1,419 @@
+//! The names that expressions of a stage may use, and what to say about others.
+
+use crate::decl::problem::{File, Report};
+use crate::decl::tables::tree::Key;
+use crate::expr::place::{listed, nearest};
+use crate::model::stage::{FIXED_NAMES, OVERRIDES, ROUND_NAMES, RUN};
+use std::ops::Range;
+
+/// What an expression sees.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Sees {
+    /// Nothing.
+    Nothing,
+    /// What is known before there are batches: `params`, `env`, `workspace`, `agents`, `milepost`.
+    Start,
+    /// That, and the `each` names: what is known of a batch before it runs.
+    Batch,
+    /// That, and `run`: what the path of an output may hold.
+    Place,
+    /// What is known of a batch before it runs, and what its inputs hold.
+    Inputs,
+    /// Everything.
+    All,
+    /// Everything, and these names beside.
+    AllAnd(&'static [&'static str]),
+}
+
+/// Names that the project declares.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct ProjectNames {
+    /// Of `[params]`.
+    pub(crate) params: Vec<String>,
+    /// Of `[env]`.
+    pub(crate) env: Vec<String>,
+    /// Of `[agents]`.
+    pub(crate) agents: Vec<String>,
+    /// Of `[services]`.
+    pub(crate) services: Vec<String>,
+    /// Whether `milepost.toml` could not be read, so that nothing can be said about names of the project.
+    pub(crate) is_unknown: bool,
+}
+
+/// Names that a stage declares, with those of its project.
+#[derive(Debug, Clone)]
+pub(crate) struct Names<'a> {
+    /// The project's.
+    pub(crate) project: &'a ProjectNames,
+    /// Of `each`, and whether an item is a file.
+    pub(crate) each: Vec<(String, bool)>,
+    /// Of inputs.
+    pub(crate) inputs: Vec<String>,
+    /// Of outputs.
+    pub(crate) outputs: Vec<String>,
+    /// What steps hand on that is no output.
+    pub(crate) outs: Vec<String>,
+    /// Whether the steps are repeated.
+    pub(crate) is_refined: bool,
+    /// Whether `run` is out of reach: what is read must not differ at each run.
+    pub(crate) hides_run: bool,
+}
+
+/// What is wrong with a name.
+#[derive(Debug)]
+pub(crate) struct Wrong {
+    /// In one line.
+    pub(crate) message: String,
+    /// What stands under it.
+    pub(crate) label: String,
+    /// What to do.
+    pub(crate) help: Option<String>,
+}
+
+/// Names known before there are batches.
+const START: [&str; 5] = ["params", "env", "workspace", "agents", "milepost"];
+
+/// Names known of a workspace.
+const WORKSPACE: [&str; 5] = ["name", "created", "slug", "session_id", "today"];
+
+/// Names known of the moment of an attempt.
+const MOMENT: [&str; 3] = ["date", "time", "timestamp"];
+
+/// A name that goes away, and what to write for it.
+const DEPRECATED: (&str, &str) = (
+    "workspace.today",
+    "for a date that is printed write `run.date`; for a day that decides something declare `today = { type = \"date\", default = \"today\" }` in `[params]` and write `params.today`; the day when the workspace was made is in `workspace.created`",
+);
+
+/// What to write for the steps to be repeated.
+const REPEATED: &str = "it belongs to `[refine]`, with `until` below it";
+
+/// Names known of a file that an `each` is at.
+const FILE_ITEM: [&str; 4] = ["path", "stem", "number", "data"];
+
+impl<'a> Names<'a> {
+    /// Of a project, outside of any stage.
+    pub(crate) fn of_project(project: &'a ProjectNames) -> Self {
+        Self {
+            project,
+            each: Vec::new(),
+            inputs: Vec::new(),
+            outputs: Vec::new(),
+            outs: Vec::new(),
+            is_refined: false,
+            hides_run: false,
+        }
+    }
+
+    /// The names of jq variables, without `$`. For `All` in the order of `Stage::scope_names`.
+    pub(crate) fn vars(&self, sees: Sees) -> Vec<String> {
+        let owned = |names: &[&str]| {
+            names
+                .iter()
+                .map(|&name| name.to_owned())
+                .collect::<Vec<_>>()
+        };
+        let each = self.each.iter().map(|(name, _)| name.clone());
+        match sees {
+            Sees::Nothing => Vec::new(),
+            Sees::Start => owned(&START),
+            Sees::Batch => owned(&START).into_iter().chain(each).collect(),
+            Sees::Inputs => {
+                let inputs = self.inputs.iter().cloned();
+                owned(&START)
+                    .into_iter()
+                    .chain(each)
+                    .chain(inputs)
+                    .collect()
+            }
+            Sees::Place => {
+                let mut names: Vec<String> = owned(&START).into_iter().chain(each).collect();
+                names.extend(self.sees_run().then(|| RUN.to_owned()));
+                names
+            }
+            Sees::All | Sees::AllAnd(_) => {
+                let mut names = owned(&FIXED_NAMES);
+                names.extend(each);
+                for more in [&self.inputs, &self.outputs, &self.outs] {
+                    names.extend(more.iter().cloned());
+                }
+                if self.is_refined {
+                    names.extend(owned(&ROUND_NAMES));
+                }
+                names.extend(self.sees_run().then(|| RUN.to_owned()));
+                if !names.iter().any(|name| name == OVERRIDES) {
+                    names.push(OVERRIDES.to_owned());
+                }
+                if let Sees::AllAnd(more) = sees {
+                    names.extend(owned(more));
+                }
+                names
+            }
+        }
+    }
+
+    /// Whether `run` is the moment of the attempt, and not a name that the stage declares itself.
+    fn sees_run(&self) -> bool {
+        !self.hides_run && self.taken(RUN).is_none()
+    }
+
+    /// What to write in the place of a name that goes away.
+    pub(crate) fn deprecated(dotted: &str) -> Option<(&'static str, &'static str)> {
+        let (name, _) = DEPRECATED;
+        (dotted == name).then_some(DEPRECATED)
+    }
+
+    /// Whether a name of the stage's own is declared already, and as what.
+    pub(crate) fn taken(&self, name: &str) -> Option<&'static str> {
+        if FIXED_NAMES.contains(&name) || ROUND_NAMES.contains(&name) {
+            return Some("a name that every stage has");
+        }
+        let has = |names: &[String]| names.iter().any(|known| known == name);
+        match () {
+            () if self.each.iter().any(|(known, _)| known == name) => Some("an `each`"),
+            () if has(&self.inputs) => Some("an input"),
+            () if has(&self.outputs) => Some("an output"),
+            () if has(&self.outs) => Some("the `out` of a step"),
+            () => None,
+        }
+    }
+
+    /// What is wrong with a dotted name in a template, if something is.
+    pub(crate) fn wrong(&self, dotted: &str, sees: Sees) -> Option<Wrong> {
+        let mut parts = dotted.split('.');
+        let first = parts.next().unwrap_or(dotted);
+        let second = parts.next();
+        let vars = self.vars(sees);
+        if !vars.iter().any(|var| var == first) {
+            return Some(self.unknown(first, &vars));
+        }
+        self.wrong_part(first, second?)
+    }
+
+    /// What is wrong with the first name of a plain path, if something is.
+    pub(crate) fn wrong_first(&self, first: &str) -> Option<Wrong> {
+        let vars = self.vars(Sees::All);
+        (!vars.iter().any(|var| var == first)).then(|| self.unknown(first, &vars))
+    }
+
+    fn unknown(&self, first: &str, vars: &[String]) -> Wrong {
+        let label = "unknown name".to_owned();
+        if first == "questions" {
+            let message =
+                "`questions` is there only where an agent is asked what `split` wrote".to_owned();
+            let help = "write questions = true at the step".to_owned();
+            return Wrong {
+                message,
+                label: "not known here".to_owned(),
+                help: Some(help),
+            };
+        }
+        if ROUND_NAMES.contains(&first) && !self.is_refined {
+            let message = format!("`{first}` is there only in a stage whose steps are repeated");
+            return Wrong {
+                message,
+                label: "not known here".to_owned(),
+                help: Some(REPEATED.to_owned()),
+            };
+        }
+        if first == RUN && self.taken(RUN).is_none() {
+            return Wrong {
+                message: "`run` is not known here: it differs at each run".to_owned(),
+                label: "not known here".to_owned(),
+                help: Some("for a day that decides something declare `today = { type = \"date\", default = \"today\" }` in `[params]` and write `params.today`".to_owned()),
+            };
+        }
+        if self.vars(Sees::All).iter().any(|name| name == first) {
+            let message = format!("`{first}` is not known yet where this is read");
+            let help = format!("here are {}", listed(vars.iter().map(String::as_str)));
+            return Wrong {
+                message,
+                label: "not known here".to_owned(),
+                help: Some(help),
+            };
+        }
+        let help = match nearest(first, vars.iter().map(String::as_str)) {
+            Some(near) => format!("did you mean `{near}`?"),
+            None if self.project.params.iter().any(|name| name == first) => {
+                format!("it is a parameter: write `params.{first}`")
+            }
+            None if self.project.env.iter().any(|name| name == first) => {
+                format!("it is of the environment: write `env.{first}`")
+            }
+            None => format!("here are {}", listed(vars.iter().map(String::as_str))),
+        };
+        Wrong {
+            message: format!("`{first}` is not a name of this stage"),
+            label,
+            help: Some(help),
+        }
+    }
+
+    fn wrong_part(&self, first: &str, second: &str) -> Option<Wrong> {
+        let own = |names: &[String]| names.to_vec();
+        let words = |names: &[&str]| {
+            names
+                .iter()
+                .map(|&name| name.to_owned())
+                .collect::<Vec<_>>()
+        };
+        let files = || {
+            let mut names: Vec<String> = self
+                .each
+                .iter()
+                .filter(|(_, is_file)| *is_file)
+                .map(|(name, _)| name.clone())
+                .collect();
+            names.extend(
+                self.inputs
+                    .iter()
+                    .chain(&self.outputs)
+                    .chain(&self.outs)
+                    .cloned(),
+            );
+            names
+        };
+        if self.project.is_unknown && matches!(first, "params" | "env" | "agents") {
+            return None;
+        }
+        let (known, what, add) = match first {
+            "params" => (own(&self.project.params), "parameter", Some("[params]")),
+            "env" => (
+                own(&self.project.env),
+                "environment variable",
+                Some("[env]"),
+            ),
+            "agents" => (own(&self.project.agents), "agent", Some("[agents.NAME]")),
+            "workspace" => (words(&WORKSPACE), "", None),
+            "milepost" => (words(&["version"]), "", None),
+            RUN if self.sees_run() => (words(&MOMENT), "", None),
+            "paths" | "digests" => (files(), "", None),
+            name if self
+                .each
+                .iter()
+                .any(|(each, is_file)| each == name && *is_file) =>
+            {
+                (words(&FILE_ITEM), "", None)
+            }
+            _ => return None,
+        };
+        if known.iter().any(|name| name == second) {
+            return None;
+        }
+        let help = match (nearest(second, known.iter().map(String::as_str)), add) {
+            (Some(near), _) => format!("did you mean `{first}.{near}`?"),
+            (None, Some(table)) if known.is_empty() => {
+                format!("declare it in milepost.toml, `{table}`")
+            }
+            (None, Some(table)) => {
+                format!(
+                    "there are {}; declare others in milepost.toml, `{table}`",
+                    listed(known.iter().map(String::as_str))
+                )
+            }
+            (None, None) => format!("it has {}", listed(known.iter().map(String::as_str))),
+        };
+        let message = if what.is_empty() {
+            format!("`{first}` has no `{second}`")
+        } else {
+            format!("there is no {what} `{second}`")
+        };
+        Some(Wrong {
+            message,
+            label: "unknown name".to_owned(),
+            help: Some(help),
+        })
+    }
+
+    /// What to say when jq says that `$name` is no name, and it is one elsewhere.
+    pub(crate) fn hint_in_jq(&self, message: &str) -> Option<String> {
+        let name = message.strip_prefix("`$")?.split('`').next()?;
+        let has = |names: &[String]| names.iter().any(|known| known == name);
+        match () {
+            () if ROUND_NAMES.contains(&name) && !self.is_refined => Some(REPEATED.to_owned()),
+            () if has(&self.project.params) => {
+                Some(format!("it is a parameter: write `$params.{name}`"))
+            }
+            () if has(&self.project.env) => {
+                Some(format!("it is of the environment: write `$env.{name}`"))
+            }
+            () if self.vars(Sees::All).iter().any(|known| known == name) => {
+                Some("it is not known yet where this is read".to_owned())
+            }
+            () => None,
+        }
+    }
+
+    /// Wrong names behind `$params.`, `$env.`, `$workspace.`, `$agents.`, `$paths.` and `$digests.` in a jq program.
+    pub(crate) fn wrong_in_jq(&self, source: &str) -> Vec<(Range<usize>, Wrong)> {
+        let is_part = |c: &char| c.is_alphanumeric() || *c == '_';
+        let mut found = Vec::new();
+        let mut at = 0;
+        while let Some(c) = source[at..].chars().next() {
+            match c {
+                '#' => at += source[at..].find('\n').unwrap_or(source.len() - at),
+                '"' => at += 1 + string_end(&source[at + 1..]),
+                '$' => {
+                    let first: String = source[at + 1..].chars().take_while(is_part).collect();
+                    let end = at + 1 + first.len();
+                    let second: String = match source[end..].strip_prefix('.') {
+                        Some(rest) => rest.chars().take_while(is_part).collect(),
+                        None => String::new(),
+                    };
+                    let whole = end + 1 + second.len();
+                    if !second.is_empty()
+                        && (FIXED_NAMES.contains(&first.as_str()) || first == RUN)
+                        && let Some(wrong) = self.wrong_part(&first, &second)
+                    {
+                        found.push((at..whole, wrong));
+                    }
+                    at = end;
+                }
+                c => at += c.len_utf8(),
+            }
+        }
+        found
+    }
+}
+
+/// Whether a declared name can be used in expressions; if not, that is reported.
+pub(crate) fn check_name(file: &File, report: &mut Report, key: &Key) -> bool {
+    let right = key
+        .name
+        .starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+        && key
+            .name
+            .chars()
+            .all(|c| c.is_ascii_alphanumeric() || c == '_');
+    if !right {
+        let proper: String = key
+            .name
+            .chars()
+            .map(|c| if c.is_ascii_alphanumeric() { c } else { '_' })
+            .collect();
+        let problem = file.problem(
+            key.span.clone(),
+            format!("`{}` cannot be a name in expressions", key.name),
+        );
+        report.add(
+            problem
+                .label("letters, digits and `_` only, a letter first")
+                .help(format!("write `{proper}`")),
+        );
+    }
+    right
+}
+
+/// Bytes to the end of a string whose opening quote is gone, with its closing quote.
+fn string_end(rest: &str) -> usize {
+    let mut escaped = false;
+    for (at, c) in rest.char_indices() {
+        match c {
+            _ if escaped => escaped = false,
+            '\\' => escaped = true,
+            '"' => return at + 1,
+            _ => {}
+        }
+    }
+    rest.len()
+}

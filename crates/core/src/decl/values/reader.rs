@@ -1,0 +1,366 @@
+//! Reads the values of declarations: files of the project, jq programs, templates, paths, durations.
+
+use crate::base::glob::{Glob, is_pattern};
+use crate::base::path::{RelPath, Root};
+use crate::decl::problem::{File, Problem, Report};
+use crate::decl::project_files::ProjectFiles;
+use crate::decl::tables::tree::inside;
+use crate::decl::values::names::{Names, Sees};
+use crate::expr::place::nearest;
+use crate::expr::template::Template;
+use crate::model::pipeline::Asset;
+use crate::model::stage::PathTemplate;
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::sync::Arc;
+
+/// A string of a declaration and where it stands, with its quotes.
+#[derive(Debug, Clone)]
+pub(crate) struct Spot<'a> {
+    /// The file.
+    pub(crate) file: &'a File,
+    /// The key, for messages.
+    pub(crate) key: &'a str,
+    /// The string.
+    pub(crate) text: &'a str,
+    /// Where it stands.
+    pub(crate) span: Range<usize>,
+}
+
+impl Spot<'_> {
+    /// A mistake of the whole string.
+    pub(crate) fn problem(&self, message: impl Into<String>) -> Problem {
+        self.file.problem(self.span.clone(), message)
+    }
+
+    /// A mistake of a part of the string. An empty part behind its beginning is the place where something is missing.
+    pub(crate) fn problem_at(&self, part: &Range<usize>, message: impl Into<String>) -> Problem {
+        let place = |offset| inside(&self.file.text, &self.span, offset);
+        let start = place(part.start);
+        let span = match (place(part.end), part.start) {
+            (end, _) if end > start => start..end,
+            (_, 0) => self.span.clone(),
+            _ if self.file.text[start..].starts_with(['\r', '\n']) => start..start,
+            _ => start..start + 1,
+        };
+        self.file.problem(span, message)
+    }
+
+    /// Whether it stands in double quotes and has backslashes: TOML has then taken some away.
+    pub(crate) fn is_escaped(&self) -> bool {
+        let raw = self.file.text.get(self.span.clone()).unwrap_or_default();
+        raw.starts_with('"') && (raw.contains("\\\"") || raw.contains("\\\\"))
+    }
+}
+
+/// Reads files and expressions, and collects what is wrong with them.
+pub(crate) struct Reader<'a> {
+    /// The project's files.
+    pub(crate) files: &'a dyn ProjectFiles,
+    /// What was found.
+    pub(crate) report: Report,
+    assets: RefCell<BTreeMap<RelPath, Result<Asset, String>>>,
+}
+
+impl<'a> Reader<'a> {
+    /// A reader that has read nothing.
+    pub(crate) fn new(files: &'a dyn ProjectFiles) -> Self {
+        Self {
+            files,
+            report: Report::default(),
+            assets: RefCell::default(),
+        }
+    }
+
+    /// A file's text as an asset; the error is for people. None: it is not there.
+    pub(crate) fn find(&self, path: &RelPath) -> Option<Result<Asset, String>> {
+        if let Some(known) = self.assets.borrow().get(path) {
+            return Some(known.clone());
+        }
+        let read = self.files.read(path)?.and_then(|bytes| {
+            String::from_utf8(bytes).map_err(|error| {
+                format!(
+                    "it is not UTF-8 text (byte {})",
+                    error.utf8_error().valid_up_to()
+                )
+            })
+        });
+        let asset = read.map(|text| Asset::new(path.clone(), text));
+        self.assets.borrow_mut().insert(path.clone(), asset.clone());
+        Some(asset)
+    }
+
+    /// Whether a file of the project is named with a prefix, which is wrong; that is reported.
+    pub(crate) fn has_prefix(&mut self, spot: &Spot<'_>) -> bool {
+        let Some(rest) = spot.text.strip_prefix("project:") else {
+            return false;
+        };
+        let problem = spot.problem(format!("`{}` is always a file of the project", spot.key));
+        let help = format!("write {} = \"{rest}\"", spot.key);
+        self.report.add(problem.label("no prefix here").help(help));
+        true
+    }
+
+    /// The file of the project that a declaration names. What is wrong is reported.
+    pub(crate) fn asset(&mut self, spot: &Spot<'_>) -> Option<Asset> {
+        self.asset_or(spot, None)
+    }
+
+    /// As [`Reader::asset`]; `without` says what to write where there is to be no such file.
+    fn asset_or(&mut self, spot: &Spot<'_>, without: Option<&str>) -> Option<Asset> {
+        if self.has_prefix(spot) {
+            return None;
+        }
+        if spot.text.contains("{{") {
+            let problem = spot.problem(format!("`{}` names one file, not a template", spot.key));
+            self.report.add(problem.label("a file's name is wanted"));
+            return None;
+        }
+        let path = match RelPath::parse(spot.text) {
+            Ok(path) => path,
+            Err(error) => {
+                self.report.add(spot.problem(error.to_string()));
+                return None;
+            }
+        };
+        match self.find(&path) {
+            Some(Ok(asset)) => Some(asset),
+            Some(Err(message)) => {
+                self.report
+                    .add(spot.problem(format!("`{path}` cannot be read: {message}")));
+                None
+            }
+            None => {
+                let help = match (self.near_file(&path), without) {
+                    (Some(near), _) => format!("did you mean `{near}`?"),
+                    (None, Some(without)) => format!("create `{path}`, or {without}"),
+                    (None, None) => format!("create `{path}`, a file of the project"),
+                };
+                let problem = spot
+                    .problem(format!("there is no `{path}` in the project"))
+                    .label("no such file");
+                self.report.add(problem.help(help));
+                None
+            }
+        }
+    }
+
+    /// Returns the path that a key without prefix names; a wrong one is reported.
+    pub(crate) fn rel_path(
+        &mut self,
+        file: &File,
+        text: &str,
+        span: Range<usize>,
+    ) -> Option<RelPath> {
+        RelPath::parse(text)
+            .map_err(|error| self.report.add(file.problem(span, error.to_string())))
+            .ok()
+    }
+
+    /// A schema: an asset that is JSON.
+    pub(crate) fn schema(&mut self, spot: &Spot<'_>) -> Option<Asset> {
+        self.schema_or(spot, "remove `schema` where nothing is to be validated")
+    }
+
+    /// The schema of an output, which can also be `false`.
+    pub(crate) fn output_schema(&mut self, spot: &Spot<'_>) -> Option<Asset> {
+        self.schema_or(
+            spot,
+            "write schema = false where nothing is to be validated",
+        )
+    }
+
+    fn schema_or(&mut self, spot: &Spot<'_>, without: &str) -> Option<Asset> {
+        let asset = self.asset_or(spot, Some(without))?;
+        self.schema_asset(asset, spot.file, spot.span.clone())
+    }
+
+    /// Checks that an asset is JSON, and reads the files that it refers to; `used` is where the declaration takes it from.
+    pub(crate) fn schema_asset(
+        &mut self,
+        asset: Asset,
+        used: &File,
+        span: Range<usize>,
+    ) -> Option<Asset> {
+        let error = match serde_json::from_str::<serde_json::Value>(&asset.text) {
+            Ok(value) if value.is_object() || value.is_boolean() => {
+                return self.with_references(asset, used, span);
+            }
+            Ok(_) => "a JSON Schema is an object".to_owned(),
+            Err(error) => format!("this is no JSON: {error}"),
+        };
+        let file = File::new(asset.path.as_str(), asset.text.clone());
+        let at = serde_json::from_str::<serde_json::Value>(&asset.text)
+            .err()
+            .map_or(0, |error| {
+                let before: usize = asset
+                    .text
+                    .split_inclusive('\n')
+                    .take(error.line().saturating_sub(1))
+                    .map(str::len)
+                    .sum();
+                before + error.column().saturating_sub(1)
+            });
+        self.report.add(
+            file.problem(at..at + 1, error)
+                .also(used, span, "used here"),
+        );
+        None
+    }
+
+    /// Whether the project has this file.
+    pub(crate) fn exists(&self, path: &RelPath) -> bool {
+        let folder = path
+            .parent()
+            .map_or(String::new(), |folder| folder.to_string());
+        self.files
+            .list(&folder)
+            .iter()
+            .any(|name| name == path.file_name())
+    }
+
+    /// A file of the project that an argument names with `project:`; if it is not there, that is reported.
+    pub(crate) fn project_file(&mut self, spot: &Spot<'_>, path: &str) {
+        let problem = match RelPath::parse(path) {
+            Ok(path) if self.exists(&path) => return,
+            Ok(path) => {
+                let near = self
+                    .near_file(&path)
+                    .map(|near| format!("did you mean `project:{near}`?"));
+                spot.problem(format!("there is no `{path}` in the project"))
+                    .label("no such file")
+                    .maybe_help(near)
+            }
+            Err(error) => spot.problem(error.to_string()),
+        };
+        self.report.add(problem);
+    }
+
+    /// Reports a pattern that no file of the project matches.
+    pub(crate) fn project_files(&mut self, spot: &Spot<'_>, pattern: &str) {
+        let glob = match Glob::parse(pattern) {
+            Ok(glob) => glob,
+            Err(error) => {
+                self.report.add(spot.problem(error.to_string()));
+                return;
+            }
+        };
+        let folder = glob
+            .folder()
+            .map_or(String::new(), |folder| folder.to_string());
+        let mut open = vec![folder];
+        while let Some(folder) = open.pop() {
+            for name in self.files.list(&folder) {
+                let path = if folder.is_empty() {
+                    name
+                } else {
+                    format!("{folder}/{name}")
+                };
+                let Ok(place) = RelPath::parse(&path) else {
+                    continue;
+                };
+                // What is in a folder is looked at only where a match may lie below it.
+                // A folder has names in it, or is of no use here.
+                if glob.matches(&place) && self.files.list(&path).is_empty() {
+                    return;
+                }
+                if glob.is_deep() {
+                    open.push(path);
+                }
+            }
+        }
+        let problem = spot.problem(format!("no file of the project matches `{pattern}`"));
+        let help = "name files that are there; `**` as a part of a path stands for any folders";
+        self.report.add(problem.label("matches nothing").help(help));
+    }
+
+    /// The file that is meant by a path that is not there: nearly the same name beside it, or in a folder that projects have.
+    pub(crate) fn near_file(&self, path: &RelPath) -> Option<String> {
+        let folder = path
+            .parent()
+            .map_or(String::new(), |folder| folder.to_string());
+        let folders = [
+            folder.as_str(),
+            "",
+            "schemas",
+            "prompts",
+            "rules",
+            "filters",
+            "templates",
+            "data",
+        ];
+        folders.into_iter().find_map(|folder| {
+            let names = self.files.list(folder);
+            let near = nearest(path.file_name(), names.iter().map(String::as_str))?;
+            Some(if folder.is_empty() {
+                near.to_owned()
+            } else {
+                format!("{folder}/{near}")
+            })
+        })
+    }
+
+    /// A path that is read or written. Wrong ones are reported.
+    pub(crate) fn path(
+        &mut self,
+        spot: &Spot<'_>,
+        names: &Names<'_>,
+        sees: Sees,
+    ) -> Option<PathTemplate> {
+        let (root, text) = match spot.text.strip_prefix("project:") {
+            Some(rest) => (Root::Project, rest),
+            None => (Root::Workspace, spot.text),
+        };
+        if text.contains("{%") || text.contains("{#") {
+            self.report
+                .add(spot.problem("a path holds `{{ }}` only").label("this path"));
+            return None;
+        }
+        let shift = spot.text.len() - text.len();
+        // what a template gives is one safe part of a path; only what stands around it can be wrong here
+        let around = without_templates(text);
+        if !around.trim().is_empty() && around != "x" {
+            if let Err(error) = RelPath::parse(&around) {
+                let part = shift..spot.text.len();
+                let message = error.to_string().replace(&around, text);
+                self.report
+                    .add(spot.problem_at(&part, message).label("this path"));
+                return None;
+            }
+            if is_pattern(&around)
+                && let Err(error) = crate::base::glob::Glob::parse(&around)
+            {
+                self.report.add(spot.problem(error.to_string()));
+                return None;
+            }
+        }
+        let template = self.template(spot, names, sees)?;
+        let template = if shift == 0 {
+            template
+        } else {
+            // the prefix is not part of what is rendered
+            Arc::new(Template::compile(&format!("{}: {}", spot.file.name, spot.key), text).ok()?)
+        };
+        Some(PathTemplate {
+            root,
+            text: text.to_owned(),
+            template,
+        })
+    }
+}
+
+/// The path with each `{{ }}` taken as one letter.
+fn without_templates(text: &str) -> String {
+    let mut out = String::new();
+    let mut rest = text;
+    while let Some(start) = rest.find("{{") {
+        out.push_str(&rest[..start]);
+        out.push('x');
+        rest = rest[start..]
+            .find("}}")
+            .map_or("", |end| &rest[start + end + 2..]);
+    }
+    out.push_str(rest);
+    out
+}

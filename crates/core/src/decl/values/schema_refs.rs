@@ -1,0 +1,142 @@
+//! The files that a schema refers to by `$ref`: read with it, and refused at their place when they cannot be had.
+
+use crate::base::path::RelPath;
+use crate::decl::problem::{File, Problem};
+use crate::decl::values::reader::Reader;
+use crate::model::pipeline::Asset;
+use crate::model::schema::{Target, circle, pointer, references, target};
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+const HELP: &str =
+    "a `$ref` names a file of the project, as seen from the folder of the schema that it stands in";
+
+impl Reader<'_> {
+    /// The schema with the files that it refers to, directly or not; `used` is where the declaration takes it from.
+    pub(crate) fn with_references(
+        &mut self,
+        asset: Asset,
+        used: &File,
+        span: Range<usize>,
+    ) -> Option<Asset> {
+        match self.referred(&asset) {
+            Ok(refers) => Some(asset.referring_to(refers)),
+            Err(problem) => {
+                self.report.add(problem.also(used, span, "used here"));
+                None
+            }
+        }
+    }
+
+    fn referred(&self, asset: &Asset) -> Result<Vec<Asset>, Box<Problem>> {
+        let mut open = vec![asset.clone()];
+        let mut known = BTreeMap::new();
+        while let Some(schema) = open.pop() {
+            let document: Value = serde_json::from_str(&schema.text).map_err(|error| {
+                let file = File::new(schema.path.as_str(), schema.text.clone());
+                Box::new(file.whole_problem(format!("`{}` is no JSON: {error}", schema.path)))
+            })?;
+            for reference in references(&document) {
+                let wrong = |message: String| at(&schema, &reference, message);
+                let path = match target(schema.path.as_str(), &reference) {
+                    Target::Here | Target::Meta | Target::Address(_) => continue,
+                    Target::Outside => {
+                        let message = format!("`$ref` to `{reference}` leads out of the project");
+                        return Err(wrong(message).help(HELP).into());
+                    }
+                    Target::File(path) => path,
+                };
+                let path =
+                    RelPath::parse(&path).map_err(|error| Box::new(wrong(error.to_string())))?;
+                let is_known = path == asset.path || known.contains_key(&path);
+                if is_known || open.iter().any(|open| open.path == path) {
+                    continue;
+                }
+                match self.find(&path) {
+                    Some(Ok(found)) => open.push(found),
+                    Some(Err(message)) => {
+                        let message = format!("`{path}` cannot be read: {message}");
+                        return Err(wrong(message).into());
+                    }
+                    None => {
+                        let near = self
+                            .near_file(&path)
+                            .map_or(HELP.to_owned(), |near| format!("did you mean `{near}`?"));
+                        let message =
+                            format!("`$ref` to `{reference}`: there is no `{path}` in the project");
+                        return Err(wrong(message).help(near).into());
+                    }
+                }
+            }
+            known.insert(schema.path.clone(), (schema, document));
+        }
+        led_somewhere(&known)?;
+        let files = known.into_values().map(|(schema, _)| schema);
+        Ok(files.filter(|file| file.path != asset.path).collect())
+    }
+}
+
+/// Every reference leads to a schema, and none in a circle.
+fn led_somewhere(known: &BTreeMap<RelPath, (Asset, Value)>) -> Result<(), Box<Problem>> {
+    let is_id = |address: &str| {
+        let mut ids = known.values().map(|(_, document)| document.get("$id"));
+        ids.any(|id| id.and_then(Value::as_str) == Some(address))
+    };
+    for (schema, document) in known.values() {
+        for reference in references(document) {
+            let wrong = |message: String| at(schema, &reference, message);
+            let into = match target(schema.path.as_str(), &reference) {
+                Target::Here => Some(document),
+                Target::File(path) => RelPath::parse(&path)
+                    .ok()
+                    .and_then(|path| known.get(&path))
+                    .map(|(_, document)| document),
+                Target::Address(address) if !is_id(&address) => {
+                    let message = format!("`$ref` to `{reference}`: schemas are not fetched");
+                    let help = "copy it into the project and refer to the file";
+                    return Err(wrong(message).help(help).into());
+                }
+                Target::Address(_) | Target::Meta | Target::Outside => None,
+            };
+            let place = into.zip(pointer(&reference));
+            if place.is_some_and(|(document, pointer)| document.pointer(&pointer).is_none()) {
+                let message = format!("`$ref` to `{reference}` leads to nothing");
+                let problem = wrong(message).label("there is no such place in the file");
+                return Err(problem.into());
+            }
+        }
+    }
+    let documents = known
+        .iter()
+        .map(|(path, (_, document))| (path.to_string(), document))
+        .collect();
+    let Some((path, reference)) = circle(&documents) else {
+        return Ok(());
+    };
+    let schema = known
+        .values()
+        .find(|(schema, _)| schema.path.as_str() == path);
+    let message = format!("`$ref` to `{reference}` leads back to where it stands");
+    let help = "a schema may refer to itself for a part of the value (a property, an item), not for the value itself";
+    schema.map_or(Ok(()), |(schema, _)| {
+        Err(at(schema, &reference, message).help(help).into())
+    })
+}
+
+/// A mistake at a reference of a schema.
+fn at(schema: &Asset, reference: &str, message: String) -> Problem {
+    let file = File::new(schema.path.as_str(), schema.text.clone());
+    let quoted = Value::from(reference).to_string();
+    let found = schema.text.match_indices(&quoted).find(|(at, _)| {
+        let before = schema.text[..*at].trim_end();
+        before.strip_suffix(':').is_some_and(|before| {
+            let before = before.trim_end();
+            before.ends_with("\"$ref\"") || before.ends_with("\"$dynamicRef\"")
+        })
+    });
+    match found {
+        Some((at, _)) => file.problem(at..at + quoted.len(), message),
+        None => file.whole_problem(message),
+    }
+}

@@ -1,0 +1,232 @@
+//! The files that each input of a batch stands for.
+
+use crate::base::glob::is_pattern;
+use crate::base::path::{FilePath, RelPath};
+use crate::expr::scope::Format;
+use crate::model::outcome::{Outcome, OutcomeKind};
+use crate::model::stage::{Input, InputSource, Stage};
+use crate::plan::batches::expand::glob;
+use crate::plan::batches::paths;
+use crate::plan::batches::recorded::Recorded;
+use crate::plan::batches::world::World;
+use serde_json::{Map, Value};
+use std::fmt;
+
+/// Why a batch cannot begin: it lacks an input, or a `[[require]]` does not hold.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Missed {
+    /// `Path` where the name of a file leaves its folder, `Check` for a `[[require]]`, else `Input`.
+    pub kind: OutcomeKind,
+    /// The error that a `[[require]]` names.
+    pub code: Option<String>,
+    /// One line for people.
+    pub why: String,
+}
+
+impl From<String> for Missed {
+    fn from(why: String) -> Self {
+        Self {
+            kind: OutcomeKind::Input,
+            code: None,
+            why,
+        }
+    }
+}
+
+impl fmt::Display for Missed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.code {
+            Some(code) => write!(f, "{code}: {}", self.why),
+            None => f.write_str(&self.why),
+        }
+    }
+}
+
+impl Missed {
+    /// Returns how the batch ends.
+    pub fn outcome(&self) -> Outcome {
+        let mut outcome = Outcome::new(self.kind, self.why.as_str());
+        if let Some(code) = &self.code {
+            outcome.code.clone_from(code);
+        }
+        outcome.for_good()
+    }
+}
+
+/// The files of one input.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Resolved {
+    /// The input's name; empty for files that a step only `reads`.
+    pub name: String,
+    /// Its files; none when it is optional and absent.
+    pub files: Vec<FilePath>,
+    /// Whether it is a list, however many files there are.
+    pub many: bool,
+}
+
+/// Whether a program goes through a list: `[]` stands in it, outside of texts and comments.
+fn goes_through_list(source: &str) -> bool {
+    let mut rest = source;
+    while let Some(at) = rest.find(['"', '#', '[']) {
+        let (mark, after) = rest[at..].split_at(1);
+        rest = match mark {
+            "[" if after.trim_start().starts_with(']') => return true,
+            "#" => after.find('\n').map_or("", |end| &after[end..]),
+            "\"" => after_text(after),
+            _ => after,
+        };
+    }
+    false
+}
+
+/// What stands behind a text whose opening quote is gone.
+fn after_text(text: &str) -> &str {
+    let mut is_escaped = false;
+    for (at, c) in text.char_indices() {
+        match c {
+            _ if is_escaped => is_escaped = false,
+            '\\' => is_escaped = true,
+            '"' => return &text[at + 1..],
+            _ => {}
+        }
+    }
+    ""
+}
+
+/// The files of all inputs of a batch. `scope` has the batch's items and the names that every scope has.
+///
+/// # Errors
+/// When a path cannot be rendered, leaves its folder, or a glob over what people put there matches nothing. Whether a plain
+/// file is there is found when its digest is taken.
+pub fn resolve(
+    stage: &Stage,
+    scope: &Value,
+    recorded: &Recorded<'_>,
+    world: &dyn World,
+    written: &dyn Fn(&str) -> bool,
+) -> Result<Vec<Resolved>, Missed> {
+    let inputs = stage.inputs.iter().map(|input| {
+        one(input, scope, recorded, world, written).map_err(|missed| Missed {
+            why: format!("input `{}`: {missed}", input.name),
+            ..missed
+        })
+    });
+    let reads = stage.reads.iter().map(|path| {
+        let place = paths::render(path, scope)?;
+        let files = if path.is_pattern() {
+            glob(&place, recorded, world, written).map_err(|why| format!("`reads`: {why}"))?
+        } else {
+            vec![place]
+        };
+        Ok(Resolved {
+            name: String::new(),
+            files,
+            many: true,
+        })
+    });
+    inputs.chain(reads).collect()
+}
+
+fn one(
+    input: &Input,
+    scope: &Value,
+    recorded: &Recorded<'_>,
+    world: &dyn World,
+    written: &dyn Fn(&str) -> bool,
+) -> Result<Resolved, Missed> {
+    let name = input.name.clone();
+    match &input.source {
+        InputSource::Path(path) => {
+            let place = paths::render(path, scope)?;
+            // What is put into a path names one file, whatever signs it has; only a declaration, or a whole path, is a pattern.
+            let is_many = path.is_pattern() || path.is_whole() && is_pattern(place.path.as_str());
+            if !is_many {
+                return Ok(Resolved {
+                    name,
+                    files: vec![place],
+                    many: false,
+                });
+            }
+            let found = glob(&place, recorded, world, written);
+            let files = if input.optional {
+                found.unwrap_or_default()
+            } else {
+                found?
+            };
+            Ok(Resolved {
+                name,
+                files,
+                many: true,
+            })
+        }
+        InputSource::From {
+            file,
+            select,
+            base,
+            whole,
+        } => {
+            let file = paths::render(file, scope)?;
+            let content = world.content(&file, &Format::of_path(file.path.as_str()).into())?;
+            let names = select
+                .all(content, scope.as_object().unwrap_or(&Map::new()))
+                .map_err(|error| error.to_string())?;
+            let many = names.len() > 1 || goes_through_list(&select.source);
+            let files = names
+                .iter()
+                .map(|name| match name {
+                    Value::String(text) => confined(text, base, *whole),
+                    other => Err(Missed::from(format!(
+                        "`select` gave {other}: the name of a file was expected"
+                    ))),
+                })
+                .collect::<Result<_, Missed>>()?;
+            Ok(Resolved { name, files, many })
+        }
+    }
+}
+
+/// A file that another file names: it stays in the folder that confines it.
+fn confined(text: &str, base: &FilePath, whole: bool) -> Result<FilePath, Missed> {
+    let path = if whole {
+        RelPath::parse(text)
+    } else {
+        RelPath::parse(text).and_then(|_| base.path.join(text))
+    };
+    path.map(|path| FilePath {
+        root: base.root,
+        path,
+    })
+    .map_err(|error| Missed {
+        kind: OutcomeKind::Path,
+        code: None,
+        why: error.to_string(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::goes_through_list;
+
+    #[test]
+    fn a_program_that_goes_through_a_list_says_so() {
+        for source in [
+            ".files[]",
+            ".files[].path",
+            ".files[ ]?",
+            "# all\n.[]",
+            "\"\\\"[\", .x[]",
+        ] {
+            assert!(goes_through_list(source), "{source}");
+        }
+        for source in [
+            ".pdf_path",
+            ".files[0]",
+            "ltrimstr(\"a[]\")",
+            ".a # .files[]",
+            ".a // empty",
+            "\"\\\"[]\"",
+        ] {
+            assert!(!goes_through_list(source), "{source}");
+        }
+    }
+}

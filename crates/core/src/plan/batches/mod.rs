@@ -1,0 +1,7 @@
+//! The batches of a stage, and the files that they read.
+
+pub mod expand;
+pub mod inputs;
+pub mod paths;
+pub mod recorded;
+pub mod world;

@@ -1,0 +1,182 @@
+//! The options of a run: the same type from the command line, from an MCP client and from `watch`.
+
+pub mod selection;
+pub mod settings;
+
+use crate::model::money::NanoUsd;
+use serde::{Deserialize, Deserializer};
+use std::collections::BTreeMap;
+use std::num::NonZeroU16;
+use std::time::Duration;
+
+/// What to run, and how. The default runs every stage that is out of date.
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is an option of its own, by its name"
+)]
+#[derive(Debug, Clone, Default, Deserialize)]
+#[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
+#[serde(default, deny_unknown_fields)]
+pub struct RunOptions {
+    /// Stages or batches to run, each as STAGE or STAGE/BATCH; none: all stages
+    pub targets: Vec<String>,
+    /// Stop after this stage
+    pub until: Option<String>,
+    /// Run at most this many batches, over all stages
+    pub limit: Option<u64>,
+    /// Run only batches that failed last time
+    pub failed: bool,
+    /// Run the selected batches even if they are up to date; files modified by hand go to quarantine
+    pub force: bool,
+    /// Forget that an earlier `force` did not reach the selected batches, and keep those that are up to date
+    pub no_force: bool,
+    /// Continue after a batch has failed
+    pub keep_going: bool,
+    /// Ask agents again, even where an answer is stored
+    pub fresh: bool,
+    /// Run everything that is free, and make no paid call
+    pub until_paid: bool,
+    /// Make no call that this run could not pay for from this many dollars, such as "2.50"
+    #[serde(deserialize_with = "dollars")]
+    #[cfg_attr(debug_assertions, schemars(with = "Option<String>"))]
+    pub budget_usd: Option<NanoUsd>,
+    /// Batches to run at once, in stages that declare no concurrency
+    pub jobs: Option<NonZeroU16>,
+    /// The failures that `watch` knows of: such a batch waits until one of its facts changes. `None`: not a run of `watch`.
+    #[serde(skip)]
+    pub known_failures: Option<KnownFailures>,
+    /// Waits that only tests change.
+    #[serde(skip)]
+    pub timing: Timing,
+}
+
+/// The digest of the facts that each batch failed with, by stage and batch.
+pub(crate) type KnownFailures = BTreeMap<String, BTreeMap<String, String>>;
+
+/// How long a run waits for other processes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Timing {
+    /// From SIGTERM to SIGKILL.
+    pub grace: Duration,
+    /// Before the second attempt.
+    pub backoff: Duration,
+    /// Between two looks for a file that another process writes.
+    pub poll: Duration,
+    /// Since the last change of such a file, until it counts as written.
+    pub stable: Duration,
+    /// Until a service answers for the first time, at most.
+    pub ready: Duration,
+}
+
+impl Default for Timing {
+    fn default() -> Self {
+        Self {
+            grace: Duration::from_secs(5),
+            backoff: Duration::from_secs(1),
+            poll: Duration::from_secs(5),
+            stable: Duration::from_secs(1),
+            ready: Duration::from_mins(1),
+        }
+    }
+}
+
+/// Values that replace declared ones. The workspace keeps them.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
+#[serde(default)]
+pub struct Values {
+    /// Parameters to set for this workspace, each as NAME=VALUE
+    pub set: Vec<String>,
+    /// Parameters that use their defaults again, each as NAME
+    pub unset: Vec<String>,
+    /// Agents that answer in place of others, each as NAME=OTHER; NAME=default undoes it
+    pub agents: Vec<String>,
+}
+
+impl RunOptions {
+    /// Returns true if the run covers the whole pipeline and follows the up-to-date check alone.
+    pub fn covers_everything(&self) -> bool {
+        let Self {
+            targets,
+            until,
+            limit,
+            failed,
+            force,
+            no_force,
+            known_failures,
+            // These change how batches run, and not which ones.
+            keep_going: _,
+            fresh: _,
+            until_paid: _,
+            budget_usd: _,
+            jobs: _,
+            timing: _,
+        } = self;
+        let known_failures = known_failures.as_ref();
+        targets.is_empty()
+            && until.is_none()
+            && limit.is_none()
+            && !(*failed || *force || *no_force)
+            && known_failures.is_none_or(BTreeMap::is_empty)
+    }
+
+    /// Returns two options that contradict each other.
+    pub fn conflict(&self) -> Option<(&'static str, &'static str)> {
+        (self.force && self.no_force).then_some(("force", "no_force"))
+    }
+}
+
+impl Values {
+    /// Appends values that win over these.
+    pub fn extend(&mut self, later: Self) {
+        self.set.extend(later.set);
+        self.unset.extend(later.unset);
+        self.agents.extend(later.agents);
+    }
+
+    /// Returns true if nothing is replaced.
+    pub fn is_empty(&self) -> bool {
+        self.set.is_empty() && self.unset.is_empty() && self.agents.is_empty()
+    }
+}
+
+/// Reads an amount that is written as text.
+fn dollars<'de, D: Deserializer<'de>>(reader: D) -> Result<Option<NanoUsd>, D::Error> {
+    let text: Option<String> = Option::deserialize(reader)?;
+    let amount = text.as_deref().map(str::parse).transpose();
+    amount.map_err(|error| serde::de::Error::custom(format!("`budget_usd`: {error}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_option_that_selects_batches_needs_more_than_the_up_to_date_check() {
+        assert!(RunOptions::default().covers_everything());
+        let read = |text| serde_json::from_str::<RunOptions>(text).unwrap();
+        for text in [
+            r#"{"targets": ["a"]}"#,
+            r#"{"until": "a"}"#,
+            r#"{"limit": 1}"#,
+            r#"{"failed": true}"#,
+            r#"{"force": true}"#,
+            r#"{"no_force": true}"#,
+        ] {
+            assert!(!read(text).covers_everything(), "{text}");
+        }
+        assert!(read(r#"{"fresh": true, "jobs": 2, "budget_usd": "1"}"#).covers_everything());
+    }
+
+    #[test]
+    fn a_budget_is_text_in_dollars() {
+        let read = serde_json::from_str::<RunOptions>;
+        let options = read(r#"{"budget_usd": "2.50"}"#).unwrap();
+        assert_eq!(options.budget_usd, Some(NanoUsd(2_500_000_000)));
+        let error = read(r#"{"budget_usd": "much"}"#).unwrap_err().to_string();
+        assert!(
+            error.contains("`budget_usd`: `much` is no amount"),
+            "{error}"
+        );
+    }
+}
