@@ -176,9 +176,9 @@ impl Observer for Show {
                 }
                 self.noted = notes;
             }
-            Notice::Recovered { what } => {
-                for what in what {
-                    self.line(&format!("{} {what}", err.dim("put in order:")));
+            Notice::Recovered { repairs } => {
+                for repair in &repairs {
+                    self.line(&notice::repaired(err, repair));
                 }
             }
             Notice::StageStarted {
@@ -212,8 +212,8 @@ impl Observer for Show {
                     stage.draw();
                 }
             }
-            Notice::Said { stage, line } => {
-                self.line(&notice::said(err, &stage, &line));
+            Notice::ProviderBatch { stage, update } => {
+                self.line(&notice::provider_batch(err, &stage, &update));
             }
             Notice::TryingAgain {
                 stage,

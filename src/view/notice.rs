@@ -5,7 +5,9 @@ use super::words::{batches, count, place, seconds};
 use milepost_core::model::call::Spent;
 use milepost_core::model::money::NanoUsd;
 use milepost_core::model::outcome::Outcome;
-use milepost_engine::ops::run::{Content, KeptFile, Removal, StageReport, StageStatus};
+use milepost_engine::ops::run::{
+    Content, KeptFile, ProviderBatchUpdate, Removal, Repair, StageReport, StageStatus,
+};
 use std::time::Duration;
 
 /// How many lines of detail are shown of a failure.
@@ -104,9 +106,56 @@ pub(crate) fn spent(spent: &Spent, done: u64, will: u64) -> Option<String> {
     Some(format!("{calls} for {}{expected}", spent.cost))
 }
 
-/// Something to know while a stage goes on.
-pub(crate) fn said(paint: Paint, stage: &str, line: &str) -> String {
+/// The state of a provider batch changed.
+pub(crate) fn provider_batch(paint: Paint, stage: &str, update: &ProviderBatchUpdate) -> String {
+    let line = match update {
+        ProviderBatchUpdate::Resumed { batches: 1 } => {
+            "waits for a provider batch of an earlier run".to_owned()
+        }
+        ProviderBatchUpdate::Resumed { batches } => {
+            format!("waits for {batches} provider batches of earlier runs")
+        }
+        ProviderBatchUpdate::Submitted { id, requests } => {
+            let requests = count(*requests as u64, "request", "requests");
+            format!("submitted {requests} as provider batch `{id}`")
+        }
+        ProviderBatchUpdate::Ended {
+            ids,
+            answered,
+            requests,
+        } => format!(
+            "provider batch `{}` ended: {answered} of {requests} answered",
+            ids.join("` or `")
+        ),
+    };
     format!("{} {line}", paint.strong(stage))
+}
+
+/// The run repaired what an interrupted run left.
+pub(crate) fn repaired(paint: Paint, repair: &Repair) -> String {
+    let line = match repair {
+        Repair::JournalCut { bytes } => {
+            let bytes = count(*bytes, "byte", "bytes");
+            format!("removed an incomplete record of {bytes} from the journal")
+        }
+        Repair::ProcessesEnded { pids } => {
+            let pids: Vec<String> = pids.iter().map(ToString::to_string).collect();
+            format!(
+                "ended processes of the interrupted run: {}",
+                pids.join(", ")
+            )
+        }
+        Repair::BatchLost { batch } => format!("{batch} runs again, because its files were lost"),
+        Repair::Quarantined { files } => {
+            let files = count(*files, "file", "files");
+            format!("moved {files} that no batch makes any more to quarantine")
+        }
+        Repair::Published { files } => {
+            let files = count(*files, "finished file", "finished files");
+            format!("moved {files} into place")
+        }
+    };
+    format!("{} {line}", paint.dim("recovered:"))
 }
 
 /// A try failed, and another follows.

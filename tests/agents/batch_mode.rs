@@ -101,8 +101,8 @@ fn what_is_asked_at_once_is_one_batch_at_half_the_price() {
         let with = [with[0].as_str(), with[1].as_str()];
         let ran = project.run(&with);
         assert_eq!(ran.code, 0, "{}", ran.output);
-        ran.says("ask 5 requests submitted as batch `batch_1`");
-        ran.says("ask batch `batch_1` is done: 5 of 5 answered");
+        ran.says("ask submitted 5 requests as provider batch `batch_1`");
+        ran.says("ask provider batch `batch_1` ended: 5 of 5 answered");
         assert_eq!(made(&project), words(40), "{agent}");
         assert_eq!(calls(&project), answered(&[4; 5]), "{agent}");
         let told = log(&served);
@@ -249,7 +249,7 @@ fn runs_of_one_prompt_are_requests_of_their_own() {
     set(&served, "hold=0");
     let ran = project.run_unplanned(&["--agent", "speller=chat"]);
     assert_eq!(ran.code, 0, "{}", ran.output);
-    ran.says("tell a batch of requests that an earlier run submitted is looked after");
+    ran.says("tell waits for a provider batch of an earlier run");
     assert_eq!(sizes(&log(&served)), [3]);
     assert_eq!(calls(&project), answered(&[1; 3]));
     let told = project.json("workspace/intermediate/told/run_2.json");

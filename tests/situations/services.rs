@@ -221,7 +221,7 @@ fn a_service_that_outlived_its_run_is_ended_by_the_next() {
     project
         .run(&[])
         .expect(0, &["first", "second"])
-        .says("ended processes that the last run left");
+        .says("ended processes of the interrupted run");
     assert!(!runs(left));
     let pid = project.json("workspace/outputs/first.json")["pid"]
         .as_u64()

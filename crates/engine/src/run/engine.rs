@@ -67,9 +67,9 @@ pub(crate) fn run(
 ) -> Result<Report, RunError> {
     let watch = Stopwatch::start();
     let mut recorder = Recorder::new(ctx, state, journal, command);
-    let what = recover::recover(&mut recorder, selection.options.timing.grace)?;
-    if !what.is_empty() {
-        observer.notice(Notice::Recovered { what });
+    let repairs = recover::recover(&mut recorder, selection.options.timing.grace)?;
+    if !repairs.is_empty() {
+        observer.notice(Notice::Recovered { repairs });
     }
     let forgotten = retire::stages(&mut recorder)?;
     if let Some(notice) = recorder.newly_kept() {

@@ -1,5 +1,6 @@
 //! What a run tells while it goes on, for whoever shows it.
 
+pub use crate::steps::calls::ProviderBatchUpdate;
 use milepost_core::model::call::Spent;
 use milepost_core::model::choice::StoredNote;
 use milepost_core::model::outcome::Outcome;
@@ -18,10 +19,10 @@ pub enum Notice {
         /// What to know of them.
         notes: Vec<StoredNote>,
     },
-    /// What an earlier run left was put in order.
+    /// The run repaired what an interrupted run left.
     Recovered {
-        /// One line for each thing that was done.
-        what: Vec<String>,
+        /// The repairs, in order.
+        repairs: Vec<Repair>,
     },
     /// A stage begins.
     StageStarted {
@@ -64,12 +65,12 @@ pub enum Notice {
         /// What the call cost.
         spent: Spent,
     },
-    /// Something to know while a stage goes on.
-    Said {
-        /// The stage.
+    /// A provider batch changed its state.
+    ProviderBatch {
+        /// The stage that waits for it.
         stage: String,
-        /// One line.
-        line: String,
+        /// The change.
+        update: ProviderBatchUpdate,
     },
     /// A try failed, and another follows.
     TryingAgain {
@@ -113,6 +114,36 @@ pub enum Notice {
     },
     /// A stage ended.
     StageEnded(Box<crate::run::report::StageReport>),
+}
+
+/// A repair of what an interrupted run left.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Repair {
+    /// The end of a torn journal was cut.
+    JournalCut {
+        /// Bytes that were removed.
+        bytes: u64,
+    },
+    /// Programs of the interrupted run were ended.
+    ProcessesEnded {
+        /// Their process ids.
+        pids: Vec<u32>,
+    },
+    /// Files of a finished batch were lost; the batch runs again.
+    BatchLost {
+        /// `stage/batch`.
+        batch: String,
+    },
+    /// Outputs that nothing makes any more were moved to quarantine.
+    Quarantined {
+        /// How many.
+        files: u64,
+    },
+    /// Files of finished batches were moved into place.
+    Published {
+        /// How many.
+        files: u64,
+    },
 }
 
 /// Shows what happens.

@@ -128,6 +128,32 @@ pub(crate) trait Batched {
     fn used(&self, number: u64) -> Result<(), Outcome>;
 }
 
+/// A change in the state of a provider batch.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ProviderBatchUpdate {
+    /// Batches that earlier runs submitted are polled again.
+    Resumed {
+        /// How many.
+        batches: usize,
+    },
+    /// Requests were submitted.
+    Submitted {
+        /// The provider's id of the batch.
+        id: String,
+        /// How many requests are in it.
+        requests: usize,
+    },
+    /// The results were fetched.
+    Ended {
+        /// The provider's ids of the batch.
+        ids: Vec<String>,
+        /// How many requests were answered.
+        answered: usize,
+        /// How many requests were in it.
+        requests: usize,
+    },
+}
+
 /// An answer that is valid.
 pub(crate) struct Valid {
     /// What it is to.

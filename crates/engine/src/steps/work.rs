@@ -2,7 +2,7 @@
 
 use super::agent::ready::Answerers;
 use super::alarm::Alarm;
-use super::calls::{Calls, Pace};
+use super::calls::{Calls, Pace, ProviderBatchUpdate};
 use super::command::{Started, Stop};
 use jiff::Timestamp;
 use milepost_agents::http::SharedHttp;
@@ -114,8 +114,8 @@ pub(crate) trait Watcher {
     fn called(&self, number: u64, sent: &Sent, heard: &Heard);
     /// A try failed and another follows after the wait.
     fn trying_again(&self, failed: u32, outcome: &Outcome, wait: Duration);
-    /// Something that people may want to know meanwhile, in one line.
-    fn said(&self, _line: String) {}
+    /// A provider batch changed its state.
+    fn provider_batch(&self, _update: ProviderBatchUpdate) {}
     /// How many attempts run now or are about to: no more than that can wait for one thing.
     fn running(&self) -> usize {
         usize::MAX

@@ -15,7 +15,7 @@ use crate::run::agents::ready::{Purpose, agents};
 use crate::run::engine;
 use milepost_core::plan::selection::{Selection, Target};
 
-pub use crate::run::notice::{Notice, Observer, Silent};
+pub use crate::run::notice::{Notice, Observer, ProviderBatchUpdate, Repair, Silent};
 pub use crate::run::record::quarantined::{Content, KeptFile, Removal};
 pub use crate::run::report::{Report, StageReport, StageStatus};
 pub use crate::run::stop::{StopFlag, adopt_orphans};
@@ -137,11 +137,8 @@ pub fn run(
     }
     let held = taken.read(&opened)?;
     if let Some(cut) = &held.cut {
-        let what = format!(
-            "cut {} bytes of a record that was being written when the last run ended",
-            cut.bytes
-        );
-        observer.notice(Notice::Recovered { what: vec![what] });
+        let repairs = vec![Repair::JournalCut { bytes: cut.bytes }];
+        observer.notice(Notice::Recovered { repairs });
     }
     let purpose = if options.until_paid {
         Purpose::Plan

@@ -226,9 +226,10 @@ impl Dispatcher<'_, '_> {
                 event,
                 summary,
             } => self.happened(index, kind, role, *event, summary),
-            Message::Said(line) => {
+            Message::ProviderBatch(update) => {
                 let stage = self.stage.name.clone();
-                self.observer.notice(Notice::Said { stage, line });
+                self.observer
+                    .notice(Notice::ProviderBatch { stage, update });
                 Ok(())
             }
             Message::Again {

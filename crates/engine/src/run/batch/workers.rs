@@ -2,6 +2,7 @@
 
 use crate::run::batch::attempt::{run, token};
 use crate::run::batch::stage_context::{AttemptResult, StageContext};
+use crate::steps::calls::ProviderBatchUpdate;
 use crate::steps::command::Started;
 use crate::steps::work::{Told, Watcher};
 use milepost_core::base::path::RelPath;
@@ -60,8 +61,8 @@ pub(crate) enum Message {
         /// What was heard.
         heard: Box<Heard>,
     },
-    /// Something that people may want to know.
-    Said(String),
+    /// A provider batch changed its state.
+    ProviderBatch(ProviderBatchUpdate),
     /// Something is to be recorded of its way.
     Happened {
         /// The batch's place in the survey.
@@ -222,9 +223,14 @@ impl Watcher for EventSender<'_> {
         let _ = self.sender.send(message);
     }
 
-    fn said(&self, line: String) {
-        let line = self.redactor.text(&line).into_owned();
-        let _ = self.sender.send(Message::Said(line));
+    fn provider_batch(&self, mut update: ProviderBatchUpdate) {
+        let hide = |id: &mut String| *id = self.redactor.text(id).into_owned();
+        match &mut update {
+            ProviderBatchUpdate::Resumed { .. } => {}
+            ProviderBatchUpdate::Submitted { id, .. } => hide(id),
+            ProviderBatchUpdate::Ended { ids, .. } => ids.iter_mut().for_each(hide),
+        }
+        let _ = self.sender.send(Message::ProviderBatch(update));
     }
 
     fn running(&self) -> usize {

@@ -1,6 +1,7 @@
-//! Puts in order what an earlier run left: its programs, its half-published batches, its scratch.
+//! Repairs what an interrupted run left: its programs, its half-published batches, its scratch.
 
 use crate::run::error::RunError;
+use crate::run::notice::Repair;
 use crate::run::record::recorder::Recorder;
 use crate::run::record::retire;
 use crate::steps::command::{Started, end_survivors};
@@ -10,14 +11,14 @@ use milepost_store::store::quarantine;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// Puts the workspace in order. Gives a line for each thing that was done.
+/// Repairs what an interrupted run left in the workspace, and returns the repairs.
 ///
 /// # Errors
 /// When the disk fails.
 pub(crate) fn recover(
     recorder: &mut Recorder<'_>,
     grace: Duration,
-) -> Result<Vec<String>, RunError> {
+) -> Result<Vec<Repair>, RunError> {
     let mut done = Vec::new();
     let children = recorder.state.children.clone();
     let broken_off = recorder.state.open_run.clone();
@@ -34,13 +35,9 @@ pub(crate) fn recover(
         let mut tokens: Vec<String> = children.iter().map(|child| child.token.clone()).collect();
         // A command may have started before the record that its attempt begins was written.
         tokens.extend(broken_off.map(|run| format!("{run}/")));
-        let ended = end_survivors(&started, &tokens, grace);
-        if !ended.is_empty() {
-            let list: Vec<String> = ended.iter().map(ToString::to_string).collect();
-            done.push(format!(
-                "ended processes that the last run left: {}",
-                list.join(", ")
-            ));
+        let pids = end_survivors(&started, &tokens, grace);
+        if !pids.is_empty() {
+            done.push(Repair::ProcessesEnded { pids });
         }
     }
     let unsettled = recorder.state.unsettled.clone();
@@ -75,7 +72,9 @@ pub(crate) fn recover(
                 remains.entry(file.path.clone()).or_insert(file.new);
             }
             let name = milepost_core::plan::expand::batch_name(&batch.stage, &batch.batch);
-            done.push(format!("{name} is made again: what it had made was lost"));
+            done.push(Repair::BatchLost {
+                batch: name.clone(),
+            });
             let event = Event::Lost {
                 stage: batch.stage.clone(),
                 batch: batch.batch.clone(),
@@ -92,9 +91,7 @@ pub(crate) fn recover(
     }
     let moved = retire::finish(recorder)?;
     if moved > 0 {
-        done.push(format!(
-            "moved to quarantine what is no longer made: {moved} files"
-        ));
+        done.push(Repair::Quarantined { files: moved });
     }
     if !unsettled.is_empty() || moved > 0 {
         recorder.record(
@@ -107,9 +104,7 @@ pub(crate) fn recover(
         recorder.flush()?;
     }
     if !unsettled.is_empty() {
-        done.push(format!(
-            "put in place what the last run had finished: {finished} files"
-        ));
+        done.push(Repair::Published { files: finished });
     }
     if recorder.ctx.layout.scratch().exists() {
         recorder

@@ -251,7 +251,7 @@ impl Caller<'_> {
             book,
             stopped,
             running: &|| watcher.running(),
-            tell: &|line| watcher.said(line),
+            updated: &|update| watcher.provider_batch(update),
             pace: work.limits.pace,
         };
         let number = ready.gatherer.hand_in(&desk, &mut sent, body);

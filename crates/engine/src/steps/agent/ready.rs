@@ -263,7 +263,7 @@ impl Agents {
                     book,
                     stopped,
                     running: &|| 0,
-                    tell: &|_| {},
+                    updated: &|_| {},
                     pace,
                 };
                 let _ = ready.gatherer.sweep(&desk);

@@ -2,6 +2,7 @@
 
 use super::{Came, Desk, Gatherer, Holder, Item, State, Under, place};
 use crate::steps::agent::heard::{TRIES, heard_of, heard_of_fault, outcome_of};
+use crate::steps::calls::ProviderBatchUpdate;
 use crate::steps::command::Deadline;
 use jiff::SignedDuration;
 use milepost_agents::api::{BatchFault, BatchProgress, BatchResult, SubmittedBatch};
@@ -115,13 +116,12 @@ impl Gatherer {
         };
         match desk.api.submit(&requests, SUBMIT, &stopped) {
             Ok(id) => {
-                let many = match requests.len() {
-                    1 => "1 request".to_owned(),
-                    many => format!("{many} requests"),
-                };
                 // Before anything else is done with it.
                 let kept = desk.book.submitted(batch, std::slice::from_ref(&id));
-                (desk.tell)(format!("{many} submitted as batch `{id}`"));
+                (desk.updated)(ProviderBatchUpdate::Submitted {
+                    id: id.clone(),
+                    requests: requests.len(),
+                });
                 let mut state = self.lock();
                 state.refused = 0;
                 state.known.insert(id.clone());
@@ -343,10 +343,11 @@ impl Gatherer {
         }
         drop(state);
         self.changed.notify_all();
-        let id = under.ids.join("` or `");
-        (desk.tell)(format!(
-            "batch `{id}` is done: {answered} of {all} answered"
-        ));
+        (desk.updated)(ProviderBatchUpdate::Ended {
+            ids: under.ids,
+            answered,
+            requests: all,
+        });
         for (left, result) in late {
             let (heard, raw) = match &result {
                 Ok(reply) => (heard_of(desk.costs, &left.sent, reply, 0), &reply.raw),

@@ -7,7 +7,7 @@ mod lead;
 
 use super::costs::CallCosts;
 use super::heard::reply_of;
-use crate::steps::calls::{Batched, Calls, Pace};
+use crate::steps::calls::{Batched, Calls, Pace, ProviderBatchUpdate};
 use crate::steps::command::Deadline;
 use jiff::Timestamp;
 use milepost_agents::api::BatchApi;
@@ -41,8 +41,8 @@ pub(crate) struct Desk<'a> {
     pub(crate) stopped: Cancelled<'a>,
     /// How many attempts run or are about to: when so many wait, no further request will come.
     pub(crate) running: &'a dyn Fn() -> usize,
-    /// Tells people.
-    pub(crate) tell: &'a dyn Fn(String),
+    /// Receives each change in the state of a batch.
+    pub(crate) updated: &'a dyn Fn(ProviderBatchUpdate),
     /// When to submit and to poll.
     pub(crate) pace: Pace,
 }
@@ -312,11 +312,8 @@ impl Gatherer {
             state.known = left.known;
             state.is_open = true;
             if !state.under_way.is_empty() {
-                let many = match state.under_way.len() {
-                    1 => "a batch of requests that an earlier run submitted is".to_owned(),
-                    many => format!("{many} batches of requests that earlier runs submitted are"),
-                };
-                (desk.tell)(format!("{many} looked after"));
+                let batches = state.under_way.len();
+                (desk.updated)(ProviderBatchUpdate::Resumed { batches });
             }
         }
         Ok(state)
