@@ -5,6 +5,7 @@ pub mod call;
 pub(crate) mod calls;
 pub mod clean;
 pub mod diff;
+pub mod external;
 pub mod graph;
 pub(crate) mod groups;
 pub mod init;

@@ -5,7 +5,7 @@ use super::shapes::meetings;
 use crate::crash::sweep::step;
 use milepost_core::base::clock::StillClock;
 use milepost_engine::ops::external::{
-    LeaseOptions, NextBatch, Submission, Submitted, next_batch, submit_batch,
+    LeaseOptions, NextBatch, Refusal, Submission, Submitted, next_batch, submit_batch,
 };
 use milepost_engine::ops::inspect::verify::verify;
 use milepost_engine::ops::project::Request;
@@ -98,7 +98,7 @@ fn handing_in_is_stopped_anywhere_and_loses_nothing() {
         let twin = site.twin();
         let is_stopped = stopped(&twin, at, Some(&last.lease));
         let told = submit(&twin.with_rules(), &last.lease, None);
-        let code = told.refused.as_ref().map(|refused| refused.code.as_str());
+        let code = told.refused.as_ref().map(Refusal::code);
         let is_made = matches!(code, Some("already_made" | "already_submitted"));
         assert!(told.accepted || is_made, "{at}: {told:#?}");
         finish(&twin, at);

@@ -2,8 +2,9 @@
 
 use super::client::{NOW, Site, agent};
 use jiff::{SignedDuration, Timestamp};
+use milepost::view;
 use milepost_engine::ops::external::{
-    LeaseOptions, Submission, WhyNothing, next_batch, release_batch, submit_batch,
+    LeaseOptions, Refusal, Submission, WhyNothing, next_batch, release_batch, submit_batch,
 };
 use milepost_engine::ops::project::{OpsError, Request};
 use milepost_engine::ops::run::StopFlag;
@@ -13,7 +14,7 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
 fn code(told: &milepost_engine::ops::external::Submitted) -> &str {
-    told.refused.as_ref().map_or("", |refused| &refused.code)
+    told.refused.as_ref().map_or("", Refusal::code)
 }
 
 #[test]
@@ -44,7 +45,7 @@ fn a_lease_expires_is_given_back_and_is_handed_in_once() {
 
     // What is given back goes to the next.
     let given = release_batch(&site.request(), &second.lease, Some("one")).unwrap();
-    assert_eq!(given.refused.unwrap().code, "foreign_lease");
+    assert_eq!(given.refused.unwrap().code(), "foreign_lease");
     let given = release_batch(&site.request(), &second.lease, Some("two")).unwrap();
     assert!(given.released);
     assert_eq!(code(&site.submit(&second.lease)), "lease_released");
@@ -189,12 +190,13 @@ fn a_run_at_work_is_in_use_and_a_stage_waits_for_those_before_it() {
     let site = Site::new();
     let nothing = site.next("one").nothing.unwrap();
     assert_eq!(nothing.reason, WhyNothing::Blocked);
+    let advice = view::external::nothing(&nothing);
     assert_eq!(nothing.missing.unwrap().stage, "parse");
     assert_eq!(
-        nothing.message,
+        advice.message,
         "stage `classify` cannot begin: stage `parse` is not complete"
     );
-    assert_eq!(nothing.hint, "complete stage `parse` first: run it");
+    assert_eq!(advice.hint, "complete stage `parse` first: run it");
     site.run(&["parse"]);
     let nothing = site.next("one").nothing.unwrap();
     assert_eq!(nothing.missing.unwrap().stage, "batch");

@@ -1,6 +1,7 @@
 //! Clients that lie: what they drop, invent, double, rename or write elsewhere is refused with its code, and the rest is kept.
 
 use super::client::{Site, run_as};
+use milepost::view;
 use milepost_engine::ops::external::{Leased, Submitted};
 use serde_json::{Value, json};
 
@@ -143,8 +144,9 @@ fn every_lie_is_refused_and_only_what_is_wrong_is_asked_again() {
             .collect();
         assert_eq!(kept, [json!(answers).to_string()], "{}", case.name);
         for wrong in &submitted.violations {
+            let advice = view::external::violation(wrong);
             assert!(
-                !wrong.expected.is_empty() && !wrong.hint.is_empty(),
+                !advice.message.is_empty() && !advice.hint.is_empty(),
                 "{wrong:?}"
             );
         }
@@ -201,11 +203,11 @@ fn what_is_no_list_of_answers_or_lies_elsewhere_is_refused() {
     let refused = |submitted: Submitted| {
         submitted
             .refused
-            .map(|refused| (refused.code, refused.hint))
+            .map(|refused| (refused.code(), view::external::refusal(&refused).hint))
     };
     let wanted = Some((
-        "answer_missing".to_owned(),
-        "write the answer to exactly this file, or hand it in with the call".to_owned(),
+        "answer_missing",
+        "write the answer to exactly this file, or pass it in the call".to_owned(),
     ));
     assert_eq!(refused(site.submit(&leased.lease)), wanted);
     std::os::unix::fs::symlink(&elsewhere, &leased.output_file).unwrap();
@@ -216,8 +218,8 @@ fn what_is_no_list_of_answers_or_lies_elsewhere_is_refused() {
     site.answer(&leased);
     let submitted = site.submit(&leased.lease);
     assert_eq!(
-        submitted.refused.map(|refused| refused.code),
-        Some("altered".to_owned())
+        submitted.refused.map(|refused| refused.code()),
+        Some("altered")
     );
     assert_eq!(std::fs::read_to_string(&elsewhere).unwrap(), answers);
     std::fs::remove_file(&elsewhere).unwrap();

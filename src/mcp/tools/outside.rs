@@ -3,9 +3,10 @@
 use super::super::call::{Call, answer, done};
 use super::super::fault::Fault;
 use super::{Row, schemas_of};
+use crate::view::external as sentences;
 use milepost_engine::ops::external::{
-    LeaseOptions, NextBatch, Refusal, Released, Submission, Submitted, WhyNothing, next_batch,
-    release_batch, submit_batch,
+    LeaseOptions, Leased, Left, Nothing, Refusal, Released, Submission, Submitted, Violation,
+    WhyNothing, next_batch, release_batch, submit_batch,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -20,7 +21,7 @@ pub(super) const NEXT_BATCH: Row = Row {
             prompt, `schema` the form of an answer, `output_file` the exact path to write it to. Answer it, then call `submit_batch` \
             with the lease. A lease that expires goes to whoever asks next. When no batch is leased, `nothing` says why.",
     reads: false,
-    schemas: schemas_of::<Which, NextBatch>,
+    schemas: schemas_of::<Which, NextBatchResult>,
     call: |call| {
         let which: Which = call.arguments()?;
         let wanted = LeaseOptions {
@@ -30,12 +31,18 @@ pub(super) const NEXT_BATCH: Row = Row {
             with_prompt: which.with_prompt,
         };
         let found = next_batch(&call.desk.request, &wanted)?;
-        match &found.nothing {
-            Some(nothing) if is_wrong(nothing.reason) => {
-                let fault = Fault::new(code(nothing.reason), &nothing.message, &nothing.hint);
-                Err(fault.with("nothing", nothing).with("left", found.left))
+        let result = NextBatchResult {
+            leased: found.leased,
+            nothing: found.nothing.map(ExplainedNothing::of),
+            left: found.left,
+        };
+        match &result.nothing {
+            Some(explained) if is_wrong(explained.nothing.reason) => {
+                let code = code(explained.nothing.reason);
+                let fault = Fault::new(code, &explained.message, &explained.hint);
+                Err(fault.with("nothing", explained).with("left", result.left))
             }
-            _ => done(&found, FILES),
+            _ => done(&result, FILES),
         }
     },
 };
@@ -52,6 +59,41 @@ struct Which {
     seconds: Option<u64>,
     /// Give the text of the prompt, besides the file that holds it
     with_prompt: bool,
+}
+
+/// The next batch, or the reason why there is none.
+#[derive(Serialize)]
+#[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
+struct NextBatchResult {
+    /// The leased batch; null: `nothing` has the reason.
+    leased: Option<Leased>,
+    /// Why no batch was leased.
+    nothing: Option<ExplainedNothing>,
+    /// The progress of the stage.
+    left: Option<Left>,
+}
+
+/// Why no batch was leased.
+#[derive(Serialize)]
+#[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
+struct ExplainedNothing {
+    #[serde(flatten)]
+    nothing: Nothing,
+    /// The reason in a sentence.
+    message: String,
+    /// What to do.
+    hint: String,
+}
+
+impl ExplainedNothing {
+    fn of(nothing: Nothing) -> Self {
+        let advice = sentences::nothing(&nothing);
+        Self {
+            nothing,
+            message: advice.message,
+            hint: advice.hint,
+        }
+    }
 }
 
 /// Whether something is in the way that waiting or going on does not mend.
@@ -84,7 +126,7 @@ pub(super) const SUBMIT_BATCH: Row = Row {
             with its pointer. The lease is kept then: correct what `violations` names, and hand in again. Without `answer`, what lies \
             at the lease's `output_file` is taken.",
     reads: false,
-    schemas: schemas_of::<HandedIn, Submitted>,
+    schemas: schemas_of::<HandedIn, SubmitResult>,
     call: submit,
 };
 
@@ -100,6 +142,46 @@ struct HandedIn {
     answer: Option<Value>,
 }
 
+/// The outcome of an answer.
+#[derive(Serialize)]
+#[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
+struct SubmitResult {
+    #[serde(flatten)]
+    submitted: Submitted,
+    /// Everything that is wrong with the answer. The lease stays: correct these and submit again; right answers are kept.
+    violations: Vec<ExplainedViolation>,
+}
+
+/// One thing that is wrong with an answer.
+#[derive(Serialize)]
+#[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
+struct ExplainedViolation {
+    #[serde(flatten)]
+    violation: Violation,
+    /// What was expected.
+    expected: String,
+    /// What to do.
+    hint: String,
+}
+
+impl SubmitResult {
+    fn of(mut submitted: Submitted) -> Self {
+        let violations = std::mem::take(&mut submitted.violations).into_iter();
+        let explained = violations.map(|violation| {
+            let advice = sentences::violation(&violation);
+            ExplainedViolation {
+                violation,
+                expected: advice.message,
+                hint: advice.hint,
+            }
+        });
+        Self {
+            violations: explained.collect(),
+            submitted,
+        }
+    }
+}
+
 fn submit(call: &Call<'_>) -> Result<Value, Fault> {
     let handed: HandedIn = call.arguments()?;
     let submission = Submission {
@@ -107,22 +189,23 @@ fn submit(call: &Call<'_>) -> Result<Value, Fault> {
         client: handed.client,
         answer: handed.answer,
     };
-    let taken = submit_batch(&call.desk.request, &submission, call.stop)?;
-    if taken.accepted {
-        return done(&taken, FILES);
+    let submitted = submit_batch(&call.desk.request, &submission, call.stop)?;
+    let result = SubmitResult::of(submitted);
+    if result.submitted.accepted {
+        return done(&result, FILES);
     }
-    let fault = match &taken.refused {
+    let fault = match &result.submitted.refused {
         Some(refused) => refusal(refused),
         None => Fault::new(
             "invalid",
             format!(
-                "the answer was not taken: {} things are wrong with it",
-                taken.violations.len()
+                "the answer was refused: it has {} mistakes",
+                result.violations.len()
             ),
-            "correct what `violations` names and hand in again; the lease is kept",
+            "correct what `violations` lists and submit again; the lease stays",
         ),
     };
-    Err(with_all(fault, &taken))
+    Err(with_all(fault, &result))
 }
 
 pub(super) const RELEASE_BATCH: Row = Row {
@@ -152,7 +235,8 @@ struct Lease {
 }
 
 fn refusal(refused: &Refusal) -> Fault {
-    Fault::new(&refused.code, &refused.message, &refused.hint)
+    let advice = sentences::refusal(refused);
+    Fault::new(refused.code(), advice.message, advice.hint)
 }
 
 /// The fault with all that is known besides.

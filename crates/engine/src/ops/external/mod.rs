@@ -1,13 +1,16 @@
-//! Work for agents outside: batches of stages whose agent is `external` are leased, answered and handed in, one by one.
+//! Work for external agents: a client leases a batch, answers its questions, and submits the answers.
 
-mod next;
-mod release;
-mod shapes;
-mod submit;
-mod wording;
+mod next_batch;
+mod refuse;
+mod release_batch;
+mod results;
+mod submit_batch;
 mod workspace;
 
-pub use next::{LeaseOptions, next_batch};
-pub use release::{Released, release_batch};
-pub use shapes::{Leased, Left, NextBatch, Nothing, Refusal, Submitted, Violation, WhyNothing};
-pub use submit::{Submission, submit_batch};
+pub use next_batch::{LeaseOptions, next_batch};
+pub use release_batch::release_batch;
+pub use results::{
+    AnswerFile, Expected, Leased, Left, NextBatch, Nothing, Refusal, Released, Submitted,
+    Violation, WhyNothing, WhyRefused,
+};
+pub use submit_batch::{Submission, submit_batch};

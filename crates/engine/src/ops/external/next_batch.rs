@@ -1,7 +1,7 @@
-//! Leases the next batch that a client outside can answer.
+//! Leases the next batch that an external client can answer.
 
-use super::shapes::{Leased, Left, NextBatch, Nothing, WhyNothing};
-use super::workspace::{outside, with_workspace};
+use super::results::{Leased, Left, NextBatch, Nothing, WhyNothing};
+use super::workspace::{external_agents, with_workspace};
 use crate::ops::project::error::OpsError;
 use crate::ops::project::open::open;
 use crate::ops::project::opened::Opened;
@@ -25,45 +25,45 @@ use milepost_store::store::id::new_id;
 use milepost_store::store::leases::{Lease, LeaseState, Leases};
 use serde_json::{Value, json};
 
-/// How long a lease holds where nothing is said, in seconds.
+/// The default duration of a lease, in seconds.
 const SECONDS: u64 = 600;
 
-/// The longest that a lease may hold, in seconds.
+/// The longest duration of a lease, in seconds.
 const LONGEST: u64 = 24 * 60 * 60;
 
-/// Batches that are named where nothing is leased.
+/// Batches that are listed if nothing is leased.
 const NAMED: usize = 20;
 
-/// Which batch is wanted.
+/// Which batch to lease, and how.
 #[derive(Debug, Clone, Default)]
 pub struct LeaseOptions {
-    /// The stage, by name or number; none: the first that has one.
+    /// The stage, by name or number; by default the first that has a batch to lease.
     pub stage: Option<String>,
-    /// Who asks: the name under which the answers are kept.
+    /// The name of the client, under which its answers are kept.
     pub client: String,
-    /// How long the lease holds, in seconds; 600 where nothing is said.
+    /// How long the lease lasts, in seconds; 600 by default.
     pub seconds: Option<u64>,
-    /// Whether the prompt is told, besides the file that holds it.
+    /// Returns the text of the prompt, besides the file that holds it.
     pub with_prompt: bool,
 }
 
-/// Leases the next batch of a stage whose agent is external to a client.
+/// Leases the next batch that asks an external agent to a client.
 ///
 /// # Errors
-/// When there is no project, its declarations are wrong, a run is at work in the workspace, or the disk fails.
-pub fn next_batch(request: &Request, wanted: &LeaseOptions) -> Result<NextBatch, OpsError> {
+/// When there is no project, its declarations are wrong, another process runs in the workspace, or the disk fails.
+pub fn next_batch(request: &Request, options: &LeaseOptions) -> Result<NextBatch, OpsError> {
     let mut opened = open(request)?;
-    let seconds = wanted.seconds.unwrap_or(SECONDS);
+    let seconds = options.seconds.unwrap_or(SECONDS);
     if seconds == 0 || seconds > LONGEST {
         return Err(OpsError::Usage(format!(
-            "a lease holds from 1 to {LONGEST} seconds, not {seconds}"
+            "a lease lasts from 1 to {LONGEST} seconds, not {seconds}"
         )));
     }
-    if wanted.client.trim().is_empty() {
-        let why = "say who asks: `client` is the name under which answers are kept";
+    if options.client.trim().is_empty() {
+        let why = "`client` is empty: expected the name under which answers are kept";
         return Err(OpsError::Usage(why.to_owned()));
     }
-    let stages: Vec<Stage> = match &wanted.stage {
+    let stages: Vec<Stage> = match &options.stage {
         Some(name) => {
             let stage = opened.pipeline.stage(name);
             let stage = stage.ok_or_else(|| OpsError::Usage(format!("there is no stage `{name}`")));
@@ -71,14 +71,10 @@ pub fn next_batch(request: &Request, wanted: &LeaseOptions) -> Result<NextBatch,
         }
         None => opened.pipeline.stages.clone(),
     };
-    let external = |stage: &&Stage| !outside(&opened, stage).is_empty();
-    let stages: Vec<Stage> = stages.iter().filter(external).cloned().collect();
+    let is_external = |stage: &Stage| !external_agents(&opened, stage).is_empty();
+    let stages: Vec<Stage> = stages.into_iter().filter(is_external).collect();
     if stages.is_empty() {
-        return Ok(NextBatch {
-            leased: None,
-            nothing: Some(not_external(wanted)),
-            left: None,
-        });
+        return Ok(not_external(options));
     }
     let agents = opened.planned_agents(request)?;
     opened.workspace.prepare(&opened.disk)?;
@@ -86,7 +82,7 @@ pub fn next_batch(request: &Request, wanted: &LeaseOptions) -> Result<NextBatch,
     let now = opened.clock.now();
     leases.sweep(now)?;
     let all = leases.all()?;
-    let command = format!("next_batch for {}", wanted.client);
+    let command = format!("next_batch for {}", options.client);
     with_workspace(&mut opened, request, &command, |opened, recorder| {
         let estimator = CostEstimator::new(opened.context(), &opened.project, &agents, false);
         let search = Search {
@@ -94,11 +90,12 @@ pub fn next_batch(request: &Request, wanted: &LeaseOptions) -> Result<NextBatch,
             leases: &leases,
             all: &all,
             estimator: &estimator,
-            wanted,
+            options,
             seconds,
             now,
         };
-        let mut why: Option<NextBatch> = None;
+        // The first stage that is not complete tells why nothing is leased.
+        let mut first: Option<NextBatch> = None;
         for stage in &stages {
             let found = search.of(recorder, stage)?;
             let is_complete = |found: &NextBatch| {
@@ -108,32 +105,24 @@ pub fn next_batch(request: &Request, wanted: &LeaseOptions) -> Result<NextBatch,
             if found.leased.is_some() {
                 return Ok(found);
             }
-            if why.as_ref().is_none_or(is_complete) {
-                why = Some(found);
+            if first.as_ref().is_none_or(is_complete) {
+                first = Some(found);
             }
         }
-        Ok(why.unwrap_or_else(|| NextBatch {
-            leased: None,
-            nothing: Some(not_external(wanted)),
-            left: None,
-        }))
+        Ok(first.unwrap_or_else(|| not_external(options)))
     })
 }
 
-fn not_external(wanted: &LeaseOptions) -> Nothing {
-    let message = match &wanted.stage {
-        Some(stage) => format!("stage `{stage}` asks nobody outside"),
-        None => "no stage asks anybody outside".to_owned(),
-    };
-    Nothing {
-        reason: WhyNothing::NotExternal,
-        stage: wanted.stage.clone(),
-        message,
-        hint: "declare its agent with `external = true` under [agents.NAME], or put such an agent in its place with `--agent`"
-            .to_owned(),
-        until: None,
-        missing: None,
-        batches: Vec::new(),
+fn not_external(options: &LeaseOptions) -> NextBatch {
+    let stage = options.stage.as_deref();
+    none(Nothing::new(WhyNothing::NotExternal, stage), None)
+}
+
+fn none(nothing: Nothing, left: Option<Left>) -> NextBatch {
+    NextBatch {
+        leased: None,
+        nothing: Some(nothing),
+        left,
     }
 }
 
@@ -143,67 +132,56 @@ struct Search<'a> {
     leases: &'a Leases,
     all: &'a [Lease],
     estimator: &'a CostEstimator<'a>,
-    wanted: &'a LeaseOptions,
+    options: &'a LeaseOptions,
     seconds: u64,
     now: Timestamp,
 }
 
 impl Search<'_> {
-    /// The next batch of a stage, or why there is none.
+    /// Leases the next batch of a stage.
     fn of(&self, recorder: &Recorder<'_>, stage: &Stage) -> Result<NextBatch, OpsError> {
         let ctx = recorder.ctx;
-        let nothing = |reason, message: String, hint: &str| Nothing {
-            reason,
-            stage: Some(stage.name.clone()),
-            message,
-            hint: hint.to_owned(),
-            until: None,
-            missing: None,
-            batches: Vec::new(),
-        };
-        let without = |nothing, left| NextBatch {
-            leased: None,
-            nothing: Some(nothing),
-            left,
-        };
+        let nothing = |reason| Nothing::new(reason, Some(&stage.name));
         let all = Selection::default();
         let schedule = Schedule::new(ctx.pipeline, &all);
         let disk = Observations::new(ctx, None);
         let decision = schedule.stage(stage, &recorder.state, &Pending::default(), &disk);
-        let found = match decision.map_err(|why| OpsError::World(why.0))? {
-            StageDecision::Ready(found) => found,
-            StageDecision::Blocked(blocker) => {
-                let message = format!("stage `{}` cannot begin: {blocker}", stage.name);
-                let hint = format!("complete stage `{}` first: run it", blocker.stage);
-                let blocked = Nothing {
-                    missing: Some(blocker),
-                    ..nothing(WhyNothing::Blocked, message, &hint)
-                };
-                return Ok(without(blocked, None));
-            }
-            StageDecision::Failed(why) => {
-                let hint = "put that right, and ask again";
-                return Ok(without(nothing(WhyNothing::Failed, why, hint), None));
-            }
-            StageDecision::Modified(_, files) => {
-                let files = files.iter().map(|(_, file)| file.path.to_string());
-                let message = format!(
-                    "somebody altered what stage `{}` made: {}",
-                    stage.name,
-                    files.collect::<Vec<_>>().join(", ")
-                );
-                let hint = "a person decides: `milepost accept` keeps the files, `milepost run --force` makes them again";
-                return Ok(without(nothing(WhyNothing::Altered, message, hint), None));
-            }
+        let why_not = match decision.map_err(|why| OpsError::World(why.0))? {
+            StageDecision::Ready(found) => return self.first(recorder, stage, &found),
+            StageDecision::Blocked(blocker) => Nothing {
+                missing: Some(blocker),
+                ..nothing(WhyNothing::Blocked)
+            },
+            StageDecision::Failed(why) => Nothing {
+                problem: Some(why),
+                ..nothing(WhyNothing::Failed)
+            },
+            StageDecision::Modified(_, files) => Nothing {
+                modified: files
+                    .iter()
+                    .map(|(_, file)| file.path.to_string())
+                    .collect(),
+                ..nothing(WhyNothing::Altered)
+            },
             // Everything is selected, and no stage before this one had its turn.
             StageDecision::Skipped | StageDecision::Stopped(_) => {
-                return Ok(without(not_external(self.wanted), None));
+                return Ok(not_external(self.options));
             }
         };
-        let (mut against, chosen) = self.choose(stage, &found)?;
+        Ok(none(why_not, None))
+    }
+
+    /// Leases the first batch of a stage that can begin.
+    fn first(
+        &self,
+        recorder: &Recorder<'_>,
+        stage: &Stage,
+        found: &StageScan,
+    ) -> Result<NextBatch, OpsError> {
+        let (not_leased, chosen) = self.choose(stage, found)?;
         let is_open = |batch: &&BatchScan| matches!(batch.decision, Ok(Decision::Will(_)) | Err(_));
         let open = found.batches.iter().filter(is_open).count() as u64;
-        let leased = against.leased.len() as u64 + u64::from(chosen.is_some());
+        let leased = not_leased.leased.len() as u64 + u64::from(chosen.is_some());
         let left = Some(Left {
             batches: found.batches.len() as u64,
             done: found.batches.len() as u64 - open,
@@ -211,61 +189,15 @@ impl Search<'_> {
             open: open - leased,
         });
         if let Some(chosen) = chosen {
-            let leased = self.lease(stage, &found, chosen)?;
             return Ok(NextBatch {
-                leased: Some(leased),
+                leased: Some(self.lease(stage, found, chosen)?),
                 nothing: None,
                 left,
             });
         }
-        let named = |names: &mut dyn Iterator<Item = String>| names.take(NAMED).collect::<Vec<_>>();
-        let run = format!("milepost run {}", stage.name);
-        let why = if let Some(until) = against.leased.values().min() {
-            let message = format!(
-                "every batch of stage `{}` that is open is leased, the first until {until}",
-                stage.name
-            );
-            Nothing {
-                until: Some(*until),
-                batches: named(&mut against.leased.keys().cloned()),
-                ..nothing(WhyNothing::Leased, message, "ask again then")
-            }
-        } else if let Some((_, first)) = against.failed.first() {
-            let message = format!("stage `{}` is not complete: {first}", stage.name);
-            let hint = format!("put that right, then `{run}`");
-            Nothing {
-                batches: named(&mut against.failed.iter().map(|(batch, _)| batch.clone())),
-                ..nothing(WhyNothing::Failed, message, &hint)
-            }
-        } else if !against.ready.is_empty() {
-            let message = format!(
-                "every question of stage `{}` is answered, and {} of its batches are not made yet",
-                stage.name,
-                against.ready.len()
-            );
-            let hint = format!("`{run}` makes them");
-            Nothing {
-                batches: named(&mut against.ready.drain(..)),
-                ..nothing(WhyNothing::Ready, message, &hint)
-            }
-        } else {
-            let status = recorder.state.stages.get(&stage.name);
-            if status.is_some_and(|known| known.status.is_some()) {
-                let message = format!("every batch of stage `{}` is made", stage.name);
-                nothing(
-                    WhyNothing::Complete,
-                    message,
-                    "go on with the stages after it",
-                )
-            } else {
-                let message = format!(
-                    "every question of stage `{}` is answered, and it has no checkpoint yet",
-                    stage.name
-                );
-                nothing(WhyNothing::Ready, message, &format!("`{run}` ends it"))
-            }
-        };
-        Ok(without(why, left))
+        let known = recorder.state.stages.get(&stage.name);
+        let has_checkpoint = known.is_some_and(|known| known.status.is_some());
+        Ok(none(why_not(stage, not_leased, has_checkpoint), left))
     }
 
     /// Asks the schedule for the batch to lease.
@@ -295,7 +227,7 @@ impl Search<'_> {
                 }
                 Ok(None) => Question::Nothing,
                 Err(why) => Question::Unknown(format!(
-                    "what batch `{}` asks cannot be told before it runs ({why}): put the steps before its agent into a stage of their own",
+                    "the questions of batch `{}` are known only when it runs ({why}): move the steps before its agent to a stage of their own",
                     batch.batch.key
                 )),
             })
@@ -305,6 +237,7 @@ impl Search<'_> {
         Ok((not, chosen))
     }
 
+    /// Records a lease, and writes the files of its folder.
     fn lease(
         &self,
         stage: &Stage,
@@ -332,7 +265,7 @@ impl Search<'_> {
             id: id.clone(),
             stage: stage.name.clone(),
             batch: batch.batch.key.clone(),
-            client: self.wanted.client.clone(),
+            client: self.options.client.clone(),
             since: self.now,
             expires,
             state: LeaseState::Leased,
@@ -401,12 +334,47 @@ impl Search<'_> {
             },
             schema,
             prompt_file: at("prompt.md"),
-            prompt: self.wanted.with_prompt.then_some(prompt),
+            prompt: self.options.with_prompt.then_some(prompt),
             attachments: attachments.iter().map(|name| at(name)).collect(),
             failed,
         })
     }
 }
 
-/// The batch that is leased next, with its request.
+/// Returns why no batch of a stage that can begin is leased.
+fn why_not(stage: &Stage, not_leased: NotLeased, has_checkpoint: bool) -> Nothing {
+    let NotLeased {
+        leased,
+        ready,
+        failed,
+    } = not_leased;
+    let nothing = |reason| Nothing::new(reason, Some(&stage.name));
+    if let Some(until) = leased.values().min() {
+        Nothing {
+            until: Some(*until),
+            batches: leased.keys().take(NAMED).cloned().collect(),
+            ..nothing(WhyNothing::Leased)
+        }
+    } else if let Some((_, first)) = failed.first() {
+        Nothing {
+            problem: Some(first.clone()),
+            batches: failed
+                .iter()
+                .take(NAMED)
+                .map(|(batch, _)| batch.clone())
+                .collect(),
+            ..nothing(WhyNothing::Failed)
+        }
+    } else if ready.is_empty() && has_checkpoint {
+        nothing(WhyNothing::Complete)
+    } else {
+        Nothing {
+            ready: ready.len() as u64,
+            batches: ready.into_iter().take(NAMED).collect(),
+            ..nothing(WhyNothing::Ready)
+        }
+    }
+}
+
+/// The batch to lease, with its request.
 type Chosen<'f> = Candidate<'f, (dry_run::Request, Parts)>;

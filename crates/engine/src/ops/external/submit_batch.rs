@@ -1,7 +1,7 @@
-//! Takes the answer of a client outside: judged, kept, and its batch made by the same run as any other.
+//! Accepts the answer of an external client: validates and keeps it, and builds its batch by an ordinary run.
 
-use super::shapes::{Left, Refusal, Submitted};
-use super::wording;
+use super::refuse;
+use super::results::{AnswerFile, Left, Refusal, Submitted, WhyRefused};
 use super::workspace::{is_made, with_workspace};
 use crate::ops::project::error::OpsError;
 use crate::ops::project::open::open;
@@ -22,33 +22,33 @@ use serde_json::Value;
 use std::io::Read as _;
 use std::path::Path;
 
-/// At most so much of an answer is read.
-const MOST: u64 = 64 << 20;
+/// The longest answer that is read, in bytes.
+const LONGEST: u64 = 64 << 20;
 
-/// An answer that is handed in.
+/// An answer to a leased batch.
 #[derive(Debug, Clone, Default)]
 pub struct Submission {
-    /// The lease.
+    /// The id of the lease.
     pub lease: String,
-    /// Who hands in; none: whoever has the lease.
+    /// The client, which must hold the lease; `None`: not checked.
     pub client: Option<String>,
-    /// The answer; of another form than JSON a string. None: what lies at the output path of the lease.
+    /// The answer; a string if its form is not JSON. `None`: the file at the output path of the lease.
     pub answer: Option<Value>,
 }
 
-/// What becomes of an answer before anything is made of it.
-enum Taken {
-    /// It is not taken.
+/// The outcome of validating an answer, before its batch is built.
+enum Validated {
+    /// Nothing of it is kept.
     Refused(Refusal),
-    /// It was taken in; where it is not published, with why.
-    In(TakenIn, Option<Refusal>),
+    /// Its right answers are kept; the refusal says why the batch is not built nevertheless.
+    Kept(TakenIn, Option<Refusal>),
 }
 
-/// Takes the answer to a leased batch: what is right is kept, and when all is right the batch is made, checked and published. Otherwise
-/// everything that is wrong is told, and the lease is kept. `stop` ends the making of the batch; the answer is kept then.
+/// Submits the answer to a leased batch. Right answers are kept. If all are right, the batch is built, checked and published.
+/// Otherwise the result lists everything that is wrong, and the lease stays. `stop` interrupts the build; the answers are kept then.
 ///
 /// # Errors
-/// When there is no project, its declarations are wrong, a run is at work in the workspace, or the disk fails.
+/// When there is no project, its declarations are wrong, another process runs in the workspace, or the disk fails.
 pub fn submit_batch(
     request: &Request,
     submission: &Submission,
@@ -57,7 +57,7 @@ pub fn submit_batch(
     let mut opened = open(request)?;
     opened.workspace.prepare(&opened.disk)?;
     let leases = Leases::lock(&opened.disk, &opened.workspace.layout)?;
-    let mut told = Submitted {
+    let mut submitted = Submitted {
         accepted: false,
         lease: submission.lease.clone(),
         stage: None,
@@ -74,36 +74,32 @@ pub fn submit_batch(
         checkpoint: None,
         expires: None,
     };
-    let refuse = |refusal: Refusal, told: Submitted| Submitted {
+    let refused = |refusal: Refusal, submitted: Submitted| Submitted {
         refused: Some(refusal),
-        ..told
+        ..submitted
     };
     let Some(mut lease) = leases.get(&submission.lease)? else {
-        return Ok(refuse(wording::unknown_lease(&submission.lease), told));
+        return Ok(refused(refuse::unknown(&submission.lease), submitted));
     };
-    told.stage = Some(lease.stage.clone());
-    told.batch = Some(lease.batch.clone());
-    if let Some(refusal) = wording::not_theirs(&lease, submission.client.as_deref()) {
-        return Ok(refuse(refusal, told));
+    submitted.stage = Some(lease.stage.clone());
+    submitted.batch = Some(lease.batch.clone());
+    if let Some(refusal) = refuse::foreign(&lease, submission.client.as_deref()) {
+        return Ok(refused(refusal, submitted));
     }
     if lease.state != LeaseState::Leased {
-        return Ok(refuse(wording::over(&lease), told));
+        return Ok(refused(refuse::ended(&lease), submitted));
     }
     let file = leases.folder(&lease.id).join(&lease.answer);
     let text = match text(submission, &lease, &file) {
         Ok(text) => text,
         Err(refusal) => {
-            told.expires = Some(lease.expires);
-            return Ok(refuse(refusal, told));
+            submitted.expires = Some(lease.expires);
+            return Ok(refused(refusal, submitted));
         }
     };
     let asked = leases.request(&lease.id)?;
     let now = opened.clock.now();
-    let command = format!(
-        "submit_batch {} by {}",
-        wording::place(&lease),
-        lease.client
-    );
+    let command = format!("submit_batch {} by {}", refuse::place(&lease), lease.client);
     let taken = with_workspace(&mut opened, request, &command, |opened, recorder| {
         let given = Given {
             lease: &lease,
@@ -111,28 +107,28 @@ pub fn submit_batch(
             text: &text,
             replaces: true,
         };
-        take(opened, recorder, given, lease.holds(now))
+        validate(opened, recorder, given, lease.holds(now))
     })?;
     let (taken, refusal) = match taken {
-        Taken::Refused(refusal) => return Ok(refuse(refusal, told)),
-        Taken::In(taken, refusal) => (taken, refusal),
+        Validated::Refused(refusal) => return Ok(refused(refusal, submitted)),
+        Validated::Kept(taken, refusal) => (taken, refusal),
     };
     let ids: Vec<&str> = lease.questions.iter().map(|(id, _)| id.as_str()).collect();
-    let wrong = taken.wrong.iter();
-    told.violations = wrong.map(|wrong| wording::violation(wrong, &ids)).collect();
-    told.kept = taken.kept;
-    told.open = taken.open;
-    told.quarantine = taken.quarantine;
+    let wrong = taken.wrong.into_iter();
+    submitted.violations = wrong.map(|wrong| refuse::violation(wrong, &ids)).collect();
+    submitted.kept = taken.kept;
+    submitted.open = taken.open;
+    submitted.quarantine = taken.quarantine;
     if refusal.is_some() {
-        told.refused = refusal;
-        return Ok(told);
+        submitted.refused = refusal;
+        return Ok(submitted);
     }
-    told.expires = Some(lease.expires);
-    if !told.violations.is_empty() {
-        return Ok(told);
+    submitted.expires = Some(lease.expires);
+    if !submitted.violations.is_empty() {
+        return Ok(submitted);
     }
     let options = RunOptions {
-        targets: vec![wording::place(&lease)],
+        targets: vec![refuse::place(&lease)],
         ..RunOptions::default()
     };
     let request = &Request {
@@ -140,49 +136,55 @@ pub fn submit_batch(
         ..request.clone()
     };
     let report = run(request, &options, &mut Silent, stop)?;
-    let made = made(&opened, &lease)?;
-    tell(&mut told, &lease, &report, made, &leases, now)?;
-    if told.accepted {
+    let recorded = recorded(&opened, &lease)?;
+    add_result(&mut submitted, &lease, &report, recorded, &leases, now)?;
+    if submitted.accepted {
         lease.state = LeaseState::Submitted;
         leases.put(&lease)?;
-        told.expires = None;
+        submitted.expires = None;
     }
-    Ok(told)
+    Ok(submitted)
 }
 
-/// The text of an answer.
+/// Returns the text of an answer.
 fn text(submission: &Submission, lease: &Lease, file: &Path) -> Result<String, Refusal> {
     match &submission.answer {
         Some(Value::String(text)) => return Ok(text.clone()),
         Some(value) => return Ok(value.to_string()),
         None => {}
     }
-    let shown = file.display().to_string();
-    let missing = |why: &str| wording::answer_missing(lease, &shown, why);
+    let missing = |problem: AnswerFile| {
+        let path = file.display().to_string();
+        refuse::refusal(lease, WhyRefused::AnswerMissing { path, problem })
+    };
     match std::fs::symlink_metadata(file) {
         Ok(found) if found.is_file() => {}
-        Ok(_) => return Err(missing("there is no plain file at it")),
-        Err(_) => return Err(missing("there is no such file")),
+        Ok(_) => return Err(missing(AnswerFile::NotAFile)),
+        Err(_) => return Err(missing(AnswerFile::Missing)),
     }
     let mut bytes = Vec::new();
-    let read = std::fs::File::open(file).and_then(|file| file.take(MOST).read_to_end(&mut bytes));
-    read.map_err(|error| missing(&error.to_string()))?;
-    String::from_utf8(bytes).map_err(|_| missing("it is not UTF-8"))
+    let read =
+        std::fs::File::open(file).and_then(|file| file.take(LONGEST).read_to_end(&mut bytes));
+    read.map_err(|error| missing(AnswerFile::Unreadable(error.to_string())))?;
+    String::from_utf8(bytes).map_err(|_| missing(AnswerFile::NotUtf8))
 }
 
-/// Takes an answer in, as far as its batch is still the one that was leased.
-fn take(
+/// Keeps the right answers, if the batch is still the one that was leased.
+fn validate(
     opened: &Opened,
     recorder: &mut Recorder<'_>,
     given: Given<'_>,
     holds: bool,
-) -> Result<Taken, OpsError> {
+) -> Result<Validated, OpsError> {
     let lease = given.lease;
     let stage = opened.pipeline.stage(&lease.stage);
     let Some((stage, asking)) =
         stage.and_then(|stage| Some((stage, Asking::of(stage, &lease.out)?)))
     else {
-        return Ok(Taken::Refused(wording::stale(lease)));
+        return Ok(Validated::Refused(refuse::refusal(
+            lease,
+            WhyRefused::Stale,
+        )));
     };
     let found = look(recorder, stage, &lease.batch)?;
     let batch = found
@@ -191,22 +193,28 @@ fn take(
         .find(|batch| batch.batch.key == lease.batch);
     let is_done = batch.is_some_and(|batch| batch.decision == Ok(Decision::Reused));
     if is_done && is_made(&recorder.state, &lease.stage, &lease.batch) {
-        return Ok(Taken::Refused(wording::already_made(lease)));
+        return Ok(Validated::Refused(refuse::refusal(
+            lease,
+            WhyRefused::AlreadyMade,
+        )));
     }
     let is_same = batch.is_some_and(|batch| fingerprint(&found, batch) == lease.fingerprint);
     let refusal = if !is_same {
-        Some(wording::stale(lease))
+        Some(refuse::refusal(lease, WhyRefused::Stale))
     } else if holds {
         None
     } else {
-        Some(wording::expired(lease))
+        Some(refuse::refusal(
+            lease,
+            WhyRefused::LeaseExpired { at: lease.expires },
+        ))
     };
     let given = Given {
         replaces: refusal.is_none(),
         ..given
     };
     let taken = take_in(recorder, stage, &found, asking, &given)?;
-    Ok(Taken::In(taken, refusal))
+    Ok(Validated::Kept(taken, refusal))
 }
 
 fn look(recorder: &Recorder<'_>, stage: &Stage, batch: &str) -> Result<StageScan, OpsError> {
@@ -221,33 +229,33 @@ fn look(recorder: &Recorder<'_>, stage: &Stage, batch: &str) -> Result<StageScan
     found.map_err(OpsError::World)
 }
 
-/// What is recorded of the batch of a lease after the run.
-struct MadeOf {
+/// The record of a leased batch after the run.
+struct Recorded {
     files: Vec<String>,
     elements: Option<u64>,
     complete: bool,
 }
 
-fn made(opened: &Opened, lease: &Lease) -> Result<MadeOf, OpsError> {
+fn recorded(opened: &Opened, lease: &Lease) -> Result<Recorded, OpsError> {
     let known = state(&opened.workspace.layout)?;
     let stage = known.stages.get(&lease.stage);
     let record = stage
         .and_then(|stage| stage.batches.get(&lease.batch))
         .and_then(|batch| batch.record.as_ref());
     let files = record.into_iter().flat_map(|record| &record.outputs);
-    Ok(MadeOf {
+    Ok(Recorded {
         files: files.map(|made| made.path.to_string()).collect(),
         elements: record.and_then(|record| record.elements),
         complete: stage.is_some_and(|stage| stage.status == Some(Status::Complete)),
     })
 }
 
-/// Tells what the run made of the answer.
-fn tell(
-    told: &mut Submitted,
+/// Adds the result of the run.
+fn add_result(
+    submitted: &mut Submitted,
     lease: &Lease,
     report: &Report,
-    made: MadeOf,
+    recorded: Recorded,
     leases: &Leases,
     now: jiff::Timestamp,
 ) -> Result<(), OpsError> {
@@ -256,45 +264,43 @@ fn tell(
         .iter()
         .find(|stage| stage.stage == lease.stage)
     else {
-        told.refused = Some(wording::not_made("not_made", lease, "no run reached it"));
+        let why = WhyRefused::NotMade { problem: None };
+        submitted.refused = Some(refuse::refusal(lease, why));
         return Ok(());
     };
-    told.left = Some(left(stage, leases, lease, now)?);
+    submitted.left = Some(left(stage, leases, lease, now)?);
     let failed = stage.failed.iter().find(|(batch, _)| *batch == lease.batch);
     if let Some((_, outcome)) = failed {
-        told.violations = wording::of_outcome(outcome);
+        submitted.violations = refuse::of_outcome(outcome);
         return Ok(());
     }
     if stage.awaits.is_some() {
-        told.accepted = true;
-        told.more = true;
+        submitted.accepted = true;
+        submitted.more = true;
         return Ok(());
     }
     let reused = stage.ran == 0 && stage.status == StageStatus::Complete;
     if stage.ran == 0 && !reused {
-        let why = match (&stage.why, stage.altered.first()) {
-            (Some(why), _) => why.clone(),
-            (None, Some((_, file))) => format!("somebody altered `{}`", file.path),
-            (None, None) => "its stage is held".to_owned(),
+        let modified = stage.altered.first();
+        let modified = modified.map(|(_, file)| file.path.to_string());
+        let why = match (stage.status, stage.why.clone(), modified) {
+            (StageStatus::Altered, _, path) => WhyRefused::Altered { path },
+            (StageStatus::Blocked, Some(problem), _) => WhyRefused::Blocked { problem },
+            (_, problem, _) => WhyRefused::NotMade { problem },
         };
-        let code = match stage.status {
-            StageStatus::Blocked => "blocked",
-            StageStatus::Altered => "altered",
-            _ => "not_made",
-        };
-        told.refused = Some(wording::not_made(code, lease, &why));
+        submitted.refused = Some(refuse::refusal(lease, why));
         return Ok(());
     }
-    told.accepted = true;
-    told.output_files = made.files;
-    told.element_count = made.elements;
-    if made.complete {
-        told.checkpoint = Some(layout::checkpoint(stage.number).to_string());
+    submitted.accepted = true;
+    submitted.output_files = recorded.files;
+    submitted.element_count = recorded.elements;
+    if recorded.complete {
+        submitted.checkpoint = Some(layout::checkpoint(stage.number).to_string());
     }
     Ok(())
 }
 
-/// How far the stage is after the run.
+/// Returns the progress of the stage after the run.
 fn left(
     stage: &StageReport,
     leases: &Leases,

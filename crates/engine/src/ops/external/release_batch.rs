@@ -1,31 +1,13 @@
-//! Gives a leased batch back.
+//! Releases a lease.
 
-use super::shapes::Refusal;
-use super::wording;
+use super::refuse;
+use super::results::Released;
 use crate::ops::project::error::OpsError;
 use crate::ops::project::open::open;
 use crate::ops::project::request::Request;
 use milepost_store::store::leases::{LeaseState, Leases};
-use serde::Serialize;
 
-/// What became of a lease that was given back.
-#[derive(Debug, Clone, Serialize)]
-#[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
-pub struct Released {
-    /// Whether the batch is free for whoever asks next.
-    pub released: bool,
-    /// The lease.
-    pub(crate) lease: String,
-    /// The stage; none where the lease is not known.
-    pub(crate) stage: Option<String>,
-    /// The batch.
-    pub(crate) batch: Option<String>,
-    /// Why it was not.
-    pub refused: Option<Refusal>,
-}
-
-/// Gives a leased batch back, so that it goes to whoever asks next. What was answered rightly stays kept. `client`: only if it is
-/// theirs.
+/// Releases a lease, so that another client can lease the batch. Right answers are kept. `client`: only if it holds the lease.
 ///
 /// # Errors
 /// When there is no project, or the disk fails.
@@ -45,17 +27,17 @@ pub fn release_batch(
         refused: None,
     };
     let Some(mut found) = leases.get(lease)? else {
-        released.refused = Some(wording::unknown_lease(lease));
+        released.refused = Some(refuse::unknown(lease));
         return Ok(released);
     };
     released.stage = Some(found.stage.clone());
     released.batch = Some(found.batch.clone());
-    if let Some(refusal) = wording::not_theirs(&found, client) {
+    if let Some(refusal) = refuse::foreign(&found, client) {
         released.refused = Some(refusal);
         return Ok(released);
     }
     if found.state != LeaseState::Leased {
-        released.refused = Some(wording::over(&found));
+        released.refused = Some(refuse::ended(&found));
         return Ok(released);
     }
     found.state = LeaseState::Released;

@@ -1,0 +1,82 @@
+//! Refusals of leases, and violations of answers, as data.
+
+use super::results::{Expected, Refusal, Violation, WhyRefused};
+use crate::run::agents::external::{What, Wrong};
+use milepost_core::model::outcome::Outcome;
+use milepost_core::plan::expand::batch_name;
+use milepost_store::store::leases::{Lease, LeaseState};
+
+/// Returns the batch of a lease as `STAGE/BATCH`.
+pub(super) fn place(lease: &Lease) -> String {
+    batch_name(&lease.stage, &lease.batch)
+}
+
+pub(super) fn refusal(lease: &Lease, why: WhyRefused) -> Refusal {
+    let of = place(lease);
+    Refusal { of, why }
+}
+
+pub(super) fn unknown(id: &str) -> Refusal {
+    Refusal {
+        of: id.to_owned(),
+        why: WhyRefused::UnknownLease,
+    }
+}
+
+/// Returns a refusal if another client holds the lease.
+pub(super) fn foreign(lease: &Lease, client: Option<&str>) -> Option<Refusal> {
+    let client = client.filter(|client| *client != lease.client)?;
+    let why = WhyRefused::ForeignLease {
+        holder: lease.client.clone(),
+        client: client.to_owned(),
+    };
+    Some(refusal(lease, why))
+}
+
+/// Refuses a lease that was submitted or released.
+pub(super) fn ended(lease: &Lease) -> Refusal {
+    let why = match lease.state {
+        LeaseState::Released => WhyRefused::LeaseReleased,
+        _ => WhyRefused::AlreadySubmitted,
+    };
+    refusal(lease, why)
+}
+
+/// Returns what is wrong with a reply. `ids` are those of the questions.
+pub(super) fn violation(wrong: Wrong, ids: &[&str]) -> Violation {
+    let (code, expected) = match wrong.what {
+        What::Json => ("not_json", Expected::Json),
+        What::Shape => ("wrong_shape", Expected::List),
+        What::NoId => ("no_id", Expected::Id),
+        What::Unknown => {
+            let ids = ids.iter().map(|&id| id.to_owned()).collect();
+            ("unknown_id", Expected::OneOf(ids))
+        }
+        What::Missing => ("missing", Expected::Answer),
+        What::Doubled => ("doubled", Expected::OneAnswer),
+        What::Schema(keyword) => ("schema", Expected::Keyword(keyword)),
+    };
+    Violation {
+        code: code.to_owned(),
+        pointer: wrong.pointer,
+        id: wrong.id,
+        message: wrong.message,
+        expected,
+    }
+}
+
+/// Returns what a check, conservation or the schema of an output found wrong with outputs built from an answer.
+pub(super) fn of_outcome(outcome: &Outcome) -> Vec<Violation> {
+    let lines = match outcome.details.as_slice() {
+        [] => std::slice::from_ref(&outcome.message),
+        details => details,
+    };
+    let violation = |message: &String| Violation {
+        code: outcome.code.clone(),
+        pointer: String::new(),
+        id: None,
+        message: message.clone(),
+        expected: Expected::Outcome(outcome.message.clone()),
+    };
+    lines.iter().map(violation).collect()
+}
