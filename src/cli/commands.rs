@@ -318,7 +318,7 @@ fn run(
         return Ok(code);
     }
     if printer.json {
-        let ended = ops::run::ended::Ended::of(&report, view::report::overall(&report));
+        let ended = ops::run::result::RunResult::of(&report, view::report::overall(&report));
         tell(printer, &ended, |_| String::new())?;
     } else if !printer.quiet {
         printer.result(&view::report::summary(printer.out, &report, call, false));

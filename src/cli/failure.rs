@@ -3,7 +3,7 @@
 use super::print::Printer;
 use milepost_core::base::redact::redact;
 use milepost_engine::ops::project::OpsError;
-use milepost_engine::ops::run::ended::{Refusal, Refused};
+use milepost_engine::ops::run::result::{CommandError, ErrorDetails};
 use serde_json::json;
 
 /// A stage failed, a verdict said no, or Milepost itself could not go on.
@@ -27,12 +27,12 @@ fn exit_code(error: &OpsError) -> u8 {
 }
 
 /// What could not be done, as data.
-pub(crate) fn refusal(error: &OpsError) -> Refusal {
+pub(crate) fn refusal(error: &OpsError) -> ErrorDetails {
     let problems = match error {
         OpsError::Declarations(problems) => Some(problems.to_json()),
         _ => None,
     };
-    Refusal {
+    ErrorDetails {
         kind: error.kind().to_owned(),
         message: redact(&error.to_string()).into_owned(),
         problems,
@@ -43,7 +43,7 @@ pub(crate) fn refusal(error: &OpsError) -> Refusal {
 pub(crate) fn tell(printer: &Printer, error: &OpsError) -> u8 {
     let code = exit_code(error);
     if printer.json {
-        let refused = Refused {
+        let refused = CommandError {
             status: "error".to_owned(),
             exit_code: code,
             error: refusal(error),

@@ -8,7 +8,7 @@ use crate::view::call::Call;
 use crate::view::words::shell_word;
 use milepost_core::model::money::NanoUsd;
 use milepost_engine::ops::project::{OpsError, Request};
-use milepost_engine::ops::run::workspaces::{Batch, entries, worst_code};
+use milepost_engine::ops::run::workspaces::{WorkspacesResult, entries, worst_code};
 use milepost_engine::ops::run::{RunOptions, adopt_orphans};
 use std::path::Path;
 
@@ -27,7 +27,7 @@ pub(crate) fn run(
     let entries = entries(request, file)?;
     adopt_orphans();
     let stop = signals::stop_flag(printer);
-    let mut batch = Batch {
+    let mut batch = WorkspacesResult {
         dry_run: dry || options.until_paid,
         entries: Vec::new(),
     };

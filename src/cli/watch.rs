@@ -11,7 +11,7 @@ use crate::watch::{Bell, Due, Pace, Settings, Told, Waits, Watcher};
 use milepost_core::model::choice::StoredNote;
 use milepost_engine::ops::plan::Plan;
 use milepost_engine::ops::project::{OpsError, Request};
-use milepost_engine::ops::run::ended::Ended;
+use milepost_engine::ops::run::result::RunResult;
 use milepost_engine::ops::run::{RunOptions, StopFlag, adopt_orphans, exit_code};
 use serde_json::{Value, json};
 use std::cell::RefCell;
@@ -127,7 +127,7 @@ impl Face<'_> {
         };
         let code = exit_code(&report);
         if self.printer.json {
-            let ended = Ended::of(&report, view::report::overall(&report));
+            let ended = RunResult::of(&report, view::report::overall(&report));
             self.line(json!({ "event": "ended", "run": json!(ended) }));
         } else {
             let quiet = self.printer.quiet;

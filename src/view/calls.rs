@@ -5,7 +5,7 @@ use super::words::{count, grouped, indented, seconds};
 use milepost_core::model::call::Spent;
 use milepost_core::model::money::NanoUsd;
 use milepost_core::model::usage::Usage;
-use milepost_engine::ops::inspect::calls::{Asked, CallTold, Exchange, Money};
+use milepost_engine::ops::inspect::calls::{BatchCalls, CallSummary, Exchange, Spending};
 
 /// Lines of a prompt or an answer that are shown.
 const SHOWN: usize = 200;
@@ -57,7 +57,7 @@ pub(crate) const SIDES: [Side; 8] = [
 ];
 
 /// A call as cells: when, which, whom, how many questions, how it ended, tokens, cost, time.
-pub(crate) fn row(call: &CallTold) -> Vec<String> {
+pub(crate) fn row(call: &CallSummary) -> Vec<String> {
     let used = match call.usage.total() {
         0 => String::new(),
         _ => tokens(&call.usage),
@@ -75,7 +75,7 @@ pub(crate) fn row(call: &CallTold) -> Vec<String> {
 }
 
 /// `api (gpt-5.1, served gpt-5.1-2026)`.
-fn who(call: &CallTold) -> String {
+fn who(call: &CallSummary) -> String {
     let served = call
         .served
         .as_ref()
@@ -89,7 +89,7 @@ fn who(call: &CallTold) -> String {
 }
 
 /// Where the answers of a batch come from, and its calls.
-pub(crate) fn asked(asked: &Asked) -> String {
+pub(crate) fn batch_calls(asked: &BatchCalls) -> String {
     let mut text = String::from("\nanswers\n");
     if asked.answers > 0 {
         let own = asked.answers - asked.kept;
@@ -137,7 +137,7 @@ pub(crate) fn asked(asked: &Asked) -> String {
 }
 
 /// What went wrong with a call, and where its bytes lie.
-fn more(call: &CallTold) -> String {
+fn more(call: &CallSummary) -> String {
     let message = call.message.as_ref();
     let mut text = message.map_or_else(String::new, |message| format!("{message}\n"));
     text.push_str(call.request.as_str());
@@ -196,7 +196,7 @@ fn shown(text: &str) -> String {
 }
 
 /// What a workspace spent, and what is left.
-pub(crate) fn money(money: &Money) -> String {
+pub(crate) fn spending(money: &Spending) -> String {
     let mut text = match money.spent.calls {
         0 => "no agent was called yet".to_owned(),
         _ => format!("agents: {}", spent_with_tokens(&money.spent)),

@@ -1,7 +1,7 @@
 //! `graph` as text and as a Mermaid flowchart (<https://mermaid.js.org/syntax/flowchart.html>).
 
 use super::words::batches;
-use milepost_engine::ops::inspect::graph::{Graph, Node};
+use milepost_engine::ops::inspect::graph::{Graph, GraphStage};
 use std::collections::BTreeMap;
 
 /// The pipeline as text: each stage with what it reads and writes.
@@ -106,7 +106,7 @@ pub fn mermaid(data: &Graph) -> String {
     text
 }
 
-fn state(node: &Node) -> String {
+fn state(node: &GraphStage) -> String {
     let word = super::status::shown(node.status);
     if node.is_due && matches!(word, "complete" | "partial") {
         format!("{word}, out of date")

@@ -3,10 +3,10 @@
 use super::paint::Paint;
 use super::table::{Side, table};
 use super::words::{at_most, count, seconds};
-use milepost_engine::ops::run::workspaces::Batch;
+use milepost_engine::ops::run::workspaces::WorkspacesResult;
 
 /// A line for each entry, and how many ended how.
-pub(crate) fn manifest(paint: Paint, batch: &Batch) -> String {
+pub(crate) fn manifest(paint: Paint, batch: &WorkspacesResult) -> String {
     let rows = batch.entries.iter().map(|entry| {
         let about = match (&entry.error, &entry.estimate) {
             (Some(error), _) => format!("{}: {}", error.code, error.message),

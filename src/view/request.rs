@@ -1,10 +1,10 @@
 //! What would be sent to an agent, in words.
 
 use super::words::{count, grouped};
-use milepost_engine::ops::inspect::show_request::WouldSend;
+use milepost_engine::ops::inspect::show_request::FirstRequest;
 
 /// The request.
-pub(crate) fn request(would: &WouldSend) -> String {
+pub(crate) fn request(would: &FirstRequest) -> String {
     let Some(shown) = &would.request else {
         let why = would.why_not.as_deref().unwrap_or_default();
         return format!("{} sends nothing: {why}\n", would.batch);

@@ -8,7 +8,7 @@ use super::params::{notes as stored, replaced};
 use super::table::{Side, table, time};
 use super::ways;
 use super::words::{awaits, batches, grouped, place, some_of};
-use milepost_engine::ops::inspect::status::{Due, StageLine, Status, Word};
+use milepost_engine::ops::inspect::status::{PendingWork, StageOverview, StageProgress, Status};
 
 /// Failed batches that are shown of a stage.
 const SHOWN: usize = 5;
@@ -54,7 +54,7 @@ pub fn status(data: &Status, call: &Call) -> String {
         text.push_str(&format!("\n{}", replaced(&data.agents)));
     }
     if let Some(money) = &data.money {
-        text.push_str(&format!("\n{}", calls::money(money)));
+        text.push_str(&format!("\n{}", calls::spending(money)));
     }
     for stage in &data.stages {
         text.push_str(&notes(stage, data, call));
@@ -70,7 +70,7 @@ pub fn status(data: &Status, call: &Call) -> String {
     text
 }
 
-fn row(stage: &StageLine) -> Vec<String> {
+fn row(stage: &StageOverview) -> Vec<String> {
     let total = stage.batches.map_or_else(|| "?".to_owned(), grouped);
     let batches = format!("{} of {total}", grouped(stage.done));
     let elements = stage
@@ -89,29 +89,31 @@ fn row(stage: &StageLine) -> Vec<String> {
 }
 
 /// Returns the word for people; JSON keeps `held`, `waiting` and `altered`.
-pub(crate) fn shown(word: Word) -> &'static str {
+pub(crate) fn shown(word: StageProgress) -> &'static str {
     match word {
-        Word::Altered => "modified",
-        Word::Held => "incomplete",
-        Word::Waiting => "not started",
+        StageProgress::Altered => "modified",
+        StageProgress::Held => "incomplete",
+        StageProgress::Waiting => "not started",
         word => word.word(),
     }
 }
 
-fn word(stage: &StageLine) -> String {
+fn word(stage: &StageOverview) -> String {
     let word = shown(stage.status);
     match (&stage.due, stage.status) {
-        (Some(due), Word::Complete | Word::Partial) if due.will + due.judge + due.retire > 0 => {
+        (Some(due), StageProgress::Complete | StageProgress::Partial)
+            if due.will + due.judge + due.retire > 0 =>
+        {
             format!("{word}, out of date")
         }
-        (Some(due), Word::Complete | Word::Partial) if due.may > 0 => {
+        (Some(due), StageProgress::Complete | StageProgress::Partial) if due.may > 0 => {
             format!("{word}, may be out of date")
         }
         _ => word.to_owned(),
     }
 }
 
-fn notes(stage: &StageLine, data: &Status, call: &Call) -> String {
+fn notes(stage: &StageOverview, data: &Status, call: &Call) -> String {
     let mut text = String::new();
     let name = &stage.stage;
     if !stage.running.is_empty() {
@@ -158,7 +160,7 @@ fn notes(stage: &StageLine, data: &Status, call: &Call) -> String {
     }
 }
 
-fn due_text(stage: &StageLine, due: &Due, data: &Status, call: &Call) -> String {
+fn due_text(stage: &StageOverview, due: &PendingWork, data: &Status, call: &Call) -> String {
     let name = &stage.stage;
     let why = call.line(&["why", name]);
     let mut parts = Vec::new();

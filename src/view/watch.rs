@@ -3,7 +3,7 @@
 use super::call::Call;
 use super::paint::Paint;
 use super::words::{batches, place, seconds, some_of};
-use milepost_engine::ops::project::present::Runner;
+use milepost_engine::ops::project::snapshot::Runner;
 use std::path::Path;
 use std::time::Duration;
 

@@ -142,7 +142,7 @@ fn of_batch(why: &BatchWhy) -> String {
         text.push_str(&format!("  the invalid answer is in {folder}\n"));
     }
     if let Some(asked) = &why.asked {
-        text.push_str(&calls::asked(asked));
+        text.push_str(&calls::batch_calls(asked));
     }
     text.push_str("\ninputs\n");
     let rows: Vec<Vec<String>> = why.inputs.iter().take(INPUTS).map(input).collect();
@@ -273,7 +273,7 @@ fn of_file(why: &FileWhy) -> String {
             text.push_str(&format!("modified by hand: {}\n", accepted(modified)));
         }
         if let Some(asked) = &made.asked {
-            text.push_str(&calls::asked(asked));
+            text.push_str(&calls::batch_calls(asked));
         }
         text.push_str("\nmade from\n");
         tree(&mut text, &why.from, why.more, 1);

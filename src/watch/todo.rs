@@ -2,7 +2,7 @@
 
 use super::machine::{Item, Key, Kind, Todo, What};
 use milepost_core::model::reason::Reason;
-use milepost_engine::ops::plan::{BatchFacts, Plan, StagePlan, Will};
+use milepost_engine::ops::plan::{BatchFacts, Plan, RunningBatch, StagePlan};
 use milepost_engine::ops::run::Report;
 use std::collections::BTreeMap;
 
@@ -71,7 +71,7 @@ fn of_stage(stage: &StagePlan) -> Vec<(Key, Item)> {
     all
 }
 
-fn kind(will: &Will) -> Kind {
+fn kind(will: &RunningBatch) -> Kind {
     let has_failed = |reason: &Reason| matches!(reason, Reason::Failed { .. });
     if will.reasons.iter().any(has_failed) {
         Kind::Failed

@@ -6,7 +6,7 @@ use super::machine::{Kind, Machine, Next, Pace, Sight, Verdict, What};
 use super::todo;
 use milepost_core::model::money::NanoUsd;
 use milepost_engine::ops::plan::Plan;
-use milepost_engine::ops::project::present::Runner;
+use milepost_engine::ops::project::snapshot::Runner;
 use milepost_engine::ops::project::{OpsError, Request};
 use milepost_engine::ops::run::look::{Grounds, Look, Sources, grounds, look};
 use milepost_engine::ops::run::{

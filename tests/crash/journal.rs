@@ -10,7 +10,7 @@ use milepost_core::model::event::{Event, EventType};
 use milepost_core::model::fingerprint::Facts;
 use milepost_core::model::record::BatchRecord;
 use milepost_core::model::state::{Phase, StageState, State};
-use milepost_engine::ops::project::hold::hold;
+use milepost_engine::ops::project::lock::lock_and_read;
 use milepost_engine::ops::project::{Request, open};
 use milepost_engine::run::record::recorder::Recorder;
 use milepost_store::store::disk::Disk;
@@ -28,7 +28,7 @@ fn lived(project: &Project, seeds: &[Seed]) -> Result<State, TestCaseError> {
         ..Request::new(project.path().to_owned(), BTreeMap::new())
     };
     let mut opened = open(&request).unwrap();
-    let held = hold(&mut opened, "test").unwrap();
+    let held = lock_and_read(&mut opened, "test").unwrap();
     let mut recorder = Recorder::new(opened.context(), held.state, held.journal, "test");
     let record = |recorder: &mut Recorder<'_>, event: Event| {
         recorder.record(EventType::Invoke, "test", event, "", Vec::new())
@@ -122,7 +122,7 @@ fn the_number_that_a_checkpoint_gives_is_sealed() {
         ..Request::new(project.path().to_owned(), BTreeMap::new())
     };
     let mut opened = open(&request).unwrap();
-    let held = hold(&mut opened, "test").unwrap();
+    let held = lock_and_read(&mut opened, "test").unwrap();
     let mut recorder = Recorder::new(opened.context(), held.state, held.journal, "test");
     let stage = "x".to_owned();
     let started = |number| Event::StageStarted {

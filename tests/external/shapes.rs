@@ -3,7 +3,7 @@
 use super::client::{Site, run_as};
 use crate::support::{Project, expect};
 use milepost_engine::ops::external::WhyNothing;
-use milepost_engine::ops::inspect::status::{Word, status};
+use milepost_engine::ops::inspect::status::{StageProgress, status};
 use milepost_engine::ops::plan::plan;
 use milepost_engine::ops::run::{RunOptions, StopFlag, exit_code};
 use serde_json::json;
@@ -210,7 +210,7 @@ fn plan_run_and_status_say_who_is_waited_for() {
     assert_eq!(site.read("workspace/.milepost/journal/000001.jsonl"), "");
     assert_eq!(said(), (waits, 0, join, false));
     let told = status(&request(&site)).unwrap();
-    assert_eq!(told.stages[0].status, Word::Waiting);
+    assert_eq!(told.stages[0].status, StageProgress::Waiting);
     let due = told.stages[0].due.clone().unwrap();
     assert_eq!(due.awaits.map(|awaits| awaits.batches), Some(2));
 }

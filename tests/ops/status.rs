@@ -2,7 +2,7 @@
 
 use crate::support::Project;
 use milepost::view;
-use milepost_engine::ops::inspect::status::{Status, Word, status};
+use milepost_engine::ops::inspect::status::{StageProgress, Status, status};
 use milepost_engine::ops::run::RunOptions;
 
 fn shown(project: &Project) -> (Status, String) {
@@ -76,7 +76,7 @@ fn failed_outdated_and_altered_are_said() {
     project.edit("workspace/inputs/list_2.json", "Cy", "");
     project.run_in_process();
     let (found, text) = shown(&project);
-    assert_eq!(found.stages[0].status, Word::Failed);
+    assert_eq!(found.stages[0].status, StageProgress::Failed);
     assert!(text.contains("1  sort   failed       1 of 3"), "{text}");
     assert!(
         text.contains(
@@ -103,7 +103,7 @@ fn failed_outdated_and_altered_are_said() {
 
     project.edit("workspace/intermediate/list_2.json", "Cy", "Cyd");
     let (found, text) = shown(&project);
-    assert_eq!(found.stages[0].status, Word::Altered);
+    assert_eq!(found.stages[0].status, StageProgress::Altered);
     assert!(
         text.contains(
             "  sort: modified by hand: intermediate/list_2.json\n    \

@@ -5,7 +5,7 @@ use super::super::fault::Fault;
 use super::super::progress::Show;
 use super::{Row, schemas_of};
 use crate::view::report::overall;
-use milepost_engine::ops::run::ended::Ended;
+use milepost_engine::ops::run::result::RunResult;
 use milepost_engine::ops::run::{Report, RunOptions, StageReport, StageStatus, Values, run};
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
@@ -18,7 +18,7 @@ pub(super) const RUN: Row = Row {
             and says what is missing. Progress: one notification for each stage that begins and each batch that is over. Cancelling \
             the call stops the run; what is finished stays, and the next run goes on.",
     reads: false,
-    schemas: schemas_of::<RunArguments, Ended>,
+    schemas: schemas_of::<RunArguments, RunResult>,
     call: |call| {
         let RunArguments { options, values } = call.arguments()?;
         let mut request = call.request(&options.targets.join(" "));
@@ -63,8 +63,8 @@ impl<'de> Deserialize<'de> for RunArguments {
 fn told(report: &Report) -> Result<Value, Fault> {
     let status = overall(report);
     match status {
-        "complete" => answer(true, &Ended::of(report, status), WHOLE),
-        "held" if refused(report).is_none() => answer(false, &Ended::of(report, status), WHOLE),
+        "complete" => answer(true, &RunResult::of(report, status), WHOLE),
+        "held" if refused(report).is_none() => answer(false, &RunResult::of(report, status), WHOLE),
         _ => Err(fault(report)),
     }
 }
@@ -81,7 +81,7 @@ fn refused(report: &Report) -> Option<&StageReport> {
 /// A run that did not get where it was asked to.
 pub(super) fn fault(report: &Report) -> Fault {
     let status = overall(report);
-    let ended = Ended::of(report, status);
+    let ended = RunResult::of(report, status);
     let name = |stage: Option<&StageReport>| {
         stage.map_or_else(
             || "a stage".to_owned(),

@@ -7,7 +7,9 @@ use super::{Row, running, schemas_of};
 use milepost_engine::ops::orchestrate::aggregate::{
     AggregateOptions, Aggregated, Aggregation, aggregate,
 };
-use milepost_engine::ops::orchestrate::await_file::{Arrived, AwaitOptions, Waited, await_file};
+use milepost_engine::ops::orchestrate::await_file::{
+    AwaitOptions, CompleteFile, WaitOutcome, await_file,
+};
 use milepost_engine::ops::orchestrate::completion::{Completion, stage_completion};
 use serde::Deserialize;
 use serde_json::Value;
@@ -48,7 +50,7 @@ pub(super) const WAIT_FOR_SUBAGENT: Row = Row {
             marker. Gives its size, digest and number of elements, not its content. When the time is over: `error` is \
             \"Timeout waiting for subagent\", and `why` says what is missing; call again to wait on.",
     reads: true,
-    schemas: schemas_of::<File, Arrived>,
+    schemas: schemas_of::<File, CompleteFile>,
     call: wait,
 };
 
@@ -91,8 +93,8 @@ fn wait(call: &Call<'_>) -> Result<Value, Fault> {
         call.stop,
     )?;
     match waited {
-        Waited::Complete(arrived) => done(&arrived, &format!("`{}`", arrived.path)),
-        Waited::Timeout(lacking) => Err(Fault::new(
+        WaitOutcome::Complete(arrived) => done(&arrived, &format!("`{}`", arrived.path)),
+        WaitOutcome::Timeout(lacking) => Err(Fault::new(
             "timeout",
             TIMEOUT,
             format!("{}; call again to wait on", lacking.why),
@@ -101,7 +103,7 @@ fn wait(call: &Call<'_>) -> Result<Value, Fault> {
         .with("lack", lacking.lack)
         .with("why", &lacking.why)
         .with("violations", &lacking.violations)),
-        Waited::Stopped => Err(Fault::cancelled()),
+        WaitOutcome::Stopped => Err(Fault::cancelled()),
     }
 }
 
@@ -136,7 +138,7 @@ fn join(call: &Call<'_>) -> Result<Value, Fault> {
     let mut show = Show::new(call.teller);
     match aggregate(&request, &wanted, &mut show, call.stop)? {
         Aggregation::Done(joined) => answer(true, &joined, &format!("`{}`", joined.path)),
-        Aggregation::Lacking(lacking) => Err(Fault::new(
+        Aggregation::MissingFields(lacking) => Err(Fault::new(
             "missing_fields",
             format!("{} elements lack fields that every element must have", lacking.count),
             "`elements` names them with their fields: correct the files that hold them; `count` says how many there are",

@@ -10,7 +10,7 @@ use crate::model::state::State;
 use crate::plan::decide::{Alteration, Decision};
 use crate::plan::options::selection::is_failed;
 use crate::plan::scan::{BatchScan, StageScan};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// What happens to a batch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -49,6 +49,8 @@ pub struct BatchSchedule {
     pub open: Vec<usize>,
     /// What the stage waits for from external agents.
     pub awaits: Option<Awaits>,
+    /// The external agents that batches wait for, by the places of the batches.
+    pub waiting: BTreeMap<usize, String>,
     /// Outputs that were modified by hand and accepted, of batches that would have to run: the run stops here, and there are no
     /// actions.
     pub modified: Vec<(String, Alteration)>,
@@ -104,7 +106,7 @@ impl Schedule<'_> {
             .filter(|(_, action)| is_open(action))
             .map(|(index, _)| index)
             .collect();
-        let awaits = self.set_waiting(stage, found, &mut actions, disk)?;
+        let (awaits, waiting) = self.set_waiting(stage, found, &mut actions, disk)?;
         for (action, batch) in actions.iter_mut().zip(&found.batches) {
             if is_open(action) && !self.selects(stage, state, found, batch) {
                 *action = Action::Left;
@@ -114,18 +116,19 @@ impl Schedule<'_> {
             actions,
             open,
             awaits,
+            waiting,
             modified: Vec::new(),
         })
     }
 
-    /// Sets the selected batches apart that wait for an external agent.
+    /// Sets the selected batches apart that wait for an external agent, and returns which agent each waits for.
     fn set_waiting(
         &self,
         stage: &Stage,
         found: &StageScan,
         actions: &mut [Action],
         disk: &dyn Observe,
-    ) -> Result<Option<Awaits>, ObserveError> {
+    ) -> Result<(Option<Awaits>, BTreeMap<usize, String>), ObserveError> {
         let all = actions.iter().zip(&found.batches).enumerate();
         let (places, batches): (Vec<usize>, Vec<&BatchScan>) = all
             .filter(|(_, (action, batch))| {
@@ -134,20 +137,21 @@ impl Schedule<'_> {
             .map(|(index, (_, batch))| (index, batch))
             .unzip();
         let waiting = disk.waiting(stage, &batches)?;
-        for (index, _) in places
-            .iter()
-            .zip(&waiting)
-            .filter(|(_, sent)| sent.is_some())
-        {
-            actions[*index] = Action::Wait;
+        let mut agents = BTreeMap::new();
+        for (index, sent) in places.into_iter().zip(&waiting) {
+            if let Some(sent) = sent {
+                actions[index] = Action::Wait;
+                agents.insert(index, sent.agent.clone());
+            }
         }
         let awaits = Awaits::of(waiting.iter().flatten());
         if awaits.is_some() || found.certain {
-            return Ok(awaits);
+            return Ok((awaits, agents));
         }
         // Nobody has answered for batches that are not known yet, as a rule.
         let external = disk.external(stage);
-        Ok((!external.is_empty()).then(|| Awaits::by(external)))
+        let awaits = (!external.is_empty()).then(|| Awaits::by(external));
+        Ok((awaits, agents))
     }
 
     /// Returns true if the selection includes a batch that is out of date, and the limit has room for it.

@@ -1,11 +1,11 @@
 //! Takes away what runs made: recorded outputs, checkpoints, progress files. Never inputs, nor files that nobody recorded.
 
 use crate::ops::project::error::OpsError;
-use crate::ops::project::hold::hold;
+use crate::ops::project::lock::lock_and_read;
 use crate::ops::project::open::open;
-use crate::ops::project::opened::Opened;
-use crate::ops::project::present::Present;
+use crate::ops::project::open_project::OpenProject;
 use crate::ops::project::request::Request;
+use crate::ops::project::snapshot::Snapshot;
 use crate::run::record::protect;
 use crate::run::record::quarantined::{Content, KeptFile, Removal};
 use crate::run::record::recorder::Recorder;
@@ -72,14 +72,19 @@ pub fn clean(request: &Request, wanted: &CleanOptions) -> Result<Cleaned, OpsErr
         return Ok(done);
     }
     if wanted.dry_run {
-        let present = Present::read(&opened.workspace.layout)?;
+        let present = Snapshot::read(&opened.workspace.layout)?;
         for todo in todo(&opened, &present.state, wanted)? {
             todo.tell(&mut done);
         }
         return Ok(done);
     }
-    let held = hold(&mut opened, &request.command)?;
-    let mut recorder = Recorder::new(opened.context(), held.state, held.journal, &request.command);
+    let locked = lock_and_read(&mut opened, &request.command)?;
+    let mut recorder = Recorder::new(
+        opened.context(),
+        locked.state,
+        locked.journal,
+        &request.command,
+    );
     recover::recover(&mut recorder, Duration::from_secs(5))?;
     for todo in todo(&opened, &recorder.state, wanted)? {
         todo.carry_out(&mut recorder)?;
@@ -97,11 +102,11 @@ pub fn clean(request: &Request, wanted: &CleanOptions) -> Result<Cleaned, OpsErr
         recorder.record(EventType::Complete, "milepost", event, summary, Vec::new())?;
         recorder.seal()?;
     }
-    drop(held.lock);
+    drop(locked.lock);
     Ok(done)
 }
 
-fn todo(opened: &Opened, state: &State, wanted: &CleanOptions) -> Result<Vec<Todo>, OpsError> {
+fn todo(opened: &OpenProject, state: &State, wanted: &CleanOptions) -> Result<Vec<Todo>, OpsError> {
     let names: Vec<String> = if wanted.stages.is_empty() {
         state.stages.keys().cloned().collect()
     } else {
@@ -129,7 +134,7 @@ fn todo(opened: &Opened, state: &State, wanted: &CleanOptions) -> Result<Vec<Tod
 }
 
 fn of_stage(
-    opened: &Opened,
+    opened: &OpenProject,
     state: &State,
     name: &str,
     known: &StageState,
@@ -187,7 +192,7 @@ fn of_stage(
     Ok(todo)
 }
 
-fn size(opened: &Opened, path: &RelPath) -> u64 {
+fn size(opened: &OpenProject, path: &RelPath) -> u64 {
     let found = opened.workspace.layout.at(path).metadata();
     found.map_or(0, |found| found.len())
 }

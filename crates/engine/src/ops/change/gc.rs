@@ -1,12 +1,12 @@
 //! Takes away what no run needs any more: old quarantine, scratch of runs that ended, beginnings of files, answers and calls that
 //! nothing is made from.
 
-use crate::ops::change::used::Used;
+use crate::ops::change::calls_in_use::CallsInUse;
 use crate::ops::project::error::OpsError;
-use crate::ops::project::hold::hold;
+use crate::ops::project::lock::lock_and_read;
 use crate::ops::project::open::open;
-use crate::ops::project::present::Present;
 use crate::ops::project::request::Request;
+use crate::ops::project::snapshot::Snapshot;
 use crate::run::record::recorder::Recorder;
 use crate::run::record::recover;
 use milepost_core::base::digest::Digest;
@@ -90,20 +90,24 @@ pub fn gc(request: &Request, wanted: &GcOptions) -> Result<Collected, OpsError> 
         return Ok(done);
     }
     let before = wanted.older_than.map(|age| opened.clock.now() - age);
-    let (held, state) = if wanted.dry_run {
-        (None, Present::read(&opened.workspace.layout)?.state)
+    let (locked, state) = if wanted.dry_run {
+        (None, Snapshot::read(&opened.workspace.layout)?.state)
     } else {
-        let held = hold(&mut opened, &request.command)?;
+        let locked = lock_and_read(&mut opened, &request.command)?;
         // What a killed run had published and not put into place lies in its scratch.
-        let mut recorder =
-            Recorder::new(opened.context(), held.state, held.journal, &request.command);
+        let mut recorder = Recorder::new(
+            opened.context(),
+            locked.state,
+            locked.journal,
+            &request.command,
+        );
         recover::recover(&mut recorder, Duration::from_secs(5))?;
         recorder.flush()?;
-        (Some(held.lock), recorder.state)
+        (Some(locked.lock), recorder.state)
     };
     let layout = &opened.workspace.layout;
     let reading = |folder: &Path, error| OpsError::Disk(DiskError::new("read", folder, error));
-    let used = Used::of(layout, &state).map_err(|error| reading(&layout.calls(), error))?;
+    let used = CallsInUse::of(layout, &state).map_err(|error| reading(&layout.calls(), error))?;
     let in_use = |run: &str, number| used.has(run, number);
     let mut garbage = find(layout, &BTreeSet::new(), before)?;
     if let Some(before) = before {
@@ -119,15 +123,15 @@ pub fn gc(request: &Request, wanted: &GcOptions) -> Result<Collected, OpsError> 
             bytes: one.size,
         });
     }
-    if held.is_some() {
+    if locked.is_some() {
         remove(&opened.disk, layout, &garbage)?;
     }
     let project = opened.files.folder(Root::Project);
     let shared = layout::answers(project);
     let places = [(layout.answers(), false), (shared, true)];
     for (folder, is_shared) in places {
-        // The workspace's own are as much held as itself.
-        let lock = match &held {
+        // The workspace's own are as much locked as itself.
+        let lock = match &locked {
             Some(_) if is_shared && folder.is_dir() => {
                 let path = layout::answers_lock(&folder);
                 let alone = SharedLock::take_alone(&opened.disk, &path).map_err(OpsError::Disk)?;
@@ -148,7 +152,7 @@ pub fn gc(request: &Request, wanted: &GcOptions) -> Result<Collected, OpsError> 
         };
         let found = look(&folder, &unneeded).map_err(|error| reading(&folder, error))?;
         if let Some(found) = found {
-            if held.is_some() {
+            if locked.is_some() {
                 found.carry_out(&opened.disk).map_err(OpsError::Disk)?;
             }
             done.bytes += found.freed;
@@ -164,6 +168,6 @@ pub fn gc(request: &Request, wanted: &GcOptions) -> Result<Collected, OpsError> 
         }
         drop(lock);
     }
-    drop(held);
+    drop(locked);
     Ok(done)
 }

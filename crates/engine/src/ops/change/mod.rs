@@ -1,9 +1,9 @@
 //! Commands that change a workspace, or make a project, without a run.
 
 pub mod accept;
+mod calls_in_use;
 pub mod clean;
 pub mod gc;
 pub mod init;
 pub mod params;
 pub(crate) mod templates;
-mod used;

@@ -2,9 +2,9 @@
 
 use crate::ops::project::choices::{TODAY, asked, check_agents, declared, keep, notes};
 use crate::ops::project::error::OpsError;
-use crate::ops::project::hold::take;
+use crate::ops::project::lock::lock;
 use crate::ops::project::open::{know_keys, open_unsettled};
-use crate::ops::project::opened::Opened;
+use crate::ops::project::open_project::OpenProject;
 use crate::ops::project::request::Request;
 use crate::ops::project::values::settle;
 use crate::run::record::quarantined::KeptFile;
@@ -115,9 +115,9 @@ pub fn params(request: &Request) -> Result<Params, OpsError> {
         let is_note = |note: &StoredNote| matches!(note, StoredNote::NotSet { .. });
         not_set = notes(&opened).into_iter().filter(is_note).collect();
         let today = opened.workspace.identity.today;
-        let taken = take(&mut opened, &request.command)?;
-        quarantined = keep(&mut opened, request, &taken.run_id, Some(today))?;
-        drop(taken);
+        let lock = lock(&mut opened, &request.command)?;
+        quarantined = keep(&mut opened, request, &lock.run_id, Some(today))?;
+        drop(lock);
         let plain = Request {
             values: Values::default(),
             ..request.clone()
@@ -144,7 +144,7 @@ pub fn params(request: &Request) -> Result<Params, OpsError> {
     })
 }
 
-fn lines(opened: &Opened, request: &Request) -> Vec<ParamLine> {
+fn lines(opened: &OpenProject, request: &Request) -> Vec<ParamLine> {
     let identity = &opened.workspace.identity;
     let line = |name: &String, source: Source, default: Option<Value>| {
         let param = opened.pipeline.param(name);
@@ -199,7 +199,7 @@ fn lines(opened: &Opened, request: &Request) -> Vec<ParamLine> {
 }
 
 /// Returns the agents that stages ask, and those for which another one is chosen.
-pub(crate) fn agents(opened: &Opened) -> Vec<AgentLine> {
+pub(crate) fn agents(opened: &OpenProject) -> Vec<AgentLine> {
     let stored = &opened.workspace.identity.agents;
     let mut names = asked(opened);
     names.extend(stored.keys().cloned());

@@ -4,7 +4,7 @@ use super::results::{Leased, Left, NextBatch, Nothing, WhyNothing};
 use super::workspace::{external_agents, with_workspace};
 use crate::ops::project::error::OpsError;
 use crate::ops::project::open::open;
-use crate::ops::project::opened::Opened;
+use crate::ops::project::open_project::OpenProject;
 use crate::ops::project::request::Request;
 use crate::run::agents::dry_run;
 use crate::run::agents::estimate::CostEstimator;
@@ -128,7 +128,7 @@ fn none(nothing: Nothing, left: Option<Left>) -> NextBatch {
 
 /// A search for a batch.
 struct Search<'a> {
-    opened: &'a Opened,
+    opened: &'a OpenProject,
     leases: &'a Leases,
     all: &'a [Lease],
     estimator: &'a CostEstimator<'a>,

@@ -5,7 +5,7 @@ use super::results::{AnswerFile, Left, Refusal, Submitted, WhyRefused};
 use super::workspace::{is_made, with_workspace};
 use crate::ops::project::error::OpsError;
 use crate::ops::project::open::open;
-use crate::ops::project::opened::{Opened, state};
+use crate::ops::project::open_project::{OpenProject, state};
 use crate::ops::project::request::Request;
 use crate::ops::run::{Report, RunOptions, Silent, StageReport, StageStatus, StopFlag, run};
 use crate::run::agents::external::{Asking, Given, TakenIn, fingerprint, take_in};
@@ -171,7 +171,7 @@ fn text(submission: &Submission, lease: &Lease, file: &Path) -> Result<String, R
 
 /// Keeps the right answers, if the batch is still the one that was leased.
 fn validate(
-    opened: &Opened,
+    opened: &OpenProject,
     recorder: &mut Recorder<'_>,
     given: Given<'_>,
     holds: bool,
@@ -236,7 +236,7 @@ struct Recorded {
     complete: bool,
 }
 
-fn recorded(opened: &Opened, lease: &Lease) -> Result<Recorded, OpsError> {
+fn recorded(opened: &OpenProject, lease: &Lease) -> Result<Recorded, OpsError> {
     let known = state(&opened.workspace.layout)?;
     let stage = known.stages.get(&lease.stage);
     let record = stage

@@ -2,8 +2,8 @@
 
 use crate::ops::project::choices::keep;
 use crate::ops::project::error::OpsError;
-use crate::ops::project::hold::take;
-use crate::ops::project::opened::Opened;
+use crate::ops::project::lock::lock;
+use crate::ops::project::open_project::OpenProject;
 use crate::ops::project::request::Request;
 use crate::run::record::recorder::Recorder;
 use crate::run::record::recover::recover;
@@ -13,18 +13,18 @@ use milepost_core::plan::options::Timing;
 
 /// Locks the workspace, recovers what a killed run left, calls `change`, and returns its result.
 pub(super) fn with_workspace<T>(
-    opened: &mut Opened,
+    opened: &mut OpenProject,
     request: &Request,
     command: &str,
-    change: impl FnOnce(&Opened, &mut Recorder<'_>) -> Result<T, OpsError>,
+    change: impl FnOnce(&OpenProject, &mut Recorder<'_>) -> Result<T, OpsError>,
 ) -> Result<T, OpsError> {
-    let taken = take(opened, command)?;
+    let lock = lock(opened, command)?;
     // Without these, the next run would ask other agents than those that answered here.
-    keep(opened, request, &taken.run_id, None)?;
-    let held = taken.read(opened)?;
-    let lock = held.lock;
+    keep(opened, request, &lock.run_id, None)?;
+    let locked = lock.read(opened)?;
+    let lock = locked.lock;
     let opened = &*opened;
-    let mut recorder = Recorder::new(opened.context(), held.state, held.journal, command);
+    let mut recorder = Recorder::new(opened.context(), locked.state, locked.journal, command);
     recover(&mut recorder, Timing::default().grace)?;
     let done = change(opened, &mut recorder)?;
     recorder.flush()?;
@@ -35,7 +35,7 @@ pub(super) fn with_workspace<T>(
 }
 
 /// Returns the names of a stage's external agents, after replacements.
-pub(super) fn external_agents(opened: &Opened, stage: &Stage) -> Vec<String> {
+pub(super) fn external_agents(opened: &OpenProject, stage: &Stage) -> Vec<String> {
     let mut names = Vec::new();
     for step in &stage.steps {
         if let Some(asked) = step.kind.agent()

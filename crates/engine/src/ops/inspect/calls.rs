@@ -1,7 +1,7 @@
 //! What agents were asked and answered: the calls of a batch, what they cost, and the bytes that went and came.
 
 use crate::ops::project::error::OpsError;
-use crate::ops::project::opened::Opened;
+use crate::ops::project::open_project::OpenProject;
 use jiff::Timestamp;
 use milepost_core::base::path::RelPath;
 use milepost_core::base::redact::Redactor;
@@ -23,7 +23,7 @@ const LISTED: usize = 20;
 /// A call of an agent.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
-pub struct CallTold {
+pub struct CallSummary {
     /// The run that called.
     pub run: String,
     /// Which of its calls it was, from 1 on.
@@ -75,7 +75,7 @@ pub struct CallTold {
 pub struct Exchange {
     /// The call.
     #[serde(flatten)]
-    pub call: CallTold,
+    pub call: CallSummary,
     /// What the agent was told: system and prompt; none: it is not kept any more.
     pub prompt: Option<String>,
     /// What it answered; none: nothing was heard, or it is not kept any more.
@@ -87,7 +87,7 @@ pub struct Exchange {
 /// Where the answers of a batch come from.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 #[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
-pub struct Asked {
+pub struct BatchCalls {
     /// Answers that its outputs were made from.
     pub answers: u64,
     /// Those that the run that made them did not ask for: they were kept.
@@ -97,7 +97,7 @@ pub struct Asked {
     /// Runs among those that were of other workspaces: their calls are recorded there.
     pub elsewhere: Vec<String>,
     /// The latest calls of the batch, whatever came of them, in order.
-    pub calls: Vec<CallTold>,
+    pub calls: Vec<CallSummary>,
     /// Earlier calls that `calls` leaves out.
     pub more: u64,
     /// What all of its calls cost.
@@ -107,10 +107,10 @@ pub struct Asked {
 /// What a workspace spent, and what of its limits is left.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
-pub struct Money {
+pub struct Spending {
     /// In all runs, those that failed among them.
     pub spent: Spent,
-    /// Money under `[limits]`, in billionths of a dollar.
+    /// Spending under `[limits]`, in billionths of a dollar.
     pub usd: Option<Limit>,
     /// Tokens under `[limits]`.
     pub tokens: Option<Limit>,
@@ -130,7 +130,7 @@ pub struct Limit {
     pub left: u64,
 }
 
-impl CallTold {
+impl CallSummary {
     fn of(call: CallRecord) -> Self {
         let CallRecord {
             run,
@@ -168,7 +168,7 @@ impl CallTold {
 
 /// The calls of a stage, or of one of its batches, in the order of their runs.
 pub(crate) fn calls(
-    opened: &Opened,
+    opened: &OpenProject,
     stage: Option<&str>,
     batch: Option<&str>,
 ) -> Result<Vec<CallRecord>, OpsError> {
@@ -188,12 +188,12 @@ fn unread(layout: &Layout, error: &std::io::Error) -> OpsError {
 }
 
 /// What is known of what a batch asked; none: it asked nobody.
-pub(crate) fn asked(
-    opened: &Opened,
+pub(crate) fn batch_calls(
+    opened: &OpenProject,
     stage: &str,
     batch: &str,
     record: Option<&BatchRecord>,
-) -> Result<Option<Asked>, OpsError> {
+) -> Result<Option<BatchCalls>, OpsError> {
     let mut calls = calls(opened, Some(stage), Some(batch))?;
     let from = record.map(|record| record.answers.clone());
     let from = from.unwrap_or_default();
@@ -212,7 +212,7 @@ pub(crate) fn asked(
     elsewhere.sort();
     elsewhere.dedup();
     elsewhere.retain(|run| !folder.join(format!("{run}.jsonl")).exists());
-    Ok(Some(Asked {
+    Ok(Some(BatchCalls {
         elsewhere,
         answers: from.iter().map(|one| one.answers).sum(),
         kept: kept.map(|one| one.answers).sum(),
@@ -220,7 +220,7 @@ pub(crate) fn asked(
         calls: calls
             .split_off(more)
             .into_iter()
-            .map(CallTold::of)
+            .map(CallSummary::of)
             .collect(),
         more: more as u64,
         spent,
@@ -228,13 +228,13 @@ pub(crate) fn asked(
 }
 
 /// Calls with what was asked and answered.
-pub(crate) fn exchanges(opened: &Opened, calls: Vec<CallRecord>) -> Vec<Exchange> {
+pub(crate) fn exchanges(opened: &OpenProject, calls: Vec<CallRecord>) -> Vec<Exchange> {
     let layout = &opened.workspace.layout;
     let mut refused = refused(layout);
     let mut all = Vec::with_capacity(calls.len());
     for call in calls {
         let answered = call.heard.as_ref().and_then(|heard| heard.text.clone());
-        let told = CallTold::of(call);
+        let told = CallSummary::of(call);
         // Bytes that are gone say nothing; the call is told all the same.
         let bytes = std::fs::read(layout.at(&told.request)).ok();
         let text = answered.or_else(|| {
@@ -300,7 +300,9 @@ fn add_texts(value: &Value, texts: &mut Vec<String>) {
 }
 
 /// What each stage spent in all runs, by its name, and the workspace; none: nobody was asked.
-pub(crate) fn money(opened: &Opened) -> Result<Option<(Money, BTreeMap<String, Spent>)>, OpsError> {
+pub(crate) fn spending(
+    opened: &OpenProject,
+) -> Result<Option<(Spending, BTreeMap<String, Spent>)>, OpsError> {
     let layout = &opened.workspace.layout;
     let stages = calls::spent_by_stage(layout).map_err(|error| unread(layout, &error))?;
     let limits = &opened.pipeline.limits;
@@ -320,7 +322,7 @@ pub(crate) fn money(opened: &Opened) -> Result<Option<(Money, BTreeMap<String, S
             left: limit.saturating_sub(used),
         })
     };
-    let money = Money {
+    let money = Spending {
         usd: left(limits.usd.map(|usd| usd.0), spent.cost.0),
         tokens: left(limits.tokens, spent.usage.total()),
         calls: left(limits.calls, spent.calls),

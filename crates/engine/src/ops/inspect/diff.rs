@@ -3,9 +3,9 @@
 use crate::ops::inspect::elements::{ElementsDiff, FieldChange, Records, compare, differing};
 use crate::ops::project::error::OpsError;
 use crate::ops::project::open::open;
-use crate::ops::project::opened::Opened;
-use crate::ops::project::present::Present;
+use crate::ops::project::open_project::OpenProject;
 use crate::ops::project::request::Request;
+use crate::ops::project::snapshot::Snapshot;
 use milepost_core::base::digest::Digest;
 use milepost_core::base::natural::natural;
 use milepost_core::expr::scope::Format;
@@ -109,7 +109,7 @@ pub fn diff(request: &Request, wanted: &DiffOptions) -> Result<Diff, OpsError> {
     }
 }
 
-fn stages<'a>(opened: &'a Opened, wanted: &'a DiffOptions) -> impl Iterator<Item = &'a Stage> {
+fn stages<'a>(opened: &'a OpenProject, wanted: &'a DiffOptions) -> impl Iterator<Item = &'a Stage> {
     let chosen = |stage: &&Stage| {
         let named = |name: &String| *name == stage.name || *name == stage.number.to_string();
         wanted.stages.is_empty() || wanted.stages.iter().any(named)
@@ -118,7 +118,7 @@ fn stages<'a>(opened: &'a Opened, wanted: &'a DiffOptions) -> impl Iterator<Item
 }
 
 fn with_other(
-    opened: &Opened,
+    opened: &OpenProject,
     request: &Request,
     other: &Path,
     wanted: &DiffOptions,
@@ -132,7 +132,7 @@ fn with_other(
         )));
     }
     let new = &opened.workspace.layout;
-    let (were, are) = (Present::read(&old.layout)?, Present::read(new)?);
+    let (were, are) = (Snapshot::read(&old.layout)?, Snapshot::read(new)?);
     let mut diff = Diff {
         old: old.layout.root().display().to_string(),
         new: new.root().display().to_string(),
@@ -315,7 +315,7 @@ struct History {
     is: Option<Digest>,
 }
 
-fn with_last_run(opened: &Opened, wanted: &DiffOptions) -> Result<Diff, OpsError> {
+fn with_last_run(opened: &OpenProject, wanted: &DiffOptions) -> Result<Diff, OpsError> {
     let layout = &opened.workspace.layout;
     let mut files_of: BTreeMap<String, History> = BTreeMap::new();
     let mut last: Option<String> = None;

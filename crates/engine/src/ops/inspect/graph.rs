@@ -1,9 +1,9 @@
 //! The pipeline as a graph: stages, what flows between them, what people put in, what comes out, and how far each stage is.
 
-use crate::ops::inspect::status::{Word, status};
+use crate::ops::inspect::status::{StageProgress, status};
 use crate::ops::project::error::OpsError;
 use crate::ops::project::open::open;
-use crate::ops::project::opened::Opened;
+use crate::ops::project::open_project::OpenProject;
 use crate::ops::project::request::Request;
 use milepost_core::base::glob::may_meet;
 use milepost_core::base::path::Root;
@@ -19,7 +19,7 @@ pub struct Graph {
     /// The project's name.
     pub project: String,
     /// The stages, by number.
-    pub stages: Vec<Node>,
+    pub stages: Vec<GraphStage>,
     /// What flows between stages.
     pub edges: Vec<Edge>,
 }
@@ -27,7 +27,7 @@ pub struct Graph {
 /// A stage.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
-pub struct Node {
+pub struct GraphStage {
     /// Its number.
     pub number: u32,
     /// Its name.
@@ -35,7 +35,7 @@ pub struct Node {
     /// What it is for.
     pub description: Option<String>,
     /// How far it is.
-    pub status: Word,
+    pub status: StageProgress,
     /// Whether a run would do something about it.
     pub is_due: bool,
     /// Batches that there are, as far as that is known; none as well for a stage without `each`.
@@ -112,11 +112,11 @@ pub fn graph(request: &Request) -> Result<Graph, OpsError> {
             .map(|path| as_set(&opened, path))
             .collect();
         inputs.dedup();
-        Node {
+        GraphStage {
             number: stage.number,
             stage: stage.name.clone(),
             description: stage.description.clone(),
-            status: line.map_or(Word::Waiting, |line| line.status),
+            status: line.map_or(StageProgress::Waiting, |line| line.status),
             is_due: line.is_some_and(|line| line.due.is_some()),
             batches: line
                 .filter(|_| !stage.each.is_empty())
@@ -165,7 +165,7 @@ fn flowing(from: &Stage, to: &Stage) -> Vec<String> {
 }
 
 /// The files of an input that a file names.
-fn named(opened: &Opened, input: &Input) -> Option<Named> {
+fn named(opened: &OpenProject, input: &Input) -> Option<Named> {
     let InputSource::From {
         file, base, whole, ..
     } = &input.source
@@ -188,7 +188,7 @@ fn named(opened: &Opened, input: &Input) -> Option<Named> {
 }
 
 /// A path for people. One that is a parameter is the file that the parameter names, with the prefix `project:` for the project's.
-pub(crate) fn as_set(opened: &Opened, path: &PathTemplate) -> String {
+pub(crate) fn as_set(opened: &OpenProject, path: &PathTemplate) -> String {
     let value = path
         .is_whole()
         .then(|| path.text.trim_matches(['{', '}']).trim())

@@ -3,7 +3,7 @@
 use crate::ops::inspect::calls::{self, Exchange};
 use crate::ops::project::error::OpsError;
 use crate::ops::project::open::open;
-use crate::ops::project::opened::Opened;
+use crate::ops::project::open_project::OpenProject;
 use crate::ops::project::request::Request;
 use milepost_core::base::path::{RelPath, component};
 use milepost_core::model::event::{Event, EventType, Record};
@@ -126,7 +126,11 @@ pub fn log(request: &Request, wanted: &LogOptions) -> Result<Log, OpsError> {
 }
 
 /// The calls that are wanted.
-fn calls(opened: &Opened, wanted: &LogOptions, target: Option<&Target>) -> Result<Log, OpsError> {
+fn calls(
+    opened: &OpenProject,
+    wanted: &LogOptions,
+    target: Option<&Target>,
+) -> Result<Log, OpsError> {
     let stage = target.map(|target| target.stage.as_str());
     let batch = target.and_then(|target| target.batch.as_deref());
     let mut calls = calls::calls(opened, stage, batch)?;
@@ -153,7 +157,7 @@ fn calls(opened: &Opened, wanted: &LogOptions, target: Option<&Target>) -> Resul
 }
 
 /// The stage, and the batch; of a stage that has but one batch, that one.
-fn target(opened: &Opened, wanted: &LogOptions) -> Result<Option<Target>, OpsError> {
+fn target(opened: &OpenProject, wanted: &LogOptions) -> Result<Option<Target>, OpsError> {
     let Some(text) = &wanted.target else {
         return Ok(None);
     };
@@ -175,7 +179,7 @@ fn is_wanted(record: &Record, target: Option<&Target>) -> bool {
 
 /// What the programs of a batch printed in these runs, and why what it left was set aside, the oldest first.
 fn printed(
-    opened: &Opened,
+    opened: &OpenProject,
     name: &str,
     runs: &BTreeSet<String>,
     folders: &BTreeSet<String>,

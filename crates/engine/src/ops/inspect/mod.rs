@@ -5,7 +5,7 @@ pub mod diff;
 pub mod elements;
 pub mod graph;
 pub mod log;
-pub(crate) mod orphans;
 pub mod show_request;
 pub mod status;
+pub(crate) mod untracked;
 pub mod verify;

@@ -1,25 +1,25 @@
 //! What a batch would send first to an agent, to the byte. Nothing is sent or written.
 
-use crate::ops::plan::simulation::look;
+use crate::ops::plan::simulation::Simulation;
 use crate::ops::project::error::OpsError;
 use crate::ops::project::open::open;
-use crate::ops::project::opened::state;
+use crate::ops::project::open_project::state;
 use crate::ops::project::request::Request;
 use crate::run::agents::estimate::CostEstimator;
 use crate::run::check::scan::Keep;
 use milepost_core::model::money::NanoUsd;
-use milepost_core::plan::selection::Target;
+use milepost_core::plan::selection::{Selection, Target};
 use serde::Serialize;
 use serde_json::Value;
 
 /// What a batch would send first.
 #[derive(Debug, Serialize)]
 #[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
-pub struct WouldSend {
+pub struct FirstRequest {
     /// The batch, with its stage.
     pub batch: String,
     /// The request; none: nothing is sent.
-    pub request: Option<Shown>,
+    pub request: Option<ShownRequest>,
     /// Why nothing is sent, or it cannot be told.
     pub why_not: Option<String>,
 }
@@ -27,7 +27,7 @@ pub struct WouldSend {
 /// A request that would be sent.
 #[derive(Debug, Serialize)]
 #[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
-pub struct Shown {
+pub struct ShownRequest {
     /// The agent.
     pub agent: String,
     /// Who that is.
@@ -48,7 +48,7 @@ pub struct Shown {
 ///
 /// # Errors
 /// When there is no such batch, the declarations are wrong, or the workspace cannot be read.
-pub fn show_request(request: &Request, target: &str) -> Result<WouldSend, OpsError> {
+pub fn show_request(request: &Request, target: &str) -> Result<FirstRequest, OpsError> {
     let opened = open(request)?;
     let parsed = Target::parse(&opened.pipeline, target);
     let parsed = parsed.map_err(|error| OpsError::Usage(error.to_string()))?;
@@ -56,7 +56,11 @@ pub fn show_request(request: &Request, target: &str) -> Result<WouldSend, OpsErr
     let stage = opened.pipeline.stage(&parsed.stage);
     let stage = stage.ok_or_else(|| OpsError::Usage(format!("there is no stage `{target}`")))?;
     let known = state(&opened.workspace.layout)?;
-    let found = look(&opened, &known, stage, Keep::And(key)).map_err(OpsError::World)?;
+    let everything = Selection::default();
+    let mut simulation = Simulation::new(&opened, &known, &everything, None);
+    let found = simulation
+        .scan(stage, Keep::And(key))
+        .map_err(OpsError::World)?;
     let batches: Vec<&str> = found
         .batches
         .iter()
@@ -86,7 +90,7 @@ pub fn show_request(request: &Request, target: &str) -> Result<WouldSend, OpsErr
         Ok(request) => {
             let body = opened.redactor.bytes(&request.body);
             let body = String::from_utf8_lossy(&body);
-            let shown = Shown {
+            let shown = ShownRequest {
                 agent: request.sent.agent,
                 provider: request.sent.provider,
                 questions: request.sent.questions,
@@ -99,7 +103,7 @@ pub fn show_request(request: &Request, target: &str) -> Result<WouldSend, OpsErr
         }
         Err(why) => (None, Some(why)),
     };
-    Ok(WouldSend {
+    Ok(FirstRequest {
         batch: target.to_owned(),
         request: shown,
         why_not,

@@ -1,15 +1,15 @@
 //! How far each stage of a workspace is. Nothing is written; a run at work is not disturbed.
 
 use crate::ops::change::params::{AgentLine, agents};
-use crate::ops::inspect::calls::{self, Money};
-use crate::ops::plan::simulation::of;
+use crate::ops::inspect::calls::{self, Spending};
+use crate::ops::plan::simulation::Simulation;
 use crate::ops::plan::{Awaits, StagePlan};
 use crate::ops::project::choices::notes;
 use crate::ops::project::error::OpsError;
 use crate::ops::project::open::open;
-use crate::ops::project::opened::Opened;
-use crate::ops::project::present::{LastRun, Present, Runner, last_run, runner};
+use crate::ops::project::open_project::OpenProject;
 use crate::ops::project::request::Request;
+use crate::ops::project::snapshot::{LastRun, Runner, Snapshot, last_run, runner};
 use crate::ops::run::up_to_date;
 use crate::run::agents::estimate::CostEstimator;
 use crate::run::report::StageReport;
@@ -44,9 +44,9 @@ pub struct Status {
     /// The run that began last.
     pub last_run: Option<LastRun>,
     /// The stages, by number.
-    pub stages: Vec<StageLine>,
+    pub stages: Vec<StageOverview>,
     /// What agents cost in all runs, and what of the limits is left; none: none was called, and there is no limit.
-    pub money: Option<Money>,
+    pub money: Option<Spending>,
     /// Agents in whose place another one answers.
     pub agents: Vec<AgentLine>,
     /// Warnings and notes about values and agents that the workspace keeps.
@@ -56,7 +56,7 @@ pub struct Status {
 /// How far a stage is.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
-pub struct StageLine {
+pub struct StageOverview {
     /// Its number.
     pub number: u32,
     /// Its name.
@@ -64,9 +64,9 @@ pub struct StageLine {
     /// What it is for.
     pub(crate) description: Option<String>,
     /// In one word.
-    pub status: Word,
+    pub status: StageProgress,
     /// What a run would do about it; none while a run is at work, and when nothing is to be done.
-    pub due: Option<Due>,
+    pub due: Option<PendingWork>,
     /// Batches that there are, as far as that is known.
     pub batches: Option<u64>,
     /// Batches that are made.
@@ -95,7 +95,7 @@ pub struct StageLine {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
-pub enum Word {
+pub enum StageProgress {
     /// Every batch is made.
     Complete,
     /// Every batch is made or named as failed.
@@ -112,7 +112,7 @@ pub enum Word {
     Altered,
 }
 
-impl Word {
+impl StageProgress {
     /// The word.
     pub fn word(self) -> &'static str {
         match self {
@@ -140,7 +140,7 @@ pub struct FailedBatch {
 /// What a run would do about a stage.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 #[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
-pub struct Due {
+pub struct PendingWork {
     /// Batches that run.
     pub will: u64,
     /// Batches of these that an earlier run with `--force` selected and did not rebuild.
@@ -177,12 +177,12 @@ pub fn status(request: &Request) -> Result<Status, OpsError> {
         return of_workspace(&opened, last_run(&records, None), None, stages);
     }
     let layout = &opened.workspace.layout;
-    let present = Present::read(layout)?;
+    let present = Snapshot::read(layout)?;
     let agents = opened.planned_agents(request)?;
     let all = Selection::default();
     let plans = if present.runner.is_none() {
         let estimator = CostEstimator::new(opened.context(), &opened.project, &agents, false);
-        of(&opened, &present.state, &all, estimator)
+        Simulation::new(&opened, &present.state, &all, Some(estimator)).plan()
     } else {
         Vec::new()
     };
@@ -196,12 +196,12 @@ pub fn status(request: &Request) -> Result<Status, OpsError> {
 }
 
 fn of_workspace(
-    opened: &Opened,
+    opened: &OpenProject,
     last_run: Option<LastRun>,
     runner: Option<Runner>,
-    mut stages: Vec<StageLine>,
+    mut stages: Vec<StageOverview>,
 ) -> Result<Status, OpsError> {
-    let money = calls::money(opened)?.map(|(money, spent)| {
+    let money = calls::spending(opened)?.map(|(money, spent)| {
         for line in &mut stages {
             line.spent = spent.get(&line.stage).copied();
         }
@@ -229,15 +229,15 @@ fn checkpoint_of(layout: &Layout, stage: &Stage) -> Option<Checkpoint> {
 }
 
 /// The lines when nothing is otherwise than when a run had nothing to do: the checkpoints say the rest.
-fn untouched(opened: &Opened, reports: &[StageReport]) -> Option<Vec<StageLine>> {
+fn untouched(opened: &OpenProject, reports: &[StageReport]) -> Option<Vec<StageOverview>> {
     let line = |stage: &Stage| {
         let report = reports.iter().find(|report| report.stage == stage.name)?;
         let checkpoint = checkpoint_of(&opened.workspace.layout, stage)?;
-        Some(StageLine {
+        Some(StageOverview {
             number: stage.number,
             stage: stage.name.clone(),
             description: stage.description.clone(),
-            status: Word::Complete,
+            status: StageProgress::Complete,
             due: None,
             batches: Some(report.batches),
             done: report.batches,
@@ -256,10 +256,10 @@ fn untouched(opened: &Opened, reports: &[StageReport]) -> Option<Vec<StageLine>>
 
 fn line(
     stage: &Stage,
-    present: &Present,
+    present: &Snapshot,
     plan: Option<&StagePlan>,
     checkpoint: Option<Checkpoint>,
-) -> StageLine {
+) -> StageOverview {
     let nothing = StageState::default();
     let known = present.state.stages.get(&stage.name).unwrap_or(&nothing);
     let mut done = 0;
@@ -293,13 +293,13 @@ fn line(
     };
     let due = plan.and_then(due);
     let status = match checkpoint.as_ref().map(|checkpoint| checkpoint.status) {
-        _ if due.as_ref().is_some_and(|due| !due.altered.is_empty()) => Word::Altered,
-        _ if !running.is_empty() => Word::Running,
-        Some(checkpoint::Status::Complete) => Word::Complete,
-        Some(checkpoint::Status::Partial) => Word::Partial,
-        None if !failed.is_empty() => Word::Failed,
-        None if done > 0 => Word::Held,
-        None => Word::Waiting,
+        _ if due.as_ref().is_some_and(|due| !due.altered.is_empty()) => StageProgress::Altered,
+        _ if !running.is_empty() => StageProgress::Running,
+        Some(checkpoint::Status::Complete) => StageProgress::Complete,
+        Some(checkpoint::Status::Partial) => StageProgress::Partial,
+        None if !failed.is_empty() => StageProgress::Failed,
+        None if done > 0 => StageProgress::Held,
+        None => StageProgress::Waiting,
     };
     // What a failed batch made before is not what came out.
     let standing = known.batches.values();
@@ -310,7 +310,7 @@ fn line(
             .reduce(|a, b| a + b)
     };
     let when = checkpoint.as_ref().map(|checkpoint| checkpoint.timestamp);
-    StageLine {
+    StageOverview {
         number: stage.number,
         stage: stage.name.clone(),
         description: stage.description.clone(),
@@ -336,7 +336,7 @@ fn line(
 /// How many batches there are: as a plan finds them, else as the stage's last beginning or its checkpoint says.
 fn batches(
     stage: &Stage,
-    present: &Present,
+    present: &Snapshot,
     plan: Option<&StagePlan>,
     checkpoint: Option<&Checkpoint>,
 ) -> Option<u64> {
@@ -368,7 +368,7 @@ fn last_of(records: &[Record], stage: &str) -> Option<Timestamp> {
     of_stage.next().map(|record| record.timestamp)
 }
 
-fn due(plan: &StagePlan) -> Option<Due> {
+fn due(plan: &StagePlan) -> Option<PendingWork> {
     let forced = plan.will.iter().filter_map(|will| {
         let mut reasons = will.reasons.iter();
         reasons.find_map(|reason| match reason {
@@ -377,7 +377,7 @@ fn due(plan: &StagePlan) -> Option<Due> {
         })
     });
     let forced: Vec<bool> = forced.collect();
-    let due = Due {
+    let due = PendingWork {
         will: plan.will.len() as u64,
         forced: forced.len() as u64,
         forced_interrupted: forced.contains(&true),
@@ -392,5 +392,5 @@ fn due(plan: &StagePlan) -> Option<Due> {
             .clone()
             .or_else(|| plan.missing.first().map(|missing| missing.why.clone())),
     };
-    (due != Due::default()).then_some(due)
+    (due != PendingWork::default()).then_some(due)
 }

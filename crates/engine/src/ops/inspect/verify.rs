@@ -1,11 +1,11 @@
 //! The audit: whether everything that is recorded of a workspace is still so.
 
-use crate::ops::inspect::orphans::orphans;
+use crate::ops::inspect::untracked::orphans;
 use crate::ops::project::error::OpsError;
 use crate::ops::project::open::open;
-use crate::ops::project::opened::Opened;
-use crate::ops::project::present::Present;
+use crate::ops::project::open_project::OpenProject;
 use crate::ops::project::request::Request;
+use crate::ops::project::snapshot::Snapshot;
 use crate::run::check::revalidate::holds;
 use crate::run::check::scan::{Keep, survey};
 use crate::run::record::finish;
@@ -111,7 +111,7 @@ pub fn verify(request: &Request, deep: bool) -> Result<Verified, OpsError> {
         overrides: Vec::new(),
     };
     let recorded = audit.journal()?;
-    let present = match Present::read(&opened.workspace.layout) {
+    let present = match Snapshot::read(&opened.workspace.layout) {
         Ok(present) => present,
         // The break is among the findings, and without the journal's end the manifests are no state.
         Err(OpsError::Journal(_)) if !audit.findings.is_empty() => {
@@ -145,7 +145,7 @@ pub fn verify(request: &Request, deep: bool) -> Result<Verified, OpsError> {
 }
 
 struct Audit<'a> {
-    opened: &'a Opened,
+    opened: &'a OpenProject,
     findings: Vec<Finding>,
     checked: Checked,
     overrides: Vec<Override>,

@@ -7,9 +7,9 @@ use crate::ops::orchestrate::declared::declared;
 use crate::ops::project::client_path::client_path;
 use crate::ops::project::error::OpsError;
 use crate::ops::project::open::open;
-use crate::ops::project::opened::Opened;
-use crate::ops::project::present::Present;
+use crate::ops::project::open_project::OpenProject;
 use crate::ops::project::request::Request;
+use crate::ops::project::snapshot::Snapshot;
 use crate::ops::run::{self, Observer, Report, RunOptions, StageStatus, StopFlag};
 use crate::ops::why::makers::Makers;
 use milepost_core::base::glob::{Glob, is_pattern, may_meet};
@@ -51,7 +51,7 @@ pub enum Aggregation {
     /// The file is there.
     Done(Aggregated),
     /// Elements lack fields.
-    Lacking(Lacking),
+    MissingFields(MissingFields),
     /// The stage that makes the batches is not complete.
     NotComplete(Box<Completion>),
     /// Files in the folder that no stage made.
@@ -84,9 +84,9 @@ pub struct Aggregated {
 /// Elements that lack fields.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
-pub struct Lacking {
+pub struct MissingFields {
     /// The first of them.
-    pub elements: Vec<LackingElement>,
+    pub elements: Vec<IncompleteElement>,
     /// How many there are.
     pub count: u64,
 }
@@ -94,7 +94,7 @@ pub struct Lacking {
 /// An element that lacks fields.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
-pub struct LackingElement {
+pub struct IncompleteElement {
     /// The file that it stands in.
     pub(crate) file: String,
     /// Its place there, from 0 on.
@@ -118,7 +118,7 @@ pub fn aggregate(
 ) -> Result<Aggregation, OpsError> {
     let opened = open(request)?;
     let files = batches(&opened, &wanted.batch_dir)?;
-    let present = Present::read(&opened.workspace.layout)?;
+    let present = Snapshot::read(&opened.workspace.layout)?;
     let makers = Makers::of(&present.state);
     for stage in &opened.pipeline.stages {
         if !files.iter().any(|file| makes(stage, file)) {
@@ -165,7 +165,7 @@ pub fn aggregate(
 }
 
 /// The classified batches of a folder, in natural order.
-fn batches(opened: &Opened, folder: &str) -> Result<Vec<RelPath>, OpsError> {
+fn batches(opened: &OpenProject, folder: &str) -> Result<Vec<RelPath>, OpsError> {
     let place = client_path(opened, folder)?;
     let usage = |why: String| OpsError::Usage(format!("`{folder}` {why}"));
     if place.root != Root::Workspace || is_pattern(place.path.as_str()) {
@@ -196,7 +196,7 @@ fn matches(template: &PathTemplate, file: &RelPath) -> bool {
 
 /// The stage that makes the file; none: no stage does, and it may be written.
 fn maker(
-    opened: &Opened,
+    opened: &OpenProject,
     makers: &Makers<'_>,
     files: &[RelPath],
     file: &FilePath,
@@ -246,7 +246,7 @@ fn maker(
 }
 
 /// Writes the file beside its place, and puts it there when it is whole and every element has its fields.
-fn write(opened: &Opened, files: &[RelPath], path: &RelPath) -> Result<Aggregation, OpsError> {
+fn write(opened: &OpenProject, files: &[RelPath], path: &RelPath) -> Result<Aggregation, OpsError> {
     let (disk, layout) = (&opened.disk, &opened.workspace.layout);
     let place = layout.at(path);
     disk.create_dir_all(parent(&place))?;
@@ -268,7 +268,7 @@ fn write(opened: &Opened, files: &[RelPath], path: &RelPath) -> Result<Aggregati
     };
     if lacking.count > 0 {
         disk.remove_file(&beside)?;
-        return Ok(Aggregation::Lacking(lacking));
+        return Ok(Aggregation::MissingFields(lacking));
     }
     let quarantine = keep_old(opened, path, &beside)?;
     disk.rename(&beside, &place)?;
@@ -285,7 +285,7 @@ fn write(opened: &Opened, files: &[RelPath], path: &RelPath) -> Result<Aggregati
 }
 
 /// Moves a file with other bytes than the new one to quarantine, since nothing records who wrote it. Returns where it is.
-fn keep_old(opened: &Opened, path: &RelPath, new: &Path) -> Result<Option<String>, OpsError> {
+fn keep_old(opened: &OpenProject, path: &RelPath, new: &Path) -> Result<Option<String>, OpsError> {
     let (disk, layout) = (&opened.disk, &opened.workspace.layout);
     let place = layout.at(path);
     let digest = |path: &Path| digest_of(path).ok().flatten().map(|(digest, _)| digest);
@@ -304,13 +304,13 @@ fn keep_old(opened: &Opened, path: &RelPath, new: &Path) -> Result<Option<String
 
 /// Copies every element, and notes those that lack a field.
 fn join(
-    opened: &Opened,
+    opened: &OpenProject,
     files: &[RelPath],
     place: &RelPath,
     out: &mut BufWriter<DiskFile>,
-) -> Result<(u64, Summary, Lacking), OpsError> {
+) -> Result<(u64, Summary, MissingFields), OpsError> {
     let mut summary = Summary::default();
-    let mut lacking = Lacking::default();
+    let mut lacking = MissingFields::default();
     let mut count = 0_u64;
     let begun = out.write_all(b"{\"elements\":[");
     begun.map_err(|error| cannot_write(place, &error))?;
@@ -346,7 +346,7 @@ fn cannot_write(path: &RelPath, error: &std::io::Error) -> OpsError {
     OpsError::World(format!("cannot write `{path}`: {error}"))
 }
 
-impl Lacking {
+impl MissingFields {
     /// Notes an element if it lacks a field.
     fn look(&mut self, file: &RelPath, index: u64, element: &str) {
         let element: Value = serde_json::from_str(element).unwrap_or_default();
@@ -361,7 +361,7 @@ impl Lacking {
         self.count += 1;
         if self.elements.len() < NAMED {
             let id = element.get("global_id").and_then(Value::as_str);
-            self.elements.push(LackingElement {
+            self.elements.push(IncompleteElement {
                 file: file.to_string(),
                 index,
                 global_id: id.map(str::to_owned),

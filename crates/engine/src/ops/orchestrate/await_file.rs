@@ -5,9 +5,9 @@ use crate::ops::orchestrate::declared::{Declared, declared};
 use crate::ops::project::client_path::client_path;
 use crate::ops::project::error::OpsError;
 use crate::ops::project::open::open;
-use crate::ops::project::opened::Opened;
-use crate::ops::project::present::Present;
+use crate::ops::project::open_project::OpenProject;
 use crate::ops::project::request::Request;
+use crate::ops::project::snapshot::Snapshot;
 use crate::ops::run::{StopFlag, Stopwatch};
 use crate::run::check::validate;
 use milepost_core::base::digest::Digest;
@@ -52,11 +52,11 @@ impl AwaitOptions {
 
 /// How the wait ended.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Waited {
+pub enum WaitOutcome {
     /// The file is complete.
-    Complete(Box<Arrived>),
+    Complete(Box<CompleteFile>),
     /// The time was over.
-    Timeout(Lacking),
+    Timeout(Incomplete),
     /// The wait was cancelled.
     Stopped,
 }
@@ -64,7 +64,7 @@ pub enum Waited {
 /// A file that is complete.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
-pub struct Arrived {
+pub struct CompleteFile {
     /// The file, in the workspace.
     pub(crate) output_file: String,
     /// The same, absolute.
@@ -92,11 +92,11 @@ pub struct Arrived {
 /// What is missing.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
-pub struct Lacking {
+pub struct Incomplete {
     /// The file, in the workspace.
     pub output_file: String,
     /// In one word.
-    pub lack: Lack,
+    pub lack: WhyIncomplete,
     /// In a sentence.
     pub why: String,
     /// What is wrong with the file, with pointers into it.
@@ -107,7 +107,7 @@ pub struct Lacking {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
-pub enum Lack {
+pub enum WhyIncomplete {
     /// It is not there.
     Absent,
     /// It was changed within the last second.
@@ -120,7 +120,7 @@ pub enum Lack {
 
 /// What of a file changes when somebody writes it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Stamp {
+struct FileStamp {
     inode: u64,
     size: u64,
     modified: (i64, i64),
@@ -128,11 +128,11 @@ struct Stamp {
 
 /// What was seen of the file so far.
 #[derive(Default)]
-struct Seen {
+struct FileWatch {
     /// As it is, and since when.
-    stamp: Option<(Stamp, Duration)>,
+    stamp: Option<(FileStamp, Duration)>,
     /// What is wrong with it as it was at this stamp.
-    invalid: Option<(Stamp, Lacking)>,
+    invalid: Option<(FileStamp, Incomplete)>,
 }
 
 /// Waits for a file. `tell` is told now and then how long it has been, and what is missing. Nothing is written.
@@ -142,25 +142,25 @@ struct Seen {
 pub fn await_file(
     request: &Request,
     wanted: &AwaitOptions,
-    tell: &mut dyn FnMut(Duration, &Lacking),
+    tell: &mut dyn FnMut(Duration, &Incomplete),
     stop: &StopFlag,
-) -> Result<Waited, OpsError> {
+) -> Result<WaitOutcome, OpsError> {
     let opened = open(request)?;
     let file = client_path(&opened, &wanted.path)?;
     let watch = Stopwatch::start();
     let mut told = None;
-    let mut seen = Seen::default();
+    let mut seen = FileWatch::default();
     loop {
         let now = watch.elapsed();
         let lacking = match look(&opened, &file, wanted, now, &mut seen)? {
-            Ok(arrived) => return Ok(Waited::Complete(Box::new(arrived))),
+            Ok(arrived) => return Ok(WaitOutcome::Complete(Box::new(arrived))),
             Err(lacking) => lacking,
         };
         if stop.is_set() {
-            return Ok(Waited::Stopped);
+            return Ok(WaitOutcome::Stopped);
         }
         if now >= wanted.timeout {
-            return Ok(Waited::Timeout(lacking));
+            return Ok(WaitOutcome::Timeout(lacking));
         }
         if told.is_none_or(|told| now >= told + wanted.poll) {
             told = Some(now);
@@ -174,21 +174,21 @@ pub fn await_file(
 }
 
 fn look(
-    opened: &Opened,
+    opened: &OpenProject,
     file: &FilePath,
     wanted: &AwaitOptions,
     now: Duration,
-    seen: &mut Seen,
-) -> Result<Result<Arrived, Lacking>, OpsError> {
-    let lacking = |lack: Lack, why: String| Lacking {
+    seen: &mut FileWatch,
+) -> Result<Result<CompleteFile, Incomplete>, OpsError> {
+    let lacking = |lack: WhyIncomplete, why: String| Incomplete {
         output_file: file.to_string(),
         lack,
         why,
         violations: Vec::new(),
     };
-    let absent = || lacking(Lack::Absent, format!("`{file}` is not there"));
+    let absent = || lacking(WhyIncomplete::Absent, format!("`{file}` is not there"));
     let Some((source, stamp)) = find(opened, file)? else {
-        *seen = Seen::default();
+        *seen = FileWatch::default();
         return Ok(Err(absent()));
     };
     let since = match seen.stamp {
@@ -198,7 +198,7 @@ fn look(
     seen.stamp = Some((stamp, since));
     let changing = || {
         let why = format!("`{file}` is being written, or was a moment ago");
-        lacking(Lack::Changing, why)
+        lacking(WhyIncomplete::Changing, why)
     };
     if now < since + wanted.stable {
         return Ok(Err(changing()));
@@ -214,15 +214,18 @@ fn look(
         let why = violations
             .first()
             .map_or_else(String::new, |first| format!("`{file}` {first}"));
-        let known = Lacking {
+        let known = Incomplete {
             violations,
-            ..lacking(Lack::Invalid, why)
+            ..lacking(WhyIncomplete::Invalid, why)
         };
         seen.invalid = Some((stamp, known.clone()));
         return Ok(Err(known));
     }
     if let Some(why) = found.as_ref().and_then(|found| unmarked(opened, found)) {
-        return Ok(Err(lacking(Lack::Marker, format!("`{file}` {why}"))));
+        return Ok(Err(lacking(
+            WhyIncomplete::Marker,
+            format!("`{file}` {why}"),
+        )));
     }
     let digest = digest_of(source.path())
         .map_err(|error| OpsError::World(format!("cannot read `{file}`: {error}")))?;
@@ -231,27 +234,27 @@ fn look(
     match digest.filter(|_| after == Some(stamp)) {
         Some((digest, bytes)) => arrived(opened, file, found, &*source, (digest, bytes)).map(Ok),
         None => {
-            *seen = Seen::default();
+            *seen = FileWatch::default();
             Ok(Err(changing()))
         }
     }
 }
 
 fn arrived(
-    opened: &Opened,
+    opened: &OpenProject,
     file: &FilePath,
     found: Option<Declared<'_>>,
     source: &dyn Source,
     (digest, bytes): (Digest, u64),
-) -> Result<Arrived, OpsError> {
-    let present = Present::read(&opened.workspace.layout)?;
+) -> Result<CompleteFile, OpsError> {
+    let present = Snapshot::read(&opened.workspace.layout)?;
     let mut recorded = present.state.stages.values().flat_map(StageState::outputs);
     let recorded = file.root == Root::Workspace
         && recorded.any(|(_, made)| made.path == file.path && made.digest == digest);
     let elements = source.open().ok().and_then(content::elements);
     let (element_count, summary) = elements.unzip();
     let found = found.as_ref();
-    Ok(Arrived {
+    Ok(CompleteFile {
         output_file: file.to_string(),
         path: source.path().display().to_string(),
         bytes,
@@ -271,7 +274,10 @@ fn arrived(
 }
 
 /// The file and its stamp; none: it is not there.
-fn find(opened: &Opened, file: &FilePath) -> Result<Option<(Arc<dyn Source>, Stamp)>, OpsError> {
+fn find(
+    opened: &OpenProject,
+    file: &FilePath,
+) -> Result<Option<(Arc<dyn Source>, FileStamp)>, OpsError> {
     let source = match opened.files.source(file) {
         Ok(source) => source,
         Err(FileError::Missing { .. }) => return Ok(None),
@@ -287,8 +293,8 @@ fn find(opened: &Opened, file: &FilePath) -> Result<Option<(Arc<dyn Source>, Sta
     }
 }
 
-fn stamp(found: &Metadata) -> Stamp {
-    Stamp {
+fn stamp(found: &Metadata) -> FileStamp {
+    FileStamp {
         inode: found.ino(),
         size: found.size(),
         modified: (found.mtime(), found.mtime_nsec()),
@@ -312,7 +318,7 @@ fn invalid(source: &dyn Source, found: Option<&Declared<'_>>) -> Option<Vec<Stri
 }
 
 /// Why the file is not marked as whole; none: it is, or need not be.
-fn unmarked(opened: &Opened, found: &Declared<'_>) -> Option<String> {
+fn unmarked(opened: &OpenProject, found: &Declared<'_>) -> Option<String> {
     if !found.marked {
         return None;
     }

@@ -1,12 +1,12 @@
 //! Whether a stage is complete at this moment: recorded so, up to date, and there byte for byte. Nothing is written.
 
 use crate::ops::plan::StagePlan;
-use crate::ops::plan::simulation;
+use crate::ops::plan::simulation::Simulation;
 use crate::ops::project::error::OpsError;
 use crate::ops::project::open::open;
-use crate::ops::project::opened::Opened;
-use crate::ops::project::present::Present;
+use crate::ops::project::open_project::OpenProject;
 use crate::ops::project::request::Request;
+use crate::ops::project::snapshot::Snapshot;
 use crate::run::agents::estimate::CostEstimator;
 use milepost_core::model::checkpoint::{Checkpoint, Status};
 use milepost_core::model::stage::Stage;
@@ -68,15 +68,15 @@ pub fn stage_completion(request: &Request, number: u32) -> Result<Completion, Op
 /// When the workspace cannot be read.
 pub(crate) fn of(
     request: &Request,
-    opened: &Opened,
+    opened: &OpenProject,
     stage: &Stage,
 ) -> Result<Completion, OpsError> {
     let layout = &opened.workspace.layout;
-    let present = Present::read(layout)?;
+    let present = Snapshot::read(layout)?;
     let agents = opened.planned_agents(request)?;
     let estimator = CostEstimator::new(opened.context(), &opened.project, &agents, false);
     let all = Selection::default();
-    let plans = simulation::of(opened, &present.state, &all, estimator);
+    let plans = Simulation::new(opened, &present.state, &all, Some(estimator)).plan();
     let plan = plans.into_iter().find(|plan| plan.stage == stage.name);
     let mut missing = Vec::new();
     if let Some(runner) = &present.runner {
@@ -191,7 +191,7 @@ fn undone(plan: &StagePlan) -> Vec<String> {
 }
 
 fn altered(
-    opened: &Opened,
+    opened: &OpenProject,
     state: &State,
     stage: &Stage,
     checked: &mut u64,

@@ -15,14 +15,14 @@ pub(crate) struct Summary {
 
 /// What is read of an element.
 #[derive(Deserialize)]
-struct Kind {
+struct TypedElement {
     ifc_type: Option<String>,
 }
 
 impl Summary {
     /// Counts an element, as it stands in its file.
     pub(super) fn count(&mut self, element: &str) {
-        let kind = serde_json::from_str::<Kind>(element);
+        let kind = serde_json::from_str::<TypedElement>(element);
         if let Some(kind) = kind.ok().and_then(|kind| kind.ifc_type) {
             *self.by_type.entry(kind).or_default() += 1;
         }

@@ -1,8 +1,8 @@
 //! What is declared of a file that a client names: the stage and batch that it belongs to, its schema, its marker.
 
 use crate::ops::project::error::OpsError;
-use crate::ops::project::opened::Opened;
-use crate::ops::project::present::Present;
+use crate::ops::project::open_project::OpenProject;
+use crate::ops::project::snapshot::Snapshot;
 use crate::run::check::scan::{Keep, survey};
 use milepost_core::base::glob::Glob;
 use milepost_core::base::path::{FilePath, RelPath, Root};
@@ -43,7 +43,7 @@ pub(super) struct Declared<'a> {
 /// # Errors
 /// When the workspace cannot be read.
 pub(super) fn declared<'a>(
-    opened: &'a Opened,
+    opened: &'a OpenProject,
     path: &RelPath,
 ) -> Result<Option<Declared<'a>>, OpsError> {
     for stage in &opened.pipeline.stages {
@@ -75,7 +75,7 @@ pub(super) fn declared<'a>(
 
 /// A file that a step `wait` of the stage waits for.
 fn awaited<'a>(
-    opened: &'a Opened,
+    opened: &'a OpenProject,
     stage: &'a Stage,
     path: &RelPath,
 ) -> Result<Option<Declared<'a>>, OpsError> {
@@ -124,8 +124,8 @@ fn awaited<'a>(
 }
 
 /// The stage's batches with their targets; none while they cannot be told, as before earlier stages ran.
-fn batches(opened: &Opened, stage: &Stage) -> Result<Vec<BatchScan>, OpsError> {
-    let present = Present::read(&opened.workspace.layout)?;
+fn batches(opened: &OpenProject, stage: &Stage) -> Result<Vec<BatchScan>, OpsError> {
+    let present = Snapshot::read(&opened.workspace.layout)?;
     let ctx = opened.context();
     let wish = |_: &str| RebuildPolicy::Needed;
     let found = survey(

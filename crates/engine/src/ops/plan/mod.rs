@@ -7,12 +7,15 @@ pub use crate::run::agents::estimate::Asks;
 pub use crate::run::report::Awaits;
 pub use milepost_core::plan::estimate::Basis;
 pub use milepost_core::plan::schedule::{BatchFacts, Blocker, Precondition};
-pub use planned::{Altered, Judge, May, Missing, Plan, RetiredFile, StagePlan, Tried, Will};
+pub use planned::{
+    KnownFailure, ModifiedOutput, Plan, PossibleBatch, RefusedBatch, RetiredFile, RevalidatedBatch,
+    RunningBatch, StagePlan,
+};
 
 use crate::ops::project::choices::notes;
 use crate::ops::project::error::OpsError;
 use crate::ops::project::open::open;
-use crate::ops::project::opened::{Opened, state};
+use crate::ops::project::open_project::{OpenProject, state};
 use crate::ops::project::request::Request;
 use crate::ops::run::up_to_date;
 use crate::ops::run::{RunOptions, selection};
@@ -35,7 +38,7 @@ pub fn plan(request: &Request, options: &RunOptions) -> Result<Plan, OpsError> {
 
 /// The same of what is open.
 pub(super) fn plan_of(
-    opened: &mut Opened,
+    opened: &mut OpenProject,
     request: &Request,
     options: &RunOptions,
 ) -> Result<Plan, OpsError> {
@@ -51,7 +54,7 @@ pub(super) fn plan_of(
     let look = |known: &State| {
         let estimator =
             CostEstimator::new(opened.context(), &opened.project, &agents, options.fresh);
-        simulation::with_asks(opened, known, &selection, estimator)
+        Simulation::new(opened, known, &selection, Some(estimator)).plan_with_estimates()
     };
     let mut stages = look(&known);
     // What a run beside this one makes meanwhile looks altered by what was known before.
@@ -87,7 +90,7 @@ pub(super) fn plan_of(
 }
 
 /// The files that nothing makes any more, by stage: of stages that are not declared first.
-fn retires(opened: &Opened, known: &State, stages: &[StagePlan]) -> Vec<RetiredFile> {
+fn retires(opened: &OpenProject, known: &State, stages: &[StagePlan]) -> Vec<RetiredFile> {
     let declared = |name: &str| {
         opened
             .pipeline
@@ -117,7 +120,7 @@ fn retires(opened: &Opened, known: &State, stages: &[StagePlan]) -> Vec<RetiredF
 }
 
 /// The plan when nothing is otherwise than when a run had nothing to do.
-fn unchanged(opened: &Opened, stages: &[StageReport]) -> Plan {
+fn unchanged(opened: &OpenProject, stages: &[StageReport]) -> Plan {
     let line = |stage: &Stage| {
         let reports = stages.iter().filter(|report| report.stage == stage.name);
         StagePlan {

@@ -46,27 +46,27 @@ pub struct StagePlan {
     /// Whether the batches are known, or may be others once earlier stages ran.
     pub certain: bool,
     /// Batches that run, with why.
-    pub will: Vec<Will>,
+    pub will: Vec<RunningBatch>,
     /// Batches that run if a condition comes true.
-    pub may: Vec<May>,
+    pub may: Vec<PossibleBatch>,
     /// Batches whose outputs are validated again.
-    pub judge: Vec<Judge>,
+    pub judge: Vec<RevalidatedBatch>,
     /// Batches that are reused.
     pub reused: u64,
     /// Batches that are left out by what was asked for.
     pub left: u64,
     /// Those of them that are left because they failed as they stand.
     #[serde(skip)]
-    pub tried: Vec<Tried>,
+    pub tried: Vec<KnownFailure>,
     /// Batches that there are no more: their outputs are retired.
     pub retire: Vec<String>,
     /// Files that go to quarantine because the stage makes them no more.
     #[serde(skip)]
     pub retires: Vec<RetiredFile>,
     /// Files that somebody altered: the run stops here.
-    pub altered: Vec<Altered>,
+    pub altered: Vec<ModifiedOutput>,
     /// Batches that fail before they begin: an input is missing, or a `[[require]]` does not hold.
-    pub missing: Vec<Missing>,
+    pub missing: Vec<RefusedBatch>,
     /// Why nothing can be told of the stage.
     pub problem: Option<String>,
     /// The earlier stage that is not complete and not asked for either.
@@ -126,7 +126,7 @@ pub struct RetiredFile {
 /// A batch that runs.
 #[derive(Debug, Serialize)]
 #[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
-pub struct Will {
+pub struct RunningBatch {
     /// The batch.
     pub batch: String,
     /// Why.
@@ -138,7 +138,7 @@ pub struct Will {
 
 /// A batch that is left because it failed as it stands.
 #[derive(Debug)]
-pub struct Tried {
+pub struct KnownFailure {
     /// The batch.
     pub batch: String,
     /// What it depends on.
@@ -148,7 +148,7 @@ pub struct Tried {
 /// A batch that may run.
 #[derive(Debug, Serialize)]
 #[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
-pub struct May {
+pub struct PossibleBatch {
     /// The batch.
     pub(crate) batch: String,
     /// If one of these comes true.
@@ -158,7 +158,7 @@ pub struct May {
 /// A batch whose outputs are validated again.
 #[derive(Debug, Serialize)]
 #[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
-pub struct Judge {
+pub struct RevalidatedBatch {
     /// The batch.
     pub batch: String,
     /// What differs.
@@ -171,7 +171,7 @@ pub struct Judge {
 /// A file that somebody altered.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
-pub struct Altered {
+pub struct ModifiedOutput {
     /// The batch that made it.
     pub(crate) batch: String,
     /// The file, in the workspace.
@@ -184,7 +184,7 @@ pub struct Altered {
     pub pinned: bool,
 }
 
-impl Altered {
+impl ModifiedOutput {
     /// Of what was found of a batch.
     pub(crate) fn of((batch, file): (String, Alteration)) -> Self {
         Self {
@@ -200,7 +200,7 @@ impl Altered {
 /// A batch whose input is missing, or that a `[[require]]` refuses.
 #[derive(Debug, Serialize)]
 #[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
-pub struct Missing {
+pub struct RefusedBatch {
     /// The batch.
     pub batch: String,
     /// The error, where the batch is refused by a `[[require]]`.

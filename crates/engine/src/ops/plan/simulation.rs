@@ -1,7 +1,10 @@
 //! Plans stage by stage: asks the schedule, hands it the expected outcomes, and lists what a run would do.
 
-use super::planned::{Altered, Judge, May, Missing, RetiredFile, StagePlan, Tried, Will};
-use crate::ops::project::opened::Opened;
+use super::planned::{
+    KnownFailure, ModifiedOutput, PossibleBatch, RefusedBatch, RetiredFile, RevalidatedBatch,
+    RunningBatch, StagePlan,
+};
+use crate::ops::project::open_project::OpenProject;
 use crate::run::agents::estimate::CostEstimator;
 use crate::run::check::scan::Keep;
 use crate::run::observe::Observations;
@@ -16,82 +19,82 @@ use milepost_core::plan::schedule::{
 };
 use milepost_core::plan::selection::Selection;
 
-/// What a run of a selection would do of each stage, from what is known; not what agents would be asked.
-pub(crate) fn of<'a>(
-    opened: &'a Opened,
-    known: &'a State,
-    selection: &'a Selection,
-    estimator: CostEstimator<'a>,
-) -> Vec<StagePlan> {
-    let mut plan = Simulation::new(opened, known, selection);
-    plan.estimator = Some(estimator);
-    let stages = opened.pipeline.stages.iter();
-    stages.map(|stage| plan.pass(stage)).collect()
-}
-
-/// The same with what agents would be asked.
-pub(crate) fn with_asks<'a>(
-    opened: &'a Opened,
-    known: &'a State,
-    selection: &'a Selection,
-    estimator: CostEstimator<'a>,
-) -> Vec<StagePlan> {
-    let mut plan = Simulation::new(opened, known, selection);
-    plan.estimator = Some(estimator);
-    plan.estimates = true;
-    let stages = opened.pipeline.stages.iter();
-    stages.map(|stage| plan.pass(stage)).collect()
-}
-
-/// Returns the up-to-date check of a stage as a run of everything would find it when its turn comes.
-///
-/// # Errors
-/// When its batches cannot be listed.
-pub(crate) fn look(
-    opened: &Opened,
-    known: &State,
-    stage: &Stage,
-    keep: Keep<'_>,
-) -> Result<StageScan, String> {
-    let all = Selection::default();
-    let mut plan = Simulation::new(opened, known, &all);
-    let stages = opened.pipeline.stages.iter();
-    for earlier in stages.take_while(|earlier| earlier.number < stage.number) {
-        plan.pass(earlier);
-    }
-    let disk = Observations {
-        keep,
-        ..Observations::new(opened.context(), None)
-    };
-    let planned = &plan.planned;
-    let found = plan
-        .schedule
-        .scan(stage, &planned.state, &planned.pending, &disk);
-    found.map_err(|why| why.0)
-}
-
-/// A plan as far as it has come.
-struct Simulation<'a> {
-    opened: &'a Opened,
+/// A plan, stage by stage: what is expected of the stages so far.
+pub(crate) struct Simulation<'a> {
+    opened: &'a OpenProject,
     selection: &'a Selection,
     schedule: Schedule<'a>,
     planned: PlannedState<'a>,
-    /// Set where it matters which batches wait for external agents.
+    /// Finds the batches that wait for external agents; `None`: no batch waits.
     estimator: Option<CostEstimator<'a>>,
     /// True if the plan estimates what agents would be asked.
     estimates: bool,
 }
 
 impl<'a> Simulation<'a> {
-    fn new(opened: &'a Opened, known: &'a State, selection: &'a Selection) -> Self {
+    /// Starts before the first stage.
+    pub(crate) fn new(
+        opened: &'a OpenProject,
+        known: &'a State,
+        selection: &'a Selection,
+        estimator: Option<CostEstimator<'a>>,
+    ) -> Self {
         Self {
             opened,
             selection,
             schedule: Schedule::new(&opened.pipeline, selection),
             planned: PlannedState::new(&opened.pipeline, selection, known),
-            estimator: None,
+            estimator,
             estimates: false,
         }
+    }
+
+    /// Plans all stages, without an estimate of what agents would be asked.
+    pub(crate) fn plan(mut self) -> Vec<StagePlan> {
+        let stages = self.opened.pipeline.stages.iter();
+        stages.map(|stage| self.pass(stage)).collect()
+    }
+
+    /// Plans all stages, and estimates what agents would be asked.
+    pub(crate) fn plan_with_estimates(mut self) -> Vec<StagePlan> {
+        self.estimates = true;
+        self.plan()
+    }
+
+    /// Plans the stages before this one, then checks which of its batches are up to date.
+    ///
+    /// # Errors
+    /// When its batches cannot be listed.
+    pub(crate) fn scan(&mut self, stage: &Stage, keep: Keep<'_>) -> Result<StageScan, String> {
+        let stages = self.opened.pipeline.stages.iter();
+        for earlier in stages.take_while(|earlier| earlier.number < stage.number) {
+            self.pass(earlier);
+        }
+        let disk = Observations {
+            keep,
+            ..Observations::new(self.opened.context(), None)
+        };
+        let planned = &self.planned;
+        let found = self
+            .schedule
+            .scan(stage, &planned.state, &planned.pending, &disk);
+        found.map_err(|why| why.0)
+    }
+
+    /// Decides on the batches of a scanned stage, whether it can begin or not.
+    ///
+    /// # Errors
+    /// When an agent cannot be made ready.
+    pub(crate) fn batches(
+        &mut self,
+        stage: &Stage,
+        found: &StageScan,
+        estimator: &CostEstimator<'_>,
+    ) -> Result<BatchSchedule, String> {
+        let disk = Observations::new(self.opened.context(), Some(estimator));
+        let state = &self.planned.state;
+        let batches = self.schedule.batches(stage, state, found, None, &disk);
+        batches.map_err(|why| why.0)
     }
 
     /// Plans a stage.
@@ -121,7 +124,7 @@ impl<'a> Simulation<'a> {
             }
             StageDecision::Failed(why) => line.problem = Some(why.clone()),
             StageDecision::Modified(found, files) => {
-                line.altered = files.iter().cloned().map(Altered::of).collect();
+                line.altered = files.iter().cloned().map(ModifiedOutput::of).collect();
                 count_rest(found, &mut line);
             }
             StageDecision::Ready(found) => batches = self.ready(stage, found, &mut line),
@@ -198,35 +201,37 @@ impl<'a> Simulation<'a> {
             None => BatchFacts::default(),
         };
         match (action, &batch.decision) {
-            (Action::Run, Ok(Decision::Will(reasons))) => line.will.push(Will {
+            (Action::Run, Ok(Decision::Will(reasons))) => line.will.push(RunningBatch {
                 facts: facts(reasons),
                 batch: key,
                 reasons: reasons.clone(),
             }),
-            (Action::Fail, Err(missed)) => line.missing.push(Missing {
+            (Action::Fail, Err(missed)) => line.missing.push(RefusedBatch {
                 batch: key,
                 code: missed.code.clone(),
                 why: missed.why.clone(),
             }),
-            (Action::May, Ok(Decision::May(conditions))) => line.may.push(May {
+            (Action::May, Ok(Decision::May(conditions))) => line.may.push(PossibleBatch {
                 batch: key,
                 conditions: conditions.clone(),
             }),
-            (Action::Revalidate, Ok(Decision::Judge(changes))) => line.judge.push(Judge {
-                facts: BatchFacts {
-                    by_people: true,
-                    ..facts(&[])
-                },
-                batch: key,
-                changes: changes.clone(),
-            }),
+            (Action::Revalidate, Ok(Decision::Judge(changes))) => {
+                line.judge.push(RevalidatedBatch {
+                    facts: BatchFacts {
+                        by_people: true,
+                        ..facts(&[])
+                    },
+                    batch: key,
+                    changes: changes.clone(),
+                })
+            }
             (Action::UpToDate, _) => line.reused += 1,
             (_, decision) => {
                 line.left += 1;
                 if let Ok(Decision::Will(reasons)) = decision {
                     let facts = facts(reasons);
                     if self.selection.was_tried(&stage.name, &key, &facts.all) {
-                        line.tried.push(Tried { batch: key, facts });
+                        line.tried.push(KnownFailure { batch: key, facts });
                     }
                 }
             }

@@ -1,7 +1,7 @@
 //! What a workspace keeps of `--set`, `--unset` and `--agent`: taken from flags, stored, and compared with the declarations.
 
 use crate::ops::project::error::OpsError;
-use crate::ops::project::opened::Opened;
+use crate::ops::project::open_project::OpenProject;
 use crate::ops::project::request::Request;
 use crate::ops::project::values::default;
 use crate::run::record::quarantined::{Content, KeptFile, Removal};
@@ -25,7 +25,7 @@ pub(crate) const TODAY: &str = "today";
 ///
 /// # Errors
 /// When the parameter is neither declared nor stored, or `--set` gives it a value.
-pub(crate) fn take_unset(opened: &mut Opened, name: &str) -> Result<(), OpsError> {
+pub(crate) fn take_unset(opened: &mut OpenProject, name: &str) -> Result<(), OpsError> {
     let usage = |message| Err(OpsError::Usage(message));
     if name == TODAY && opened.pipeline.param(name).is_none() {
         opened.workspace.identity.today = opened.workspace.identity.first_day();
@@ -54,7 +54,7 @@ pub(crate) fn take_unset(opened: &mut Opened, name: &str) -> Result<(), OpsError
 ///
 /// # Errors
 /// When an agent is not declared.
-pub(crate) fn take_agents(opened: &mut Opened, request: &Request) -> Result<(), OpsError> {
+pub(crate) fn take_agents(opened: &mut OpenProject, request: &Request) -> Result<(), OpsError> {
     let known: Vec<&str> = opened.pipeline.agents.keys().map(String::as_str).collect();
     let stored = &opened.workspace.identity.agents;
     let mut chosen = BTreeMap::new();
@@ -95,7 +95,7 @@ pub(crate) fn take_agents(opened: &mut Opened, request: &Request) -> Result<(), 
 }
 
 /// Returns the agents that stages name; all that are declared if no stage names one.
-pub(crate) fn asked(opened: &Opened) -> BTreeSet<String> {
+pub(crate) fn asked(opened: &OpenProject) -> BTreeSet<String> {
     let steps = opened.pipeline.stages.iter().flat_map(|stage| &stage.steps);
     let named: BTreeSet<String> = steps
         .filter_map(|step| Some(step.kind.agent()?.agent.clone()))
@@ -111,7 +111,7 @@ pub(crate) fn asked(opened: &Opened) -> BTreeSet<String> {
 ///
 /// # Errors
 /// Which is not, with how to reset the choice.
-pub(crate) fn check_agents(opened: &Opened) -> Result<(), OpsError> {
+pub(crate) fn check_agents(opened: &OpenProject) -> Result<(), OpsError> {
     let declared = &opened.pipeline.agents;
     for (name, other) in &opened.settings.agents {
         if !declared.contains_key(name) || declared.contains_key(other) {
@@ -134,7 +134,7 @@ fn day(at: jiff::Timestamp) -> Date {
 }
 
 /// Returns what a person should know of stored values and agents that are in effect.
-pub(crate) fn notes(opened: &Opened) -> Vec<StoredNote> {
+pub(crate) fn notes(opened: &OpenProject) -> Vec<StoredNote> {
     let identity = &opened.workspace.identity;
     let mut notes = Vec::new();
     for (name, value) in &identity.params {
@@ -178,7 +178,7 @@ pub(crate) fn notes(opened: &Opened) -> Vec<StoredNote> {
 }
 
 /// Returns the declared default of a parameter, with what its template gives in this workspace.
-pub(crate) fn declared(opened: &Opened, name: &str) -> Value {
+pub(crate) fn declared(opened: &OpenProject, name: &str) -> Value {
     let Some(param) = opened.pipeline.param(name) else {
         return Value::Null;
     };
@@ -192,7 +192,7 @@ pub(crate) fn declared(opened: &Opened, name: &str) -> Value {
 /// # Errors
 /// When the disk fails.
 pub(crate) fn keep(
-    opened: &mut Opened,
+    opened: &mut OpenProject,
     request: &Request,
     run_id: &str,
     today: Option<Date>,
@@ -220,7 +220,7 @@ pub(crate) fn keep(
 
 /// Copies files that `--set` names into the workspace. What lay in their place goes to quarantine: somebody may have edited it,
 /// and nothing records what an earlier import wrote. Returns what was moved there.
-fn import(opened: &Opened, run_id: &str) -> Result<Vec<KeptFile>, OpsError> {
+fn import(opened: &OpenProject, run_id: &str) -> Result<Vec<KeptFile>, OpsError> {
     let mut replaced = Vec::new();
     let (disk, layout) = (&opened.disk, &opened.workspace.layout);
     for (place, from) in &opened.imports {

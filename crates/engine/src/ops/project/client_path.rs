@@ -1,7 +1,7 @@
 //! Paths that a client names: in the workspace, or in the project, and nowhere else.
 
 use crate::ops::project::error::OpsError;
-use crate::ops::project::opened::Opened;
+use crate::ops::project::open_project::OpenProject;
 use milepost_core::base::path::{FilePath, RelPath, Root};
 use std::path::Path;
 
@@ -10,7 +10,7 @@ use std::path::Path;
 ///
 /// # Errors
 /// When it leaves both, by its text or by a symbolic link.
-pub(crate) fn client_path(opened: &Opened, text: &str) -> Result<FilePath, OpsError> {
+pub(crate) fn client_path(opened: &OpenProject, text: &str) -> Result<FilePath, OpsError> {
     let file = place(opened, text)?;
     // Links are followed inside only.
     let found = opened.files.resolve(&file);
@@ -18,7 +18,7 @@ pub(crate) fn client_path(opened: &Opened, text: &str) -> Result<FilePath, OpsEr
     Ok(file)
 }
 
-fn place(opened: &Opened, text: &str) -> Result<FilePath, OpsError> {
+fn place(opened: &OpenProject, text: &str) -> Result<FilePath, OpsError> {
     let workspace = opened.files.folder(Root::Workspace);
     let project = opened.files.folder(Root::Project);
     let inside = |root: Root, folder: &Path, path: &Path| {

@@ -1,7 +1,7 @@
 //! Parameters that declarations take for counts and times: what `--set` gives them must be one.
 
 use crate::ops::project::error::OpsError;
-use crate::ops::project::opened::Opened;
+use crate::ops::project::open_project::OpenProject;
 use milepost_core::model::policy::Concurrency;
 use milepost_core::model::stage::{EachSource, Stage, Templated};
 use milepost_core::model::step::Part;
@@ -13,7 +13,7 @@ use std::time::Duration;
 ///
 /// # Errors
 /// Which, and what it was to be.
-pub(crate) fn check(opened: &Opened) -> Result<(), OpsError> {
+pub(crate) fn check(opened: &OpenProject) -> Result<(), OpsError> {
     if opened.set.is_empty() {
         return Ok(());
     }
@@ -58,7 +58,7 @@ fn times(stage: &Stage) -> impl Iterator<Item = &Templated<Duration>> {
 
 /// What came of a value, told where it was set by `--set` alone.
 fn refuse<T>(
-    opened: &Opened,
+    opened: &OpenProject,
     value: &Templated<T>,
     came: Result<(), String>,
 ) -> Result<(), OpsError> {

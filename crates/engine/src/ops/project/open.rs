@@ -3,7 +3,7 @@
 use super::choices::{check_agents, take_agents, take_unset};
 use super::error::OpsError;
 use super::find::{OnDisk, find_project};
-use super::opened::Opened;
+use super::open_project::OpenProject;
 use super::request::Request;
 use super::values::{settle, take_setting};
 use crate::run::agents::ready::{Agents, Purpose, agents};
@@ -27,7 +27,7 @@ use std::sync::Arc;
 /// The workspace of a project when none is named.
 pub(crate) const DEFAULT_WORKSPACE: &str = "workspace";
 
-impl Opened {
+impl OpenProject {
     /// The agents as a plan knows them: what they would be asked can be told, and nobody is asked.
     ///
     /// # Errors
@@ -57,7 +57,7 @@ pub(crate) fn workspace_of(request: &Request, project: &Path) -> PathBuf {
 ///
 /// # Errors
 /// When there is no project, its declarations are wrong, the workspace cannot be read, or a flag says something impossible.
-pub fn open(request: &Request) -> Result<Opened, OpsError> {
+pub fn open(request: &Request) -> Result<OpenProject, OpsError> {
     let mut opened = open_unsettled(request)?;
     settle(&mut opened, request)?;
     know_keys(&mut opened, request);
@@ -65,12 +65,12 @@ pub fn open(request: &Request) -> Result<Opened, OpsError> {
 }
 
 /// Learns the keys that are taken out of what is shown and kept.
-pub(crate) fn know_keys(opened: &mut Opened, request: &Request) {
+pub(crate) fn know_keys(opened: &mut OpenProject, request: &Request) {
     opened.redactor = Redactor::new(keys(opened, &request.environment));
 }
 
 /// Opens a project and a workspace, and takes the flags, without the values that a run would go by.
-pub(crate) fn open_unsettled(request: &Request) -> Result<Opened, OpsError> {
+pub(crate) fn open_unsettled(request: &Request) -> Result<OpenProject, OpsError> {
     let project = find_project(&request.folder)?;
     let on_disk = OnDisk::new(&project);
     let (pipeline, warnings) =
@@ -79,7 +79,7 @@ pub(crate) fn open_unsettled(request: &Request) -> Result<Opened, OpsError> {
     let workspace = Workspace::open(&workspace_of(request, &project), request.now())?;
     let files = Files::new(&project, workspace.layout.root());
     let cache = StatCache::with_clock(&workspace.layout.stat_cache(), Box::new(request.ahead));
-    let mut opened = Opened {
+    let mut opened = OpenProject {
         folder: request.folder.clone(),
         project,
         warnings: warnings.iter().map(ToString::to_string).collect(),
@@ -131,7 +131,7 @@ fn program_environment(all: &BTreeMap<String, String>) -> BTreeMap<String, Strin
 
 /// The keys that declarations name: those of agents, those that headers take from the environment, and variables whose names say
 /// that they are one.
-fn keys(opened: &Opened, environment: &BTreeMap<String, String>) -> BTreeSet<String> {
+fn keys(opened: &OpenProject, environment: &BTreeMap<String, String>) -> BTreeSet<String> {
     let env = &opened.settings.env;
     let of_agents = opened.pipeline.agents.values();
     let of_agents = of_agents.filter_map(|agent| match &agent.provider {

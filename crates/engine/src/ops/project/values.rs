@@ -3,7 +3,7 @@
 use crate::ops::project::client_path::client_path;
 use crate::ops::project::counts;
 use crate::ops::project::error::OpsError;
-use crate::ops::project::opened::Opened;
+use crate::ops::project::open_project::OpenProject;
 use crate::ops::project::request::Request;
 use jiff::tz::TimeZone;
 use milepost_core::base::glob::is_pattern;
@@ -19,7 +19,7 @@ use std::path::{Path, PathBuf};
 
 /// One `--set NAME=VALUE`.
 pub(crate) fn take_setting(
-    opened: &mut Opened,
+    opened: &mut OpenProject,
     request: &Request,
     setting: &str,
 ) -> Result<(), OpsError> {
@@ -65,7 +65,7 @@ pub(crate) fn take_setting(
 }
 
 /// Takes the day of `workspace.today`, where no parameter `today` is declared.
-fn take_day(opened: &mut Opened, text: &str) -> Result<(), OpsError> {
+fn take_day(opened: &mut OpenProject, text: &str) -> Result<(), OpsError> {
     let date = text.parse().map_err(|_| {
         OpsError::Usage(format!(
             "--set today={text}: expected a date such as 2026-11-21"
@@ -80,7 +80,7 @@ fn take_day(opened: &mut Opened, text: &str) -> Result<(), OpsError> {
 
 /// Where a file that `--set` names goes in the workspace, and where it is when it has to be copied there.
 fn file_setting(
-    opened: &Opened,
+    opened: &OpenProject,
     request: &Request,
     name: &str,
     (folder, base): (Option<&RelPath>, Option<&str>),
@@ -153,7 +153,7 @@ fn file_setting(
 }
 
 /// The folder, project or workspace, below which the file lies that a program names.
-fn confined(opened: &Opened, text: &str) -> Result<PathBuf, OpsError> {
+fn confined(opened: &OpenProject, text: &str) -> Result<PathBuf, OpsError> {
     let file = client_path(opened, text)?;
     if Path::new(text).is_absolute() {
         return Ok(opened.files.folder(file.root).to_owned());
@@ -166,7 +166,7 @@ fn confined(opened: &Opened, text: &str) -> Result<PathBuf, OpsError> {
 }
 
 /// The values of a run: defaults, then what the workspace keeps, then what is set.
-pub(crate) fn settle(opened: &mut Opened, request: &Request) -> Result<(), OpsError> {
+pub(crate) fn settle(opened: &mut OpenProject, request: &Request) -> Result<(), OpsError> {
     let identity = &opened.workspace.identity;
     let today = request.now().to_zoned(TimeZone::UTC).date();
     let workspace: Map<String, Value> = [
@@ -203,7 +203,7 @@ pub(crate) fn settle(opened: &mut Opened, request: &Request) -> Result<(), OpsEr
 }
 
 /// Returns which agent answers for which: flags win over what the workspace keeps.
-pub(crate) fn answering(opened: &Opened) -> BTreeMap<String, String> {
+pub(crate) fn answering(opened: &OpenProject) -> BTreeMap<String, String> {
     let stored = opened.workspace.identity.agents.iter();
     let stored = stored.map(|(name, chosen)| (name.clone(), Some(chosen.agent.clone())));
     let mut all: BTreeMap<String, Option<String>> = stored.collect();
@@ -214,7 +214,7 @@ pub(crate) fn answering(opened: &Opened) -> BTreeMap<String, String> {
 }
 
 /// Fills in where agents are.
-fn addresses(opened: &mut Opened) -> Result<(), OpsError> {
+fn addresses(opened: &mut OpenProject) -> Result<(), OpsError> {
     let scope = Value::Object(opened.settings.scope(&opened.pipeline));
     for agent in opened.pipeline.agents.values_mut() {
         let Provider::Api(api) = &mut agent.provider else {

@@ -4,9 +4,9 @@ use crate::ops::plan::{Plan, plan_of};
 use crate::ops::project::error::OpsError;
 use crate::ops::project::find::find_project;
 use crate::ops::project::open::{open, workspace_of};
-use crate::ops::project::opened::Opened;
-use crate::ops::project::present::{Runner, runner};
+use crate::ops::project::open_project::OpenProject;
 use crate::ops::project::request::Request;
+use crate::ops::project::snapshot::{Runner, runner};
 use crate::ops::run::RunOptions;
 use milepost_core::base::glob::{Glob, is_pattern};
 use milepost_core::base::path::{FilePath, RelPath, Root};
@@ -71,7 +71,7 @@ pub fn look(request: &Request, grounds: &Grounds, options: &RunOptions) -> Resul
 }
 
 /// The folders, as far as they are there, that stages read what no stage writes from.
-fn sources(opened: &Opened) -> Sources {
+fn sources(opened: &OpenProject) -> Sources {
     let stages = opened.pipeline.stages.iter();
     let read = stages.flat_map(|stage| {
         let paths = lineage::reads(stage).into_iter();
@@ -83,7 +83,7 @@ fn sources(opened: &Opened) -> Sources {
 }
 
 /// The folder that the files of a path or pattern lie in or below; none when a stage writes them.
-fn folder_of(opened: &Opened, stage: &Stage, path: &PathTemplate) -> Option<PathBuf> {
+fn folder_of(opened: &OpenProject, stage: &Stage, path: &PathTemplate) -> Option<PathBuf> {
     let pattern = path.pattern();
     if path.root == Root::Workspace
         && !lineage::writers(&opened.pipeline, stage, &pattern).is_empty()

@@ -1,15 +1,15 @@
 //! Runs a project's pipeline over a workspace.
 
-pub mod ended;
 pub mod look;
+pub mod result;
 pub(crate) mod up_to_date;
 pub mod workspaces;
 
 use crate::ops::project::choices::{check_agents, keep, notes};
 use crate::ops::project::error::OpsError;
-use crate::ops::project::hold::take;
+use crate::ops::project::lock::lock;
 use crate::ops::project::open::open;
-use crate::ops::project::opened::Opened;
+use crate::ops::project::open_project::OpenProject;
 use crate::ops::project::request::Request;
 use crate::run::agents::ready::{Purpose, agents};
 use crate::run::engine;
@@ -26,7 +26,7 @@ pub use milepost_store::store::clock::Stopwatch;
 ///
 /// # Errors
 /// When the options contradict each other, or name a stage that is not declared.
-pub(crate) fn selection(opened: &Opened, options: &RunOptions) -> Result<Selection, OpsError> {
+pub(crate) fn selection(opened: &OpenProject, options: &RunOptions) -> Result<Selection, OpsError> {
     if let Some((one, other)) = options.conflict() {
         return Err(OpsError::Usage(format!(
             "`{one}` and `{other}` contradict each other"
@@ -51,7 +51,7 @@ pub(crate) fn selection(opened: &Opened, options: &RunOptions) -> Result<Selecti
 }
 
 /// What to type for a file that was named where a stage is expected; none where there is no such file.
-fn file_help(opened: &Opened, text: &str) -> Option<String> {
+fn file_help(opened: &OpenProject, text: &str) -> Option<String> {
     let inside = opened.workspace.layout.root().join(text);
     if ![opened.folder.join(text), inside]
         .iter()
@@ -110,8 +110,8 @@ pub fn run(
     // Taking the workspace reads its identity anew, without the day that was set.
     let today = opened.workspace.identity.today;
     let watch = Stopwatch::start();
-    let taken = take(&mut opened, &request.command)?;
-    let imported = keep(&mut opened, request, &taken.run_id, Some(today))?;
+    let lock = lock(&mut opened, &request.command)?;
+    let imported = keep(&mut opened, request, &lock.run_id, Some(today))?;
     if !imported.is_empty() {
         let files = imported.clone();
         observer.notice(Notice::Kept { files });
@@ -122,7 +122,7 @@ pub fn run(
                 observer.notice(Notice::StageEnded(Box::new(stage.clone())));
             }
             return Ok(Report {
-                run_id: taken.run_id,
+                run_id: lock.run_id,
                 workspace: opened.workspace.layout.root().display().to_string(),
                 forgotten: Vec::new(),
                 quarantined: imported,
@@ -135,8 +135,8 @@ pub fn run(
         }
         up_to_date::note_state(&opened);
     }
-    let held = taken.read(&opened)?;
-    if let Some(cut) = &held.cut {
+    let locked = lock.read(&opened)?;
+    if let Some(cut) = &locked.cut {
         let repairs = vec![Repair::JournalCut { bytes: cut.bytes }];
         observer.notice(Notice::Recovered { repairs });
     }
@@ -154,8 +154,8 @@ pub fn run(
     let agents = agents.map_err(|error| OpsError::World(error.to_string()))?;
     let mut report = engine::run(
         opened.context(),
-        held.state,
-        held.journal,
+        locked.state,
+        locked.journal,
         &selection,
         &request.command,
         &agents,
@@ -169,7 +169,7 @@ pub fn run(
         let _ = up_to_date::keep(&opened, report);
         report.quarantined.splice(0..0, imported);
     }
-    drop(held.lock);
+    drop(locked.lock);
     Ok(report?)
 }
 

@@ -1,7 +1,7 @@
 //! Tells by a glance at the disk that a run has nothing to do.
 
 use crate::ops::project::error::OpsError;
-use crate::ops::project::opened::Opened;
+use crate::ops::project::open_project::OpenProject;
 use crate::run::report::{Report, StageReport, StageStatus};
 use milepost_core::base::digest::Digest;
 use milepost_core::base::path::{FilePath, RelPath};
@@ -15,7 +15,7 @@ use serde_json::json;
 
 /// How the stages stand, when nothing is otherwise than when a run had nothing to do. Whoever looks on looks at what is otherwise,
 /// where that is known.
-pub(crate) fn again(opened: &mut Opened) -> Option<Vec<StageReport>> {
+pub(crate) fn again(opened: &mut OpenProject) -> Option<Vec<StageReport>> {
     let glanced = ask(opened)?;
     let is_same = glanced.differing.is_empty();
     let told = is_same.then(|| serde_json::from_slice(&glanced.told).ok());
@@ -30,7 +30,7 @@ fn since(glanced: Recheck) -> Observations {
 }
 
 /// The same for a run, which notes what it asks and keeps what it learnt of files that were only touched.
-pub(crate) fn before_a_run(opened: &mut Opened) -> Option<Vec<StageReport>> {
+pub(crate) fn before_a_run(opened: &mut OpenProject) -> Option<Vec<StageReport>> {
     opened.asked = Observations::noting();
     let glanced = ask(opened)?;
     if !glanced.differing.is_empty() {
@@ -46,7 +46,7 @@ pub(crate) fn before_a_run(opened: &mut Opened) -> Option<Vec<StageReport>> {
     Some(stages)
 }
 
-fn ask(opened: &Opened) -> Option<Recheck> {
+fn ask(opened: &OpenProject) -> Option<Recheck> {
     if !opened.imports.is_empty() {
         return None;
     }
@@ -55,14 +55,14 @@ fn ask(opened: &Opened) -> Option<Recheck> {
 }
 
 /// Notes what is known of the workspace, before it is read.
-pub(crate) fn note_state(opened: &Opened) {
+pub(crate) fn note_state(opened: &OpenProject) {
     // What cannot be noted ends the notes, and only costs the next glance.
     if note(opened).is_none() {
         opened.asked.spoil();
     }
 }
 
-fn note(opened: &Opened) -> Option<()> {
+fn note(opened: &OpenProject) -> Option<()> {
     let (asked, files, ctx) = (&opened.asked, &opened.files, opened.context());
     let file = |path: RelPath| ctx.digest(&FilePath::workspace(path)).ok();
     let journal = layout::journal();
@@ -85,7 +85,7 @@ fn note(opened: &Opened) -> Option<()> {
 }
 
 /// The names in a folder, noted. Of one that is not there yet, no glance will say that it has no names.
-fn names(opened: &Opened, files: &Files, folder: &RelPath) -> Vec<String> {
+fn names(opened: &OpenProject, files: &Files, folder: &RelPath) -> Vec<String> {
     let names = files.names(folder).unwrap_or_default();
     opened.asked.names(folder, &names);
     names
@@ -95,7 +95,7 @@ fn names(opened: &Opened, files: &Files, folder: &RelPath) -> Vec<String> {
 ///
 /// # Errors
 /// When the disk fails.
-pub(crate) fn keep(opened: &Opened, report: &Report) -> Result<(), OpsError> {
+pub(crate) fn keep(opened: &OpenProject, report: &Report) -> Result<(), OpsError> {
     let is_done = |stage: &StageReport| {
         stage.status == StageStatus::Complete && stage.failed.is_empty() && stage.left == 0
     };
@@ -117,7 +117,7 @@ pub(crate) fn keep(opened: &Opened, report: &Report) -> Result<(), OpsError> {
 }
 
 /// Notes how a run leaves what it wrote, and what is known of the workspace after it.
-fn note_end(opened: &Opened) {
+fn note_end(opened: &OpenProject) {
     let folders = Folders::new(&opened.files);
     for (file, digest) in opened.asked.forget_replaced() {
         // Where the file is no more what was written, the next glance will see so.
@@ -135,7 +135,7 @@ fn note_end(opened: &Opened) {
 }
 
 /// The digest of everything that a run goes by beside the files that it asks for.
-fn key(opened: &Opened) -> Digest {
+fn key(opened: &OpenProject) -> Digest {
     let settings = &opened.settings;
     let all = json!([
         settings.version,

@@ -28,14 +28,14 @@ use std::path::{Path, PathBuf};
 pub(crate) const FOLDER: &str = "workspaces";
 
 /// What a manifest asks for.
-pub struct Entries {
+pub struct WorkspaceList {
     /// The entries, in order.
-    pub all: Vec<Entry>,
+    pub all: Vec<WorkspaceEntry>,
     pipeline: Pipeline,
 }
 
 /// An entry of a manifest.
-pub struct Entry {
+pub struct WorkspaceEntry {
     /// The workspace, as the manifest names it.
     pub workspace: String,
     /// Its parameters, as the manifest gives them.
@@ -48,17 +48,17 @@ pub struct Entry {
 /// What became of all entries.
 #[derive(Debug, Serialize)]
 #[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
-pub struct Batch {
+pub struct WorkspacesResult {
     /// Whether it was only planned, or only what is free was done.
     pub dry_run: bool,
-    /// Entry by entry.
-    pub entries: Vec<EntryEnded>,
+    /// WorkspaceEntry by entry.
+    pub entries: Vec<EntryResult>,
 }
 
 /// What became of an entry.
 #[derive(Debug, Clone, Serialize)]
 #[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
-pub struct EntryEnded {
+pub struct EntryResult {
     /// Its parameters, as the manifest gives them.
     pub(crate) params: Map<String, Value>,
     /// The workspace, as the manifest names it.
@@ -78,7 +78,7 @@ pub struct EntryEnded {
     /// What is still to be asked of agents; only where it was planned.
     pub estimate: Option<Estimate>,
     /// What agents used in this run.
-    pub usage: Used,
+    pub usage: AgentUsage,
     /// How long it took, in seconds.
     pub seconds: f64,
 }
@@ -124,7 +124,7 @@ pub struct Estimate {
 /// What agents used.
 #[derive(Debug, Clone, Default, Serialize)]
 #[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
-pub struct Used {
+pub struct AgentUsage {
     /// Calls.
     pub(crate) calls: u64,
     /// Tokens, input and output.
@@ -157,7 +157,7 @@ impl Source for Outside {
 ///
 /// # Errors
 /// When there is no project, its declarations are wrong, the manifest cannot be read, or an entry is none.
-pub fn entries(request: &Request, file: &Path) -> Result<Entries, OpsError> {
+pub fn entries(request: &Request, file: &Path) -> Result<WorkspaceList, OpsError> {
     let project = find_project(&request.folder)?;
     let (pipeline, _) = declarations(&project)?;
     let shown = file.display();
@@ -201,10 +201,15 @@ pub fn entries(request: &Request, file: &Path) -> Result<Entries, OpsError> {
         }
         all.push(entry);
     }
-    Ok(Entries { all, pipeline })
+    Ok(WorkspaceList { all, pipeline })
 }
 
-fn entry(pipeline: &Pipeline, base: &Path, beside: &Path, row: Value) -> Result<Entry, String> {
+fn entry(
+    pipeline: &Pipeline,
+    base: &Path,
+    beside: &Path,
+    row: Value,
+) -> Result<WorkspaceEntry, String> {
     const FORM: &str = "an object with `workspace`, a folder's name, and parameters was expected; \
                         [manifest] in milepost.toml makes one by `select`";
     let Value::Object(mut params) = row else {
@@ -232,14 +237,14 @@ fn entry(pipeline: &Pipeline, base: &Path, beside: &Path, row: Value) -> Result<
             other => other.to_string(),
         };
         let setting = format!("{name}={text}");
-        // Entries are checked before the first of them runs: a wrong value late in the list must not be found after calls were paid.
+        // WorkspaceList are checked before the first of them runs: a wrong value late in the list must not be found after calls were paid.
         if let Some(param) = param.filter(|param| param.file.is_none()) {
             let parsed = param.parse(&text);
             parsed.map_err(|expected| format!("{setting}: {expected}"))?;
         }
         set.push(setting);
     }
-    Ok(Entry {
+    Ok(WorkspaceEntry {
         set,
         folder: base.join(place.as_str()),
         workspace,
@@ -247,17 +252,17 @@ fn entry(pipeline: &Pipeline, base: &Path, beside: &Path, row: Value) -> Result<
     })
 }
 
-impl Entries {
+impl WorkspaceList {
     /// Runs one entry, or plans it when it is `dry`. What hinders it is told with it, and hinders no other.
     pub fn one(
         &self,
-        entry: &Entry,
+        entry: &WorkspaceEntry,
         request: &Request,
         options: &RunOptions,
         dry: bool,
         observer: &mut dyn Observer,
         stop: &StopFlag,
-    ) -> EntryEnded {
+    ) -> EntryResult {
         let watch = Stopwatch::start();
         let mut own = request.clone();
         own.workspace = Some(entry.folder.clone());
@@ -267,7 +272,7 @@ impl Entries {
             .chain(&request.values.set)
             .cloned()
             .collect();
-        let mut ended = EntryEnded {
+        let mut ended = EntryResult {
             params: entry.params.clone(),
             workspace: entry.workspace.clone(),
             status: "planned",
@@ -276,9 +281,9 @@ impl Entries {
             reason: None,
             stages: BTreeMap::new(),
             estimate: None,
-            usage: Used {
+            usage: AgentUsage {
                 cost_usd: Some(0.0),
-                ..Used::default()
+                ..AgentUsage::default()
             },
             seconds: 0.0,
         };
@@ -335,7 +340,7 @@ impl Entries {
     ///
     /// # Errors
     /// When the program fails.
-    pub fn summary(&self, batch: &Batch) -> Result<Value, OpsError> {
+    pub fn summary(&self, batch: &WorkspacesResult) -> Result<Value, OpsError> {
         let world = |error: &dyn std::fmt::Display| OpsError::World(error.to_string());
         let value = serde_json::to_value(batch).map_err(|error| world(&error))?;
         let Manifest { summary, .. } = &self.pipeline.manifest;
@@ -353,7 +358,7 @@ impl Entries {
     }
 }
 
-impl EntryEnded {
+impl EntryResult {
     fn ran(&mut self, report: &Report) {
         self.exit_code = exit_code(report);
         let worst = crate::run::report::worst(&report.stages);
@@ -482,7 +487,7 @@ fn reason(report: &Report) -> Option<String> {
 }
 
 /// The exit code of all entries: that of the one that ended worst.
-pub fn worst_code(entries: &[EntryEnded]) -> u8 {
+pub fn worst_code(entries: &[EntryResult]) -> u8 {
     let codes: BTreeSet<u8> = entries.iter().map(|entry| entry.exit_code).collect();
     let order = [130, 5, 4, 2, 1, 3];
     order

@@ -8,12 +8,12 @@ use crate::ops::change::templates::Initiated;
 use crate::ops::inspect::diff::Diff;
 use crate::ops::inspect::graph::Graph;
 use crate::ops::inspect::log::Log;
-use crate::ops::inspect::show_request::WouldSend;
+use crate::ops::inspect::show_request::FirstRequest;
 use crate::ops::inspect::status::Status;
 use crate::ops::inspect::verify::Verified;
 use crate::ops::plan::Plan;
-use crate::ops::run::ended::{Ended, Refused};
-use crate::ops::run::workspaces::Batch;
+use crate::ops::run::result::{CommandError, RunResult};
+use crate::ops::run::workspaces::WorkspacesResult;
 use crate::ops::why::Why;
 use crate::run::workbook_schema;
 use milepost_agents::prices::prices_schema;
@@ -60,7 +60,7 @@ pub(super) fn schemas() -> BTreeMap<&'static str, Value> {
         (
             "request",
             "milepost plan --show-request --json",
-            of::<WouldSend>("request"),
+            of::<FirstRequest>("request"),
         ),
         ("params", "milepost params --json", of::<Params>("params")),
         ("status", "milepost status --json", of::<Status>("status")),
@@ -72,17 +72,17 @@ pub(super) fn schemas() -> BTreeMap<&'static str, Value> {
         ("graph", "milepost graph --json", of::<Graph>("graph")),
         ("clean", "milepost clean --json", of::<Cleaned>("clean")),
         ("gc", "milepost gc --json", of::<Collected>("gc")),
-        ("run", "milepost run --json", of::<Ended>("run")),
+        ("run", "milepost run --json", of::<RunResult>("run")),
         (
             "manifest",
             "milepost run --manifest --json",
-            of::<Batch>("manifest"),
+            of::<WorkspacesResult>("manifest"),
         ),
         ("init", "milepost init --json", of::<Initiated>("init")),
         (
             "error",
             "What any command prints with --json when it cannot be done",
-            of::<Refused>("error"),
+            of::<CommandError>("error"),
         ),
     ] {
         let mut schema = schema;

@@ -4,10 +4,10 @@ use super::explanation::{
     BatchVerdict, BatchWhy, FileState, InputFile, MadeBy, OutputFile, StageWhy, Verdict, Why,
 };
 use super::makers::Makers;
-use crate::ops::inspect::calls::asked;
-use crate::ops::plan::Altered;
+use crate::ops::inspect::calls::batch_calls;
+use crate::ops::plan::ModifiedOutput;
 use crate::ops::project::error::OpsError;
-use crate::ops::project::opened::Opened;
+use crate::ops::project::open_project::OpenProject;
 use jiff::Timestamp;
 use milepost_core::base::path::FilePath;
 use milepost_core::model::event::Event;
@@ -17,49 +17,44 @@ use milepost_core::model::stage::Stage;
 use milepost_core::model::state::State;
 use milepost_core::plan::decide::Decision;
 use milepost_core::plan::scan::{BatchScan, StageScan};
+use milepost_core::plan::schedule::BatchSchedule;
 use milepost_core::plan::world::World;
 use milepost_store::store::journal;
 use std::collections::BTreeMap;
 
-pub(super) fn stage_why(
-    stage: &Stage,
-    found: Result<StageScan, String>,
-    waits: &BTreeMap<String, String>,
-) -> StageWhy {
-    let mut why = StageWhy::of(stage);
-    match found {
-        Err(problem) => why.problem = Some(problem),
-        Ok(found) => {
-            why.batches = found.batches.len() as u64;
-            for batch in &found.batches {
-                match verdict(batch, waits) {
-                    Verdict::Reused => why.reused += 1,
-                    verdict => why.others.push(BatchVerdict {
-                        batch: batch.batch.key.clone(),
-                        verdict,
-                    }),
-                }
-            }
-            why.gone = found.gone;
+/// Explains what happens to the batches of a stage.
+pub(super) fn stage_why(stage: &Stage, found: &StageScan, batches: &BatchSchedule) -> StageWhy {
+    let mut why = StageWhy {
+        batches: found.batches.len() as u64,
+        gone: found.gone.clone(),
+        ..StageWhy::of(stage)
+    };
+    for (place, batch) in found.batches.iter().enumerate() {
+        match verdict(batch, batches.waiting.get(&place)) {
+            Verdict::Reused => why.reused += 1,
+            verdict => why.others.push(BatchVerdict {
+                batch: batch.batch.key.clone(),
+                verdict,
+            }),
         }
     }
     why
 }
 
-fn verdict(found: &BatchScan, waits: &BTreeMap<String, String>) -> Verdict {
+/// Returns what happens to a batch. `agent`: the external agent that it waits for.
+fn verdict(found: &BatchScan, agent: Option<&String>) -> Verdict {
     match found.decision.clone() {
-        Ok(Decision::Will(reasons)) if waits.contains_key(&found.batch.key) => Verdict::Waits {
-            agent: waits[&found.batch.key].clone(),
-            reasons,
+        Ok(Decision::Will(reasons)) => match agent.cloned() {
+            Some(agent) => Verdict::Waits { agent, reasons },
+            None => Verdict::Will { reasons },
         },
-        Ok(Decision::Will(reasons)) => Verdict::Will { reasons },
         Ok(Decision::Reused) => Verdict::Reused,
         Ok(Decision::Judge(changes)) => Verdict::Judge { changes },
         Ok(Decision::May(conditions)) => Verdict::May { conditions },
         Ok(Decision::Altered(files)) => Verdict::Altered {
             files: files
                 .into_iter()
-                .map(|file| Altered {
+                .map(|file| ModifiedOutput {
                     batch: found.batch.key.clone(),
                     path: file.path.to_string(),
                     recorded: file.recorded,
@@ -74,13 +69,15 @@ fn verdict(found: &BatchScan, waits: &BTreeMap<String, String>) -> Verdict {
     }
 }
 
+/// Explains a batch, by its place in the scan.
 pub(super) fn batch_why(
-    opened: &Opened,
+    opened: &OpenProject,
     state: &State,
     stage: &Stage,
-    (found, waits): (&StageScan, &BTreeMap<String, String>),
-    batch: &BatchScan,
+    (found, batches): (&StageScan, &BatchSchedule),
+    place: usize,
 ) -> Result<Why, OpsError> {
+    let batch = &found.batches[place];
     let key = &batch.batch.key;
     let record = state
         .stages
@@ -101,11 +98,11 @@ pub(super) fn batch_why(
     Ok(Why::Batch(Box::new(BatchWhy {
         stage: stage.name.clone(),
         batch: key.clone(),
-        verdict: verdict(batch, waits),
+        verdict: verdict(batch, batches.waiting.get(&place)),
         made,
         failed: record.map_or_else(Vec::new, |record| record.failed.clone()),
         quarantine,
-        asked: asked(opened, &stage.name, key, record)?,
+        asked: batch_calls(opened, &stage.name, key, record)?,
         inputs: inputs(state, record.map(|record| &record.facts), &batch.own),
         outputs: outputs(opened, record)?,
         made_from: of_kind(false),
@@ -128,7 +125,7 @@ fn made_by(when: Option<Timestamp>, record: &BatchRecord) -> MadeBy {
 
 /// When a batch was last published, and where is kept what it left when it failed since it was last whole: only the journal knows.
 pub(crate) fn journalled(
-    opened: &Opened,
+    opened: &OpenProject,
     stage: &str,
     batch: &str,
 ) -> Result<(Option<Timestamp>, Option<String>), OpsError> {
@@ -177,7 +174,10 @@ fn inputs(state: &State, recorded: Option<&Facts>, present: &Facts) -> Vec<Input
         .collect()
 }
 
-fn outputs(opened: &Opened, record: Option<&BatchRecord>) -> Result<Vec<OutputFile>, OpsError> {
+fn outputs(
+    opened: &OpenProject,
+    record: Option<&BatchRecord>,
+) -> Result<Vec<OutputFile>, OpsError> {
     let Some(record) = record else {
         return Ok(Vec::new());
     };

@@ -1,7 +1,7 @@
 //! What `why` tells of a stage, a batch or a file, as data.
 
-use crate::ops::inspect::calls::Asked;
-use crate::ops::plan::Altered;
+use crate::ops::inspect::calls::BatchCalls;
+use crate::ops::plan::ModifiedOutput;
 use jiff::Timestamp;
 use milepost_core::base::digest::Digest;
 use milepost_core::model::fingerprint::Change;
@@ -91,7 +91,7 @@ pub enum Verdict {
     /// The run stops: somebody altered what was made.
     Altered {
         /// The files.
-        files: Vec<Altered>,
+        files: Vec<ModifiedOutput>,
     },
     /// It cannot run.
     Impossible {
@@ -118,7 +118,7 @@ pub struct BatchWhy {
     /// Where is kept what it left when it last failed, with requests and answers that were not valid, in the workspace.
     pub quarantine: Option<String>,
     /// What it asked of agents; none: nothing.
-    pub asked: Option<Asked>,
+    pub asked: Option<BatchCalls>,
     /// Files that it reads.
     pub inputs: Vec<InputFile>,
     /// Files that it made.
@@ -244,7 +244,7 @@ pub struct FileMade {
     #[cfg_attr(debug_assertions, schemars(with = "Option<String>"))]
     pub when: Option<Timestamp>,
     /// What its batch asked of agents; none: nothing.
-    pub asked: Option<Asked>,
+    pub asked: Option<BatchCalls>,
 }
 
 /// A file that something was made from.

@@ -3,10 +3,10 @@
 use super::batch::journalled;
 use super::explanation::{FileMade, FileState, FileWhy, Origin};
 use super::makers::Makers;
-use crate::ops::inspect::calls::asked;
+use crate::ops::inspect::calls::batch_calls;
 use crate::ops::inspect::graph::as_set;
 use crate::ops::project::error::OpsError;
-use crate::ops::project::opened::Opened;
+use crate::ops::project::open_project::OpenProject;
 use milepost_core::base::digest::Digest;
 use milepost_core::base::path::{FilePath, RelPath, Root};
 use milepost_core::model::agent::{Cli, CliCommand, Provider};
@@ -28,7 +28,7 @@ const READERS: usize = 100;
 
 /// What is known of a file; none when nothing is.
 pub(crate) fn file_why(
-    opened: &Opened,
+    opened: &OpenProject,
     folder: &Path,
     state: &State,
     what: &str,
@@ -63,7 +63,7 @@ pub(crate) fn file_why(
             state: FileState::of(digest, made, record),
             run: record.run.clone(),
             when: journalled(opened, stage, &record.key)?.0,
-            asked: asked(opened, stage, &record.key, Some(record))?,
+            asked: batch_calls(opened, stage, &record.key, Some(record))?,
         }),
         None => None,
     };
@@ -97,7 +97,7 @@ pub(crate) fn file_why(
 
 /// The file that a text names, with the digest of what lies there: as the declarations write it, or as a path on this machine.
 fn place(
-    opened: &Opened,
+    opened: &OpenProject,
     folder: &Path,
     makers: &Makers<'_>,
     what: &str,
@@ -167,7 +167,7 @@ fn origins(
 }
 
 /// The stages and batches whose records name a file, by number of the stage.
-fn readers(opened: &Opened, state: &State, file: &FilePath) -> Vec<String> {
+fn readers(opened: &OpenProject, state: &State, file: &FilePath) -> Vec<String> {
     let shown = file.to_string();
     let in_project = file.path.as_str();
     let names = |kind: FactKind, name: &str| match kind {

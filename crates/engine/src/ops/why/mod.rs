@@ -11,21 +11,16 @@ pub use explanation::{
     StageWhy, Verdict, Why,
 };
 
-use crate::ops::plan::simulation::look;
+use crate::ops::plan::simulation::Simulation;
 use crate::ops::project::error::OpsError;
 use crate::ops::project::open::open;
-use crate::ops::project::opened::Opened;
-use crate::ops::project::present::Present;
 use crate::ops::project::request::Request;
+use crate::ops::project::snapshot::Snapshot;
 use crate::ops::run::up_to_date;
 use crate::run::agents::estimate::CostEstimator;
 use crate::run::check::scan::Keep;
 use batch::{batch_why, stage_why};
-use milepost_core::model::stage::Stage;
-use milepost_core::plan::decide::Decision;
-use milepost_core::plan::scan::{BatchScan, StageScan};
-use milepost_core::plan::selection::Target;
-use std::collections::BTreeMap;
+use milepost_core::plan::selection::{Selection, Target};
 
 /// Why a stage, a batch (`STAGE/BATCH`) or a file is as it is. Nothing is written.
 ///
@@ -48,58 +43,43 @@ pub fn why(request: &Request, what: &str) -> Result<Why, OpsError> {
             ..StageWhy::of(stage)
         }));
     }
-    let present = Present::read(&opened.workspace.layout)?;
+    let present = Snapshot::read(&opened.workspace.layout)?;
     let state = &present.state;
     if let Ok(target) = Target::parse(&opened.pipeline, what)
         && let Some(stage) = opened.pipeline.stage(&target.stage)
     {
         // The only batch of a stage without `each` has the empty key.
         let key = target.batch.as_deref().unwrap_or_default();
-        let found = look(&opened, state, stage, Keep::And(key));
-        match (target.batch, found) {
-            (None, Ok(found)) if stage.each.is_empty() => {
-                let waits = waits(request, &opened, stage, &found)?;
-                if let Some(batch) = found.batches.first() {
-                    return batch_why(&opened, state, stage, (&found, &waits), batch);
-                }
-                return Ok(Why::Stage(stage_why(stage, Ok(found), &waits)));
+        let everything = Selection::default();
+        let mut simulation = Simulation::new(&opened, state, &everything, None);
+        match simulation.scan(stage, Keep::And(key)) {
+            Err(problem) if target.batch.is_none() => {
+                return Ok(Why::Stage(StageWhy {
+                    problem: Some(problem),
+                    ..StageWhy::of(stage)
+                }));
             }
-            (None, found) => {
-                let waits = match &found {
-                    Ok(found) => waits(request, &opened, stage, found)?,
-                    Err(_) => BTreeMap::new(),
+            Err(_) => {}
+            Ok(found) => {
+                let mut batches = || {
+                    let agents = opened.planned_agents(request)?;
+                    let (ctx, project) = (opened.context(), &opened.project);
+                    let estimator = CostEstimator::new(ctx, project, &agents, false);
+                    let batches = simulation.batches(stage, &found, &estimator);
+                    batches.map_err(OpsError::World)
                 };
-                return Ok(Why::Stage(stage_why(stage, found, &waits)));
-            }
-            (Some(key), Ok(found)) => {
-                if let Some(batch) = found.batches.iter().find(|one| one.batch.key == key) {
-                    let waits = waits(request, &opened, stage, &found)?;
-                    return batch_why(&opened, state, stage, (&found, &waits), batch);
+                let mut all = found.batches.iter();
+                if let Some(place) = all.position(|batch| batch.batch.key == key) {
+                    return batch_why(&opened, state, stage, (&found, &batches()?), place);
+                }
+                if target.batch.is_none() {
+                    return Ok(Why::Stage(stage_why(stage, &found, &batches()?)));
                 }
             }
-            (Some(_), Err(_)) => {}
         }
     }
     if let Some(found) = file::file_why(&opened, &request.folder, state, what)? {
         return Ok(Why::File(Box::new(found)));
     }
     Err(suggestions::unknown(&opened, state, what))
-}
-
-/// The batches that wait for someone outside to answer: for which agent.
-fn waits(
-    request: &Request,
-    opened: &Opened,
-    stage: &Stage,
-    found: &StageScan,
-) -> Result<BTreeMap<String, String>, OpsError> {
-    let is_open = |batch: &&BatchScan| matches!(batch.decision, Ok(Decision::Will(_)));
-    let open: Vec<&BatchScan> = found.batches.iter().filter(is_open).collect();
-    let agents = opened.planned_agents(request)?;
-    let estimator = CostEstimator::new(opened.context(), &opened.project, &agents, false);
-    let awaited = estimator.awaited(stage, &open).map_err(OpsError::World)?;
-    let waits = open.iter().zip(awaited);
-    Ok(waits
-        .filter_map(|(batch, sent)| Some((batch.batch.key.clone(), sent?.agent)))
-        .collect())
 }

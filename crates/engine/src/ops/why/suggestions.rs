@@ -1,7 +1,7 @@
 //! The names nearest to one that is not known.
 
 use crate::ops::project::error::OpsError;
-use crate::ops::project::opened::Opened;
+use crate::ops::project::open_project::OpenProject;
 use milepost_core::model::stage::PathTemplate;
 use milepost_core::model::state::State;
 use milepost_core::plan::expand::batch_name;
@@ -11,7 +11,7 @@ use milepost_core::plan::lineage;
 const SUGGESTED: usize = 3;
 
 /// That nothing of this name is known, with the names that are nearest to it.
-pub(super) fn unknown(opened: &Opened, state: &State, what: &str) -> OpsError {
+pub(super) fn unknown(opened: &OpenProject, state: &State, what: &str) -> OpsError {
     let mut names: Vec<String> = Vec::new();
     for stage in &opened.pipeline.stages {
         names.push(stage.name.clone());

@@ -8,9 +8,9 @@ mod record;
 pub use data::{AcceptOptions, Accepted, Adopted, Pinned};
 
 use crate::ops::project::error::OpsError;
-use crate::ops::project::hold::hold;
+use crate::ops::project::lock::lock_and_read;
 use crate::ops::project::open::open;
-use crate::ops::project::opened::Opened;
+use crate::ops::project::open_project::OpenProject;
 use crate::ops::project::request::Request;
 use crate::run::record::recorder::Recorder;
 use crate::run::record::recover;
@@ -39,9 +39,9 @@ pub fn accept(request: &Request, wanted: &AcceptOptions) -> Result<Accepted, Ops
     let who = wanted.who.clone().or(user);
     let who = who.unwrap_or_else(|| "somebody".to_owned());
     let by = (who.as_str(), wanted.why.as_str(), opened.clock.now());
-    let held = hold(&mut opened, &request.command)?;
+    let locked = lock_and_read(&mut opened, &request.command)?;
     let ctx = opened.context();
-    let mut recorder = Recorder::new(ctx, held.state, held.journal, &request.command);
+    let mut recorder = Recorder::new(ctx, locked.state, locked.journal, &request.command);
     recover::recover(&mut recorder, Duration::from_secs(5))?;
     let mut done = Accepted::default();
     let mut work = Vec::new();
@@ -104,11 +104,11 @@ pub fn accept(request: &Request, wanted: &AcceptOptions) -> Result<Accepted, Ops
     done.quarantined = std::mem::take(&mut recorder.kept);
     // Only a cache.
     let _ = opened.cache.save(&opened.disk);
-    drop(held.lock);
+    drop(locked.lock);
     Ok(done)
 }
 
-fn targets(opened: &Opened, wanted: &AcceptOptions) -> Result<Vec<Target>, OpsError> {
+fn targets(opened: &OpenProject, wanted: &AcceptOptions) -> Result<Vec<Target>, OpsError> {
     if wanted.targets.is_empty() {
         return Err(OpsError::Usage(
             "say what is accepted: `milepost accept STAGE[/BATCH] --why TEXT`".to_owned(),

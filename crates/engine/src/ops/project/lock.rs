@@ -1,7 +1,7 @@
 //! Takes a workspace for writing: its lock, its journal, and what is known of it.
 
 use crate::ops::project::error::OpsError;
-use crate::ops::project::opened::{Opened, replay};
+use crate::ops::project::open_project::{OpenProject, replay};
 use milepost_core::model::state::State;
 use milepost_store::store::id::new_id;
 use milepost_store::store::journal::{Cut, Journal};
@@ -9,8 +9,8 @@ use milepost_store::store::lock::{Holder, Lock};
 use std::sync::Arc;
 
 /// A workspace that nobody else writes while this is there.
-pub struct Held {
-    /// Held until this is dropped.
+pub struct LockedWorkspace {
+    /// LockedWorkspace until this is dropped.
     pub(crate) lock: Lock,
     /// To append to.
     pub journal: Journal,
@@ -21,7 +21,7 @@ pub struct Held {
 }
 
 /// A workspace that is locked, and not read yet.
-pub(crate) struct Taken {
+pub(crate) struct WorkspaceLock {
     lock: Lock,
     /// The run that has it.
     pub(crate) run_id: String,
@@ -34,15 +34,15 @@ pub(crate) struct Taken {
 ///
 /// # Errors
 /// When another run has it, or the disk fails.
-pub fn hold(opened: &mut Opened, command: &str) -> Result<Held, OpsError> {
-    take(opened, command)?.read(opened)
+pub fn lock_and_read(opened: &mut OpenProject, command: &str) -> Result<LockedWorkspace, OpsError> {
+    lock(opened, command)?.read(opened)
 }
 
 /// Takes the workspace, which is made if it was not.
 ///
 /// # Errors
 /// When another run has it, or the disk fails.
-pub(crate) fn take(opened: &mut Opened, command: &str) -> Result<Taken, OpsError> {
+pub(crate) fn lock(opened: &mut OpenProject, command: &str) -> Result<WorkspaceLock, OpsError> {
     let command = &opened.redactor.text(command).into_owned();
     let now = opened.clock.now();
     opened.workspace.prepare(&opened.disk)?;
@@ -55,15 +55,15 @@ pub(crate) fn take(opened: &mut Opened, command: &str) -> Result<Taken, OpsError
     let shown = &mut opened.settings.workspace;
     shown.insert("session_id".into(), identity.session_id.clone().into());
     shown.insert("created".into(), identity.created_text().into());
-    Ok(Taken { lock, run_id, dead })
+    Ok(WorkspaceLock { lock, run_id, dead })
 }
 
-impl Taken {
+impl WorkspaceLock {
     /// Reads what is known of the workspace.
     ///
     /// # Errors
     /// When a manifest or the journal is damaged.
-    pub(crate) fn read(self, opened: &Opened) -> Result<Held, OpsError> {
+    pub(crate) fn read(self, opened: &OpenProject) -> Result<LockedWorkspace, OpsError> {
         let layout = &opened.workspace.layout;
         let journal = Journal::open(
             &opened.disk,
@@ -80,7 +80,7 @@ impl Taken {
             let files = [layout.root(), &segment];
             opened.disk.sync_filesystem(layout.root(), &files)?;
         }
-        Ok(Held {
+        Ok(LockedWorkspace {
             lock: self.lock,
             journal: journal.journal,
             state,

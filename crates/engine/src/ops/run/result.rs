@@ -1,6 +1,6 @@
 //! How a run ended, and what could not be done, as `--json` prints it.
 
-use crate::ops::plan::{Altered, Awaits, Blocker};
+use crate::ops::plan::{Awaits, Blocker, ModifiedOutput};
 use crate::ops::run::{Report, StageReport, StageStatus, exit_code};
 use crate::run::record::quarantined::KeptFile;
 use milepost_core::model::choice::StoredNote;
@@ -11,7 +11,7 @@ use serde_json::Value;
 /// How a run ended.
 #[derive(Debug, Serialize)]
 #[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
-pub struct Ended {
+pub struct RunResult {
     /// In one word: `complete`, `partial`, `held`, `failed`, `altered`, `interrupted`, or `the verdict is no`.
     pub(crate) status: String,
     /// The exit code.
@@ -32,7 +32,7 @@ pub struct Ended {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) quarantined: Vec<KeptFile>,
     /// Stage by stage.
-    pub(crate) stages: Vec<StageEnded>,
+    pub(crate) stages: Vec<StageResult>,
     /// Warnings and notes about values and agents that the workspace keeps.
     pub(crate) stored: Vec<StoredNote>,
 }
@@ -40,7 +40,7 @@ pub struct Ended {
 /// What became of a stage.
 #[derive(Debug, Serialize)]
 #[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
-pub(crate) struct StageEnded {
+pub(crate) struct StageResult {
     /// Its name.
     pub(crate) stage: String,
     /// Its number.
@@ -68,9 +68,9 @@ pub(crate) struct StageEnded {
     /// What it waits for from outside: these batches are among those that were not tried.
     pub(crate) awaits: Option<Awaits>,
     /// Batches that failed, with how.
-    pub(crate) failed: Vec<BatchFailed>,
+    pub(crate) failed: Vec<FailedBatch>,
     /// Files that somebody altered.
-    pub(crate) altered: Vec<Altered>,
+    pub(crate) altered: Vec<ModifiedOutput>,
     /// What the stage's `verdict` says.
     pub(crate) verdict: Option<bool>,
     /// Elements that came out.
@@ -84,7 +84,7 @@ pub(crate) struct StageEnded {
 /// A batch that failed.
 #[derive(Debug, Serialize)]
 #[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
-pub(crate) struct BatchFailed {
+pub(crate) struct FailedBatch {
     /// The batch; empty for the only one.
     pub(crate) batch: String,
     /// How.
@@ -94,19 +94,19 @@ pub(crate) struct BatchFailed {
 /// What could not be done, by any command.
 #[derive(Debug, Serialize)]
 #[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
-pub struct Refused {
+pub struct CommandError {
     /// Always `error`.
     pub status: String,
     /// The exit code.
     pub exit_code: u8,
     /// Why.
-    pub error: Refusal,
+    pub error: ErrorDetails,
 }
 
 /// Why something could not be done.
 #[derive(Debug, Serialize)]
 #[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
-pub struct Refusal {
+pub struct ErrorDetails {
     /// In one word.
     pub kind: String,
     /// In a sentence.
@@ -116,7 +116,7 @@ pub struct Refusal {
     pub problems: Option<Value>,
 }
 
-impl Ended {
+impl RunResult {
     /// Of a report; `status` is the word for it.
     pub fn of(report: &Report, status: &str) -> Self {
         Self {
@@ -129,15 +129,15 @@ impl Ended {
             seconds: report.seconds,
             forgotten: report.forgotten.clone(),
             quarantined: report.quarantined.clone(),
-            stages: report.stages.iter().map(StageEnded::of).collect(),
+            stages: report.stages.iter().map(StageResult::of).collect(),
             stored: report.stored.clone(),
         }
     }
 }
 
-impl StageEnded {
+impl StageResult {
     fn of(stage: &StageReport) -> Self {
-        let failed = stage.failed.iter().map(|(batch, outcome)| BatchFailed {
+        let failed = stage.failed.iter().map(|(batch, outcome)| FailedBatch {
             batch: batch.clone(),
             outcome: outcome.clone(),
         });
@@ -156,7 +156,12 @@ impl StageEnded {
             left: stage.left,
             awaits: stage.awaits.clone(),
             failed: failed.collect(),
-            altered: stage.altered.iter().cloned().map(Altered::of).collect(),
+            altered: stage
+                .altered
+                .iter()
+                .cloned()
+                .map(ModifiedOutput::of)
+                .collect(),
             verdict: stage.verdict,
             elements: stage.elements,
             outputs: stage.outputs.clone(),

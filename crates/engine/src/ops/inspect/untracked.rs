@@ -1,7 +1,7 @@
 //! Files in the folders that stages write, and that no stage made.
 
 use crate::ops::project::error::OpsError;
-use crate::ops::project::opened::Opened;
+use crate::ops::project::open_project::OpenProject;
 use milepost_core::base::natural::natural;
 use milepost_core::base::path::RelPath;
 use milepost_core::model::state::State;
@@ -13,7 +13,7 @@ use std::collections::BTreeSet;
 ///
 /// # Errors
 /// When a folder cannot be read.
-pub(crate) fn orphans(opened: &Opened, state: &State) -> Result<Vec<RelPath>, OpsError> {
+pub(crate) fn orphans(opened: &OpenProject, state: &State) -> Result<Vec<RelPath>, OpsError> {
     let root = opened.workspace.layout.root();
     let recorded: BTreeSet<&str> = state
         .stages

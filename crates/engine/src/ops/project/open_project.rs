@@ -26,7 +26,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 /// A project and a workspace, open for reading.
-pub struct Opened {
+pub struct OpenProject {
     /// The folder in which the program was called.
     pub(crate) folder: PathBuf,
     /// The project's folder.
@@ -69,7 +69,7 @@ pub struct Opened {
     pub(crate) pace: Pace,
 }
 
-impl Opened {
+impl OpenProject {
     /// What a run and a plan work with.
     pub fn context(&self) -> Context<'_> {
         Context {

@@ -1,7 +1,7 @@
 //! What is known of a workspace at present, for readers that a run at work must not disturb.
 
 use crate::ops::project::error::OpsError;
-use crate::ops::project::opened::replay;
+use crate::ops::project::open_project::replay;
 use jiff::Timestamp;
 use milepost_core::model::event::{Event, Record};
 use milepost_core::model::state::State;
@@ -14,7 +14,7 @@ use serde::Serialize;
 const READINGS: usize = 5;
 
 /// What is known of a workspace.
-pub(crate) struct Present {
+pub(crate) struct Snapshot {
     /// The manifests, and the last segment of the journal after them.
     pub(crate) state: State,
     /// The records of that segment.
@@ -53,7 +53,7 @@ pub struct LastRun {
     pub when: Timestamp,
 }
 
-impl Present {
+impl Snapshot {
     /// Reads what is known. Nothing is written, and no lock is taken.
     ///
     /// # Errors

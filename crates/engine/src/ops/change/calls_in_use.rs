@@ -7,12 +7,12 @@ use std::collections::{BTreeSet, HashMap};
 use std::io;
 
 /// Calls of a workspace that are in use.
-pub(crate) struct Used {
+pub(crate) struct CallsInUse {
     /// By run: numbers.
     calls: HashMap<String, BTreeSet<u64>>,
 }
 
-impl Used {
+impl CallsInUse {
     /// Those whose answers recorded batches were made from; those of batches that are not made, whose answers wait for the others;
     /// and those of which nothing was heard yet.
     ///
