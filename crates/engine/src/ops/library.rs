@@ -1,4 +1,4 @@
-//! A project as a value: the shortest way to the operations for a program that uses Milepost as a library.
+//! The face of the library: a project with a workspace, and what can be done with it.
 
 use super::inspect::status::{Status, status};
 use super::plan::{Plan, plan};
@@ -8,17 +8,18 @@ use super::why::{Why, why};
 use milepost_core::plan::options::Values;
 use std::path::{Path, PathBuf};
 
-/// A project and one of its workspaces. Every call reads the declarations and the workspace anew.
+/// A project and one of its workspaces. Each call reads the declarations and the workspace again.
 #[derive(Clone)]
 pub struct Project {
     request: Request,
 }
 
 impl Project {
-    /// Opens the project in a folder or above it, with the workspace `workspace` and the environment of this process.
+    /// Opens the project at `folder` or above it, with its default workspace. Pass `std::env::vars()` as the environment: agents read
+    /// their keys from it, and declarations the variables they name.
     ///
     /// # Errors
-    /// When no `milepost.toml` is there.
+    /// When neither the folder nor one above it contains `milepost.toml`.
     pub fn open(
         folder: &Path,
         environment: impl IntoIterator<Item = (String, String)>,
@@ -29,14 +30,14 @@ impl Project {
         Ok(Self { request })
     }
 
-    /// Uses another workspace; it is created by the first run.
+    /// Selects another workspace. The first run creates it.
     #[must_use]
     pub fn workspace(mut self, folder: impl Into<PathBuf>) -> Self {
         self.request.workspace = Some(folder.into());
         self
     }
 
-    /// Replaces declared values. A run stores them in the workspace.
+    /// Adds values that replace declared ones. A run stores them in the workspace.
     #[must_use]
     pub fn values(mut self, values: Values) -> Self {
         self.request.values.extend(values);
@@ -51,7 +52,7 @@ impl Project {
         plan(&self.request, options)
     }
 
-    /// Runs every selected stage that is out of date. A failed batch is part of the report, and no error.
+    /// Runs every selected stage that is out of date. The report lists failed batches; they are no error.
     ///
     /// # Errors
     /// When the declarations are wrong, another process runs in the workspace, or the disk fails.
@@ -59,7 +60,7 @@ impl Project {
         self.run_observed(options, &mut Silent, &StopFlag::new())
     }
 
-    /// Runs, reports progress to `observer`, and ends soon after `stop` is set.
+    /// Runs like [`Project::run`], reports progress to `observer`, and stops soon after `stop` is set.
     ///
     /// # Errors
     /// As [`Project::run`].
@@ -72,7 +73,7 @@ impl Project {
         run(&self.request, options, observer, stop)
     }
 
-    /// Returns the state of each stage. A run in progress is not disturbed.
+    /// Returns the status of each stage, also while a run is in progress.
     ///
     /// # Errors
     /// When the declarations are wrong, or the workspace cannot be read.
@@ -80,10 +81,10 @@ impl Project {
         status(&self.request)
     }
 
-    /// Explains a stage, a batch (`STAGE/BATCH`) or a file of the workspace.
+    /// Explains why a stage, a batch (`STAGE/BATCH`) or a file is in its present state.
     ///
     /// # Errors
-    /// When there is no such stage, batch or file.
+    /// When `what` names no stage, batch or file, the declarations are wrong, or the workspace cannot be read.
     pub fn why(&self, what: &str) -> Result<Why, OpsError> {
         why(&self.request, what)
     }

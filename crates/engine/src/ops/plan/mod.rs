@@ -25,10 +25,10 @@ use milepost_core::model::stage::Stage;
 use milepost_core::model::state::State;
 use milepost_core::plan::retired;
 
-/// How often a plan beside a run looks again.
+/// How often a plan is repeated because a run works in the workspace meanwhile.
 const LOOKS: usize = 20;
 
-/// What a run would do.
+/// Returns what a run would do, and why. Nothing is written.
 ///
 /// # Errors
 /// When there is no project, its declarations are wrong, or the workspace cannot be read.
@@ -36,7 +36,7 @@ pub fn plan(request: &Request, options: &RunOptions) -> Result<Plan, OpsError> {
     plan_of(&mut open(request)?, request, options)
 }
 
-/// The same of what is open.
+/// Plans an open project.
 pub(super) fn plan_of(
     opened: &mut OpenProject,
     request: &Request,
@@ -57,7 +57,7 @@ pub(super) fn plan_of(
         Simulation::new(opened, known, &selection, Some(estimator)).plan_with_estimates()
     };
     let mut stages = look(&known);
-    // What a run beside this one makes meanwhile looks altered by what was known before.
+    // Files that a concurrent run writes look modified to a state that was read before.
     for _ in 0..LOOKS {
         if stages.iter().all(|stage| stage.altered.is_empty()) {
             break;
@@ -89,7 +89,7 @@ pub(super) fn plan_of(
     })
 }
 
-/// The files that nothing makes any more, by stage: of stages that are not declared first.
+/// Returns the files that nothing builds any more: first those of stages that are no longer declared.
 fn retires(opened: &OpenProject, known: &State, stages: &[StagePlan]) -> Vec<RetiredFile> {
     let declared = |name: &str| {
         opened
@@ -119,7 +119,7 @@ fn retires(opened: &OpenProject, known: &State, stages: &[StagePlan]) -> Vec<Ret
     files
 }
 
-/// The plan when nothing is otherwise than when a run had nothing to do.
+/// Returns the plan if nothing changed since the last up-to-date check.
 fn unchanged(opened: &OpenProject, stages: &[StageReport]) -> Plan {
     let line = |stage: &Stage| {
         let reports = stages.iter().filter(|report| report.stage == stage.name);
@@ -143,7 +143,7 @@ fn unchanged(opened: &OpenProject, stages: &[StageReport]) -> Plan {
     }
 }
 
-/// Whether a file of a stage that looked altered was made by what is known later.
+/// Returns true if a file that looked modified is recorded in a later state.
 fn was_made(stage: &StagePlan, later: &State) -> bool {
     let known = later.stages.get(&stage.stage);
     stage.altered.iter().any(|file| {

@@ -1,4 +1,4 @@
-//! What a run would do, as data.
+//! The result of a plan.
 
 use crate::run::agents::estimate::Asks;
 use crate::run::report::Awaits;
@@ -12,81 +12,81 @@ use milepost_store::store::layout;
 use serde::Serialize;
 use std::collections::BTreeSet;
 
-/// What a run would do.
+/// A plan: what a run would do, and why.
 #[derive(Debug, Serialize)]
 #[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 pub struct Plan {
     /// The project's name.
     pub project: String,
-    /// The workspace's folder.
+    /// The path of the workspace.
     pub workspace: String,
-    /// Stages that are no longer declared: what they made is retired.
+    /// Stages that are no longer declared: their outputs go to quarantine.
     pub forgotten: Vec<String>,
-    /// Files that go to quarantine because nothing makes them any more. A batch that runs may retire others, which are known only
-    /// when it has run: files of an output with `*`, and those of a step whose `when` looks at what is read.
+    /// Files that go to quarantine because no stage or batch builds them any more. A batch that runs may retire others, known only after
+    /// it ran: files of an output with `*`, and those of a step whose `when` depends on an input.
     pub retires: Vec<RetiredFile>,
-    /// Stage by stage.
+    /// The stages, in the order of their numbers.
     pub stages: Vec<StagePlan>,
     /// Warnings about the declarations.
     pub warnings: Vec<String>,
-    /// Warnings and notes about values and agents that the workspace keeps.
+    /// Warnings and notes about values and agents stored in the workspace.
     pub stored: Vec<StoredNote>,
 }
 
-/// What a run would do of a stage.
+/// What a run would do about a stage.
 #[derive(Debug, Default, Serialize)]
 #[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 pub struct StagePlan {
-    /// Its name.
+    /// The stage's name.
     pub stage: String,
-    /// Its number.
+    /// The stage's number.
     pub number: u32,
-    /// What it is for.
+    /// The stage's description.
     pub(crate) description: Option<String>,
-    /// Whether the batches are known, or may be others once earlier stages ran.
+    /// True if the batches are known; false if earlier stages may change the list.
     pub certain: bool,
-    /// Batches that run, with why.
+    /// Batches that will run, with reasons.
     pub will: Vec<RunningBatch>,
-    /// Batches that run if a condition comes true.
+    /// Batches that run if a condition holds.
     pub may: Vec<PossibleBatch>,
-    /// Batches whose outputs are validated again.
+    /// Batches whose outputs will be validated again without a run.
     pub judge: Vec<RevalidatedBatch>,
-    /// Batches that are reused.
+    /// Batches that are up to date.
     pub reused: u64,
-    /// Batches that are left out by what was asked for.
+    /// Batches that are out of date and do not run: they are not selected, exceed the limit, or wait.
     pub left: u64,
-    /// Those of them that are left because they failed as they stand.
+    /// The failed batches among `left`: nothing changed since they failed.
     #[serde(skip)]
     pub tried: Vec<KnownFailure>,
-    /// Batches that there are no more: their outputs are retired.
+    /// Batches that no longer exist: their outputs go to quarantine.
     pub retire: Vec<String>,
-    /// Files that go to quarantine because the stage makes them no more.
+    /// Files that go to quarantine because the stage no longer builds them.
     #[serde(skip)]
     pub retires: Vec<RetiredFile>,
-    /// Files that somebody altered: the run stops here.
+    /// Outputs that were modified by hand: the run stops here.
     pub altered: Vec<ModifiedOutput>,
     /// Batches that fail before they begin: an input is missing, or a `[[require]]` does not hold.
     pub missing: Vec<RefusedBatch>,
-    /// Why nothing can be told of the stage.
+    /// Why the stage cannot be planned.
     pub problem: Option<String>,
-    /// The earlier stage that is not complete and not asked for either.
+    /// Why the stage cannot begin, as a sentence.
     pub blocked: Option<String>,
-    /// Which stage that is, and what is wrong with it.
+    /// The earlier stage that blocks it.
     pub blocked_by: Option<Blocker>,
-    /// Whether nothing is done but that its checkpoint, which is not there, is written.
+    /// True if a run only writes the missing checkpoint.
     pub checkpoint: bool,
-    /// Whether the stage is left out by what was asked for.
+    /// True if the stage is not selected.
     pub skipped: bool,
-    /// What the batches that run ask of agents that cost something.
+    /// What the batches in `will` would ask of agents that cost something.
     pub asks: Option<Asks>,
-    /// What those would ask that run only if a condition comes true.
+    /// What the batches in `may` and `judge` would ask of agents that cost something.
     pub may_ask: Option<Asks>,
-    /// What it waits for from outside: these batches are among those that are left.
+    /// What the stage waits for from external agents; its batches are counted in `left`.
     pub awaits: Option<Awaits>,
 }
 
 impl StagePlan {
-    /// Returns true if no batch runs, is validated again or retired, and nothing keeps the plan from knowing.
+    /// Returns true if no batch runs, is validated again or is retired, and nothing is uncertain.
     pub fn is_idle(&self) -> bool {
         self.certain
             && self.will.is_empty()
@@ -97,7 +97,7 @@ impl StagePlan {
             && self.problem.is_none()
     }
 
-    /// Batches that there are, as far as they are known.
+    /// Returns the number of batches, as far as they are known.
     pub fn batches(&self) -> u64 {
         let checkpoint = layout::checkpoint(self.number);
         let altered: BTreeSet<&str> = self
@@ -111,37 +111,37 @@ impl StagePlan {
     }
 }
 
-/// A file that goes to quarantine because nothing makes it any more.
+/// A file that goes to quarantine because nothing builds it any more.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 pub struct RetiredFile {
-    /// The stage that made it.
+    /// The stage that built it.
     pub stage: String,
-    /// The batch that made it.
+    /// The batch that built it.
     pub(crate) batch: String,
-    /// The file, in the workspace.
+    /// The path in the workspace.
     pub path: String,
 }
 
-/// A batch that runs.
+/// A batch that will run.
 #[derive(Debug, Serialize)]
 #[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 pub struct RunningBatch {
-    /// The batch.
+    /// The batch's key.
     pub batch: String,
-    /// Why.
+    /// Why it runs.
     pub reasons: Vec<Reason>,
-    /// What it depends on.
+    /// The facts that the decision is based on.
     #[serde(skip)]
     pub facts: BatchFacts,
 }
 
-/// A batch that is left because it failed as it stands.
+/// A failed batch that does not run because nothing changed since.
 #[derive(Debug)]
 pub struct KnownFailure {
-    /// The batch.
+    /// The batch's key.
     pub batch: String,
-    /// What it depends on.
+    /// The facts that the decision is based on.
     pub facts: BatchFacts,
 }
 
@@ -149,43 +149,43 @@ pub struct KnownFailure {
 #[derive(Debug, Serialize)]
 #[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 pub struct PossibleBatch {
-    /// The batch.
+    /// The batch's key.
     pub(crate) batch: String,
-    /// If one of these comes true.
+    /// The conditions; one is enough.
     pub conditions: Vec<Condition>,
 }
 
-/// A batch whose outputs are validated again.
+/// A batch whose outputs will be validated again.
 #[derive(Debug, Serialize)]
 #[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 pub struct RevalidatedBatch {
-    /// The batch.
+    /// The batch's key.
     pub batch: String,
-    /// What differs.
+    /// The changed facts.
     pub changes: Vec<Change>,
-    /// What it depends on.
+    /// The facts that the decision is based on.
     #[serde(skip)]
     pub facts: BatchFacts,
 }
 
-/// A file that somebody altered.
+/// An output that was modified by hand.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 pub struct ModifiedOutput {
-    /// The batch that made it.
+    /// The batch that built it; empty for a checkpoint.
     pub(crate) batch: String,
-    /// The file, in the workspace.
+    /// The path in the workspace.
     pub path: String,
-    /// What was made; none: nothing says who made it.
+    /// The digest of the recorded output; `None` if no record lists the file.
     pub recorded: Option<Digest>,
-    /// What it is.
+    /// The digest of the present file.
     pub found: Digest,
-    /// A person pinned it, and it would have to be made again.
+    /// True if the modification was accepted, and the batch would have to be rebuilt.
     pub pinned: bool,
 }
 
 impl ModifiedOutput {
-    /// Of what was found of a batch.
+    /// Builds it from an alteration of a batch.
     pub(crate) fn of((batch, file): (String, Alteration)) -> Self {
         Self {
             batch,
@@ -197,21 +197,21 @@ impl ModifiedOutput {
     }
 }
 
-/// A batch whose input is missing, or that a `[[require]]` refuses.
+/// A batch that fails before it begins.
 #[derive(Debug, Serialize)]
 #[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 pub struct RefusedBatch {
-    /// The batch.
+    /// The batch's key.
     pub batch: String,
-    /// The error, where the batch is refused by a `[[require]]`.
+    /// The error code of the `[[require]]` that does not hold.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub code: Option<String>,
-    /// What is missing, or what the `[[require]]` says.
+    /// The missing input, or the message of the `[[require]]`.
     pub why: String,
 }
 
 impl Plan {
-    /// Whether a run would do nothing.
+    /// Returns true if a run would do nothing.
     pub fn is_empty(&self) -> bool {
         let rests = |stage: &StagePlan| {
             stage.is_idle()

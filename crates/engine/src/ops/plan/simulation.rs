@@ -1,4 +1,4 @@
-//! Plans stage by stage: asks the schedule, hands it the expected outcomes, and lists what a run would do.
+//! Simulates a run stage by stage: asks the schedule, reports the expected outcomes to it, and lists what a run would do.
 
 use super::planned::{
     KnownFailure, ModifiedOutput, PossibleBatch, RefusedBatch, RetiredFile, RevalidatedBatch,
@@ -19,7 +19,7 @@ use milepost_core::plan::schedule::{
 };
 use milepost_core::plan::selection::Selection;
 
-/// A plan, stage by stage: what is expected of the stages so far.
+/// A simulated run: the state that is expected after the stages so far.
 pub(crate) struct Simulation<'a> {
     opened: &'a OpenProject,
     selection: &'a Selection,
@@ -144,7 +144,7 @@ impl<'a> Simulation<'a> {
     ) -> Option<BatchSchedule> {
         line.certain = found.certain;
         let context = self.opened.context();
-        // Before the plan expects anything of the stage, which takes the checkpoint away.
+        // The checkpoint counts as it is before the plan expects changes of the stage.
         let recorded = self.planned.state.stages.get(&stage.name);
         let has_checkpoint = recorded.is_some_and(|known| known.status.is_some())
             && context.layout.checkpoint(stage.number).exists();
@@ -180,7 +180,7 @@ impl<'a> Simulation<'a> {
         Some(batches)
     }
 
-    /// Lists a batch.
+    /// Adds a batch to the stage's plan.
     fn list(
         &self,
         stage: &Stage,
@@ -238,7 +238,7 @@ impl<'a> Simulation<'a> {
         }
     }
 
-    /// Estimates what the batches ask of agents: those that run, and those that may.
+    /// Estimates what the batches that run, and those that may run, ask of agents.
     fn estimate(
         &mut self,
         stage: &Stage,
@@ -271,7 +271,7 @@ impl<'a> Simulation<'a> {
     }
 }
 
-/// Counts the batches of a stage that the run stops at: none of them runs.
+/// Counts the batches of a stage with modified outputs: none of them runs.
 fn count_rest(found: &StageScan, line: &mut StagePlan) {
     line.certain = found.certain;
     for batch in &found.batches {

@@ -1,4 +1,5 @@
-//! What a workspace keeps of `--set`, `--unset` and `--agent`: taken from flags, stored, and compared with the declarations.
+//! Values and agents stored in a workspace: reads them from `--set`, `--unset` and `--agent`, stores them, and compares them with the
+//! declarations.
 
 use crate::ops::project::error::OpsError;
 use crate::ops::project::open_project::OpenProject;
@@ -15,13 +16,13 @@ use milepost_store::store::workspace::Changes;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The word that puts an agent back in its own place; no agent has this name.
+/// The word that removes a chosen agent; no agent has this name.
 pub(crate) const DEFAULT: &str = "default";
 
-/// What `--set` calls the day of `workspace.today`, where no parameter has this name.
+/// The name under which `--set` changes `workspace.today`, if no parameter has it.
 pub(crate) const TODAY: &str = "today";
 
-/// Takes one `--unset NAME`.
+/// Applies one `--unset NAME`.
 ///
 /// # Errors
 /// When the parameter is neither declared nor stored, or `--set` gives it a value.
@@ -50,7 +51,7 @@ pub(crate) fn take_unset(opened: &mut OpenProject, name: &str) -> Result<(), Ops
     Ok(())
 }
 
-/// Takes all `--agent [NAME=]OTHER`. The last one for a name wins.
+/// Applies all `--agent [NAME=]OTHER`. The last one for a name counts.
 ///
 /// # Errors
 /// When an agent is not declared.
@@ -110,7 +111,7 @@ pub(crate) fn asked(opened: &OpenProject) -> BTreeSet<String> {
 /// Checks that every agent that the workspace has chosen is declared.
 ///
 /// # Errors
-/// Which is not, with how to reset the choice.
+/// When one is not; the message says how to reset the choice.
 pub(crate) fn check_agents(opened: &OpenProject) -> Result<(), OpsError> {
     let declared = &opened.pipeline.agents;
     for (name, other) in &opened.settings.agents {
@@ -133,7 +134,7 @@ fn day(at: jiff::Timestamp) -> Date {
     at.to_zoned(jiff::tz::TimeZone::UTC).date()
 }
 
-/// Returns what a person should know of stored values and agents that are in effect.
+/// Returns warnings and notes about stored values and agents that are in effect.
 pub(crate) fn notes(opened: &OpenProject) -> Vec<StoredNote> {
     let identity = &opened.workspace.identity;
     let mut notes = Vec::new();
@@ -177,7 +178,7 @@ pub(crate) fn notes(opened: &OpenProject) -> Vec<StoredNote> {
     notes
 }
 
-/// Returns the declared default of a parameter, with what its template gives in this workspace.
+/// Returns the default of a parameter, with its template rendered for this workspace.
 pub(crate) fn declared(opened: &OpenProject, name: &str) -> Value {
     let Some(param) = opened.pipeline.param(name) else {
         return Value::Null;
@@ -186,8 +187,8 @@ pub(crate) fn declared(opened: &OpenProject, name: &str) -> Value {
     default(param, &scope).unwrap_or_else(|_| param.default.clone())
 }
 
-/// Stores in a workspace that is held what flags say: copies files that `--set` names, then writes values and agents. Returns
-/// the files in whose place others were copied.
+/// Stores the options in a locked workspace: copies the files that `--set` names, then writes values and agents. Returns the
+/// files that were replaced.
 ///
 /// # Errors
 /// When the disk fails.
@@ -218,20 +219,20 @@ pub(crate) fn keep(
     Ok(replaced)
 }
 
-/// Copies files that `--set` names into the workspace. What lay in their place goes to quarantine: somebody may have edited it,
-/// and nothing records what an earlier import wrote. Returns what was moved there.
+/// Copies files that `--set` names into the workspace. Files in their place go to quarantine, because a person may have edited them,
+/// and no record lists an earlier import. Returns the files in quarantine.
 fn import(opened: &OpenProject, run_id: &str) -> Result<Vec<KeptFile>, OpsError> {
     let mut replaced = Vec::new();
     let (disk, layout) = (&opened.disk, &opened.workspace.layout);
     for (place, from) in &opened.imports {
         let to = opened.workspace.layout.at(place);
-        // A second run with the same file has nothing to copy, and what is there keeps its times.
+        // If the same file is there already, it keeps its times.
         let digest = |path| opened.cache.digest_of(path).ok();
         if to.is_file() && digest(&to).is_some_and(|there| digest(from) == Some(there)) {
             continue;
         }
         disk.create_dir_all(parent(&to))?;
-        // Beside the inputs, half a file that a crash leaves would match a stage's pattern.
+        // In the folder of the inputs, a half-written file would match a stage's pattern after a crash.
         let beside = opened.workspace.layout.own().join(".import.tmp");
         disk.copy_file(from, &beside)?;
         disk.sync_file(&beside)?;

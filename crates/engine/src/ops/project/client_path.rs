@@ -1,18 +1,18 @@
-//! Paths that a client names: in the workspace, or in the project, and nowhere else.
+//! Paths that a client names: inside the workspace or the project.
 
 use crate::ops::project::error::OpsError;
 use crate::ops::project::open_project::OpenProject;
 use milepost_core::base::path::{FilePath, RelPath, Root};
 use std::path::Path;
 
-/// The file or folder that a client means: relative to the workspace; or, as agents see it, from the project's folder through the
-/// workspace, or absolute inside of either.
+/// Finds the file or folder that a client names: relative to the workspace, relative to the project if it leads into the workspace,
+/// or absolute inside either.
 ///
 /// # Errors
-/// When it leaves both, by its text or by a symbolic link.
+/// When the path leaves both, by its text or through a symbolic link.
 pub(crate) fn client_path(opened: &OpenProject, text: &str) -> Result<FilePath, OpsError> {
     let file = place(opened, text)?;
-    // Links are followed inside only.
+    // Follows links only inside the folder.
     let found = opened.files.resolve(&file);
     found.map_err(|error| OpsError::Outside(error.to_string()))?;
     Ok(file)

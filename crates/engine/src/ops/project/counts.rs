@@ -1,4 +1,4 @@
-//! Parameters that declarations take for counts and times: what `--set` gives them must be one.
+//! Parameters used as counts and durations: checks the values that `--set` gives them.
 
 use crate::ops::project::error::OpsError;
 use crate::ops::project::open_project::OpenProject;
@@ -9,10 +9,10 @@ use serde_json::Value;
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-/// Sees to it that no parameter was set to what cannot be, before anything is done.
+/// Checks the set parameters that declarations use as a count or duration.
 ///
 /// # Errors
-/// Which, and what it was to be.
+/// When a value is no count or duration.
 pub(crate) fn check(opened: &OpenProject) -> Result<(), OpsError> {
     if opened.set.is_empty() {
         return Ok(());
@@ -56,7 +56,7 @@ fn times(stage: &Stage) -> impl Iterator<Item = &Templated<Duration>> {
     steps.chain(&stage.policy.timeout)
 }
 
-/// What came of a value, told where it was set by `--set` alone.
+/// Returns the error of a value that depends only on `--set`.
 fn refuse<T>(
     opened: &OpenProject,
     value: &Templated<T>,
@@ -66,7 +66,7 @@ fn refuse<T>(
         return Ok(());
     };
     let names = template.names();
-    // What else differs by batch is told by the batch.
+    // A value that depends on the batch is checked with the batch.
     let known = |name: &String| {
         let first = name.split('.').next().unwrap_or_default();
         ["params", "env", "workspace"].contains(&first)

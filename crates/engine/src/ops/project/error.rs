@@ -1,59 +1,59 @@
-//! Errors of the operations: what they show, their code for programs, and a hint.
+//! Errors of the operations, each with a code and a hint for programs.
 
 use milepost_core::decl::Problems;
 use milepost_store::store::lock::LockError;
 
-/// Why something could not be done. A failed step is no error but part of a report.
+/// The reason why an operation failed. A failed batch is not an error: the report lists it.
 #[derive(Debug, thiserror::Error)]
 pub enum OpsError {
-    /// There is no project.
+    /// No folder contains `milepost.toml`.
     #[error(
         "no `milepost.toml` in `{0}` or above: go to a project, name one with `-C DIR`, or make one with `milepost init`"
     )]
     NoProject(String),
-    /// The declarations are wrong. They are shown with their places.
+    /// The declarations are wrong: each mistake has a place.
     #[error("the declarations are wrong")]
     Declarations(Box<Problems>),
-    /// A flag says something that cannot be.
+    /// An argument or option is wrong.
     #[error("{0}")]
     Usage(String),
-    /// A path that a client names leaves project and workspace.
+    /// A path leads out of project and workspace.
     #[error("{0}")]
     Outside(String),
-    /// The workspace.
+    /// The workspace cannot be opened or made.
     #[error(transparent)]
     Workspace(#[from] milepost_store::store::workspace::WorkspaceError),
-    /// The journal.
+    /// The journal cannot be read or written.
     #[error(transparent)]
     Journal(#[from] milepost_store::store::journal::JournalError),
-    /// A manifest.
+    /// A manifest cannot be read or written.
     #[error(transparent)]
     Manifest(#[from] milepost_store::store::manifest::ManifestError),
-    /// Another run has the workspace.
+    /// Another process has locked the workspace.
     #[error(transparent)]
     Lock(#[from] milepost_store::store::lock::LockError),
-    /// A lease.
+    /// A lease cannot be read or written.
     #[error(transparent)]
     Lease(#[from] milepost_store::store::leases::LeaseError),
-    /// The disk.
+    /// The disk failed.
     #[error(transparent)]
     Disk(#[from] milepost_store::store::disk::DiskError),
-    /// A run could not go on.
+    /// A run had to stop.
     #[error(transparent)]
     Run(#[from] crate::run::error::RunError),
-    /// Outputs that cannot be accepted, with why.
+    /// Outputs cannot be accepted: one reason a line.
     #[error("nothing was accepted:\n  {}", .0.join("\n  "))]
     NotAccepted(Vec<String>),
-    /// Accepted content that could not be stored.
+    /// Accepted content cannot be stored.
     #[error(transparent)]
     NotStored(#[from] milepost_store::store::accepted::AcceptedError),
-    /// A file that could not be looked at.
+    /// A file, agent or other part of the environment failed.
     #[error("{0}")]
     World(String),
 }
 
 impl OpsError {
-    /// What could not be done, in one word. `docs/reference/exit-codes.md` lists them.
+    /// Returns the code of the error, for programs. `docs/reference/exit-codes.md` lists the codes.
     pub fn kind(&self) -> &'static str {
         match self {
             Self::NoProject(_) => "no_project",
@@ -70,7 +70,7 @@ impl OpsError {
         }
     }
 
-    /// What to do about it, for whoever called by a program.
+    /// Returns what a calling program can do about the error.
     pub fn hint(&self) -> &'static str {
         match self {
             Self::NoProject(_) => {

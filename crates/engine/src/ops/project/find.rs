@@ -1,4 +1,4 @@
-//! A project's folder and its declarations.
+//! Finds a project's folder and reads its declarations.
 
 use super::error::OpsError;
 use milepost_core::base::digest::{Digest, Hasher};
@@ -10,10 +10,10 @@ use serde_json::json;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// The file that makes a folder a project.
+/// The name of the file that makes a folder a project.
 pub const PROJECT_FILE: &str = decl::PROJECT_FILE;
 
-/// The project's files, for the declarations' reader.
+/// Reads a project's files from the disk, and hashes what was read.
 pub(crate) struct OnDisk {
     root: PathBuf,
     files: Files,
@@ -21,7 +21,7 @@ pub(crate) struct OnDisk {
 }
 
 impl OnDisk {
-    /// The files of the project in a folder.
+    /// Starts with nothing read.
     pub(crate) fn new(root: &Path) -> Self {
         Self {
             root: root.to_owned(),
@@ -30,7 +30,7 @@ impl OnDisk {
         }
     }
 
-    /// The digest of everything that was read and listed, in order.
+    /// Returns the digest of everything read and listed so far, in order.
     pub(crate) fn digest(&self) -> Digest {
         self.read().clone().finish()
     }
@@ -76,7 +76,7 @@ impl ProjectFiles for OnDisk {
     }
 }
 
-/// Returns the names of a project's stages as their files say them, in order; none where there is no project.
+/// Returns the names of a project's stages by their file names, in order; empty if there is no project.
 pub fn stage_names(folder: &Path) -> Vec<String> {
     let Ok(project) = find_project(folder) else {
         return Vec::new();
@@ -84,7 +84,7 @@ pub fn stage_names(folder: &Path) -> Vec<String> {
     decl::stage_names(&OnDisk::new(&project))
 }
 
-/// The folder with `milepost.toml`: this one or one above.
+/// Returns the folder with `milepost.toml`: this one or the nearest above.
 ///
 /// # Errors
 /// When there is none.
@@ -107,7 +107,7 @@ pub(crate) fn find_project(folder: &Path) -> Result<PathBuf, OpsError> {
 /// Reads the declarations of the project in a folder.
 ///
 /// # Errors
-/// Everything that is wrong with them.
+/// When they are wrong: all mistakes at once.
 pub fn declarations(project: &Path) -> Result<(Pipeline, Vec<Warning>), OpsError> {
     decl::load(&OnDisk::new(project)).map_err(|problems| OpsError::Declarations(Box::new(problems)))
 }

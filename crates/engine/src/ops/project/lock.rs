@@ -1,4 +1,4 @@
-//! Takes a workspace for writing: its lock, its journal, and what is known of it.
+//! Locks a workspace, and reads its state and journal for a change.
 
 use crate::ops::project::error::OpsError;
 use crate::ops::project::open_project::{OpenProject, replay};
@@ -8,40 +8,39 @@ use milepost_store::store::journal::{Cut, Journal};
 use milepost_store::store::lock::{Holder, Lock};
 use std::sync::Arc;
 
-/// A workspace that nobody else writes while this is there.
+/// A locked workspace. No other process changes it until this is dropped.
 pub struct LockedWorkspace {
-    /// LockedWorkspace until this is dropped.
     pub(crate) lock: Lock,
-    /// To append to.
+    /// The journal, open for appending.
     pub journal: Journal,
-    /// What is known.
+    /// The recorded state.
     pub state: State,
-    /// What was cut off the journal's end.
+    /// The torn record that was cut off the end of the journal.
     pub(crate) cut: Option<Cut>,
 }
 
-/// A workspace that is locked, and not read yet.
+/// A locked workspace, before its state is read.
 pub(crate) struct WorkspaceLock {
     lock: Lock,
-    /// The run that has it.
+    /// The id of the run that holds the lock.
     pub(crate) run_id: String,
-    /// Who had it last, if that run died with it.
+    /// The process that held the lock before and died with it.
     dead: Option<Holder>,
 }
 
-/// Takes the workspace, which is made if it was not, and reads what is known of it. `command` is what was asked for, for whoever
-/// finds it locked.
+/// Creates the workspace if it does not exist, locks it, and reads its state. `command` is shown to other processes that find it
+/// locked.
 ///
 /// # Errors
-/// When another run has it, or the disk fails.
+/// When another process has locked it, or the disk fails.
 pub fn lock_and_read(opened: &mut OpenProject, command: &str) -> Result<LockedWorkspace, OpsError> {
     lock(opened, command)?.read(opened)
 }
 
-/// Takes the workspace, which is made if it was not.
+/// Creates the workspace if it does not exist, and locks it.
 ///
 /// # Errors
-/// When another run has it, or the disk fails.
+/// When another process has locked it, or the disk fails.
 pub(crate) fn lock(opened: &mut OpenProject, command: &str) -> Result<WorkspaceLock, OpsError> {
     let command = &opened.redactor.text(command).into_owned();
     let now = opened.clock.now();
@@ -59,7 +58,7 @@ pub(crate) fn lock(opened: &mut OpenProject, command: &str) -> Result<WorkspaceL
 }
 
 impl WorkspaceLock {
-    /// Reads what is known of the workspace.
+    /// Reads the recorded state, and opens the journal.
     ///
     /// # Errors
     /// When a manifest or the journal is damaged.
@@ -74,8 +73,7 @@ impl WorkspaceLock {
         )?;
         let state = replay(layout, &journal.records)?;
         if self.dead.is_some() || state.open_run.is_some() || !state.unsettled.is_empty() {
-            // What the run that ended there left is seen, and perhaps not durable: its last records, a checkpoint removed. What
-            // follows builds on it.
+            // The last changes of a killed run are visible, but perhaps not durable yet.
             let segment = layout.segment(journal.journal.segment());
             let files = [layout.root(), &segment];
             opened.disk.sync_filesystem(layout.root(), &files)?;

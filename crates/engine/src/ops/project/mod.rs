@@ -1,4 +1,4 @@
-//! Finds and opens a project and its workspace: declarations, values, the lock, and what earlier runs recorded.
+//! Finds, opens and locks a project and its workspace.
 
 pub(crate) mod choices;
 pub(crate) mod client_path;

@@ -1,4 +1,4 @@
-//! Opens a project and one of its workspaces, for reading.
+//! Opens a project and one of its workspaces for reading.
 
 use super::choices::{check_agents, take_agents, take_unset};
 use super::error::OpsError;
@@ -24,14 +24,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// The workspace of a project when none is named.
+/// The name of the default workspace, in the project's folder.
 pub(crate) const DEFAULT_WORKSPACE: &str = "workspace";
 
 impl OpenProject {
-    /// The agents as a plan knows them: what they would be asked can be told, and nobody is asked.
+    /// Returns the agents as a plan needs them: it can compute requests, and sends none.
     ///
     /// # Errors
-    /// When the prices are wrong, or the workspace has chosen an agent that is not declared.
+    /// When the prices are wrong, or a chosen agent is not declared.
     pub(crate) fn planned_agents(&self, request: &Request) -> Result<Agents, OpsError> {
         check_agents(self)?;
         let made = agents(
@@ -44,7 +44,7 @@ impl OpenProject {
     }
 }
 
-/// The folder of the workspace that is asked for.
+/// Returns the folder of the requested workspace.
 pub(crate) fn workspace_of(request: &Request, project: &Path) -> PathBuf {
     match &request.workspace {
         Some(folder) if folder.is_absolute() => folder.clone(),
@@ -53,10 +53,10 @@ pub(crate) fn workspace_of(request: &Request, project: &Path) -> PathBuf {
     }
 }
 
-/// Opens a project and a workspace. Nothing is written.
+/// Opens a project and a workspace for reading. Nothing is written.
 ///
 /// # Errors
-/// When there is no project, its declarations are wrong, the workspace cannot be read, or a flag says something impossible.
+/// When there is no project, its declarations are wrong, the workspace cannot be read, or an option is wrong.
 pub fn open(request: &Request) -> Result<OpenProject, OpsError> {
     let mut opened = open_unsettled(request)?;
     settle(&mut opened, request)?;
@@ -64,12 +64,12 @@ pub fn open(request: &Request) -> Result<OpenProject, OpsError> {
     Ok(opened)
 }
 
-/// Learns the keys that are taken out of what is shown and kept.
+/// Collects the keys that are removed from everything shown and stored.
 pub(crate) fn know_keys(opened: &mut OpenProject, request: &Request) {
     opened.redactor = Redactor::new(keys(opened, &request.environment));
 }
 
-/// Opens a project and a workspace, and takes the flags, without the values that a run would go by.
+/// Opens a project and a workspace with their options, without computing the values of parameters.
 pub(crate) fn open_unsettled(request: &Request) -> Result<OpenProject, OpsError> {
     let project = find_project(&request.folder)?;
     let on_disk = OnDisk::new(&project);
@@ -121,7 +121,7 @@ pub(crate) fn open_unsettled(request: &Request) -> Result<OpenProject, OpsError>
     Ok(opened)
 }
 
-/// Returns the variables that every program of a step gets, besides those that it declares.
+/// Returns the variables that every program of a step gets, besides the declared ones.
 fn program_environment(all: &BTreeMap<String, String>) -> BTreeMap<String, String> {
     ["PATH", "HOME", "LANG"]
         .iter()
@@ -129,8 +129,8 @@ fn program_environment(all: &BTreeMap<String, String>) -> BTreeMap<String, Strin
         .collect()
 }
 
-/// The keys that declarations name: those of agents, those that headers take from the environment, and variables whose names say
-/// that they are one.
+/// Returns the keys: those of agents, those in headers that come from the environment, and the values of variables whose names end
+/// like one of a key.
 fn keys(opened: &OpenProject, environment: &BTreeMap<String, String>) -> BTreeSet<String> {
     let env = &opened.settings.env;
     let of_agents = opened.pipeline.agents.values();
@@ -155,7 +155,7 @@ fn keys(opened: &OpenProject, environment: &BTreeMap<String, String>) -> BTreeSe
     of_agents.chain(of_headers).chain(named).cloned().collect()
 }
 
-/// Opens a file outside the workspace that is written while the program runs, such as a debug log. What is in it stays.
+/// Opens a file outside the workspace for appending, such as a debug log.
 ///
 /// # Errors
 /// When it cannot be opened.

@@ -1,4 +1,4 @@
-//! A project and a workspace, open for reading, and what is known of the workspace.
+//! A project and a workspace, open for reading, and the recorded state of a workspace.
 
 use super::error::OpsError;
 use crate::run::context::{Context, Pace};
@@ -27,50 +27,49 @@ use std::sync::Arc;
 
 /// A project and a workspace, open for reading.
 pub struct OpenProject {
-    /// The folder in which the program was called.
+    /// The folder that the request names.
     pub(crate) folder: PathBuf,
     /// The project's folder.
     pub(crate) project: PathBuf,
     /// The declarations.
     pub(crate) pipeline: Pipeline,
-    /// What is allowed and perhaps not meant.
+    /// Warnings about the declarations.
     pub(crate) warnings: Vec<String>,
-    /// The values that a run would go by.
+    /// The values of parameters, variables and agents.
     pub(crate) settings: Settings,
-    /// Reading, confined.
+    /// Reads files of project and workspace, and nothing outside.
     pub(crate) files: Files,
-    /// The workspace.
+    /// The workspace, which may not exist yet.
     pub(crate) workspace: Workspace,
-    /// Digests of files that have not changed.
+    /// Digests of files by their stamps.
     pub(crate) cache: StatCache,
-    /// Notes of what is asked of the disk.
+    /// Notes for the next up-to-date check.
     pub(crate) asked: Observations,
-    /// Takes keys out of what is shown and kept.
+    /// Removes keys from text that is shown or stored.
     pub(crate) redactor: Redactor,
     /// The digest of the declarations as they were read.
     pub(crate) declared: Digest,
-    /// Files from outside that `--set` names, by where they go.
+    /// Files outside the workspace that `--set` names, by the path that they are copied to.
     pub(crate) imports: BTreeMap<RelPath, PathBuf>,
-    /// Parameters that `--set` gives.
+    /// The values of `--set`.
     pub(crate) set: BTreeMap<String, Value>,
-    /// Parameters that `--unset` names.
+    /// The parameters of `--unset`.
     pub(crate) unset: BTreeSet<String>,
-    /// Agents that `--agent` names: who answers in their place, or `None` for they themselves.
+    /// The agents of `--agent`, by the name they replace; `None` removes a replacement.
     pub(crate) agents: BTreeMap<String, Option<String>>,
-    /// The one writer.
+    /// Writes to the disk.
     pub(crate) disk: Disk,
-    /// The time of day.
     pub(crate) clock: Arc<dyn Clock>,
-    /// The moment of `SOURCE_DATE_EPOCH`.
+    /// The time of `SOURCE_DATE_EPOCH`.
     pub(crate) epoch: Option<Timestamp>,
-    /// The variables that every program gets.
+    /// The variables that every program of a step gets.
     pub(crate) environment: BTreeMap<String, String>,
-    /// When provider batches are submitted and polled.
+    /// How often provider batches are submitted and polled.
     pub(crate) pace: Pace,
 }
 
 impl OpenProject {
-    /// What a run and a plan work with.
+    /// Returns what runs and plans need of it.
     pub fn context(&self) -> Context<'_> {
         Context {
             pipeline: &self.pipeline,
@@ -90,7 +89,7 @@ impl OpenProject {
     }
 }
 
-/// What is known of a workspace: its manifests, and the journal after them. Nothing is written.
+/// Reads the recorded state of a workspace: its manifests, then the last segment of the journal. Nothing is written.
 ///
 /// # Errors
 /// When a manifest or the journal is damaged.
@@ -99,10 +98,10 @@ pub fn state(layout: &Layout) -> Result<State, OpsError> {
     replay(layout, &records)
 }
 
-/// The manifests with these records of the journal's last segment after them.
+/// Reads the manifests, then applies records of the journal's last segment.
 ///
 /// # Errors
-/// When a manifest is damaged, or the records cannot follow.
+/// When a manifest is damaged, or a record does not fit the state.
 pub(crate) fn replay(
     layout: &Layout,
     records: &[milepost_core::model::event::Record],
@@ -111,7 +110,7 @@ pub(crate) fn replay(
         stages: manifest::read_all(layout)?,
         ..State::default()
     };
-    // Whether a stage is complete is kept in its checkpoint only. One that cannot be read vouches for nothing.
+    // Only the checkpoint says whether a stage is complete. One that cannot be read counts as missing.
     for (name, stage) in &mut state.stages {
         let found = checkpoint::read(layout, stage.number).ok().flatten();
         stage.status = found

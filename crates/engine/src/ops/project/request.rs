@@ -1,4 +1,4 @@
-//! What every operation is called with: the project, the workspace, the values, and the world around them.
+//! The arguments that all operations share: project, workspace, values and environment.
 
 use jiff::Timestamp;
 use milepost_core::base::clock::Clock;
@@ -9,37 +9,36 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// Which project and workspace, and what is set for them.
+/// A project, a workspace, and the values and environment to use.
 #[derive(Clone)]
 pub struct Request {
-    /// Where to look for the project: here, then in the folders above.
+    /// The folder of the project, or one below it.
     pub folder: PathBuf,
-    /// The workspace; by default `workspace` in the project.
+    /// The workspace; `None` for `workspace` in the project.
     pub workspace: Option<PathBuf>,
-    /// Values that replace declared ones.
+    /// The values of `--set`, `--unset` and `--agent`.
     pub values: Values,
-    /// What the user called, for the journal and the lock.
+    /// The command as the user typed it, for the journal and the lock.
     pub command: String,
     /// The environment of this process.
     pub environment: BTreeMap<String, String>,
-    /// The moment of `SOURCE_DATE_EPOCH`: files bear it in the place of the time of day.
+    /// The time of `SOURCE_DATE_EPOCH`, written to files instead of the present time.
     pub epoch: Option<Timestamp>,
-    /// The one writer.
+    /// Writes to the disk.
     pub disk: Disk,
-    /// The time of day.
+    /// Tells the present time.
     pub clock: Arc<dyn Clock>,
-    /// The time that the ages of files are told by.
+    /// Tells how old files are.
     pub ahead: Ahead,
-    /// The version of Milepost.
+    /// The version of Milepost, part of fingerprints.
     pub version: String,
-    /// Whether files that `set` names must lie in the project or the workspace: whoever asks is a program.
+    /// True if files that `--set` names must be inside project or workspace, because a program asks.
     pub confined: bool,
 }
 
 impl Request {
-    /// The project at or above a folder, on this machine's disk and by its clock. In debug builds the variable
-    /// `MILEPOST_STOP_AT` ends the process at that change of the disk, for crash tests, and `MILEPOST_AHEAD` makes files so many
-    /// seconds older than they are, for tests of what is only done with files that were left alone.
+    /// Creates a request with the real disk and clock. In debug builds, for crash tests, the variable `MILEPOST_STOP_AT` ends the process
+    /// at this change of the disk, and `MILEPOST_AHEAD` makes files older by this number of seconds.
     pub fn new(folder: PathBuf, environment: BTreeMap<String, String>) -> Self {
         let stop_at = environment.get("MILEPOST_STOP_AT").map(String::as_str);
         Self {
@@ -57,7 +56,7 @@ impl Request {
         }
     }
 
-    /// Returns the moment that files bear: that of `SOURCE_DATE_EPOCH`, else the time of day.
+    /// Returns the time to write to files: that of `SOURCE_DATE_EPOCH`, or the present time.
     pub(crate) fn now(&self) -> Timestamp {
         self.epoch.unwrap_or_else(|| self.clock.now())
     }

@@ -1,4 +1,4 @@
-//! What is known of a workspace at present, for readers that a run at work must not disturb.
+//! The recorded state of a workspace, read without disturbing a run.
 
 use crate::ops::project::error::OpsError;
 use crate::ops::project::open_project::replay;
@@ -10,51 +10,51 @@ use milepost_store::store::layout::Layout;
 use milepost_store::store::lock::{Holder, Lock};
 use serde::Serialize;
 
-/// Readings until one is whole: a run may write manifests and begin a segment of the journal in between.
+/// How often reading is tried: a run may replace manifests and start a segment of the journal meanwhile.
 const READINGS: usize = 5;
 
-/// What is known of a workspace.
+/// The recorded state of a workspace at one moment.
 pub(crate) struct Snapshot {
-    /// The manifests, and the last segment of the journal after them.
+    /// The state by the manifests and the last segment of the journal.
     pub(crate) state: State,
     /// The records of that segment.
     pub(crate) records: Vec<Record>,
-    /// The run that is at work.
+    /// The run in progress.
     pub(crate) runner: Option<Runner>,
 }
 
-/// A run that is at work.
+/// A run in progress.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 pub struct Runner {
-    /// The run.
+    /// The id of the run.
     pub run_id: String,
-    /// Its process.
+    /// Its process id.
     pub pid: u32,
-    /// The machine that it runs on.
+    /// Its host.
     pub host: String,
-    /// What it was started by.
+    /// The command that started it.
     pub command: String,
-    /// When it began, in UTC.
+    /// When it started, in UTC.
     #[cfg_attr(debug_assertions, schemars(with = "String"))]
     pub since: Timestamp,
 }
 
-/// The run that began last.
+/// The last run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 pub struct LastRun {
-    /// The run.
+    /// The id of the run.
     pub run_id: String,
-    /// How it ended: the word of its last record; `running` while it is at work, `broken off` when it was killed.
+    /// How it ended, by its last record; `running` if it is in progress, `broken off` if it was killed.
     pub status: String,
-    /// When its last record was written, in UTC.
+    /// The time of its last record, in UTC.
     #[cfg_attr(debug_assertions, schemars(with = "String"))]
     pub when: Timestamp,
 }
 
 impl Snapshot {
-    /// Reads what is known. Nothing is written, and no lock is taken.
+    /// Reads the state without a lock. Nothing is written.
     ///
     /// # Errors
     /// When a manifest or the journal is damaged.
@@ -82,7 +82,7 @@ impl Snapshot {
     }
 }
 
-/// How the last run ended, or that it goes on; none when the last segment of the journal has no record.
+/// Returns the last run; `None` if the last segment of the journal is empty.
 pub(crate) fn last_run(records: &[Record], runner: Option<&Runner>) -> Option<LastRun> {
     let last = records.last()?;
     let at_work = runner.is_some_and(|runner| runner.run_id == last.run_id);
@@ -98,12 +98,12 @@ pub(crate) fn last_run(records: &[Record], runner: Option<&Runner>) -> Option<La
     })
 }
 
-/// An error that another reading cannot mend.
+/// Returns true if reading again would not help.
 fn is_final(error: &OpsError) -> bool {
     matches!(error, OpsError::Journal(JournalError::Newer { .. }))
 }
 
-/// The run that is at work in a workspace.
+/// Returns the run that holds the lock of a workspace.
 pub(crate) fn runner(layout: &Layout) -> Option<Runner> {
     let holder: Holder = Lock::peek(&layout.lock()).filter(Holder::is_alive)?;
     Some(Runner {

@@ -1,4 +1,4 @@
-//! The values that a run goes by: what `--set` and `--agent` give, what the workspace keeps, what the declarations say.
+//! The values of a run: of `--set` and `--agent`, stored in the workspace, or declared.
 
 use crate::ops::project::client_path::client_path;
 use crate::ops::project::counts;
@@ -17,7 +17,7 @@ use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// One `--set NAME=VALUE`.
+/// Applies one `--set NAME=VALUE`.
 pub(crate) fn take_setting(
     opened: &mut OpenProject,
     request: &Request,
@@ -64,7 +64,7 @@ pub(crate) fn take_setting(
     Ok(())
 }
 
-/// Takes the day of `workspace.today`, where no parameter `today` is declared.
+/// Sets `workspace.today`, if no parameter `today` is declared.
 fn take_day(opened: &mut OpenProject, text: &str) -> Result<(), OpsError> {
     let date = text.parse().map_err(|_| {
         OpsError::Usage(format!(
@@ -78,7 +78,7 @@ fn take_day(opened: &mut OpenProject, text: &str) -> Result<(), OpsError> {
     Ok(())
 }
 
-/// Where a file that `--set` names goes in the workspace, and where it is when it has to be copied there.
+/// Returns the path in the workspace for a file that `--set` names, and its present path if it must be copied.
 fn file_setting(
     opened: &OpenProject,
     request: &Request,
@@ -143,7 +143,7 @@ fn file_setting(
         .file_name()
         .and_then(|name| name.to_str())
         .ok_or_else(|| wrong("its name is no UTF-8".to_owned()))?;
-    // In a path these signs make a pattern for many files.
+    // These characters would make the path a pattern for many files.
     let name = name.replace(['*', '?', '[', ']', '{', '}'], "_");
     let place = match folder {
         Some(folder) => folder.join(&name),
@@ -152,20 +152,20 @@ fn file_setting(
     Ok((place.map_err(|error| wrong(error.to_string()))?, Some(from)))
 }
 
-/// The folder, project or workspace, below which the file lies that a program names.
+/// Returns the folder, project or workspace, that contains a file named by a program.
 fn confined(opened: &OpenProject, text: &str) -> Result<PathBuf, OpsError> {
     let file = client_path(opened, text)?;
     if Path::new(text).is_absolute() {
         return Ok(opened.files.folder(file.root).to_owned());
     }
-    // What is not in the workspace may be in the project.
+    // A file that is not in the workspace may be in the project.
     let file = FilePath::project(file.path);
     let found = opened.files.resolve(&file);
     found.map_err(|error| OpsError::Outside(error.to_string()))?;
     Ok(opened.files.folder(Root::Project).to_owned())
 }
 
-/// The values of a run: defaults, then what the workspace keeps, then what is set.
+/// Computes the values: defaults, then stored values, then `--set`.
 pub(crate) fn settle(opened: &mut OpenProject, request: &Request) -> Result<(), OpsError> {
     let identity = &opened.workspace.identity;
     let today = request.now().to_zoned(TimeZone::UTC).date();
@@ -202,7 +202,7 @@ pub(crate) fn settle(opened: &mut OpenProject, request: &Request) -> Result<(), 
     counts::check(opened)
 }
 
-/// Returns which agent answers for which: flags win over what the workspace keeps.
+/// Returns the agents that answer for others: options count more than stored choices.
 pub(crate) fn answering(opened: &OpenProject) -> BTreeMap<String, String> {
     let stored = opened.workspace.identity.agents.iter();
     let stored = stored.map(|(name, chosen)| (name.clone(), Some(chosen.agent.clone())));
@@ -213,7 +213,7 @@ pub(crate) fn answering(opened: &OpenProject) -> BTreeMap<String, String> {
         .collect()
 }
 
-/// Fills in where agents are.
+/// Renders the addresses of agents.
 fn addresses(opened: &mut OpenProject) -> Result<(), OpsError> {
     let scope = Value::Object(opened.settings.scope(&opened.pipeline));
     for agent in opened.pipeline.agents.values_mut() {
@@ -238,7 +238,7 @@ fn addresses(opened: &mut OpenProject) -> Result<(), OpsError> {
     Ok(())
 }
 
-/// The value that an earlier `--set` stored in the workspace, as long as the parameter still takes it.
+/// Returns a stored value, if the parameter still accepts it.
 fn stored(param: &Param, value: &Value) -> Result<Value, OpsError> {
     let checked = param.check(value);
     checked.map(|()| value.clone()).map_err(|expected| {
@@ -250,7 +250,7 @@ fn stored(param: &Param, value: &Value) -> Result<Value, OpsError> {
     })
 }
 
-/// `NAME=VALUE`, as `--set` takes it.
+/// Returns `NAME=VALUE`, as `--set` accepts it.
 fn shown_setting(name: &str, value: &Value) -> String {
     match value {
         Value::String(text) => format!("{name}={text}"),
@@ -258,10 +258,10 @@ fn shown_setting(name: &str, value: &Value) -> String {
     }
 }
 
-/// Returns the declared default. A template is rendered, and what it gives is checked.
+/// Returns the declared default. A template is rendered, and the result checked.
 ///
 /// # Errors
-/// When the template fails, or gives what the parameter does not take.
+/// When the template fails, or the parameter does not accept its result.
 pub(crate) fn default(param: &Param, scope: &Value) -> Result<Value, OpsError> {
     match &param.default {
         Value::String(text) if param.has_template() => {

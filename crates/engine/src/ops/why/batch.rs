@@ -1,4 +1,4 @@
-//! Explains a stage and its batches: the decision, with what it is based on.
+//! Explains a stage or a batch: the decision and the facts it is based on.
 
 use super::explanation::{
     BatchVerdict, BatchWhy, FileState, InputFile, MadeBy, OutputFile, StageWhy, Verdict, Why,
@@ -123,7 +123,7 @@ fn made_by(when: Option<Timestamp>, record: &BatchRecord) -> MadeBy {
     }
 }
 
-/// When a batch was last published, and where is kept what it left when it failed since it was last whole: only the journal knows.
+/// Returns when a batch was last published, and where the partial output of its last failure is since then, both from the journal.
 pub(crate) fn journalled(
     opened: &OpenProject,
     stage: &str,

@@ -1,4 +1,4 @@
-//! What `why` tells of a stage, a batch or a file, as data.
+//! The result of `why`.
 
 use crate::ops::inspect::calls::BatchCalls;
 use crate::ops::plan::ModifiedOutput;
@@ -13,7 +13,7 @@ use serde::Serialize;
 use serde_json::Value;
 use std::collections::BTreeMap;
 
-/// Why something is as it is.
+/// Explains the state of a stage, a batch or a file.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 #[serde(tag = "about", rename_all = "snake_case")]
@@ -26,241 +26,241 @@ pub enum Why {
     File(Box<FileWhy>),
 }
 
-/// What becomes of the batches of a stage.
+/// Explains the batches of a stage.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 pub struct StageWhy {
-    /// The stage.
+    /// The stage's name.
     pub stage: String,
-    /// Its number.
+    /// The stage's number.
     pub number: u32,
-    /// What it is for.
+    /// The stage's description.
     pub description: Option<String>,
-    /// Why nothing can be told of its batches.
+    /// Why the batches cannot be listed.
     pub problem: Option<String>,
-    /// Batches that there are.
+    /// The number of batches.
     pub batches: u64,
-    /// Batches that are reused.
+    /// Batches that are up to date.
     pub reused: u64,
-    /// The other batches.
+    /// The batches that are not up to date.
     pub others: Vec<BatchVerdict>,
-    /// Batches that there are no more: their outputs are retired.
+    /// Batches that no longer exist: a run moves their outputs to quarantine.
     pub gone: Vec<String>,
 }
 
-/// What becomes of a batch.
+/// The decision on a batch of a stage.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 pub struct BatchVerdict {
-    /// The batch.
+    /// The batch's key.
     pub batch: String,
-    /// What becomes of it.
+    /// The decision.
     #[serde(flatten)]
     pub verdict: Verdict,
 }
 
-/// What becomes of a batch when a run begins at this moment, and why.
+/// The decision on a batch if a run began now.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 #[serde(tag = "decision", rename_all = "snake_case")]
 pub enum Verdict {
     /// It runs.
     Will {
-        /// Why.
+        /// The reasons.
         reasons: Vec<Reason>,
     },
-    /// It waits for someone outside to answer.
+    /// It waits for an external agent.
     Waits {
-        /// Who: an agent, by name.
+        /// The agent's name.
         agent: String,
-        /// Why it must be made.
+        /// Why the batch is out of date.
         reasons: Vec<Reason>,
     },
-    /// It is reused.
+    /// It is up to date.
     Reused,
-    /// Its outputs are validated again.
+    /// Its outputs will be validated again.
     Judge {
-        /// What differs.
+        /// The changed facts.
         changes: Vec<Change>,
     },
-    /// It runs if one of these comes true.
+    /// It runs if one of the conditions holds.
     May {
-        /// What must come true.
+        /// The conditions.
         conditions: Vec<Condition>,
     },
-    /// The run stops: somebody altered what was made.
+    /// Outputs were modified by hand: the run stops here.
     Altered {
         /// The files.
         files: Vec<ModifiedOutput>,
     },
     /// It cannot run.
     Impossible {
-        /// Why not.
+        /// The reason.
         why: String,
     },
 }
 
-/// Everything that is known of a batch.
+/// Explains a batch.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 pub struct BatchWhy {
-    /// The stage.
+    /// The stage's name.
     pub stage: String,
     /// The batch; empty for the only one of the stage.
     pub batch: String,
-    /// What becomes of it.
+    /// The decision.
     #[serde(flatten)]
     pub verdict: Verdict,
-    /// Who made what is there; none when nothing is.
+    /// The run that built the present outputs; `None` if there are none.
     pub made: Option<MadeBy>,
-    /// Elements that failed, and are not among what was made.
+    /// Elements that failed and are missing from the outputs.
     pub failed: Vec<FailedKeys>,
-    /// Where is kept what it left when it last failed, with requests and answers that were not valid, in the workspace.
+    /// Where the partial output, requests and invalid answers of the last failure are, in the workspace.
     pub quarantine: Option<String>,
-    /// What it asked of agents; none: nothing.
+    /// What it asked agents; `None` if it asked nothing.
     pub asked: Option<BatchCalls>,
-    /// Files that it reads.
+    /// The files that it reads.
     pub inputs: Vec<InputFile>,
-    /// Files that it made.
+    /// The files that it built.
     pub outputs: Vec<OutputFile>,
-    /// The facts that its outputs depend on beside the inputs, as they are at present.
+    /// The present facts that its outputs depend on, besides the inputs.
     pub made_from: BTreeMap<String, String>,
-    /// The facts that only say what is valid, as they are at present.
+    /// The present facts that only decide whether its outputs are valid.
     pub judged_by: BTreeMap<String, String>,
 }
 
-/// Who made a batch, and how that went.
+/// How a batch was built.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 pub struct MadeBy {
-    /// The run.
+    /// The id of the run.
     pub run: String,
-    /// When it was finished, in UTC.
+    /// When it was published, in UTC.
     #[cfg_attr(debug_assertions, schemars(with = "Option<String>"))]
     pub when: Option<Timestamp>,
-    /// Tries that it took.
+    /// The number of attempts.
     pub attempts: u32,
-    /// How long the last try took, in seconds.
+    /// The duration of the last attempt, in seconds.
     pub seconds: f64,
-    /// Elements that came out.
+    /// The number of elements in the outputs.
     pub elements: Option<u64>,
-    /// What the stage's `summary` says of it.
+    /// The result of the stage's `summary` for the batch.
     pub summary: Option<Value>,
-    /// How the batch failed whose placeholder this is.
+    /// The failure of the batch, if its outputs are a placeholder.
     pub placeholder: Option<Outcome>,
-    /// Who pinned the outputs as they are, and why.
+    /// Who accepted modified outputs, and why.
     pub pin: Option<Pin>,
 }
 
-/// A file that a batch reads.
+/// An input of a batch.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 pub struct InputFile {
-    /// The file.
+    /// The path.
     pub path: String,
-    /// Its digest when the batch was made; none: it was not read then.
+    /// Its digest when the batch was built; `None` if the batch did not read it then.
     pub recorded: Option<String>,
-    /// Its digest at present; none: it is not read any more.
+    /// Its present digest; `None` if the batch no longer reads it.
     pub present: Option<String>,
-    /// The stage and batch that made it; none: people put it there.
+    /// The stage and batch that built it; `None` if it is an input of the workspace.
     pub made_by: Option<String>,
 }
 
-/// A file that a batch made.
+/// An output of a batch.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 pub struct OutputFile {
     /// The output's name in the declaration.
     pub(crate) name: String,
-    /// The file, in the workspace.
+    /// The path in the workspace.
     pub path: String,
-    /// Its digest when it was made.
+    /// Its digest when it was built.
     pub digest: Digest,
-    /// Its size then, in bytes.
+    /// Its size when it was built, in bytes.
     pub size: u64,
-    /// What lies there at present.
+    /// The state of the present file.
     pub state: FileState,
 }
 
-/// What lies at the path of a recorded file.
+/// The state of a recorded output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum FileState {
-    /// The recorded bytes.
+    /// The file has the recorded bytes.
     AsMade,
-    /// The recorded bytes, which a person modified by hand and accepted.
+    /// The file has the recorded bytes, which were modified by hand and accepted.
     Accepted,
-    /// Other bytes.
+    /// The file was modified by hand.
     Altered,
-    /// Nothing.
+    /// The file was deleted.
     Deleted,
 }
 
-/// Everything that is known of a file.
+/// Explains a file.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 pub struct FileWhy {
-    /// The file: in the workspace, or in the project with the prefix `project:`.
+    /// The path in the workspace, or in the project with the prefix `project:`.
     pub path: String,
-    /// The digest of what lies there; none: nothing does.
+    /// The present digest; `None` if the file does not exist.
     pub digest: Option<Digest>,
-    /// Who made it; none: people put it there.
+    /// How it was built; `None` if no stage builds it.
     pub made: Option<FileMade>,
-    /// What it was made from.
+    /// The inputs it was built from.
     pub from: Vec<Origin>,
-    /// What `from` leaves out.
+    /// The number of inputs that `from` leaves out.
     pub more: u64,
-    /// Stages and batches that read it, as recorded.
+    /// The stages and batches whose records list it as an input.
     pub read_by: Vec<String>,
-    /// What `read_by` leaves out.
+    /// The number of readers that `read_by` leaves out.
     pub more_readers: u64,
-    /// Stages that are declared to read it.
+    /// The stages that are declared to read it.
     pub declared: Vec<String>,
 }
 
-/// Who made a file.
+/// How a file was built.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 pub struct FileMade {
-    /// The stage.
+    /// The stage's name.
     pub stage: String,
     /// The batch; empty for the only one.
     pub batch: String,
     /// The output's name in the declaration.
     pub output: String,
-    /// The digest of what was made.
+    /// The digest of the recorded output.
     pub digest: Digest,
     /// The accepted modification by hand, if it is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub modified: Option<Override>,
-    /// Its size, in bytes.
+    /// Its size in bytes.
     pub(crate) size: u64,
-    /// What lies there at present.
+    /// The state of the present file.
     pub state: FileState,
-    /// The run.
+    /// The id of the run.
     pub run: String,
-    /// When it was finished, in UTC.
+    /// When it was published, in UTC.
     #[cfg_attr(debug_assertions, schemars(with = "Option<String>"))]
     pub when: Option<Timestamp>,
-    /// What its batch asked of agents; none: nothing.
+    /// What its batch asked agents; `None` if it asked nothing.
     pub asked: Option<BatchCalls>,
 }
 
-/// A file that something was made from.
+/// An input that a file was built from.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 pub struct Origin {
-    /// The file.
+    /// The path.
     pub path: String,
-    /// What it was then.
+    /// Its digest when it was read.
     pub digest: String,
-    /// The stage and batch that made it; none: people put it there.
+    /// The stage and batch that built it; `None` if it is an input of the workspace.
     pub made_by: Option<String>,
-    /// What that was made from; empty when it is told elsewhere in the tree.
+    /// The inputs that it was built from; empty if they are listed elsewhere in the tree.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub from: Vec<Origin>,
-    /// What `from` leaves out.
+    /// The number of inputs that `from` leaves out.
     #[serde(skip_serializing_if = "is_zero")]
     pub more: u64,
 }
@@ -271,7 +271,7 @@ fn is_zero(number: &u64) -> bool {
 }
 
 impl StageWhy {
-    /// Of a stage without batches.
+    /// Starts without batches.
     pub(super) fn of(stage: &Stage) -> Self {
         Self {
             stage: stage.name.clone(),
@@ -287,7 +287,7 @@ impl StageWhy {
 }
 
 impl FileState {
-    /// Of what lies there, where this was recorded.
+    /// Compares the present digest with the recorded output.
     pub(crate) fn of(there: Option<Digest>, made: &Made, record: &BatchRecord) -> Self {
         match there {
             None => Self::Deleted,

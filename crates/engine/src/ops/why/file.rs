@@ -1,4 +1,4 @@
-//! Explains a file: where it comes from, through all stages up to what people put into the workspace, and what reads it.
+//! Explains a file: the inputs it was built from, through all stages, and what reads it.
 
 use super::batch::journalled;
 use super::explanation::{FileMade, FileState, FileWhy, Origin};
@@ -20,13 +20,13 @@ use milepost_store::store::files::real_path;
 use std::collections::BTreeSet;
 use std::path::Path;
 
-/// Files that are listed of what a batch reads.
+/// The most inputs listed of a batch.
 const LISTED: usize = 10;
 
-/// Readers that are listed.
+/// The most readers listed.
 const READERS: usize = 100;
 
-/// What is known of a file; none when nothing is.
+/// Explains a file; `None` if nothing is known about it.
 pub(crate) fn file_why(
     opened: &OpenProject,
     folder: &Path,
@@ -95,7 +95,7 @@ pub(crate) fn file_why(
     }))
 }
 
-/// The file that a text names, with the digest of what lies there: as the declarations write it, or as a path on this machine.
+/// Finds the file that a text names, by its declared path or by its path on this machine, with its present digest.
 fn place(
     opened: &OpenProject,
     folder: &Path,
@@ -132,7 +132,7 @@ fn place(
     Ok(candidates.into_iter().next().map(|file| (file, None)))
 }
 
-/// What a batch was made from, in natural order, each file with its own origins where they were not told before.
+/// Returns the inputs of a batch in natural order, each with its own inputs if they are not in `told` yet.
 fn origins(
     makers: &Makers<'_>,
     record: &BatchRecord,
@@ -166,7 +166,7 @@ fn origins(
     (listed, more)
 }
 
-/// The stages and batches whose records name a file, by number of the stage.
+/// Returns the stages and batches whose records name a file, in the order of the stages.
 fn readers(opened: &OpenProject, state: &State, file: &FilePath) -> Vec<String> {
     let shown = file.to_string();
     let in_project = file.path.as_str();

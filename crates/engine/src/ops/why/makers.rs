@@ -1,15 +1,15 @@
-//! Which batch made which file.
+//! Finds the batch that built a file.
 
 use milepost_core::model::record::BatchRecord;
 use milepost_core::model::state::State;
 use milepost_core::plan::expand::batch_name;
 use std::collections::HashMap;
 
-/// Who made which file: stage, batch and record, by path.
+/// The stage and record that built each file, by path.
 pub(crate) struct Makers<'a>(HashMap<&'a str, (&'a str, &'a BatchRecord)>);
 
 impl<'a> Makers<'a> {
-    /// Of everything that is recorded.
+    /// Collects all recorded outputs.
     pub(crate) fn of(state: &'a State) -> Self {
         let mut makers = HashMap::new();
         for (stage, known) in &state.stages {
@@ -26,12 +26,12 @@ impl<'a> Makers<'a> {
         Self(makers)
     }
 
-    /// The stage and the record of the batch that made a file.
+    /// Returns the stage and the record that built a file.
     pub(crate) fn get(&self, path: &str) -> Option<(&'a str, &'a BatchRecord)> {
         self.0.get(path).copied()
     }
 
-    /// Their name: `classify/batch_1`.
+    /// Returns the batch that built a file, such as `classify/batch_1`.
     pub(crate) fn name(&self, path: &str) -> Option<String> {
         self.get(path)
             .map(|(stage, record)| batch_name(stage, &record.key))

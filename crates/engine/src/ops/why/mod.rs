@@ -1,4 +1,4 @@
-//! Explains why a stage, a batch or a file is as it is: the decision that a plan makes, with its facts.
+//! Explains why a stage, a batch or a file is in its present state, by the decision that a plan makes.
 
 mod batch;
 mod explanation;
@@ -22,10 +22,10 @@ use crate::run::check::scan::Keep;
 use batch::{batch_why, stage_why};
 use milepost_core::plan::selection::{Selection, Target};
 
-/// Why a stage, a batch (`STAGE/BATCH`) or a file is as it is. Nothing is written.
+/// Explains a stage, a batch (`STAGE/BATCH`) or a file. Nothing is written.
 ///
 /// # Errors
-/// When there is no project, its declarations are wrong, the workspace cannot be read, or nothing of that name is known.
+/// When there is no project, its declarations are wrong, the workspace cannot be read, or `what` names nothing known.
 pub fn why(request: &Request, what: &str) -> Result<Why, OpsError> {
     let mut opened = open(request)?;
     let stages = up_to_date::again(&mut opened);
@@ -48,7 +48,7 @@ pub fn why(request: &Request, what: &str) -> Result<Why, OpsError> {
     if let Ok(target) = Target::parse(&opened.pipeline, what)
         && let Some(stage) = opened.pipeline.stage(&target.stage)
     {
-        // The only batch of a stage without `each` has the empty key.
+        // The only batch of a stage without `each` has an empty key.
         let key = target.batch.as_deref().unwrap_or_default();
         let everything = Selection::default();
         let mut simulation = Simulation::new(&opened, state, &everything, None);

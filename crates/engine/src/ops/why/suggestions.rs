@@ -1,4 +1,4 @@
-//! The names nearest to one that is not known.
+//! Suggests names similar to one that is not known.
 
 use crate::ops::project::error::OpsError;
 use crate::ops::project::open_project::OpenProject;
@@ -7,10 +7,10 @@ use milepost_core::model::state::State;
 use milepost_core::plan::expand::batch_name;
 use milepost_core::plan::lineage;
 
-/// Names that are suggested.
+/// The most names suggested.
 const SUGGESTED: usize = 3;
 
-/// That nothing of this name is known, with the names that are nearest to it.
+/// Returns the error for an unknown name, with the most similar names.
 pub(super) fn unknown(opened: &OpenProject, state: &State, what: &str) -> OpsError {
     let mut names: Vec<String> = Vec::new();
     for stage in &opened.pipeline.stages {
