@@ -24,6 +24,7 @@ use crate::run::report::StageReport;
 use milepost_core::model::stage::Stage;
 use milepost_core::model::state::State;
 use milepost_core::plan::retired;
+use simulation::Simulation;
 
 /// How often a plan is repeated because a run works in the workspace meanwhile.
 const LOOKS: usize = 20;
