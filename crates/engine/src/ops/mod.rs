@@ -1,4 +1,4 @@
-//! What Milepost can do: one function a capability. They return data and print nothing.
+//! The operations of Milepost, one function for each command. They return data and print nothing.
 
 pub mod change;
 pub mod external;

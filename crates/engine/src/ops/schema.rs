@@ -13,7 +13,7 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// Where the schemas are published, in Milepost's own repository.
+/// The folder of the published schemas, in Milepost's repository.
 pub const FOLDER: &str = "schemas/milepost";
 
 macro_rules! published {
@@ -36,7 +36,7 @@ published! {
     "verify" "why" "workbook" "workspace"
 }
 
-/// All schemas by name: JSON Schema 2020-12.
+/// Returns all schemas by name, as JSON Schema 2020-12.
 pub fn schemas() -> BTreeMap<&'static str, Value> {
     #[cfg(debug_assertions)]
     return generate::schemas();
@@ -48,10 +48,10 @@ pub fn schemas() -> BTreeMap<&'static str, Value> {
         .collect();
 }
 
-/// One schema.
+/// Returns a schema.
 ///
 /// # Errors
-/// When there is none of this name.
+/// When there is no schema of this name.
 pub fn schema(name: &str) -> Result<Value, OpsError> {
     let mut all = schemas();
     let message = format!(
@@ -62,12 +62,12 @@ pub fn schema(name: &str) -> Result<Value, OpsError> {
     all.remove(plain).ok_or(OpsError::Usage(message))
 }
 
-/// A schema as it is published.
+/// Returns a schema as text.
 pub fn text(schema: &Value) -> String {
     format!("{schema:#}\n")
 }
 
-/// Writes all schemas into a folder, each as `NAME.schema.json`; the names of those that were not there as they are.
+/// Writes all schemas to a folder, each as `NAME.schema.json`. Returns the names of new or changed files.
 ///
 /// # Errors
 /// When the disk fails.

@@ -1,4 +1,4 @@
-//! Which calls of agents a workspace uses at present: what lies there was made from them, or may yet be.
+//! Finds the calls of agents that a workspace still uses.
 
 use milepost_core::model::state::{Phase, State};
 use milepost_store::store::calls;
@@ -6,15 +6,14 @@ use milepost_store::store::layout::Layout;
 use std::collections::{BTreeSet, HashMap};
 use std::io;
 
-/// Calls of a workspace that are in use.
+/// The calls in use.
 pub(crate) struct CallsInUse {
-    /// By run: numbers.
+    /// Numbers of calls by run.
     calls: HashMap<String, BTreeSet<u64>>,
 }
 
 impl CallsInUse {
-    /// Those whose answers recorded batches were made from; those of batches that are not made, whose answers wait for the others;
-    /// and those of which nothing was heard yet.
+    /// Collects the calls that recorded outputs were built from, those of unfinished batches, and those without an answer.
     ///
     /// # Errors
     /// When the records of calls cannot be read.
@@ -44,7 +43,7 @@ impl CallsInUse {
         Ok(Self { calls: used })
     }
 
-    /// Whether a call of a run is in use.
+    /// Returns true if a call of a run is in use.
     pub(crate) fn has(&self, run: &str, number: u64) -> bool {
         let numbers = self.calls.get(run);
         numbers.is_some_and(|numbers| numbers.contains(&number))

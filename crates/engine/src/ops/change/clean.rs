@@ -1,4 +1,4 @@
-//! Takes away what runs made: recorded outputs, checkpoints, progress files. Never inputs, nor files that nobody recorded.
+//! Removes the outputs, checkpoints and progress files of stages. Inputs and untracked files stay.
 
 use crate::ops::project::error::OpsError;
 use crate::ops::project::lock::lock_and_read;
@@ -21,47 +21,47 @@ use serde::Serialize;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// What is to be taken away.
+/// What to remove.
 #[derive(Debug, Clone, Default)]
 pub struct CleanOptions {
-    /// Stages; empty: all, with those that are no longer declared.
+    /// The stages; empty for all, including those no longer declared.
     pub stages: Vec<String>,
-    /// Only say what would be.
+    /// Return what would be removed, and remove nothing.
     pub dry_run: bool,
 }
 
-/// What was taken away, or would be.
+/// What was removed, or would be.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 pub struct Cleaned {
-    /// Files that were removed, in the workspace.
+    /// The removed files, in the workspace.
     pub removed: Vec<String>,
-    /// Their bytes.
+    /// The size of the removed files, in bytes.
     pub bytes: u64,
-    /// Files that a person modified: they go to quarantine, and are not removed.
+    /// Files that were modified by hand: they go to quarantine instead.
     pub altered: Vec<String>,
-    /// Where those went; empty if nothing was done but looking.
+    /// Where these went; empty in a dry run.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub quarantined: Vec<KeptFile>,
-    /// Whether nothing was done but looking.
+    /// True if nothing was removed.
     pub dry_run: bool,
 }
 
-/// What there is to do for one stage.
+/// What to remove of one stage.
 struct Todo {
     stage: String,
     number: u32,
     removed: Vec<RelPath>,
-    /// What a person wrote, with the batch that it is an output of.
+    /// Files that were modified by hand, with their batches.
     altered: Vec<(String, RelPath)>,
     bytes: u64,
 }
 
-/// Takes away what runs made, and forgets it: the next run makes everything again. Files that somebody altered go to
-/// quarantine; what nobody recorded stays.
+/// Removes the outputs of stages and their records, so that the next run rebuilds them. Files modified by hand go to quarantine;
+/// untracked files stay.
 ///
 /// # Errors
-/// When another run has the workspace, a stage is not known, or the disk fails.
+/// When another process has locked the workspace, a stage is not known, or the disk fails.
 pub fn clean(request: &Request, wanted: &CleanOptions) -> Result<Cleaned, OpsError> {
     let mut opened = open(request)?;
     let mut done = Cleaned {
@@ -199,7 +199,7 @@ fn size(opened: &OpenProject, path: &RelPath) -> u64 {
 
 impl Todo {
     fn carry_out(&self, recorder: &mut Recorder<'_>) -> Result<(), OpsError> {
-        // Whoever reads from it loses what its checkpoint vouches for, too: that is said by its inputs.
+        // Stages that read from it notice that their inputs are gone.
         retire::remove_checkpoint(recorder, &self.stage, self.number)?;
         recorder.flush()?;
         let ctx = recorder.ctx;
@@ -209,7 +209,7 @@ impl Todo {
                 continue;
             }
             let was = match protect::content_at(recorder, &self.stage, key, path)? {
-                // A progress file is no output.
+                // A progress file is not an output.
                 Content::Untracked => Content::Modified,
                 other => other,
             };

@@ -1,5 +1,4 @@
-//! Takes away what no run needs any more: old quarantine, scratch of runs that ended, beginnings of files, answers and calls that
-//! nothing is made from.
+//! Removes what no run needs: old quarantine, scratch of ended runs, leftover files, and answers and calls that nothing uses.
 
 use crate::ops::change::calls_in_use::CallsInUse;
 use crate::ops::project::error::OpsError;
@@ -22,45 +21,45 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::time::Duration;
 
-/// What is to be taken away.
+/// What to remove.
 #[derive(Debug, Clone, Default)]
 pub struct GcOptions {
-    /// What was set aside longer ago than this goes too, and what agents answered and is of no use; none: that stays.
+    /// The age above which quarantine, and unused answers and calls, are removed; `None` keeps them.
     pub older_than: Option<Duration>,
-    /// Only say what would be.
+    /// Return what would be removed, and remove nothing.
     pub dry_run: bool,
 }
 
-/// What was taken away, or would be.
+/// What was removed, or would be.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 pub struct Collected {
-    /// What it was.
+    /// The removed items.
     pub removed: Vec<Removed>,
-    /// Bytes of all.
+    /// The size of all items, in bytes.
     pub bytes: u64,
-    /// What was left alone although something of it could go, and why.
+    /// Why something was kept although parts of it could be removed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub left: Vec<String>,
-    /// Whether nothing was done but looking.
+    /// True if nothing was removed.
     pub dry_run: bool,
 }
 
-/// One thing that was taken away.
+/// A removed item.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 pub struct Removed {
     /// `scratch`, `quarantine`, `calls`, `accepted`, `leftover` or `answers`.
     pub kind: String,
-    /// Where it lay, in the workspace; with `project:`, in the project.
+    /// The path in the workspace; with the prefix `project:`, in the project.
     pub path: String,
-    /// Files in it.
+    /// The number of files.
     pub files: u64,
-    /// Their bytes.
+    /// The size in bytes.
     pub bytes: u64,
 }
 
-/// Returns the digests of everything that is recorded of outputs: what is accepted of them is in use.
+/// Returns the digests of all recorded outputs: accepted content with such a digest is in use.
 fn recorded(state: &State) -> BTreeSet<Digest> {
     let stages = state.stages.values();
     let records = stages
@@ -74,12 +73,11 @@ fn recorded(state: &State) -> BTreeSet<Digest> {
     made.chain(remains).collect()
 }
 
-/// Takes away what no run needs. Journal, manifests and outputs are never touched, nor are answers that what lies in the workspace
-/// is made from. Answers that the project's workspaces share are gone through when no run is at work with them: what a workspace
-/// uses of them, it holds itself.
+/// Removes what no run needs. Journal, manifests, outputs, and answers that outputs were built from always stay. Answers that the
+/// workspaces of a project share are removed only if no run uses them; each workspace keeps a copy of the answers it uses.
 ///
 /// # Errors
-/// When another run has the workspace, or the disk fails.
+/// When another process has locked the workspace, or the disk fails.
 pub fn gc(request: &Request, wanted: &GcOptions) -> Result<Collected, OpsError> {
     let mut opened = open(request)?;
     let mut done = Collected {
@@ -94,7 +92,7 @@ pub fn gc(request: &Request, wanted: &GcOptions) -> Result<Collected, OpsError> 
         (None, Snapshot::read(&opened.workspace.layout)?.state)
     } else {
         let locked = lock_and_read(&mut opened, &request.command)?;
-        // What a killed run had published and not put into place lies in its scratch.
+        // The scratch of a killed run may contain published files that are not in place yet.
         let mut recorder = Recorder::new(
             opened.context(),
             locked.state,
@@ -130,7 +128,7 @@ pub fn gc(request: &Request, wanted: &GcOptions) -> Result<Collected, OpsError> 
     let shared = layout::answers(project);
     let places = [(layout.answers(), false), (shared, true)];
     for (folder, is_shared) in places {
-        // The workspace's own are as much locked as itself.
+        // The answers of the workspace are locked with it.
         let lock = match &locked {
             Some(_) if is_shared && folder.is_dir() => {
                 let path = layout::answers_lock(&folder);

@@ -1,4 +1,4 @@
-//! Makes a project from a template: the main pipeline, one of the other four systems, or the smallest that shows how stages work.
+//! Creates a project from a template.
 
 use crate::ops::change::templates::TEMPLATES;
 use crate::ops::project::error::OpsError;
@@ -8,10 +8,10 @@ use std::path::Path;
 
 pub use crate::ops::change::templates::Initiated;
 
-/// What is Milepost's own, or made by a run, is not for version control.
+/// Milepost's own files and outputs are not for version control.
 const IGNORED: &str = "/.milepost/\n/workspace*/*\n!/workspace*/inputs/\n";
 
-/// The templates, each with what it is.
+/// Returns the names and descriptions of the templates.
 pub fn templates() -> Vec<(&'static str, &'static str)> {
     TEMPLATES
         .iter()
@@ -19,10 +19,10 @@ pub fn templates() -> Vec<(&'static str, &'static str)> {
         .collect()
 }
 
-/// Makes a project from a template. `base` is the folder that `folder` is relative to.
+/// Creates a project from a template. `base` is the folder that `folder` is relative to.
 ///
 /// # Errors
-/// When there is no such template, a file of it is there already, or the disk fails.
+/// When there is no such template, a file of it exists already, or the disk fails.
 pub fn init(disk: &Disk, base: &Path, folder: &str, name: &str) -> Result<Initiated, OpsError> {
     let template = TEMPLATES.iter().find(|template| template.name == name);
     let Some(template) = template else {
@@ -88,8 +88,7 @@ pub fn init(disk: &Disk, base: &Path, folder: &str, name: &str) -> Result<Initia
     })
 }
 
-/// What a file of the repository holds in a project of its own: the schema that a declaration names for editors lies in the
-/// project's folder, and not in the repository's.
+/// Returns the content of a template's file, with the path of the schema for editors changed from the repository to the project.
 fn at_home(path: &str, bytes: &[u8]) -> Vec<u8> {
     let declared = || {
         let text = std::str::from_utf8(bytes).ok()?;

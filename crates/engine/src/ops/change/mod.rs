@@ -1,4 +1,4 @@
-//! Commands that change a workspace, or make a project, without a run.
+//! Commands that change a workspace or create a project without a run.
 
 pub mod accept;
 mod calls_in_use;

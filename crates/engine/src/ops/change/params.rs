@@ -1,4 +1,4 @@
-//! The parameters and agents of a workspace with where each value comes from; changes them without running anything.
+//! Shows the parameters and agents of a workspace, and changes them without a run.
 
 use crate::ops::project::choices::{TODAY, asked, check_agents, declared, keep, notes};
 use crate::ops::project::error::OpsError;
@@ -21,15 +21,15 @@ use std::collections::BTreeSet;
 pub struct Params {
     /// The project's name.
     pub project: String,
-    /// The workspace's folder.
+    /// The path of the workspace.
     pub workspace: String,
     /// The parameters in the order of `milepost.toml`, then `workspace.today` if it was set, then stored values that no declaration uses.
     pub params: Vec<ParamLine>,
-    /// The agents that stages ask, and those for which another one is chosen.
+    /// The agents that stages ask, and those that are replaced.
     pub agents: Vec<AgentLine>,
-    /// The other agents that are declared.
+    /// The other declared agents.
     pub other_agents: Vec<String>,
-    /// Files in whose place `--set` copied others: they are in quarantine.
+    /// Files that `--set` replaced, which are in quarantine.
     pub quarantined: Vec<KeptFile>,
     /// Warnings and notes about stored values and agents.
     pub notes: Vec<StoredNote>,
@@ -52,7 +52,7 @@ pub enum Source {
     Environment,
 }
 
-/// A parameter with its value.
+/// A parameter and its value.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 pub struct ParamLine {
@@ -69,11 +69,11 @@ pub struct ParamLine {
     pub at: Option<Timestamp>,
     /// The user who set it.
     pub by: Option<String>,
-    /// What it is for.
+    /// The parameter's description.
     pub description: Option<String>,
 }
 
-/// An agent, and who answers in its place.
+/// An agent, and the one that answers in its place.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 pub struct AgentLine {
@@ -81,7 +81,7 @@ pub struct AgentLine {
     pub name: String,
     /// The agent that answers.
     pub agent: String,
-    /// What that agent is, with its model; `None` if it is not declared.
+    /// The provider and model of that agent; `None` if it is not declared.
     pub answers: Option<String>,
     /// Where the choice comes from.
     pub source: Source,
@@ -92,11 +92,11 @@ pub struct AgentLine {
     pub by: Option<String>,
 }
 
-/// Applies the flags of the request to what the workspace keeps, if there are any, and returns parameters and agents as they
-/// are then. Without flags nothing is written.
+/// Applies the options of the request to the workspace, if there are any, and returns the resulting parameters and agents. Without
+/// options nothing is written.
 ///
 /// # Errors
-/// When the declarations or a flag are wrong, another run has the workspace, or the disk fails.
+/// When the declarations or an option are wrong, another process has locked the workspace, or the disk fails.
 pub fn params(request: &Request) -> Result<Params, OpsError> {
     let mut opened = open_unsettled(request)?;
     let settled = settle(&mut opened, request).and_then(|()| check_agents(&opened));
@@ -106,7 +106,7 @@ pub fn params(request: &Request) -> Result<Params, OpsError> {
     let mut settled = settled;
     know_keys(&mut opened, request);
     if is_changed {
-        // What is stored already may be wrong for another reason: it can be removed one by one.
+        // A stored value may be wrong for another reason: it can be removed alone.
         let only_removes =
             request.values.set.is_empty() && opened.agents.values().all(Option::is_none);
         if !only_removes {
@@ -198,7 +198,7 @@ fn lines(opened: &OpenProject, request: &Request) -> Vec<ParamLine> {
     all
 }
 
-/// Returns the agents that stages ask, and those for which another one is chosen.
+/// Returns the agents that stages ask, and those that are replaced.
 pub(crate) fn agents(opened: &OpenProject) -> Vec<AgentLine> {
     let stored = &opened.workspace.identity.agents;
     let mut names = asked(opened);

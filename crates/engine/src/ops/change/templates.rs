@@ -1,36 +1,36 @@
-//! The templates that `init` makes projects from: what each is, and its files as they lie in Milepost's repository.
+//! The templates of `init`, embedded from Milepost's repository.
 
 use serde::Serialize;
 
-/// What was made.
+/// A new project.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 pub struct Initiated {
-    /// The template.
+    /// The name of the template.
     pub template: String,
-    /// What it is.
+    /// The description of the template.
     pub about: String,
-    /// The project's folder, as it was given.
+    /// The project's folder, as given.
     pub(crate) folder: String,
-    /// The files, in the project.
+    /// The new files, in the project.
     pub files: Vec<String>,
-    /// Commands to go on with.
+    /// The commands to run next.
     pub next: Vec<String>,
 }
 
-/// A file of a template: its path in the project, and what it holds.
+/// A file of a template: its path in the project and its content.
 pub(super) type TemplateFile = (&'static str, &'static [u8]);
 
-/// A template.
+/// A template of a project.
 pub(super) struct Template {
     pub(super) name: &'static str,
     pub(super) about: &'static str,
     pub(super) files: &'static [TemplateFile],
-    /// Schemas that its files name, for editors.
+    /// The schemas to write, for editors.
     pub(super) schemas: &'static [&'static str],
 }
 
-/// Files of a folder of Milepost's repository, as they are there.
+/// Embeds files of a folder of Milepost's repository.
 macro_rules! repository {
     ($folder:literal: $($path:literal),* $(,)?) => {
         &[$((

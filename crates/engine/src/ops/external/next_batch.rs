@@ -126,7 +126,7 @@ fn none(nothing: Nothing, left: Option<Left>) -> NextBatch {
     }
 }
 
-/// A search for a batch.
+/// Searches a batch to lease.
 struct Search<'a> {
     opened: &'a OpenProject,
     leases: &'a Leases,

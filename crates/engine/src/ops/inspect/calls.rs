@@ -1,4 +1,4 @@
-//! What agents were asked and answered: the calls of a batch, what they cost, and the bytes that went and came.
+//! Calls of agents: those of a batch, their cost, and their requests and answers.
 
 use crate::ops::project::error::OpsError;
 use crate::ops::project::open_project::OpenProject;
@@ -17,116 +17,116 @@ use serde::Serialize;
 use serde_json::Value;
 use std::collections::BTreeMap;
 
-/// Calls that `why` lists of a batch: the latest.
+/// The most calls that `why` lists of a batch.
 const LISTED: usize = 20;
 
 /// A call of an agent.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 pub struct CallSummary {
-    /// The run that called.
+    /// The id of the run.
     pub run: String,
-    /// Which of its calls it was, from 1 on.
+    /// The number of the call in its run, from 1.
     pub number: u64,
     /// When it was sent, in UTC.
     #[cfg_attr(debug_assertions, schemars(with = "String"))]
     pub when: Timestamp,
-    /// The stage.
+    /// The stage's name.
     pub stage: String,
     /// The batch; empty for the only one.
     pub batch: String,
-    /// Which call of its batch it was in that run, from 1 on.
+    /// The number of the call among those of its batch in the run, from 1.
     pub(crate) attempt: u32,
     /// The agent that was asked, after replacements.
     pub agent: String,
-    /// Who that is, in one line.
+    /// The provider and model in one line.
     pub provider: String,
-    /// The model that was asked, where one is named.
+    /// The requested model, if one is named.
     pub model: Option<String>,
-    /// The model that answered, as the provider names it.
+    /// The model that answered, by the provider's name.
     pub served: Option<String>,
-    /// The digest of what was asked, whoever is asked: prompt, attachments and schema.
+    /// The digest of prompt, attachments and schema, the same for every agent.
     pub(crate) asked: String,
-    /// Questions in it.
+    /// The number of questions.
     pub questions: u64,
-    /// `answered`, or how it failed; `unheard` when the run ended before.
+    /// `answered`, or the failure; `unheard` if the run ended before the answer.
     pub outcome: String,
-    /// What was wrong, in words.
+    /// The message of the failure.
     pub message: Option<String>,
-    /// Tokens used.
+    /// The tokens used.
     pub usage: Usage,
-    /// What it cost, or may have cost at most where nothing was heard, in billionths of a dollar; none: nobody knows.
+    /// The cost in billionths of a dollar, or the most it may be if no answer came; `None` if it is not known.
     pub cost: Option<NanoUsd>,
-    /// How long it took, in seconds.
+    /// The duration in seconds.
     pub seconds: Option<f64>,
     /// The provider's id of the request.
     pub(crate) request_id: Option<String>,
-    /// Where the bytes of the request lie, in the workspace.
+    /// The path of the request, in the workspace.
     #[cfg_attr(debug_assertions, schemars(with = "String"))]
     pub request: RelPath,
-    /// Where the bytes of the answer lie, in the workspace.
+    /// The path of the answer, in the workspace.
     #[cfg_attr(debug_assertions, schemars(with = "Option<String>"))]
     pub answer: Option<RelPath>,
 }
 
-/// A call with what was asked and answered.
+/// A call with its request and answer.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 pub struct Exchange {
     /// The call.
     #[serde(flatten)]
     pub call: CallSummary,
-    /// What the agent was told: system and prompt; none: it is not kept any more.
+    /// The text of the prompt, with the system prompt; `None` if it is no longer kept.
     pub prompt: Option<String>,
-    /// What it answered; none: nothing was heard, or it is not kept any more.
+    /// The text of the answer; `None` if none came, or it is no longer kept.
     pub text: Option<String>,
-    /// What was wrong with the answer, a line each. Valid answers in it were used all the same.
+    /// The violations in the answer, a line each. Its valid answers were used nevertheless.
     pub wrong: Vec<String>,
 }
 
-/// Where the answers of a batch come from.
+/// The answers that a batch used, and its calls.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 #[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 pub struct BatchCalls {
-    /// Answers that its outputs were made from.
+    /// The number of answers that its outputs were built from.
     pub answers: u64,
-    /// Those that the run that made them did not ask for: they were kept.
+    /// The number of these answers that were kept from earlier runs.
     pub kept: u64,
-    /// The calls that they came with.
+    /// The calls that returned these answers.
     pub from: Vec<AnswersOf>,
-    /// Runs among those that were of other workspaces: their calls are recorded there.
+    /// The runs among them that were in other workspaces, which have their records.
     pub elsewhere: Vec<String>,
-    /// The latest calls of the batch, whatever came of them, in order.
+    /// The latest calls of the batch, in order, with or without success.
     pub calls: Vec<CallSummary>,
-    /// Earlier calls that `calls` leaves out.
+    /// The number of earlier calls that `calls` leaves out.
     pub more: u64,
-    /// What all of its calls cost.
+    /// The cost of all calls.
     pub spent: Spent,
 }
 
-/// What a workspace spent, and what of its limits is left.
+/// What a workspace spent, and what is left of its limits.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 pub struct Spending {
-    /// In all runs, those that failed among them.
+    /// The cost of all runs, failed ones included.
     pub spent: Spent,
-    /// Spending under `[limits]`, in billionths of a dollar.
+    /// The limit of money, in billionths of a dollar.
     pub usd: Option<Limit>,
-    /// Tokens under `[limits]`.
+    /// The limit of tokens.
     pub tokens: Option<Limit>,
-    /// Calls under `[limits]`.
+    /// The limit of calls.
     pub calls: Option<Limit>,
-    /// Time of calls under `[limits]`, in milliseconds.
+    /// The limit of time spent in calls, in milliseconds.
     pub time: Option<Limit>,
 }
 
-/// A limit of a workspace.
+/// A limit of `[limits]`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 pub struct Limit {
-    /// What there is.
+    /// The declared limit.
     pub limit: u64,
-    /// What is left of it.
+    /// The part that is left.
     pub left: u64,
 }
 
@@ -166,7 +166,7 @@ impl CallSummary {
     }
 }
 
-/// The calls of a stage, or of one of its batches, in the order of their runs.
+/// Returns the calls of a stage or of one of its batches, in the order of their runs.
 pub(crate) fn calls(
     opened: &OpenProject,
     stage: Option<&str>,
@@ -187,7 +187,7 @@ fn unread(layout: &Layout, error: &std::io::Error) -> OpsError {
     ))
 }
 
-/// What is known of what a batch asked; none: it asked nobody.
+/// Returns the answers and calls of a batch; `None` if it asked no agent.
 pub(crate) fn batch_calls(
     opened: &OpenProject,
     stage: &str,
@@ -227,7 +227,7 @@ pub(crate) fn batch_calls(
     }))
 }
 
-/// Calls with what was asked and answered.
+/// Returns calls with their requests and answers.
 pub(crate) fn exchanges(opened: &OpenProject, calls: Vec<CallRecord>) -> Vec<Exchange> {
     let layout = &opened.workspace.layout;
     let mut refused = refused(layout);
@@ -235,7 +235,7 @@ pub(crate) fn exchanges(opened: &OpenProject, calls: Vec<CallRecord>) -> Vec<Exc
     for call in calls {
         let answered = call.heard.as_ref().and_then(|heard| heard.text.clone());
         let told = CallSummary::of(call);
-        // Bytes that are gone say nothing; the call is told all the same.
+        // A request that is gone is left out; its call is not.
         let bytes = std::fs::read(layout.at(&told.request)).ok();
         let text = answered.or_else(|| {
             let bytes = std::fs::read(layout.at(told.answer.as_ref()?)).ok()?;
@@ -254,7 +254,7 @@ pub(crate) fn exchanges(opened: &OpenProject, calls: Vec<CallRecord>) -> Vec<Exc
     all
 }
 
-/// Returns what was wrong with the answers of calls, by run and number. A journal that is broken tells what stands before the break.
+/// Returns the violations in the answers of calls, by run and number. Of a broken journal, the part before the break is read.
 fn refused(layout: &Layout) -> BTreeMap<(String, u64), Vec<String>> {
     let mut all = BTreeMap::new();
     let _ = journal::read_all(layout, &mut |_, record: Record| {
@@ -268,7 +268,7 @@ fn refused(layout: &Layout) -> BTreeMap<(String, u64), Vec<String>> {
     all
 }
 
-/// What an agent is told by a request: the texts in it, in order, without what is only of the wire.
+/// Returns the texts in a request, in order.
 fn prompt(request: &[u8], redactor: &Redactor) -> String {
     let whole = String::from_utf8_lossy(request);
     let texts = serde_json::from_str::<Value>(&whole).ok().map(|body| {
@@ -299,7 +299,7 @@ fn add_texts(value: &Value, texts: &mut Vec<String>) {
     }
 }
 
-/// What each stage spent in all runs, by its name, and the workspace; none: nobody was asked.
+/// Returns the spending of the workspace, and of each stage by name; `None` if no agent was called and no limit is declared.
 pub(crate) fn spending(
     opened: &OpenProject,
 ) -> Result<Option<(Spending, BTreeMap<String, Spent>)>, OpsError> {

@@ -1,4 +1,4 @@
-//! What differs between two workspaces, or between a workspace and what it was before its last run.
+//! Compares two workspaces, or a workspace with its state before the last run.
 
 use crate::ops::inspect::elements::{ElementsDiff, FieldChange, Records, compare, differing};
 use crate::ops::project::error::OpsError;
@@ -23,24 +23,24 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// A document up to this size, in bytes, is compared value by value.
+/// The size up to which a document is compared value by value, in bytes.
 const SMALL: u64 = 4 << 20;
 
-/// Keys that records are known by when nothing declares it.
+/// The fields that are tried as keys if none is declared.
 const USUAL: [&str; 4] = ["global_id", "id", "key", "name"];
 
-/// What is compared.
+/// What to compare.
 #[derive(Debug, Clone)]
 pub struct DiffOptions {
-    /// The other workspace, which counts as the old one; none: before the last run.
+    /// The other workspace, taken as the old one; `None` for the state before the last run.
     pub other: Option<PathBuf>,
-    /// Stages; empty: all.
+    /// The stages; empty for all.
     pub stages: Vec<String>,
-    /// Keys, changes and files of each sort that are listed.
+    /// The most keys, changes and files to list of each kind.
     pub limit: usize,
 }
 
-/// What differs.
+/// The differences between two workspaces.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 pub struct Diff {
@@ -48,54 +48,54 @@ pub struct Diff {
     pub old: String,
     /// The new side: the folder of a workspace.
     pub new: String,
-    /// Whether only digests of the old side are known: its bytes are not kept.
+    /// True if only digests of the old side are known, because its files are not kept.
     pub digests_only: bool,
-    /// Outputs that differ, by stage.
+    /// The outputs that differ, by stage.
     pub outputs: Vec<OutputDiff>,
-    /// Outputs that are the same.
+    /// The number of equal outputs.
     pub same: u64,
 }
 
-/// How an output differs.
+/// The differences of an output.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 #[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 pub struct OutputDiff {
-    /// The stage.
+    /// The stage's name.
     pub stage: String,
     /// The output's name in the declaration.
     pub output: String,
-    /// Files that are the same.
+    /// The number of equal files.
     pub same: u64,
-    /// Files that differ.
+    /// The files that differ.
     pub different: Vec<String>,
-    /// Files that only the new side has.
+    /// The files that only the new side has.
     pub added: Vec<String>,
-    /// Files that only the old side has.
+    /// The files that only the old side has.
     pub removed: Vec<String>,
-    /// What the three lists leave out.
+    /// The number of files that the three lists leave out.
     pub more: u64,
-    /// How its records differ, where it is a list of records.
+    /// The records that differ, if the output is a list of records.
     pub elements: Option<ElementsDiff>,
-    /// The values that differ, where it is one small JSON document.
+    /// The values that differ, if the output is one small JSON document.
     pub values: Vec<FieldChange>,
-    /// Why its content could not be compared.
+    /// Why the content could not be compared.
     pub problem: Option<String>,
 }
 
 impl Diff {
-    /// Whether nothing differs.
+    /// Returns true if nothing differs.
     pub fn is_same(&self) -> bool {
         self.outputs.is_empty()
     }
 }
 
-/// Files of an output with their digests.
+/// The files of an output with their digests.
 type Side = BTreeMap<String, Digest>;
 
-/// Compares. Nothing is written.
+/// Compares two workspaces. Nothing is written.
 ///
 /// # Errors
-/// When there is no project, its declarations are wrong, a workspace cannot be read, or the other one was never run.
+/// When there is no project, its declarations are wrong, a workspace cannot be read, or the other one has no run.
 pub fn diff(request: &Request, wanted: &DiffOptions) -> Result<Diff, OpsError> {
     let opened = open(request)?;
     for name in &wanted.stages {
@@ -158,14 +158,14 @@ fn with_other(
                 wanted.limit,
                 &mut found,
             );
-            // Batches may be packed otherwise, and hold the same records.
+            // The same records may be packed into other batches.
             diff.outputs.push(found);
         }
     }
     Ok(diff)
 }
 
-/// The files of an output as they lie there.
+/// Returns the files of an output with their present digests.
 fn side(layout: &Layout, known: Option<&StageState>, output: &Output) -> Result<Side, OpsError> {
     let mut side = Side::new();
     for (_, made) in known.into_iter().flat_map(StageState::outputs) {
@@ -209,7 +209,7 @@ fn files(stage: &Stage, output: &str, old: &Side, new: &Side, limit: usize) -> O
     found
 }
 
-/// Compares what the files of an output hold: by record, or value by value.
+/// Compares the content of an output's files by record, or value by value.
 fn content(
     stage: &Stage,
     output: &Output,
@@ -258,8 +258,8 @@ fn small(path: &Path) -> Option<Value> {
     serde_json::from_slice(&bytes).ok()
 }
 
-/// Where the records of an output stand, and their key: as conservation or the step that made it says, else where it is
-/// validated one by one, by a usual name.
+/// Returns where the records of an output and their keys are: as declared by conservation or by the step, otherwise by a usual name in
+/// the list that is validated record by record.
 fn records(stage: &Stage, output: &Output, files: &[PathBuf]) -> Option<(Select, Select)> {
     if let Some(conserve) = &stage.conserve
         && conserve.output.first() == output.name
@@ -287,12 +287,12 @@ fn records(stage: &Stage, output: &Output, files: &[PathBuf]) -> Option<(Select,
     Some((items, Select::of([Step::Field(key.to_owned())])))
 }
 
-/// The usual key that the first record has.
+/// Returns the first usual key that the first record has.
 fn usual_key(items: &Select, files: &[PathBuf]) -> Option<&'static str> {
     let mut first = None;
     for path in files {
         let file = std::fs::File::open(path).ok()?;
-        // The error only ends the reading at the first record.
+        // The error only ends reading after the first record.
         let _ = items.read::<()>(file, &mut |value| {
             first = Some(value);
             Err(())
@@ -305,7 +305,7 @@ fn usual_key(items: &Select, files: &[PathBuf]) -> Option<&'static str> {
     USUAL.into_iter().find(|key| first.get(key).is_some())
 }
 
-/// What is known of a file over all runs.
+/// What all runs recorded of a file.
 #[derive(Default)]
 struct History {
     stage: String,

@@ -1,5 +1,5 @@
-//! Compares two lists of records by key, each read as a stream: what is held is a digest of each record and its key,
-//! some 50 bytes a record, and what is shown.
+//! Compares two lists of records by key. Reads each as a stream, and keeps in memory a digest of each record and its key (about
+//! 50 bytes a record) and the differences to show.
 
 use milepost_core::base::digest::Digest;
 use milepost_core::expr::select::{Select, Step};
@@ -9,42 +9,42 @@ use std::collections::{HashMap, HashSet};
 use std::fs::File;
 use std::path::PathBuf;
 
-/// A list of records: the files that hold it, in order, and where they and their keys stand.
+/// A list of records in one or more files.
 #[derive(Debug, Clone)]
 pub(crate) struct Records {
-    /// The files.
+    /// The files, in order.
     pub(crate) files: Vec<PathBuf>,
-    /// The records in a file.
+    /// Selects the records in a file.
     pub(crate) items: Select,
-    /// The key in a record.
+    /// Selects the key in a record.
     pub(crate) key: Select,
 }
 
-/// How two lists differ.
+/// The differences of two lists.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 #[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 pub struct ElementsDiff {
-    /// The key that records are known by.
+    /// The name of the key.
     pub key: String,
-    /// Records that are the same.
+    /// The number of equal records.
     pub same: u64,
     /// Records that only the new list has.
     pub added: Keys,
     /// Records that only the old list has.
     pub removed: Keys,
-    /// Records that both have, and that differ.
+    /// The number of records that differ.
     pub changed: u64,
-    /// The first of them.
+    /// The first records that differ.
     pub changes: Vec<ElementChange>,
 }
 
-/// Keys: how many, and the first.
+/// A number of keys, with the first ones.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 pub struct Keys {
-    /// How many.
+    /// The number of keys.
     pub count: u64,
-    /// The first, in the order of the list.
+    /// The first keys, in the order of the list.
     pub first: Vec<String>,
 }
 
@@ -52,7 +52,7 @@ pub struct Keys {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 pub struct ElementChange {
-    /// Its key.
+    /// The record's key.
     pub key: String,
     /// The fields that differ.
     pub fields: Vec<FieldChange>,
@@ -62,21 +62,21 @@ pub struct ElementChange {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 pub struct FieldChange {
-    /// Where: a JSON pointer into the record or the document.
+    /// The JSON pointer into the record or document.
     pub field: String,
-    /// What it was; none: it was not there.
+    /// The old value; `None` if it was missing.
     pub old: Option<Value>,
-    /// What it is; none: it is not there.
+    /// The new value; `None` if it is missing.
     pub new: Option<Value>,
 }
 
-/// What a record is known by in the index: of its key, and which of several with that key it is.
+/// Identifies a record: the digest of its key, and a number that tells records with equal keys apart.
 type Id = (u64, u32);
 
-/// Compares. At most `limit` keys and changes of each sort are kept.
+/// Compares two lists. Keeps at most `limit` keys and changes of each kind.
 ///
 /// # Errors
-/// When a file cannot be read, or is not of that form.
+/// When a file cannot be read, or does not have the form.
 pub(crate) fn compare(old: &Records, new: &Records, limit: usize) -> Result<ElementsDiff, String> {
     let mut diff = ElementsDiff {
         key: old.key.to_string(),
@@ -97,7 +97,7 @@ pub(crate) fn compare(old: &Records, new: &Records, limit: usize) -> Result<Elem
             }
         }
     })?;
-    // What is left of the index is only in the old list.
+    // The records left in the index are only in the old list.
     let mut olds: HashMap<Id, Value> = HashMap::new();
     each(old, &mut |id, key, value| {
         if index.contains_key(&id) {
@@ -130,7 +130,7 @@ impl Keys {
     }
 }
 
-/// Every record with its key and its place in the index.
+/// Calls `take` for each record with its identity and key.
 fn each(records: &Records, take: &mut dyn FnMut(Id, &Value, &Value)) -> Result<(), String> {
     let mut seen: HashMap<u64, u32> = HashMap::new();
     for path in &records.files {
@@ -149,7 +149,7 @@ fn each(records: &Records, take: &mut dyn FnMut(Id, &Value, &Value)) -> Result<(
     Ok(())
 }
 
-/// The key of a record; null where it has none.
+/// Returns the key of a record; null if it has none.
 fn key_of(value: &Value, key: &Select) -> Value {
     let mut at = value;
     for step in key.steps() {
@@ -168,7 +168,7 @@ fn hash(text: &str) -> u64 {
     u64::from_le_bytes(first)
 }
 
-/// A value as text in which the order of fields makes no difference.
+/// Returns a value as text that does not depend on the order of fields.
 fn canonical(value: &Value) -> String {
     let mut value = value.clone();
     value.sort_all_objects();
@@ -182,7 +182,7 @@ fn shown(key: &Value) -> String {
     }
 }
 
-/// The values that differ, by JSON pointer. Objects and lists of equal length are compared inside.
+/// Returns the values that differ, by JSON pointer. Compares inside objects and lists of equal length.
 pub(crate) fn differing(
     pointer: &str,
     old: Option<&Value>,
@@ -218,7 +218,7 @@ pub(crate) fn differing(
     }
 }
 
-/// A key in a JSON pointer (RFC 6901).
+/// Escapes a key for a JSON pointer (RFC 6901).
 fn escaped(key: &str) -> String {
     key.replace('~', "~0").replace('/', "~1")
 }

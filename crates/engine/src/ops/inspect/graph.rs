@@ -1,4 +1,4 @@
-//! The pipeline as a graph: stages, what flows between them, what people put in, what comes out, and how far each stage is.
+//! The pipeline as a graph: stages, the files that flow between them, inputs, outputs, and the status of each stage.
 
 use crate::ops::inspect::status::{StageProgress, status};
 use crate::ops::project::error::OpsError;
@@ -12,69 +12,69 @@ use milepost_core::plan::lineage;
 use serde::Serialize;
 use std::collections::BTreeSet;
 
-/// A pipeline.
+/// The graph of a pipeline.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 pub struct Graph {
     /// The project's name.
     pub project: String,
-    /// The stages, by number.
+    /// The stages, in the order of their numbers.
     pub stages: Vec<GraphStage>,
-    /// What flows between stages.
+    /// The files that flow between stages.
     pub edges: Vec<Edge>,
 }
 
-/// A stage.
+/// A stage in the graph.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 pub struct GraphStage {
-    /// Its number.
+    /// The stage's number.
     pub number: u32,
-    /// Its name.
+    /// The stage's name.
     pub stage: String,
-    /// What it is for.
+    /// The stage's description.
     pub description: Option<String>,
-    /// How far it is.
+    /// The stage's status.
     pub status: StageProgress,
-    /// Whether a run would do something about it.
+    /// True if a run would do something about it.
     pub is_due: bool,
-    /// Batches that there are, as far as that is known; none as well for a stage without `each`.
+    /// The number of batches, as far as it is known; `None` for a stage without `each`.
     pub batches: Option<u64>,
-    /// What its steps do, in turn.
+    /// What its steps do, in order.
     pub steps: Vec<String>,
-    /// Paths and patterns that people put there, which it reads.
+    /// The inputs of the workspace that it reads: paths and patterns.
     pub inputs: Vec<String>,
-    /// Files that it reads since another file names them.
+    /// Inputs that are named in another file.
     pub named: Vec<Named>,
-    /// Paths and patterns that it writes.
+    /// Paths and patterns of its outputs.
     pub outputs: Vec<String>,
-    /// Those of its outputs that no other stage reads.
+    /// The outputs that no other stage reads.
     pub ends: Vec<String>,
 }
 
-/// Files that a file names.
+/// Inputs that are named in a file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 pub struct Named {
-    /// Where they lie.
+    /// The paths.
     pub files: String,
     /// The file that names them.
     pub by: String,
 }
 
-/// What flows from a stage to another.
+/// The files that flow from one stage to another.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 pub struct Edge {
-    /// The stage that writes.
+    /// The stage that writes them.
     pub from: String,
-    /// The stage that reads.
+    /// The stage that reads them.
     pub to: String,
-    /// What of it, as the writer declares it.
+    /// Paths and patterns, as the writing stage declares them.
     pub paths: Vec<String>,
 }
 
-/// The pipeline of a project, with how far its stages are. Nothing is written.
+/// Returns the graph of a pipeline with the status of its stages. Nothing is written.
 ///
 /// # Errors
 /// When there is no project, its declarations are wrong, or the workspace cannot be read.
@@ -147,7 +147,7 @@ pub fn graph(request: &Request) -> Result<Graph, OpsError> {
     })
 }
 
-/// The outputs of a stage that another reads.
+/// Returns the outputs of a stage that another stage reads.
 fn flowing(from: &Stage, to: &Stage) -> Vec<String> {
     let reads: Vec<String> = lineage::reads(to)
         .into_iter()
@@ -164,7 +164,7 @@ fn flowing(from: &Stage, to: &Stage) -> Vec<String> {
         .collect()
 }
 
-/// The files of an input that a file names.
+/// Returns the files of an input that are named in a file.
 fn named(opened: &OpenProject, input: &Input) -> Option<Named> {
     let InputSource::From {
         file, base, whole, ..
@@ -187,7 +187,7 @@ fn named(opened: &OpenProject, input: &Input) -> Option<Named> {
     })
 }
 
-/// A path for people. One that is a parameter is the file that the parameter names, with the prefix `project:` for the project's.
+/// Returns a path to show. A path that is a parameter is the file it names, with the prefix `project:` if it is in the project.
 pub(crate) fn as_set(opened: &OpenProject, path: &PathTemplate) -> String {
     let value = path
         .is_whole()
@@ -201,7 +201,7 @@ pub(crate) fn as_set(opened: &OpenProject, path: &PathTemplate) -> String {
     }
 }
 
-/// A path for people: what differs by batch is a `*`.
+/// Returns a path to show, with `*` for the parts that differ by batch.
 fn plain(path: &PathTemplate) -> String {
     match path.root {
         Root::Workspace => path.pattern(),

@@ -1,4 +1,4 @@
-//! What happened in a workspace: the records of its journal, and what programs printed.
+//! Reads what happened in a workspace: records of the journal, calls of agents, and what programs printed.
 
 use crate::ops::inspect::calls::{self, Exchange};
 use crate::ops::project::error::OpsError;
@@ -16,56 +16,56 @@ use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::Path;
 
-/// Bytes that are shown of the end of a file that a program printed to.
+/// The part shown of the end of a log file, in bytes.
 const SHOWN: u64 = 1 << 16;
 
-/// Files that are shown of a batch: the newest.
+/// The most log files shown of a batch: the newest.
 const FILES: usize = 8;
 
-/// Which records are wanted.
+/// Which records to return.
 #[derive(Debug, Clone, Default)]
 pub struct LogOptions {
-    /// `STAGE` or `STAGE/BATCH`.
+    /// `STAGE` or `STAGE/BATCH`; `None` for all.
     pub target: Option<String>,
-    /// Only those of this run; the beginning of its id is enough.
+    /// The run, by the beginning of its id; `None` for all.
     pub run: Option<String>,
     /// Only errors.
     pub errors: bool,
-    /// Calls of agents, with what was asked and answered, in the place of records.
+    /// Calls of agents with request and answer, instead of records.
     pub calls: bool,
-    /// Only the last so many.
+    /// The most records to return: the latest.
     pub limit: Option<usize>,
 }
 
-/// What happened.
+/// The history of a workspace.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 pub struct Log {
-    /// The records, as they stand in the journal.
+    /// The records of the journal.
     pub records: Vec<Record>,
-    /// Calls of agents with what was asked and answered, in order. Only when they are asked for, in the place of records.
+    /// Calls of agents with request and answer, if they were requested instead of records.
     pub calls: Vec<Exchange>,
-    /// Earlier records, or calls, that `limit` left out.
+    /// The number of earlier records or calls that are left out.
     pub left_out: u64,
-    /// What programs of the batch printed, and what is known of its failures. Only when a batch is asked for.
+    /// What programs of the batch printed, and details of its failures; empty unless a batch is selected.
     pub printed: Vec<Printed>,
-    /// The end of the journal that is broken there: what follows is not shown.
+    /// Where the journal is broken: later records are missing.
     pub broken: Option<String>,
 }
 
-/// A file of text about a batch.
+/// A text file about a batch.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 pub struct Printed {
-    /// The file, in the workspace.
+    /// The path in the workspace.
     pub path: RelPath,
-    /// Its text, or the end of it.
+    /// The text, or its end.
     pub text: String,
-    /// Bytes before the text that are not shown.
+    /// The bytes before the text that are left out.
     pub cut: u64,
 }
 
-/// The records of the journal that are wanted, the oldest first. Nothing is written.
+/// Returns records of the journal, the oldest first. Nothing is written.
 ///
 /// # Errors
 /// When there is no project, its declarations are wrong, a stage is not declared, or the journal cannot be read.
@@ -125,7 +125,7 @@ pub fn log(request: &Request, wanted: &LogOptions) -> Result<Log, OpsError> {
     })
 }
 
-/// The calls that are wanted.
+/// Returns the selected calls.
 fn calls(
     opened: &OpenProject,
     wanted: &LogOptions,
@@ -156,7 +156,7 @@ fn calls(
     })
 }
 
-/// The stage, and the batch; of a stage that has but one batch, that one.
+/// Returns the stage and the batch of a target; of a stage with one batch, that batch.
 fn target(opened: &OpenProject, wanted: &LogOptions) -> Result<Option<Target>, OpsError> {
     let Some(text) = &wanted.target else {
         return Ok(None);
@@ -177,7 +177,7 @@ fn is_wanted(record: &Record, target: Option<&Target>) -> bool {
     of_stage && target.batch.as_ref().is_none_or(of_batch)
 }
 
-/// What the programs of a batch printed in these runs, and why what it left was set aside, the oldest first.
+/// Returns what the programs of a batch printed in these runs, and details of its failures, the oldest first.
 fn printed(
     opened: &OpenProject,
     name: &str,
@@ -214,7 +214,7 @@ fn printed(
     for path in paths.split_off(newest) {
         match tail(&layout.at(&path)) {
             Ok((text, cut)) => printed.push(Printed { path, text, cut }),
-            // Removed by `gc` since.
+            // `gc` may have removed it.
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             Err(error) => return Err(OpsError::World(format!("cannot read `{path}`: {error}"))),
         }
@@ -222,7 +222,7 @@ fn printed(
     Ok(printed)
 }
 
-/// Whether a file name is the prefix, a number and `.log`.
+/// Returns true if a file name consists of the prefix, a number and `.log`.
 fn is_log_of(file: &str, prefix: &str) -> bool {
     let number = file
         .strip_prefix(prefix)
@@ -232,7 +232,7 @@ fn is_log_of(file: &str, prefix: &str) -> bool {
     })
 }
 
-/// The end of a file as text, and how many bytes stand before it.
+/// Returns the end of a file as text, and the number of bytes before it.
 fn tail(path: &Path) -> io::Result<(String, u64)> {
     let mut file = File::open(path)?;
     let cut = file.metadata()?.len().saturating_sub(SHOWN);

@@ -1,4 +1,4 @@
-//! What a batch would send first to an agent, to the byte. Nothing is sent or written.
+//! Shows the first request that a batch would send to an agent. Nothing is sent or written.
 
 use crate::ops::plan::simulation::Simulation;
 use crate::ops::project::error::OpsError;
@@ -12,39 +12,39 @@ use milepost_core::plan::selection::{Selection, Target};
 use serde::Serialize;
 use serde_json::Value;
 
-/// What a batch would send first.
+/// The first request of a batch, if it sends one.
 #[derive(Debug, Serialize)]
 #[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 pub struct FirstRequest {
-    /// The batch, with its stage.
+    /// The batch as `STAGE/BATCH`.
     pub batch: String,
-    /// The request; none: nothing is sent.
+    /// The request; `None` if nothing is sent.
     pub request: Option<ShownRequest>,
-    /// Why nothing is sent, or it cannot be told.
+    /// Why nothing is sent, or the request cannot be known before the batch runs.
     pub why_not: Option<String>,
 }
 
-/// A request that would be sent.
+/// A request, with its estimate.
 #[derive(Debug, Serialize)]
 #[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 pub struct ShownRequest {
-    /// The agent.
+    /// The agent's name.
     pub agent: String,
-    /// Who that is.
+    /// The provider and model in one line.
     pub provider: String,
-    /// Questions in it.
+    /// The number of questions.
     pub questions: u64,
-    /// Tokens that it is likely to have.
+    /// The tokens it probably has.
     pub likely_input: u64,
-    /// The most tokens of the answer; 0: no limit is declared.
+    /// The most tokens of the answer; 0 without a declared limit.
     pub most_output: u64,
-    /// What a budget reserves for it; none: no price is known.
+    /// What a budget reserves for it; `None` without a known price.
     pub most: Option<NanoUsd>,
-    /// The body of the request; for a command line what it is asked.
+    /// The body of the request; of a command line its input.
     pub body: Value,
 }
 
-/// What a batch would send first.
+/// Returns the first request that a batch would send.
 ///
 /// # Errors
 /// When there is no such batch, the declarations are wrong, or the workspace cannot be read.

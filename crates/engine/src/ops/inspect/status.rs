@@ -1,4 +1,4 @@
-//! How far each stage of a workspace is. Nothing is written; a run at work is not disturbed.
+//! The status of a workspace, by stage. Nothing is written, and a run in progress is not disturbed.
 
 use crate::ops::change::params::{AgentLine, agents};
 use crate::ops::inspect::calls::{self, Spending};
@@ -29,91 +29,91 @@ use milepost_store::store::journal;
 use milepost_store::store::layout::{self, Layout};
 use serde::Serialize;
 
-/// How far a workspace is.
+/// The status of a workspace.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 pub struct Status {
     /// The project's name.
     pub project: String,
-    /// The workspace's folder.
+    /// The path of the workspace.
     pub workspace: String,
-    /// The workspace's id; none before it was made.
+    /// The workspace's id; `None` before the first run.
     pub(crate) session_id: Option<String>,
-    /// The run that is at work.
+    /// The run in progress.
     pub runner: Option<Runner>,
-    /// The run that began last.
+    /// The last run.
     pub last_run: Option<LastRun>,
-    /// The stages, by number.
+    /// The stages, in the order of their numbers.
     pub stages: Vec<StageOverview>,
-    /// What agents cost in all runs, and what of the limits is left; none: none was called, and there is no limit.
+    /// What agents cost in all runs, and what is left of the limits; `None` if no agent was called and no limit is declared.
     pub money: Option<Spending>,
-    /// Agents in whose place another one answers.
+    /// Agents that are replaced by another one.
     pub agents: Vec<AgentLine>,
-    /// Warnings and notes about values and agents that the workspace keeps.
+    /// Warnings and notes about values and agents stored in the workspace.
     pub stored: Vec<StoredNote>,
 }
 
-/// How far a stage is.
+/// The status of a stage.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 pub struct StageOverview {
-    /// Its number.
+    /// The stage's number.
     pub number: u32,
-    /// Its name.
+    /// The stage's name.
     pub stage: String,
-    /// What it is for.
+    /// The stage's description.
     pub(crate) description: Option<String>,
-    /// In one word.
+    /// The status in one word.
     pub status: StageProgress,
-    /// What a run would do about it; none while a run is at work, and when nothing is to be done.
+    /// What a run would do; `None` if it would do nothing, or a run is in progress.
     pub due: Option<PendingWork>,
-    /// Batches that there are, as far as that is known.
+    /// The number of batches, as far as it is known.
     pub batches: Option<u64>,
-    /// Batches that are made.
+    /// Batches that are recorded without a failure.
     pub done: u64,
-    /// Batches that failed, with how.
+    /// The failed batches.
     pub failed: Vec<FailedBatch>,
-    /// Batches that run at this moment.
+    /// The batches that a run builds now.
     pub running: Vec<String>,
-    /// Elements that came out.
+    /// The number of elements in the outputs.
     pub elements: Option<u64>,
-    /// What its calls of agents cost in all runs; none: there was none.
+    /// The cost of its calls in all runs; `None` if there were none.
     pub spent: Option<Spent>,
-    /// What the stage's `verdict` says.
+    /// The result of the stage's `verdict`.
     pub verdict: Option<bool>,
-    /// Outputs that a person modified by hand and accepted.
+    /// Outputs that were modified by hand and accepted.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub overrides: Vec<Override>,
-    /// When the checkpoint was written, or else when something last happened, in UTC.
+    /// When the checkpoint was written, or the last event of the stage, in UTC.
     #[cfg_attr(debug_assertions, schemars(with = "Option<String>"))]
     pub when: Option<Timestamp>,
-    /// Its checkpoint, when there is one.
+    /// The path of its checkpoint, if there is one.
     pub checkpoint: Option<String>,
 }
 
-/// How far a stage is, in one word.
+/// The status of a stage in one word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum StageProgress {
-    /// Every batch is made.
+    /// Every batch is built.
     Complete,
-    /// Every batch is made or named as failed.
+    /// Every batch is built or listed as failed.
     Partial,
     /// A batch failed, and the stage stopped.
     Failed,
-    /// Some batches are made; nobody makes the others at this moment.
+    /// Some batches are built, and no run builds the others now.
     Held,
-    /// Batches are made at this moment.
+    /// A run builds batches now.
     Running,
-    /// Nothing is made yet.
+    /// Nothing is built yet.
     Waiting,
-    /// Somebody altered what was made.
+    /// Outputs were modified by hand.
     Altered,
 }
 
 impl StageProgress {
-    /// The word.
+    /// Returns the word that is shown.
     pub fn word(self) -> &'static str {
         match self {
             Self::Complete => "complete",
@@ -133,7 +133,7 @@ impl StageProgress {
 pub struct FailedBatch {
     /// The batch; empty for the only one.
     pub batch: String,
-    /// Code and message.
+    /// The error code and message.
     pub outcome: String,
 }
 
@@ -143,27 +143,27 @@ pub struct FailedBatch {
 pub struct PendingWork {
     /// Batches that run.
     pub will: u64,
-    /// Batches of these that an earlier run with `--force` selected and did not rebuild.
+    /// Batches of `will` that an earlier run with `--force` selected and did not rebuild.
     pub forced: u64,
-    /// Whether that run, or one of them, was interrupted.
+    /// True if that run was interrupted.
     pub forced_interrupted: bool,
-    /// Batches that run if what earlier stages make differs.
+    /// Batches that run if the outputs of earlier stages change.
     pub may: u64,
     /// Batches whose outputs are validated again.
     pub judge: u64,
-    /// Batches that there are no more.
+    /// Batches that no longer exist.
     pub retire: u64,
-    /// Files that somebody altered.
+    /// Outputs that were modified by hand.
     pub altered: Vec<String>,
-    /// Whether its checkpoint, which is not there, is written.
+    /// True if a run only writes the missing checkpoint.
     pub checkpoint: bool,
-    /// What it waits for from outside.
+    /// What the stage waits for from external agents.
     pub awaits: Option<Awaits>,
-    /// Why the stage, or a batch, cannot run.
+    /// Why the stage or a batch cannot run.
     pub problem: Option<String>,
 }
 
-/// How far each stage of the workspace is.
+/// Returns the status of each stage.
 ///
 /// # Errors
 /// When there is no project, its declarations are wrong, or the workspace cannot be read.
@@ -228,7 +228,7 @@ fn checkpoint_of(layout: &Layout, stage: &Stage) -> Option<Checkpoint> {
     (found.checkpoint.stage == stage.name).then_some(found.checkpoint)
 }
 
-/// The lines when nothing is otherwise than when a run had nothing to do: the checkpoints say the rest.
+/// Returns the stages if nothing changed since the last up-to-date check: their checkpoints have all details.
 fn untouched(opened: &OpenProject, reports: &[StageReport]) -> Option<Vec<StageOverview>> {
     let line = |stage: &Stage| {
         let report = reports.iter().find(|report| report.stage == stage.name)?;
@@ -301,7 +301,7 @@ fn line(
         None if done > 0 => StageProgress::Held,
         None => StageProgress::Waiting,
     };
-    // What a failed batch made before is not what came out.
+    // Earlier outputs of a failed batch do not count.
     let standing = known.batches.values();
     let sum = || {
         standing
@@ -333,7 +333,7 @@ fn line(
     }
 }
 
-/// How many batches there are: as a plan finds them, else as the stage's last beginning or its checkpoint says.
+/// Returns the number of batches by the plan, otherwise by the journal or the checkpoint.
 fn batches(
     stage: &Stage,
     present: &Snapshot,

@@ -1,4 +1,4 @@
-//! Files in the folders that stages write, and that no stage made.
+//! Finds untracked files in the folders that stages write to.
 
 use crate::ops::project::error::OpsError;
 use crate::ops::project::open_project::OpenProject;
@@ -8,8 +8,7 @@ use milepost_core::model::state::State;
 use milepost_store::store::layout;
 use std::collections::BTreeSet;
 
-/// The files, in natural order. Folders at the top of the workspace into which nothing is declared to be written, and what
-/// people put into `inputs/`, are nobody's business here.
+/// Returns the untracked files in natural order. Leaves out `inputs/` and the folders of the workspace that no stage writes to.
 ///
 /// # Errors
 /// When a folder cannot be read.
@@ -33,7 +32,7 @@ pub(crate) fn orphans(opened: &OpenProject, state: &State) -> Result<Vec<RelPath
             }
         }
     }
-    // What batches of stages leave behind that are no longer declared lies beside.
+    // Batches of stages that are no longer declared may have left files there.
     let mut found = BTreeSet::new();
     for folder in &folders {
         let walk = walkdir::WalkDir::new(root.join(folder)).into_iter();

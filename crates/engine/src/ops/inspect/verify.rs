@@ -1,4 +1,4 @@
-//! The audit: whether everything that is recorded of a workspace is still so.
+//! Audits a workspace: compares all files with their records.
 
 use crate::ops::inspect::untracked::orphans;
 use crate::ops::project::error::OpsError;
@@ -27,68 +27,68 @@ use serde::Serialize;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// What was found.
+/// The result of an audit.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 pub struct Verified {
-    /// What is wrong or worth knowing, the gravest first.
+    /// The findings, the worst first.
     pub findings: Vec<Finding>,
-    /// What was looked at.
+    /// What was checked.
     pub checked: Checked,
-    /// Outputs that a person modified by hand and accepted: they are what is recorded, and not what Milepost wrote.
+    /// Outputs that were modified by hand and accepted: their digests match the record.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub overrides: Vec<Override>,
-    /// Whether schemas, checks and conservation were judged again.
+    /// True if schemas, checks and conservation were checked again.
     pub deep: bool,
 }
 
-/// One thing that is wrong or worth knowing.
+/// Something that is wrong or worth knowing.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 pub struct Finding {
-    /// How grave it is.
+    /// How severe it is.
     pub severity: Severity,
-    /// The stage that it is about.
+    /// The stage concerned.
     pub stage: Option<String>,
-    /// The batch that it is about.
+    /// The batch concerned.
     pub batch: Option<String>,
-    /// The file that it is about, in the workspace.
+    /// The file concerned, in the workspace.
     pub path: Option<String>,
-    /// What it is, in one line.
+    /// The finding in one line.
     pub message: String,
 }
 
-/// How grave a finding is.
+/// How severe a finding is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Severity {
-    /// Something is not as it was recorded: exit code 5.
+    /// A file does not match its record: exit code 5.
     Altered,
-    /// Something does not hold by the schemas, checks and conservation that are declared: exit code 1.
+    /// An output violates a declared schema, check or conservation: exit code 1.
     Invalid,
     /// Nothing is wrong.
     Note,
 }
 
-/// What was looked at.
+/// Numbers of what was checked.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 pub struct Checked {
-    /// Files whose bytes were compared with their digests.
+    /// Files compared with their digests.
     pub files: u64,
-    /// Their bytes.
+    /// Bytes of these files.
     pub bytes: u64,
     /// Records of the journal.
     pub records: u64,
     /// Checkpoints.
     pub checkpoints: u64,
-    /// Batches that were judged again.
+    /// Batches checked again.
     pub batches: u64,
 }
 
 impl Verified {
-    /// 0 fine, 1 invalid, 5 altered.
+    /// Returns the exit code: 0 fine, 1 invalid, 5 modified.
     pub fn exit_code(&self) -> u8 {
         match self.findings.first().map(|finding| finding.severity) {
             Some(Severity::Altered) => 5,
@@ -98,7 +98,7 @@ impl Verified {
     }
 }
 
-/// Compares what is recorded with what is there; with `deep`, judges all outputs again. Nothing is written.
+/// Compares all files with their records; with `deep`, checks all outputs again. Nothing is written.
 ///
 /// # Errors
 /// When there is no project, its declarations are wrong, or a manifest cannot be read.
@@ -113,7 +113,7 @@ pub fn verify(request: &Request, deep: bool) -> Result<Verified, OpsError> {
     let recorded = audit.journal()?;
     let present = match Snapshot::read(&opened.workspace.layout) {
         Ok(present) => present,
-        // The break is among the findings, and without the journal's end the manifests are no state.
+        // A break of the journal is a finding. Without the journal's end, the manifests are no state.
         Err(OpsError::Journal(_)) if !audit.findings.is_empty() => {
             return Ok(audit.finish(deep));
         }
@@ -183,14 +183,14 @@ impl Audit<'_> {
         }
     }
 
-    /// The whole journal, from the first record on: its chain, and the state that it tells.
+    /// Reads the whole journal: its chain, and the state that follows from it.
     fn journal(&mut self) -> Result<State, OpsError> {
         let mut state = State::default();
         let mut refused = None;
         let mut records = 0;
         let read = journal::read_all(&self.opened.workspace.layout, &mut |place, record| {
             records += 1;
-            // What stands in the manifests by then is told by the records before.
+            // Earlier records repeat what the manifests contain.
             if matches!(record.event, Event::Sealed { .. }) || refused.is_some() {
                 return;
             }
@@ -215,7 +215,7 @@ impl Audit<'_> {
         Ok(state)
     }
 
-    /// The manifests against what the journal tells.
+    /// Compares the manifests with the journal.
     fn manifests(&mut self, recorded: &State, present: &State) {
         if self
             .findings
@@ -255,7 +255,7 @@ impl Audit<'_> {
         }
     }
 
-    /// Lists what a person accepted, and compares the copies with their digests.
+    /// Lists accepted modifications, and compares the stored copies with their digests.
     fn accepted(&mut self, stage: &str, known: &StageState) -> Result<(), OpsError> {
         for one in overrides::of_stage(stage, known) {
             if let (Some(to), true) = (one.to, one.at.is_some()) {
@@ -281,7 +281,7 @@ impl Audit<'_> {
         Ok(())
     }
 
-    /// Every recorded file against its digest. Nothing is taken from the cache.
+    /// Compares each recorded file with its digest, without the cache.
     fn files(&mut self, stage: &str, known: &StageState) -> Result<(), OpsError> {
         for (key, made) in known.outputs() {
             let place = self.opened.workspace.layout.at(&made.path);
@@ -314,7 +314,7 @@ impl Audit<'_> {
         Ok(())
     }
 
-    /// A stage's checkpoint against the journal, and what it says against the manifest.
+    /// Compares a stage's checkpoint with the journal and the manifest.
     fn checkpoint(
         &mut self,
         stage: &str,
@@ -381,7 +381,7 @@ impl Audit<'_> {
         Ok(())
     }
 
-    /// Checkpoints that nobody recorded.
+    /// Finds checkpoints without a record.
     fn strange_checkpoints(&mut self, state: &State) -> Result<(), OpsError> {
         let known: BTreeMap<u32, &String> = state
             .stages
@@ -399,7 +399,7 @@ impl Audit<'_> {
         Ok(())
     }
 
-    /// Batches that are no longer up to date; and, when the audit is deep, whether the others hold.
+    /// Finds batches that are out of date; with `deep`, checks the others again.
     fn batches(&mut self, state: &State, deep: bool) {
         let opened = self.opened;
         let ctx = opened.context();

@@ -1,5 +1,4 @@
-//! Joins the classified batches of a folder into one file. Where a stage makes that file, the stage runs: no other hand writes what a
-//! checkpoint vouches for.
+//! Joins the classified batches of a folder into one file. If a stage builds that file, the stage runs.
 
 use crate::ops::orchestrate::completion::{self, Completion};
 use crate::ops::orchestrate::content::{self, Summary};
@@ -27,36 +26,36 @@ use std::fs::File;
 use std::io::{BufReader, BufWriter, Write as _};
 use std::path::Path;
 
-/// Fields that every element must have.
+/// The fields that every element must have.
 const REQUIRED: [&str; 3] = ["global_id", "ifc_type", "material_primary"];
 
-/// The files that are joined, in their folder.
+/// The pattern of the files to join.
 const BATCHES: &str = "batch_*_classified.json";
 
-/// Elements, or files, that are named.
+/// The most elements or files that a result lists.
 const NAMED: usize = 20;
 
-/// What is to be joined, and where it goes.
+/// What to join, and where to.
 #[derive(Debug, Clone)]
 pub struct AggregateOptions {
-    /// The folder, as the client names it.
+    /// The folder, by the client's path.
     pub batch_dir: String,
-    /// The file, as the client names it.
+    /// The file, by the client's path.
     pub output_file: String,
 }
 
-/// What came of it.
+/// The outcome of joining.
 #[derive(Debug)]
 pub enum Aggregation {
-    /// The file is there.
+    /// The file is complete.
     Done(Aggregated),
-    /// Elements lack fields.
+    /// Elements lack required fields.
     MissingFields(MissingFields),
-    /// The stage that makes the batches is not complete.
+    /// The stage that builds the batches is not complete.
     NotComplete(Box<Completion>),
-    /// Files in the folder that no stage made.
+    /// The folder contains files that no stage built.
     Strangers(Vec<String>),
-    /// The stage that makes the file did not get there.
+    /// The stage that builds the file did not complete.
     Run(Box<Report>),
 }
 
@@ -64,52 +63,52 @@ pub enum Aggregation {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 pub struct Aggregated {
-    /// Elements in it.
+    /// The number of elements.
     pub(crate) element_count: u64,
-    /// The file, in the workspace.
+    /// The path in the workspace.
     pub(crate) output_file: String,
-    /// The same, absolute.
+    /// The absolute path.
     pub path: String,
-    /// What the elements are.
+    /// The elements by type.
     pub(crate) summary: Summary,
-    /// Files that were joined.
+    /// The number of joined files.
     pub(crate) files: u64,
-    /// Where the file with other bytes is that lay there before, in the workspace.
+    /// Where the replaced file is, in the workspace.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) quarantine: Option<String>,
-    /// The stage that makes the file, and ran where it had to; none: no stage does, and it was written as it is.
+    /// The stage that builds the file; `None` if no stage does.
     pub(crate) stage: Option<String>,
 }
 
-/// Elements that lack fields.
+/// Elements that lack required fields.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 pub struct MissingFields {
-    /// The first of them.
+    /// The first such elements.
     pub elements: Vec<IncompleteElement>,
-    /// How many there are.
+    /// The number of such elements.
     pub count: u64,
 }
 
-/// An element that lacks fields.
+/// An element that lacks required fields.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 pub struct IncompleteElement {
-    /// The file that it stands in.
+    /// The file that contains it.
     pub(crate) file: String,
-    /// Its place there, from 0 on.
+    /// Its place in the file, from 0.
     pub(crate) index: u64,
     /// Its `global_id`, if it has one.
     pub(crate) global_id: Option<String>,
-    /// The fields.
+    /// The missing fields.
     pub(crate) missing: Vec<String>,
 }
 
-/// Joins the batches.
+/// Joins the batches of a folder.
 ///
 /// # Errors
-/// When there is no project, its declarations are wrong, a path leaves it or is no place for the file, or another run is at work
-/// where a stage must run.
+/// When there is no project, its declarations are wrong, a path leaves it or is not allowed for the file, or another process runs in
+/// the workspace and a stage must run.
 pub fn aggregate(
     request: &Request,
     wanted: &AggregateOptions,
@@ -164,7 +163,7 @@ pub fn aggregate(
     }))
 }
 
-/// The classified batches of a folder, in natural order.
+/// Returns the classified batches of a folder, in natural order.
 fn batches(opened: &OpenProject, folder: &str) -> Result<Vec<RelPath>, OpsError> {
     let place = client_path(opened, folder)?;
     let usage = |why: String| OpsError::Usage(format!("`{folder}` {why}"));
@@ -194,7 +193,7 @@ fn matches(template: &PathTemplate, file: &RelPath) -> bool {
         && Glob::parse(&template.pattern()).is_ok_and(|glob| glob.matches(file))
 }
 
-/// The stage that makes the file; none: no stage does, and it may be written.
+/// Returns the stage that builds the file; `None` if no stage does and the file may be written.
 fn maker(
     opened: &OpenProject,
     makers: &Makers<'_>,
@@ -245,7 +244,7 @@ fn maker(
     Ok(None)
 }
 
-/// Writes the file beside its place, and puts it there when it is whole and every element has its fields.
+/// Writes a temporary file, and renames it if every element has its fields.
 fn write(opened: &OpenProject, files: &[RelPath], path: &RelPath) -> Result<Aggregation, OpsError> {
     let (disk, layout) = (&opened.disk, &opened.workspace.layout);
     let place = layout.at(path);
@@ -284,7 +283,7 @@ fn write(opened: &OpenProject, files: &[RelPath], path: &RelPath) -> Result<Aggr
     }))
 }
 
-/// Moves a file with other bytes than the new one to quarantine, since nothing records who wrote it. Returns where it is.
+/// Moves the file to quarantine if its content differs from the new one, and returns where it is.
 fn keep_old(opened: &OpenProject, path: &RelPath, new: &Path) -> Result<Option<String>, OpsError> {
     let (disk, layout) = (&opened.disk, &opened.workspace.layout);
     let place = layout.at(path);
@@ -302,7 +301,7 @@ fn keep_old(opened: &OpenProject, path: &RelPath, new: &Path) -> Result<Option<S
     Ok(Some(aside.to_string()))
 }
 
-/// Copies every element, and notes those that lack a field.
+/// Copies all elements, and counts those that lack a field.
 fn join(
     opened: &OpenProject,
     files: &[RelPath],
@@ -347,7 +346,7 @@ fn cannot_write(path: &RelPath, error: &std::io::Error) -> OpsError {
 }
 
 impl MissingFields {
-    /// Notes an element if it lacks a field.
+    /// Counts an element if it lacks a field.
     fn look(&mut self, file: &RelPath, index: u64, element: &str) {
         let element: Value = serde_json::from_str(element).unwrap_or_default();
         let missing: Vec<String> = REQUIRED

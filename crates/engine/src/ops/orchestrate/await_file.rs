@@ -1,4 +1,4 @@
-//! Waits for a file that someone else writes: until it is there, left alone, valid by its schema and marked as whole.
+//! Waits for a file that another process writes: until it exists, is stable, matches its schema, and has its marker.
 
 use crate::ops::orchestrate::content::{self, Summary};
 use crate::ops::orchestrate::declared::{Declared, declared};
@@ -22,23 +22,23 @@ use std::os::unix::fs::MetadataExt as _;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// What is waited for, and how long.
+/// Which file to wait for, and how long.
 #[derive(Debug, Clone)]
 pub struct AwaitOptions {
-    /// The file, as the client names it.
+    /// The file, by the client's path.
     pub(crate) path: String,
-    /// How long.
+    /// The longest wait.
     pub(crate) timeout: Duration,
-    /// How often it is told that the file is not complete yet.
+    /// How often progress is reported.
     pub(crate) poll: Duration,
-    /// How often it is looked for: one look is one question to the file system.
+    /// How often the file system is asked.
     pub(crate) look: Duration,
-    /// How long it must have been left alone.
+    /// How long the file must be unchanged.
     pub(crate) stable: Duration,
 }
 
 impl AwaitOptions {
-    /// A file that is told of every 5 s, looked for every 0.2 s, and left alone for 1 s.
+    /// Starts with progress every 5 s, a look every 0.2 s, and a file that must be unchanged for 1 s.
     pub fn new(path: String, timeout: Duration) -> Self {
         Self {
             path,
@@ -50,75 +50,75 @@ impl AwaitOptions {
     }
 }
 
-/// How the wait ended.
+/// The outcome of a wait.
 #[derive(Debug, Clone, PartialEq)]
 pub enum WaitOutcome {
     /// The file is complete.
     Complete(Box<CompleteFile>),
-    /// The time was over.
+    /// The time is over.
     Timeout(Incomplete),
     /// The wait was cancelled.
     Stopped,
 }
 
-/// A file that is complete.
+/// A complete file.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 pub struct CompleteFile {
-    /// The file, in the workspace.
+    /// The path in the workspace.
     pub(crate) output_file: String,
-    /// The same, absolute.
+    /// The absolute path.
     pub path: String,
-    /// Its size.
+    /// The size in bytes.
     pub(crate) bytes: u64,
-    /// Its SHA-256.
+    /// The SHA-256 digest.
     pub(crate) digest: Digest,
-    /// The stage whose output it is, or that waits for it; none: nothing is declared of it.
+    /// The stage that builds the file or waits for it; `None` if none is declared.
     pub(crate) stage: Option<String>,
     /// The batch; empty for the only one.
     pub(crate) batch: Option<String>,
-    /// The schema that it matches; none: none is declared, and it is JSON if its name says so.
+    /// The schema that it matches; `None` if none is declared, and the file is only checked to be JSON if its name ends so.
     pub(crate) schema: Option<String>,
-    /// The marker that is there; none: none is declared.
+    /// The marker; `None` if none is declared.
     pub(crate) marker: Option<String>,
-    /// Whether a run made it, and recorded these bytes.
+    /// True if a run recorded this content.
     pub(crate) recorded: bool,
-    /// Elements in it; none: it is no list of them.
+    /// The number of elements; `None` if it is not a list of elements.
     pub(crate) element_count: Option<u64>,
-    /// What they are.
+    /// The elements by type.
     pub(crate) summary: Option<Summary>,
 }
 
-/// What is missing.
+/// Why a file is not complete.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 pub struct Incomplete {
-    /// The file, in the workspace.
+    /// The path in the workspace.
     pub output_file: String,
-    /// In one word.
+    /// The reason in one word.
     pub lack: WhyIncomplete,
-    /// In a sentence.
+    /// The reason in a sentence.
     pub why: String,
-    /// What is wrong with the file, with pointers into it.
+    /// The violations in the file, with JSON pointers.
     pub violations: Vec<String>,
 }
 
-/// What of a file is missing.
+/// Why a file is not complete, in one word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum WhyIncomplete {
-    /// It is not there.
+    /// It does not exist.
     Absent,
-    /// It was changed within the last second.
+    /// It changed within the last second.
     Changing,
-    /// It does not match its schema, or is no JSON.
+    /// It does not match its schema, or is not JSON.
     Invalid,
-    /// Its marker is not there.
+    /// Its marker does not exist.
     Marker,
 }
 
-/// What of a file changes when somebody writes it.
+/// What changes when a process writes a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct FileStamp {
     inode: u64,
@@ -126,16 +126,16 @@ struct FileStamp {
     modified: (i64, i64),
 }
 
-/// What was seen of the file so far.
+/// The observations of the file so far.
 #[derive(Default)]
 struct FileWatch {
-    /// As it is, and since when.
+    /// The stamp, and since when it is unchanged.
     stamp: Option<(FileStamp, Duration)>,
-    /// What is wrong with it as it was at this stamp.
+    /// What was wrong with the file at this stamp.
     invalid: Option<(FileStamp, Incomplete)>,
 }
 
-/// Waits for a file. `tell` is told now and then how long it has been, and what is missing. Nothing is written.
+/// Waits for a file. Calls `tell` now and then with the time waited and what is missing. Nothing is written.
 ///
 /// # Errors
 /// When there is no project, its declarations are wrong, or the path leaves it.
@@ -166,7 +166,7 @@ pub fn await_file(
             told = Some(now);
             tell(now, &lacking);
         }
-        // It is looked at once more when the time is over.
+        // The last look is when the time is over.
         let left = wanted.timeout.saturating_sub(now);
         let pause = wanted.look.min(wanted.stable).min(left);
         stop.pause(pause.max(Duration::from_millis(1)));
@@ -229,7 +229,7 @@ fn look(
     }
     let digest = digest_of(source.path())
         .map_err(|error| OpsError::World(format!("cannot read `{file}`: {error}")))?;
-    // What was judged is what is told, or it has another stamp by then.
+    // The digest counts only if the stamp is still the one that was validated.
     let after = find(opened, file)?.map(|(_, stamp)| stamp);
     match digest.filter(|_| after == Some(stamp)) {
         Some((digest, bytes)) => arrived(opened, file, found, &*source, (digest, bytes)).map(Ok),
@@ -273,7 +273,7 @@ fn arrived(
     })
 }
 
-/// The file and its stamp; none: it is not there.
+/// Returns the file and its stamp; `None` if it does not exist.
 fn find(
     opened: &OpenProject,
     file: &FilePath,
@@ -301,7 +301,7 @@ fn stamp(found: &Metadata) -> FileStamp {
     }
 }
 
-/// What is wrong with the file by its schema; where none is declared, as JSON if its name says so.
+/// Returns what is wrong with the file by its schema, or as JSON if it has no schema and its name ends in `.json`.
 fn invalid(source: &dyn Source, found: Option<&Declared<'_>>) -> Option<Vec<String>> {
     if let Some((found, schema)) = found.and_then(|found| Some((found, found.schema?))) {
         let judged = validate::file(&Schemas::default(), schema, source, found.stream);
@@ -317,7 +317,7 @@ fn invalid(source: &dyn Source, found: Option<&Declared<'_>>) -> Option<Vec<Stri
     Some(vec![content::not_json(opened)?])
 }
 
-/// Why the file is not marked as whole; none: it is, or need not be.
+/// Returns why the file is not marked as complete; `None` if it is, or needs no marker.
 fn unmarked(opened: &OpenProject, found: &Declared<'_>) -> Option<String> {
     if !found.marked {
         return None;

@@ -1,4 +1,4 @@
-//! Whether a stage is complete at this moment: recorded so, up to date, and there byte for byte. Nothing is written.
+//! Checks whether a stage is complete: recorded, up to date, and with unmodified outputs. Nothing is written.
 
 use crate::ops::plan::StagePlan;
 use crate::ops::plan::simulation::Simulation;
@@ -18,31 +18,31 @@ use milepost_store::store::files::digest_of;
 use milepost_store::store::layout;
 use serde::Serialize;
 
-/// Batches, or files, that are named in one reason.
+/// The most batches or files listed in one reason.
 const NAMED: usize = 5;
 
-/// Whether a stage is complete.
+/// Whether a stage is complete, and what is missing.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 pub struct Completion {
-    /// Whether it is: its checkpoint is as recorded and says so, a run would do nothing about the stage, and every file that it made
-    /// has the recorded digest.
+    /// True if the checkpoint matches its record and says so, a run would do nothing about the stage, and every output has the recorded
+    /// digest.
     pub(crate) complete: bool,
     /// The stage's name.
     pub stage: String,
-    /// Its number.
+    /// The stage's number.
     pub(crate) number: u32,
-    /// What the checkpoint says; none while the stage is not complete.
+    /// The checkpoint; `None` if the stage is not complete.
     pub(crate) state: Option<Checkpoint>,
-    /// The checkpoint, in the workspace.
+    /// The path of the checkpoint, in the workspace.
     pub state_file: String,
-    /// What is missing; empty when it is complete.
+    /// What is missing, a line each; empty if the stage is complete.
     pub missing: Vec<String>,
-    /// Files whose bytes were compared with their digests.
+    /// Files compared with their digests.
     pub(crate) files_checked: u64,
 }
 
-/// Whether the stage of this number is complete.
+/// Checks whether the stage with this number is complete.
 ///
 /// # Errors
 /// When there is no project or no such stage, the declarations are wrong, or the workspace cannot be read.
@@ -62,7 +62,7 @@ pub fn stage_completion(request: &Request, number: u32) -> Result<Completion, Op
     of(request, &opened, stage)
 }
 
-/// Whether a stage of an open workspace is complete.
+/// Checks whether a stage of an open workspace is complete.
 ///
 /// # Errors
 /// When the workspace cannot be read.
@@ -132,7 +132,7 @@ fn running(state: &State, stage: &Stage) -> Vec<String> {
         .collect()
 }
 
-/// What a run would do about the stage, each in a line.
+/// Returns what a run would do about the stage, a line each.
 fn undone(plan: &StagePlan) -> Vec<String> {
     let mut lines = Vec::new();
     let name = |key: &str| batch_name(&plan.stage, key);
@@ -214,7 +214,7 @@ fn altered(
     Ok(wrong)
 }
 
-/// `a, b, c and 12 more`.
+/// Lists names: `a, b, c and 12 more`.
 fn named(names: &[String]) -> String {
     let shown = names[..names.len().min(NAMED)].join(", ");
     match names.len().saturating_sub(NAMED) {

@@ -1,26 +1,26 @@
-//! What a file of elements holds, in numbers: so that nobody must be sent thousands of them.
+//! Counts the elements of a file, so that a client need not read them.
 
 use milepost_core::expr::select::{Select, Step};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::io::{BufRead as _, BufReader, Read};
 
-/// How many elements there are, and of which types.
+/// Elements by type.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 pub(crate) struct Summary {
-    /// Elements by their `ifc_type`, of those that have one.
+    /// The number of elements by their `ifc_type`.
     pub(crate) by_type: BTreeMap<String, u64>,
 }
 
-/// What is read of an element.
+/// The part of an element that is read.
 #[derive(Deserialize)]
 struct TypedElement {
     ifc_type: Option<String>,
 }
 
 impl Summary {
-    /// Counts an element, as it stands in its file.
+    /// Counts an element, given as JSON text.
     pub(super) fn count(&mut self, element: &str) {
         let kind = serde_json::from_str::<TypedElement>(element);
         if let Some(kind) = kind.ok().and_then(|kind| kind.ifc_type) {
@@ -29,7 +29,7 @@ impl Summary {
     }
 }
 
-/// The elements of a JSON document that is a list, or an object with the list `elements`; none: it is neither, or no JSON.
+/// Counts the elements of a JSON list, or of an object with the list `elements`; `None` for anything else.
 pub(super) fn elements(reader: impl Read) -> Option<(u64, Summary)> {
     let mut reader = BufReader::with_capacity(1 << 16, reader);
     let mut summary = Summary::default();
@@ -41,13 +41,13 @@ pub(super) fn elements(reader: impl Read) -> Option<(u64, Summary)> {
     Some((counted.ok()?, summary))
 }
 
-/// Where the elements of a document are that begins with this byte.
+/// Selects the elements of a document that starts with this byte.
 fn select(first: u8) -> Select {
     let field = (first != b'[').then(|| Step::Field("elements".to_owned()));
     Select::of(field.into_iter().chain([Step::Each]))
 }
 
-/// The first byte that is no blank; it stays to be read.
+/// Returns the first byte that is no blank, without consuming it.
 pub(super) fn first(reader: &mut BufReader<impl Read>) -> Option<u8> {
     loop {
         let seen = reader.fill_buf().ok()?;
@@ -65,7 +65,7 @@ pub(super) fn first(reader: &mut BufReader<impl Read>) -> Option<u8> {
     }
 }
 
-/// What is wrong with a document as JSON; none: nothing.
+/// Returns what is wrong with a document as JSON.
 pub(super) fn not_json(reader: impl Read) -> Option<String> {
     let reader = BufReader::with_capacity(1 << 16, reader);
     let mut read = serde_json::Deserializer::from_reader(reader);

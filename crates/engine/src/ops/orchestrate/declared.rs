@@ -1,4 +1,4 @@
-//! What is declared of a file that a client names: the stage and batch that it belongs to, its schema, its marker.
+//! Finds what is declared of a file: its stage and batch, its schema, its marker.
 
 use crate::ops::project::error::OpsError;
 use crate::ops::project::open_project::OpenProject;
@@ -16,29 +16,29 @@ use milepost_core::plan::pending::Pending;
 use milepost_core::plan::scan::BatchScan;
 use serde_json::Value;
 
-/// The name under which a batch's marker stands among its targets.
+/// The name of a batch's marker among its targets.
 const MARKER: &str = "marker";
 
 /// What is declared of a file.
 #[derive(Debug, Clone)]
 pub(super) struct Declared<'a> {
-    /// The stage whose output it is, or that waits for it.
+    /// The stage that builds the file or waits for it.
     pub(crate) stage: &'a Stage,
-    /// The batch; none: no batch of the stage, as it stands at present, has this file.
+    /// The batch; `None` if no present batch has this file.
     pub(crate) batch: Option<String>,
-    /// The schema that it must match.
+    /// The schema of the file.
     pub(crate) schema: Option<&'a Asset>,
-    /// The array that is validated one by one.
+    /// The list that is validated record by record.
     pub(crate) stream: Option<&'a Select>,
-    /// The file that must be there, too; none: none is declared, or the batch is not known.
+    /// The marker of the file; `None` if none is declared, or the batch is not known.
     pub(crate) marker: Option<RelPath>,
-    /// Whether a marker is declared.
+    /// True if a marker is declared.
     pub(crate) marked: bool,
-    /// Whether it is waited for by a step, and not an output itself.
+    /// True if a step waits for the file, and no stage builds it.
     pub(crate) awaited: bool,
 }
 
-/// What is declared of a file of the workspace; none: nothing.
+/// Returns what is declared of a file of the workspace.
 ///
 /// # Errors
 /// When the workspace cannot be read.
@@ -73,7 +73,7 @@ pub(super) fn declared<'a>(
     Ok(None)
 }
 
-/// A file that a step `wait` of the stage waits for.
+/// Returns what a step `wait` of the stage declares of a file.
 fn awaited<'a>(
     opened: &'a OpenProject,
     stage: &'a Stage,
@@ -123,7 +123,7 @@ fn awaited<'a>(
     Ok(None)
 }
 
-/// The stage's batches with their targets; none while they cannot be told, as before earlier stages ran.
+/// Returns the stage's batches; empty if they are not known before earlier stages ran.
 fn batches(opened: &OpenProject, stage: &Stage) -> Result<Vec<BatchScan>, OpsError> {
     let present = Snapshot::read(&opened.workspace.layout)?;
     let ctx = opened.context();
@@ -144,7 +144,7 @@ fn matches(template: &PathTemplate, path: &RelPath) -> bool {
         && Glob::parse(&template.pattern()).is_ok_and(|glob| glob.matches(path))
 }
 
-/// Whether a target, which may be a pattern, is or covers a path.
+/// Returns true if a target, which may be a pattern, covers a path.
 fn same(target: &RelPath, path: &RelPath) -> bool {
     target == path || Glob::parse(target.as_str()).is_ok_and(|glob| glob.matches(path))
 }

@@ -1,4 +1,4 @@
-//! What a program that orchestrates other agents asks: is a stage complete, is a file there, join the batches.
+//! Operations for programs that orchestrate agents: is a stage complete, is a file complete, join the batches.
 
 pub mod aggregate;
 pub mod await_file;

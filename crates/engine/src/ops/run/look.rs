@@ -1,4 +1,4 @@
-//! One look at a project from outside its runs: what a run would do, or what keeps it from being told.
+//! A look at a project between runs, for `watch`: what a run would do, or why that cannot be known.
 
 use crate::ops::plan::{Plan, plan_of};
 use crate::ops::project::error::OpsError;
@@ -24,24 +24,23 @@ pub use milepost_store::store::layout::{MANIFESTS, OWN};
 pub struct Grounds {
     /// The project's folder.
     pub project: PathBuf,
-    /// The workspace's folder, which need not be there.
+    /// The path of the workspace, which may not exist yet.
     pub workspace: PathBuf,
 }
 
-/// What a look tells.
+/// The result of a look.
 #[derive(Debug)]
 pub enum Look {
-    /// What a run would do.
+    /// What a run would do, and the folders it reads from.
     Plan(Box<Plan>, Sources),
-    /// Another run is at work in the workspace.
+    /// Another process runs in the workspace.
     Busy(Box<Runner>),
 }
 
-/// The folders that people's files and declarations come from. Without one of them, a run would take everything that was made from
-/// it for made by nobody.
+/// The folders of inputs and declarations. If one of them were missing, a run would retire everything built from it.
 pub type Sources = BTreeSet<PathBuf>;
 
-/// Where the project and the workspace of a request lie.
+/// Finds the folders of a request.
 ///
 /// # Errors
 /// When there is no project.
@@ -51,12 +50,12 @@ pub fn grounds(request: &Request) -> Result<Grounds, OpsError> {
     Ok(Grounds { project, workspace })
 }
 
-/// What a run would do, unless another is at work. Nothing is written.
+/// Plans a run, unless another process runs in the workspace. Nothing is written.
 ///
 /// # Errors
-/// When the project is not at its place any more, its declarations are wrong, or the workspace cannot be read.
+/// When the project was moved, its declarations are wrong, or the workspace cannot be read.
 pub fn look(request: &Request, grounds: &Grounds, options: &RunOptions) -> Result<Look, OpsError> {
-    // While its own file is away, a project above it is not the one that is meant.
+    // If the project's file is missing, `find_project` may find another project above.
     let project = find_project(&request.folder).ok();
     if project.as_ref() != Some(&grounds.project) {
         return Err(OpsError::NoProject(grounds.project.display().to_string()));
@@ -70,7 +69,7 @@ pub fn look(request: &Request, grounds: &Grounds, options: &RunOptions) -> Resul
     Ok(Look::Plan(Box::new(plan), sources))
 }
 
-/// The folders, as far as they are there, that stages read what no stage writes from.
+/// Returns the existing folders with declarations, and with inputs that no stage writes.
 fn sources(opened: &OpenProject) -> Sources {
     let stages = opened.pipeline.stages.iter();
     let read = stages.flat_map(|stage| {
@@ -82,7 +81,7 @@ fn sources(opened: &OpenProject) -> Sources {
     all.filter(|folder| folder.is_dir()).collect()
 }
 
-/// The folder that the files of a path or pattern lie in or below; none when a stage writes them.
+/// Returns the folder that contains the files of a path or pattern; `None` if a stage writes them.
 fn folder_of(opened: &OpenProject, stage: &Stage, path: &PathTemplate) -> Option<PathBuf> {
     let pattern = path.pattern();
     if path.root == Root::Workspace

@@ -22,7 +22,7 @@ pub use crate::run::stop::{StopFlag, adopt_orphans};
 pub use milepost_core::plan::options::{RunOptions, Timing, Values};
 pub use milepost_store::store::clock::Stopwatch;
 
-/// Finds the targets of a run in the pipeline.
+/// Finds the selected stages and batches in the pipeline.
 ///
 /// # Errors
 /// When the options contradict each other, or name a stage that is not declared.
@@ -50,7 +50,7 @@ pub(crate) fn selection(opened: &OpenProject, options: &RunOptions) -> Result<Se
     })
 }
 
-/// What to type for a file that was named where a stage is expected; none where there is no such file.
+/// Returns what to type instead, if the text names a file and not a stage.
 fn file_help(opened: &OpenProject, text: &str) -> Option<String> {
     let inside = opened.workspace.layout.root().join(text);
     if ![opened.folder.join(text), inside]
@@ -84,10 +84,10 @@ fn file_help(opened: &OpenProject, text: &str) -> Option<String> {
     })
 }
 
-/// Runs what is wanted.
+/// Runs every selected stage that is out of date.
 ///
 /// # Errors
-/// When there is no project, its declarations are wrong, another run has the workspace, or the disk fails.
+/// When there is no project, its declarations are wrong, another process has locked the workspace, or the disk fails.
 pub fn run(
     request: &Request,
     options: &RunOptions,
@@ -107,7 +107,7 @@ pub fn run(
             notes: stored.clone(),
         });
     }
-    // Taking the workspace reads its identity anew, without the day that was set.
+    // Locking reads the identity of the workspace again, without the day that was set.
     let today = opened.workspace.identity.today;
     let watch = Stopwatch::start();
     let lock = lock(&mut opened, &request.command)?;
@@ -162,7 +162,7 @@ pub fn run(
         observer,
         stop,
     );
-    // Only caches: a run is not lost for them.
+    // Only caches: the run succeeds without them.
     let _ = opened.cache.save(&opened.disk);
     if let Ok(report) = &mut report {
         report.stored = stored;
@@ -173,8 +173,8 @@ pub fn run(
     Ok(report?)
 }
 
-/// Returns the exit code of a report: the first that holds of 130 interrupted, 5 modified by hand, 1 a batch failed or a verdict is
-/// no, 3 partial by policy or waiting; else 0.
+/// Returns the exit code of a report, the first that applies: 130 interrupted, 5 modified by hand, 1 a batch failed or a verdict is
+/// no, 3 partial by policy or waiting, 0 complete.
 pub fn exit_code(report: &Report) -> u8 {
     let any = |status: StageStatus| report.stages.iter().any(|stage| stage.status == status);
     let failed = |stage: &StageReport| stage.failure || stage.verdict == Some(false);

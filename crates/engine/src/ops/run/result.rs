@@ -1,4 +1,4 @@
-//! How a run ended, and what could not be done, as `--json` prints it.
+//! The result of a run, and the error of any command, as `--json` prints them.
 
 use crate::ops::plan::{Awaits, Blocker, ModifiedOutput};
 use crate::ops::run::{Report, StageReport, StageStatus, exit_code};
@@ -8,76 +8,76 @@ use milepost_core::model::outcome::Outcome;
 use serde::Serialize;
 use serde_json::Value;
 
-/// How a run ended.
+/// The result of a run.
 #[derive(Debug, Serialize)]
 #[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 pub struct RunResult {
-    /// In one word: `complete`, `partial`, `held`, `failed`, `altered`, `interrupted`, or `the verdict is no`.
+    /// The result in one word: `complete`, `partial`, `held`, `failed`, `altered`, `interrupted`, or `the verdict is no`.
     pub(crate) status: String,
     /// The exit code.
     pub(crate) exit_code: u8,
-    /// The run's id.
+    /// The id of the run.
     pub(crate) run_id: String,
-    /// The workspace's folder.
+    /// The path of the workspace.
     pub(crate) workspace: String,
-    /// Whether it was stopped by the user.
+    /// True if the user stopped it.
     pub(crate) interrupted: bool,
-    /// Batches of requests that providers go on with: the next run takes the answers.
+    /// Provider batches that are not finished: the next run fetches their answers.
     pub(crate) under_way: u64,
-    /// How long it took, in seconds.
+    /// The duration in seconds.
     pub(crate) seconds: f64,
     /// Stages that are no longer declared, whose outputs went to quarantine.
     pub(crate) forgotten: Vec<String>,
-    /// Files that were moved to quarantine: outputs that are no longer made, and what a person wrote where others were put.
+    /// Files that went to quarantine: outputs that nothing builds any more, and files modified by hand that were replaced.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) quarantined: Vec<KeptFile>,
-    /// Stage by stage.
+    /// The stages, in the order of their numbers.
     pub(crate) stages: Vec<StageResult>,
-    /// Warnings and notes about values and agents that the workspace keeps.
+    /// Warnings and notes about values and agents stored in the workspace.
     pub(crate) stored: Vec<StoredNote>,
 }
 
-/// What became of a stage.
+/// The result of a stage.
 #[derive(Debug, Serialize)]
 #[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 pub(crate) struct StageResult {
-    /// Its name.
+    /// The stage's name.
     pub(crate) stage: String,
-    /// Its number.
+    /// The stage's number.
     pub(crate) number: u32,
     /// How it ended.
     pub(crate) status: StageStatus,
     /// Why it could not begin.
     pub(crate) why: Option<String>,
-    /// The earlier stage that is in its way.
+    /// The earlier stage that blocks it.
     pub(crate) blocked_by: Option<Blocker>,
-    /// Batches that there are.
+    /// The number of batches.
     pub(crate) batches: u64,
     /// Batches that ran.
     pub(crate) ran: u64,
-    /// Batches that were reused.
+    /// Batches that were up to date.
     pub(crate) reused: u64,
     /// Batches that were validated again without a run.
     pub(crate) validated_again: u64,
-    /// Batches that there are no more, whose outputs went to quarantine.
+    /// Batches that no longer exist, whose outputs went to quarantine.
     pub(crate) retired: u64,
-    /// Whether nothing was done but that its checkpoint, which was not there, was written.
+    /// True if the run only wrote the missing checkpoint.
     pub(crate) checkpoint_rewritten: bool,
-    /// Batches that were not tried.
+    /// Batches that did not run.
     pub(crate) left: u64,
-    /// What it waits for from outside: these batches are among those that were not tried.
+    /// What the stage waits for from external agents; its batches are counted in `left`.
     pub(crate) awaits: Option<Awaits>,
-    /// Batches that failed, with how.
+    /// The failed batches.
     pub(crate) failed: Vec<FailedBatch>,
-    /// Files that somebody altered.
+    /// Outputs that were modified by hand.
     pub(crate) altered: Vec<ModifiedOutput>,
-    /// What the stage's `verdict` says.
+    /// The result of the stage's `verdict`.
     pub(crate) verdict: Option<bool>,
-    /// Elements that came out.
+    /// The number of elements in the outputs.
     pub(crate) elements: Option<u64>,
-    /// Its outputs that lie under `outputs/`.
+    /// Its outputs below `outputs/`.
     pub(crate) outputs: Vec<String>,
-    /// How long it took, in seconds.
+    /// The duration in seconds.
     pub(crate) seconds: f64,
 }
 
@@ -87,11 +87,11 @@ pub(crate) struct StageResult {
 pub(crate) struct FailedBatch {
     /// The batch; empty for the only one.
     pub(crate) batch: String,
-    /// How.
+    /// The failure.
     pub(crate) outcome: Outcome,
 }
 
-/// What could not be done, by any command.
+/// The error of a command.
 #[derive(Debug, Serialize)]
 #[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 pub struct CommandError {
@@ -99,25 +99,25 @@ pub struct CommandError {
     pub status: String,
     /// The exit code.
     pub exit_code: u8,
-    /// Why.
+    /// The error.
     pub error: ErrorDetails,
 }
 
-/// Why something could not be done.
+/// An error of a command.
 #[derive(Debug, Serialize)]
 #[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 pub struct ErrorDetails {
-    /// In one word.
+    /// The code of the error.
     pub kind: String,
-    /// In a sentence.
+    /// The message.
     pub message: String,
-    /// Mistakes in the declarations, each with its file, line and column.
+    /// The mistakes in the declarations, each with file, line and column.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub problems: Option<Value>,
 }
 
 impl RunResult {
-    /// Of a report; `status` is the word for it.
+    /// Builds the result from a report; `status` is its word.
     pub fn of(report: &Report, status: &str) -> Self {
         Self {
             status: status.to_owned(),

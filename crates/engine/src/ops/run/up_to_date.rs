@@ -1,4 +1,4 @@
-//! Tells by a glance at the disk that a run has nothing to do.
+//! Finds quickly that a run has nothing to do, from the notes of an earlier run.
 
 use crate::ops::project::error::OpsError;
 use crate::ops::project::open_project::OpenProject;
@@ -13,8 +13,8 @@ use milepost_store::store::up_to_date::{Observations, Recheck};
 use milepost_store::store::{layout, up_to_date};
 use serde_json::json;
 
-/// How the stages stand, when nothing is otherwise than when a run had nothing to do. Whoever looks on looks at what is otherwise,
-/// where that is known.
+/// Returns the reports of the stages if nothing changed since the notes were written. Otherwise, later scans look only at changed
+/// files, if those are known.
 pub(crate) fn again(opened: &mut OpenProject) -> Option<Vec<StageReport>> {
     let glanced = ask(opened)?;
     let is_same = glanced.differing.is_empty();
@@ -23,13 +23,13 @@ pub(crate) fn again(opened: &mut OpenProject) -> Option<Vec<StageReport>> {
     told.flatten()
 }
 
-/// Notes that go on from a glance: what was only touched is looked at, too.
+/// Continues from a check: touched files count as changed.
 fn since(glanced: Recheck) -> Observations {
     let differing = glanced.differing.into_iter().chain(glanced.touched);
     Observations::since(differing.collect())
 }
 
-/// The same for a run, which notes what it asks and keeps what it learnt of files that were only touched.
+/// Does the same for a run, which writes new notes and renews the stamps of touched files.
 pub(crate) fn before_a_run(opened: &mut OpenProject) -> Option<Vec<StageReport>> {
     opened.asked = Observations::noting();
     let glanced = ask(opened)?;
@@ -39,7 +39,7 @@ pub(crate) fn before_a_run(opened: &mut OpenProject) -> Option<Vec<StageReport>>
     }
     let stages = serde_json::from_slice(&glanced.told).ok()?;
     if glanced.can_renew() {
-        // Only caches: what cannot be kept costs the next glance time.
+        // Only caches: without them the next check takes longer.
         let _ = glanced.renew(&opened.disk, &opened.workspace.layout.glance());
         let _ = opened.cache.save(&opened.disk);
     }
@@ -54,9 +54,9 @@ fn ask(opened: &OpenProject) -> Option<Recheck> {
     up_to_date::again(&path, key(opened), &opened.files, &opened.cache)
 }
 
-/// Notes what is known of the workspace, before it is read.
+/// Notes the recorded state before it is read.
 pub(crate) fn note_state(opened: &OpenProject) {
-    // What cannot be noted ends the notes, and only costs the next glance.
+    // An incomplete note is not kept.
     if note(opened).is_none() {
         opened.asked.spoil();
     }
@@ -84,14 +84,14 @@ fn note(opened: &OpenProject) -> Option<()> {
     Some(())
 }
 
-/// The names in a folder, noted. Of one that is not there yet, no glance will say that it has no names.
+/// Returns and notes the names in a folder. The next check does not trust the note if the folder was missing.
 fn names(opened: &OpenProject, files: &Files, folder: &RelPath) -> Vec<String> {
     let names = files.names(folder).unwrap_or_default();
     opened.asked.names(folder, &names);
     names
 }
 
-/// Keeps the notes of a run after which there is nothing to do.
+/// Writes the notes of a run after which nothing is to do.
 ///
 /// # Errors
 /// When the disk fails.
@@ -116,11 +116,11 @@ pub(crate) fn keep(opened: &OpenProject, report: &Report) -> Result<(), OpsError
     Ok(opened.asked.keep(&opened.disk, &path, key(opened), &told)?)
 }
 
-/// Notes how a run leaves what it wrote, and what is known of the workspace after it.
+/// Notes the files that the run wrote, and the recorded state.
 fn note_end(opened: &OpenProject) {
     let folders = Folders::new(&opened.files);
     for (file, digest) in opened.asked.forget_replaced() {
-        // Where the file is no more what was written, the next glance will see so.
+        // If the file changed since it was written, the next check notices.
         if let (There::File(stamp), Some(digest)) = (folders.look(&file), digest) {
             let unread = HashedFile {
                 digest,
@@ -134,7 +134,7 @@ fn note_end(opened: &OpenProject) {
     note_state(opened);
 }
 
-/// The digest of everything that a run goes by beside the files that it asks for.
+/// Returns the digest of everything that a run depends on besides the files it reads.
 fn key(opened: &OpenProject) -> Digest {
     let settings = &opened.settings;
     let all = json!([

@@ -1,4 +1,4 @@
-//! A project over the workspaces that a manifest lists, one after another, each for itself.
+//! Runs a project over a list of workspaces, one after another.
 
 use crate::ops::plan::{Plan, StagePlan, plan};
 use crate::ops::project::error::OpsError;
@@ -24,76 +24,75 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-/// The folder of the project where the workspaces of manifests lie, if no other is named.
+/// The default folder for workspaces of a list, in the project.
 pub(crate) const FOLDER: &str = "workspaces";
 
-/// What a manifest asks for.
+/// A list of workspaces.
 pub struct WorkspaceList {
-    /// The entries, in order.
+    /// The workspaces, in order.
     pub all: Vec<WorkspaceEntry>,
     pipeline: Pipeline,
 }
 
-/// An entry of a manifest.
+/// A workspace of the list, with its parameters.
 pub struct WorkspaceEntry {
-    /// The workspace, as the manifest names it.
+    /// The name of the workspace in the list.
     pub workspace: String,
-    /// Its parameters, as the manifest gives them.
+    /// Its parameters in the list.
     pub(crate) params: Map<String, Value>,
-    /// Where the workspace lies.
+    /// The path of the workspace.
     pub folder: PathBuf,
     set: Vec<String>,
 }
 
-/// What became of all entries.
+/// The results of all workspaces.
 #[derive(Debug, Serialize)]
 #[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 pub struct WorkspacesResult {
-    /// Whether it was only planned, or only what is free was done.
+    /// True if nothing ran, or only what costs nothing.
     pub dry_run: bool,
-    /// WorkspaceEntry by entry.
+    /// The workspaces, in order.
     pub entries: Vec<EntryResult>,
 }
 
-/// What became of an entry.
+/// The result of a workspace.
 #[derive(Debug, Clone, Serialize)]
 #[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 pub struct EntryResult {
-    /// Its parameters, as the manifest gives them.
+    /// Its parameters in the list.
     pub(crate) params: Map<String, Value>,
-    /// The workspace, as the manifest names it.
+    /// Its name in the list.
     pub workspace: String,
-    /// In one word: `complete`, `reused` (there was nothing to do), `partial`, `held`, `failed`, `altered`, `interrupted`, `error` (it
+    /// The result in one word: `complete`, `reused` (up to date), `partial`, `held`, `failed`, `altered`, `interrupted`, `error` (the run
     /// could not begin), or `planned`.
     pub status: &'static str,
-    /// The exit code of a run, or a plan, of it alone.
+    /// The exit code of its run or plan.
     pub exit_code: u8,
     /// Why it failed.
     pub error: Option<EntryError>,
-    /// Why a run left it `partial`, `held` or `interrupted`, or ended with a verdict of no, in one line. An entry that failed has
-    /// an `error` instead.
+    /// Why it is `partial`, `held` or `interrupted`, or its verdict is no, in one line. A failed workspace has an `error` instead.
     pub reason: Option<String>,
-    /// Stages that have a checkpoint, by name.
+    /// The stages that have a checkpoint, by name.
     pub(crate) stages: BTreeMap<String, StageSummary>,
-    /// What is still to be asked of agents; only where it was planned.
+    /// What agents would still be asked, if it was planned.
     pub estimate: Option<Estimate>,
     /// What agents used in this run.
     pub usage: AgentUsage,
-    /// How long it took, in seconds.
+    /// The duration in seconds.
     pub seconds: f64,
 }
 
-/// Why an entry failed.
+/// Why a workspace failed.
 #[derive(Debug, Clone, Serialize)]
 #[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 pub struct EntryError {
-    /// The name of the error.
+    /// The code of the error.
     pub code: String,
-    /// One line for people.
+    /// The message.
     pub message: String,
 }
 
-/// What a stage's checkpoint says.
+/// A stage by its checkpoint.
 #[derive(Debug, Clone, Serialize)]
 #[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 pub(crate) struct StageSummary {
@@ -103,21 +102,21 @@ pub(crate) struct StageSummary {
     pub(crate) summary: Option<Value>,
 }
 
-/// What is still to be asked of agents, as expected.
+/// What agents would still be asked.
 #[derive(Debug, Clone, Default, Serialize)]
 #[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 pub struct Estimate {
-    /// Calls, the first of each batch; none: what will be asked depends on outputs that are not there yet.
+    /// Expected calls, the first of each batch; `None` if they depend on outputs that are not built yet.
     pub calls: Option<u64>,
-    /// Calls at most, with every retry and iteration; none: no bound is known.
+    /// The most calls, with every retry and iteration; `None` if there is no known bound.
     pub most_calls: Option<u64>,
-    /// Tokens of input.
+    /// Expected tokens of input.
     pub(crate) input_tokens: u64,
-    /// Tokens of answers.
+    /// Expected tokens of answers.
     pub(crate) output_tokens: u64,
-    /// Both.
+    /// Expected tokens of input and answers.
     pub(crate) tokens: u64,
-    /// Dollars; none: not known, because no price is, or what will be asked.
+    /// Expected cost in dollars; `None` without a known price, or if the calls are not known.
     pub cost_usd: Option<f64>,
 }
 
@@ -129,14 +128,14 @@ pub struct AgentUsage {
     pub(crate) calls: u64,
     /// Tokens, input and output.
     pub(crate) tokens: u64,
-    /// Dollars; none: the cost of a call is not known.
+    /// The cost in dollars; `None` if the cost of a call is not known.
     pub(crate) cost_usd: Option<f64>,
-    /// The part of the cost that is known, which counts under a budget.
+    /// The known part of the cost, which counts towards a budget.
     #[serde(skip)]
     pub known: NanoUsd,
 }
 
-/// A file outside of project and workspace.
+/// A file outside project and workspace.
 struct Outside(PathBuf);
 
 impl Source for Outside {
@@ -153,10 +152,10 @@ impl Source for Outside {
     }
 }
 
-/// The entries of a manifest. Workspaces lie below the one that the request names, else in `workspaces` of the project.
+/// Reads a list of workspaces. They are folders in the workspace folder of the request, by default in `workspaces` of the project.
 ///
 /// # Errors
-/// When there is no project, its declarations are wrong, the manifest cannot be read, or an entry is none.
+/// When there is no project, its declarations are wrong, the list cannot be read, or an entry is wrong.
 pub fn entries(request: &Request, file: &Path) -> Result<WorkspaceList, OpsError> {
     let project = find_project(&request.folder)?;
     let (pipeline, _) = declarations(&project)?;
@@ -166,7 +165,7 @@ pub fn entries(request: &Request, file: &Path) -> Result<WorkspaceList, OpsError
     let source = Outside(file.to_owned());
     let content =
         parse(&source.name(), &source, &reading).map_err(|error| wrong(error.to_string()))?;
-    // A first line that is data would be lost as a header.
+    // A first line with data would be lost as a header.
     if reading.format == Format::Csv && content == Value::Array(Vec::new()) {
         let why = "the table has no rows: its first line names the columns";
         return Err(wrong(why.to_owned()));
@@ -227,7 +226,7 @@ fn entry(
         let param = pipeline.param(name);
         let file = param.and_then(|param| param.file.as_ref());
         let text = match value {
-            // Files are named as seen from the manifest.
+            // Paths are relative to the list.
             Value::String(text) if file.is_some_and(|file| file.base.is_none()) => {
                 let near = beside.join(text);
                 let near = near.is_file().then(|| near.display().to_string());
@@ -237,7 +236,7 @@ fn entry(
             other => other.to_string(),
         };
         let setting = format!("{name}={text}");
-        // WorkspaceList are checked before the first of them runs: a wrong value late in the list must not be found after calls were paid.
+        // All entries are checked before the first runs, so that no wrong value is found after calls were paid.
         if let Some(param) = param.filter(|param| param.file.is_none()) {
             let parsed = param.parse(&text);
             parsed.map_err(|expected| format!("{setting}: {expected}"))?;
@@ -253,7 +252,7 @@ fn entry(
 }
 
 impl WorkspaceList {
-    /// Runs one entry, or plans it when it is `dry`. What hinders it is told with it, and hinders no other.
+    /// Runs or, with `dry`, plans one workspace. An error is part of the result and does not affect the others.
     pub fn one(
         &self,
         entry: &WorkspaceEntry,
@@ -336,7 +335,7 @@ impl WorkspaceList {
             .collect()
     }
 
-    /// What the project's `summary` makes of what became of all entries; without one, that itself.
+    /// Returns the result of the project's `summary` program for all results; without one, the results.
     ///
     /// # Errors
     /// When the program fails.
@@ -352,7 +351,7 @@ impl WorkspaceList {
         }
     }
 
-    /// Whether the project says how entries are summed up.
+    /// Returns true if the project declares a `summary` program.
     pub fn has_summary(&self) -> bool {
         self.pipeline.manifest.summary.is_some()
     }
@@ -404,7 +403,7 @@ impl EntryResult {
         self.usage.cost_usd = (unpriced == 0).then(|| cost.dollars());
     }
 
-    /// What would stop a run of what was planned, as `plan` says it by its exit code.
+    /// Sets the exit code and error of a plan that would fail.
     fn hindered(&mut self, plan: &Plan) {
         for stage in &plan.stages {
             let missing = stage.missing.first();
@@ -442,7 +441,7 @@ impl EntryResult {
             let expected = expected.filter(|_| is_known || asks.basis == Basis::Declared);
             cost = cost.zip(expected).map(|(sum, one)| sum + one);
         }
-        // Stages that may ask, by what others make, have no bound.
+        // Stages that may ask agents depending on earlier stages have no bound.
         let is_open = |stage: &StagePlan| stage.may_ask.is_some() || !stage.certain;
         sum.most_calls = most.filter(|_| !plan.stages.iter().any(is_open));
         sum.calls = calls;
@@ -452,10 +451,10 @@ impl EntryResult {
     }
 }
 
-/// The reason of an entry that was stopped.
+/// The reason of an interrupted workspace.
 const STOPPED: &str = "the run was stopped";
 
-/// Returns why a run in which no stage failed is not complete, or its verdict is no.
+/// Returns why a run without failures is not complete, or its verdict is no.
 fn reason(report: &Report) -> Option<String> {
     if report.interrupted {
         return Some(STOPPED.to_owned());
@@ -486,7 +485,7 @@ fn reason(report: &Report) -> Option<String> {
     report.stages.iter().find_map(of_stage)
 }
 
-/// The exit code of all entries: that of the one that ended worst.
+/// Returns the exit code of the worst result.
 pub fn worst_code(entries: &[EntryResult]) -> u8 {
     let codes: BTreeSet<u8> = entries.iter().map(|entry| entry.exit_code).collect();
     let order = [130, 5, 4, 2, 1, 3];

@@ -1,4 +1,4 @@
-//! The schemas from the types: debug builds only.
+//! Generates the schemas from the types, in debug builds only.
 
 use crate::ops::change::accept::Accepted;
 use crate::ops::change::clean::Cleaned;
@@ -26,7 +26,7 @@ use schemars::JsonSchema;
 use serde_json::Value;
 use std::collections::BTreeMap;
 
-/// All schemas by name.
+/// Returns all schemas by name.
 pub(super) fn schemas() -> BTreeMap<&'static str, Value> {
     let mut all = BTreeMap::from([
         ("prices", prices_schema()),
@@ -98,13 +98,13 @@ fn of<T: JsonSchema>(name: &str) -> Value {
     schema
 }
 
-/// The schema of data that is written: a field that is always there is required, one that is left out when empty is not.
+/// Returns the schema of data that is written: fields that are always present are required.
 pub fn written<T: JsonSchema>() -> Value {
     let settings = schemars::generate::SchemaSettings::draft2020_12().for_serialize();
     generated::<T>(settings)
 }
 
-/// The schema of data that is read: a field with a default is not required.
+/// Returns the schema of data that is read: fields without a default are required.
 pub fn read<T: JsonSchema>() -> Value {
     generated::<T>(schemars::generate::SchemaSettings::draft2020_12().for_deserialize())
 }
@@ -116,7 +116,7 @@ fn generated<T: JsonSchema>(settings: schemars::generate::SchemaSettings) -> Val
     schema
 }
 
-/// Without the formats of Rust's numbers, which JSON Schema does not know.
+/// Removes the formats of Rust's numbers, which JSON Schema does not define.
 fn plain(schema: &mut Value) {
     match schema {
         Value::Object(object) => {

@@ -34,10 +34,10 @@ pub(super) fn look(
     .map_err(OpsError::World)
 }
 
-/// The outputs of a batch as they would be recorded; none when there is nothing to accept.
+/// Returns the outputs of a batch to record; `None` if there is nothing to accept.
 ///
 /// # Errors
-/// Why it cannot be accepted.
+/// When the batch cannot be accepted: the reasons, a line each.
 pub(super) fn choose(
     recorder: &Recorder<'_>,
     stage: &Stage,
@@ -136,7 +136,7 @@ fn at_present(recorder: &Recorder<'_>, made: &Made) -> Result<Made, String> {
     })
 }
 
-/// What is recorded of a batch.
+/// Returns the record of a batch.
 pub(super) fn record_of<'a>(
     recorder: &'a Recorder<'_>,
     stage: &Stage,

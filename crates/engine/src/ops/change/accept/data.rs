@@ -1,21 +1,21 @@
-//! What `accept` takes and returns.
+//! The options and the result of `accept`.
 
 use crate::run::record::quarantined::KeptFile;
 use milepost_core::base::digest::Digest;
 use milepost_core::model::fingerprint::Change;
 use serde::Serialize;
 
-/// What is to be accepted.
+/// What to accept, and why.
 #[derive(Debug, Clone, Default)]
 pub struct AcceptOptions {
     /// `STAGE` or `STAGE/BATCH`; at least one.
     pub targets: Vec<String>,
-    /// Why, for the journal.
+    /// The reason, for the journal.
     pub why: String,
-    /// Who; by default the user of this process.
+    /// The person; by default the user of this process.
     pub who: Option<String>,
-    /// Kinds of facts (`file`, `param`, …), or facts (`file templates/report.md`), whose change is adopted. Empty: outputs
-    /// that were altered are accepted.
+    /// Kinds of facts (`file`, `param`, …) or single facts (`file templates/report.md`) whose changes are adopted. Empty to accept outputs
+    /// that were modified by hand.
     pub changes: Vec<String>,
 }
 
@@ -23,30 +23,30 @@ pub struct AcceptOptions {
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 #[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 pub struct Accepted {
-    /// Outputs that are pinned as they are.
+    /// Outputs accepted as they are.
     pub pinned: Vec<Pinned>,
     /// Batches that adopted changes without a run.
     pub adopted: Vec<Adopted>,
-    /// Checkpoints that were written again.
+    /// Checkpoints that were rewritten.
     pub checkpoints: Vec<String>,
-    /// Checkpoints and progress files that a person modified, which went to quarantine.
+    /// Checkpoints and progress files modified by hand, which went to quarantine.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub quarantined: Vec<KeptFile>,
 }
 
-/// An output that is pinned as it is.
+/// An output accepted as it is.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 pub struct Pinned {
-    /// The stage.
+    /// The stage's name.
     pub stage: String,
-    /// The batch.
+    /// The batch's key.
     pub batch: String,
-    /// The file, in the workspace.
+    /// The path in the workspace.
     pub path: String,
-    /// What was recorded.
+    /// The recorded digest.
     pub old: Digest,
-    /// What it is.
+    /// The accepted digest.
     pub new: Digest,
 }
 
@@ -54,10 +54,10 @@ pub struct Pinned {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 pub struct Adopted {
-    /// The stage.
+    /// The stage's name.
     pub stage: String,
-    /// The batch.
+    /// The batch's key.
     pub batch: String,
-    /// What changed.
+    /// The adopted changes.
     pub changes: Vec<Change>,
 }

@@ -1,10 +1,10 @@
-//! The changes that `--change` names.
+//! Parses `--change`: kinds of facts, or single facts.
 
 use crate::ops::project::error::OpsError;
 use milepost_core::model::fingerprint::{Change, FactKind};
 use std::collections::BTreeSet;
 
-/// What `--change` names: kinds of facts, or facts.
+/// The changes that `--change` selects.
 #[derive(Debug, Default)]
 pub(super) struct Kinds {
     kinds: BTreeSet<FactKind>,

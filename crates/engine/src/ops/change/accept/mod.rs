@@ -1,4 +1,4 @@
-//! Accepts what a person changed: outputs as they are, or a change of the declaration that makes no difference.
+//! Accepts outputs that were modified by hand, or a change of the declarations that needs no rerun.
 
 mod choose;
 mod data;
@@ -22,11 +22,11 @@ use milepost_core::plan::selection::Target;
 use record::{copy, rewrite, take};
 use std::time::Duration;
 
-/// Accepts altered outputs, or adopts changes of the declaration. Everything that is named is validated first; if something
-/// does not hold, nothing is accepted. A checkpoint of a named stage that somebody altered is written again from the records.
+/// Accepts modified outputs, or adopts changes of the declarations. Everything is validated first; if one batch is refused, nothing is
+/// accepted. Modified checkpoints of the selected stages are rewritten from the records.
 ///
 /// # Errors
-/// When something cannot be accepted, another run has the workspace, or the disk fails.
+/// When something cannot be accepted, another process has locked the workspace, or the disk fails.
 pub fn accept(request: &Request, wanted: &AcceptOptions) -> Result<Accepted, OpsError> {
     let mut opened = open(request)?;
     let targets = targets(&opened, wanted)?;
@@ -79,7 +79,7 @@ pub fn accept(request: &Request, wanted: &AcceptOptions) -> Result<Accepted, Ops
     if !refused.is_empty() {
         return Err(OpsError::NotAccepted(refused));
     }
-    // A person's bytes are safe before anything says that they are accepted.
+    // The content is copied before the journal says that it is accepted.
     for (stage, _, chosen) in &work {
         for (key, outputs) in chosen.iter().filter(|_| wanted.changes.is_empty()) {
             copy(&recorder, stage, key, outputs, by)?;

@@ -1,4 +1,4 @@
-//! Records what is accepted: pins, adopted changes, and the checkpoint.
+//! Records what is accepted, and rewrites the checkpoint.
 
 use super::choose::{look, record_of};
 use super::data::{AcceptOptions, Accepted, Adopted, Pinned};
@@ -21,10 +21,10 @@ use milepost_core::plan::world::World;
 use milepost_store::store::{accepted, layout};
 use std::collections::BTreeMap;
 
-/// Who accepts, why, and when.
+/// The person, the reason and the time.
 pub(super) type By<'a> = (&'a str, &'a str, Timestamp);
 
-/// The pin of a batch whose outputs are accepted.
+/// Returns the pin that marks the outputs of a batch as accepted.
 fn pin(recorder: &Recorder<'_>, stage: &Stage, key: &str, outputs: &[Made], by: By<'_>) -> Pin {
     let record = record_of(recorder, stage, key);
     let earlier = record.and_then(|record| record.pin.as_deref());
@@ -32,7 +32,7 @@ fn pin(recorder: &Recorder<'_>, stage: &Stage, key: &str, outputs: &[Made], by: 
     Pin::new(by, earlier, before, outputs)
 }
 
-/// Copies the outputs of a batch that a person modified into the store of accepted content.
+/// Copies the modified outputs of a batch to the accepted content.
 pub(super) fn copy(
     recorder: &Recorder<'_>,
     stage: &Stage,
@@ -52,7 +52,7 @@ pub(super) fn copy(
     Ok(())
 }
 
-/// Records what is accepted of a stage.
+/// Records the accepted batches of a stage.
 pub(super) fn take(
     recorder: &mut Recorder<'_>,
     stage: &Stage,
@@ -65,7 +65,7 @@ pub(super) fn take(
     if chosen.is_empty() {
         return Ok(());
     }
-    // What it says of these outputs is about to be no longer so.
+    // The checkpoint vouches for the old outputs.
     retire::remove_checkpoint(recorder, &stage.name, stage.number)?;
     recorder.flush()?;
     let mut facts: BTreeMap<String, Facts> = BTreeMap::new();
@@ -133,7 +133,7 @@ pub(super) fn take(
     Ok(recorder.flush()?)
 }
 
-/// The journal's line: who accepted what of a batch, with the digests before and after.
+/// Returns the summary for the journal: who accepted which files, with digests before and after.
 fn accepted_line(name: &str, pin: &Pin) -> String {
     let of = |file: &ModifiedFile| {
         let (from, to) = (file.from.short(), file.to.short());
@@ -147,7 +147,7 @@ fn accepted_line(name: &str, pin: &Pin) -> String {
     format!("{name}: {} accepted {files}: {}", pin.who, pin.why)
 }
 
-/// The outputs that are not what is recorded.
+/// Returns the outputs that differ from the record.
 fn newly(recorder: &Recorder<'_>, stage: &Stage, key: &str, outputs: &[Made]) -> Vec<Pinned> {
     let record = record_of(recorder, stage, key);
     let recorded = record.iter().flat_map(|record| &record.outputs);
@@ -164,7 +164,7 @@ fn newly(recorder: &Recorder<'_>, stage: &Stage, key: &str, outputs: &[Made]) ->
         .collect()
 }
 
-/// Writes a stage's checkpoint from what is recorded, if the stage is done and its checkpoint is not what was recorded.
+/// Rewrites a stage's checkpoint from the records, if the stage is complete and its checkpoint is missing or modified.
 pub(super) fn rewrite(
     recorder: &mut Recorder<'_>,
     stage: &Stage,
@@ -189,7 +189,7 @@ pub(super) fn rewrite(
             finish::checkpoint(recorder, stage, &found, status)?;
             done.checkpoints.push(path.to_string());
         }
-        // Whatever it says is not recorded, and cannot be told before the stage is done again.
+        // The stage is not complete, and the checkpoint is not recorded.
         None if there.is_some() => {
             retire::remove_checkpoint(recorder, &stage.name, stage.number)?;
         }
