@@ -39,7 +39,7 @@ fn an_address_comes_from_the_environment() {
     let (code, said) = project.milepost(&["plan", "--agent", "speller=api"]);
     assert_eq!(code, 2, "{said}");
     assert!(
-        said.contains("`base_url` of agent `api` gives `localhost:80`: a URL was expected"),
+        said.contains("`base_url` of agent `api` is `localhost:80`: expected a URL"),
         "{said}"
     );
 }

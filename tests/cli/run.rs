@@ -404,7 +404,7 @@ next     milepost run --until join  run it with the stages before it
     assert!(
         verify
             .out
-            .contains("copy: 3 of its batches have to be validated again"),
+            .contains("copy: 3 of its batches must be validated again"),
         "{}",
         verify.out
     );

@@ -52,7 +52,7 @@ fn what_is_typed_wrong_is_named_with_what_can_be_typed() {
         ("-C nowhere", "error: there is no folder `…/nowhere`\n"),
         (
             "-C / plan",
-            "error: no `milepost.toml` in `/` or above: go to a project, name one with `-C DIR`, or make one with `milepost init`\n",
+            "error: no `milepost.toml` in `/` or above: change to a project, name one with `-C DIR`, or create one with `milepost init`\n",
         ),
         (
             "--workspace milepost.toml",

@@ -211,7 +211,7 @@ fn a_model_that_is_none_is_named_once() {
     );
     let unknown = project.output("why nope");
     assert!(
-        unknown.code == 2 && unknown.err.starts_with("error: nothing is known of `nope`"),
+        unknown.code == 2 && unknown.err.starts_with("error: `nope` is not a stage, a batch or a known file"),
         "{}{}",
         unknown.out,
         unknown.err
@@ -221,14 +221,14 @@ fn a_model_that_is_none_is_named_once() {
     for (value, why) in [
         (
             "inputs/dead.ifc",
-            "it is a symbolic link to `nowhere.ifc`, where nothing is",
+            "it is a symbolic link to `nowhere.ifc`, which does not exist",
         ),
         (
             "none.ifc",
             "there is no such file, neither in the workspace nor in `…`",
         ),
-        ("", "a file was expected"),
-        ("workspace", "a file was expected"),
+        ("", "expected a file"),
+        ("workspace", "expected a file"),
     ] {
         let said = format!("error: `--set model={value}`: {why}\n");
         expect(

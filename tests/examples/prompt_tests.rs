@@ -401,7 +401,7 @@ fn imports_stay_in_the_project() {
     let set = format!("test={}/test.md", outside.path().display());
     let ran = project.run_unplanned(&["--set", &set]);
     assert_eq!(ran.code, 2, "{}", ran.output);
-    ran.says("it lies outside");
+    ran.says("it is outside");
 }
 
 #[test]

@@ -217,15 +217,15 @@ fn what_others_write_is_not_written() {
         ),
         (
             "inputs/batch_1.json",
-            "`inputs/batch_1.json` is read by stage `classify`: what people put there is not overwritten",
+            "`inputs/batch_1.json` is read by stage `classify`: inputs are not overwritten",
         ),
         (
             "intermediate/classified/batch_1_classified.json",
-            "`intermediate/classified/batch_1_classified.json` is made by stage `classify`, which does not read these batches",
+            "`intermediate/classified/batch_1_classified.json` is an output of stage `classify`, which does not read these batches",
         ),
         (
             "project:milepost.toml",
-            "`project:milepost.toml` is no file of the workspace",
+            "`project:milepost.toml` is not a file of the workspace",
         ),
     ] {
         let fault = client.fault("aggregate_batch_results", wanted(file));

@@ -189,7 +189,7 @@ fn two_runs_at_once_are_one_too_many() {
     let complete = client.call("check_stage_completion", json!({"stage_num": 1}));
     let missing = complete["missing"][0].as_str().unwrap();
     assert!(
-        missing.contains("copy/person_2 run at this moment, by `milepost mcp (run)`"),
+        missing.contains("copy/person_2 are running, started by `milepost mcp (run)`"),
         "{complete:#}"
     );
     // Another program is refused as well.

@@ -56,7 +56,7 @@ fn complete_means_verified_now() {
         (&found["complete"], &found["missing"]),
         (
             &json!(false),
-            &json!(["not as they were made: intermediate/person_2.json"])
+            &json!(["modified by hand: intermediate/person_2.json"])
         )
     );
     project.write("workspace/intermediate/person_2.json", &made);
@@ -73,7 +73,7 @@ fn complete_means_verified_now() {
     let found = client.call("check_stage_completion", stage(1));
     assert_eq!(
         found["missing"],
-        json!(["not as they were made: stage_1_complete.json"])
+        json!(["modified by hand: stage_1_complete.json"])
     );
     project.write("workspace/stage_1_complete.json", &checkpoint);
     project.write("workspace/inputs/person_1.json", "{\"name\": \"Eve\"}");
@@ -157,7 +157,7 @@ fn a_file_is_complete_when_it_is_there_left_alone_valid_and_marked() {
     // The marker is gone, and later the file.
     project.remove("workspace/intermediate/person_1_complete.txt");
     let wait = json!({"output_file": "intermediate/person_1.json", "timeout": 2});
-    let why = "`intermediate/person_1.json` is there, but `intermediate/person_1_complete.txt`, which marks it as whole, is not";
+    let why = "`intermediate/person_1.json` exists, but its marker `intermediate/person_1_complete.txt` does not";
     assert_eq!(
         client.fault("wait_for_subagent", wait),
         json!({

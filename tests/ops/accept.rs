@@ -210,7 +210,7 @@ fn a_change_that_makes_no_difference_is_adopted_without_a_run() {
     project.edit("workspace/inputs/list_2.json", "Cy", "Cyd");
     assert_eq!(
         refused(&project, "sort", &["param"]),
-        "nothing was accepted:\n  sort/list_2: input inputs/list_2.json changed too: it is not among what `--change` names"
+        "nothing was accepted:\n  sort/list_2: input inputs/list_2.json changed too, and `--change` does not name it"
     );
     assert_eq!(
         take(&project, "sort/list_1", &["param greeting"])
@@ -228,10 +228,10 @@ fn a_change_that_makes_no_difference_is_adopted_without_a_run() {
     );
     assert!(
         refused(&project, "sort", &["schema"])
-            .starts_with("`--change schema`: what only says what is valid")
+            .starts_with("`--change schema`: after such a change, a run validates outputs again")
     );
     assert!(
-        refused(&project, "sort", &["prose"]).starts_with("`--change prose`: name a kind of fact")
+        refused(&project, "sort", &["prose"]).starts_with("`--change prose`: expected a kind of fact")
     );
 }
 
@@ -245,7 +245,7 @@ fn what_nobody_says_why_of_is_refused() {
     let error = accept(&project.request(), &bare).unwrap_err();
     assert_eq!(
         error.to_string(),
-        "say why with `--why TEXT`: it stands in the journal"
+        "give a reason with `--why TEXT`: the journal records it"
     );
     let bare = AcceptOptions {
         targets: vec![],
@@ -254,10 +254,10 @@ fn what_nobody_says_why_of_is_refused() {
     let error = accept(&project.request(), &bare).unwrap_err();
     assert_eq!(
         error.to_string(),
-        "say what is accepted: `milepost accept STAGE[/BATCH] --why TEXT`"
+        "name what to accept: `milepost accept STAGE[/BATCH] --why TEXT`"
     );
     assert_eq!(
         refused(&project, "sort", &[]),
-        "nothing was run in this workspace: there is nothing to accept"
+        "this workspace has no run: there is nothing to accept"
     );
 }

@@ -51,7 +51,7 @@ fn two_workspaces_differ_by_element_and_field() {
         .to_string();
     assert_eq!(
         error,
-        "`other` is no workspace that was run: name the folder that holds `.milepost`"
+        "`other` is not a workspace with a run: name the folder that contains `.milepost`"
     );
     run_other(&project);
     let (found, text) = compared(&project, &wanted(Some("other")));
@@ -112,7 +112,7 @@ fn with_the_last_run_by_digest() {
         .to_string();
     assert_eq!(
         error,
-        "nothing was made in this workspace: there is nothing to compare"
+        "this workspace has no outputs: there is nothing to compare"
     );
     project.run_in_process();
     let (found, _) = compared(&project, &wanted(None));

@@ -42,7 +42,7 @@ fn whatever_somebody_alters_is_found() {
     let cases: &[(Deed, &str)] = &[
         (
             |project| project.edit("workspace/outputs/total.json", "5", "6"),
-            "outputs/total.json (of count): it was made as ",
+            "outputs/total.json (of count): its recorded digest is ",
         ),
         (
             |project| {
@@ -58,7 +58,7 @@ fn whatever_somebody_alters_is_found() {
                     "\"element_count\": 6",
                 );
             },
-            "stage_1_complete.json (of sort): it was written as ",
+            "stage_1_complete.json (of sort): its recorded digest is ",
         ),
         (
             |project| std::fs::remove_file(project.at("workspace/stage_1_complete.json")).unwrap(),
@@ -73,7 +73,7 @@ fn whatever_somebody_alters_is_found() {
                         .replace("\"number\": 2", "\"number\": 7"),
                 );
             },
-            "stage_7_complete.json: nothing is recorded of it",
+            "stage_7_complete.json: no record lists it",
         ),
         (
             |project| {
@@ -151,7 +151,7 @@ fn what_nobody_made_and_what_is_out_of_date_is_noted() {
     );
     assert!(
         text.starts_with(
-            "note     sort: 1 of its batches are out of date: `milepost why sort` says why\n\
+            "note     sort: 1 of its batches are out of date: `milepost why sort` shows why\n\
              note     intermediate/stray.json: not written by a stage\n"
         ),
         "{text}"

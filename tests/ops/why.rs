@@ -180,15 +180,15 @@ fn what_is_not_known_is_an_error_with_the_nearest_names() {
     for (what, error) in [
         (
             "sort/list_3",
-            "nothing is known of `sort/list_3`: did you mean `sort/list_1` or `sort/list_2` or `sort/list_10`?",
+            "`sort/list_3` is not a stage, a batch or a known file: did you mean `sort/list_1` or `sort/list_2` or `sort/list_10`?",
         ),
         (
             "outputs/totl.json",
-            "nothing is known of `outputs/totl.json`: did you mean `outputs/total.json`?",
+            "`outputs/totl.json` is not a stage, a batch or a known file: did you mean `outputs/total.json`?",
         ),
         (
             "%",
-            "nothing is known of `%`: name a stage, a batch as STAGE/BATCH, or a file of the workspace",
+            "`%` is not a stage, a batch or a known file: name a stage, a batch as STAGE/BATCH, or a file of the workspace",
         ),
     ] {
         assert_eq!(

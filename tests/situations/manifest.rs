@@ -174,18 +174,18 @@ fn a_manifest_that_cannot_be_is_refused_before_anything_runs() {
     };
     wrong(
         "[{\"order\": 1}]",
-        "entry 1: an object with `workspace`, a folder's name, and parameters was expected",
+        "entry 1: expected an object with `workspace`, the name of a folder, and parameters",
     );
     wrong("[{\"id\": \"../x\"}]", "leaves its folder by `..`");
     wrong(
         "[{\"id\": \"x\"}, {\"id\": \"X\"}]",
-        "entry 2: another has the workspace `X` as well",
+        "entry 2: the workspace `X` is listed twice",
     );
     wrong("{", "list.json");
     project.edit("milepost.toml", "select =", "# select =");
     wrong(
         "{}",
-        "it is no list: [manifest] in milepost.toml says by `select` where its entries are",
+        "expected a list: `select` under [manifest] in milepost.toml can select one",
     );
     project.write("all/list.csv", "a,b\n");
     let (code, said) = project.milepost(&["run", "--manifest", "all/list.csv"]);

@@ -80,7 +80,7 @@ fn a_stored_value_that_no_longer_fits_is_refused_with_the_remedy() {
     project.edit("milepost.toml", "default = 85", "default = 75");
     let before = project.tree();
     let said = project.milepost(&["run"]);
-    let error = "error: this workspace stores threshold=90, which the parameter no longer takes: expected a number from 0 to 80\nhelp: set another value with `--set threshold=VALUE`, or use the default with `--unset threshold`\n";
+    let error = "error: this workspace stores threshold=90, which the parameter no longer accepts: expected a number from 0 to 80\nhelp: set another value with `--set threshold=VALUE`, or use the default with `--unset threshold`\n";
     assert_eq!(said, (2, error.to_owned()));
     assert_eq!(project.tree(), before);
     project
@@ -157,6 +157,6 @@ fn the_word_today_for_the_workspace_is_deprecated() {
     project.edit("stages/2_day.toml", "$params.today", "$workspace.name");
     let (code, said) = project.milepost(&["run", "--set", "today=2026-11-23"]);
     assert_eq!(code, 0, "{said}");
-    let warning = "warning: `--set today` is deprecated in a project without a parameter `today`: it sets `workspace.today` only. Declare `today = { type = \"date\", default = \"today\" }` in `[params]` and mention `params.today`; for the dates that files bear, set SOURCE_DATE_EPOCH\n";
+    let warning = "warning: `--set today` is deprecated in a project without a parameter `today`: it sets `workspace.today` only. Declare `today = { type = \"date\", default = \"today\" }` in `[params]` and mention `params.today`; for the dates in files, set SOURCE_DATE_EPOCH\n";
     assert!(said.contains(warning), "{said}");
 }

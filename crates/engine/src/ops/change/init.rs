@@ -62,7 +62,7 @@ pub fn init(disk: &Disk, base: &Path, folder: &str, name: &str) -> Result<Initia
             many => format!(" (and {} more)", many - 1),
         };
         return Err(OpsError::Usage(format!(
-            "`{first}`{more} is in {} already, and nothing is overwritten: name another folder, `milepost init {name} DIR`",
+            "`{first}`{more} already exists in {}, and `init` overwrites nothing: name another folder, `milepost init {name} DIR`",
             root.display()
         )));
     }

@@ -127,7 +127,7 @@ fn with_other(
     let old = Workspace::open(&folder, opened.clock.now())?;
     if !old.is_made {
         return Err(OpsError::Usage(format!(
-            "`{}` is no workspace that was run: name the folder that holds `.milepost`",
+            "`{}` is not a workspace with a run: name the folder that contains `.milepost`",
             other.display()
         )));
     }
@@ -354,7 +354,7 @@ fn with_last_run(opened: &OpenProject, wanted: &DiffOptions) -> Result<Diff, Ops
     })?;
     let Some(last) = last else {
         return Err(OpsError::Usage(
-            "nothing was made in this workspace: there is nothing to compare".to_owned(),
+            "this workspace has no outputs: there is nothing to compare".to_owned(),
         ));
     };
     let mut diff = Diff {

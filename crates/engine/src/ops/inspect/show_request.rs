@@ -73,11 +73,11 @@ pub fn show_request(request: &Request, target: &str) -> Result<FirstRequest, Ops
                 stage.name
             ),
             ("", [first, ..]) => format!(
-                "say which batch of stage `{}`: {0}/{first}, for example",
+                "name a batch of stage `{}`, such as {0}/{first}",
                 stage.name
             ),
             (_, [first, ..]) => format!(
-                "stage `{}` has no batch `{key}`: it has {first} and {} others",
+                "stage `{}` has no batch `{key}`: it has {first} and {} more",
                 stage.name,
                 batches.len() - 1
             ),

@@ -121,7 +121,7 @@ pub fn verify(request: &Request, deep: bool) -> Result<Verified, OpsError> {
     };
     if let Some(runner) = &present.runner {
         let message = format!(
-            "`{}` is at work (run {}): what it makes at this moment may be among the findings",
+            "`{}` is running (run {}): findings may concern files that it writes",
             runner.command, runner.run_id
         );
         audit.note(None, None, message);
@@ -203,7 +203,7 @@ impl Audit<'_> {
             Ok(tail) if tail.torn > 0 => self.note(
                 None,
                 None,
-                "the last record of the journal is not whole: it was being written when the run ended, and the next run cuts it off".to_owned(),
+                "the last record of the journal is incomplete, because the run was killed while writing it: the next run removes it".to_owned(),
             ),
             Ok(_) => {}
             Err(error @ journal::JournalError::Read { .. }) => return Err(error.into()),
@@ -231,7 +231,7 @@ impl Audit<'_> {
             for (key, batch) in &manifest::kept(known).batches {
                 if told.batches.get(key) != Some(batch) {
                     let message = format!(
-                        "the manifest does not say of {} what the journal says",
+                        "the manifest and the journal differ about {}",
                         batch_name(name, key)
                     );
                     self.add(
@@ -267,7 +267,7 @@ impl Audit<'_> {
                 match found {
                     Some((digest, _)) if digest == to => {}
                     Some(_) => {
-                        let message = "the copy of accepted content has other bytes".to_owned();
+                        let message = "the copy of accepted content was modified".to_owned();
                         self.add(Severity::Altered, Some(stage), key, Some(&copy), message);
                     }
                     None => {
@@ -297,7 +297,7 @@ impl Audit<'_> {
                         continue;
                     }
                     format!(
-                        "it was made as {}…, and is {}…",
+                        "its recorded digest is {}…, and its present one {}…",
                         made.digest.short(),
                         digest.short()
                     )
@@ -343,7 +343,7 @@ impl Audit<'_> {
         let mut wrong = Vec::new();
         if found.digest != *recorded {
             wrong.push(format!(
-                "it was written as {}…, and is {}…",
+                "its recorded digest is {}…, and its present one {}…",
                 recorded.short(),
                 found.digest.short()
             ));
@@ -366,7 +366,7 @@ impl Audit<'_> {
         ] {
             if Some(said) != is {
                 wrong.push(format!(
-                    "it says {what} {}…, and by the manifest it is {}",
+                    "its {what} is {}…, and by the manifest {}",
                     said.short(),
                     is.map_or("nothing".to_owned(), |is: Digest| format!(
                         "{}…",
@@ -393,7 +393,7 @@ impl Audit<'_> {
             .map_err(crate::run::error::RunError::from)?;
         for number in found.keys().filter(|number| !known.contains_key(number)) {
             let path = layout::checkpoint(*number);
-            let message = "nothing is recorded of it".to_owned();
+            let message = "no record lists it".to_owned();
             self.add(Severity::Altered, None, None, Some(&path), message);
         }
         Ok(())
@@ -453,13 +453,13 @@ impl Audit<'_> {
             }
             if unjudged > 0 && !deep {
                 let message = format!(
-                    "{unjudged} of its batches have to be validated again: `milepost verify --deep` does so and writes nothing"
+                    "{unjudged} of its batches must be validated again: `milepost verify --deep` does so without writing"
                 );
                 self.note(Some(&stage.name), None, message);
             }
             if outdated > 0 {
                 let message = format!(
-                    "{outdated} of its batches are out of date: `milepost why {}` says why",
+                    "{outdated} of its batches are out of date: `milepost why {}` shows why",
                     stage.name
                 );
                 self.note(Some(&stage.name), None, message);

@@ -168,17 +168,17 @@ fn batches(opened: &OpenProject, folder: &str) -> Result<Vec<RelPath>, OpsError>
     let place = client_path(opened, folder)?;
     let usage = |why: String| OpsError::Usage(format!("`{folder}` {why}"));
     if place.root != Root::Workspace || is_pattern(place.path.as_str()) {
-        return Err(usage("is no folder of the workspace".to_owned()));
+        return Err(usage("is not a folder of the workspace".to_owned()));
     }
     if !opened.workspace.layout.at(&place.path).is_dir() {
-        return Err(usage("is not there, or is no folder".to_owned()));
+        return Err(usage("does not exist or is not a folder".to_owned()));
     }
     let glob = Glob::parse(&format!("{}/{BATCHES}", place.path))
         .map_err(|error| OpsError::Usage(error.to_string()))?;
     let files = opened.files.list(&glob, Root::Workspace);
     let files = files.map_err(|error| OpsError::Outside(error.to_string()))?;
     if files.is_empty() {
-        return Err(usage(format!("holds no file `{BATCHES}`")));
+        return Err(usage(format!("contains no file `{BATCHES}`")));
     }
     Ok(files)
 }
@@ -202,7 +202,7 @@ fn maker(
 ) -> Result<Option<String>, OpsError> {
     let refused = |why: String| Err(OpsError::Outside(format!("`{file}` {why}")));
     if file.root != Root::Workspace {
-        return refused("is no file of the workspace".to_owned());
+        return refused("is not a file of the workspace".to_owned());
     }
     if let Some(what) = layout::own_name(&file.path) {
         return refused(format!("cannot be written: it is {what}"));
@@ -217,14 +217,14 @@ fn maker(
             .all(|file| reads.iter().any(|read| matches(read, file)));
         if !joins {
             return refused(format!(
-                "is made by stage `{}`, which does not read these batches",
+                "is an output of stage `{}`, which does not read these batches",
                 stage.name
             ));
         }
         return Ok(Some(stage.name.clone()));
     }
     if let Some((stage, _)) = makers.get(path.as_str()) {
-        return refused(format!("was made by stage `{stage}`, which recorded it"));
+        return refused(format!("is a recorded output of stage `{stage}`"));
     }
     for stage in stages {
         let marker = stage.marker.iter().any(|marker| matches(marker, path));
@@ -236,7 +236,7 @@ fn maker(
             .any(|read| read.root == Root::Workspace && may_meet(&read.pattern(), path.as_str()));
         if read {
             return refused(format!(
-                "is read by stage `{}`: what people put there is not overwritten",
+                "is read by stage `{}`: inputs are not overwritten",
                 stage.name
             ));
         }
@@ -315,13 +315,13 @@ fn join(
     begun.map_err(|error| cannot_write(place, &error))?;
     for path in files {
         let unreadable = |error: &dyn std::fmt::Display| {
-            OpsError::Usage(format!("`{path}` is no list of elements: {error}"))
+            OpsError::Usage(format!("`{path}` is not a list of elements: {error}"))
         };
         let file = File::open(opened.workspace.layout.at(path))
             .map_err(|error| OpsError::World(format!("cannot read `{path}`: {error}")))?;
         let mut reader = BufReader::with_capacity(1 << 16, file);
         if content::first(&mut reader) != Some(b'[') {
-            return Err(unreadable(&"a JSON array was expected"));
+            return Err(unreadable(&"expected a JSON array"));
         }
         let mut index = 0;
         let each = Select::of([Step::Each]);

@@ -325,11 +325,11 @@ fn unmarked(opened: &OpenProject, found: &Declared<'_>) -> Option<String> {
     let stage = &found.stage.name;
     match &found.marker {
         None => Some(format!(
-            "belongs to no batch of stage `{stage}` as it stands: its marker cannot be told"
+            "belongs to no present batch of stage `{stage}`: its marker is not known"
         )),
         Some(marker) if opened.workspace.layout.at(marker).is_file() => None,
         Some(marker) => Some(format!(
-            "is there, but `{marker}`, which marks it as whole, is not"
+            "exists, but its marker `{marker}` does not"
         )),
     }
 }

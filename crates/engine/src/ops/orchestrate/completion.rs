@@ -83,7 +83,7 @@ pub(crate) fn of(
         let running = running(&present.state, stage);
         if !running.is_empty() {
             missing.push(format!(
-                "{} run at this moment, by `{}` (run {})",
+                "{} are running, started by `{}` (run {})",
                 named(&running),
                 runner.command,
                 runner.run_id
@@ -108,7 +108,7 @@ pub(crate) fn of(
     if missing.is_empty() {
         let altered = altered(opened, &present.state, stage, &mut files_checked)?;
         if !altered.is_empty() {
-            missing.push(format!("{} not as they were made", named(&altered)));
+            missing.push(format!("modified by hand: {}", named(&altered)));
         }
     }
     let complete = missing.is_empty();
@@ -155,7 +155,7 @@ fn undone(plan: &StagePlan) -> Vec<String> {
         ),
         (
             plan.may.iter().map(|may| name(&may.batch)).collect(),
-            "must run if an earlier stage makes something else",
+            "must run if outputs of an earlier stage change",
         ),
         (
             plan.judge.iter().map(|judge| name(&judge.batch)).collect(),
@@ -163,14 +163,14 @@ fn undone(plan: &StagePlan) -> Vec<String> {
         ),
         (
             plan.altered.iter().map(|file| file.path.clone()).collect(),
-            "not as they were made",
+            "modified by hand",
         ),
     ];
     for (names, what) in groups {
         if names.is_empty() {
             continue;
         }
-        let of = if what.starts_with("not") || total < 2 {
+        let of = if what.starts_with("modified") || total < 2 {
             String::new()
         } else {
             format!("{} of {total} batches ", names.len())
@@ -179,13 +179,13 @@ fn undone(plan: &StagePlan) -> Vec<String> {
     }
     if let Some(awaits) = &plan.awaits {
         lines.push(format!(
-            "{} batches wait for agents outside ({})",
+            "{} batches wait for external agents ({})",
             awaits.batches,
             awaits.agents.join(", ")
         ));
     }
     if !plan.retire.is_empty() {
-        lines.push(format!("{} are no longer made", named(&plan.retire)));
+        lines.push(format!("{} no longer exist", named(&plan.retire)));
     }
     lines
 }

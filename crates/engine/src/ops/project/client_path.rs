@@ -35,7 +35,7 @@ fn place(opened: &OpenProject, text: &str) -> Result<FilePath, OpsError> {
             .or_else(|| inside(Root::Project, &opened.project, path));
         return found.ok_or_else(|| {
             OpsError::Outside(format!(
-                "`{text}` lies neither in the workspace `{}` nor in the project `{}`",
+                "`{text}` is neither in the workspace `{}` nor in the project `{}`",
                 workspace.display(),
                 project.display()
             ))

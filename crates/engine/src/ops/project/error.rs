@@ -8,7 +8,7 @@ use milepost_store::store::lock::LockError;
 pub enum OpsError {
     /// No folder contains `milepost.toml`.
     #[error(
-        "no `milepost.toml` in `{0}` or above: go to a project, name one with `-C DIR`, or make one with `milepost init`"
+        "no `milepost.toml` in `{0}` or above: change to a project, name one with `-C DIR`, or create one with `milepost init`"
     )]
     NoProject(String),
     /// The declarations are wrong: each mistake has a place.
@@ -81,7 +81,7 @@ impl OpsError {
                 "name a file of the workspace, relative to it; no path leads out of the project"
             }
             Self::Declarations(_) => {
-                "`problems` names file, line and column of each mistake: correct the declarations"
+                "`problems` lists file, line and column of each mistake: correct the declarations"
             }
             Self::Lock(error) if error.is_ours() => {
                 "wait until the other call has ended, or cancel it; then call again"
@@ -90,13 +90,13 @@ impl OpsError {
                 "wait until the other run has ended (`status` names it), then call again"
             }
             Self::Lock(_) | Self::Disk(_) => {
-                "make room or give the permission that the message names, then call again: a run goes on where it stopped"
+                "free space or grant the permission that the message names, then call again: a run continues where it stopped"
             }
             Self::Journal(_) | Self::Workspace(_) | Self::Manifest(_) | Self::Lease(_) => {
-                "a person must look at the workspace: `milepost verify` says what is wrong"
+                "ask a person to check the workspace: `milepost verify` shows what is wrong"
             }
             Self::NotAccepted(_) | Self::NotStored(_) | Self::Run(_) | Self::World(_) => {
-                "the message says what is in the way; `log` tells what happened before"
+                "remove the cause that the message names; `log` shows what happened before"
             }
         }
     }

@@ -73,7 +73,7 @@ fn take_day(opened: &mut OpenProject, text: &str) -> Result<(), OpsError> {
     })?;
     opened.workspace.identity.today = date;
     opened.warnings.push(
-        "`--set today` is deprecated in a project without a parameter `today`: it sets `workspace.today` only. Declare `today = { type = \"date\", default = \"today\" }` in `[params]` and mention `params.today`; for the dates that files bear, set SOURCE_DATE_EPOCH".to_owned(),
+        "`--set today` is deprecated in a project without a parameter `today`: it sets `workspace.today` only. Declare `today = { type = \"date\", default = \"today\" }` in `[params]` and mention `params.today`; for the dates in files, set SOURCE_DATE_EPOCH".to_owned(),
     );
     Ok(())
 }
@@ -118,7 +118,7 @@ fn file_setting(
             .find_map(|path| path.read_link().ok());
         wrong(match (error.kind(), link) {
             (std::io::ErrorKind::NotFound, Some(target)) => format!(
-                "it is a symbolic link to `{}`, where nothing is",
+                "it is a symbolic link to `{}`, which does not exist",
                 target.display()
             ),
             (std::io::ErrorKind::NotFound, None) => format!(
@@ -134,15 +134,15 @@ fn file_setting(
                 .map_err(|error| wrong(error.to_string()))?,
         )
     {
-        return Err(wrong(format!("it lies outside `{}`", root.display())));
+        return Err(wrong(format!("it is outside `{}`", root.display())));
     }
     if !from.is_file() {
-        return Err(wrong("a file was expected".to_owned()));
+        return Err(wrong("expected a file".to_owned()));
     }
     let name = from
         .file_name()
         .and_then(|name| name.to_str())
-        .ok_or_else(|| wrong("its name is no UTF-8".to_owned()))?;
+        .ok_or_else(|| wrong("its name is not UTF-8".to_owned()))?;
     // These characters would make the path a pattern for many files.
     let name = name.replace(['*', '?', '[', ']', '{', '}'], "_");
     let place = match folder {
@@ -228,7 +228,7 @@ fn addresses(opened: &mut OpenProject) -> Result<(), OpsError> {
             let is_url = given.starts_with("http://") || given.starts_with("https://");
             if !given.is_empty() && !is_url {
                 return Err(OpsError::Usage(format!(
-                    "`base_url` of agent `{}` gives `{given}`: a URL was expected, such as https://api.example.org",
+                    "`base_url` of agent `{}` is `{given}`: expected a URL such as https://api.example.org",
                     agent.name
                 )));
             }
@@ -243,7 +243,7 @@ fn stored(param: &Param, value: &Value) -> Result<Value, OpsError> {
     let checked = param.check(value);
     checked.map(|()| value.clone()).map_err(|expected| {
         OpsError::Usage(format!(
-            "this workspace stores {}, which the parameter no longer takes: {expected}\nhelp: set another value with `--set {1}=VALUE`, or use the default with `--unset {1}`",
+            "this workspace stores {}, which the parameter no longer accepts: {expected}\nhelp: set another value with `--set {1}=VALUE`, or use the default with `--unset {1}`",
             shown_setting(&param.name, value),
             param.name
         ))
@@ -272,7 +272,7 @@ pub(crate) fn default(param: &Param, scope: &Value) -> Result<Value, OpsError> {
                 .map_err(|error| OpsError::Usage(error.to_string()))?;
             match param.check(&value) {
                 Err(expected) if value.is_string() => Err(OpsError::Usage(format!(
-                    "the default of parameter `{}` gives {value} here: {expected}",
+                    "the default of parameter `{}` is {value} here: {expected}",
                     param.name
                 ))),
                 _ => Ok(value),

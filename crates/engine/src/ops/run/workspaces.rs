@@ -178,7 +178,7 @@ pub fn entries(request: &Request, file: &Path) -> Result<WorkspaceList, OpsError
         None => match content {
             Value::Array(rows) => rows,
             _ => {
-                let help = "it is no list: [manifest] in milepost.toml says by `select` where its entries are";
+                let help = "expected a list: `select` under [manifest] in milepost.toml can select one";
                 return Err(wrong(help.to_owned()));
             }
         },
@@ -195,7 +195,7 @@ pub fn entries(request: &Request, file: &Path) -> Result<WorkspaceList, OpsError
         let entry = entry.map_err(|why| wrong(format!("entry {number}: {why}")))?;
         if !known.insert(entry.workspace.to_lowercase()) {
             let name = &entry.workspace;
-            let why = format!("entry {number}: another has the workspace `{name}` as well");
+            let why = format!("entry {number}: the workspace `{name}` is listed twice");
             return Err(wrong(why));
         }
         all.push(entry);
@@ -209,8 +209,8 @@ fn entry(
     beside: &Path,
     row: Value,
 ) -> Result<WorkspaceEntry, String> {
-    const FORM: &str = "an object with `workspace`, a folder's name, and parameters was expected; \
-                        [manifest] in milepost.toml makes one by `select`";
+    const FORM: &str = "expected an object with `workspace`, the name of a folder, and parameters; \
+                        `select` under [manifest] in milepost.toml can build one";
     let Value::Object(mut params) = row else {
         return Err(FORM.to_owned());
     };
@@ -411,7 +411,7 @@ impl EntryResult {
             let missing = missing.map(|missing| &missing.why);
             let altered = stage.altered.first().map(|file| &file.path);
             let (exit_code, code, why) = match (altered, stage.problem.as_ref().or(missing)) {
-                (Some(path), _) => (5, "ALTERED", format!("`{path}` was altered")),
+                (Some(path), _) => (5, "ALTERED", format!("`{path}` was modified by hand")),
                 (None, Some(why)) => (1, code.unwrap_or("INPUT"), why.clone()),
                 (None, None) => continue,
             };
@@ -452,7 +452,7 @@ impl EntryResult {
 }
 
 /// The reason of an interrupted workspace.
-const STOPPED: &str = "the run was stopped";
+const STOPPED: &str = "the run was interrupted";
 
 /// Returns why a run without failures is not complete, or its verdict is no.
 fn reason(report: &Report) -> Option<String> {

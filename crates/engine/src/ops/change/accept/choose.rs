@@ -56,7 +56,7 @@ pub(super) fn choose(
         let path = altered.first();
         return path.map_or(Ok(None), |path| {
             Err(vec![format!(
-                "{name}: nothing says who made {path}: move it away, or make it with `milepost run --force {name}`"
+                "{name}: {path} is untracked: move it away, or rebuild it with `milepost run --force {name}`"
             )])
         });
     };
@@ -75,17 +75,17 @@ pub(super) fn choose(
         let why = match reason {
             Reason::Deleted { path } => format!("{path} was deleted"),
             Reason::Altered { path } if !kinds.is_empty() => {
-                format!("{path} was altered: accept that first, without `--change`")
+                format!("{path} was modified by hand: accept that first, without `--change`")
             }
             Reason::Changed(change) if !kinds.is_empty() && !kinds.has(change) => {
                 format!(
-                    "{} changed too: it is not among what `--change` names",
+                    "{} changed too, and `--change` does not name it",
                     change.fact
                 )
             }
             Reason::Failed { outcome } => format!("it failed: {outcome}"),
             Reason::Stale { input } if !kinds.is_empty() => {
-                format!("{input} changed while it was made")
+                format!("{input} changed while the batch ran")
             }
             _ => continue,
         };

@@ -33,7 +33,7 @@ pub(super) fn kinds(names: &[String]) -> Result<Kinds, OpsError> {
         match kind {
             Some(kind) if kind.is_judged() => {
                 return Err(OpsError::Usage(format!(
-                    "`--change {name}`: what only says what is valid is judged again by a run, without making anything"
+                    "`--change {name}`: after such a change, a run validates outputs again without rebuilding them"
                 )));
             }
             Some(kind) => {
@@ -44,7 +44,7 @@ pub(super) fn kinds(names: &[String]) -> Result<Kinds, OpsError> {
             }
             None => {
                 return Err(OpsError::Usage(format!(
-                    "`--change {name}`: name a kind of fact, as `milepost why` lists them: step, input, item, param, file, \
+                    "`--change {name}`: expected a kind of fact, as `milepost why` lists them: step, input, item, param, file, \
                      agent, env, workspace, version; or one fact, such as \"file templates/report.md\""
                 )));
             }

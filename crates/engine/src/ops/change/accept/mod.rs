@@ -32,7 +32,7 @@ pub fn accept(request: &Request, wanted: &AcceptOptions) -> Result<Accepted, Ops
     let targets = targets(&opened, wanted)?;
     let kinds = kinds(&wanted.changes)?;
     if !opened.workspace.is_made {
-        let message = "nothing was run in this workspace: there is nothing to accept".to_owned();
+        let message = "this workspace has no run: there is nothing to accept".to_owned();
         return Err(OpsError::Usage(message));
     }
     let user = request.environment.get("USER").cloned();
@@ -111,12 +111,12 @@ pub fn accept(request: &Request, wanted: &AcceptOptions) -> Result<Accepted, Ops
 fn targets(opened: &OpenProject, wanted: &AcceptOptions) -> Result<Vec<Target>, OpsError> {
     if wanted.targets.is_empty() {
         return Err(OpsError::Usage(
-            "say what is accepted: `milepost accept STAGE[/BATCH] --why TEXT`".to_owned(),
+            "name what to accept: `milepost accept STAGE[/BATCH] --why TEXT`".to_owned(),
         ));
     }
     if wanted.why.trim().is_empty() {
         return Err(OpsError::Usage(
-            "say why with `--why TEXT`: it stands in the journal".to_owned(),
+            "give a reason with `--why TEXT`: the journal records it".to_owned(),
         ));
     }
     let targets = wanted.targets.iter();
