@@ -211,7 +211,10 @@ fn a_model_that_is_none_is_named_once() {
     );
     let unknown = project.output("why nope");
     assert!(
-        unknown.code == 2 && unknown.err.starts_with("error: `nope` is not a stage, a batch or a known file"),
+        unknown.code == 2
+            && unknown
+                .err
+                .starts_with("error: `nope` is not a stage, a batch or a known file"),
         "{}{}",
         unknown.out,
         unknown.err

@@ -231,7 +231,8 @@ fn a_change_that_makes_no_difference_is_adopted_without_a_run() {
             .starts_with("`--change schema`: after such a change, a run validates outputs again")
     );
     assert!(
-        refused(&project, "sort", &["prose"]).starts_with("`--change prose`: expected a kind of fact")
+        refused(&project, "sort", &["prose"])
+            .starts_with("`--change prose`: expected a kind of fact")
     );
 }
 

@@ -3,6 +3,7 @@
 use super::results::{Leased, Left, NextBatch, Nothing, WhyNothing};
 use super::workspace::{external_agents, with_workspace};
 use crate::ops::project::error::OpsError;
+use crate::ops::project::lock::fresh_id;
 use crate::ops::project::open::open;
 use crate::ops::project::open_project::OpenProject;
 use crate::ops::project::request::Request;
@@ -21,7 +22,6 @@ use milepost_core::plan::schedule::{
     Candidate, HeldLease, NotLeased, Question, Schedule, StageDecision, next_lease,
 };
 use milepost_core::plan::selection::Selection;
-use milepost_store::store::id::new_id;
 use milepost_store::store::leases::{Lease, LeaseState, Leases};
 use serde_json::{Value, json};
 
@@ -249,8 +249,7 @@ impl Search<'_> {
             request: (request, parts),
             failed,
         } = chosen;
-        let id = new_id(self.now);
-        let id = id.map_err(|error| OpsError::World(format!("no random numbers: {error}")))?;
+        let id = fresh_id(self.now)?;
         let asking = Asking::of(stage, &parts.out);
         let form = asking.map_or(AnswerForm::Json, |asking| asking.form);
         let (answer, form) = match form {

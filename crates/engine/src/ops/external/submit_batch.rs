@@ -5,17 +5,15 @@ use super::results::{AnswerFile, Left, Refusal, Submitted, WhyRefused};
 use super::workspace::{is_made, with_workspace};
 use crate::ops::project::error::OpsError;
 use crate::ops::project::open::open;
-use crate::ops::project::open_project::{OpenProject, state};
+use crate::ops::project::open_project::{OpenProject, scan_stage, state};
 use crate::ops::project::request::Request;
 use crate::ops::run::{Report, RunOptions, Silent, StageReport, StageStatus, StopFlag, run};
 use crate::run::agents::external::{Asking, Given, TakenIn, fingerprint, take_in};
-use crate::run::check::scan::{Keep, survey};
+use crate::run::check::scan::Keep;
 use crate::run::record::recorder::Recorder;
 use milepost_core::model::checkpoint::Status;
 use milepost_core::model::stage::Stage;
 use milepost_core::plan::decide::{Decision, RebuildPolicy};
-use milepost_core::plan::pending::Pending;
-use milepost_core::plan::scan::StageScan;
 use milepost_store::store::layout;
 use milepost_store::store::leases::{Lease, LeaseState, Leases};
 use serde_json::Value;
@@ -186,7 +184,15 @@ fn validate(
             WhyRefused::Stale,
         )));
     };
-    let found = look(recorder, stage, &lease.batch)?;
+    let keep = Keep::And(&lease.batch);
+    let found = scan_stage(
+        &recorder.ctx,
+        stage,
+        &recorder.state,
+        RebuildPolicy::Needed,
+        keep,
+    );
+    let found = found.map_err(OpsError::World)?;
     let batch = found
         .batches
         .iter()
@@ -215,18 +221,6 @@ fn validate(
     };
     let taken = take_in(recorder, stage, &found, asking, &given)?;
     Ok(Validated::Kept(taken, refusal))
-}
-
-fn look(recorder: &Recorder<'_>, stage: &Stage, batch: &str) -> Result<StageScan, OpsError> {
-    let found = survey(
-        &recorder.ctx,
-        stage,
-        &recorder.state,
-        &Pending::default(),
-        &|_| RebuildPolicy::Needed,
-        Keep::And(batch),
-    );
-    found.map_err(OpsError::World)
 }
 
 /// The record of a leased batch after the run.

@@ -3,11 +3,11 @@
 use crate::ops::inspect::untracked::orphans;
 use crate::ops::project::error::OpsError;
 use crate::ops::project::open::open;
-use crate::ops::project::open_project::OpenProject;
+use crate::ops::project::open_project::{OpenProject, scan_stage};
 use crate::ops::project::request::Request;
 use crate::ops::project::snapshot::Snapshot;
 use crate::run::check::revalidate::holds;
-use crate::run::check::scan::{Keep, survey};
+use crate::run::check::scan::Keep;
 use crate::run::record::finish;
 use milepost_core::base::digest::Digest;
 use milepost_core::base::path::RelPath;
@@ -19,7 +19,6 @@ use milepost_core::plan::decide::{Decision, RebuildPolicy};
 use milepost_core::plan::expand::batch_name;
 use milepost_core::plan::machine::apply;
 use milepost_core::plan::overrides;
-use milepost_core::plan::pending::Pending;
 use milepost_store::check::schemas::Schemas;
 use milepost_store::store::files::digest_of;
 use milepost_store::store::{accepted, checkpoint, journal, layout, manifest};
@@ -408,8 +407,8 @@ impl Audit<'_> {
             let Some(known) = state.stages.get(&stage.name) else {
                 continue;
             };
-            let needed = |_: &str| RebuildPolicy::Needed;
-            let found = match survey(&ctx, stage, state, &Pending::default(), &needed, Keep::All) {
+            let needed = RebuildPolicy::Needed;
+            let found = match scan_stage(&ctx, stage, state, needed, Keep::All) {
                 Ok(found) => found,
                 Err(why) => {
                     self.note(Some(&stage.name), None, why);

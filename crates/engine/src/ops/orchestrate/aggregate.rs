@@ -2,9 +2,10 @@
 
 use crate::ops::orchestrate::completion::{self, Completion};
 use crate::ops::orchestrate::content::{self, Summary};
-use crate::ops::orchestrate::declared::declared;
+use crate::ops::orchestrate::declared::{declared, matches};
 use crate::ops::project::client_path::client_path;
 use crate::ops::project::error::OpsError;
+use crate::ops::project::lock::fresh_id;
 use crate::ops::project::open::open;
 use crate::ops::project::open_project::OpenProject;
 use crate::ops::project::request::Request;
@@ -14,11 +15,10 @@ use crate::ops::why::makers::Makers;
 use milepost_core::base::glob::{Glob, is_pattern, may_meet};
 use milepost_core::base::path::{FilePath, RelPath, Root};
 use milepost_core::expr::select::{Select, Step};
-use milepost_core::model::stage::{PathTemplate, Stage};
+use milepost_core::model::stage::Stage;
 use milepost_core::plan::lineage;
 use milepost_store::store::disk::{DiskFile, parent};
 use milepost_store::store::files::digest_of;
-use milepost_store::store::id::new_id;
 use milepost_store::store::{layout, quarantine};
 use serde::Serialize;
 use serde_json::Value;
@@ -188,11 +188,6 @@ fn makes(stage: &Stage, file: &RelPath) -> bool {
     outputs.any(|path| matches(path, file))
 }
 
-fn matches(template: &PathTemplate, file: &RelPath) -> bool {
-    template.root == Root::Workspace
-        && Glob::parse(&template.pattern()).is_ok_and(|glob| glob.matches(file))
-}
-
 /// Returns the stage that builds the file; `None` if no stage does and the file may be written.
 fn maker(
     opened: &OpenProject,
@@ -291,8 +286,7 @@ fn keep_old(opened: &OpenProject, path: &RelPath, new: &Path) -> Result<Option<S
     if place.symlink_metadata().is_err() || digest(&place) == digest(new) {
         return Ok(None);
     }
-    let id = new_id(opened.clock.now());
-    let id = id.map_err(|error| OpsError::World(format!("no random numbers: {error}")))?;
+    let id = fresh_id(opened.clock.now())?;
     let folder = quarantine::folder(&id, 1, "replaced");
     let why = format!("{path}: replaced by an aggregation of batches\n");
     quarantine::say_why(disk, layout, &folder, &why)?;

@@ -328,8 +328,6 @@ fn unmarked(opened: &OpenProject, found: &Declared<'_>) -> Option<String> {
             "belongs to no present batch of stage `{stage}`: its marker is not known"
         )),
         Some(marker) if opened.workspace.layout.at(marker).is_file() => None,
-        Some(marker) => Some(format!(
-            "exists, but its marker `{marker}` does not"
-        )),
+        Some(marker) => Some(format!("exists, but its marker `{marker}` does not")),
     }
 }

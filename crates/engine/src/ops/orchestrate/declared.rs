@@ -1,9 +1,9 @@
 //! Finds what is declared of a file: its stage and batch, its schema, its marker.
 
 use crate::ops::project::error::OpsError;
-use crate::ops::project::open_project::OpenProject;
+use crate::ops::project::open_project::{OpenProject, scan_stage};
 use crate::ops::project::snapshot::Snapshot;
-use crate::run::check::scan::{Keep, survey};
+use crate::run::check::scan::Keep;
 use milepost_core::base::glob::Glob;
 use milepost_core::base::path::{FilePath, RelPath, Root};
 use milepost_core::expr::select::Select;
@@ -12,7 +12,6 @@ use milepost_core::model::stage::{PathTemplate, Stage};
 use milepost_core::model::step::Part;
 use milepost_core::plan::decide::RebuildPolicy;
 use milepost_core::plan::paths;
-use milepost_core::plan::pending::Pending;
 use milepost_core::plan::scan::BatchScan;
 use serde_json::Value;
 
@@ -126,20 +125,13 @@ fn awaited<'a>(
 /// Returns the stage's batches; empty if they are not known before earlier stages ran.
 fn batches(opened: &OpenProject, stage: &Stage) -> Result<Vec<BatchScan>, OpsError> {
     let present = Snapshot::read(&opened.workspace.layout)?;
-    let ctx = opened.context();
-    let wish = |_: &str| RebuildPolicy::Needed;
-    let found = survey(
-        &ctx,
-        stage,
-        &present.state,
-        &Pending::default(),
-        &wish,
-        Keep::All,
-    );
+    let (ctx, policy) = (opened.context(), RebuildPolicy::Needed);
+    let found = scan_stage(&ctx, stage, &present.state, policy, Keep::All);
     Ok(found.map(|found| found.batches).unwrap_or_default())
 }
 
-fn matches(template: &PathTemplate, path: &RelPath) -> bool {
+/// Returns true if a template in the workspace covers a path.
+pub(super) fn matches(template: &PathTemplate, path: &RelPath) -> bool {
     template.root == Root::Workspace
         && Glob::parse(&template.pattern()).is_ok_and(|glob| glob.matches(path))
 }

@@ -70,36 +70,37 @@ pub(super) fn plan_of(
         known = later;
         stages = look(&known);
     }
-    let is_declared = |name: &str| {
-        let stages = &opened.pipeline.stages;
-        stages.iter().any(|stage| stage.name == name)
-    };
+    let forgotten = known.stages.keys();
+    let forgotten = forgotten.filter(|name| !is_declared(opened, name));
     Ok(Plan {
+        forgotten: forgotten.cloned().collect(),
+        retires: retires(opened, &known, &stages),
+        ..plan_with(opened, stages)
+    })
+}
+
+/// Starts a plan with these stages.
+fn plan_with(opened: &OpenProject, stages: Vec<StagePlan>) -> Plan {
+    Plan {
         project: opened.pipeline.name.clone(),
         workspace: opened.workspace.layout.root().display().to_string(),
-        forgotten: known
-            .stages
-            .keys()
-            .filter(|name| !is_declared(name))
-            .cloned()
-            .collect(),
-        retires: retires(opened, &known, &stages),
+        forgotten: Vec::new(),
+        retires: Vec::new(),
         stages,
         warnings: opened.warnings.clone(),
         stored: notes(opened),
-    })
+    }
+}
+
+fn is_declared(opened: &OpenProject, name: &str) -> bool {
+    let mut stages = opened.pipeline.stages.iter();
+    stages.any(|stage| stage.name == name)
 }
 
 /// Returns the files that nothing builds any more: first those of stages that are no longer declared.
 fn retires(opened: &OpenProject, known: &State, stages: &[StagePlan]) -> Vec<RetiredFile> {
-    let declared = |name: &str| {
-        opened
-            .pipeline
-            .stages
-            .iter()
-            .any(|stage| stage.name == name)
-    };
-    let forgotten = known.stages.iter().filter(|(name, _)| !declared(name));
+    let stages_before = known.stages.iter();
+    let forgotten = stages_before.filter(|(name, _)| !is_declared(opened, name));
     let mut files = Vec::new();
     for (name, known) in forgotten {
         let keys: Vec<String> = known.batches.keys().cloned().collect();
@@ -133,15 +134,7 @@ fn unchanged(opened: &OpenProject, stages: &[StageReport]) -> Plan {
             ..StagePlan::default()
         }
     };
-    Plan {
-        project: opened.pipeline.name.clone(),
-        workspace: opened.workspace.layout.root().display().to_string(),
-        forgotten: Vec::new(),
-        retires: Vec::new(),
-        stages: opened.pipeline.stages.iter().map(line).collect(),
-        warnings: opened.warnings.clone(),
-        stored: notes(opened),
-    }
+    plan_with(opened, opened.pipeline.stages.iter().map(line).collect())
 }
 
 /// Returns true if a file that looked modified is recorded in a later state.

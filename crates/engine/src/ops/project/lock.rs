@@ -2,6 +2,7 @@
 
 use crate::ops::project::error::OpsError;
 use crate::ops::project::open_project::{OpenProject, replay};
+use jiff::Timestamp;
 use milepost_core::model::state::State;
 use milepost_store::store::id::new_id;
 use milepost_store::store::journal::{Cut, Journal};
@@ -45,8 +46,7 @@ pub(crate) fn lock(opened: &mut OpenProject, command: &str) -> Result<WorkspaceL
     let command = &opened.redactor.text(command).into_owned();
     let now = opened.clock.now();
     opened.workspace.prepare(&opened.disk)?;
-    let run_id =
-        new_id(now).map_err(|error| OpsError::World(format!("no random numbers: {error}")))?;
+    let run_id = fresh_id(now)?;
     let holder = Holder::this(&run_id, now, command);
     let (lock, dead) = Lock::take(&opened.disk, &opened.workspace.layout.lock(), &holder)?;
     opened.workspace.make(&opened.disk, now)?;
@@ -55,6 +55,14 @@ pub(crate) fn lock(opened: &mut OpenProject, command: &str) -> Result<WorkspaceL
     shown.insert("session_id".into(), identity.session_id.clone().into());
     shown.insert("created".into(), identity.created_text().into());
     Ok(WorkspaceLock { lock, run_id, dead })
+}
+
+/// Returns a new id of a run or lease.
+///
+/// # Errors
+/// When the system provides no random bytes.
+pub(crate) fn fresh_id(now: Timestamp) -> Result<String, OpsError> {
+    new_id(now).map_err(|error| OpsError::World(format!("no random numbers: {error}")))
 }
 
 impl WorkspaceLock {

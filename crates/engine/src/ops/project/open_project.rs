@@ -1,6 +1,7 @@
 //! A project and a workspace, open for reading, and the recorded state of a workspace.
 
 use super::error::OpsError;
+use crate::run::check::scan::{Keep, survey};
 use crate::run::context::{Context, Pace};
 use jiff::Timestamp;
 use milepost_core::base::clock::Clock;
@@ -8,8 +9,12 @@ use milepost_core::base::digest::Digest;
 use milepost_core::base::path::RelPath;
 use milepost_core::base::redact::Redactor;
 use milepost_core::model::pipeline::Pipeline;
+use milepost_core::model::stage::Stage;
 use milepost_core::model::state::State;
+use milepost_core::plan::decide::RebuildPolicy;
 use milepost_core::plan::machine::apply;
+use milepost_core::plan::pending::Pending;
+use milepost_core::plan::scan::StageScan;
 use milepost_core::plan::settings::Settings;
 use milepost_store::store::checkpoint;
 use milepost_store::store::disk::Disk;
@@ -87,6 +92,20 @@ impl OpenProject {
             imports: &self.imports,
         }
     }
+}
+
+/// Checks which batches of a stage are up to date in the present state of the workspace.
+///
+/// # Errors
+/// When its batches cannot be listed.
+pub(crate) fn scan_stage(
+    ctx: &Context<'_>,
+    stage: &Stage,
+    state: &State,
+    policy: RebuildPolicy,
+    keep: Keep<'_>,
+) -> Result<StageScan, String> {
+    survey(ctx, stage, state, &Pending::default(), &|_| policy, keep)
 }
 
 /// Reads the recorded state of a workspace: its manifests, then the last segment of the journal. Nothing is written.

@@ -178,7 +178,8 @@ pub fn entries(request: &Request, file: &Path) -> Result<WorkspaceList, OpsError
         None => match content {
             Value::Array(rows) => rows,
             _ => {
-                let help = "expected a list: `select` under [manifest] in milepost.toml can select one";
+                let help =
+                    "expected a list: `select` under [manifest] in milepost.toml can select one";
                 return Err(wrong(help.to_owned()));
             }
         },

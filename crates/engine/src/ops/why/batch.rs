@@ -54,13 +54,7 @@ fn verdict(found: &BatchScan, agent: Option<&String>) -> Verdict {
         Ok(Decision::Altered(files)) => Verdict::Altered {
             files: files
                 .into_iter()
-                .map(|file| ModifiedOutput {
-                    batch: found.batch.key.clone(),
-                    path: file.path.to_string(),
-                    recorded: file.recorded,
-                    found: file.found,
-                    pinned: file.pinned,
-                })
+                .map(|file| ModifiedOutput::of((found.batch.key.clone(), file)))
                 .collect(),
         },
         Err(missed) => Verdict::Impossible {

@@ -48,5 +48,7 @@ pub(super) fn unknown(opened: &OpenProject, state: &State, what: &str) -> OpsErr
     } else {
         format!("did you mean {}?", near.join(" or "))
     };
-    OpsError::Usage(format!("`{what}` is not a stage, a batch or a known file: {hint}"))
+    OpsError::Usage(format!(
+        "`{what}` is not a stage, a batch or a known file: {hint}"
+    ))
 }

@@ -2,8 +2,9 @@
 
 use super::kinds::Kinds;
 use crate::ops::project::error::OpsError;
+use crate::ops::project::open_project::scan_stage;
 use crate::run::check::revalidate::holds;
-use crate::run::check::scan::{Keep, survey};
+use crate::run::check::scan::Keep;
 use crate::run::record::recorder::Recorder;
 use milepost_core::base::path::RelPath;
 use milepost_core::model::reason::Reason;
@@ -11,7 +12,6 @@ use milepost_core::model::record::{BatchRecord, Made};
 use milepost_core::model::stage::Stage;
 use milepost_core::plan::decide::{Decision, RebuildPolicy};
 use milepost_core::plan::expand::batch_name;
-use milepost_core::plan::pending::Pending;
 use milepost_core::plan::scan::{BatchScan, StageScan};
 use milepost_store::check::schemas::Schemas;
 use milepost_store::store::files::digest_of;
@@ -20,18 +20,9 @@ use std::sync::Arc;
 pub(super) fn look(
     recorder: &Recorder<'_>,
     stage: &Stage,
-    wish: RebuildPolicy,
+    policy: RebuildPolicy,
 ) -> Result<StageScan, OpsError> {
-    let pending = Pending::default();
-    survey(
-        &recorder.ctx,
-        stage,
-        &recorder.state,
-        &pending,
-        &|_| wish,
-        Keep::All,
-    )
-    .map_err(OpsError::World)
+    scan_stage(&recorder.ctx, stage, &recorder.state, policy, Keep::All).map_err(OpsError::World)
 }
 
 /// Returns the outputs of a batch to record; `None` if there is nothing to accept.
