@@ -3,7 +3,7 @@
 use super::{LONG, anthropic, never, openai};
 use milepost_agents::fault::FaultKind;
 use milepost_agents::policy::{Next, after};
-use milepost_agents::request::{Reply, Request, Stop};
+use milepost_agents::request::{AgentRequest, Reply, StopReason};
 use milepost_core::model::usage::Usage;
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
@@ -58,11 +58,11 @@ fn mock() -> Option<Mock> {
     })
 }
 
-fn asks(prompt: &str, max_tokens: u64) -> Request {
-    Request {
+fn asks(prompt: &str, max_tokens: u64) -> AgentRequest {
+    AgentRequest {
         prompt: prompt.to_owned(),
         max_tokens,
-        ..Request::default()
+        ..AgentRequest::default()
     }
 }
 
@@ -91,7 +91,10 @@ fn errors_in_order_and_then_an_answer() {
         let Reply {
             text, stop, usage, ..
         } = reply.unwrap();
-        assert_eq!((text.as_str(), stop), (r#"{"code":"Ss_25"}"#, Stop::End));
+        assert_eq!(
+            (text.as_str(), stop),
+            (r#"{"code":"Ss_25"}"#, StopReason::End)
+        );
         assert_eq!(
             usage,
             Usage {
@@ -133,7 +136,7 @@ fn openais_batches() {
     let id = batches.submit(&requests, LONG, &never).unwrap();
     let ended = (0..20).any(|_| batches.poll(&id, LONG, &never) == Ok(BatchProgress::Ended));
     assert!(ended);
-    let results = batches.harvest(&id, LONG, &never).unwrap();
+    let results = batches.results(&id, LONG, &never).unwrap();
     assert_eq!(
         results
             .iter()

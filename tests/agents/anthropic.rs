@@ -3,12 +3,12 @@
 use super::server::{Play, Server};
 use super::{KEY, LONG, anthropic, never};
 use milepost_agents::fault::{CallFault, FaultKind};
-use milepost_agents::request::{Attachment, Reply, Request, Stop};
+use milepost_agents::request::{AgentRequest, Attachment, Reply, StopReason};
 use milepost_core::model::usage::Usage;
 use serde_json::{Value, json};
 
-fn request() -> Request {
-    Request {
+fn request() -> AgentRequest {
+    AgentRequest {
         system: Some("You classify.".to_owned()),
         prompt: "Q1".to_owned(),
         schema: Some(json!({
@@ -16,11 +16,11 @@ fn request() -> Request {
         })),
         max_tokens: 100,
         temperature: Some(0.0),
-        ..Request::default()
+        ..AgentRequest::default()
     }
 }
 
-fn body(model: &str, request: &Request) -> Value {
+fn body(model: &str, request: &AgentRequest) -> Value {
     let client = anthropic("http://localhost:1", model);
     let bytes = client.body(request);
     assert_eq!(bytes, client.body(request));
@@ -44,7 +44,7 @@ fn the_body_is_what_the_model_takes() {
     });
     assert_eq!(body("claude-haiku-4-5", &request()), expected);
     // One that refuses a temperature, and one whose answer may be long.
-    let long = Request {
+    let long = AgentRequest {
         max_tokens: 20_000,
         schema: None,
         ..request()
@@ -75,7 +75,7 @@ fn files_are_sent_along() {
         file("b.pdf", "application/pdf", b"%PDF"),
         file("c.csv", "text/csv", b"x,y"),
     ];
-    let request = Request {
+    let request = AgentRequest {
         attachments,
         schema: None,
         ..request()
@@ -109,7 +109,7 @@ fn a_reply_is_read_whole() {
     let expected = Reply {
         text: r#"{"code":"Ss"}"#.to_owned(),
         structured: None,
-        stop: Stop::End,
+        stop: StopReason::End,
         usage: Usage {
             input: 10,
             cache_read: 300,
@@ -117,7 +117,7 @@ fn a_reply_is_read_whole() {
             output: 7,
             reasoning: 2,
         },
-        told_cost: None,
+        reported_cost: None,
         asked_model: "claude-haiku-4-5".to_owned(),
         served_model: Some("claude-haiku-4-5-20251001".to_owned()),
         request_id: Some("req_1".to_owned()),
@@ -157,11 +157,11 @@ fn a_cut_or_refused_answer_is_told_apart() {
         Play::Says(200, &[], message)
     };
     let reasons = [
-        ("max_tokens", Stop::Length),
-        ("model_context_window_exceeded", Stop::Length),
-        ("refusal", Stop::Refused),
-        ("stop_sequence", Stop::End),
-        ("pause_turn", Stop::Other("pause_turn".to_owned())),
+        ("max_tokens", StopReason::Length),
+        ("model_context_window_exceeded", StopReason::Length),
+        ("refusal", StopReason::Refused),
+        ("stop_sequence", StopReason::End),
+        ("pause_turn", StopReason::Other("pause_turn".to_owned())),
     ];
     let server = Server::new(reasons.iter().map(|(reason, _)| message(reason)).collect());
     let client = anthropic(&server.url, "claude-haiku-4-5");
@@ -230,14 +230,14 @@ fn a_stream_is_put_together() {
     let expected = Reply {
         text: "Grüße".to_owned(),
         structured: None,
-        stop: Stop::End,
+        stop: StopReason::End,
         usage: Usage {
             input: 9,
             cache_read: 5,
             output: 12,
             ..Usage::default()
         },
-        told_cost: None,
+        reported_cost: None,
         asked_model: "claude-opus-5-5".to_owned(),
         served_model: Some("claude-opus-5-5".to_owned()),
         request_id: None,

@@ -3,10 +3,10 @@
 use super::server::{Play, Server};
 use super::{LONG, client, never, settings};
 use milepost_agents::api::{
-    BatchApi, BatchFault, BatchProgress, BatchResult, ModelApi, Settings, SubmittedBatch,
+    BatchApi, BatchFault, BatchProgress, BatchResult, ClientSettings, ModelApi, SubmittedBatch,
 };
 use milepost_agents::fault::{CallFault, FaultKind};
-use milepost_agents::request::Request;
+use milepost_agents::request::AgentRequest;
 use milepost_core::model::api_kind::ApiKind;
 use serde_json::{Value, json};
 
@@ -15,10 +15,10 @@ fn batches(client: &dyn ModelApi) -> &dyn BatchApi {
 }
 
 fn requests(client: &dyn ModelApi) -> Vec<(String, Vec<u8>)> {
-    let request = |prompt: &str| Request {
+    let request = |prompt: &str| AgentRequest {
         prompt: prompt.to_owned(),
         max_tokens: 100_000,
-        ..Request::default()
+        ..AgentRequest::default()
     };
     let all = [("q-1", "one"), ("q-2", "two")];
     all.map(|(id, prompt)| (id.to_owned(), client.body(&request(prompt))))
@@ -74,7 +74,7 @@ fn anthropics_batches() {
         Play::Says(200, &[], lines.join("\n") + "\n"),
         says(&json!({"id": "msgbatch_1", "processing_status": "canceling"})),
     ]);
-    let settings = Settings {
+    let settings = ClientSettings {
         batch: true,
         ..settings(&server.url, "claude-haiku-4-5")
     };
@@ -91,7 +91,7 @@ fn anthropics_batches() {
         batches(&*client).poll(&id, LONG, &never),
         Ok(BatchProgress::Ended)
     );
-    let results = told(batches(&*client).harvest(&id, LONG, &never).unwrap());
+    let results = told(batches(&*client).results(&id, LONG, &never).unwrap());
     let wanted = [
         ("q-2", "yes (7 tokens)"),
         ("q-1", "BadRequest: bad"),
@@ -152,7 +152,7 @@ fn openais_batches() {
         batches(&*client).poll(&id, LONG, &never),
         Ok(BatchProgress::Ended)
     );
-    let results = told(batches(&*client).harvest(&id, LONG, &never).unwrap());
+    let results = told(batches(&*client).results(&id, LONG, &never).unwrap());
     let wanted = [
         ("q-2", "yes (7 tokens)"),
         ("q-1", "TooLong: long"),

@@ -3,7 +3,7 @@
 use super::server::{Play, Server};
 use super::{KEY, LONG, anthropic, never, openai};
 use milepost_agents::fault::{CallFault, FaultKind};
-use milepost_agents::http::{Http, Send};
+use milepost_agents::http::{Http, HttpRequest};
 use milepost_agents::policy::{Next, after};
 use std::net::TcpListener;
 use std::time::{Duration, Instant};
@@ -12,7 +12,7 @@ const OK: &str = r#"{"choices":[{"message":{"content":"hi"},"finish_reason":"sto
 
 fn get(url: &str, within: Duration, largest: usize) -> Result<Vec<u8>, CallFault> {
     let http = Http::new(None).unwrap();
-    let send = Send {
+    let send = HttpRequest {
         url,
         headers: &[],
         body: None,
@@ -212,7 +212,7 @@ fn threads_share_a_client() {
 fn a_proxy_is_used_where_one_is_declared() {
     let proxy = Server::new(vec![Play::Says(200, &[], "by proxy".to_owned())]);
     let http = Http::new(Some(&proxy.url)).unwrap();
-    let send = Send {
+    let send = HttpRequest {
         url: "http://model.invalid/v1",
         headers: &[],
         body: None,

@@ -17,7 +17,7 @@ mod single;
 mod tools;
 mod tries;
 
-use milepost_agents::api::{ModelApi, Settings, connect};
+use milepost_agents::api::{ClientSettings, ModelApi, connect};
 use milepost_agents::http::Http;
 use milepost_agents::secret::Secret;
 use milepost_core::model::api_kind::ApiKind;
@@ -30,8 +30,8 @@ const LONG: Duration = Duration::from_mins(1);
 /// A key that must not be found anywhere.
 const KEY: &str = "sk-test-0123456789abcdef";
 
-fn settings(url: &str, model: &str) -> Settings {
-    Settings {
+fn settings(url: &str, model: &str) -> ClientSettings {
+    ClientSettings {
         model: model.to_owned(),
         base_url: Some(url.to_owned()),
         key: Secret::new(KEY),
@@ -39,7 +39,7 @@ fn settings(url: &str, model: &str) -> Settings {
     }
 }
 
-fn client(kind: ApiKind, settings: Settings) -> Box<dyn ModelApi> {
+fn client(kind: ApiKind, settings: ClientSettings) -> Box<dyn ModelApi> {
     connect(kind, Arc::new(Http::new(None).unwrap()), settings)
 }
 

@@ -2,15 +2,15 @@
 
 use super::server::{Play, Server};
 use super::{KEY, LONG, client, never, openai, settings};
-use milepost_agents::api::Settings;
+use milepost_agents::api::ClientSettings;
 use milepost_agents::fault::FaultKind;
-use milepost_agents::request::{Attachment, Reply, Request, Stop};
+use milepost_agents::request::{AgentRequest, Attachment, Reply, StopReason};
 use milepost_core::model::api_kind::ApiKind;
 use milepost_core::model::usage::Usage;
 use serde_json::{Value, json};
 
-fn request(required: &[&str]) -> Request {
-    Request {
+fn request(required: &[&str]) -> AgentRequest {
+    AgentRequest {
         system: Some("You classify.".to_owned()),
         prompt: "Q1".to_owned(),
         schema: Some(json!({
@@ -18,12 +18,12 @@ fn request(required: &[&str]) -> Request {
         })),
         max_tokens: 100,
         temperature: Some(0.0),
-        ..Request::default()
+        ..AgentRequest::default()
     }
 }
 
-fn body(url: Option<&str>, model: &str, request: &Request) -> Value {
-    let settings = Settings {
+fn body(url: Option<&str>, model: &str, request: &AgentRequest) -> Value {
+    let settings = ClientSettings {
         base_url: url.map(str::to_owned),
         ..settings("", model)
     };
@@ -86,7 +86,7 @@ fn files_are_sent_along() {
         file("b.pdf", "application/pdf", b"%PDF"),
         file("c.csv", "text/csv", b"x,y"),
     ];
-    let request = Request {
+    let request = AgentRequest {
         attachments,
         schema: None,
         system: None,
@@ -116,7 +116,7 @@ fn a_reply_is_read_whole() {
     let expected = Reply {
         text: "{}".to_owned(),
         structured: None,
-        stop: Stop::End,
+        stop: StopReason::End,
         // Cached tokens stand within the prompt's, and are told apart.
         usage: Usage {
             input: 300,
@@ -125,7 +125,7 @@ fn a_reply_is_read_whole() {
             output: 50,
             reasoning: 40,
         },
-        told_cost: None,
+        reported_cost: None,
         asked_model: "gpt-6-luna".to_owned(),
         served_model: Some("gpt-6-luna".to_owned()),
         request_id: Some("req_2".to_owned()),
@@ -167,11 +167,11 @@ fn every_way_in_which_an_answer_ends() {
         (reply.text, reply.stop)
     });
     let expected = [
-        ("I will not", Stop::Refused),
-        ("{\"co", Stop::Length),
-        ("", Stop::Refused),
-        ("ab", Stop::End),
-        ("x", Stop::Other("tool_calls".to_owned())),
+        ("I will not", StopReason::Refused),
+        ("{\"co", StopReason::Length),
+        ("", StopReason::Refused),
+        ("ab", StopReason::End),
+        ("x", StopReason::Other("tool_calls".to_owned())),
     ];
     assert_eq!(ended, expected.map(|(text, stop)| (text.to_owned(), stop)));
     let server = Server::new(vec![
@@ -196,10 +196,10 @@ fn every_way_in_which_an_answer_ends() {
 #[test]
 fn a_server_that_wants_no_key_is_sent_none() {
     let server = Server::new(vec![Play::Says(200, &[], r#"{"data":[]}"#.to_owned())]);
-    let settings = Settings {
+    let settings = ClientSettings {
         model: "m".to_owned(),
         base_url: Some(format!("{}/v1", server.url)),
-        ..Settings::default()
+        ..ClientSettings::default()
     };
     let client = client(ApiKind::OpenAi, settings);
     assert_eq!(client.check(LONG, &never), Ok(()));

@@ -1,8 +1,10 @@
 //! Command lines of agents: what is started, and what their recorded outputs mean (`wire/`, made with a mock of the models).
 
-use milepost_agents::cli::{Ended, Envelope, Invocation, Output, Preset, REGISTRY, Tool};
+use milepost_agents::cli::{
+    CommandExit, CommandOutput, Envelope, Invocation, Preset, REGISTRY, Tool,
+};
 use milepost_agents::fault::{CallFault, FaultKind};
-use milepost_agents::request::{Attachment, Reply, Request, Stop};
+use milepost_agents::request::{AgentRequest, Attachment, Reply, StopReason};
 use milepost_core::model::money::NanoUsd;
 use milepost_core::model::usage::Usage;
 use proptest::test_runner::Config as ProptestConfig;
@@ -14,8 +16,8 @@ fn wire(name: &str) -> Vec<u8> {
 }
 
 fn read(preset: Preset, code: i32, stdout: &[u8], stderr: &[u8]) -> Result<Reply, CallFault> {
-    let output = Output {
-        ended: Ended::Code(code),
+    let output = CommandOutput {
+        ended: CommandExit::Code(code),
         stdout,
         stderr,
     };
@@ -26,9 +28,9 @@ fn reply(text: &str, raw: &[u8]) -> Reply {
     Reply {
         text: text.to_owned(),
         structured: None,
-        stop: Stop::End,
+        stop: StopReason::End,
         usage: Usage::default(),
-        told_cost: None,
+        reported_cost: None,
         asked_model: "asked".to_owned(),
         served_model: None,
         request_id: None,
@@ -40,7 +42,7 @@ fn reply(text: &str, raw: &[u8]) -> Reply {
 fn claude_code_answers() {
     let raw = wire("claude-2.1.197.ok.json");
     let expected = Reply {
-        told_cost: Some(NanoUsd::ZERO),
+        reported_cost: Some(NanoUsd::ZERO),
         served_model: Some("claude-opus-4-8[1m]".to_owned()),
         request_id: Some("61b3fd86-65ab-4418-9697-5dcd6e1c34b6".to_owned()),
         ..reply("Hi there!", &raw)
@@ -54,7 +56,7 @@ fn claude_code_answers() {
             output: 34,
             ..Usage::default()
         },
-        told_cost: Some(NanoUsd(4_110_000)),
+        reported_cost: Some(NanoUsd(4_110_000)),
         served_model: Some("claude-sonnet-4-5".to_owned()),
         request_id: Some("f321f07a-c1db-448e-8454-86257b53ba1b".to_owned()),
         ..reply(r#"{"score":0.9,"why":"ok"}"#, &raw)
@@ -67,7 +69,11 @@ fn claude_code_answers() {
     ] {
         let reply = read(Preset::Claude, 0, &wire(name), b"").unwrap();
         let value = Some(json!({"score": 0.9, "why": "ok"}));
-        assert_eq!((reply.structured, reply.stop), (value, Stop::End), "{name}");
+        assert_eq!(
+            (reply.structured, reply.stop),
+            (value, StopReason::End),
+            "{name}"
+        );
     }
     let reply = read(
         Preset::Claude,
@@ -92,7 +98,7 @@ fn claude_code_fails() {
         let expected = CallFault {
             code: code.map(str::to_owned),
             request_id: session["session_id"].as_str().map(str::to_owned),
-            told_cost: Some(NanoUsd::ZERO),
+            reported_cost: Some(NanoUsd::ZERO),
             raw: raw.clone(),
             ..CallFault::new(
                 FaultKind::Auth,
@@ -115,7 +121,7 @@ fn claude_code_fails() {
             output: 34,
             ..Usage::default()
         },
-        told_cost: Some(NanoUsd(4_110_000)),
+        reported_cost: Some(NanoUsd(4_110_000)),
         raw,
         ..CallFault::new(FaultKind::ToolFailed, "exit code 1: out of memory")
     };
@@ -133,7 +139,7 @@ fn claude_code_fails() {
                 output: 3,
                 ..Usage::default()
             },
-            told_cost: Some(NanoUsd(250_000_000)),
+            reported_cost: Some(NanoUsd(250_000_000)),
             raw: turns.to_vec(),
             ..CallFault::new(
                 FaultKind::ToolFailed,
@@ -196,7 +202,7 @@ fn opencode_sums_its_steps() {
             output: 3,
             ..Usage::default()
         },
-        told_cost: Some(NanoUsd(2_604_000)),
+        reported_cost: Some(NanoUsd(2_604_000)),
         request_id: Some("ses_e002ef7bdffe6PDCuff7zA2A2q".to_owned()),
         ..reply("Hi there!", &raw)
     };
@@ -208,7 +214,7 @@ fn opencode_sums_its_steps() {
             output: 12 + 1,
             ..Usage::default()
         },
-        told_cost: Some(NanoUsd(2_695_000 + 2_586_000)),
+        reported_cost: Some(NanoUsd(2_695_000 + 2_586_000)),
         request_id: Some("ses_e001b1865ffe6pC6y4gkGFvOxW".to_owned()),
         ..reply("done", &raw)
     };
@@ -286,14 +292,14 @@ fn cursor() {
 #[test]
 fn any_command_line() {
     let ended = |envelope, ended, stdout: &[u8]| {
-        let output = Output {
+        let output = CommandOutput {
             ended,
             stdout,
             stderr: b"",
         };
         Tool::generic(vec!["x".to_owned()], envelope).read(Some("asked"), output)
     };
-    let good = Ended::Code(0);
+    let good = CommandExit::Code(0);
     assert_eq!(
         ended(Envelope::Text, good, b"# Hi\n"),
         Ok(reply("# Hi\n", b"# Hi\n"))
@@ -317,8 +323,8 @@ fn any_command_line() {
         FaultKind::Auth
     );
     let kinds = [
-        ended(Envelope::Text, Ended::Code(3), b"half"),
-        ended(Envelope::Text, Ended::Signal(9), b""),
+        ended(Envelope::Text, CommandExit::Code(3), b"half"),
+        ended(Envelope::Text, CommandExit::Signal(9), b""),
         ended(Envelope::Json, good, b"no JSON"),
         ended(
             Envelope::Json,
@@ -326,7 +332,7 @@ fn any_command_line() {
             br#"{"error":{"message":"slow down","type":"rate_limit_error"}}"#,
         ),
         ended(Envelope::Text, good, b"\xff"),
-        ended(Envelope::Text, Ended::Cancelled, b""),
+        ended(Envelope::Text, CommandExit::Cancelled, b""),
     ]
     .map(|read| read.unwrap_err().kind);
     let expected = [
@@ -340,34 +346,34 @@ fn any_command_line() {
     assert_eq!(kinds, expected);
     // What was printed before it took too long is kept, and what it had used by then.
     let step = wire("opencode-1.18.33.ok.ndjson");
-    let fault = ended(Envelope::Ndjson, Ended::TimedOut, &step).unwrap_err();
+    let fault = ended(Envelope::Ndjson, CommandExit::TimedOut, &step).unwrap_err();
     let expected = CallFault {
         usage: Usage {
             input: 2_574,
             output: 3,
             ..Usage::default()
         },
-        told_cost: Some(NanoUsd(2_604_000)),
+        reported_cost: Some(NanoUsd(2_604_000)),
         raw: step,
         ..CallFault::new(FaultKind::Timeout, "it took too long and was ended")
     };
     assert_eq!(fault, expected);
 }
 
-fn request() -> Request {
+fn request() -> AgentRequest {
     let file = Attachment {
         name: "in/plan.png".to_owned(),
         media_type: "image/png".to_owned(),
         bytes: vec![1],
     };
-    Request {
+    AgentRequest {
         system: Some("S".to_owned()),
         prompt: "P".to_owned(),
         attachments: vec![file],
         schema: Some(
             json!({"type": "object", "required": ["a"], "properties": {"a": {"type": "string"}}}),
         ),
-        ..Request::default()
+        ..AgentRequest::default()
     }
 }
 
@@ -480,9 +486,9 @@ fn what_is_started() {
         (other.argv, other.stdin),
         (texts(&["ask"]), told.into_bytes())
     );
-    let long = Request {
+    let long = AgentRequest {
         prompt: "x".repeat(200_000),
-        ..Request::default()
+        ..AgentRequest::default()
     };
     let fault = Tool::preset(Preset::Cursor)
         .invocation(&long, None, None)
@@ -517,9 +523,9 @@ fn a_registry_of_riteway() {
         "my-claude": {"command": "claude", "args": ["-p", "--output-format", "json"], "outputFormat": "json"},
         "open": {"command": "opencode", "args": ["run", "--format", "json"], "outputFormat": "ndjson"}
     }"#;
-    let prompt = Request {
+    let prompt = AgentRequest {
         prompt: "P".to_owned(),
-        ..Request::default()
+        ..AgentRequest::default()
     };
     let started = |text: &str, name: &str| {
         Tool::of_registry(REGISTRY, text, name)
@@ -537,8 +543,8 @@ fn a_registry_of_riteway() {
         ("CLAUDE_CODE_MAX_RETRIES".to_owned(), "0".to_owned())
     );
     let raw = wire("opencode-1.18.33.ok.ndjson");
-    let output = Output {
-        ended: Ended::Code(0),
+    let output = CommandOutput {
+        ended: CommandExit::Code(0),
         stdout: &raw,
         stderr: b"",
     };

@@ -17,7 +17,7 @@ const fn layer(folder: &'static str, pure: bool, imports: &'static [&'static str
     }
 }
 
-/// `docs/design.md` says why.
+/// `docs/explanation/design.md` says why.
 const LAYERS: &[Layer] = &[
     layer("crates/core/src/base", true, &[]),
     layer("crates/core/src/expr", true, &["base"]),

@@ -1,4 +1,4 @@
-//! How a call of a model fails: the kind, told from status, type, code and message.
+//! Failed calls of a model, classified by status, type, code and message.
 
 use milepost_core::model::money::NanoUsd;
 use milepost_core::model::status::StatusClass;
@@ -6,63 +6,63 @@ use milepost_core::model::usage::Usage;
 use serde_json::Value;
 use std::time::Duration;
 
-/// Kinds of failure, each with its own consequence ([`super::policy::after`]).
+/// A kind of failure. [`super::policy::after`] decides what to do about each.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FaultKind {
-    /// The key is wrong, or may not do this.
+    /// The key is wrong or lacks a permission.
     Auth,
-    /// There is no money, or a limit of spending is reached.
+    /// The account has no credit, or a spending limit is reached.
     Money,
-    /// Too many requests or tokens a minute.
+    /// Too many requests or tokens per minute.
     RateLimited,
-    /// The service has too much to do.
+    /// The service is overloaded.
     Overloaded,
-    /// The request does not fit the model's window, or the service's limit of bytes.
+    /// The request exceeds the context window or the service's size limit.
     TooLong,
-    /// The request is wrong, or the model does not exist.
+    /// The request is malformed, or the model does not exist.
     BadRequest,
-    /// No connection was made: nothing was asked.
+    /// No connection was made, so the request was not sent.
     Connect,
-    /// No answer in time.
+    /// No answer arrived in time.
     Timeout,
-    /// The answer broke off.
+    /// The connection broke before the answer was complete.
     Cut,
-    /// Another HTTP status than 2xx.
+    /// An HTTP status that is not 2xx and has no kind of its own here.
     Status(u16),
-    /// What came back is no answer.
+    /// The response is not an answer in the expected form.
     Unreadable,
     /// The run was stopped.
     Cancelled,
-    /// A command line failed for a reason of its own.
+    /// A command-line tool failed for a reason of its own.
     ToolFailed,
 }
 
-/// A call that failed.
+/// A failed call.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct CallFault {
-    /// The kind.
+    /// The kind of failure.
     pub kind: FaultKind,
-    /// The HTTP status, where one came that is not 2xx.
+    /// The HTTP status, if the server answered with one that is not 2xx.
     pub status: Option<u16>,
     /// One line for people, without the key.
     pub message: String,
-    /// The provider's own code or type.
+    /// The provider's own error code or type.
     pub code: Option<String>,
     /// The provider's id of the request.
     pub request_id: Option<String>,
-    /// How long the server wants to be left alone.
+    /// The wait that the server asks for.
     pub retry_after: Option<Duration>,
-    /// What was used all the same, as far as it was told: a cut answer is paid for.
+    /// The tokens used, as far as they are known. Truncated answers are paid for too.
     pub usage: Usage,
-    /// What a tool says that the failure cost.
-    pub told_cost: Option<NanoUsd>,
-    /// What arrived, the key taken out.
+    /// The cost that the tool itself reports.
+    pub reported_cost: Option<NanoUsd>,
+    /// The bytes that arrived, with the key removed.
     pub raw: Vec<u8>,
 }
 
 impl CallFault {
-    /// A fault of this kind, without details.
+    /// Creates a fault of this kind without details.
     pub fn new(kind: FaultKind, message: impl Into<String>) -> Self {
         Self {
             kind,
@@ -72,19 +72,19 @@ impl CallFault {
             request_id: None,
             retry_after: None,
             usage: Usage::default(),
-            told_cost: None,
+            reported_cost: None,
             raw: Vec::new(),
         }
     }
 
-    /// The same with what arrived.
+    /// Adds the bytes that arrived.
     #[must_use]
     pub fn with_raw(mut self, raw: Vec<u8>) -> Self {
         self.raw = raw;
         self
     }
 
-    /// The fault that an answer of another status than 2xx tells. `raw` is its body.
+    /// Creates the fault for a response whose status is not 2xx. `raw` is its body.
     pub(crate) fn of_status(status: u16, raw: Vec<u8>) -> Self {
         let body = serde_json::from_slice::<Value>(&raw).ok();
         let told = ErrorBody::of(body.as_ref().unwrap_or(&Value::Null));
@@ -96,7 +96,7 @@ impl CallFault {
     }
 }
 
-/// What an error says of itself, in any of the forms that providers and tools use.
+/// The error that a provider or tool reports, in any of their formats.
 #[derive(Debug, Default)]
 pub(super) struct ErrorBody {
     pub(super) message: Option<String>,

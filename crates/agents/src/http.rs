@@ -62,7 +62,7 @@ impl SharedHttp {
 
 /// One request.
 #[derive(Debug)]
-pub struct Send<'a> {
+pub struct HttpRequest<'a> {
     /// The whole address.
     pub url: &'a str,
     /// Headers; those whose name is in [`SENSITIVE`] are never shown.
@@ -80,7 +80,7 @@ const SENSITIVE: [&str; 2] = ["authorization", "x-api-key"];
 
 /// What a server answered.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub struct Answer {
+pub struct HttpResponse {
     /// The status.
     pub status: u16,
     /// Headers, their names in small letters.
@@ -91,7 +91,7 @@ pub struct Answer {
     pub cut: Option<CallFault>,
 }
 
-impl Answer {
+impl HttpResponse {
     /// Returns an answer with a good status and this body.
     pub(crate) fn of_success(body: Vec<u8>) -> Self {
         Self {
@@ -128,7 +128,7 @@ impl Answer {
 
     /// How long a limit that is used up takes until it is filled again, by the providers' headers. Anthropic's tell the moment,
     /// held against the server's own `date`; OpenAI's how long it takes.
-    pub(crate) fn rest(&self) -> Option<Duration> {
+    pub(crate) fn cooldown(&self) -> Option<Duration> {
         let used_up = |name: &str| self.header(name).is_some_and(|left| left.trim() == "0");
         let moment = |name: String| self.header(&name)?.parse::<jiff::Timestamp>().ok();
         let date = || jiff::fmt::rfc2822::parse(self.header("date")?).ok();
@@ -228,11 +228,15 @@ impl Http {
     }
 
     /// Sends a request and reads the whole answer, whatever its status. What breaks off in the answer's body is in
-    /// [`Answer::cut`].
+    /// [`HttpResponse::cut`].
     ///
     /// # Errors
     /// When there was no answer: `Connect`, `Timeout`, `Cut`, `Cancelled`, `BadRequest` for an address or header that cannot be.
-    pub fn send(&self, send: Send<'_>, cancelled: Cancelled<'_>) -> Result<Answer, CallFault> {
+    pub fn send(
+        &self,
+        send: HttpRequest<'_>,
+        cancelled: Cancelled<'_>,
+    ) -> Result<HttpResponse, CallFault> {
         let method = match send.body {
             Some(_) => Method::POST,
             None => Method::GET,
@@ -247,9 +251,9 @@ impl Http {
     pub fn call(
         &self,
         method: &Method,
-        send: Send<'_>,
+        send: HttpRequest<'_>,
         cancelled: Cancelled<'_>,
-    ) -> Result<Answer, CallFault> {
+    ) -> Result<HttpResponse, CallFault> {
         let request = self.request(method, &send)?;
         let Some(runtime) = &self.runtime else {
             return Err(CallFault::new(FaultKind::Connect, "the client is closed"));
@@ -278,7 +282,11 @@ impl Http {
         }
     }
 
-    fn request(&self, method: &Method, send: &Send<'_>) -> Result<reqwest::Request, CallFault> {
+    fn request(
+        &self,
+        method: &Method,
+        send: &HttpRequest<'_>,
+    ) -> Result<reqwest::Request, CallFault> {
         let bad = |message: String| CallFault::new(FaultKind::BadRequest, message);
         let mut request = self.client.request(method.clone(), send.url);
         if let Some(body) = &send.body {
@@ -322,17 +330,17 @@ async fn exchange(
     client: &reqwest::Client,
     request: reqwest::Request,
     largest: usize,
-    kept: &mut Option<Answer>,
+    kept: &mut Option<HttpResponse>,
 ) -> Result<(), CallFault> {
     let mut response = client.execute(request).await.map_err(fault_of)?;
     let headers = response.headers().iter().map(|(name, value)| {
         let value = String::from_utf8_lossy(value.as_bytes()).into_owned();
         (name.as_str().to_owned(), value)
     });
-    let answer = kept.insert(Answer {
+    let answer = kept.insert(HttpResponse {
         status: response.status().as_u16(),
         headers: headers.collect(),
-        ..Answer::default()
+        ..HttpResponse::default()
     });
     while let Some(chunk) = response.chunk().await.map_err(fault_of)? {
         if answer.body.len() + chunk.len() > largest {
@@ -454,18 +462,18 @@ mod tests {
     }
 
     /// An answer with these headers.
-    fn answer(headers: &[(&str, &str)]) -> Answer {
+    fn answer(headers: &[(&str, &str)]) -> HttpResponse {
         let headers = headers.iter();
         let headers = headers.map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
-        Answer {
+        HttpResponse {
             headers: headers.collect(),
-            ..Answer::default()
+            ..HttpResponse::default()
         }
     }
 
     #[test]
     fn a_limit_that_is_used_up_is_waited_for() {
-        let rest = |headers: &[(&str, &str)]| answer(headers).rest();
+        let rest = |headers: &[(&str, &str)]| answer(headers).cooldown();
         let date = ("date", "Sun, 22 Nov 2026 09:00:00 GMT");
         let reset = |left| {
             [

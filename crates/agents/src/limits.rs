@@ -1,45 +1,45 @@
-//! Limits of an agent over all stages of a run: calls at once, requests and tokens a minute.
+//! Rate limits of an agent over all stages of a run: concurrent calls, requests per minute and tokens per minute.
 
-mod book;
+mod ledger;
 
-pub use book::{Allowed, Book, Turn};
+pub use ledger::{Admission, RateLimits, UsageLedger};
 
 use super::http::Cancelled;
 use std::collections::BTreeSet;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// How often somebody who waits looks whether the run was cancelled.
+/// How often a waiting thread checks whether the run was cancelled.
 const TICK: Duration = Duration::from_millis(25);
 
-/// The limits of one agent, shared by the threads of a run. They are served in the order in which they came, so that a large
-/// request is not passed for ever by small ones.
+/// Enforces the limits of one agent for all threads of a run. Threads are served in the order of their arrival, so that small
+/// requests do not delay a large one forever.
 #[derive(Debug)]
-pub struct Limits {
-    state: Mutex<State>,
+pub struct RateLimiter {
+    state: Mutex<LimiterState>,
     changed: Condvar,
     begun: Instant,
 }
 
 #[derive(Debug)]
-struct State {
-    book: Book,
+struct LimiterState {
+    ledger: UsageLedger,
     next: u64,
     waiting: BTreeSet<u64>,
 }
 
-/// The right to make one call. Its place among the calls at once is free again when it is dropped.
+/// The permission to make one call. Dropping it ends the call as far as the limit of concurrent calls is concerned.
 #[derive(Debug)]
-pub struct Pass<'a> {
-    limits: &'a Limits,
+pub struct CallPermit<'a> {
+    limits: &'a RateLimiter,
     reserved: u64,
 }
 
-impl Limits {
-    /// Limits that are free to begin with.
-    pub fn new(allowed: Allowed) -> Self {
-        let state = State {
-            book: Book::new(allowed),
+impl RateLimiter {
+    /// Creates a limiter with full limits and no call running.
+    pub fn new(allowed: RateLimits) -> Self {
+        let state = LimiterState {
+            ledger: UsageLedger::new(allowed),
             next: 0,
             waiting: BTreeSet::new(),
         };
@@ -50,8 +50,8 @@ impl Limits {
         }
     }
 
-    /// Waits until a call may be made that is likely to use that many tokens, input and output. None when cancelled.
-    pub fn enter(&self, tokens: u64, cancelled: Cancelled<'_>) -> Option<Pass<'_>> {
+    /// Waits until a call with about this many tokens (input and output) may be made. Returns `None` if the run is cancelled.
+    pub fn enter(&self, tokens: u64, cancelled: Cancelled<'_>) -> Option<CallPermit<'_>> {
         let mut state = self.lock();
         let number = state.next;
         state.next += 1;
@@ -65,17 +65,17 @@ impl Limits {
             let mut wait = TICK;
             if state.waiting.first() == Some(&number) {
                 let now = self.now();
-                match state.book.ask(now, tokens) {
-                    Turn::Go => {
+                match state.ledger.ask(now, tokens) {
+                    Admission::Go => {
                         state.waiting.remove(&number);
                         self.changed.notify_all();
-                        return Some(Pass {
+                        return Some(CallPermit {
                             limits: self,
                             reserved: tokens,
                         });
                     }
-                    Turn::At(moment) => wait = wait.min(moment.saturating_sub(now)),
-                    Turn::WhenOneEnds => {}
+                    Admission::At(moment) => wait = wait.min(moment.saturating_sub(now)),
+                    Admission::AfterRunningCall => {}
                 }
             }
             let waited = self.changed.wait_timeout(state, wait);
@@ -83,33 +83,33 @@ impl Limits {
         }
     }
 
-    /// Lets nobody in for that long: the server asked for it.
+    /// Permits no call for this time, because the server asked for it.
     pub fn hold(&self, wait: Duration) {
         let until = self.now().saturating_add(wait);
-        self.lock().book.hold(until);
+        self.lock().ledger.hold(until);
     }
 
     fn now(&self) -> Duration {
         monotonic().saturating_duration_since(self.begun)
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, LimiterState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Pass<'_> {
-    /// Says how many tokens the call used, in the place of the likely ones.
+impl CallPermit<'_> {
+    /// Replaces the estimated tokens of the call by the tokens that it used.
     pub fn settle(&mut self, used: u64) {
         let now = self.limits.now();
-        self.limits.lock().book.settle(now, self.reserved, used);
+        self.limits.lock().ledger.settle(now, self.reserved, used);
         self.reserved = used;
     }
 }
 
-impl Drop for Pass<'_> {
+impl Drop for CallPermit<'_> {
     fn drop(&mut self) {
-        self.limits.lock().book.end();
+        self.limits.lock().ledger.end();
         self.limits.changed.notify_all();
     }
 }
@@ -129,12 +129,12 @@ mod tests {
 
     #[test]
     fn calls_at_once_are_bounded() {
-        let allowed = Allowed {
+        let allowed = RateLimits {
             concurrent: Some(3),
-            ..Allowed::default()
+            ..RateLimits::default()
         };
         let (limits, inside, most) = (
-            Limits::new(allowed),
+            RateLimiter::new(allowed),
             AtomicUsize::new(0),
             AtomicUsize::new(0),
         );
@@ -154,11 +154,11 @@ mod tests {
 
     #[test]
     fn whoever_waits_can_be_cancelled() {
-        let allowed = Allowed {
+        let allowed = RateLimits {
             concurrent: Some(1),
-            ..Allowed::default()
+            ..RateLimits::default()
         };
-        let limits = Limits::new(allowed);
+        let limits = RateLimiter::new(allowed);
         let pass = limits.enter(1, &|| false).unwrap();
         assert!(limits.enter(1, &|| true).is_none());
         limits.hold(Duration::from_hours(1));

@@ -1,4 +1,4 @@
-//! What follows from a fault: try again and when, stop, send less, or give up.
+//! The retry policy: what to do about a failed call.
 
 use super::cli::NOT_FOUND;
 use super::fault::{CallFault, FaultKind};
@@ -6,19 +6,19 @@ use milepost_core::model::retry;
 use milepost_core::model::status::StatusClass;
 use std::time::Duration;
 
-/// What follows from a fault.
+/// What to do about a failed call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Next {
     /// Send the same request again.
     Retry {
-        /// The least time to wait before.
+        /// The time to wait first.
         wait: Duration,
     },
-    /// This request failed, and others to this agent would fail alike: the key, the money, or a stopped run.
+    /// Send no further request to this agent: the key is refused, the money is spent, or the run was stopped.
     Stop,
-    /// The request is too long: send it in parts.
+    /// Split the request, because it is too long.
     Shrink,
-    /// This request failed; others may go on.
+    /// Give this request up. Other requests may succeed.
     Fail,
 }
 
@@ -27,8 +27,8 @@ const FIRST: Duration = Duration::from_secs(1);
 /// The first wait where the service itself has too much to do.
 const FIRST_WHEN_BUSY: Duration = Duration::from_secs(2);
 
-/// Returns what follows from a fault of the given attempt (from 1 on). `jitter` from 0 to 1 spreads waits ([`retry::wait`]). A
-/// server that asks for too long a wait ends the attempts. The caller knows how many it makes at most.
+/// Returns what to do about a fault of an attempt, counted from 1. `jitter`, from 0 to 1, spreads the waits ([`retry::wait`]).
+/// A request is given up if the server asks for too long a wait. The caller limits the number of attempts.
 pub fn after(fault: &CallFault, attempt: u32, jitter: f64) -> Next {
     let first = match fault.kind {
         FaultKind::Auth | FaultKind::Money | FaultKind::Cancelled => return Next::Stop,
@@ -57,7 +57,7 @@ pub fn after(fault: &CallFault, attempt: u32, jitter: f64) -> Next {
     }
 }
 
-/// Returns true if the same request would meet the same refusal.
+/// Returns true if the same request would be refused again.
 pub fn is_final(kind: FaultKind) -> bool {
     match kind {
         FaultKind::BadRequest | FaultKind::TooLong => true,

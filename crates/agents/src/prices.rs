@@ -10,7 +10,7 @@ const TABLE: &str = include_str!("prices.toml");
 
 /// How a request is made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Mode {
+pub enum Billing {
     /// By itself.
     Direct,
     /// In a batch.
@@ -22,19 +22,19 @@ pub enum Mode {
 #[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 #[cfg_attr(debug_assertions, schemars(title = "Prices of models"))]
-struct Table {
+struct PriceFile {
     /// The day on which the prices were read, as `2026-11-20`.
     date: String,
     /// The models.
     #[serde(default)]
-    model: Vec<Row>,
+    model: Vec<ModelPrice>,
 }
 
 /// One model. Prices are billionths of a dollar for a token: 1000 is a dollar for a million tokens.
 #[derive(Debug, Clone, Deserialize)]
 #[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
-struct Row {
+struct ModelPrice {
     /// Its name, as it is asked for; a `*` at the end stands for any rest.
     name: String,
     /// Input that no cache holds.
@@ -82,9 +82,9 @@ pub struct PriceError {
 #[derive(Debug, Clone)]
 pub struct Prices {
     date: String,
-    models: BTreeMap<String, Row>,
+    models: BTreeMap<String, ModelPrice>,
     /// Rows for the beginnings of names, from the longest on.
-    beginnings: Vec<Row>,
+    beginnings: Vec<ModelPrice>,
 }
 
 impl Prices {
@@ -110,7 +110,7 @@ impl Prices {
             file: file.to_owned(),
             message,
         };
-        let table: Table =
+        let table: PriceFile =
             toml::from_str(text).map_err(|error| wrong(error.to_string().trim_end().to_owned()))?;
         if table.date.parse::<jiff::civil::Date>().is_err() {
             return Err(wrong(format!(
@@ -131,7 +131,7 @@ impl Prices {
                     for name in covered {
                         self.models.remove(&name);
                     }
-                    self.beginnings.push(Row {
+                    self.beginnings.push(ModelPrice {
                         name: beginning.to_owned(),
                         ..row
                     });
@@ -146,7 +146,7 @@ impl Prices {
     }
 
     /// What one request cost. None if the model's price is not known.
-    pub fn cost(&self, model: &str, usage: &Usage, mode: Mode) -> Option<NanoUsd> {
+    pub fn cost(&self, model: &str, usage: &Usage, mode: Billing) -> Option<NanoUsd> {
         let row = self.row(model)?;
         let rates = row.rates(usage.total_input());
         let parts = [
@@ -160,7 +160,13 @@ impl Prices {
 
     /// The most that one request can cost: all input at its dearest, and as much output as is allowed. None if the model's
     /// price is not known.
-    pub fn most(&self, model: &str, input: u64, max_tokens: u64, mode: Mode) -> Option<NanoUsd> {
+    pub fn max_cost(
+        &self,
+        model: &str,
+        input: u64,
+        max_tokens: u64,
+        mode: Billing,
+    ) -> Option<NanoUsd> {
         let row = self.row(model)?;
         let rates = row.rates(input);
         let dearest = rates.input.max(rates.cache_write).max(rates.cache_read);
@@ -168,7 +174,7 @@ impl Prices {
     }
 
     /// The row of a model, also under a dated name (`-20251001`, `-2025-08-07`, `-latest`) and with a tool's `[1m]`.
-    fn row(&self, model: &str) -> Option<&Row> {
+    fn row(&self, model: &str) -> Option<&ModelPrice> {
         let name = model.split('[').next().unwrap_or(model);
         let exact = self
             .models
@@ -190,7 +196,7 @@ struct Rates {
     output: u64,
 }
 
-impl Row {
+impl ModelPrice {
     fn rates(&self, total_input: u64) -> Rates {
         let (input, cache_read, cache_write, output) = match &self.above {
             Some(above) if total_input > above.tokens => (
@@ -210,14 +216,14 @@ impl Row {
     }
 
     /// The sum, rounded up: a budget is not crossed by a fraction.
-    fn total(&self, parts: &[(u64, u64)], mode: Mode) -> NanoUsd {
+    fn total(&self, parts: &[(u64, u64)], mode: Billing) -> NanoUsd {
         let sum: u128 = parts
             .iter()
             .map(|(tokens, rate)| u128::from(*tokens) * u128::from(*rate))
             .sum();
         let percent = match mode {
-            Mode::Direct => 100,
-            Mode::Batch => u128::from(self.batch_percent.unwrap_or(100)),
+            Billing::Direct => 100,
+            Billing::Batch => u128::from(self.batch_percent.unwrap_or(100)),
         };
         let cost = sum.saturating_mul(percent).div_ceil(100);
         NanoUsd(u64::try_from(cost).unwrap_or(u64::MAX))
@@ -254,7 +260,7 @@ fn undated(name: &str) -> &str {
 pub fn prices_schema() -> serde_json::Value {
     use schemars::transform::{RecursiveTransform, Transform as _};
 
-    let mut schema = schemars::schema_for!(Table);
+    let mut schema = schemars::schema_for!(PriceFile);
     // `uint64` is no format of JSON Schema.
     let mut without = RecursiveTransform(|schema: &mut schemars::Schema| {
         schema.remove("format");
@@ -268,7 +274,7 @@ pub fn prices_schema() -> serde_json::Value {
 mod tests {
     use super::*;
 
-    fn cost(prices: &Prices, model: &str, usage: Usage, mode: Mode) -> Option<u64> {
+    fn cost(prices: &Prices, model: &str, usage: Usage, mode: Billing) -> Option<u64> {
         prices.cost(model, &usage, mode).map(|cost| cost.0)
     }
 
@@ -287,15 +293,21 @@ mod tests {
             "claude-sonnet-4-5-20250929",
             "claude-sonnet-4-5[1m]",
         ] {
-            assert_eq!(cost(&prices, model, usage, Mode::Direct), Some(4_110_000));
+            assert_eq!(
+                cost(&prices, model, usage, Billing::Direct),
+                Some(4_110_000)
+            );
         }
         assert_eq!(
-            cost(&prices, "claude-sonnet-4-5", usage, Mode::Batch),
+            cost(&prices, "claude-sonnet-4-5", usage, Billing::Batch),
             Some(2_055_000)
         );
-        assert_eq!(cost(&prices, "claude-sonnet-9", usage, Mode::Direct), None);
         assert_eq!(
-            cost(&prices, "gpt-5-2025-08-07", usage, Mode::Direct),
+            cost(&prices, "claude-sonnet-9", usage, Billing::Direct),
+            None
+        );
+        assert_eq!(
+            cost(&prices, "gpt-5-2025-08-07", usage, Billing::Direct),
             Some(1_840_000)
         );
         let cached = Usage {
@@ -304,7 +316,7 @@ mod tests {
             ..usage
         };
         assert_eq!(
-            cost(&prices, "claude-haiku-4-5", cached, Mode::Direct),
+            cost(&prices, "claude-haiku-4-5", cached, Billing::Direct),
             Some(1_200_000 + 100_000 + 125_000 + 170_000)
         );
         // Half of an odd amount is rounded up.
@@ -312,7 +324,7 @@ mod tests {
             cache_read: 1,
             ..Usage::default()
         };
-        assert_eq!(cost(&prices, "gpt-5-nano", one, Mode::Batch), Some(3));
+        assert_eq!(cost(&prices, "gpt-5-nano", one, Billing::Batch), Some(3));
     }
 
     #[test]
@@ -327,16 +339,16 @@ mod tests {
                     output: 10,
                     ..Usage::default()
                 },
-                Mode::Direct,
+                Billing::Direct,
             )
         };
         assert_eq!(at(100_000), Some(10_005_000));
         assert_eq!(at(100_001), Some(50_000_500 + 25_000));
         assert_eq!(
-            prices.most("claude-haiku-5-5", 1_000, 100, Mode::Direct),
+            prices.max_cost("claude-haiku-5-5", 1_000, 100, Billing::Direct),
             Some(NanoUsd(125_000 + 50_000))
         );
-        assert_eq!(prices.most("unknown", 1, 1, Mode::Direct), None);
+        assert_eq!(prices.max_cost("unknown", 1, 1, Billing::Direct), None);
     }
 
     #[test]
@@ -357,12 +369,15 @@ mod tests {
         };
         assert_eq!(prices.date, "2026-12-01");
         assert_eq!(
-            cost(&prices, "gpt-5", usage, Mode::Batch),
+            cost(&prices, "gpt-5", usage, Billing::Batch),
             Some(70 + 70 + 90)
         );
-        assert_eq!(cost(&prices, "llama3.1:8b", usage, Mode::Direct), Some(0));
         assert_eq!(
-            cost(&prices, "claude-opus-4-8", usage, Mode::Direct),
+            cost(&prices, "llama3.1:8b", usage, Billing::Direct),
+            Some(0)
+        );
+        assert_eq!(
+            cost(&prices, "claude-opus-4-8", usage, Billing::Direct),
             Some(30)
         );
         let wrong = |text: &str| {

@@ -1,40 +1,40 @@
-//! What an agent is asked, and what it replies: the same for every provider.
+//! The request to an agent and its reply, in one form for all providers.
 
 use milepost_core::model::money::NanoUsd;
 use milepost_core::model::usage::Usage;
 use serde_json::Value;
 
-/// A file that is sent along.
+/// A file that is sent with a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Attachment {
-    /// Its name, for the agent to speak of.
+    /// The name by which the agent can refer to it.
     pub name: String,
-    /// Such as `image/png`, `application/pdf` or `text/csv`.
+    /// The media type, such as `image/png`, `application/pdf` or `text/csv`.
     pub media_type: String,
-    /// What it holds.
+    /// The content.
     pub bytes: Vec<u8>,
 }
 
-/// What an agent is asked.
+/// A request to an agent.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Request {
-    /// What stays the same over many requests: it stands first, so that a provider can cache it.
+pub struct AgentRequest {
+    /// The part of the prompt that many requests share. It comes first, so that a provider can cache it.
     pub system: Option<String>,
-    /// The question itself.
+    /// The prompt without its shared part.
     pub prompt: String,
-    /// Files sent along.
+    /// The files that are sent with the prompt.
     pub attachments: Vec<Attachment>,
-    /// The JSON Schema of the answer. A provider may hold to less of it: the answer is validated again.
+    /// The JSON Schema of the answer. Providers enforce it only partly, so the answer is validated again.
     pub schema: Option<Value>,
-    /// The most tokens that an answer may have, reasoning included.
+    /// The maximum number of tokens in the answer, reasoning included.
     pub max_tokens: u64,
-    /// None: the provider's own. Models that refuse the setting are not sent it.
+    /// The sampling temperature; `None` for the provider's default. It is not sent to models that refuse it.
     pub temperature: Option<f64>,
 }
 
-impl Request {
-    /// The tokens that the input is likely to have, for limits and plans: 3 bytes of text each, and 1,600 an image, as a
-    /// megapixel has. Text of most languages has more bytes a token, so this is rather too much than too little.
+impl AgentRequest {
+    /// Returns an estimate of the input tokens, for limits and plans: one for every 3 bytes of text, and 1,600 for an image (a
+    /// megapixel). Most languages need more bytes for a token, so the estimate is usually too high.
     pub fn likely_tokens(&self) -> u64 {
         let schema = self.schema.as_ref().map_or(0, |it| it.to_string().len());
         let text = self.system.as_ref().map_or(0, String::len) + self.prompt.len() + schema;
@@ -49,39 +49,39 @@ impl Request {
     }
 }
 
-/// Why an answer ended.
+/// The reason why an answer ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Stop {
-    /// It is whole.
+pub enum StopReason {
+    /// The answer is complete.
     End,
-    /// It is cut: `max_tokens` or the model's window were full.
+    /// The answer is truncated: it reached `max_tokens` or the context window was full.
     Length,
-    /// The model or a filter refused: the text, if any, is not what was asked for.
+    /// The model or a filter refused to answer.
     Refused,
-    /// As the provider calls it.
+    /// Another reason, in the provider's words.
     Other(String),
 }
 
-/// What an agent replied.
+/// A reply of an agent.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Reply {
-    /// The answer's text; the refusal, if it was one.
+    /// The text of the answer or of the refusal.
     pub text: String,
-    /// The answer as a value, where the tool gives it apart from the text.
+    /// The answer as a JSON value, if the tool returns it separately from the text.
     pub structured: Option<Value>,
-    /// Why it ended.
-    pub stop: Stop,
-    /// Tokens used.
+    /// The reason why the answer ended.
+    pub stop: StopReason,
+    /// The tokens used.
     pub usage: Usage,
-    /// What the tool itself says that it cost.
-    pub told_cost: Option<NanoUsd>,
-    /// The model that was asked; empty where a tool chose.
+    /// The cost that the tool itself reports.
+    pub reported_cost: Option<NanoUsd>,
+    /// The model that was requested; empty if the tool chose one.
     pub asked_model: String,
     /// The model that answered, as the provider names it.
     pub served_model: Option<String>,
     /// The provider's id of the request.
     pub request_id: Option<String>,
-    /// The answer's exact bytes, the key taken out.
+    /// The exact bytes of the reply, with the key removed.
     pub raw: Vec<u8>,
 }
 
@@ -96,11 +96,11 @@ mod tests {
             media_type: "image/png".to_owned(),
             bytes: vec![0; 900_000],
         };
-        let request = Request {
+        let request = AgentRequest {
             system: Some("x".repeat(300)),
             prompt: "y".repeat(31),
             attachments: vec![image],
-            ..Request::default()
+            ..AgentRequest::default()
         };
         assert_eq!(request.likely_tokens(), 111 + 1_600);
     }

@@ -1,8 +1,8 @@
-//! A key: it goes into one header, and nowhere else.
+//! A provider's key, which is sent in one header and appears nowhere else.
 
 use std::fmt;
 
-/// A provider's key. It is not shown, not even when debugged.
+/// A provider's key. Its `Debug` output does not show it.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct Secret(String);
 
@@ -13,22 +13,22 @@ const HIDDEN: &str = "[key]";
 const SHORTEST: usize = 8;
 
 impl Secret {
-    /// A key as it was handed in; spaces and line ends around it are not part of it.
+    /// Creates a key from text, without the white space around it.
     pub fn new(key: &str) -> Self {
         Self(key.trim().to_owned())
     }
 
-    /// Whether there is none, as for a server of one's own.
+    /// Returns true if there is no key, as for a local server.
     pub(crate) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// The key, for the header.
+    /// Returns the key, for the header.
     pub(super) fn expose(&self) -> &str {
         &self.0
     }
 
-    /// The text without the key, should a server repeat it.
+    /// Replaces the key in a text by `[key]`. Keys shorter than 8 bytes are not searched for.
     pub fn hide(&self, text: &str) -> String {
         if self.0.len() < SHORTEST {
             return text.to_owned();
@@ -36,7 +36,7 @@ impl Secret {
         text.replace(&self.0, HIDDEN)
     }
 
-    /// The same for bytes.
+    /// Replaces the key in bytes, as [`Secret::hide`] does in a text.
     pub fn hide_in(&self, bytes: Vec<u8>) -> Vec<u8> {
         let key = self.0.as_bytes();
         if key.len() < SHORTEST || !bytes.windows(key.len()).any(|part| part == key) {

@@ -1,4 +1,4 @@
-//! The pure layers of Milepost: no disk, clock, environment, process or network. See `docs/design.md`.
+//! The pure layers of Milepost: no disk, clock, environment, process or network. See `docs/explanation/design.md`.
 
 #![warn(unreachable_pub)]
 #![cfg_attr(

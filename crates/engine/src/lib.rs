@@ -31,7 +31,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! The modules below hold one function for each command of `milepost`. `docs/design.md` explains the layers.
+//! The modules below hold one function for each command of `milepost`. `docs/explanation/design.md` explains the layers.
 
 #![warn(unreachable_pub)]
 #![cfg_attr(

@@ -1,4 +1,4 @@
-//! Reading an answer's text: the JSON or the TAP YAML block in it.
+//! Readers of an answer's text: the JSON or the TAP YAML block in it.
 
-pub mod salvage;
+pub mod json;
 pub mod tap_yaml;

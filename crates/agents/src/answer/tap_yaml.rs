@@ -1,44 +1,44 @@
-//! A TAP YAML block in an answer's text: keys and values between `---` lines, as models write them.
+//! Reads the TAP YAML block in an answer's text: keys and values between `---` lines (<https://testanything.org/>, version 13).
 //!
-//! What models write is often not quite YAML (`actual: The answer: 5`), so lines are read for what they plainly mean: one key
-//! a line, its value a scalar, a quoted text, a block (`|`, `>`), indented lines that go on, or a list of scalars.
+//! Models often write text that is almost YAML (`actual: The answer: 5`). So each line has one key, and its value is a scalar,
+//! a quoted text, a block (`|`, `>`), indented lines that continue it, or a list of scalars.
 
 use serde_json::{Map, Value};
 
-/// What a block says.
+/// The content of a TAP YAML block.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Block {
-    /// Keys and values, in the block's order, those of defaults after them.
+pub struct TapYamlBlock {
+    /// The keys and values in the order of the block, followed by the defaults.
     pub values: Map<String, Value>,
-    /// Keys that were missing or empty, and have their default.
+    /// The keys that were missing or empty and have their default.
     pub defaulted: Vec<String>,
 }
 
-/// Why there is no block.
+/// An answer without a readable TAP YAML block.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum TapYamlError {
     /// No line is `---`.
     #[error("there is no block between `---` lines")]
     Nothing,
-    /// It begins and does not end: the answer is cut.
+    /// The block has no last `---` line, because the answer is truncated.
     #[error("the block does not end with a `---` line")]
     Cut,
-    /// A line that is no `key: value`, or a key that was there before.
+    /// A line is not `key: value`, or its key is a duplicate.
     #[error("line {line} of the block: {what}")]
     Line {
-        /// From 1 on.
+        /// The line of the block, counted from 1.
         line: usize,
-        /// What is wrong.
+        /// The reason.
         what: String,
     },
 }
 
-/// Reads the first block. A key of the defaults that is missing or empty gets its default; where the default is a text, a
-/// value that looks like a number or `true` is a text too.
+/// Reads the first TAP YAML block of a text. A missing or empty key gets its default. If the default is a string, a value that
+/// looks like a number or `true` is read as a string too.
 ///
 /// # Errors
-/// When there is none, or it is cut or wrong.
-pub fn tap_yaml(text: &str, defaults: &Map<String, Value>) -> Result<Block, TapYamlError> {
+/// Fails if there is no block, or it is truncated or malformed.
+pub fn tap_yaml(text: &str, defaults: &Map<String, Value>) -> Result<TapYamlBlock, TapYamlError> {
     let mut lines = text
         .lines()
         .map(str::trim_end)
@@ -65,7 +65,7 @@ pub fn tap_yaml(text: &str, defaults: &Map<String, Value>) -> Result<Block, TapY
             defaulted.push(key.clone());
         }
     }
-    Ok(Block { values, defaulted })
+    Ok(TapYamlBlock { values, defaulted })
 }
 
 fn read(block: &[&str], defaults: &Map<String, Value>) -> Result<Map<String, Value>, TapYamlError> {

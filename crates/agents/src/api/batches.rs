@@ -1,4 +1,4 @@
-//! Batch APIs: many requests sent at once, answered within a day at a lower price.
+//! Batch APIs: many requests are submitted at once and answered within a day, at a lower price.
 
 use super::wire::text;
 use crate::fault::{CallFault, ErrorBody, FaultKind};
@@ -10,14 +10,15 @@ use std::time::Duration;
 
 /// A provider's batch API.
 pub trait BatchApi {
-    /// Returns how much one batch may hold.
+    /// Returns the largest batch that the provider accepts.
     fn limit(&self) -> BatchLimit;
 
-    /// Submits requests (an id of the caller's and the bytes of [`super::ModelApi::body`]) as a batch, and returns its id.
-    /// Record the id before anything else: nothing else leads back to the batch.
+    /// Submits requests as a batch and returns the id of the batch. A request is an id, chosen by the caller, and the bytes of
+    /// [`super::ModelApi::body`]. Record the id of the batch first: it is the only way back to the results.
     ///
     /// # Errors
-    /// When the provider does not take it. `BadRequest` also if it is larger than [`BatchApi::limit`] or has a wrong id.
+    /// Fails if the provider refuses the batch; with `BadRequest` if it is larger than [`BatchApi::limit`] or an id of a
+    /// request is malformed.
     fn submit(
         &self,
         requests: &[(String, Vec<u8>)],
@@ -25,10 +26,10 @@ pub trait BatchApi {
         cancelled: Cancelled<'_>,
     ) -> Result<String, CallFault>;
 
-    /// Returns how far a batch is.
+    /// Returns the progress of a batch.
     ///
     /// # Errors
-    /// When the provider does not report it.
+    /// Fails if the provider does not report it.
     fn poll(
         &self,
         id: &str,
@@ -36,86 +37,86 @@ pub trait BatchApi {
         cancelled: Cancelled<'_>,
     ) -> Result<BatchProgress, CallFault>;
 
-    /// Fetches the results of a batch that ended, in any order. A request without a result counts as expired.
+    /// Fetches the results of a batch that has ended, in any order. A request without a result counts as expired.
     ///
     /// # Errors
-    /// When they cannot be fetched.
-    fn harvest(
+    /// Fails if the results cannot be fetched or read.
+    fn results(
         &self,
         id: &str,
         within: Duration,
         cancelled: Cancelled<'_>,
     ) -> Result<Vec<(String, BatchResult)>, CallFault>;
 
-    /// Lists the provider's latest batches, at most 100. A run that was killed between submitting a batch and recording its id
-    /// finds it here, by its time, its number of requests, and the ids in its results.
+    /// Lists the latest batches, at most 100. A run that was killed between submitting a batch and recording its id finds the
+    /// batch here, by its time, its number of requests, and the ids in its results.
     ///
     /// # Errors
-    /// When they cannot be listed.
+    /// Fails if the provider does not list them.
     fn recent(
         &self,
         within: Duration,
         cancelled: Cancelled<'_>,
     ) -> Result<Vec<SubmittedBatch>, CallFault>;
 
-    /// Asks the provider to end a batch. Requests that were answered by then can be harvested.
+    /// Asks the provider to cancel a batch. Results of requests that were answered before can still be fetched.
     ///
     /// # Errors
-    /// When the provider does not take the request.
+    /// Fails if the provider refuses.
     fn cancel(&self, id: &str, within: Duration, cancelled: Cancelled<'_>)
     -> Result<(), CallFault>;
 }
 
-/// How far a batch is.
+/// The progress of a batch.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum BatchProgress {
-    /// Requests that are done, of how many; 0 of 0 where the provider does not say yet.
+    /// It runs. Both numbers are 0 if the provider has not counted its requests yet.
     Running {
-        /// Done, whether well or not.
+        /// The number of requests that succeeded or failed.
         done: u64,
-        /// All of them.
+        /// The number of all requests.
         of: u64,
     },
-    /// Its results can be harvested.
+    /// It has ended, and its results can be fetched.
     Ended,
-    /// Nothing of it was done, for this reason.
+    /// The provider refused the whole batch for this reason.
     Refused(CallFault),
 }
 
-/// A batch that the provider has.
+/// A batch that the provider lists.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SubmittedBatch {
-    /// Its id.
+    /// The id of the batch.
     pub id: String,
-    /// When it was made.
+    /// The time at which it was submitted.
     pub created: Timestamp,
-    /// How many requests it has; 0 while the provider has not counted them.
+    /// The number of its requests; 0 if the provider has not counted them yet.
     pub requests: u64,
 }
 
-/// What became of one request of a batch.
+/// The result of one request of a batch.
 pub type BatchResult = Result<Reply, BatchFault>;
 
-/// Why a request of a batch has no reply.
+/// The reason why a request of a batch has no reply.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum BatchFault {
-    /// As a call of its own would have failed.
+    /// The call failed as it would have failed outside a batch.
     #[error(transparent)]
     Call(CallFault),
-    /// The day was over before it was asked: it cost nothing, and can be sent again.
+    /// The batch expired before the request was answered. It cost nothing and can be sent again.
     #[error("the batch expired before this request was answered")]
     Expired,
-    /// The batch was cancelled before it was asked.
+    /// The batch was cancelled before the request was answered.
     #[error("the batch was cancelled before this request was answered")]
     Cancelled,
 }
 
-/// How much one batch may hold.
+/// The largest batch that a provider accepts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BatchLimit {
-    /// Requests.
+    /// The number of requests.
     pub requests: usize,
-    /// Bytes of all that is sent.
+    /// The size of all requests together, in bytes.
     pub bytes: usize,
 }
 
@@ -137,7 +138,7 @@ pub(super) fn checked(requests: &[(String, Vec<u8>)], limit: BatchLimit) -> Resu
     };
     if let Some((id, _)) = requests.iter().find(|(id, _)| !is_good(id)) {
         return refused(format!(
-            "`{id}` is no id for a request of a batch: 1 to {LONGEST_ID} letters, digits, `_` and `-`"
+            "the request id `{id}` is not allowed in a batch; use 1 to {LONGEST_ID} letters, digits, `_` and `-`"
         ));
     }
     let bytes: usize = requests

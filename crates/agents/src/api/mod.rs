@@ -1,4 +1,4 @@
-//! Model APIs: what each provider's client can do, whatever it speaks.
+//! Model APIs: the trait that the client of each provider implements.
 
 mod batches;
 mod providers;
@@ -10,30 +10,30 @@ mod wire;
 
 pub use batches::{BatchApi, BatchFault, BatchLimit, BatchProgress, BatchResult, SubmittedBatch};
 pub use providers::connect;
-pub use settings::Settings;
+pub use settings::ClientSettings;
 
 pub(crate) use providers::{stop_of, usage_of};
-pub(crate) use schema_fit::{Rules, fit, told};
+pub(crate) use schema_fit::{SchemaDialect, fit, schema_instruction};
 pub(crate) use wire::{count, text};
 
 use crate::fault::CallFault;
 use crate::http::Cancelled;
-use crate::request::{Reply, Request};
+use crate::request::{AgentRequest, Reply};
 use std::fmt::Debug;
 use std::time::Duration;
 
-/// A client of a provider's API for one model. Threads share it.
+/// A client of a provider's API for one model. All threads of a run share it.
 pub trait ModelApi: Debug + Send + Sync {
     /// Returns the name of the model.
     fn model(&self) -> &str;
 
-    /// Returns the exact bytes that are sent for a request: the same for the same request, and never the key.
-    fn body(&self, request: &Request) -> Vec<u8>;
+    /// Returns the exact bytes to send for a request. Equal requests have equal bytes, and the key is never among them.
+    fn body(&self, request: &AgentRequest) -> Vec<u8>;
 
-    /// Sends what [`ModelApi::body`] returned.
+    /// Sends a body made by [`ModelApi::body`] and returns the reply.
     ///
     /// # Errors
-    /// When no answer comes, or none that can be read; [`crate::policy::after`] decides what follows.
+    /// Fails if no reply arrives or the reply cannot be read. [`crate::policy::after`] decides what to do then.
     fn call(
         &self,
         body: &[u8],
@@ -41,22 +41,23 @@ pub trait ModelApi: Debug + Send + Sync {
         cancelled: Cancelled<'_>,
     ) -> Result<Reply, CallFault>;
 
-    /// Reads the kept bytes of an answer ([`Reply::raw`]), as if it had come now.
+    /// Reads the recorded bytes of a reply ([`Reply::raw`]) as if it had just arrived.
     ///
     /// # Errors
-    /// As [`ModelApi::call`] for an answer with a good status.
+    /// Fails if the bytes cannot be read as a reply.
     fn read(&self, raw: Vec<u8>) -> Result<Reply, CallFault>;
 
-    /// Returns how long to make no further call: answers since the last question said that a limit is used up.
-    fn rest(&self) -> Option<Duration>;
+    /// Returns how long to wait before the next call, if replies since the last time reported that a rate limit is used up.
+    fn cooldown(&self) -> Option<Duration>;
 
-    /// Checks the key and the address, at no cost.
+    /// Checks the key and the address. It costs nothing.
     ///
     /// # Errors
-    /// `Auth` if the key is refused; otherwise the reason why that is not known.
+    /// Fails with [`FaultKind::Auth`](crate::fault::FaultKind::Auth) if the provider refuses the key, and with another kind if
+    /// the check itself failed.
     fn check(&self, within: Duration, cancelled: Cancelled<'_>) -> Result<(), CallFault>;
 
-    /// Returns the provider's batch API; `None` if it has none, and every request is sent by itself.
+    /// Returns the provider's batch API; `None` if it has none.
     fn batches(&self) -> Option<&dyn BatchApi> {
         None
     }

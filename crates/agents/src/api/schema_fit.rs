@@ -1,10 +1,11 @@
-//! A JSON Schema cut down to what a provider's structured output takes: the answer is validated again with the whole one.
+//! Reduces a JSON Schema to the keywords that a provider accepts for structured output. Answers are validated against the full
+//! schema later.
 
 use serde_json::{Map, Value, json};
 
 /// Whose rules a schema is fitted to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Rules {
+pub(crate) enum SchemaDialect {
     /// Anthropic's `output_config.format`.
     Anthropic,
     /// OpenAI's strict `json_schema`: every property required.
@@ -46,7 +47,7 @@ const FORMATS: [&str; 8] = [
 
 /// The schema as the provider takes it; what it would refuse is said in words in the description instead. None if the shape
 /// itself cannot be said: then the schema has to be told in the prompt.
-pub(crate) fn fit(schema: &Value, rules: Rules) -> Option<Value> {
+pub(crate) fn fit(schema: &Value, rules: SchemaDialect) -> Option<Value> {
     let map = schema.as_object()?;
     // Both take an object at the top only.
     if map.get("type") != Some(&json!("object")) || is_recursive(schema) {
@@ -55,7 +56,7 @@ pub(crate) fn fit(schema: &Value, rules: Rules) -> Option<Value> {
     part(schema, rules)
 }
 
-fn part(schema: &Value, rules: Rules) -> Option<Value> {
+fn part(schema: &Value, rules: SchemaDialect) -> Option<Value> {
     let Value::Object(map) = schema else {
         // `true` allows everything, which no provider takes.
         return None;
@@ -96,7 +97,9 @@ fn part(schema: &Value, rules: Rules) -> Option<Value> {
             "patternProperties" | "prefixItems" | "allOf" | "if" | "not" | "dependentSchemas" => {
                 return None;
             }
-            "minItems" if rules == Rules::Anthropic && matches!(value.as_u64(), Some(0 | 1)) => {
+            "minItems"
+                if rules == SchemaDialect::Anthropic && matches!(value.as_u64(), Some(0 | 1)) =>
+            {
                 fitted.insert(key.clone(), value.clone());
             }
             _ => words.push(format!("{key}: {value}")),
@@ -107,13 +110,13 @@ fn part(schema: &Value, rules: Rules) -> Option<Value> {
         let required = fitted.get("required").and_then(Value::as_array);
         let is_required =
             |name: &String| required.is_some_and(|names| names.contains(&json!(name)));
-        if rules == Rules::OpenAi && !properties.keys().all(is_required) {
+        if rules == SchemaDialect::OpenAi && !properties.keys().all(is_required) {
             return None;
         }
         fitted.insert("additionalProperties".to_owned(), json!(false));
     }
     // Strict mode wants nothing beside a reference.
-    if rules == Rules::OpenAi && fitted.contains_key("$ref") {
+    if rules == SchemaDialect::OpenAi && fitted.contains_key("$ref") {
         fitted.retain(|key, _| key == "$ref");
     } else if !words.is_empty() {
         let before = fitted
@@ -165,7 +168,7 @@ fn is_recursive(schema: &Value) -> bool {
 }
 
 /// What tells a model without structured output the form of the answer.
-pub(crate) fn told(schema: &Value) -> String {
+pub(crate) fn schema_instruction(schema: &Value) -> String {
     format!(
         "Answer with JSON only: no Markdown fence, no words before or after it. It must be valid against this JSON Schema:\n{schema}"
     )
@@ -211,16 +214,19 @@ mod tests {
             }},
             "additionalProperties": false
         });
-        assert_eq!(fit(&answers(), Rules::Anthropic), Some(expected.clone()));
-        assert_eq!(fit(&answers(), Rules::OpenAi), Some(expected));
+        assert_eq!(
+            fit(&answers(), SchemaDialect::Anthropic),
+            Some(expected.clone())
+        );
+        assert_eq!(fit(&answers(), SchemaDialect::OpenAi), Some(expected));
     }
 
     #[test]
     fn strict_wants_every_property() {
         let mut schema = answers();
         schema["$defs"]["answer"]["required"] = json!(["code"]);
-        assert!(fit(&schema, Rules::Anthropic).is_some());
-        assert_eq!(fit(&schema, Rules::OpenAi), None);
+        assert!(fit(&schema, SchemaDialect::Anthropic).is_some());
+        assert_eq!(fit(&schema, SchemaDialect::OpenAi), None);
     }
 
     #[test]
@@ -238,7 +244,7 @@ mod tests {
             object(json!({"allOf": [{"type": "string"}]})),
         ];
         for schema in cases {
-            assert_eq!(fit(&schema, Rules::Anthropic), None, "{schema}");
+            assert_eq!(fit(&schema, SchemaDialect::Anthropic), None, "{schema}");
         }
     }
 }

@@ -2,14 +2,14 @@
 
 /// One event: its type (`message` where none is given) and its data.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Event {
+pub(super) struct StreamEvent {
     pub(super) kind: String,
     pub(super) data: String,
 }
 
 /// The events of a stream, as <https://html.spec.whatwg.org/multipage/server-sent-events.html> says. One that no empty line
 /// ends is not whole, and left out.
-pub(super) fn events(bytes: &[u8]) -> Vec<Event> {
+pub(super) fn events(bytes: &[u8]) -> Vec<StreamEvent> {
     let text = String::from_utf8_lossy(bytes);
     let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
     let text = text.replace("\r\n", "\n").replace('\r', "\n");
@@ -25,7 +25,7 @@ pub(super) fn events(bytes: &[u8]) -> Vec<Event> {
                 } else {
                     kind
                 };
-                events.push(Event {
+                events.push(StreamEvent {
                     kind,
                     data: data.join("\n"),
                 });
@@ -52,7 +52,7 @@ mod tests {
     #[test]
     fn are_read_as_the_standard_says() {
         let stream = ": hello\r\n\r\nevent: a\r\ndata: 1\r\ndata:2\r\nid: 7\r\n\r\ndata: x\n\nevent: b\n\nevent: cut\ndata: half";
-        let event = |kind: &str, data: &str| Event {
+        let event = |kind: &str, data: &str| StreamEvent {
             kind: kind.to_owned(),
             data: data.to_owned(),
         };

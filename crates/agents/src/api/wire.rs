@@ -1,8 +1,8 @@
 //! What all providers' clients share: an address, a key in a header, JSON bodies, and faults by status.
 
-use super::settings::Settings;
+use super::settings::ClientSettings;
 use crate::fault::{CallFault, FaultKind, beginning};
-use crate::http::{Answer, Cancelled, Http, LARGEST, Send};
+use crate::http::{Cancelled, Http, HttpRequest, HttpResponse, LARGEST};
 use crate::secret::Secret;
 use serde_json::Value;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -74,7 +74,7 @@ impl Wire {
     pub(super) fn new(
         http: Arc<Http>,
         base: String,
-        settings: &Settings,
+        settings: &ClientSettings,
         key: KeyHeader,
         headers: &'static [(&'static str, &'static str)],
     ) -> Self {
@@ -90,7 +90,7 @@ impl Wire {
     }
 
     /// Takes how long to send nothing further, as answers since the last time said.
-    pub(super) fn rest(&self) -> Option<Duration> {
+    pub(super) fn cooldown(&self) -> Option<Duration> {
         let mut rest = self.rest.lock().unwrap_or_else(PoisonError::into_inner);
         rest.take()
     }
@@ -100,7 +100,7 @@ impl Wire {
         &self,
         request: WireRequest<'_>,
         cancelled: Cancelled<'_>,
-    ) -> Result<Answer, CallFault> {
+    ) -> Result<HttpResponse, CallFault> {
         let url = format!("{}{}", self.base, request.path);
         let bearer = format!("Bearer {}", self.secret.expose());
         let mut headers = self.headers.to_vec();
@@ -114,7 +114,7 @@ impl Wire {
             headers.push(("content-type", kind));
             body
         });
-        let send = Send {
+        let send = HttpRequest {
             url: &url,
             headers: &headers,
             body,
@@ -125,11 +125,11 @@ impl Wire {
             message: self.secret.hide(&fault.message),
             ..fault
         })?;
-        let answer = Answer {
+        let answer = HttpResponse {
             body: self.secret.hide_in(answer.body),
             ..answer
         };
-        if let Some(wait) = answer.rest() {
+        if let Some(wait) = answer.cooldown() {
             let mut rest = self.rest.lock().unwrap_or_else(PoisonError::into_inner);
             *rest = Some(rest.unwrap_or_default().max(wait));
         }
@@ -177,7 +177,7 @@ impl Wire {
         body: &[u8],
         within: Duration,
         cancelled: Cancelled<'_>,
-    ) -> Result<Answer, CallFault> {
+    ) -> Result<HttpResponse, CallFault> {
         let request = WireRequest::json(path, body.to_vec(), within).largest(LARGEST);
         self.send(request, cancelled)
     }
@@ -193,7 +193,7 @@ impl Wire {
 }
 
 /// Returns the answer if its body is whole.
-pub(super) fn whole(mut answer: Answer) -> Result<Answer, CallFault> {
+pub(super) fn whole(mut answer: HttpResponse) -> Result<HttpResponse, CallFault> {
     match answer.cut.take() {
         Some(fault) => Err(CallFault {
             request_id: answer.request_id(),

@@ -1,10 +1,10 @@
 //! What Claude Code and Cursor print: an object of type `result`, alone or as the last line of a stream.
 
-use super::output::{Ended, Output, failed, plain, status_of};
+use super::output::{CommandExit, CommandOutput, failed, plain, status_of};
 use crate::api::{count, text};
 use crate::api::{stop_of, usage_of};
 use crate::fault::{CallFault, ErrorBody, FaultKind};
-use crate::request::{Reply, Stop};
+use crate::request::{Reply, StopReason};
 use milepost_core::model::money::NanoUsd;
 use milepost_core::model::usage::Usage;
 use serde_json::Value;
@@ -22,16 +22,16 @@ pub(super) fn is_event(value: &Value) -> bool {
 }
 
 /// Reads the result. `subtype` says "success" of failures too: it only names them.
-pub(super) fn read(values: &[Value], output: Output<'_>) -> Result<Reply, CallFault> {
+pub(super) fn read(values: &[Value], output: CommandOutput<'_>) -> Result<Reply, CallFault> {
     let Some(result) = values.iter().rev().find(|value| is_result(value)) else {
         let fault = CallFault::new(FaultKind::Cut, "its output ends before the result");
         return Err(match output.ended {
-            Ended::Code(0) => fault,
+            CommandExit::Code(0) => fault,
             _ => failed(output, &ErrorBody::default(), None),
         });
     };
     let usage = usage(result);
-    let told_cost = result["total_cost_usd"]
+    let reported_cost = result["total_cost_usd"]
         .as_f64()
         .and_then(NanoUsd::from_dollars);
     let answer = result["result"].as_str();
@@ -61,21 +61,21 @@ pub(super) fn read(values: &[Value], output: Output<'_>) -> Result<Reply, CallFa
         return Err(CallFault {
             request_id: id(result),
             usage,
-            told_cost,
+            reported_cost,
             ..fault
         });
     }
     let stop = match result["stop_reason"].as_str() {
         // A structured answer is given by a tool of its own.
-        None => Stop::End,
-        Some("tool_use") if structured.is_some() => Stop::End,
+        None => StopReason::End,
+        Some("tool_use") if structured.is_some() => StopReason::End,
         Some(reason) => stop_of(reason),
     };
     Ok(Reply {
         structured,
         stop,
         usage,
-        told_cost,
+        reported_cost,
         served_model: served(result),
         request_id: id(result),
         ..plain(answer.unwrap_or_default().to_owned())

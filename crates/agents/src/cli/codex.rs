@@ -1,6 +1,6 @@
 //! What `codex exec --json` prints: events of threads, turns and items.
 
-use super::output::{Output, failed, plain};
+use super::output::{CommandOutput, failed, plain};
 use crate::api::{count, text};
 use crate::fault::{CallFault, ErrorBody, FaultKind};
 use crate::request::Reply;
@@ -17,7 +17,7 @@ pub(super) fn is_event(value: &Value) -> bool {
 
 /// Reads the last message. An item of type `error` is a warning that every run has; an `error` event may be followed by
 /// another try: a turn that failed, or none that was completed, is a failure.
-pub(super) fn read(values: &[Value], output: Output<'_>) -> Result<Reply, CallFault> {
+pub(super) fn read(values: &[Value], output: CommandOutput<'_>) -> Result<Reply, CallFault> {
     let of = |kind: &'static str| values.iter().filter(move |value| value["type"] == kind);
     let usage: Usage = of("turn.completed")
         .map(|turn| usage_of(&turn["usage"]))

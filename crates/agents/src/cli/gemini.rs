@@ -1,6 +1,6 @@
 //! What `gemini --output-format json` and `stream-json` print: the response and statistics by model.
 
-use super::output::{Output, failed, plain, status_of};
+use super::output::{CommandOutput, failed, plain, status_of};
 use crate::api::{count, text};
 use crate::fault::{CallFault, ErrorBody, FaultKind};
 use crate::request::Reply;
@@ -17,7 +17,7 @@ pub(super) fn is_event(value: &Value) -> bool {
 }
 
 /// Reads the response. An error with its status stands in `error`; most often it comes on standard error instead.
-pub(super) fn read(values: &[Value], output: Output<'_>) -> Result<Reply, CallFault> {
+pub(super) fn read(values: &[Value], output: CommandOutput<'_>) -> Result<Reply, CallFault> {
     let request_id = values.iter().find_map(|value| text(&value["session_id"]));
     let stats = values
         .iter()

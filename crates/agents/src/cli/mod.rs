@@ -8,12 +8,12 @@ mod output;
 mod read;
 mod registry;
 
-pub use output::{Ended, NOT_FOUND, Output};
+pub use output::{CommandExit, CommandOutput, NOT_FOUND};
 pub use registry::{REGISTRY, RegistryError};
 
 use super::fault::{CallFault, FaultKind};
-use super::request::Request;
-use crate::api::{Rules, fit, told};
+use super::request::AgentRequest;
+use crate::api::{SchemaDialect, fit, schema_instruction};
 use milepost_core::model::money::NanoUsd;
 
 /// Command lines whose arguments and output are known.
@@ -204,7 +204,7 @@ impl Tool {
     /// `TooLong` when the prompt is an argument and longer than one may be.
     pub fn invocation(
         &self,
-        request: &Request,
+        request: &AgentRequest,
         model: Option<&str>,
         most: Option<NanoUsd>,
     ) -> Result<Invocation, CallFault> {
@@ -231,7 +231,7 @@ impl Tool {
         }
         if let Some(schema) = untold {
             prompt.push_str("\n\n");
-            prompt.push_str(&told(schema));
+            prompt.push_str(&schema_instruction(schema));
         }
         let mut stdin = Vec::new();
         match self.place {
@@ -267,7 +267,7 @@ impl Tool {
 }
 
 /// The whole prompt: what is constant, the question, and the files.
-fn prompt(request: &Request, files: &mut Vec<(String, Vec<u8>)>) -> String {
+fn prompt(request: &AgentRequest, files: &mut Vec<(String, Vec<u8>)>) -> String {
     let mut text = String::new();
     if let Some(system) = &request.system {
         text.push_str(system);
@@ -288,7 +288,7 @@ fn prompt(request: &Request, files: &mut Vec<(String, Vec<u8>)>) -> String {
 /// Gives the schema to a tool that takes one; whether it did.
 fn schema_is_given(
     preset: Preset,
-    request: &Request,
+    request: &AgentRequest,
     argv: &mut Vec<String>,
     files: &mut Vec<(String, Vec<u8>)>,
 ) -> bool {
@@ -305,7 +305,7 @@ fn schema_is_given(
             fits
         }
         Preset::Codex => {
-            let fitted = fit(schema, Rules::OpenAi);
+            let fitted = fit(schema, SchemaDialect::OpenAi);
             if let Some(schema) = &fitted {
                 argv.extend(["--output-schema".to_owned(), SCHEMA_FILE.to_owned()]);
                 files.push((SCHEMA_FILE.to_owned(), schema.to_string().into_bytes()));

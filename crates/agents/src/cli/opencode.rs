@@ -1,9 +1,9 @@
 //! What `opencode run --format json` prints: events with parts, and tokens and cost of each step.
 
-use super::output::{Output, failed, plain, status_of};
+use super::output::{CommandOutput, failed, plain, status_of};
 use crate::api::{count, text};
 use crate::fault::{CallFault, ErrorBody, FaultKind};
-use crate::request::{Reply, Stop};
+use crate::request::{Reply, StopReason};
 use milepost_core::model::money::NanoUsd;
 use milepost_core::model::usage::Usage;
 use serde_json::Value;
@@ -14,7 +14,7 @@ pub(super) fn is_event(value: &Value) -> bool {
 }
 
 /// Reads the text after the last use of a tool. Money and tokens are told per step: they are summed up.
-pub(super) fn read(values: &[Value], output: Output<'_>) -> Result<Reply, CallFault> {
+pub(super) fn read(values: &[Value], output: CommandOutput<'_>) -> Result<Reply, CallFault> {
     let of = |kind: &'static str| values.iter().filter(move |value| value["type"] == kind);
     let steps = || of("step_finish").map(|step| &step["part"]);
     let usage: Usage = steps().map(|part| usage_of(&part["tokens"])).sum();
@@ -22,7 +22,7 @@ pub(super) fn read(values: &[Value], output: Output<'_>) -> Result<Reply, CallFa
         .filter_map(|part| part["cost"].as_f64())
         .filter_map(NanoUsd::from_dollars)
         .collect();
-    let told_cost = (!costs.is_empty()).then(|| costs.into_iter().sum());
+    let reported_cost = (!costs.is_empty()).then(|| costs.into_iter().sum());
     let request_id = values.iter().find_map(|value| text(&value["sessionID"]));
     let fault = if let Some(error) = of("error").next_back() {
         let error = &error["error"];
@@ -48,7 +48,7 @@ pub(super) fn read(values: &[Value], output: Output<'_>) -> Result<Reply, CallFa
         return Err(CallFault {
             request_id,
             usage,
-            told_cost,
+            reported_cost,
             ..fault
         });
     }
@@ -58,15 +58,15 @@ pub(super) fn read(values: &[Value], output: Output<'_>) -> Result<Reply, CallFa
         .filter(|value| value["type"] == "text")
         .filter_map(|value| value["part"]["text"].as_str());
     let stop = match steps().next_back().and_then(|part| part["reason"].as_str()) {
-        Some("stop") | None => Stop::End,
-        Some("length") => Stop::Length,
-        Some("content-filter") => Stop::Refused,
-        Some(other) => Stop::Other(other.to_owned()),
+        Some("stop") | None => StopReason::End,
+        Some("length") => StopReason::Length,
+        Some("content-filter") => StopReason::Refused,
+        Some(other) => StopReason::Other(other.to_owned()),
     };
     Ok(Reply {
         stop,
         usage,
-        told_cost,
+        reported_cost,
         request_id,
         ..plain(texts.collect())
     })

@@ -1,13 +1,13 @@
 //! What a command line left behind, and what of it all tools have in common.
 
 use crate::fault::{CallFault, ErrorBody, FaultKind, beginning, kind_of};
-use crate::request::{Reply, Stop};
+use crate::request::{Reply, StopReason};
 use milepost_core::model::usage::Usage;
 use serde_json::Value;
 
 /// How a command ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Ended {
+pub enum CommandExit {
     /// With this exit code.
     Code(i32),
     /// By this signal.
@@ -20,9 +20,9 @@ pub enum Ended {
 
 /// What a command left behind.
 #[derive(Debug, Clone, Copy)]
-pub struct Output<'a> {
+pub struct CommandOutput<'a> {
     /// How it ended.
-    pub ended: Ended,
+    pub ended: CommandExit,
     /// What it printed.
     pub stdout: &'a [u8],
     /// What it complained.
@@ -34,9 +34,9 @@ pub(super) fn plain(text: String) -> Reply {
     Reply {
         text,
         structured: None,
-        stop: Stop::End,
+        stop: StopReason::End,
         usage: Usage::default(),
-        told_cost: None,
+        reported_cost: None,
         asked_model: String::new(),
         served_model: None,
         request_id: None,
@@ -65,7 +65,11 @@ const NOT_LOGGED_IN: [&str; 5] = [
 ];
 
 /// The fault that a tool told, or that its exit code and complaints tell where it said nothing.
-pub(super) fn failed(output: Output<'_>, told: &ErrorBody, status: Option<u16>) -> CallFault {
+pub(super) fn failed(
+    output: CommandOutput<'_>,
+    told: &ErrorBody,
+    status: Option<u16>,
+) -> CallFault {
     // Some give the API's whole error as the message.
     let inner = told
         .message
@@ -94,11 +98,11 @@ pub(super) fn failed(output: Output<'_>, told: &ErrorBody, status: Option<u16>) 
         kind => kind,
     };
     let ended = match output.ended {
-        Ended::Code(code) => format!("exit code {code}"),
-        Ended::Signal(signal) => format!("ended by signal {signal}"),
-        Ended::TimedOut | Ended::Cancelled => "ended".to_owned(),
+        CommandExit::Code(code) => format!("exit code {code}"),
+        CommandExit::Signal(signal) => format!("ended by signal {signal}"),
+        CommandExit::TimedOut | CommandExit::Cancelled => "ended".to_owned(),
     };
-    let is_missing = output.ended == Ended::Code(127);
+    let is_missing = output.ended == CommandExit::Code(127);
     let code = told.types.first().cloned();
     CallFault {
         code: code.or_else(|| is_missing.then(|| NOT_FOUND.to_owned())),

@@ -1,6 +1,6 @@
 //! What a command line's output means: the verdict from the exit code and the error flag, whatever else it says.
 
-use super::output::{Ended, Output, failed, plain, status_of};
+use super::output::{CommandExit, CommandOutput, failed, plain, status_of};
 use super::{Envelope, Tool, claude, codex, gemini, opencode};
 use crate::fault::{CallFault, ErrorBody, FaultKind, beginning};
 use crate::request::Reply;
@@ -12,14 +12,14 @@ impl Tool {
     /// # Errors
     /// When it failed, or its output holds no answer. What was printed is kept, also when it took too long; so is what the
     /// failure cost, as far as the tool says.
-    pub fn read(&self, model: Option<&str>, output: Output<'_>) -> Result<Reply, CallFault> {
+    pub fn read(&self, model: Option<&str>, output: CommandOutput<'_>) -> Result<Reply, CallFault> {
         let stopped = match output.ended {
-            Ended::TimedOut => Some((FaultKind::Timeout, "it took too long and was ended")),
-            Ended::Cancelled => Some((
+            CommandExit::TimedOut => Some((FaultKind::Timeout, "it took too long and was ended")),
+            CommandExit::Cancelled => Some((
                 FaultKind::Cancelled,
                 "it was ended because the run was stopped",
             )),
-            Ended::Code(_) | Ended::Signal(_) => None,
+            CommandExit::Code(_) | CommandExit::Signal(_) => None,
         };
         let read = match self.envelope {
             Envelope::Text => of_text(output),
@@ -27,23 +27,23 @@ impl Tool {
         };
         if let Some((kind, message)) = stopped {
             // What it says that it used by then is used.
-            let (usage, told_cost) = match read {
-                Ok(reply) => (reply.usage, reply.told_cost),
-                Err(fault) => (fault.usage, fault.told_cost),
+            let (usage, reported_cost) = match read {
+                Ok(reply) => (reply.usage, reply.reported_cost),
+                Err(fault) => (fault.usage, fault.reported_cost),
             };
             let fault = CallFault::new(kind, message).with_raw(output.stdout.to_vec());
             return Err(CallFault {
                 usage,
-                told_cost,
+                reported_cost,
                 ..fault
             });
         }
         let reply = read.map_err(|fault| keeping_raw(fault, output))?;
-        if output.ended != Ended::Code(0) {
+        if output.ended != CommandExit::Code(0) {
             let fault = failed(output, &ErrorBody::default(), None);
             return Err(CallFault {
                 usage: reply.usage,
-                told_cost: reply.told_cost,
+                reported_cost: reply.reported_cost,
                 ..keeping_raw(fault, output)
             });
         }
@@ -55,7 +55,7 @@ impl Tool {
     }
 }
 
-fn of_text(output: Output<'_>) -> Result<Reply, CallFault> {
+fn of_text(output: CommandOutput<'_>) -> Result<Reply, CallFault> {
     match std::str::from_utf8(output.stdout) {
         Ok(text) => Ok(plain(text.to_owned())),
         Err(error) => Err(CallFault::new(
@@ -67,7 +67,7 @@ fn of_text(output: Output<'_>) -> Result<Reply, CallFault> {
 
 /// The answer in JSON values, in the form of whichever tool they are of: the keys of the known ones do not overlap. Only an
 /// unknown tool may print yet another form.
-fn of_values(output: Output<'_>, is_known: bool) -> Result<Reply, CallFault> {
+fn of_values(output: CommandOutput<'_>, is_known: bool) -> Result<Reply, CallFault> {
     let values = values(output.stdout);
     let is = |known: fn(&Value) -> bool| values.iter().any(known);
     if is(claude::is_event) {
@@ -91,10 +91,10 @@ fn of_values(output: Output<'_>, is_known: bool) -> Result<Reply, CallFault> {
         }
         let cut = serde_json::from_slice::<Value>(output.stdout).is_err_and(|error| error.is_eof());
         return Err(match output.ended {
-            Ended::Code(0) if cut && !output.stdout.is_empty() => {
+            CommandExit::Code(0) if cut && !output.stdout.is_empty() => {
                 CallFault::new(FaultKind::Cut, "its output ends before its JSON does")
             }
-            Ended::Code(0) => {
+            CommandExit::Code(0) => {
                 let message = format!("it printed no answer in JSON: {}", beginning(output.stdout));
                 CallFault::new(FaultKind::Unreadable, message)
             }
@@ -153,7 +153,7 @@ fn error_in(stderr: &[u8]) -> Option<Value> {
 }
 
 /// Keeps what a failed tool printed: its output, or its complaints where it printed nothing.
-fn keeping_raw(fault: CallFault, output: Output<'_>) -> CallFault {
+fn keeping_raw(fault: CallFault, output: CommandOutput<'_>) -> CallFault {
     let raw = if output.stdout.is_empty() {
         output.stderr
     } else {

@@ -29,7 +29,7 @@ enum OutputFormat {
 /// A file that holds one agent, or many by name.
 #[derive(Deserialize)]
 #[serde(untagged)]
-enum File {
+enum RegistryFile {
     One(AgentEntry),
     Many(BTreeMap<String, AgentEntry>),
 }
@@ -70,10 +70,11 @@ impl Tool {
             file: file.to_owned(),
             why,
         };
-        let read: File = serde_json::from_str(text).map_err(|error| form(error.to_string()))?;
+        let read: RegistryFile =
+            serde_json::from_str(text).map_err(|error| form(error.to_string()))?;
         let entry = match read {
-            File::One(entry) => entry,
-            File::Many(mut entries) => {
+            RegistryFile::One(entry) => entry,
+            RegistryFile::Many(mut entries) => {
                 entries.remove(name).ok_or_else(|| RegistryError::Unknown {
                     file: file.to_owned(),
                     name: name.to_owned(),

@@ -16,7 +16,7 @@ const NO_RULE: f64 = 0.30;
 
 /// What a question says, borrowed from it. Keys that it lacks say nothing.
 #[derive(Debug, Default)]
-pub(super) struct Question<'a> {
+pub(super) struct ElementQuestion<'a> {
     ifc_type: &'a str,
     predefined_type: Option<&'a str>,
     object_type: Option<&'a str>,
@@ -32,8 +32,8 @@ pub(super) struct Question<'a> {
     classifications: Vec<&'a str>,
 }
 
-impl<'a> Question<'a> {
-    pub(super) fn of(value: &'a Value) -> Question<'a> {
+impl<'a> ElementQuestion<'a> {
+    pub(super) fn of(value: &'a Value) -> ElementQuestion<'a> {
         let text = |key: &str| {
             value
                 .get(key)
@@ -49,7 +49,7 @@ impl<'a> Question<'a> {
         };
         let property = value.get("material_property");
         let part = |key: &str| property.and_then(|p| p.get(key)).and_then(Value::as_str);
-        Question {
+        ElementQuestion {
             ifc_type: text("ifc_type").unwrap_or_default(),
             predefined_type: text("predefined_type"),
             object_type: text("object_type"),
@@ -154,7 +154,7 @@ impl Matcher {
         })
     }
 
-    pub(super) fn answer(&self, question: &Question, materials: &Materials) -> Value {
+    pub(super) fn answer(&self, question: &ElementQuestion, materials: &Materials) -> Value {
         let names = NameTokens::of(question);
         let found = self.find(&names);
         let stated = stated(question, materials, &[]);
@@ -232,7 +232,7 @@ impl Matcher {
 
     fn matched<'m>(
         &'m self,
-        q: &Question,
+        q: &ElementQuestion,
         found: &FoundWords,
         material: Option<&str>,
     ) -> Option<Matched<'m>> {
@@ -245,7 +245,7 @@ impl Matcher {
     fn holds<'m>(
         &'m self,
         compiled: &'m Compiled,
-        q: &Question,
+        q: &ElementQuestion,
         found: &FoundWords,
         material: Option<&str>,
     ) -> Option<Matched<'m>> {
@@ -326,7 +326,7 @@ impl Matcher {
     /// Settles the material once the rule is known: by its preference, else by what the names tell.
     fn finish(
         &self,
-        q: &Question,
+        q: &ElementQuestion,
         materials: &Materials,
         names: &NameTokens,
         mut said: MaterialFinding,
@@ -369,7 +369,7 @@ impl Matcher {
     }
 
     /// Returns where an element is, by IsExternal and its storey.
-    fn location_of(&self, q: &Question) -> Option<&str> {
+    fn location_of(&self, q: &ElementQuestion) -> Option<&str> {
         let by = &self.vocabulary.location_by;
         match (q.external, q.below_ground) {
             (Some(true), _) => Some(&by.external),
@@ -387,7 +387,7 @@ struct NameTokens<'a> {
 }
 
 impl<'a> NameTokens<'a> {
-    fn of(q: &Question<'a>) -> NameTokens<'a> {
+    fn of(q: &ElementQuestion<'a>) -> NameTokens<'a> {
         let mut of_type: Vec<&str> = Vec::new();
         for text in [q.type_name, q.object_type].into_iter().flatten() {
             if !of_type.contains(&text) {
@@ -423,7 +423,7 @@ impl MaterialFinding {
 }
 
 /// The material that the model itself states: layers, materials, else a property.
-fn stated(q: &Question, materials: &Materials, prefer: &[Word]) -> MaterialFinding {
+fn stated(q: &ElementQuestion, materials: &Materials, prefer: &[Word]) -> MaterialFinding {
     let layered = q.layers.iter().any(|(name, t)| name.is_some() && *t > 0.0);
     let (chosen, from) = if layered {
         (materials.of_layers(&q.layers), Some("layers".to_owned()))

@@ -16,11 +16,11 @@ use toml::Spanned;
 
 #[cfg(debug_assertions)]
 pub use table::rules_schema;
-use table::{Rule, Table};
-use vocabulary::{Kind, UnknownWord, Vocabulary, Word};
+use table::{Rule, RulesFile};
+use vocabulary::{UnknownWord, Vocabulary, Word, WordKind};
 use words::WordError;
 
-use matcher::{Matcher, Question};
+use matcher::{ElementQuestion, Matcher};
 use material::Materials;
 
 /// A rules file, compiled once and asked many times.
@@ -68,7 +68,7 @@ impl Rules {
     /// Where the file is no TOML, has an unknown key or value, two rules of one name, a confidence outside 0 to 1, or a word that
     /// cannot be looked up. They name file, line and rule.
     pub fn parse(name: &str, text: &str) -> Result<Rules, RulesError> {
-        let table: Table = toml::from_str(text).map_err(|e| form_error(name, text, &e))?;
+        let table: RulesFile = toml::from_str(text).map_err(|e| form_error(name, text, &e))?;
         let vocabulary = match table.vocabulary {
             Some(own) => own,
             None => Vocabulary::default_words().map_err(|e| form_error(name, text, &e))?,
@@ -87,7 +87,7 @@ impl Rules {
         let materials = table
             .material
             .iter()
-            .map(|it| (Kind::Category, &it.category));
+            .map(|it| (WordKind::Category, &it.category));
         for (kind, word) in table.rule.iter().flat_map(words_of).chain(materials) {
             let checked = vocabulary.check(kind, word.get_ref());
             checked.map_err(|unknown| form(name, text, word.span().start, unknown.0))?;
@@ -149,7 +149,7 @@ impl Rules {
     /// The answer has the form of `schemas/answer.schema.json`, and names its rule; where none matched, `rule` is `no-rule`.
     pub fn answer(&self, question: &Value) -> Value {
         self.matcher
-            .answer(&Question::of(question), &self.materials)
+            .answer(&ElementQuestion::of(question), &self.materials)
     }
 
     /// Returns the category of a material by its name, if a word of the table is in it.
@@ -178,13 +178,23 @@ fn form(name: &str, text: &str, at: usize, message: String) -> RulesError {
 }
 
 /// Returns the words of the vocabulary that a rule uses.
-fn words_of(rule: &Rule) -> impl Iterator<Item = (Kind, &Spanned<String>)> {
+fn words_of(rule: &Rule) -> impl Iterator<Item = (WordKind, &Spanned<String>)> {
     let answer = &rule.answer;
     let categories = rule.material.iter().chain(&answer.prefer_material);
-    std::iter::once((Kind::ElementType, &answer.element_type))
-        .chain(answer.function.iter().map(|word| (Kind::Function, word)))
-        .chain(answer.location.iter().map(|word| (Kind::Location, word)))
-        .chain(categories.map(|word| (Kind::Category, word)))
+    std::iter::once((WordKind::ElementType, &answer.element_type))
+        .chain(
+            answer
+                .function
+                .iter()
+                .map(|word| (WordKind::Function, word)),
+        )
+        .chain(
+            answer
+                .location
+                .iter()
+                .map(|word| (WordKind::Location, word)),
+        )
+        .chain(categories.map(|word| (WordKind::Category, word)))
 }
 
 /// The name of the rule whose table is open at a place, where its name can be read.

@@ -11,7 +11,7 @@ use toml::Spanned;
 #[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 #[cfg_attr(debug_assertions, schemars(title = "Milepost rules file"))]
-pub(super) struct Table {
+pub(super) struct RulesFile {
     /// Rules, tried from top to bottom; the first whose conditions all hold gives the answer.
     #[serde(default)]
     pub(super) rule: Vec<Rule>,
@@ -116,7 +116,7 @@ pub(super) struct Material {
 /// Returns the JSON Schema (2020-12) of a rules file, for editors.
 #[cfg(debug_assertions)]
 pub fn rules_schema() -> serde_json::Value {
-    let mut schema = schemars::schema_for!(Table);
+    let mut schema = schemars::schema_for!(RulesFile);
     schema.insert("$id".to_owned(), "rules.schema.json".into());
     schema.to_value()
 }

@@ -79,7 +79,7 @@ pub(super) enum Layer {
 
 /// A kind of word.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Kind {
+pub(super) enum WordKind {
     ElementType,
     Function,
     Location,
@@ -97,26 +97,26 @@ impl Vocabulary {
     }
 
     /// Returns all words of a kind, in their order.
-    pub(super) fn words(&self, kind: Kind) -> Vec<&str> {
+    pub(super) fn words(&self, kind: WordKind) -> Vec<&str> {
         match kind {
-            Kind::ElementType => self.element_type.iter().map(|it| &*it.name).collect(),
-            Kind::Function => self.functions.iter().map(|it| &**it).collect(),
-            Kind::Location => self.locations.iter().map(|it| &**it).collect(),
-            Kind::Category => self.category.iter().map(|it| &*it.name).collect(),
+            WordKind::ElementType => self.element_type.iter().map(|it| &*it.name).collect(),
+            WordKind::Function => self.functions.iter().map(|it| &**it).collect(),
+            WordKind::Location => self.locations.iter().map(|it| &**it).collect(),
+            WordKind::Category => self.category.iter().map(|it| &*it.name).collect(),
         }
     }
 
     /// Checks a word.
-    pub(super) fn check(&self, kind: Kind, word: &str) -> Result<(), UnknownWord> {
+    pub(super) fn check(&self, kind: WordKind, word: &str) -> Result<(), UnknownWord> {
         let known = self.words(kind);
         if known.contains(&word) {
             return Ok(());
         }
         let kind = match kind {
-            Kind::ElementType => "element type",
-            Kind::Function => "function",
-            Kind::Location => "location",
-            Kind::Category => "category",
+            WordKind::ElementType => "element type",
+            WordKind::Function => "function",
+            WordKind::Location => "location",
+            WordKind::Category => "category",
         };
         let known = known.join("`, `");
         Err(UnknownWord(format!(
@@ -126,10 +126,10 @@ impl Vocabulary {
 
     /// Checks the words that the vocabulary itself uses.
     pub(super) fn check_itself(&self) -> Result<(), UnknownWord> {
-        self.check(Kind::ElementType, &self.unknown)?;
-        self.check(Kind::Category, &self.unknown)?;
+        self.check(WordKind::ElementType, &self.unknown)?;
+        self.check(WordKind::Category, &self.unknown)?;
         for one in &self.element_type {
-            self.check(Kind::Function, &one.function)?;
+            self.check(WordKind::Function, &one.function)?;
         }
         let by = &self.location_by;
         let fixed = self
@@ -137,7 +137,7 @@ impl Vocabulary {
             .iter()
             .filter_map(|it| it.location.as_ref());
         for word in fixed.chain([&by.external, &by.not_external, &by.below_ground]) {
-            self.check(Kind::Location, word)?;
+            self.check(WordKind::Location, word)?;
         }
         Ok(())
     }

@@ -1,12 +1,12 @@
 //! JSON Schemas of the words of a rules file, for editors. Debug builds only: they generate the published schemas.
 
-use super::vocabulary::{Kind, Vocabulary};
+use super::vocabulary::{Vocabulary, WordKind};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use std::borrow::Cow;
 use std::sync::LazyLock;
 
 /// Suggests the default words of a kind to editors: a file with a vocabulary of its own may have others.
-fn suggestions(kind: Kind, description: &str) -> Schema {
+fn suggestions(kind: WordKind, description: &str) -> Schema {
     static WORDS: LazyLock<Option<Vocabulary>> = LazyLock::new(|| Vocabulary::default_words().ok());
     let words = WORDS.as_ref().map(|words| words.words(kind));
     json_schema!({
@@ -32,7 +32,15 @@ macro_rules! word_schema {
     };
 }
 
-word_schema!(ElementTypeName, Kind::ElementType, "What an element is.");
-word_schema!(FunctionName, Kind::Function, "What an element is for.");
-word_schema!(LocationName, Kind::Location, "Where an element is.");
-word_schema!(CategoryName, Kind::Category, "The category of a material.");
+word_schema!(
+    ElementTypeName,
+    WordKind::ElementType,
+    "What an element is."
+);
+word_schema!(FunctionName, WordKind::Function, "What an element is for.");
+word_schema!(LocationName, WordKind::Location, "Where an element is.");
+word_schema!(
+    CategoryName,
+    WordKind::Category,
+    "The category of a material."
+);

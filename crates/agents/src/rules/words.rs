@@ -47,13 +47,13 @@ pub(crate) enum WordError {
 
 /// One word of a pattern.
 #[derive(Debug, Clone)]
-struct Part {
+struct PatternWord {
     literal: String,
     open_before: bool,
     open_after: bool,
 }
 
-impl Part {
+impl PatternWord {
     fn matches(&self, token: &str) -> bool {
         let literal = self.literal.as_bytes();
         let token = token.as_bytes();
@@ -80,7 +80,7 @@ fn same(literal: &[u8], text: &[u8]) -> bool {
 /// Many patterns, looked up together.
 #[derive(Debug, Default)]
 pub(crate) struct WordIndex {
-    words: Vec<Vec<Part>>,
+    words: Vec<Vec<PatternWord>>,
     weights: Vec<usize>,
     /// Patterns whose first word is whole and without `#`, by that word.
     whole: HashMap<String, Vec<usize>>,
@@ -182,7 +182,7 @@ fn put(buckets: &mut [Vec<usize>], byte: u8, id: usize) {
     }
 }
 
-fn parts(pattern: &str) -> Result<Vec<Part>, WordError> {
+fn parts(pattern: &str) -> Result<Vec<PatternWord>, WordError> {
     let mut parts = Vec::new();
     for chunk in pattern.split_whitespace() {
         let open_before = chunk.starts_with('*');
@@ -194,7 +194,7 @@ fn parts(pattern: &str) -> Result<Vec<Part>, WordError> {
         let tokens = cut(inner, true);
         let last = tokens.len().saturating_sub(1);
         for (i, token) in tokens.into_iter().enumerate() {
-            let part = Part {
+            let part = PatternWord {
                 literal: token.text,
                 open_before: open_before && i == 0,
                 open_after: open_after && i == last,

@@ -4,7 +4,7 @@ use super::work::{Said, StepResult, Work, input_failure, parse_failure};
 use super::{files, jq, values};
 use milepost_agents::fault::{CallFault, FaultKind};
 use milepost_agents::http::{
-    Answer, Cancelled, HttpError, LARGEST, Method, Send, SharedHttp, shown,
+    Cancelled, HttpError, HttpRequest, HttpResponse, LARGEST, Method, SharedHttp, shown,
 };
 use milepost_agents::secret::Secret;
 use milepost_core::base::source::Source;
@@ -45,7 +45,7 @@ pub(crate) fn probe(
     within: Duration,
     cancelled: Cancelled<'_>,
 ) -> Result<(), Absent> {
-    let send = Send {
+    let send = HttpRequest {
         url,
         headers: &[],
         body: None,
@@ -88,7 +88,7 @@ pub(crate) fn call(
         .iter()
         .map(|(name, value)| (*name, value.as_str()))
         .collect();
-    let send = Send {
+    let send = HttpRequest {
         url: &url,
         headers: &headers,
         body: body.map(|(body, _)| body),
@@ -204,7 +204,7 @@ fn of_fault(who: &str, fault: &CallFault, timeout: Duration) -> Outcome {
 }
 
 /// An answer that is whole and says that it is well.
-fn accepted(who: &str, answer: Answer, timeout: Duration) -> Result<Answer, Outcome> {
+fn accepted(who: &str, answer: HttpResponse, timeout: Duration) -> Result<HttpResponse, Outcome> {
     if let Some(fault) = &answer.cut {
         let details = beginning(&answer.body);
         return Err(of_fault(who, fault, timeout).with_details(details));
@@ -241,7 +241,7 @@ fn take(
     out: &str,
     schema: Option<&Asset>,
     who: &str,
-    answer: &Answer,
+    answer: &HttpResponse,
     secrets: &Secrets,
 ) -> Result<(), Outcome> {
     let output = work.stage.output(out);
@@ -278,7 +278,7 @@ fn take(
     }
 }
 
-fn says_json(answer: &Answer) -> bool {
+fn says_json(answer: &HttpResponse) -> bool {
     let kind = answer.header("content-type").unwrap_or_default();
     let kind = kind.split(';').next().unwrap_or_default().trim();
     kind.eq_ignore_ascii_case("application/json") || kind.to_lowercase().ends_with("+json")

@@ -25,7 +25,7 @@ pub struct ModelSummary {
     /// Openings, other features, and virtual elements.
     pub openings: usize,
     /// Elements of each class.
-    pub(crate) by_type: BTreeMap<String, usize>,
+    pub by_type: BTreeMap<String, usize>,
     /// With a material of their own or of their type.
     pub with_material: usize,
     /// With a volume from a quantity set.

@@ -24,31 +24,31 @@ pub struct PdfText {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct PdfPage {
     /// Its number, from 1.
-    pub(crate) number: u32,
+    pub number: u32,
     /// Its lines, with an empty line between paragraphs.
-    pub(crate) text: String,
+    pub text: String,
     /// Its blocks in a monospaced font; `None` if the reader does not see fonts.
-    pub(crate) code: Option<Vec<Code>>,
+    pub code: Option<Vec<Code>>,
 }
 
 /// A block of a page that is set in a monospaced font.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Code {
     /// Its lines, with their indents.
-    pub(crate) content: String,
+    pub content: String,
     /// The number of lines.
-    pub(crate) line_count: u32,
+    pub line_count: u32,
 }
 
 /// A heading or bookmark.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Heading {
     /// Its text.
-    pub(crate) title: String,
+    pub title: String,
     /// Its page, from 1.
-    pub(crate) page: u32,
+    pub page: u32,
     /// Its depth, from 1.
-    pub(crate) level: u8,
+    pub level: u8,
 }
 
 /// Why a PDF has no text that can be trusted. Messages continue a sentence that begins with the name of the file.

@@ -8,10 +8,10 @@ use crate::steps::calls::Batched;
 use crate::steps::command::{CommandSpec, Deadline, Exit, run_command};
 use crate::steps::work::{Work, output_failure};
 use milepost_agents::api::BatchApi;
-use milepost_agents::cli::{Ended, Output, Tool};
+use milepost_agents::cli::{CommandExit, CommandOutput, Tool};
 use milepost_agents::fault::{CallFault, FaultKind};
 use milepost_agents::policy::{Next, after};
-use milepost_agents::request::{Reply, Request};
+use milepost_agents::request::{AgentRequest, Reply};
 use milepost_core::base::digest::Digest;
 use milepost_core::model::call::{Heard, Sent};
 use milepost_core::model::outcome::{Outcome, OutcomeKind};
@@ -65,7 +65,7 @@ impl Caller<'_> {
     pub(crate) fn call(
         &mut self,
         work: &mut Work<'_>,
-        request: &Request,
+        request: &AgentRequest,
         questions: u64,
     ) -> Result<(u64, Reply), Unanswered> {
         self.check(work)?;
@@ -146,7 +146,7 @@ impl Caller<'_> {
     fn once(
         &self,
         work: &mut Work<'_>,
-        request: &Request,
+        request: &AgentRequest,
         questions: u64,
     ) -> Result<Result<(u64, Reply), CallFault>, Unanswered> {
         let ready = self.ready;
@@ -218,7 +218,7 @@ impl Caller<'_> {
             ready.limits.hold(wait);
         }
         if let Who::Api(client) = &ready.who
-            && let Some(wait) = client.rest()
+            && let Some(wait) = client.cooldown()
         {
             // A clock that is wrong, or a day's limit, must not hold up a run for long: the server then says it again.
             ready.limits.hold(wait.min(LONGEST_REST));
@@ -334,7 +334,7 @@ fn is_over_alone(ready: &Ready, kind: FaultKind) -> bool {
 }
 
 /// What is asked, whoever is asked, as one text: it stands for the request where there are no exact bytes.
-fn described(request: &Request) -> String {
+fn described(request: &AgentRequest) -> String {
     let attachments: Vec<_> = request
         .attachments
         .iter()
@@ -356,8 +356,8 @@ fn described(request: &Request) -> String {
 }
 
 /// The digest of what is asked, whoever is asked. Where the text is divided into what stays and what changes does not matter.
-pub(crate) fn asked(request: &Request) -> Digest {
-    let whole = Request {
+pub(crate) fn asked(request: &AgentRequest) -> Digest {
+    let whole = AgentRequest {
         system: None,
         prompt: format!(
             "{}{}",
@@ -373,7 +373,7 @@ pub(crate) fn asked(request: &Request) -> Digest {
 fn run(
     work: &mut Work<'_>,
     tool: &Tool,
-    request: &Request,
+    request: &AgentRequest,
     ready: &Ready,
     within: Duration,
 ) -> Result<Result<Reply, CallFault>, Unanswered> {
@@ -427,16 +427,16 @@ fn run(
         written(".answer", &hidden)?;
     }
     let ended = match exit {
-        Ok(Exit::Code(code)) => Ended::Code(code),
-        Ok(Exit::Signal(signal)) => Ended::Signal(signal),
-        Ok(Exit::TimedOut) => Ended::TimedOut,
-        Ok(Exit::Cancelled) => Ended::Cancelled,
+        Ok(Exit::Code(code)) => CommandExit::Code(code),
+        Ok(Exit::Signal(signal)) => CommandExit::Signal(signal),
+        Ok(Exit::TimedOut) => CommandExit::TimedOut,
+        Ok(Exit::Cancelled) => CommandExit::Cancelled,
         Err(error) => {
             let fault = CallFault::new(FaultKind::BadRequest, error.to_string());
             return Ok(Err(fault));
         }
     };
-    let output = Output {
+    let output = CommandOutput {
         ended,
         stdout: &stdout,
         stderr: &complaints,
@@ -469,7 +469,7 @@ fn replay(heard: &BTreeMap<String, Heard>, sent: &Sent) -> Result<Reply, CallFau
         ));
     };
     Ok(Reply {
-        told_cost: None,
+        reported_cost: None,
         usage: milepost_core::model::usage::Usage::default(),
         ..reply_of(heard, sent)
     })

@@ -1,6 +1,6 @@
 //! The costs of an agent's calls: at most before a call, and as measured after it.
 
-use milepost_agents::prices::{Mode, Prices};
+use milepost_agents::prices::{Billing, Prices};
 use milepost_core::model::agent::{Agent, Provider};
 use milepost_core::model::money::NanoUsd;
 use milepost_core::model::usage::Usage;
@@ -55,7 +55,7 @@ impl CallCosts {
                 max_tokens,
                 prices,
             } => prices
-                .most(model, input, *max_tokens, mode(self.batched))
+                .max_cost(model, input, *max_tokens, mode(self.batched))
                 .or(self.limit),
             Charged::Reported => self.limit,
         }
@@ -77,7 +77,7 @@ impl CallCosts {
             Charged::Free => Some(NanoUsd::ZERO),
             // No request uses no tokens: the server reported none. Without them only a model whose price is zero has a cost.
             Charged::Tokens { prices, .. } if usage.total() == 0 => {
-                let most = prices.most(model, 1, 1, mode(batched));
+                let most = prices.max_cost(model, 1, 1, mode(batched));
                 most.filter(|&most| most == NanoUsd::ZERO)
             }
             Charged::Tokens { prices, .. } => prices.cost(model, usage, mode(batched)),
@@ -86,6 +86,10 @@ impl CallCosts {
     }
 }
 
-fn mode(batched: bool) -> Mode {
-    if batched { Mode::Batch } else { Mode::Direct }
+fn mode(batched: bool) -> Billing {
+    if batched {
+        Billing::Batch
+    } else {
+        Billing::Direct
+    }
 }

@@ -7,7 +7,7 @@ use super::sort::{Sorted, Wrong, sort};
 use crate::steps::calls::{Calls, Valid};
 use crate::steps::values;
 use crate::steps::work::{Told, Work, parse_failure};
-use milepost_agents::request::{Request, Stop};
+use milepost_agents::request::{AgentRequest, StopReason};
 use milepost_core::base::digest::Digest;
 use milepost_core::model::outcome::{Outcome, OutcomeKind};
 use milepost_core::model::pipeline::Asset;
@@ -342,7 +342,7 @@ fn round(
         prompt.push_str("Answer the questions above once more, each exactly once.\n");
     }
     let (system, prompt) = divided(frame, prompt);
-    let request = Request {
+    let request = AgentRequest {
         system,
         prompt,
         attachments: Vec::new(),
@@ -374,29 +374,29 @@ fn round(
         let message = format!("agent `{}`: {what}", terms.ready.agent.name);
         Outcome::new(kind, message).for_good()
     };
-    if matches!(reply.stop, Stop::Length | Stop::Refused) {
+    if matches!(reply.stop, StopReason::Length | StopReason::Refused) {
         caller.judged(work, call).map_err(Unanswered::Failed)?;
     }
     match reply.stop {
         // So many answers do not fit: fewer may.
-        Stop::Length if asked.len() > 1 => {
+        StopReason::Length if asked.len() > 1 => {
             return Err(Unanswered::TooLong(broken(
                 OutcomeKind::Cut,
                 "the answer was cut at its most tokens",
             )));
         }
-        Stop::Length => {
+        StopReason::Length => {
             return Err(Unanswered::Failed(broken(
                 OutcomeKind::Cut,
                 "the answer to one question was cut: raise `max_tokens`",
             )));
         }
-        Stop::Refused => {
+        StopReason::Refused => {
             return Err(Unanswered::Failed(
                 broken(OutcomeKind::Refused, "it would not answer").with_details(vec![reply.text]),
             ));
         }
-        Stop::End | Stop::Other(_) => {}
+        StopReason::End | StopReason::Other(_) => {}
     }
     let ids: Vec<&str> = asked.iter().map(|asked| asked.id).collect();
     let sorted = sort(

@@ -2,7 +2,7 @@
 
 use super::costs::CallCosts;
 use milepost_agents::fault::{CallFault, FaultKind};
-use milepost_agents::request::{Reply, Stop};
+use milepost_agents::request::{Reply, StopReason};
 use milepost_core::base::digest::Digest;
 use milepost_core::model::agent::Agent;
 use milepost_core::model::call::{ANSWERED, Heard, Sent};
@@ -15,16 +15,16 @@ pub(crate) const TRIES: u32 = 6;
 /// What is recorded of an answer of a model.
 pub(crate) fn heard_of(costs: &CallCosts, sent: &Sent, reply: &Reply, took_ms: u64) -> Heard {
     let stop = match &reply.stop {
-        Stop::End => "end",
-        Stop::Length => "length",
-        Stop::Refused => "refused",
-        Stop::Other(other) => other,
+        StopReason::End => "end",
+        StopReason::Length => "length",
+        StopReason::Refused => "refused",
+        StopReason::Other(other) => other,
     };
     Heard {
         outcome: ANSWERED.to_owned(),
         message: None,
         usage: reply.usage,
-        cost: costs.of_call(&sent.model, sent.batched, &reply.usage, reply.told_cost),
+        cost: costs.of_call(&sent.model, sent.batched, &reply.usage, reply.reported_cost),
         served: reply.served_model.clone(),
         request_id: reply.request_id.clone(),
         text: Some(reply.text.clone()),
@@ -55,9 +55,9 @@ pub(crate) fn heard_of_fault(
             | FaultKind::Status(_)
     );
     let cost = match fault.usage.total() {
-        0 if is_free && fault.told_cost.is_none() => Some(NanoUsd::ZERO),
-        0 => fault.told_cost,
-        _ => costs.of_call(&sent.model, sent.batched, &fault.usage, fault.told_cost),
+        0 if is_free && fault.reported_cost.is_none() => Some(NanoUsd::ZERO),
+        0 => fault.reported_cost,
+        _ => costs.of_call(&sent.model, sent.batched, &fault.usage, fault.reported_cost),
     };
     Heard {
         outcome: kind_of(fault.kind).name().to_owned(),
@@ -111,13 +111,13 @@ pub(crate) fn reply_of(heard: &Heard, sent: &Sent) -> Reply {
         text,
         structured: heard.structured.clone(),
         stop: match heard.stop.as_deref() {
-            None | Some("end") => Stop::End,
-            Some("length") => Stop::Length,
-            Some("refused") => Stop::Refused,
-            Some(other) => Stop::Other(other.to_owned()),
+            None | Some("end") => StopReason::End,
+            Some("length") => StopReason::Length,
+            Some("refused") => StopReason::Refused,
+            Some(other) => StopReason::Other(other.to_owned()),
         },
         usage: heard.usage,
-        told_cost: heard.cost,
+        reported_cost: heard.cost,
         asked_model: sent.model.clone(),
         served_model: heard.served.clone(),
         request_id: heard.request_id.clone(),

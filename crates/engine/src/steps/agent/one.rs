@@ -7,9 +7,9 @@ use super::task::Asking;
 use crate::steps::calls::Valid;
 use crate::steps::values;
 use crate::steps::work::{Told, Work, input_failure, parse_failure};
-use milepost_agents::answer::salvage::{Salvaged, salvage};
+use milepost_agents::answer::json::{ExtractedJson, extract_json};
 use milepost_agents::answer::tap_yaml::tap_yaml;
-use milepost_agents::request::{Attachment, Reply, Request, Stop};
+use milepost_agents::request::{AgentRequest, Attachment, Reply, StopReason};
 use milepost_core::base::digest::Digest;
 use milepost_core::model::money::NanoUsd;
 use milepost_core::model::outcome::{Outcome, OutcomeKind};
@@ -61,7 +61,7 @@ impl Used {
         let batched = ready.agent.is_batched();
         let cost = ready
             .costs
-            .of_call(ready.model(), batched, &reply.usage, reply.told_cost);
+            .of_call(ready.model(), batched, &reply.usage, reply.reported_cost);
         self.cost = self.cost.zip(cost).map(|(sum, one)| sum + one);
     }
 
@@ -140,7 +140,7 @@ fn exchange(
         }
         _ => None,
     };
-    let request = Request {
+    let request = AgentRequest {
         system: None,
         prompt,
         attachments,
@@ -269,7 +269,7 @@ fn unwrapped(kept: Value) -> (Value, Vec<String>) {
 }
 
 /// What an answer is to: the request, the agent, and the batch and round that it is for. Four runs of one prompt are four calls.
-fn address(work: &Work<'_>, asking: &Asking<'_>, ready: &Ready, request: &Request) -> Digest {
+fn address(work: &Work<'_>, asking: &Asking<'_>, ready: &Ready, request: &AgentRequest) -> Digest {
     let round = work.scope.value("iteration").unwrap_or(Value::Null);
     let all = json!([
         "one",
@@ -303,12 +303,12 @@ fn refuse(ready: &Ready, reply: &Reply) -> Result<(), Outcome> {
             .for_good())
     };
     match reply.stop {
-        Stop::Refused => outcome(OutcomeKind::Refused, "it would not answer"),
-        Stop::Length => outcome(
+        StopReason::Refused => outcome(OutcomeKind::Refused, "it would not answer"),
+        StopReason::Length => outcome(
             OutcomeKind::Cut,
             "the answer was cut at its most tokens: raise `max_tokens`",
         ),
-        Stop::End | Stop::Other(_) => Ok(()),
+        StopReason::End | StopReason::Other(_) => Ok(()),
     }
 }
 
@@ -330,15 +330,15 @@ pub(crate) fn read(
     match form {
         AnswerForm::Text => Ok((Value::String(reply.text.clone()), Vec::new())),
         AnswerForm::TapYaml => block(&reply.text, defaults),
-        AnswerForm::Json => match (&reply.structured, salvage(&reply.text)) {
+        AnswerForm::Json => match (&reply.structured, extract_json(&reply.text)) {
             (Some(value), _) => Ok((value.clone(), Vec::new())),
-            (None, Salvaged::One { value, .. }) => Ok((value, Vec::new())),
-            (None, Salvaged::Several { count, .. }) => {
+            (None, ExtractedJson::One { value, .. }) => Ok((value, Vec::new())),
+            (None, ExtractedJson::Several { count, .. }) => {
                 Err(format!("{count} JSON values: one was expected"))
             }
-            (None, Salvaged::Cut) => Err("the JSON does not end".to_owned()),
-            (None, Salvaged::Broken(why)) => Err(format!("the JSON is wrong: {why}")),
-            (None, Salvaged::Nothing) => Err("there is no JSON in it".to_owned()),
+            (None, ExtractedJson::Cut) => Err("the JSON does not end".to_owned()),
+            (None, ExtractedJson::Broken(why)) => Err(format!("the JSON is wrong: {why}")),
+            (None, ExtractedJson::Nothing) => Err("there is no JSON in it".to_owned()),
         },
     }
 }

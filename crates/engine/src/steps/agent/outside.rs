@@ -2,7 +2,7 @@
 
 use super::one::{self, kept};
 use super::sort::{What, Wrong, sort};
-use milepost_agents::request::{Reply, Stop};
+use milepost_agents::request::{Reply, StopReason};
 use milepost_core::model::step::AnswerForm;
 use milepost_core::model::usage::Usage;
 use milepost_store::check::schema::Schema;
@@ -87,9 +87,9 @@ fn reply(text: &str) -> Reply {
     Reply {
         text: text.to_owned(),
         structured: serde_json::from_str(text).ok(),
-        stop: Stop::End,
+        stop: StopReason::End,
         usage: Usage::NONE,
-        told_cost: None,
+        reported_cost: None,
         asked_model: String::new(),
         served_model: None,
         request_id: None,

@@ -1,6 +1,6 @@
 //! A request in parts: what an external agent is asked, and what a plan shows.
 
-use milepost_agents::request::{Attachment, Request};
+use milepost_agents::request::{AgentRequest, Attachment};
 use milepost_core::base::digest::Digest;
 use serde_json::{Map, Value, json};
 
@@ -16,7 +16,7 @@ pub(crate) struct Parts {
     /// Whether `id` is part of what an answer must be.
     pub(crate) keeps_id: bool,
     /// The request.
-    pub(crate) request: Request,
+    pub(crate) request: AgentRequest,
 }
 
 impl Parts {

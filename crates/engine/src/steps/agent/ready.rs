@@ -3,10 +3,10 @@
 use super::costs::CallCosts;
 use super::gather::{Desk, Gatherer};
 use crate::steps::calls::{Calls, Pace};
-use milepost_agents::api::{ModelApi, Settings, connect};
+use milepost_agents::api::{ClientSettings, ModelApi, connect};
 use milepost_agents::cli::{Envelope, Preset, RegistryError, Tool};
 use milepost_agents::http::{Cancelled, HttpError, SharedHttp};
-use milepost_agents::limits::{Allowed, Limits};
+use milepost_agents::limits::{RateLimiter, RateLimits};
 use milepost_agents::prices::{PriceError, Prices};
 use milepost_agents::rules::{Rules, RulesError};
 use milepost_agents::secret::Secret;
@@ -56,7 +56,7 @@ pub(crate) struct Ready {
     /// Who answers.
     pub(crate) who: Who,
     /// Calls at once, requests and tokens a minute.
-    pub(crate) limits: Limits,
+    pub(crate) limits: RateLimiter,
     /// Requests that go in batches.
     pub(crate) gatherer: Gatherer,
     /// What its calls cost.
@@ -189,7 +189,7 @@ impl Agents {
                         variable: redact(&api.key_env).into_owned(),
                     });
                 }
-                let settings = Settings {
+                let settings = ClientSettings {
                     model: api.model.clone(),
                     base_url: api.base_url.clone(),
                     key: Secret::new(key),
@@ -215,18 +215,18 @@ impl Agents {
         let by_the_minute = |limit: Option<u64>| limit.filter(|_| !agent.is_batched());
         let (allowed, checked) = match self.purpose {
             Purpose::Run => (
-                Allowed {
+                RateLimits {
                     concurrent: agent.limits.concurrency.map(few),
                     requests_per_minute: by_the_minute(agent.limits.requests_per_minute).map(few),
                     tokens_per_minute: by_the_minute(agent.limits.tokens_per_minute),
                 },
                 OnceLock::new(),
             ),
-            Purpose::Plan => (Allowed::default(), OnceLock::from(Ok(()))),
+            Purpose::Plan => (RateLimits::default(), OnceLock::from(Ok(()))),
         };
         Ok(Ready {
             who,
-            limits: Limits::new(allowed),
+            limits: RateLimiter::new(allowed),
             gatherer: Gatherer::default(),
             costs: CallCosts::new(agent, self.prices.clone()),
             checked,

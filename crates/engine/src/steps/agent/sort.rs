@@ -1,6 +1,6 @@
 //! What of a reply answers which question, and what is wrong with the rest.
 
-use milepost_agents::answer::salvage::{Salvaged, salvage};
+use milepost_agents::answer::json::{ExtractedJson, extract_json};
 use milepost_agents::request::Reply;
 use milepost_store::check::schema::Violation;
 use serde_json::{Map, Value};
@@ -109,18 +109,18 @@ pub(crate) fn sort(
     once: bool,
 ) -> Sorted {
     let mut sorted = Sorted::default();
-    let value = match (&reply.structured, salvage(&reply.text)) {
+    let value = match (&reply.structured, extract_json(&reply.text)) {
         (Some(value), _) => value.clone(),
-        (None, Salvaged::One { value, .. }) => value,
-        (None, Salvaged::Several { first, count }) => {
+        (None, ExtractedJson::One { value, .. }) => value,
+        (None, ExtractedJson::Several { first, count }) => {
             let message = format!("{count} JSON values: one was expected, the first was read");
             sorted.wrong.push(Wrong::whole(What::Json, message));
             first
         }
         (None, wrong) => {
             let message = match wrong {
-                Salvaged::Cut => "the JSON does not end".to_owned(),
-                Salvaged::Broken(why) => format!("the JSON is wrong: {why}"),
+                ExtractedJson::Cut => "the JSON does not end".to_owned(),
+                ExtractedJson::Broken(why) => format!("the JSON is wrong: {why}"),
                 _ => "there is no JSON in it".to_owned(),
             };
             sorted.wrong.push(Wrong::whole(What::Json, message));
@@ -267,16 +267,16 @@ fn answer(entry: &Value, keeps_id: bool) -> (&'static str, Value) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use milepost_agents::request::Stop;
+    use milepost_agents::request::StopReason;
     use serde_json::json;
 
     fn sorted(text: &str) -> (Vec<(usize, Value)>, Vec<String>) {
         let reply = Reply {
             text: text.to_owned(),
             structured: None,
-            stop: Stop::End,
+            stop: StopReason::End,
             usage: milepost_core::model::usage::Usage::default(),
-            told_cost: None,
+            reported_cost: None,
             asked_model: String::new(),
             served_model: None,
             request_id: None,

@@ -1,7 +1,7 @@
 //! Reading and listing files, confined to the project and the workspace.
 
 use super::folder::{Folder, OpenedEntry, Start};
-use super::stamp::Stamp;
+use super::stamp::FileStamp;
 use crate::store::layout::OWN;
 use milepost_core::base::digest::{Digest, Hasher};
 use milepost_core::base::glob::Glob;
@@ -204,7 +204,7 @@ impl Files {
     }
 
     /// The stamp of the one folder in which all matches of a pattern lie; none when they may lie in several, or it is not there.
-    pub fn stamp_of_folder(&self, glob: &Glob, root: Root) -> Option<Stamp> {
+    pub fn stamp_of_folder(&self, glob: &Glob, root: Root) -> Option<FileStamp> {
         let folder = glob.folder().filter(|_| !glob.is_deep());
         let folder = folder.as_ref().map_or("", RelPath::as_str);
         if glob.is_deep() {

@@ -1,6 +1,6 @@
 //! Folders held open, below which the kernel itself keeps every path.
 
-use super::stamp::{Stamp, nanoseconds};
+use super::stamp::{FileStamp, nanoseconds};
 use rustix::fd::OwnedFd;
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, openat, statat};
 use rustix::io::Errno;
@@ -97,7 +97,7 @@ impl Folder {
     ///
     /// # Errors
     /// When it is no regular file, or the system refuses.
-    pub(crate) fn stamp(&self, name: &str) -> io::Result<Option<Stamp>> {
+    pub(crate) fn stamp(&self, name: &str) -> io::Result<Option<FileStamp>> {
         match statat(&self.0, name, AtFlags::SYMLINK_NOFOLLOW) {
             Ok(found) if FileType::from_raw_mode(found.st_mode).is_file() => {
                 Ok(Some(stamp(&found)))
@@ -123,7 +123,7 @@ impl Folder {
     ///
     /// # Errors
     /// When the system refuses.
-    pub(crate) fn own_stamp(&self) -> io::Result<Stamp> {
+    pub(crate) fn own_stamp(&self) -> io::Result<FileStamp> {
         Ok(stamp(&statat(&self.0, "", AtFlags::EMPTY_PATH)?))
     }
 }
@@ -133,8 +133,8 @@ impl Folder {
     clippy::useless_conversion,
     reason = "the types differ by system"
 )]
-fn stamp(found: &rustix::fs::Stat) -> Stamp {
-    Stamp {
+fn stamp(found: &rustix::fs::Stat) -> FileStamp {
+    FileStamp {
         device: found.st_dev as u64,
         inode: found.st_ino as u64,
         size: found.st_size as u64,

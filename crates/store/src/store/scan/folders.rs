@@ -2,7 +2,7 @@
 
 use super::files::Files;
 use super::folder::Folder;
-use super::stamp::Stamp;
+use super::stamp::FileStamp;
 use milepost_core::base::path::{FilePath, Root};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -22,7 +22,7 @@ pub struct Folders<'a> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum There {
     /// A regular file with this stamp.
-    File(Stamp),
+    File(FileStamp),
     /// Nothing.
     Nothing,
     /// A link stands on the way, it is no regular file, or the system cannot tell.

@@ -15,7 +15,7 @@ const COARSE: i64 = 1_000_000;
 
 /// Device, inode, size in bytes, and the times of the last change of content and of anything, in nanoseconds since 1970.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Stamp {
+pub struct FileStamp {
     /// The device.
     pub(crate) device: u64,
     /// The inode.
@@ -28,7 +28,7 @@ pub struct Stamp {
     pub(crate) ctime: i64,
 }
 
-impl Stamp {
+impl FileStamp {
     /// The stamp of a file.
     pub(crate) fn of(data: &Metadata) -> Self {
         Self {
@@ -69,7 +69,7 @@ mod tests {
 
     #[test]
     fn only_what_was_left_alone_is_settled() {
-        let stamp = |mtime, ctime| Stamp {
+        let stamp = |mtime, ctime| FileStamp {
             device: 1,
             inode: 2,
             size: 3,
@@ -102,7 +102,7 @@ mod tests {
             (disk, coarse, false),
             (elsewhere, fine, false),
         ] {
-            let stamp = Stamp {
+            let stamp = FileStamp {
                 device,
                 inode: 2,
                 size: 3,

@@ -9,7 +9,7 @@ use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use milepost_core::base::clock::Clock;
 use milepost_core::base::digest::{Digest, Hasher};
 
-use super::stamp::Stamp;
+use super::stamp::FileStamp;
 use crate::store::disk::{Disk, DiskError};
 
 /// What the cache's file begins with: whatever begins otherwise is no cache of ours.
@@ -38,7 +38,7 @@ pub struct HashedFile {
     /// Its digest.
     pub digest: Digest,
     /// What the file system says of it.
-    pub stamp: Stamp,
+    pub stamp: FileStamp,
     /// Whether the same stamp means the same content.
     pub settled: bool,
 }
@@ -52,7 +52,7 @@ struct CacheState {
 /// What was recorded of a file, and when, in nanoseconds since 1970.
 #[derive(Clone, Copy)]
 struct CacheEntry {
-    stamp: Stamp,
+    stamp: FileStamp,
     recorded: i64,
     digest: Digest,
     used: bool,
@@ -83,7 +83,7 @@ impl StatCache {
     pub fn look(&self, path: &Path) -> io::Result<HashedFile> {
         let data = std::fs::metadata(path)?;
         if data.is_file()
-            && let Some(seen) = self.known(Stamp::of(&data))
+            && let Some(seen) = self.known(FileStamp::of(&data))
         {
             return Ok(seen);
         }
@@ -99,9 +99,9 @@ impl StatCache {
         if !data.is_file() {
             return Ok(None);
         }
-        match self.known(Stamp::of(&data)) {
+        match self.known(FileStamp::of(&data)) {
             Some(seen) => Ok(Some(seen)),
-            None => self.hash_from(open, Stamp::of(&data)).map(Some),
+            None => self.hash_from(open, FileStamp::of(&data)).map(Some),
         }
     }
 
@@ -114,20 +114,20 @@ impl StatCache {
         if !data.is_file() {
             return Ok(None);
         }
-        seen(open, Stamp::of(&data), self.now()).map(Some)
+        seen(open, FileStamp::of(&data), self.now()).map(Some)
     }
 
     /// What is known of the file at a path by its stamp alone: nothing is read.
     pub fn glimpse(&self, path: &Path) -> Option<HashedFile> {
-        self.known(Stamp::of(&std::fs::metadata(path).ok()?))
+        self.known(FileStamp::of(&std::fs::metadata(path).ok()?))
     }
 
     fn hash(&self, file: File) -> io::Result<HashedFile> {
-        let before = Stamp::of(&file.metadata()?);
+        let before = FileStamp::of(&file.metadata()?);
         self.hash_from(file, before)
     }
 
-    fn hash_from(&self, file: File, before: Stamp) -> io::Result<HashedFile> {
+    fn hash_from(&self, file: File, before: FileStamp) -> io::Result<HashedFile> {
         let recorded = self.now();
         let seen = seen(file, before, recorded)?;
         // What is not settled would never be believed, and what was known of the file before may be asked for once more.
@@ -151,7 +151,7 @@ impl StatCache {
     }
 
     /// What is known of the file with this stamp.
-    pub fn known(&self, stamp: Stamp) -> Option<HashedFile> {
+    pub fn known(&self, stamp: FileStamp) -> Option<HashedFile> {
         let mut state = self.state();
         let entry = state.entries.get_mut(&(stamp.device, stamp.inode))?;
         if entry.stamp != stamp || !stamp.was_settled(entry.recorded) {
@@ -205,12 +205,12 @@ impl StatCache {
 }
 
 /// A file as it is, at a time in nanoseconds since 1970; `before` is what the file system said of it before.
-fn seen(mut file: File, before: Stamp, now: i64) -> io::Result<HashedFile> {
+fn seen(mut file: File, before: FileStamp, now: i64) -> io::Result<HashedFile> {
     let (digest, size) = hash(&mut file, before.size)?;
-    let unchanged = before == Stamp::of(&file.metadata()?) && size == before.size;
+    let unchanged = before == FileStamp::of(&file.metadata()?) && size == before.size;
     Ok(HashedFile {
         digest,
-        stamp: Stamp { size, ..before },
+        stamp: FileStamp { size, ..before },
         settled: unchanged && before.was_settled(now),
     })
 }
@@ -265,7 +265,7 @@ fn read(bytes: &[u8]) -> Option<HashMap<(u64, u64), CacheEntry>> {
     for entry in entries.chunks_exact(ENTRY) {
         let number =
             |at: usize| -> Option<[u8; 8]> { entry.get(at * 8..at * 8 + 8)?.try_into().ok() };
-        let stamp = Stamp {
+        let stamp = FileStamp {
             device: u64::from_le_bytes(number(0)?),
             inode: u64::from_le_bytes(number(1)?),
             size: u64::from_le_bytes(number(2)?),

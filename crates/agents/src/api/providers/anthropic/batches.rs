@@ -55,7 +55,7 @@ impl BatchApi for Anthropic {
     }
 
     /// The address of the results is made here: one that came in an answer is not sent the key.
-    fn harvest(
+    fn results(
         &self,
         id: &str,
         within: Duration,

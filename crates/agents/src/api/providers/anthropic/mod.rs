@@ -4,14 +4,14 @@ mod batches;
 
 use crate::api::ModelApi;
 use crate::api::batches::BatchApi;
-use crate::api::schema_fit::{Rules, fit, told};
-use crate::api::settings::Settings;
+use crate::api::schema_fit::{SchemaDialect, fit, schema_instruction};
+use crate::api::settings::ClientSettings;
 use crate::api::sse;
 use crate::api::versions::{of_claude, takes_temperature};
 use crate::api::wire::{KeyHeader, Wire, count, parsed, text, whole};
 use crate::fault::{CallFault, ErrorBody, FaultKind};
-use crate::http::{Answer, Cancelled, Http};
-use crate::request::{Attachment, Reply, Request, Stop};
+use crate::http::{Cancelled, Http, HttpResponse};
+use crate::request::{AgentRequest, Attachment, Reply, StopReason};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use milepost_core::model::api_kind::ApiKind;
@@ -33,7 +33,7 @@ pub(super) struct Anthropic {
 
 impl Anthropic {
     /// Returns a client. Another base URL may be given with or without `/v1`.
-    pub(super) fn new(http: Arc<Http>, settings: Settings) -> Self {
+    pub(super) fn new(http: Arc<Http>, settings: ClientSettings) -> Self {
         let base = settings.base_url.as_deref();
         let base = base.unwrap_or(ApiKind::Anthropic.spec().base_url);
         let base = base.trim_end_matches('/').trim_end_matches("/v1");
@@ -47,7 +47,7 @@ impl Anthropic {
     }
 
     /// Reads an answer of a good status, whole or streamed.
-    fn of_answer(&self, answer: Answer) -> Result<Reply, CallFault> {
+    fn of_answer(&self, answer: HttpResponse) -> Result<Reply, CallFault> {
         // A server that does not say what it sends begins with an event or with a message.
         let streamed = answer.header("content-type").map_or_else(
             || !answer.body.trim_ascii_start().starts_with(b"{"),
@@ -86,7 +86,7 @@ impl Anthropic {
             structured: None,
             stop: stop_of(message["stop_reason"].as_str().unwrap_or_default()),
             usage: usage_of(&message["usage"]),
-            told_cost: None,
+            reported_cost: None,
             asked_model: self.model.clone(),
             served_model: text(&message["model"]),
             request_id: None,
@@ -96,7 +96,7 @@ impl Anthropic {
 
     /// A reply from a stream: the message is put together from its events. A stream that ends before `message_stop` is cut,
     /// and an `error` event after a good status is an error all the same.
-    fn of_stream(&self, answer: Answer) -> Result<Reply, CallFault> {
+    fn of_stream(&self, answer: HttpResponse) -> Result<Reply, CallFault> {
         let id = answer.request_id();
         let mut message = json!({"content": []});
         let mut usage = Map::new();
@@ -171,7 +171,7 @@ impl ModelApi for Anthropic {
         &self.model
     }
 
-    fn body(&self, request: &Request) -> Vec<u8> {
+    fn body(&self, request: &AgentRequest) -> Vec<u8> {
         let mut body = Map::new();
         body.insert("model".to_owned(), json!(self.model));
         body.insert("max_tokens".to_owned(), json!(request.max_tokens));
@@ -184,12 +184,12 @@ impl ModelApi for Anthropic {
         // Structured output came with 4.5; servers that merely speak this API are told in words.
         let by_format = of_claude(&self.model).is_some_and(|version| version >= (4, 5));
         let fitted = request.schema.as_ref().filter(|_| by_format);
-        let fitted = fitted.and_then(|schema| fit(schema, Rules::Anthropic));
+        let fitted = fitted.and_then(|schema| fit(schema, SchemaDialect::Anthropic));
         let words = request
             .schema
             .as_ref()
             .filter(|_| fitted.is_none())
-            .map(told);
+            .map(schema_instruction);
         let system: Vec<&str> = request
             .system
             .as_deref()
@@ -228,11 +228,11 @@ impl ModelApi for Anthropic {
     }
 
     fn read(&self, raw: Vec<u8>) -> Result<Reply, CallFault> {
-        self.of_answer(Answer::of_success(raw))
+        self.of_answer(HttpResponse::of_success(raw))
     }
 
-    fn rest(&self) -> Option<Duration> {
-        self.wire.rest()
+    fn cooldown(&self) -> Option<Duration> {
+        self.wire.cooldown()
     }
 
     fn check(&self, within: Duration, cancelled: Cancelled<'_>) -> Result<(), CallFault> {
@@ -265,12 +265,12 @@ pub(crate) fn usage_of(usage: &Value) -> Usage {
 }
 
 /// Why an answer ended, in Anthropic's words.
-pub(crate) fn stop_of(reason: &str) -> Stop {
+pub(crate) fn stop_of(reason: &str) -> StopReason {
     match reason {
-        "end_turn" | "stop_sequence" => Stop::End,
-        "max_tokens" | "model_context_window_exceeded" => Stop::Length,
-        "refusal" => Stop::Refused,
-        other => Stop::Other(other.to_owned()),
+        "end_turn" | "stop_sequence" => StopReason::End,
+        "max_tokens" | "model_context_window_exceeded" => StopReason::Length,
+        "refusal" => StopReason::Refused,
+        other => StopReason::Other(other.to_owned()),
     }
 }
 

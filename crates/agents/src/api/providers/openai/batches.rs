@@ -76,7 +76,7 @@ impl BatchApi for OpenAi {
         })
     }
 
-    fn harvest(
+    fn results(
         &self,
         id: &str,
         within: Duration,

@@ -4,13 +4,13 @@ mod batches;
 
 use crate::api::ModelApi;
 use crate::api::batches::BatchApi;
-use crate::api::schema_fit::{Rules, fit, told};
-use crate::api::settings::Settings;
+use crate::api::schema_fit::{SchemaDialect, fit, schema_instruction};
+use crate::api::settings::ClientSettings;
 use crate::api::versions::takes_temperature;
 use crate::api::wire::{KeyHeader, Wire, count, parsed, text, whole};
 use crate::fault::{CallFault, ErrorBody, FaultKind};
-use crate::http::{Answer, Cancelled, Http};
-use crate::request::{Attachment, Reply, Request, Stop};
+use crate::http::{Cancelled, Http, HttpResponse};
+use crate::request::{AgentRequest, Attachment, Reply, StopReason};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use milepost_core::model::api_kind::ApiKind;
@@ -29,7 +29,7 @@ pub(super) struct OpenAi {
 }
 
 impl OpenAi {
-    pub(super) fn new(http: Arc<Http>, settings: Settings) -> Self {
+    pub(super) fn new(http: Arc<Http>, settings: ClientSettings) -> Self {
         let own = ApiKind::OpenAi.spec().base_url;
         let base = settings.base_url.as_deref().unwrap_or(own);
         let base = base.trim_end_matches('/').to_owned();
@@ -49,20 +49,24 @@ impl OpenAi {
             let schema = json!({"name": "answer", "strict": strict, "schema": schema});
             json!({"type": "json_schema", "json_schema": schema})
         };
-        match fit(schema, Rules::OpenAi) {
+        match fit(schema, SchemaDialect::OpenAi) {
             Some(fitted) => (Some(format(&fitted, true)), None),
             // Grammars of servers of one's own know optional properties and open objects.
-            None if !self.own => (Some(format(schema, false)), Some(told(schema))),
+            None if !self.own => (
+                Some(format(schema, false)),
+                Some(schema_instruction(schema)),
+            ),
             // This format makes objects only.
-            None if schema["type"] == "object" => {
-                (Some(json!({"type": "json_object"})), Some(told(schema)))
-            }
-            None => (None, Some(told(schema))),
+            None if schema["type"] == "object" => (
+                Some(json!({"type": "json_object"})),
+                Some(schema_instruction(schema)),
+            ),
+            None => (None, Some(schema_instruction(schema))),
         }
     }
 
     /// Reads an answer of a good status.
-    fn of_answer(&self, answer: Answer) -> Result<Reply, CallFault> {
+    fn of_answer(&self, answer: HttpResponse) -> Result<Reply, CallFault> {
         let answer = whole(answer)?;
         let id = answer.request_id();
         let completion = parsed(&answer.body)?;
@@ -98,17 +102,17 @@ impl OpenAi {
             .filter(|refusal| !refusal.is_empty());
         let reason = choice["finish_reason"].as_str().unwrap_or_default();
         let stop = match (refusal, reason) {
-            (Some(_), _) | (None, "content_filter") => Stop::Refused,
-            (None, "stop") => Stop::End,
-            (None, "length") => Stop::Length,
-            (None, other) => Stop::Other(other.to_owned()),
+            (Some(_), _) | (None, "content_filter") => StopReason::Refused,
+            (None, "stop") => StopReason::End,
+            (None, "length") => StopReason::Length,
+            (None, other) => StopReason::Other(other.to_owned()),
         };
         Ok(Reply {
             text: refusal.map_or_else(|| content_of(&message["content"]), str::to_owned),
             structured: None,
             stop,
             usage: usage_of(&completion["usage"]),
-            told_cost: None,
+            reported_cost: None,
             asked_model: self.model.clone(),
             served_model: text(&completion["model"]),
             request_id: text(&completion["id"]),
@@ -122,7 +126,7 @@ impl ModelApi for OpenAi {
         &self.model
     }
 
-    fn body(&self, request: &Request) -> Vec<u8> {
+    fn body(&self, request: &AgentRequest) -> Vec<u8> {
         let mut body = Map::new();
         body.insert("model".to_owned(), json!(self.model));
         let (format, words) = self.format(request.schema.as_ref());
@@ -176,11 +180,11 @@ impl ModelApi for OpenAi {
     }
 
     fn read(&self, raw: Vec<u8>) -> Result<Reply, CallFault> {
-        self.of_answer(Answer::of_success(raw))
+        self.of_answer(HttpResponse::of_success(raw))
     }
 
-    fn rest(&self) -> Option<Duration> {
-        self.wire.rest()
+    fn cooldown(&self) -> Option<Duration> {
+        self.wire.cooldown()
     }
 
     fn check(&self, within: Duration, cancelled: Cancelled<'_>) -> Result<(), CallFault> {

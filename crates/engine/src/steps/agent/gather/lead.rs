@@ -22,7 +22,7 @@ const TICK: Duration = Duration::from_millis(25);
 /// Time to send a batch, to ask about one, and to fetch its results.
 const SUBMIT: Duration = Duration::from_mins(10);
 const ASK: Duration = Duration::from_mins(1);
-const HARVEST: Duration = Duration::from_mins(10);
+const RESULTS_TIMEOUT: Duration = Duration::from_mins(10);
 
 /// Time that a stopped run gives to a batch that is being submitted.
 const PATIENCE: Duration = Duration::from_secs(3);
@@ -240,7 +240,7 @@ impl Gatherer {
                     still.push(id.clone());
                     continue;
                 }
-                Ok(BatchProgress::Ended) => desk.api.harvest(id, HARVEST, desk.stopped),
+                Ok(BatchProgress::Ended) => desk.api.results(id, RESULTS_TIMEOUT, desk.stopped),
                 Ok(BatchProgress::Refused(fault)) => {
                     let fault = free(fault);
                     let all = |_: &str| Err(BatchFault::Call(fault.clone()));
@@ -484,7 +484,7 @@ fn fault_of(fault: BatchFault) -> CallFault {
 
 fn free(fault: CallFault) -> CallFault {
     CallFault {
-        told_cost: Some(NanoUsd::ZERO),
+        reported_cost: Some(NanoUsd::ZERO),
         ..fault
     }
 }

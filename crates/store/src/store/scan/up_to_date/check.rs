@@ -5,7 +5,7 @@ use super::observations::{file_at, is_own, names_digest};
 use crate::store::disk::{Disk, DiskError};
 use crate::store::scan::files::Files;
 use crate::store::scan::folder::Folder;
-use crate::store::scan::stamp::Stamp;
+use crate::store::scan::stamp::FileStamp;
 use crate::store::scan::statcache::StatCache;
 use milepost_core::base::digest::Digest;
 use milepost_core::base::glob::Glob;
@@ -86,7 +86,7 @@ impl Recheck {
 /// are none.
 pub fn again(path: &Path, key: Digest, files: &Files, cache: &StatCache) -> Option<Recheck> {
     let file = File::open(path).ok()?;
-    if Stamp::of(&file.metadata().ok()?).mtime > cache.now() {
+    if FileStamp::of(&file.metadata().ok()?).mtime > cache.now() {
         return None;
     }
     let (mut reader, told) =
@@ -213,8 +213,8 @@ impl FolderCheck<'_> {
             };
             let (digest, now) = match (entry.known, there) {
                 (KnownFile::Absent, None) => continue,
-                (KnownFile::Stamp(known), Some(now)) if known == now => continue,
-                (KnownFile::Stamp(known), Some(now)) if known.size == now.size => {
+                (KnownFile::FileStamp(known), Some(now)) if known == now => continue,
+                (KnownFile::FileStamp(known), Some(now)) if known.size == now.size => {
                     (cache.known(known).map(|seen| seen.digest), now)
                 }
                 (KnownFile::Content(digest), Some(now)) => (Some(digest), now),

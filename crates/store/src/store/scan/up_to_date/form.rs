@@ -10,7 +10,7 @@
 //! content: inode, size, mtime, ctime; 2 its content has this digest, and must be read to be told.
 
 use super::observations::{FoundFile, ListedNames, PathParts, Questions, is_own};
-use crate::store::scan::stamp::Stamp;
+use crate::store::scan::stamp::FileStamp;
 use crate::store::scan::statcache::HashedFile;
 use milepost_core::base::digest::Digest;
 use milepost_core::base::path::Root;
@@ -58,7 +58,7 @@ pub(super) enum KnownFile {
     /// It was not there.
     Absent,
     /// As long as it has this stamp, it has the content that it had.
-    Stamp(Stamp),
+    FileStamp(FileStamp),
     /// It had this content.
     Content(Digest),
 }
@@ -237,7 +237,7 @@ fn put_entry(out: &mut Vec<u8>, name: &str, seen: Option<HashedFile>) -> Option<
 }
 
 /// Inode, size and times: what stands in an entry.
-pub(super) fn stamp_bytes(stamp: &Stamp) -> [u8; 32] {
+pub(super) fn stamp_bytes(stamp: &FileStamp) -> [u8; 32] {
     let mut bytes = [0; 32];
     bytes[..8].copy_from_slice(&stamp.inode.to_le_bytes());
     bytes[8..16].copy_from_slice(&stamp.size.to_le_bytes());
@@ -411,9 +411,10 @@ impl<'a> FileEntries<'a> {
         let begin = self.at + 3 + name.len();
         let (known, end) = match (known, rest.first_chunk::<32>()) {
             (0, _) => (KnownFile::Absent, begin),
-            (BY_STAMP, Some(bytes)) => {
-                (KnownFile::Stamp(stamp_of(self.device, bytes)?), begin + 32)
-            }
+            (BY_STAMP, Some(bytes)) => (
+                KnownFile::FileStamp(stamp_of(self.device, bytes)?),
+                begin + 32,
+            ),
             (2, Some(bytes)) => (KnownFile::Content(Digest::from_bytes(*bytes)), begin + 32),
             _ => return None,
         };
@@ -443,9 +444,9 @@ impl<'a> Iterator for FileEntries<'a> {
     }
 }
 
-fn stamp_of(device: u64, bytes: &[u8; 32]) -> Option<Stamp> {
+fn stamp_of(device: u64, bytes: &[u8; 32]) -> Option<FileStamp> {
     let number = |at: usize| -> Option<[u8; 8]> { bytes.get(at..at + 8)?.try_into().ok() };
-    Some(Stamp {
+    Some(FileStamp {
         device,
         inode: u64::from_le_bytes(number(0)?),
         size: u64::from_le_bytes(number(8)?),

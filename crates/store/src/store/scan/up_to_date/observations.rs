@@ -1,7 +1,7 @@
 //! What a run asked of the disk, and what it was told.
 
 use crate::store::layout;
-use crate::store::scan::stamp::Stamp;
+use crate::store::scan::stamp::FileStamp;
 use crate::store::scan::statcache::HashedFile;
 use milepost_core::base::digest::Digest;
 use milepost_core::base::path::{FilePath, RelPath, Root};
@@ -36,7 +36,7 @@ pub(super) struct ListedNames {
     /// The digest of the names.
     pub(crate) digest: Digest,
     /// The stamp of the one folder that they lie in, if the same stamp means the same names.
-    pub(crate) folder: Option<Stamp>,
+    pub(crate) folder: Option<FileStamp>,
 }
 
 impl Questions {
@@ -209,7 +209,7 @@ impl Observations {
     }
 
     /// A pattern was looked up; `folder` is the stamp, taken before, of the folder that all matches lie in, if it was settled.
-    pub fn list(&self, root: Root, pattern: &str, found: &[RelPath], folder: Option<Stamp>) {
+    pub fn list(&self, root: Root, pattern: &str, found: &[RelPath], folder: Option<FileStamp>) {
         let digest = names_digest(found.iter().map(RelPath::as_str));
         let listed = ListedNames { digest, folder };
         self.note(|questions| {

@@ -1,32 +1,29 @@
-//! JSON out of an answer's text: out of fences and prose, and what is wrong where there is none.
+//! Extracts the JSON value from an answer's text, out of Markdown fences or prose.
 
 use serde_json::Value;
 
-/// What an answer's text holds.
+/// The JSON found in an answer's text.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Salvaged {
+pub enum ExtractedJson {
     /// One value.
     One {
         /// The value.
         value: Value,
-        /// Whether the text was nothing else.
+        /// True if the text holds nothing else.
         exact: bool,
     },
-    /// Several values: the first one, and how many.
+    /// Several values.
     Several {
-        /// The first one.
+        /// The first value.
         first: Value,
-        /// All of them.
+        /// The number of values.
         count: usize,
     },
-    /// A value begins and does not end: the answer is cut.
+    /// A value that does not end, because the answer is truncated.
     Cut,
-    /// A value begins, and is wrong before its end.
-    Broken(
-        /// What is wrong, with its place.
-        String,
-    ),
-    /// There is no JSON.
+    /// A value with a syntax error: the message with its position.
+    Broken(String),
+    /// No JSON.
     Nothing,
 }
 
@@ -38,12 +35,12 @@ struct Candidates {
     broken: Option<String>,
 }
 
-/// The JSON in a text. A text that is one value is that value; else what stands in Markdown fences counts before what
-/// stands in prose, and objects before the lists of mere numbers and words that prose has (`[1]`).
-pub fn salvage(text: &str) -> Salvaged {
+/// Returns the JSON value in a text. Values in Markdown fences win over values in prose, and objects over lists without
+/// objects, such as the `[1]` of a citation.
+pub fn extract_json(text: &str) -> ExtractedJson {
     let text = text.trim().trim_start_matches('\u{feff}');
     if let Ok(value) = serde_json::from_str(text) {
-        return Salvaged::One { value, exact: true };
+        return ExtractedJson::One { value, exact: true };
     }
     let fenced = fences(text);
     let mut found = Candidates::default();
@@ -60,14 +57,14 @@ pub fn salvage(text: &str) -> Salvaged {
     }
     let count = found.values.len();
     match (found.values.into_iter().next(), found.broken) {
-        (Some(value), _) if count == 1 => Salvaged::One {
+        (Some(value), _) if count == 1 => ExtractedJson::One {
             value,
             exact: false,
         },
-        (Some(first), _) => Salvaged::Several { first, count },
-        (None, _) if found.cut => Salvaged::Cut,
-        (None, Some(why)) => Salvaged::Broken(why),
-        (None, None) => Salvaged::Nothing,
+        (Some(first), _) => ExtractedJson::Several { first, count },
+        (None, _) if found.cut => ExtractedJson::Cut,
+        (None, Some(why)) => ExtractedJson::Broken(why),
+        (None, None) => ExtractedJson::Nothing,
     }
 }
 
@@ -175,8 +172,8 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    fn one(value: Value, exact: bool) -> Salvaged {
-        Salvaged::One { value, exact }
+    fn one(value: Value, exact: bool) -> ExtractedJson {
+        ExtractedJson::One { value, exact }
     }
 
     #[test]
@@ -202,29 +199,29 @@ mod tests {
             ("The numbers are [1, 2].", one(json!([1, 2]), false)),
         ];
         for (text, expected) in cases {
-            assert_eq!(salvage(text), expected, "{text}");
+            assert_eq!(extract_json(text), expected, "{text}");
         }
     }
 
     #[test]
     fn what_is_wrong_is_told_apart() {
-        let broken = |text: &str| matches!(salvage(text), Salvaged::Broken(_));
-        assert_eq!(salvage(""), Salvaged::Nothing);
+        let broken = |text: &str| matches!(extract_json(text), ExtractedJson::Broken(_));
+        assert_eq!(extract_json(""), ExtractedJson::Nothing);
         assert_eq!(
-            salvage("I cannot classify these elements (see {note})."),
-            Salvaged::Nothing
+            extract_json("I cannot classify these elements (see {note})."),
+            ExtractedJson::Nothing
         );
         assert_eq!(
-            salvage(r#"{"answers":[{"id":"q1","code":"Ss_25"},{"id":"q2","#),
-            Salvaged::Cut
+            extract_json(r#"{"answers":[{"id":"q1","code":"Ss_25"},{"id":"q2","#),
+            ExtractedJson::Cut
         );
         assert_eq!(
-            salvage("```json\n{\"answers\":[{\"id\":\"q1\"},"),
-            Salvaged::Cut
+            extract_json("```json\n{\"answers\":[{\"id\":\"q1\"},"),
+            ExtractedJson::Cut
         );
         assert_eq!(
-            salvage(r#"As [1] says: {"answers":[{"id":"q1"},"#),
-            Salvaged::Cut
+            extract_json(r#"As [1] says: {"answers":[{"id":"q1"},"#),
+            ExtractedJson::Cut
         );
         // Nothing inside of a broken value is the answer.
         assert!(broken("{\"a\": \"line\nbreak\", \"b\": {\"c\": 1}}"));
@@ -233,8 +230,8 @@ mod tests {
         assert!(broken(&"[".repeat(200_000)));
         let twice = r#"{"a":1} or rather {"a":2}"#;
         assert_eq!(
-            salvage(twice),
-            Salvaged::Several {
+            extract_json(twice),
+            ExtractedJson::Several {
                 first: json!({"a": 1}),
                 count: 2
             }
@@ -254,9 +251,9 @@ mod tests {
             let text = value.to_string();
             let cut = 1 + (share * (text.len() - 2) as f64) as usize;
             let end = (cut..text.len()).find(|at| text.is_char_boundary(*at)).unwrap();
-            proptest::prop_assert_eq!(salvage(&text[..end]), Salvaged::Cut);
+            proptest::prop_assert_eq!(extract_json(&text[..end]), ExtractedJson::Cut);
             let around = format!("Sure! As [1] says:\n\n{text}\n\nI hope (that) helps.");
-            proptest::prop_assert_eq!(salvage(&around), one(value, false));
+            proptest::prop_assert_eq!(extract_json(&around), one(value, false));
         }
     }
 }

@@ -1,27 +1,27 @@
-//! The bookkeeping of limits: what may go now, and when the next may. The time is given in.
+//! The ledger of a rate limiter: whether a call may be made now, and when the next one may. Callers pass the time.
 
 use std::time::Duration;
 
-/// What is allowed; None: anything.
+/// The limits of an agent; `None` means unlimited.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Allowed {
-    /// Calls at once.
+pub struct RateLimits {
+    /// Concurrent calls.
     pub concurrent: Option<u32>,
-    /// Requests a minute.
+    /// Requests per minute.
     pub requests_per_minute: Option<u32>,
-    /// Tokens a minute, input and output.
+    /// Tokens per minute, input and output together.
     pub tokens_per_minute: Option<u64>,
 }
 
-/// Whether a call may be made.
+/// The answer to the question whether a call may be made now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Turn {
-    /// Now; it is booked.
+pub enum Admission {
+    /// Yes. The call is booked.
     Go,
-    /// Not before this moment.
+    /// Not before this time, counted from the start of the ledger.
     At(Duration),
-    /// When one of those under way has ended.
-    WhenOneEnds,
+    /// Not before a running call has ended.
+    AfterRunningCall,
 }
 
 /// A minute, in the unit in which buckets are filled: a limit of N a minute fills one by N units in a nanosecond, exactly.
@@ -62,9 +62,9 @@ impl Bucket {
     }
 }
 
-/// What is under way and what is left, at a moment since some beginning.
+/// The running calls and what is left of each limit.
 #[derive(Debug, Clone)]
-pub struct Book {
+pub struct UsageLedger {
     concurrent: Option<u32>,
     running: u32,
     requests: Option<Bucket>,
@@ -73,9 +73,9 @@ pub struct Book {
     not_before: Duration,
 }
 
-impl Book {
-    /// Nothing under way, and nothing used.
-    pub(crate) fn new(allowed: Allowed) -> Self {
+impl UsageLedger {
+    /// Creates a ledger with no running call and full limits.
+    pub(crate) fn new(allowed: RateLimits) -> Self {
         Self {
             concurrent: allowed.concurrent.map(|many| many.max(1)),
             running: 0,
@@ -88,11 +88,11 @@ impl Book {
         }
     }
 
-    /// Whether a call may be made that is likely to use that many tokens. `Go` books it.
-    pub(crate) fn ask(&mut self, now: Duration, tokens: u64) -> Turn {
+    /// Books a call with about this many tokens if the limits allow it now.
+    pub(crate) fn ask(&mut self, now: Duration, tokens: u64) -> Admission {
         self.pass(now);
         if self.concurrent.is_some_and(|most| self.running >= most) {
-            return Turn::WhenOneEnds;
+            return Admission::AfterRunningCall;
         }
         let wait = |bucket: &Option<Bucket>, many| {
             bucket
@@ -102,31 +102,31 @@ impl Book {
         let wait = wait(&self.requests, 1).max(wait(&self.tokens, tokens));
         let moment = self.now.saturating_add(wait).max(self.not_before);
         if moment > self.now {
-            return Turn::At(moment);
+            return Admission::At(moment);
         }
         self.running += 1;
         take(&mut self.requests, 1);
         take(&mut self.tokens, i128::from(tokens));
-        Turn::Go
+        Admission::Go
     }
 
-    /// Puts what was used in the place of what was booked.
+    /// Replaces the booked tokens of a call by the tokens that it used.
     pub(crate) fn settle(&mut self, now: Duration, booked: u64, used: u64) {
         self.pass(now);
         take(&mut self.tokens, i128::from(used) - i128::from(booked));
     }
 
-    /// One call has ended.
+    /// Records that one call has ended.
     pub(crate) fn end(&mut self) {
         self.running = self.running.saturating_sub(1);
     }
 
-    /// Nobody goes before that moment.
+    /// Permits no call before this time.
     pub(crate) fn hold(&mut self, until: Duration) {
         self.not_before = self.not_before.max(until);
     }
 
-    /// Time goes on; it never goes back.
+    /// Fills the limits for the time that has passed. The time never goes back.
     fn pass(&mut self, now: Duration) {
         let passed = now.saturating_sub(self.now);
         self.now = self.now.max(now);
@@ -152,56 +152,56 @@ mod tests {
 
     #[test]
     fn requests_a_minute() {
-        let mut book = Book::new(Allowed {
+        let mut ledger = UsageLedger::new(RateLimits {
             requests_per_minute: Some(2),
-            ..Allowed::default()
+            ..RateLimits::default()
         });
-        assert_eq!(book.ask(seconds(0), 0), Turn::Go);
-        assert_eq!(book.ask(seconds(0), 0), Turn::Go);
-        assert_eq!(book.ask(seconds(0), 0), Turn::At(seconds(30)));
-        assert_eq!(book.ask(seconds(10), 0), Turn::At(seconds(30)));
-        assert_eq!(book.ask(seconds(30), 0), Turn::Go);
-        assert_eq!(book.ask(seconds(30), 0), Turn::At(seconds(60)));
+        assert_eq!(ledger.ask(seconds(0), 0), Admission::Go);
+        assert_eq!(ledger.ask(seconds(0), 0), Admission::Go);
+        assert_eq!(ledger.ask(seconds(0), 0), Admission::At(seconds(30)));
+        assert_eq!(ledger.ask(seconds(10), 0), Admission::At(seconds(30)));
+        assert_eq!(ledger.ask(seconds(30), 0), Admission::Go);
+        assert_eq!(ledger.ask(seconds(30), 0), Admission::At(seconds(60)));
         // A clock that goes back changes nothing.
-        assert_eq!(book.ask(seconds(5), 0), Turn::At(seconds(60)));
-        assert_eq!(book.ask(seconds(600), 0), Turn::Go);
+        assert_eq!(ledger.ask(seconds(5), 0), Admission::At(seconds(60)));
+        assert_eq!(ledger.ask(seconds(600), 0), Admission::Go);
     }
 
     #[test]
     fn tokens_are_reserved_and_corrected() {
-        let mut book = Book::new(Allowed {
+        let mut ledger = UsageLedger::new(RateLimits {
             tokens_per_minute: Some(6_000),
-            ..Allowed::default()
+            ..RateLimits::default()
         });
-        assert_eq!(book.ask(seconds(0), 4_000), Turn::Go);
-        assert_eq!(book.ask(seconds(0), 4_000), Turn::At(seconds(20)));
+        assert_eq!(ledger.ask(seconds(0), 4_000), Admission::Go);
+        assert_eq!(ledger.ask(seconds(0), 4_000), Admission::At(seconds(20)));
         // It used less: the next may go.
-        book.settle(seconds(0), 4_000, 1_000);
-        assert_eq!(book.ask(seconds(0), 4_000), Turn::Go);
+        ledger.settle(seconds(0), 4_000, 1_000);
+        assert_eq!(ledger.ask(seconds(0), 4_000), Admission::Go);
         // It used more: the debt is paid first.
-        book.settle(seconds(0), 4_000, 6_000);
-        assert_eq!(book.ask(seconds(0), 1_000), Turn::At(seconds(20)));
+        ledger.settle(seconds(0), 4_000, 6_000);
+        assert_eq!(ledger.ask(seconds(0), 1_000), Admission::At(seconds(20)));
         // More than a minute's worth goes when nothing else is booked.
-        assert_eq!(book.ask(seconds(20), 9_000), Turn::At(seconds(70)));
-        assert_eq!(book.ask(seconds(70), 9_000), Turn::Go);
+        assert_eq!(ledger.ask(seconds(20), 9_000), Admission::At(seconds(70)));
+        assert_eq!(ledger.ask(seconds(70), 9_000), Admission::Go);
         assert_eq!(
-            book.ask(seconds(70), 1),
-            Turn::At(seconds(100) + Duration::from_millis(10))
+            ledger.ask(seconds(70), 1),
+            Admission::At(seconds(100) + Duration::from_millis(10))
         );
     }
 
     #[test]
     fn calls_at_once_and_a_servers_wait() {
-        let mut book = Book::new(Allowed {
+        let mut ledger = UsageLedger::new(RateLimits {
             concurrent: Some(1),
-            ..Allowed::default()
+            ..RateLimits::default()
         });
-        assert_eq!(book.ask(seconds(0), 0), Turn::Go);
-        assert_eq!(book.ask(seconds(0), 0), Turn::WhenOneEnds);
-        book.end();
-        book.hold(seconds(9));
-        book.hold(seconds(3));
-        assert_eq!(book.ask(seconds(1), 0), Turn::At(seconds(9)));
-        assert_eq!(book.ask(seconds(9), 0), Turn::Go);
+        assert_eq!(ledger.ask(seconds(0), 0), Admission::Go);
+        assert_eq!(ledger.ask(seconds(0), 0), Admission::AfterRunningCall);
+        ledger.end();
+        ledger.hold(seconds(9));
+        ledger.hold(seconds(3));
+        assert_eq!(ledger.ask(seconds(1), 0), Admission::At(seconds(9)));
+        assert_eq!(ledger.ask(seconds(9), 0), Admission::Go);
     }
 }
