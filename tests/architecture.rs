@@ -133,6 +133,7 @@ fn a_wrong_tree_is_reported() {
         "crates/core/src/plan/mod.rs:6: `super` leaves the layer; write `crate::`, so that the import can be seen",
         "crates/engine/src/run/utils.rs:1: `utils` says nothing; name the file after its one idea, and keep errors beside their code",
         "crates/engine/src/run/utils.rs:3: `println!` outside `cli`; return data, and let `cli` print it",
+        "crates/engine/src/steps/fast.rs:2: `f` returns a `String` as its error; return an error type",
         "crates/engine/src/steps/fast.rs:3: `unsafe` outside crates/formats/src/ifc/map.rs; use safe code or a crate",
         "crates/store/src/store/long.rs:600: 601 lines, at most 600; split the file by its ideas",
         "src/view/mod.rs:2: `std::fs` in a pure layer; take a `base::source` trait, or do it in the store",

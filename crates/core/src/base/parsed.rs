@@ -16,8 +16,8 @@ where
     T::Err: fmt::Display,
     D: Deserializer<'de>,
 {
-    struct Text<T>(PhantomData<T>);
-    impl<T> Visitor<'_> for Text<T>
+    struct ParsedVisitor<T>(PhantomData<T>);
+    impl<T> Visitor<'_> for ParsedVisitor<T>
     where
         T: FromStr,
         T::Err: fmt::Display,
@@ -32,5 +32,5 @@ where
             text.parse().map_err(E::custom)
         }
     }
-    deserializer.deserialize_str(Text(PhantomData))
+    deserializer.deserialize_str(ParsedVisitor(PhantomData))
 }

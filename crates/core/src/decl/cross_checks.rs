@@ -2,7 +2,7 @@
 
 use crate::base::glob::{is_pattern, may_meet};
 use crate::base::path::{RelPath, Root};
-use crate::decl::problem::{File, Problem, Report};
+use crate::decl::problem::{Problem, Report, SourceFile};
 use crate::decl::project::Project;
 use crate::expr::place::nearest;
 use crate::model::stage::{EachSource, PathTemplate, Stage};
@@ -13,7 +13,7 @@ use std::ops::Range;
 #[derive(Debug)]
 pub(crate) struct Draft {
     /// Its file.
-    pub(crate) file: File,
+    pub(crate) file: SourceFile,
     /// Its number.
     pub(crate) number: u32,
     /// Its name.
@@ -56,7 +56,7 @@ pub(crate) struct Read {
 
 impl Draft {
     /// A stage of which nothing is known but its file.
-    pub(crate) fn new(file: File, number: u32, name: &str) -> Self {
+    pub(crate) fn new(file: SourceFile, number: u32, name: &str) -> Self {
         Self {
             file,
             number,

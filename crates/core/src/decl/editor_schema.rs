@@ -1,6 +1,6 @@
 //! JSON Schemas of declarations, for editors; made from the table of keys that the reader checks by.
 
-use crate::decl::keys::{self, Key, Kind, Need, Table};
+use crate::decl::keys::{self, KeySpec, Need, TableSpec, ValueKind};
 use crate::expr::scope::CellType;
 use serde_json::{Map, Value, json};
 
@@ -22,7 +22,7 @@ pub fn stage_schema() -> Value {
     )
 }
 
-fn document(title: &str, description: &str, table: &'static Table) -> Value {
+fn document(title: &str, description: &str, table: &'static TableSpec) -> Value {
     let mut schema = Map::new();
     schema.insert(
         "$schema".to_owned(),
@@ -36,7 +36,7 @@ fn document(title: &str, description: &str, table: &'static Table) -> Value {
     Value::Object(schema)
 }
 
-fn of_table(table: &'static Table) -> Value {
+fn of_table(table: &'static TableSpec) -> Value {
     let mut schema = Map::new();
     schema.insert("type".to_owned(), "object".into());
     let properties: Map<String, Value> = table
@@ -70,7 +70,7 @@ fn of_table(table: &'static Table) -> Value {
 }
 
 /// What must be there when a key is: `prompt` with `agent`, and `agent` with `prompt`.
-fn beside(table: &'static Table) -> Map<String, Value> {
+fn beside(table: &'static TableSpec) -> Map<String, Value> {
     let mut beside: Map<String, Value> = Map::new();
     let mut add = |key: &str, other: &str| {
         let list = beside
@@ -93,7 +93,7 @@ fn beside(table: &'static Table) -> Map<String, Value> {
     beside
 }
 
-fn of_key(key: &Key) -> Value {
+fn of_key(key: &KeySpec) -> Value {
     let mut schema = of_kind(key.kind);
     let mut description = key.doc.to_owned();
     if !key.default.is_empty() {
@@ -107,48 +107,50 @@ fn of_key(key: &Key) -> Value {
     schema
 }
 
-fn of_kind(kind: Kind) -> Value {
+fn of_kind(kind: ValueKind) -> Value {
     let text = json!({ "type": "string", "minLength": 1 });
     let template = json!({ "type": "string", "pattern": "\\{\\{" });
     let count = json!({ "type": "integer", "minimum": 1 });
     match kind {
-        Kind::Choice(words) => json!({ "enum": words }),
-        Kind::Text
-        | Kind::Plain
-        | Kind::Name
-        | Kind::Path
-        | Kind::Place
-        | Kind::FileName
-        | Kind::Folder
-        | Kind::File
-        | Kind::Jq
-        | Kind::Select => text,
-        Kind::FileOrFalse => json!({ "anyOf": [text, { "const": false }] }),
-        Kind::Duration => {
+        ValueKind::Choice(words) => json!({ "enum": words }),
+        ValueKind::Text
+        | ValueKind::Plain
+        | ValueKind::Name
+        | ValueKind::Path
+        | ValueKind::Place
+        | ValueKind::FileName
+        | ValueKind::Folder
+        | ValueKind::File
+        | ValueKind::Jq
+        | ValueKind::Select => text,
+        ValueKind::FileOrFalse => json!({ "anyOf": [text, { "const": false }] }),
+        ValueKind::Duration => {
             json!({ "type": "string", "pattern": "\\{\\{|^\\s*([0-9.]+(ms|s|m|min|h|d)\\s*)+$" })
         }
-        Kind::Count => json!({ "anyOf": [count, template] }),
-        Kind::Integer => count,
-        Kind::Number => json!({ "type": "number", "minimum": 0 }),
-        Kind::CountOrShare => {
+        ValueKind::Count => json!({ "anyOf": [count, template] }),
+        ValueKind::Integer => count,
+        ValueKind::Number => json!({ "type": "number", "minimum": 0 }),
+        ValueKind::CountOrShare => {
             json!({ "anyOf": [{ "type": "integer", "minimum": 0 }, { "type": "number", "minimum": 0, "maximum": 1 }] })
         }
-        Kind::Bool => json!({ "type": "boolean" }),
-        Kind::True => json!({ "const": true }),
-        Kind::Concurrency => {
+        ValueKind::Bool => json!({ "type": "boolean" }),
+        ValueKind::True => json!({ "const": true }),
+        ValueKind::Concurrency => {
             let names = json!({ "type": "object", "minProperties": 1, "maxProperties": 1,
                 "additionalProperties": { "anyOf": [count, template] } });
             json!({ "anyOf": [count, template, names] })
         }
-        Kind::Command => {
+        ValueKind::Command => {
             json!({ "anyOf": [text, { "type": "array", "minItems": 1, "items": { "type": "string" } }] })
         }
-        Kind::Names => json!({ "type": "array", "minItems": 1, "items": { "type": "string" } }),
-        Kind::Values => json!({ "type": "array" }),
-        Kind::Any => json!({}),
-        Kind::AnyNumber => json!({ "type": "number" }),
-        Kind::Table(table) => of_table(table),
-        Kind::Named(table) => {
+        ValueKind::Names => {
+            json!({ "type": "array", "minItems": 1, "items": { "type": "string" } })
+        }
+        ValueKind::Values => json!({ "type": "array" }),
+        ValueKind::Any => json!({}),
+        ValueKind::AnyNumber => json!({ "type": "number" }),
+        ValueKind::Table(table) => of_table(table),
+        ValueKind::Named(table) => {
             let item = of_table(table);
             let item = if table.short.is_some() {
                 json!({ "anyOf": [text, item] })
@@ -157,30 +159,34 @@ fn of_kind(kind: Kind) -> Value {
             };
             json!({ "type": "object", "propertyNames": { "pattern": NAME }, "additionalProperties": item })
         }
-        Kind::Free => json!({ "type": "object" }),
-        Kind::Strings => json!({ "type": "object", "additionalProperties": { "type": "string" } }),
-        Kind::Columns => {
+        ValueKind::Free => json!({ "type": "object" }),
+        ValueKind::Strings => {
+            json!({ "type": "object", "additionalProperties": { "type": "string" } })
+        }
+        ValueKind::Columns => {
             json!({ "type": "object", "minProperties": 1, "additionalProperties": { "enum": CellType::NAMES } })
         }
-        Kind::Outcomes => {
+        ValueKind::Outcomes => {
             let names: Map<String, Value> = keys::OUTCOMES
                 .iter()
                 .map(|&name| (name.to_owned(), json!({ "type": "string" })))
                 .collect();
             json!({ "type": "object", "properties": names, "additionalProperties": false })
         }
-        Kind::Params => {
+        ValueKind::Params => {
             let file = of_table(&keys::PARAM_FILE);
             let declared = of_table(&keys::PARAM);
             let keys = ["file", "base", "type", "default"].map(|key| json!({ "required": [key] }));
             let value = json!({ "not": { "type": "object", "anyOf": keys } });
             json!({ "type": "object", "propertyNames": { "pattern": NAME }, "additionalProperties": { "anyOf": [file, declared, value] } })
         }
-        Kind::OneOrMany(table) => {
+        ValueKind::OneOrMany(table) => {
             let one = of_table(table);
             json!({ "anyOf": [one, { "type": "array", "minItems": 1, "items": one }] })
         }
-        Kind::Many(table) => json!({ "type": "array", "minItems": 1, "items": of_table(table) }),
+        ValueKind::Many(table) => {
+            json!({ "type": "array", "minItems": 1, "items": of_table(table) })
+        }
     }
 }
 

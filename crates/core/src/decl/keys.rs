@@ -13,7 +13,7 @@ pub(crate) use stage::{
 pub(crate) use step::STEP;
 
 use crate::model::keys::key;
-pub(crate) use crate::model::keys::{Key, Kind, Need, Table};
+pub(crate) use crate::model::keys::{KeySpec, Need, TableSpec, ValueKind};
 
 /// The words of `format`.
 pub(crate) const FORMATS: &[&str] = &[
@@ -27,7 +27,7 @@ pub(crate) const OUTCOMES: &[&str] = &[
 ];
 
 /// All tables of a stage file, with those of names and lists.
-pub(crate) fn stage_tables() -> [&'static Table; 11] {
+pub(crate) fn stage_tables() -> [&'static TableSpec; 11] {
     [
         &STAGE, &EACH, &INPUT, &OUTPUT, &STEP, &REFINE, &CONSERVE, &REQUIRE, &CHECK, &POLICY,
         &ESTIMATE,

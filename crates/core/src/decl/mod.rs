@@ -22,9 +22,9 @@ use crate::base::natural::natural;
 use crate::base::path::RelPath;
 use crate::model::pipeline::{Asset, Pipeline};
 use cross_checks::Draft;
-use problem::{File, Report};
+use problem::{Report, SourceFile};
 use stage_file_names::stage_name;
-use values::reader::Reader;
+use values::reader::ValueReader;
 use values::template_choice;
 
 /// The file with the project's own prices of models.
@@ -35,7 +35,7 @@ const PRICES: &str = "prices.toml";
 /// # Errors
 /// Everything that is wrong, over all files at once.
 pub fn load(files: &dyn ProjectFiles) -> Result<(Pipeline, Vec<Warning>), Problems> {
-    let mut reader = Reader::new(files);
+    let mut reader = ValueReader::new(files);
     let project_file = open(&mut reader, PROJECT_FILE);
     let project = match &project_file {
         Some(file) => project::read(&mut reader, file),
@@ -107,11 +107,11 @@ pub fn load(files: &dyn ProjectFiles) -> Result<(Pipeline, Vec<Warning>), Proble
 }
 
 /// The project's own prices of models, if it has any.
-fn prices(reader: &Reader<'_>, report: &mut Report) -> Option<Asset> {
+fn prices(reader: &ValueReader<'_>, report: &mut Report) -> Option<Asset> {
     match reader.find(&RelPath::parse(PRICES).ok()?)? {
         Ok(asset) => Some(asset),
         Err(message) => {
-            let file = File::new(PRICES, "");
+            let file = SourceFile::new(PRICES, "");
             report.add(file.whole_problem(format!("`{PRICES}` cannot be read: {message}")));
             None
         }
@@ -119,13 +119,13 @@ fn prices(reader: &Reader<'_>, report: &mut Report) -> Option<Asset> {
 }
 
 /// Opens a declaration; what hinders that is reported.
-fn open(reader: &mut Reader<'_>, name: &str) -> Option<File> {
-    let wrong = |message: String| File::new(name, "").whole_problem(message);
+fn open(reader: &mut ValueReader<'_>, name: &str) -> Option<SourceFile> {
+    let wrong = |message: String| SourceFile::new(name, "").whole_problem(message);
     let read = RelPath::parse(name)
         .map_err(|error| error.to_string())
         .map(|path| reader.find(&path));
     let problem = match read {
-        Ok(Some(Ok(asset))) => return Some(File::new(name, asset.text)),
+        Ok(Some(Ok(asset))) => return Some(SourceFile::new(name, asset.text)),
         Ok(Some(Err(message))) => wrong(format!("`{name}` cannot be read: {message}")),
         Ok(None) => wrong(format!("there is no `{name}` here"))
             .help("`milepost init` makes a project; `-C DIR` goes to one"),

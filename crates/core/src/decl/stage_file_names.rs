@@ -1,7 +1,7 @@
 //! The names of files in `stages/`: number and name of a stage, and what is wrong with a name.
 
 use crate::base::natural::natural;
-use crate::decl::problem::{File, Report};
+use crate::decl::problem::{Report, SourceFile};
 use crate::decl::project_files::{ProjectFiles, STAGES};
 
 /// Endings of files that are likely meant as stages.
@@ -38,7 +38,7 @@ pub(crate) fn report_misnamed(report: &mut Report, path: &str, file_name: &str, 
     let Some((stem, ending)) = file_name.rsplit_once('.') else {
         return;
     };
-    let file = File::new(path, "");
+    let file = SourceFile::new(path, "");
     if ending == "toml" {
         let problem = file.whole_problem(format!(
             "`{path}` is not named like a stage: {}",

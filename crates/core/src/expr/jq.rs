@@ -4,8 +4,10 @@
 //! Two differences to `jaq` itself: `del` leaves the order of keys alone, and `@csv`, `@tsv`, `IN`, `INDEX`, `toarray`,
 //! `trimstr` and `leaf_paths` are there, as in `jq`.
 
+mod data;
 mod direct;
 mod fault;
+mod jaq;
 mod library;
 mod native;
 mod regex;
@@ -15,18 +17,15 @@ mod walk;
 use std::collections::BTreeSet;
 use std::sync::{Arc, OnceLock};
 
-use jaq_core::data::HasLut;
 use jaq_core::load::lex::Lexer;
 use jaq_core::load::parse::Parser;
-use jaq_core::load::{Arena, File, Loader};
-use jaq_core::{Compiler, Ctx, DataT, Filter, Lut, Vars};
 use jaq_json::Val;
-use jaq_std::input::{HasInputs, Inputs, RcIter};
 use serde_json::Value;
 
-use direct::{Direct, Space};
+use direct::program::{Direct, Space};
 pub use fault::JqError;
-use fault::Reading;
+use fault::ProgramText;
+use jaq::JaqFilter;
 use values::{read, to_val, to_value};
 
 use super::mentions::Mentions;
@@ -34,8 +33,7 @@ use super::mentions::Mentions;
 /// A compiled program. It can be shared between threads; each thread runs it with values of its own.
 #[derive(Clone)]
 pub struct Jq {
-    name: String,
-    filter: Arc<Filter<Data>>,
+    filter: JaqFilter,
     vars: Vec<String>,
     names: BTreeSet<String>,
     mentions: Mentions,
@@ -44,36 +42,9 @@ pub struct Jq {
     direct: Option<Arc<Direct>>,
 }
 
-/// What jaq's filters get at run time.
-#[derive(Debug)]
-struct Data;
-
-#[derive(Clone)]
-struct Running<'a> {
-    lut: &'a Lut<Data>,
-    inputs: Inputs<'a, Val>,
-}
-
-impl DataT for Data {
-    type V<'a> = Val;
-    type Data<'a> = Running<'a>;
-}
-
-impl<'a> HasLut<'a, Data> for Running<'a> {
-    fn lut(&self) -> &'a Lut<Data> {
-        self.lut
-    }
-}
-
-impl<'a> HasInputs<'a, Val> for Running<'a> {
-    fn inputs(&self) -> Inputs<'a, Val> {
-        self.inputs
-    }
-}
-
 impl std::fmt::Debug for Jq {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "Jq({})", self.name)
+        write!(f, "Jq({})", self.name())
     }
 }
 
@@ -87,28 +58,27 @@ impl Jq {
     /// Syntax, names and filters that are not there, and regular expressions that the engine does not have; all with
     /// their place in the program.
     pub fn compile(name: &str, source: &str, vars: &[&str]) -> Result<Jq, JqError> {
-        let reading = Reading {
+        let program = ProgramText {
             program: name,
             source,
             vars,
         };
         let tokens = Lexer::new(source)
             .lex()
-            .map_err(|errors| reading.lex(&errors))?;
+            .map_err(|errors| program.lex(&errors))?;
         let term = Parser::new(&tokens).parse(Parser::term).map_err(|errors| {
             errors.first().map_or_else(
-                || reading.fault(source, "the program cannot be read", None),
-                |(expected, found)| reading.parse(expected, *found),
+                || program.fault(source, "the program cannot be read", None),
+                |(expected, found)| program.parse(expected, *found),
             )
         })?;
         let found = walk::walk(&term);
-        let filter = Self::filter(&reading)?;
+        let filter = JaqFilter::compile(&program)?;
         for (at, regex, flags) in &found.regexes {
-            check_regex(&reading, at, regex, flags)?;
+            check_regex(&program, at, regex, flags)?;
         }
         Ok(Jq {
-            name: name.to_owned(),
-            filter: Arc::new(filter),
+            filter,
             vars: vars.iter().map(|&var| var.to_owned()).collect(),
             names: found.names,
             mentions: found.mentions,
@@ -118,54 +88,9 @@ impl Jq {
         })
     }
 
-    /// A call of a filter of jaq.
-    fn of_jaq(name: &str, source: &str, vars: &[&str]) -> Option<Jq> {
-        let reading = Reading {
-            program: name,
-            source,
-            vars,
-        };
-        Some(Jq {
-            name: name.to_owned(),
-            filter: Arc::new(Self::filter(&reading).ok()?),
-            vars: vars.iter().map(|&var| var.to_owned()).collect(),
-            names: BTreeSet::new(),
-            mentions: Mentions::default(),
-            roots: Mentions::default(),
-            whole: true,
-            direct: None,
-        })
-    }
-
-    fn filter(reading: &Reading<'_>) -> Result<Filter<Data>, JqError> {
-        let (source, vars) = (reading.source, reading.vars);
-        let globals: Vec<String> = vars.iter().map(|var| format!("${var}")).collect();
-        let arena = Arena::default();
-        let file = File {
-            code: source,
-            path: (),
-        };
-        let modules = Loader::new(library::defs())
-            .load(&arena, file)
-            .map_err(|_| reading.fault(source, "the program cannot be read", None))?;
-        Compiler::default()
-            .with_funs(library::funs())
-            .with_global_vars(globals.iter().map(String::as_str))
-            .compile(modules)
-            .map_err(|errors| {
-                errors
-                    .first()
-                    .and_then(|(_, undefined)| undefined.first())
-                    .map_or_else(
-                        || reading.fault(source, "the program cannot be compiled", None),
-                        |(name, what)| reading.undefined(name, what),
-                    )
-            })
-    }
-
     /// The program's name, as given.
     pub(crate) fn name(&self) -> &str {
-        &self.name
+        self.filter.name()
     }
 
     /// Every identifier that the program mentions as a field (`.x`, `."x"`, `["x"]`, `{x}`) or a variable (`$x`).
@@ -263,29 +188,8 @@ impl Jq {
         Ok(values)
     }
 
-    /// Runs the program by jaq.
-    fn jaq<E>(
-        &self,
-        vars: Vec<Val>,
-        input: Val,
-        inputs: &mut dyn Iterator<Item = Result<Val, String>>,
-        give: &mut dyn FnMut(Result<Val, jaq_core::Error<Val>>) -> Result<(), E>,
-    ) -> Result<(), E> {
-        let inputs = RcIter::new(inputs);
-        let running = Running {
-            lut: &self.filter.lut,
-            inputs: &inputs,
-        };
-        let ctx = Ctx::<Data>::new(running, Vars::new(vars));
-        for output in self.filter.id.run((ctx, input)) {
-            let ended = || jaq_core::Error::str("it ended without a value");
-            give(output.map_err(|exception| exception.get_err().unwrap_or_else(|_| ended())))?;
-        }
-        Ok(())
-    }
-
     fn fault(&self, message: &str) -> JqError {
-        JqError::running(&self.name, message)
+        JqError::running(self.name(), message)
     }
 }
 
@@ -441,7 +345,7 @@ impl Bound<'_> {
                 let vars = self.vars.clone();
                 let mut give = |output| take(output).then_some(()).ok_or(());
                 // What is wrong is kept where it is taken.
-                let _ = self.jq.jaq(vars, input, inputs, &mut give);
+                let _ = self.jq.filter.run(vars, input, inputs, &mut give);
             }
         }
         wrong.map_or(Ok(()), |message| Err(self.jq.fault(&message)))
@@ -459,10 +363,15 @@ fn told(error: Val) -> String {
 static TRIAL: OnceLock<Option<Jq>> = OnceLock::new();
 
 /// Refuses a literal regular expression that would fail whenever the program is run.
-fn check_regex(reading: &Reading<'_>, at: &str, regex: &str, flags: &str) -> Result<(), JqError> {
+fn check_regex(
+    program: &ProgramText<'_>,
+    at: &str,
+    regex: &str,
+    flags: &str,
+) -> Result<(), JqError> {
     if let Some(what) = walk::unsupported(regex) {
         let hint = "jaq's regular expressions have no look-around and no back-references: match more and take the part with `capture`, or test twice";
-        return Err(reading.regex(at, regex, &format!("has {what}"), Some(hint)));
+        return Err(program.regex(at, regex, &format!("has {what}"), Some(hint)));
     }
     let trial = TRIAL.get_or_init(|| {
         Jq::compile("regex", "[matches($regex; $flags)]", &["regex", "flags"]).ok()
@@ -471,7 +380,7 @@ fn check_regex(reading: &Reading<'_>, at: &str, regex: &str, flags: &str) -> Res
         trial
             .all(Value::from(""), &[Value::from(regex), Value::from(flags)])
             .map_err(|error| {
-                reading.regex(
+                program.regex(
                     at,
                     regex,
                     &format!("cannot be used: {}", error.message),

@@ -232,7 +232,7 @@ impl<R: Read> Json<R> {
     /// As [`Json::skip`], and what `take` gives: `Ok(Err(_))`.
     pub fn value<T, E>(
         &mut self,
-        take: impl FnOnce(&str, u64) -> Result<T, Taken<E>>,
+        take: impl FnOnce(&str, u64) -> Result<T, TakeError<E>>,
     ) -> Result<Result<T, E>, Fault> {
         self.peek()?;
         self.held = self.at;
@@ -245,8 +245,8 @@ impl<R: Read> Json<R> {
                 self.held = NONE;
                 Ok(Ok(taken))
             }
-            Err(Taken::Text(error)) => Err(self.of_held(&error)),
-            Err(Taken::Other(error)) => Ok(Err(error)),
+            Err(TakeError::Text(error)) => Err(self.of_held(&error)),
+            Err(TakeError::Other(error)) => Ok(Err(error)),
         }
     }
 
@@ -412,14 +412,14 @@ impl<R: Read> Json<R> {
 
 /// Why the text of a value was not taken.
 #[derive(Debug)]
-pub enum Taken<E> {
+pub enum TakeError<E> {
     /// It cannot be read as what is wanted.
     Text(serde_json::Error),
     /// Another reason.
     Other(E),
 }
 
-impl<E> From<serde_json::Error> for Taken<E> {
+impl<E> From<serde_json::Error> for TakeError<E> {
     fn from(error: serde_json::Error) -> Self {
         Self::Text(error)
     }

@@ -6,6 +6,7 @@
 
 mod columns;
 mod content;
+mod source;
 mod table;
 
 use std::collections::BTreeSet;
@@ -14,7 +15,8 @@ use std::sync::{Arc, OnceLock};
 use serde_json::{Map, Value};
 
 pub(crate) use columns::{CellType, Columns};
-pub use content::{Format, Reading, ScopeError, lines, parse};
+pub use content::{Format, Reading, lines, parse};
+pub use source::ScopeError;
 pub use table::{header, misfits};
 
 use super::jq::Jq;
@@ -27,26 +29,26 @@ use crate::base::source::Source;
 /// The names of a stage or a batch. A clone is cheap and shares what was parsed.
 #[derive(Clone, Default)]
 pub struct Scope {
-    entries: Vec<(String, Entry)>,
+    entries: Vec<(String, ScopeEntry)>,
     /// A name that programs see only where they mention it.
     unlisted: Option<String>,
 }
 
 #[derive(Clone)]
-enum Entry {
+enum ScopeEntry {
     Value(Arc<Value>),
-    File(Arc<File>),
-    Files(Arc<Vec<File>>),
+    ScopeFile(Arc<ScopeFile>),
+    Files(Arc<Vec<ScopeFile>>),
     Absent,
 }
 
-struct File {
+struct ScopeFile {
     source: Arc<dyn Source>,
     reading: Reading,
     parsed: OnceLock<Arc<Value>>,
 }
 
-impl File {
+impl ScopeFile {
     fn of((source, reading): (Arc<dyn Source>, Reading)) -> Self {
         Self {
             source,
@@ -61,7 +63,7 @@ impl File {
         if self.parsed.get().is_some() || self.reading.format != Format::Json || keys.is_empty() {
             return None;
         }
-        fields(keys, content::open(&*self.source).ok()?)
+        fields(keys, source::open(&*self.source).ok()?)
     }
 
     fn value(&self, name: &str) -> Result<Arc<Value>, ScopeError> {
@@ -81,7 +83,7 @@ impl Scope {
 
     /// A name that is a value. A name that is there already gets the new value.
     pub fn insert_value(&mut self, name: &str, value: Value) {
-        self.insert(name, Entry::Value(Arc::new(value)));
+        self.insert(name, ScopeEntry::Value(Arc::new(value)));
     }
 
     /// A name that is a value, which a program that takes the scope whole does not see.
@@ -97,22 +99,22 @@ impl Scope {
         source: Arc<dyn Source>,
         reading: impl Into<Reading>,
     ) {
-        let file = File::of((source, reading.into()));
-        self.insert(name, Entry::File(Arc::new(file)));
+        let file = ScopeFile::of((source, reading.into()));
+        self.insert(name, ScopeEntry::File(Arc::new(file)));
     }
 
     /// A name that is the list of the contents of files.
     pub fn insert_files(&mut self, name: &str, files: Vec<(Arc<dyn Source>, Reading)>) {
-        let files = files.into_iter().map(File::of).collect();
-        self.insert(name, Entry::Files(Arc::new(files)));
+        let files = files.into_iter().map(ScopeFile::of).collect();
+        self.insert(name, ScopeEntry::Files(Arc::new(files)));
     }
 
     /// A name that is null: an optional input that is not there, an output of a step that was skipped.
     pub fn absent(&mut self, name: &str) {
-        self.insert(name, Entry::Absent);
+        self.insert(name, ScopeEntry::Absent);
     }
 
-    fn insert(&mut self, name: &str, entry: Entry) {
+    fn insert(&mut self, name: &str, entry: ScopeEntry) {
         self.unlisted.take_if(|unlisted| unlisted == name);
         match self.entries.iter_mut().find(|(known, _)| known == name) {
             Some((_, old)) => *old = entry,
@@ -120,7 +122,7 @@ impl Scope {
         }
     }
 
-    fn entry(&self, name: &str) -> Option<&Entry> {
+    fn entry(&self, name: &str) -> Option<&ScopeEntry> {
         self.entries
             .iter()
             .find(|(known, _)| known == name)
@@ -227,25 +229,25 @@ impl Scope {
     /// The files of a name, or of a member such as `batch.data`; none when it is a plain value or not there.
     pub fn sources(&self, name: &str) -> Option<Vec<Arc<dyn Source>>> {
         match self.entry(name)? {
-            Entry::File(file) => Some(vec![Arc::clone(&file.source)]),
-            Entry::Files(files) => {
+            ScopeEntry::File(file) => Some(vec![Arc::clone(&file.source)]),
+            ScopeEntry::Files(files) => {
                 Some(files.iter().map(|file| Arc::clone(&file.source)).collect())
             }
-            Entry::Value(_) | Entry::Absent => None,
+            ScopeEntry::Value(_) | ScopeEntry::Absent => None,
         }
     }
 
     /// The only file of a name; none when it is a list, a plain value, absent or not there.
     pub fn source(&self, name: &str) -> Option<Arc<dyn Source>> {
         match self.entry(name)? {
-            Entry::File(file) => Some(Arc::clone(&file.source)),
+            ScopeEntry::File(file) => Some(Arc::clone(&file.source)),
             _ => None,
         }
     }
 
     /// The file of a name, and the lines on which its records begin, where it is a table or NDJSON.
     pub fn lines(&self, name: &str) -> Option<(String, Vec<u64>)> {
-        let Some(Entry::File(file)) = self.entry(name) else {
+        let Some(ScopeEntry::File(file)) = self.entry(name) else {
             return None;
         };
         let lines = content::lines(&*file.source, file.reading.format).unwrap_or_default();
@@ -259,7 +261,7 @@ impl Scope {
     /// When the file cannot be read.
     pub fn header(&self, name: &str) -> Result<Option<Vec<String>>, ScopeError> {
         match self.entry(name) {
-            Some(Entry::File(file)) if file.reading.format == Format::Csv => {
+            Some(ScopeEntry::File(file)) if file.reading.format == Format::Csv => {
                 let names = |columns: &Columns| columns.iter().map(|it| it.0.to_owned()).collect();
                 match &file.reading.columns {
                     Some(columns) => Ok(Some(names(columns))),
@@ -272,16 +274,16 @@ impl Scope {
 
     /// Whether the name is a list of files.
     pub fn is_list(&self, name: &str) -> bool {
-        matches!(self.entry(name), Some(Entry::Files(_)))
+        matches!(self.entry(name), Some(ScopeEntry::Files(_)))
     }
 
     /// The names, and members such as `photo.data`, whose content is neither text nor data.
     pub fn binary(&self) -> Vec<&str> {
-        let is_binary = |file: &File| file.reading.format == Format::Binary;
+        let is_binary = |file: &ScopeFile| file.reading.format == Format::Binary;
         let named = self.entries.iter().filter(|(_, entry)| match entry {
-            Entry::File(file) => is_binary(file),
-            Entry::Files(files) => !files.is_empty() && files.iter().all(is_binary),
-            Entry::Value(_) | Entry::Absent => false,
+            ScopeEntry::File(file) => is_binary(file),
+            ScopeEntry::Files(files) => !files.is_empty() && files.iter().all(is_binary),
+            ScopeEntry::Value(_) | ScopeEntry::Absent => false,
         });
         named.map(|(name, _)| name.as_str()).collect()
     }
@@ -312,7 +314,7 @@ impl Scope {
                 .then_some((known, member, entry))
         });
         let mut value = match own {
-            Some(Entry::File(file)) => match keys.and_then(|keys| file.fields(keys)) {
+            Some(ScopeEntry::File(file)) => match keys.and_then(|keys| file.fields(keys)) {
                 Some(fields) => fields,
                 None => (*file.value(name)?).clone(),
             },
@@ -356,7 +358,9 @@ impl Scope {
                 return walk(&dotted, entry, &select.rest().rest(), each);
             }
         }
-        if let Some(entry @ (Entry::File(_) | Entry::Files(_) | Entry::Absent)) = self.entry(name) {
+        if let Some(entry @ (ScopeEntry::File(_) | ScopeEntry::Files(_) | ScopeEntry::Absent)) =
+            self.entry(name)
+        {
             return walk(name, entry, &select.rest(), each);
         }
         let member = match select.steps() {
@@ -364,26 +368,31 @@ impl Scope {
             _ => None,
         };
         let value = self.part(name, member.as_ref())?;
-        walk(name, &Entry::Value(Arc::new(value)), &select.rest(), each)
+        walk(
+            name,
+            &ScopeEntry::Value(Arc::new(value)),
+            &select.rest(),
+            each,
+        )
     }
 }
 
-fn load(name: &str, entry: &Entry) -> Result<Value, ScopeError> {
+fn load(name: &str, entry: &ScopeEntry) -> Result<Value, ScopeError> {
     match entry {
-        Entry::Value(value) => Ok((**value).clone()),
-        Entry::File(file) => Ok((*file.value(name)?).clone()),
-        Entry::Files(files) => files
+        ScopeEntry::Value(value) => Ok((**value).clone()),
+        ScopeEntry::File(file) => Ok((*file.value(name)?).clone()),
+        ScopeEntry::Files(files) => files
             .iter()
             .map(|file| Ok((*file.value(name)?).clone()))
             .collect::<Result<_, _>>()
             .map(Value::Array),
-        Entry::Absent => Ok(Value::Null),
+        ScopeEntry::Absent => Ok(Value::Null),
     }
 }
 
 fn walk<E: From<ScopeError>>(
     name: &str,
-    entry: &Entry,
+    entry: &ScopeEntry,
     rest: &Select,
     each: &mut dyn FnMut(Value) -> Result<(), E>,
 ) -> Result<u64, E> {
@@ -392,30 +401,30 @@ fn walk<E: From<ScopeError>>(
             .map_err(|error| unfit(name, error))
     };
     match (entry, rest.steps().first()) {
-        (Entry::Absent, _) => Ok(0),
-        (Entry::Value(value), _) => in_memory(value, each),
-        (Entry::File(file), _) => stream(name, file, rest, each),
-        (Entry::Files(files), Some(Step::Each)) => {
+        (ScopeEntry::Absent, _) => Ok(0),
+        (ScopeEntry::Value(value), _) => in_memory(value, each),
+        (ScopeEntry::File(file), _) => stream(name, file, rest, each),
+        (ScopeEntry::Files(files), Some(Step::Each)) => {
             let rest = rest.rest();
             files.iter().try_fold(
                 0,
                 |count, file| Ok(count + stream(name, file, &rest, each)?),
             )
         }
-        (Entry::Files(_), _) => in_memory(&load(name, entry)?, each),
+        (ScopeEntry::Files(_), _) => in_memory(&load(name, entry)?, each),
     }
 }
 
 fn stream<E: From<ScopeError>>(
     name: &str,
-    file: &File,
+    file: &ScopeFile,
     select: &Select,
     each: &mut dyn FnMut(Value) -> Result<(), E>,
 ) -> Result<u64, E> {
     let shown = file.source.name();
     if file.parsed.get().is_none() {
         if file.reading.format == Format::Json {
-            let reader = content::open(&*file.source)?;
+            let reader = source::open(&*file.source)?;
             return select
                 .read(reader, each)
                 .map_err(|error| unfit(&shown, error));

@@ -5,103 +5,20 @@
 
 mod parse;
 mod read;
+mod steps;
 
 use std::fmt;
 use std::io::Read;
 
 use serde_json::Value;
 
-use super::json::Taken;
-use super::place::Place;
+use super::json::TakeError;
 pub use read::fields;
+pub use steps::{PathStep, ReadError, SelectError};
 
 /// A plain path.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct Select(Vec<Step>);
-
-/// One step of a plain path.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub enum Step {
-    /// `.name`: the field of an object.
-    Field(String),
-    /// `[]`: every item of a list, or every value of an object.
-    Each,
-}
-
-/// Why a plain path could not be read, or does not fit a document.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum SelectError {
-    /// The path itself.
-    #[error("`{select}`, {place}: {message} ({hint})")]
-    Syntax {
-        /// The path.
-        select: String,
-        /// Where in it.
-        place: Place,
-        /// What is wrong.
-        message: String,
-        /// What to write.
-        hint: String,
-    },
-    /// Something else stands where an object or a list should be.
-    #[error("{} is {found}, {expected} was expected", shown(.pointer))]
-    Shape {
-        /// JSON pointer into the document.
-        pointer: String,
-        /// What is there.
-        found: &'static str,
-        /// What the path needs.
-        expected: &'static str,
-    },
-    /// An object lacks the key.
-    #[error("{} has no `{key}`", shown(.pointer))]
-    Missing {
-        /// JSON pointer of the object.
-        pointer: String,
-        /// The key.
-        key: String,
-    },
-    /// An object has the key twice: one of the values would be lost.
-    #[error("{} has `{key}` twice", shown(.pointer))]
-    Twice {
-        /// JSON pointer of the object.
-        pointer: String,
-        /// The key.
-        key: String,
-    },
-    /// The text is not JSON, or cut.
-    #[error("line {line}, column {column}: {message}")]
-    Json {
-        /// The line, from 1.
-        line: usize,
-        /// The column, from 1.
-        column: usize,
-        /// What the parser says.
-        message: String,
-    },
-    /// The file could not be read.
-    #[error("{0}")]
-    Io(String),
-}
-
-/// Why reading stopped: the document, or what was done with a value.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum ReadError<E> {
-    /// The path does not fit the document, or the document cannot be read.
-    #[error("{0}")]
-    Select(#[from] SelectError),
-    /// What the function that took the values gave.
-    #[error("{0}")]
-    Each(E),
-}
-
-fn shown(pointer: &str) -> &str {
-    if pointer.is_empty() {
-        "the document"
-    } else {
-        pointer
-    }
-}
+pub struct Select(Vec<PathStep>);
 
 impl Select {
     /// Reads a path: `.`, `.a.b`, `.a[]`, `.a[][].b`, `."odd key"`, `.["odd key"]`.
@@ -113,19 +30,19 @@ impl Select {
     }
 
     /// A path of these steps.
-    pub fn of(steps: impl IntoIterator<Item = Step>) -> Select {
+    pub fn of(steps: impl IntoIterator<Item = PathStep>) -> Select {
         Select(steps.into_iter().collect())
     }
 
     /// The steps.
-    pub fn steps(&self) -> &[Step] {
+    pub fn steps(&self) -> &[PathStep] {
         &self.0
     }
 
     /// The name that the path begins with: of a path over the scope, the scope's name. Empty if it begins otherwise.
     pub fn first(&self) -> &str {
         match self.0.first() {
-            Some(Step::Field(name)) => name,
+            Some(PathStep::Field(name)) => name,
             _ => "",
         }
     }
@@ -133,8 +50,10 @@ impl Select {
     /// Returns the dotted name that a path over the scope mentions: `params.x` for `.params.x[]`.
     pub(crate) fn name(&self) -> Option<String> {
         match self.0.as_slice() {
-            [Step::Field(name), Step::Field(member), ..] => Some(format!("{name}.{member}")),
-            [Step::Field(name), ..] => Some(name.clone()),
+            [PathStep::Field(name), PathStep::Field(member), ..] => {
+                Some(format!("{name}.{member}"))
+            }
+            [PathStep::Field(name), ..] => Some(name.clone()),
             _ => None,
         }
     }
@@ -149,7 +68,7 @@ impl Select {
     #[must_use]
     pub fn list(&self) -> Select {
         let mut steps = self.0.clone();
-        if steps.last() == Some(&Step::Each) {
+        if steps.last() == Some(&PathStep::Each) {
             steps.pop();
         }
         Select(steps)
@@ -159,7 +78,7 @@ impl Select {
     #[must_use]
     pub fn items(&self) -> Select {
         let Select(mut steps) = self.list();
-        steps.push(Step::Each);
+        steps.push(PathStep::Each);
         Select(steps)
     }
 
@@ -173,7 +92,7 @@ impl Select {
         each: &mut dyn FnMut(Value) -> Result<(), E>,
     ) -> Result<u64, ReadError<E>> {
         read::read(&self.0, reader, &mut |text, _| {
-            each(serde_json::from_str(text)?).map_err(Taken::Other)
+            each(serde_json::from_str(text)?).map_err(TakeError::Other)
         })
     }
 
@@ -188,7 +107,7 @@ impl Select {
         each: &mut dyn FnMut(&str, u64) -> Result<(), E>,
     ) -> Result<u64, ReadError<E>> {
         read::read(&self.0, reader, &mut |text, start| {
-            each(text, start).map_err(Taken::Other)
+            each(text, start).map_err(TakeError::Other)
         })
     }
 
@@ -207,13 +126,13 @@ impl Select {
 
 impl fmt::Display for Select {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if !matches!(self.0.first(), Some(Step::Field(_))) {
+        if !matches!(self.0.first(), Some(PathStep::Field(_))) {
             f.write_str(".")?;
         }
         self.0.iter().try_for_each(|step| match step {
-            Step::Each => f.write_str("[]"),
-            Step::Field(name) if parse::is_plain(name) => write!(f, ".{name}"),
-            Step::Field(name) => write!(f, ".{}", Value::from(name.as_str())),
+            PathStep::Each => f.write_str("[]"),
+            PathStep::Field(name) if parse::is_plain(name) => write!(f, ".{name}"),
+            PathStep::Field(name) => write!(f, ".{}", Value::from(name.as_str())),
         })
     }
 }

@@ -6,39 +6,18 @@
 mod pieces;
 mod reader;
 
-use std::ops::Range;
-
 use serde_json::Value;
 
-use super::template::Part;
+use super::template::RenderedPart;
 use pieces::{Piece, pieces};
-use reader::{Place, Reader};
+pub use reader::Misplaced;
+use reader::{ScriptReader, ValuePlace};
 
 /// The programs that take a script after `-c`.
 const SHELLS: [&str; 6] = ["sh", "bash", "dash", "ash", "ksh", "zsh"];
 
 /// What the variables of values are called, before their numbers.
 const VARIABLE: &str = "__milepost";
-
-/// A value stands where it cannot become a quoted word.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Misplaced {
-    /// Where in the source of the template; empty when it was found at the run.
-    pub range: Range<usize>,
-    /// What is wrong.
-    pub message: String,
-}
-
-impl Misplaced {
-    fn new(place: &str) -> Self {
-        Self {
-            range: 0..0,
-            message: format!(
-                "`{{{{ }}}}` stands {place}, where a value cannot become a quoted word"
-            ),
-        }
-    }
-}
 
 /// What to do about a value that is misplaced.
 pub const HELP: &str = "write `{{ }}` outside of quotes, Milepost quotes what it gives; for a longer text assign it first: \
@@ -70,7 +49,7 @@ pub fn script_of<'a>(arguments: impl IntoIterator<Item = &'a str>) -> Option<usi
 /// The first that does not.
 pub fn check(source: &str) -> Result<(), Misplaced> {
     let pieces = pieces(source);
-    let mut reader = Reader::default();
+    let mut reader = ScriptReader::default();
     for (at, piece) in pieces.iter().enumerate() {
         match piece {
             Piece::Text(text) => reader.text(text),
@@ -93,10 +72,10 @@ pub fn check(source: &str) -> Result<(), Misplaced> {
 /// # Errors
 /// When a value is misplaced, or a list stands where one word is expected.
 pub fn script<E: From<Misplaced>>(
-    parts: &[Part],
-    file: &mut dyn FnMut(&Part) -> Result<String, E>,
+    parts: &[RenderedPart],
+    file: &mut dyn FnMut(&RenderedPart) -> Result<String, E>,
 ) -> Result<String, E> {
-    let mut reader = Reader::default();
+    let mut reader = ScriptReader::default();
     let mut variables = String::new();
     let mut script = String::new();
     let mut count = 0;
@@ -107,22 +86,22 @@ pub fn script<E: From<Misplaced>>(
     };
     for (at, part) in parts.iter().enumerate() {
         let value = match part {
-            Part::Text(text) => {
+            RenderedPart::Text(text) => {
                 reader.text(text);
                 script.push_str(text);
                 continue;
             }
-            Part::Value(value) => value.clone(),
-            Part::File { .. } => Value::String(file(part)?),
+            RenderedPart::Value(value) => value.clone(),
+            RenderedPart::File { .. } => Value::String(file(part)?),
         };
         let next = match parts.get(at + 1) {
-            Some(Part::Text(text)) => text.as_str(),
+            Some(RenderedPart::Text(text)) => text.as_str(),
             Some(_) => "{",
             None => "",
         };
         let place = reader.value(next)?;
         match value {
-            Value::Array(values) if place == Place::Word => {
+            Value::Array(values) if place == ValuePlace::Word => {
                 let words: Vec<String> = values.iter().map(|value| word(&text(value))).collect();
                 script.push_str(&words.join(" "));
             }
@@ -135,12 +114,12 @@ pub fn script<E: From<Misplaced>>(
                 }
                 .into());
             }
-            Value::Null if place == Place::Word => {}
+            Value::Null if place == ValuePlace::Word => {}
             // The quotes of the declaration close before the variable, and open after it.
-            value if place == Place::Quotes('\'') => {
+            value if place == ValuePlace::Quotes('\'') => {
                 script.push_str(&format!("'{}'", word(&text(&value))));
             }
-            value if place == Place::Quotes('"') => {
+            value if place == ValuePlace::Quotes('"') => {
                 script.push_str(&format!("\"{}\"", word(&text(&value))));
             }
             value => script.push_str(&word(&text(&value))),

@@ -18,7 +18,7 @@ use minijinja::Environment;
 use serde_json::{Value, json};
 
 pub use fault::TemplateError;
-pub use parts::Part;
+pub use parts::RenderedPart;
 use pieces::Pieces;
 
 use super::component::component;
@@ -235,7 +235,7 @@ impl Template {
     ///
     /// # Errors
     /// As [`Template::render`].
-    pub fn render_parts(&self, scope: &Value) -> Result<Vec<Part>, TemplateError> {
+    pub fn render_parts(&self, scope: &Value) -> Result<Vec<RenderedPart>, TemplateError> {
         let env = self.parts.get_or_init(|| {
             let mut env = self.env.clone();
             parts::write_parts(&mut env);

@@ -62,7 +62,7 @@ impl Past {
 
 /// What is to be asked: of one stage, and one agent.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Asked {
+pub struct ExpectedCalls {
     /// Batches that ask.
     pub batches: u64,
     /// Requests.
@@ -77,7 +77,7 @@ pub struct Asked {
 
 /// What it is expected to use, and what that stands on.
 pub fn expect(
-    asked: &Asked,
+    asked: &ExpectedCalls,
     past: &Past,
     declared: Option<&Estimate>,
     one_answer: u64,
@@ -127,8 +127,8 @@ mod tests {
     use super::*;
     use crate::base::digest::Digest;
 
-    fn asked() -> Asked {
-        Asked {
+    fn asked() -> ExpectedCalls {
+        ExpectedCalls {
             batches: 4,
             calls: 3,
             questions: 130,

@@ -330,7 +330,11 @@ impl Engine<'_, '_> {
         let ctx = self.recorder.ctx;
         let base = ctx.settings.scope(ctx.pipeline);
         let time = match &stage.policy.timeout {
-            Some(timeout) => Some(timeout.duration(&base).map_err(RunError::World)?),
+            Some(timeout) => Some(
+                timeout
+                    .duration(&base)
+                    .map_err(|error| RunError::World(error.to_string()))?,
+            ),
             None => None,
         };
         let agents = if begins {

@@ -3,7 +3,7 @@
 use super::agent::parts::Parts;
 use jiff::Timestamp;
 use milepost_core::base::digest::Digest;
-use milepost_core::model::batched::{Left, LeftCall, Submitting, Which};
+use milepost_core::model::batched::{CallId, Left, LeftCall, Submitting};
 use milepost_core::model::call::{Heard, Sent};
 use milepost_core::model::outcome::Outcome;
 use milepost_core::model::record::AnswersOf;
@@ -95,25 +95,25 @@ pub(crate) trait Batched {
     ///
     /// # Errors
     /// When the disk fails.
-    fn take_over(&self, left: &LeftCall, sent: &Sent, body: &[u8]) -> Result<Which, Outcome>;
+    fn take_over(&self, left: &LeftCall, sent: &Sent, body: &[u8]) -> Result<CallId, Outcome>;
 
     /// Records a batch that is about to be submitted; gives which it is, and the time.
     ///
     /// # Errors
     /// When the disk fails: it is then not submitted.
-    fn submitting(&self, batch: &Submitting) -> Result<(Which, Timestamp), Outcome>;
+    fn submitting(&self, batch: &Submitting) -> Result<(CallId, Timestamp), Outcome>;
 
     /// Records the provider's id of a batch, or those of which it is one.
     ///
     /// # Errors
     /// When the disk fails.
-    fn submitted(&self, batch: &Which, ids: &[String]) -> Result<(), Outcome>;
+    fn submitted(&self, batch: &CallId, ids: &[String]) -> Result<(), Outcome>;
 
     /// Records that nothing more will be heard of a batch.
     ///
     /// # Errors
     /// When the disk fails.
-    fn over(&self, batch: &Which) -> Result<(), Outcome>;
+    fn over(&self, batch: &CallId) -> Result<(), Outcome>;
 
     /// Records what was heard of a call for which nobody waits.
     ///

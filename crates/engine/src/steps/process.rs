@@ -6,7 +6,7 @@ use super::work::{Said, StepResult, Work, input_failure, output_failure, parse_f
 use milepost_core::base::path::RelPath;
 use milepost_core::expr::mentions::Mentions;
 use milepost_core::expr::shell::{HELP, Misplaced, script, script_of, text};
-use milepost_core::expr::template::{Part, TemplateError};
+use milepost_core::expr::template::{RenderedPart, TemplateError};
 use milepost_core::model::outcome::{Outcome, OutcomeKind};
 use milepost_core::model::step::{CommandStep, PROGRAM_TIMEOUT, Text};
 use serde_json::{Map, Value};
@@ -178,8 +178,8 @@ struct Files<'a, 'b> {
 
 impl Files<'_, '_> {
     /// Writes the names of a part, and gives the path.
-    fn of(&mut self, part: &Part) -> Result<String, Outcome> {
-        let Part::File { names, nul } = part else {
+    fn of(&mut self, part: &RenderedPart) -> Result<String, Outcome> {
+        let RenderedPart::File { names, nul } = part else {
             return Ok(String::new());
         };
         self.count += 1;
@@ -230,9 +230,9 @@ fn words(
         let mut word = String::new();
         for part in template.render_parts(scope).map_err(failed)? {
             match part {
-                Part::Text(text) => word.push_str(&text),
-                Part::Value(value) => word.push_str(&text(&value)),
-                Part::File { .. } => word.push_str(&files.of(&part)?),
+                RenderedPart::Text(text) => word.push_str(&text),
+                RenderedPart::Value(value) => word.push_str(&text(&value)),
+                RenderedPart::File { .. } => word.push_str(&files.of(&part)?),
             }
         }
         return Ok(vec![word]);

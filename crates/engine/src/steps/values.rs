@@ -44,7 +44,7 @@ pub(crate) fn within(work: &Work<'_>, select: &Select) -> Result<Select, Outcome
     let rest = select.rest();
     match (work.scope.is_list(name), rest.steps().first()) {
         (false, _) => Ok(rest),
-        (true, Some(milepost_core::expr::select::Step::Each)) => Ok(rest.rest()),
+        (true, Some(milepost_core::expr::select::PathStep::Each)) => Ok(rest.rest()),
         (true, _) => Err(parse_failure(format!(
             "`{select}`: `{name}` is a list of files: write `.{name}[]…`"
         ))),

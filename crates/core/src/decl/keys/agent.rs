@@ -2,21 +2,21 @@
 
 use super::Kind::{Choice, Command, File, Folder, Integer, Jq, Number, Plain, Text, True};
 use super::Need::{Beside, Optional, What};
-use super::{Key, Table, key};
+use super::{KeySpec, TableSpec, key};
 use crate::model::api_kind::ApiKind;
 
 /// `[agents.NAME]`.
-pub(crate) static AGENT: Table = Table {
+pub(crate) static AGENT: TableSpec = TableSpec {
     what: "agent",
     header: "[agents.NAME]",
     short: None,
     keys: &KEYS,
 };
 
-static KEYS: [Key; FREE.len() + API.len() + OTHER.len()] = keys();
+static KEYS: [KeySpec; FREE.len() + API.len() + OTHER.len()] = keys();
 
 /// Agents that are free.
-const FREE: &[Key] = &[
+const FREE: &[KeySpec] = &[
     key(
         "rules",
         File,
@@ -41,7 +41,7 @@ const FREE: &[Key] = &[
 ];
 
 /// Agents that are no API, and the settings of all.
-const OTHER: &[Key] = &[
+const OTHER: &[KeySpec] = &[
     key(
         "cli",
         Command,
@@ -189,7 +189,7 @@ const fn count_of_batches() -> usize {
     count
 }
 
-const fn keys() -> [Key; FREE.len() + API.len() + OTHER.len()] {
+const fn keys() -> [KeySpec; FREE.len() + API.len() + OTHER.len()] {
     let mut keys = [FREE[0]; FREE.len() + API.len() + OTHER.len()];
     let mut at = 0;
     while at < keys.len() {

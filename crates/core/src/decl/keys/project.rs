@@ -5,11 +5,11 @@ use super::Kind::{
     Params, Place, Plain, Strings, Table as Of, Text, Values,
 };
 use super::Need::{Optional, Required};
-use super::{AGENT, Table, key};
+use super::{AGENT, TableSpec, key};
 use crate::model::param::ParamType;
 
 /// `milepost.toml`.
-pub(crate) static PROJECT: Table = Table {
+pub(crate) static PROJECT: TableSpec = TableSpec {
     what: "project",
     header: "",
     short: None,
@@ -68,7 +68,7 @@ pub(crate) static PROJECT: Table = Table {
 };
 
 /// `[manifest]`.
-pub(crate) static MANIFEST: Table = Table {
+pub(crate) static MANIFEST: TableSpec = TableSpec {
     what: "manifest",
     header: "[manifest]",
     short: None,
@@ -91,7 +91,7 @@ pub(crate) static MANIFEST: Table = Table {
 };
 
 /// `[limits]`.
-pub(crate) static LIMITS: Table = Table {
+pub(crate) static LIMITS: TableSpec = TableSpec {
     what: "limits",
     header: "[limits]",
     short: None,
@@ -116,7 +116,7 @@ pub(crate) static LIMITS: Table = Table {
 };
 
 /// `[services.NAME]`.
-pub(crate) static SERVICE: Table = Table {
+pub(crate) static SERVICE: TableSpec = TableSpec {
     what: "service",
     header: "[services.NAME]",
     short: None,
@@ -146,7 +146,7 @@ pub(crate) static SERVICE: Table = Table {
 };
 
 /// `{ type, default }` of `[params]`.
-pub(crate) static PARAM: Table = Table {
+pub(crate) static PARAM: TableSpec = TableSpec {
     what: "parameter",
     header: "[params]",
     short: None,
@@ -204,7 +204,7 @@ pub(crate) static PARAM: Table = Table {
 };
 
 /// `{ file, base }` of `[params]`.
-pub(crate) static PARAM_FILE: Table = Table {
+pub(crate) static PARAM_FILE: TableSpec = TableSpec {
     what: "file parameter",
     header: "[params]",
     short: None,

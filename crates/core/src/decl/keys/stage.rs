@@ -6,10 +6,10 @@ use super::Kind::{
     Values,
 };
 use super::Need::{Beside, Optional, Required, RequiredBeside, What};
-use super::{FORMATS, Kind, STEP, Table, key};
+use super::{FORMATS, STEP, TableSpec, ValueKind, key};
 
 /// `stages/N_name.toml`.
-pub(crate) static STAGE: Table = Table {
+pub(crate) static STAGE: TableSpec = TableSpec {
     what: "stage",
     header: "",
     short: None,
@@ -93,7 +93,7 @@ pub(crate) static STAGE: Table = Table {
         ),
         key(
             "refine",
-            Kind::Table(&REFINE),
+            ValueKind::Table(&REFINE),
             Optional,
             "none",
             "Repeats the steps until a condition holds.",
@@ -107,7 +107,7 @@ pub(crate) static STAGE: Table = Table {
         ),
         key(
             "conserve",
-            Kind::Table(&CONSERVE),
+            ValueKind::Table(&CONSERVE),
             Optional,
             "none",
             "Keys that must appear in the outputs as often as in the inputs.",
@@ -128,7 +128,7 @@ pub(crate) static STAGE: Table = Table {
         ),
         key(
             "policy",
-            Kind::Table(&POLICY),
+            ValueKind::Table(&POLICY),
             Optional,
             "",
             "Concurrency, time limits, and what to do about failures.",
@@ -142,7 +142,7 @@ pub(crate) static STAGE: Table = Table {
         ),
         key(
             "estimate",
-            Kind::Table(&ESTIMATE),
+            ValueKind::Table(&ESTIMATE),
             Optional,
             "measured",
             "The tokens that a batch is expected to use, for `plan`.",
@@ -151,7 +151,7 @@ pub(crate) static STAGE: Table = Table {
 };
 
 /// `[estimate]`.
-pub(crate) static ESTIMATE: Table = Table {
+pub(crate) static ESTIMATE: TableSpec = TableSpec {
     what: "estimate",
     header: "[estimate]",
     short: None,
@@ -174,7 +174,7 @@ pub(crate) static ESTIMATE: Table = Table {
 };
 
 /// `[each.NAME]`.
-pub(crate) static EACH: Table = Table {
+pub(crate) static EACH: TableSpec = TableSpec {
     what: "`each`",
     header: "[each.NAME]",
     short: None,
@@ -226,7 +226,7 @@ pub(crate) static EACH: Table = Table {
 };
 
 /// `[inputs.NAME]`.
-pub(crate) static INPUT: Table = Table {
+pub(crate) static INPUT: TableSpec = TableSpec {
     what: "input",
     header: "[inputs.NAME]",
     short: Some("path"),
@@ -291,7 +291,7 @@ pub(crate) static INPUT: Table = Table {
 };
 
 /// `[outputs.NAME]`.
-pub(crate) static OUTPUT: Table = Table {
+pub(crate) static OUTPUT: TableSpec = TableSpec {
     what: "output",
     header: "[outputs.NAME]",
     short: Some("path"),
@@ -335,7 +335,7 @@ pub(crate) static OUTPUT: Table = Table {
 };
 
 /// `[refine]`.
-pub(crate) static REFINE: Table = Table {
+pub(crate) static REFINE: TableSpec = TableSpec {
     what: "refine",
     header: "[refine]",
     short: None,
@@ -379,7 +379,7 @@ pub(crate) static REFINE: Table = Table {
 };
 
 /// `[conserve]`.
-pub(crate) static CONSERVE: Table = Table {
+pub(crate) static CONSERVE: TableSpec = TableSpec {
     what: "conserve",
     header: "[conserve]",
     short: None,
@@ -390,7 +390,7 @@ pub(crate) static CONSERVE: Table = Table {
 };
 
 /// `[[require]]`.
-pub(crate) static REQUIRE: Table = Table {
+pub(crate) static REQUIRE: TableSpec = TableSpec {
     what: "require",
     header: "[[require]]",
     short: None,
@@ -414,7 +414,7 @@ pub(crate) static REQUIRE: Table = Table {
 };
 
 /// `[[check]]`.
-pub(crate) static CHECK: Table = Table {
+pub(crate) static CHECK: TableSpec = TableSpec {
     what: "check",
     header: "[[check]]",
     short: None,
@@ -432,7 +432,7 @@ pub(crate) static CHECK: Table = Table {
 };
 
 /// `[policy]`.
-pub(crate) static POLICY: Table = Table {
+pub(crate) static POLICY: TableSpec = TableSpec {
     what: "policy",
     header: "[policy]",
     short: None,

@@ -2,21 +2,21 @@
 
 use super::Kind::{Duration, File, Integer, Jq, Name, Plain};
 use super::Need::{Beside, Optional};
-use super::{Key, Table, key};
+use super::{KeySpec, TableSpec, key};
 use crate::model::step::KindName;
 
 /// `[step]` and `[[step]]`.
-pub(crate) static STEP: Table = Table {
+pub(crate) static STEP: TableSpec = TableSpec {
     what: "step",
     header: "[step]",
     short: None,
     keys: &KEYS,
 };
 
-static KEYS: [Key; count()] = keys();
+static KEYS: [KeySpec; count()] = keys();
 
 /// Keys that any step may have, and `schema`, which two kinds share.
-const SHARED: [Key; 6] = [
+const SHARED: [KeySpec; 6] = [
     key(
         "out",
         Name,
@@ -72,7 +72,7 @@ const fn count() -> usize {
 }
 
 /// The keys that declare the kinds, then those of any step, then those that each kind has beside.
-const fn keys() -> [Key; count()] {
+const fn keys() -> [KeySpec; count()] {
     let mut keys = [SHARED[0]; count()];
     let kinds = KindName::ALL;
     let mut kind = 0;

@@ -11,14 +11,14 @@ use std::sync::Arc;
 
 /// A file with its text, to point into.
 #[derive(Debug, Clone)]
-pub(crate) struct File {
+pub(crate) struct SourceFile {
     /// Its path in the project.
     pub(crate) name: Arc<str>,
     /// What it holds.
     pub(crate) text: Arc<str>,
 }
 
-impl File {
+impl SourceFile {
     /// A file of this text.
     pub(crate) fn new(name: impl Into<Arc<str>>, text: impl Into<Arc<str>>) -> Self {
         Self {
@@ -117,7 +117,7 @@ impl Problem {
     #[must_use]
     pub(crate) fn also(
         mut self,
-        file: &File,
+        file: &SourceFile,
         span: Range<usize>,
         label: impl Into<String>,
     ) -> Self {

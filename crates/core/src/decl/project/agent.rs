@@ -1,12 +1,12 @@
 //! Reads `[agents.NAME]`: who answers what agent steps ask.
 
 use crate::decl::keys;
-use crate::decl::problem::File;
+use crate::decl::problem::SourceFile;
 use crate::decl::tables::fields::{self, Fields};
 use crate::decl::tables::hints;
-use crate::decl::tables::tree::{Key, Node, Val};
-use crate::decl::values::names::{Names, ProjectNames, Sees};
-use crate::decl::values::reader::{Reader, Spot};
+use crate::decl::tables::tree::{TomlKey, TomlNode, Val};
+use crate::decl::values::names::{ProjectNames, Sees, StageNames};
+use crate::decl::values::reader::ValueReader;
 use crate::expr::shell::script_of;
 use crate::model::agent::{Agent, AgentLimits, Api, Cli, CliCommand, KNOWN_TOOLS, Provider};
 use crate::model::api_kind::ApiKind;
@@ -19,11 +19,11 @@ const MAX_TOKENS: u64 = 4096;
 
 /// Reads an agent; none when it is wrong.
 pub(crate) fn agent(
-    reader: &mut Reader<'_>,
-    file: &File,
+    reader: &mut ValueReader<'_>,
+    file: &SourceFile,
     names: &ProjectNames,
-    key: &Key,
-    node: &Node,
+    key: &TomlKey,
+    node: &TomlNode,
 ) -> Option<Agent> {
     let header = format!("[agents.{}]", key.name);
     let Some(table) = node.table() else {
@@ -63,35 +63,21 @@ pub(crate) fn agent(
 }
 
 fn provider(
-    reader: &mut Reader<'_>,
-    file: &File,
+    reader: &mut ValueReader<'_>,
+    file: &SourceFile,
     names: &ProjectNames,
     fields: &Fields<'_>,
 ) -> Option<Provider> {
-    if let Some((text, span)) = fields.text("rules") {
-        let key = "rules";
-        let spot = Spot {
-            file,
-            key,
-            text,
-            span,
-        };
+    if let Some(spot) = fields.spot("rules") {
         return reader.asset(&spot).map(Provider::Rules);
     }
-    if let Some((text, span)) = fields.text("jq") {
-        let key = "jq";
-        let spot = Spot {
-            file,
-            key,
-            text,
-            span,
-        };
-        let source = match text.strip_suffix(".jq") {
+    if let Some(spot) = fields.spot("jq") {
+        let source = match spot.text.strip_suffix(".jq") {
             Some(_) => reader.asset(&spot)?.text,
-            None => text.into(),
+            None => spot.text.into(),
         };
         // Which stage asks is not known here: what its scope lacks is null.
-        let mut scope = Names::of_project(names);
+        let mut scope = StageNames::of_project(names);
         scope.outs = variables(&source);
         return reader.jq(&spot, &scope, Sees::All).map(Provider::Jq);
     }
@@ -122,23 +108,16 @@ fn provider(
 
 /// Where an API is, as far as that is said.
 fn address(
-    reader: &mut Reader<'_>,
-    file: &File,
+    reader: &mut ValueReader<'_>,
+    file: &SourceFile,
     names: &ProjectNames,
     fields: &Fields<'_>,
 ) -> Option<Text> {
-    let (text, span) = fields.text("base_url")?;
-    let key = "base_url";
-    let spot = Spot {
-        file,
-        key,
-        text,
-        span,
-    };
-    reader.text(&spot, &Names::of_project(names), Sees::Start)
+    let spot = fields.spot("base_url")?;
+    reader.text(&spot, &StageNames::of_project(names), Sees::Start)
 }
 
-fn cli(reader: &mut Reader<'_>, file: &File, fields: &Fields<'_>) -> Option<Cli> {
+fn cli(reader: &mut ValueReader<'_>, file: &SourceFile, fields: &Fields<'_>) -> Option<Cli> {
     let node = fields.get("cli")?;
     let envelope = fields.text("envelope").map_or("text", |(text, _)| text);
     let command = match &node.value {
@@ -149,15 +128,8 @@ fn cli(reader: &mut Reader<'_>, file: &File, fields: &Fields<'_>) -> Option<Cli>
         }
         _ => {
             let name = node.text()?;
-            match fields.text("registry") {
-                Some((text, span)) => {
-                    let key = "registry";
-                    let spot = Spot {
-                        file,
-                        key,
-                        text,
-                        span,
-                    };
+            match fields.spot("registry") {
+                Some(spot) => {
                     let agent = name.to_owned();
                     CliCommand::Registry {
                         file: reader.asset(&spot)?,
@@ -186,10 +158,10 @@ fn cli(reader: &mut Reader<'_>, file: &File, fields: &Fields<'_>) -> Option<Cli>
 }
 
 /// Reports a prompt that would become a part of a script for a shell.
-fn script(reader: &mut Reader<'_>, file: &File, list: &[Node]) {
+fn script(reader: &mut ValueReader<'_>, file: &SourceFile, list: &[TomlNode]) {
     let words = list.iter().map(|item| item.text().unwrap_or_default());
     let item = script_of(words).and_then(|at| list.get(at));
-    let has_prompt = |item: &&Node| item.text().is_some_and(|text| text.contains("{{"));
+    let has_prompt = |item: &&TomlNode| item.text().is_some_and(|text| text.contains("{{"));
     if let Some(item) = item.filter(has_prompt) {
         let message = "`{{ prompt }}` stands in a script, which the shell would run with all that the prompt holds";
         let problem = file.problem(item.span.clone(), message);

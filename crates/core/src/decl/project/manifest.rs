@@ -1,15 +1,15 @@
 //! Reads `[manifest]`: what one run after another over several workspaces goes by.
 
 use crate::decl::keys::MANIFEST;
-use crate::decl::problem::File;
+use crate::decl::problem::SourceFile;
 use crate::decl::tables::fields::{self, Fields};
-use crate::decl::values::names::{Names, ProjectNames, Sees};
-use crate::decl::values::reader::{Reader, Spot};
+use crate::decl::values::names::{ProjectNames, Sees, StageNames};
+use crate::decl::values::reader::ValueReader;
 use crate::model::pipeline::Manifest;
 use crate::model::stage::Program;
 
 /// What `[manifest]` says; without it nothing.
-pub(crate) fn read(reader: &mut Reader<'_>, file: &File, top: &Fields<'_>) -> Manifest {
+pub(crate) fn read(reader: &mut ValueReader<'_>, file: &SourceFile, top: &Fields<'_>) -> Manifest {
     let Some(node) = top.get("manifest") else {
         return Manifest::default();
     };
@@ -33,18 +33,12 @@ pub(crate) fn read(reader: &mut Reader<'_>, file: &File, top: &Fields<'_>) -> Ma
 
 /// A program that sees `.` and nothing else: of which workspace should it know more?
 fn program(
-    reader: &mut Reader<'_>,
-    file: &File,
+    reader: &mut ValueReader<'_>,
+    file: &SourceFile,
     fields: &Fields<'_>,
     key: &'static str,
 ) -> Option<Program> {
-    let (text, span) = fields.text(key)?;
-    let spot = Spot {
-        file,
-        key,
-        text,
-        span,
-    };
+    let spot = fields.spot(key)?;
     let none = ProjectNames::default();
-    reader.jq(&spot, &Names::of_project(&none), Sees::Nothing)
+    reader.jq(&spot, &StageNames::of_project(&none), Sees::Nothing)
 }

@@ -7,12 +7,12 @@ pub(crate) mod services;
 
 use crate::base::duration::parse_duration;
 use crate::decl::keys::{self, LIMITS, PROJECT};
-use crate::decl::problem::{File, Report};
+use crate::decl::problem::{Report, SourceFile};
 use crate::decl::tables::fields::{self, Fields};
 use crate::decl::tables::hints;
-use crate::decl::tables::tree::{self, Node};
+use crate::decl::tables::tree::{self, TomlNode};
 use crate::decl::values::names::{ProjectNames, check_name};
-use crate::decl::values::reader::Reader;
+use crate::decl::values::reader::ValueReader;
 use crate::expr::place::nearest;
 use crate::model::agent::Agent;
 use crate::model::money::NanoUsd;
@@ -45,7 +45,7 @@ pub(crate) struct Project {
 }
 
 /// Reads the file.
-pub(crate) fn read(reader: &mut Reader<'_>, file: &File) -> Project {
+pub(crate) fn read(reader: &mut ValueReader<'_>, file: &SourceFile) -> Project {
     let mut project = Project::default();
     let Some(tree) = tree::parse(file, &mut reader.report) else {
         project.names.is_unknown = true;
@@ -55,7 +55,7 @@ pub(crate) fn read(reader: &mut Reader<'_>, file: &File) -> Project {
     project.name = top
         .text("name")
         .map_or_else(String::new, |(name, _)| name.to_owned());
-    if let Some(env) = top.get("env").and_then(Node::table) {
+    if let Some(env) = top.get("env").and_then(TomlNode::table) {
         for (key, node) in &env.entries {
             project.names.env.push(key.name.clone());
             match node.text() {
@@ -73,7 +73,7 @@ pub(crate) fn read(reader: &mut Reader<'_>, file: &File) -> Project {
             }
         }
     }
-    if let Some(params) = top.get("params").and_then(Node::table) {
+    if let Some(params) = top.get("params").and_then(TomlNode::table) {
         for (key, node) in &params.entries {
             project.names.params.push(key.name.clone());
             if check_name(file, &mut reader.report, key) {
@@ -81,7 +81,7 @@ pub(crate) fn read(reader: &mut Reader<'_>, file: &File) -> Project {
             }
         }
     }
-    if let Some(agents) = top.get("agents").and_then(Node::table) {
+    if let Some(agents) = top.get("agents").and_then(TomlNode::table) {
         for (key, node) in &agents.entries {
             project.names.agents.push(key.name.clone());
             if key.name == "default" {
@@ -104,7 +104,7 @@ pub(crate) fn read(reader: &mut Reader<'_>, file: &File) -> Project {
     project
 }
 
-fn limits(file: &File, report: &mut Report, top: &Fields<'_>) -> Limits {
+fn limits(file: &SourceFile, report: &mut Report, top: &Fields<'_>) -> Limits {
     let Some(node) = top.get("limits") else {
         return Limits::default();
     };
@@ -126,12 +126,12 @@ fn limits(file: &File, report: &mut Report, top: &Fields<'_>) -> Limits {
 
 /// Names for outcomes, of `[errors]`.
 pub(crate) fn errors(
-    file: &File,
+    file: &SourceFile,
     report: &mut Report,
     top: &Fields<'_>,
 ) -> BTreeMap<String, String> {
     let mut errors = BTreeMap::new();
-    let Some(table) = top.get("errors").and_then(Node::table) else {
+    let Some(table) = top.get("errors").and_then(TomlNode::table) else {
         return errors;
     };
     for (key, node) in &table.entries {

@@ -1,18 +1,25 @@
 //! Reads one entry of `[params]`: a bare default, a declared parameter, or a file.
 
 use crate::decl::keys::{PARAM, PARAM_FILE};
-use crate::decl::problem::{File, Problem};
+use crate::decl::problem::{Problem, SourceFile};
 use crate::decl::tables::fields::{self, Fields};
-use crate::decl::tables::tree::{Key, Node, Table, Val};
-use crate::decl::values::names::{Names, ProjectNames, Sees};
-use crate::decl::values::reader::{Reader, Spot};
+use crate::decl::tables::located_text::LocatedText;
+use crate::decl::tables::tree::{TomlKey, TomlNode, TomlTable, Val};
+use crate::decl::values::names::{ProjectNames, Sees, StageNames};
+use crate::decl::values::reader::ValueReader;
 use crate::model::param::{Allowed, Param, ParamFile, ParamType};
 use regex::Regex;
 use serde_json::{Number, Value};
 
 /// Reads the entry.
-pub(crate) fn param(reader: &mut Reader<'_>, file: &File, key: &Key, node: &Node) -> Option<Param> {
-    let has = |table: &Table, names: [&str; 2]| names.iter().any(|name| table.get(name).is_some());
+pub(crate) fn param(
+    reader: &mut ValueReader<'_>,
+    file: &SourceFile,
+    key: &TomlKey,
+    node: &TomlNode,
+) -> Option<Param> {
+    let has =
+        |table: &TomlTable, names: [&str; 2]| names.iter().any(|name| table.get(name).is_some());
     match node.table() {
         Some(table) if has(table, ["file", "base"]) => of_file(reader, file, key, node, table),
         Some(table) if has(table, ["type", "default"]) => declared(reader, file, key, node, table),
@@ -32,11 +39,11 @@ pub(crate) fn param(reader: &mut Reader<'_>, file: &File, key: &Key, node: &Node
 }
 
 fn of_file(
-    reader: &mut Reader<'_>,
-    file: &File,
-    key: &Key,
-    node: &Node,
-    table: &Table,
+    reader: &mut ValueReader<'_>,
+    file: &SourceFile,
+    key: &TomlKey,
+    node: &TomlNode,
+    table: &TomlTable,
 ) -> Option<Param> {
     let header = format!("params.{}", key.name);
     let span = node.span.clone();
@@ -64,11 +71,11 @@ fn of_file(
 }
 
 fn declared(
-    reader: &mut Reader<'_>,
-    file: &File,
-    key: &Key,
-    node: &Node,
-    table: &Table,
+    reader: &mut ValueReader<'_>,
+    file: &SourceFile,
+    key: &TomlKey,
+    node: &TomlNode,
+    table: &TomlTable,
 ) -> Option<Param> {
     let header = format!("params.{}", key.name);
     let span = node.span.clone();
@@ -97,10 +104,10 @@ fn declared(
         description: description(&fields),
     };
     let is_template = kind == ParamType::String && param.has_template();
-    if !is_template && let Err(expected) = param.check(&param.default) {
+    if !is_template && let Err(error) = param.check(&param.default) {
         let message = format!("`{}` does not accept its own default", param.name);
         let problem = file.problem(default.span.clone(), message);
-        reader.report.add(problem.label(expected));
+        reader.report.add(problem.label(error.to_string()));
         return None;
     }
     Some(param)
@@ -112,24 +119,33 @@ fn description(fields: &Fields<'_>) -> Option<String> {
 }
 
 /// A default that is a template sees the workspace alone.
-fn check_template(reader: &mut Reader<'_>, file: &File, name: &str, node: &Node) -> Option<()> {
+fn check_template(
+    reader: &mut ValueReader<'_>,
+    file: &SourceFile,
+    name: &str,
+    node: &TomlNode,
+) -> Option<()> {
     if let Val::Text(text) = &node.value
         && text.contains("{{")
     {
         let names = ProjectNames::default();
-        let spot = Spot {
+        let spot = LocatedText {
             file,
             key: name,
             text,
             span: node.span.clone(),
         };
-        reader.template(&spot, &Names::of_project(&names), Sees::Start)?;
+        reader.template(&spot, &StageNames::of_project(&names), Sees::Start)?;
     }
     Some(())
 }
 
 /// The values that a parameter of this type takes.
-fn allowed(file: &File, fields: &Fields<'_>, kind: ParamType) -> Result<Allowed, Box<Problem>> {
+fn allowed(
+    file: &SourceFile,
+    fields: &Fields<'_>,
+    kind: ParamType,
+) -> Result<Allowed, Box<Problem>> {
     for (key, fits, help) in [
         (
             "min",
@@ -168,7 +184,11 @@ fn allowed(file: &File, fields: &Fields<'_>, kind: ParamType) -> Result<Allowed,
         return Err(Box::new(problem.label("`max` is less than `min`")));
     }
     let mut one_of = Vec::new();
-    for node in fields.get("enum").and_then(Node::list).unwrap_or_default() {
+    for node in fields
+        .get("enum")
+        .and_then(TomlNode::list)
+        .unwrap_or_default()
+    {
         let value = node.to_json();
         if kind != ParamType::List && !kind.is_of(&value) {
             let message = format!("every value of `enum` must be of type `{}`", kind.word());

@@ -1,11 +1,12 @@
 //! Reads `[services.NAME]` of the project, and which of them a stage needs.
 
 use crate::decl::keys::SERVICE;
-use crate::decl::problem::File;
+use crate::decl::problem::SourceFile;
 use crate::decl::tables::fields::{self, Fields};
-use crate::decl::tables::tree::{Key, Node, Val};
-use crate::decl::values::names::{Names, ProjectNames, Sees, check_name};
-use crate::decl::values::reader::{Reader, Spot};
+use crate::decl::tables::located_text::LocatedText;
+use crate::decl::tables::tree::{TomlKey, TomlNode, Val};
+use crate::decl::values::names::{ProjectNames, Sees, StageNames, check_name};
+use crate::decl::values::reader::ValueReader;
 use crate::expr::place::{listed, nearest};
 use crate::model::pipeline::Service;
 use crate::model::step::Text;
@@ -13,13 +14,13 @@ use std::collections::BTreeMap;
 
 /// Reads the services of the project, and adds their names to those that it declares.
 pub(crate) fn read(
-    reader: &mut Reader<'_>,
-    file: &File,
+    reader: &mut ValueReader<'_>,
+    file: &SourceFile,
     top: &Fields<'_>,
     names: &mut ProjectNames,
 ) -> BTreeMap<String, Service> {
     let mut services = BTreeMap::new();
-    let Some(table) = top.get("services").and_then(Node::table) else {
+    let Some(table) = top.get("services").and_then(TomlNode::table) else {
         return services;
     };
     for (key, node) in &table.entries {
@@ -34,11 +35,11 @@ pub(crate) fn read(
 }
 
 fn service(
-    reader: &mut Reader<'_>,
-    file: &File,
+    reader: &mut ValueReader<'_>,
+    file: &SourceFile,
     names: &ProjectNames,
-    key: &Key,
-    node: &Node,
+    key: &TomlKey,
+    node: &TomlNode,
 ) -> Option<Service> {
     let header = format!("[services.{}]", key.name);
     let Some(table) = node.table() else {
@@ -53,17 +54,11 @@ fn service(
     };
     let span = key.span.clone();
     let fields = fields::check(file, &mut reader.report, &SERVICE, &header, span, table);
-    let seen = Names::of_project(names);
-    let ready = fields.text("ready").and_then(|(text, span)| {
-        let spot = Spot {
-            file,
-            key: "ready",
-            text,
-            span,
-        };
+    let seen = StageNames::of_project(names);
+    let ready = fields.spot("ready").and_then(|spot| {
         if !["http://", "https://", "{{"]
             .iter()
-            .any(|start| text.starts_with(start))
+            .any(|start| spot.text.starts_with(start))
         {
             let problem = spot
                 .problem("`ready` is a URL that answers once the service is ready")
@@ -89,9 +84,9 @@ fn service(
 
 /// Program and arguments, and whether they are one string for the shell.
 fn command(
-    reader: &mut Reader<'_>,
-    file: &File,
-    names: &Names<'_>,
+    reader: &mut ValueReader<'_>,
+    file: &SourceFile,
+    names: &StageNames<'_>,
     fields: &Fields<'_>,
 ) -> Option<(Vec<Text>, bool)> {
     let node = fields.get("command")?;
@@ -101,7 +96,7 @@ fn command(
     };
     let mut words = Vec::new();
     for item in items {
-        let spot = Spot {
+        let spot = LocatedText {
             file,
             key: "command",
             text: item.text()?,
@@ -123,12 +118,15 @@ fn command(
 
 /// The services that a stage names. Unknown ones are reported.
 pub(crate) fn needed(
-    reader: &mut Reader<'_>,
-    file: &File,
+    reader: &mut ValueReader<'_>,
+    file: &SourceFile,
     names: &ProjectNames,
     top: &Fields<'_>,
 ) -> Vec<String> {
-    let list = top.get("services").and_then(Node::list).unwrap_or_default();
+    let list = top
+        .get("services")
+        .and_then(TomlNode::list)
+        .unwrap_or_default();
     let mut needed = Vec::new();
     for item in list {
         let Some(name) = item.text() else { continue };

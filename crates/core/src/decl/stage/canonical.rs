@@ -1,7 +1,7 @@
 //! What a fingerprint takes of a declaration: its parts as canonical JSON, without what changes no output.
 
 use crate::decl::step::{MAX_ELEMENTS, SIZE};
-use crate::decl::tables::tree::Table;
+use crate::decl::tables::tree::TomlTable;
 use crate::expr::scope::{Columns, Format};
 use crate::model::stage::{EachSource, InputSource, Program, Stage, Templated};
 use crate::model::step::StepKind;
@@ -13,7 +13,7 @@ const NOT_MADE: [&str; 3] = ["timeout", "attempts", "role"];
 
 /// The parts of a stage: `step`, `each`, `inputs`, `outputs`, `refine`, `conserve`, `requires`, `checks`, `summary`,
 /// `verdict`; those that it has.
-pub(crate) fn of(stage: &Stage, steps: &[&Table]) -> BTreeMap<String, Value> {
+pub(crate) fn of(stage: &Stage, steps: &[&TomlTable]) -> BTreeMap<String, Value> {
     let mut parts = BTreeMap::new();
     let mut add = |name: &str, value: Value| {
         let is_empty = value.as_array().is_some_and(Vec::is_empty)

@@ -2,7 +2,7 @@
 
 use crate::decl::stage::StageReader;
 use crate::decl::tables::fields::Fields;
-use crate::decl::tables::tree::Node;
+use crate::decl::tables::tree::TomlNode;
 use crate::expr::place::nearest;
 use crate::expr::scope::{CellType, Columns, Format};
 use std::sync::Arc;
@@ -51,7 +51,7 @@ impl StageReader<'_, '_, '_> {
         (columns.len() == entries.len()).then(|| Some(Arc::new(Columns::new(columns))))
     }
 
-    fn wrong_type(&mut self, column: &str, node: &Node) {
+    fn wrong_type(&mut self, column: &str, node: &TomlNode) {
         let types = CellType::NAMES.iter().copied();
         let near = node.text().and_then(|text| nearest(text, types.clone()));
         let help = match near {

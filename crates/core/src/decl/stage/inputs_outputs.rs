@@ -4,9 +4,9 @@ use crate::base::path::{FilePath, RelPath, Root};
 use crate::decl::cross_checks::{Read, Written};
 use crate::decl::stage::StageReader;
 use crate::decl::tables::fields::Fields;
-use crate::decl::tables::tree::{Key, Node, Table};
+use crate::decl::tables::located_text::LocatedText;
+use crate::decl::tables::tree::{TomlKey, TomlNode, TomlTable};
 use crate::decl::values::names::Sees;
-use crate::decl::values::reader::Spot;
 use crate::expr::scope::Format;
 use crate::model::pipeline::Asset;
 use crate::model::stage::{Each, EachSource, Input, InputSource, Output, PathTemplate};
@@ -21,17 +21,11 @@ impl StageReader<'_, '_, '_> {
         sees: Sees,
         is_optional: bool,
     ) -> Option<PathTemplate> {
-        let (text, span) = fields.text(key)?;
-        let spot = Spot {
-            file: self.file,
-            key,
-            text,
-            span: span.clone(),
-        };
+        let spot = fields.spot(key)?;
         let path = self.reader.path(&spot, self.names, sees)?;
         self.draft.reads.push(Read {
             path: path.clone(),
-            span,
+            span: spot.span,
             is_optional,
             is_awaited: false,
         });
@@ -39,12 +33,16 @@ impl StageReader<'_, '_, '_> {
     }
 
     /// The files that a step's program reads beside its arguments.
-    pub(crate) fn step_reads(&mut self, step: &Table) -> Vec<PathTemplate> {
+    pub(crate) fn step_reads(&mut self, step: &TomlTable) -> Vec<PathTemplate> {
         let mut paths = Vec::new();
-        for item in step.get("reads").and_then(Node::list).unwrap_or_default() {
+        for item in step
+            .get("reads")
+            .and_then(TomlNode::list)
+            .unwrap_or_default()
+        {
             let Some(text) = item.text() else { continue };
             let span = item.span.clone();
-            let spot = Spot {
+            let spot = LocatedText {
                 file: self.file,
                 key: "reads",
                 text,
@@ -79,7 +77,7 @@ impl StageReader<'_, '_, '_> {
         text: &str,
         span: Range<usize>,
     ) -> Option<PathTemplate> {
-        let spot = Spot {
+        let spot = LocatedText {
             file: self.file,
             key,
             text,
@@ -99,7 +97,7 @@ impl StageReader<'_, '_, '_> {
     }
 
     /// Reads one `[each.NAME]`.
-    pub(crate) fn each(&mut self, name: &Key, fields: &Fields<'_>) -> Option<Each> {
+    pub(crate) fn each(&mut self, name: &TomlKey, fields: &Fields<'_>) -> Option<Each> {
         let key = self.jq(fields, "key", Sees::Start);
         let source = match fields.what? {
             "path" => EachSource::Path(self.read_path(fields, "path", Sees::Start, false)?),
@@ -134,7 +132,7 @@ impl StageReader<'_, '_, '_> {
                             .help("key is a jq program over the value, such as key = \".id\""),
                     );
                 }
-                EachSource::Values(list.iter().map(Node::to_json).collect())
+                EachSource::Values(list.iter().map(TomlNode::to_json).collect())
             }
             _ => {
                 let node = fields.get("count")?;
@@ -155,17 +153,9 @@ impl StageReader<'_, '_, '_> {
     }
 
     /// Reads one input.
-    pub(crate) fn input(&mut self, name: &Key, fields: &Fields<'_>) -> Option<Input> {
+    pub(crate) fn input(&mut self, name: &TomlKey, fields: &Fields<'_>) -> Option<Input> {
         let optional = fields.is_true("optional");
-        let schema = fields.text("schema").map(|(text, span)| {
-            let spot = Spot {
-                file: self.file,
-                key: "schema",
-                text,
-                span,
-            };
-            self.reader.schema(&spot)
-        });
+        let schema = fields.spot("schema").map(|spot| self.reader.schema(&spot));
         let source = if fields.what? == "path" {
             InputSource::Path(self.read_path(fields, "path", Sees::Batch, optional)?)
         } else {
@@ -216,7 +206,7 @@ impl StageReader<'_, '_, '_> {
     }
 
     /// Reads one output.
-    pub(crate) fn output(&mut self, name: &Key, fields: &Fields<'_>) -> Option<Output> {
+    pub(crate) fn output(&mut self, name: &TomlKey, fields: &Fields<'_>) -> Option<Output> {
         let (text, span) = fields.text("path")?;
         let pattern = self.round_path(text, &span)?;
         let path = self.place_of("path", pattern.as_deref().unwrap_or(text), span);
@@ -228,15 +218,9 @@ impl StageReader<'_, '_, '_> {
                 span,
             });
         }
-        let stream = fields.text("stream").map(|(text, span)| {
-            let spot = Spot {
-                file: self.file,
-                key: "stream",
-                text,
-                span,
-            };
-            self.reader.select(&spot, None)
-        });
+        let stream = fields
+            .spot("stream")
+            .map(|spot| self.reader.select(&spot, None));
         let path = path?;
         let format = match fields.text("format") {
             Some((text, _)) => Format::named(text)?,
@@ -266,17 +250,11 @@ impl StageReader<'_, '_, '_> {
     )]
     fn output_schema(
         &mut self,
-        name: &Key,
+        name: &TomlKey,
         fields: &Fields<'_>,
         format: Format,
     ) -> Option<Option<Asset>> {
-        if let Some((text, span)) = fields.text("schema") {
-            let spot = Spot {
-                file: self.file,
-                key: "schema",
-                text,
-                span,
-            };
+        if let Some(spot) = fields.spot("schema") {
             return self.reader.output_schema(&spot).map(Some);
         }
         if fields.get("schema").is_some() {

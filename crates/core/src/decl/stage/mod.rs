@@ -10,15 +10,15 @@ use crate::base::path::RelPath;
 use crate::decl::cross_checks::{Draft, Read, Written};
 use crate::decl::keys;
 use crate::decl::keys::{CHECK, CONSERVE, EACH, INPUT, OUTPUT, REQUIRE, STAGE};
-use crate::decl::problem::File;
+use crate::decl::problem::SourceFile;
 use crate::decl::project::services;
 use crate::decl::project::{Project, errors};
 use crate::decl::step;
 use crate::decl::tables::fields::{self, Fields};
 use crate::decl::tables::hints;
-use crate::decl::tables::tree::{self, Key, Node, Table, Val};
-use crate::decl::values::names::{Names, Sees, check_name};
-use crate::decl::values::reader::{Reader, Spot};
+use crate::decl::tables::tree::{self, TomlKey, TomlNode, TomlTable, Val};
+use crate::decl::values::names::{Sees, StageNames, check_name};
+use crate::decl::values::reader::ValueReader;
 use crate::expr::scope::Format;
 use crate::expr::template::Template;
 use crate::model::stage::{Check, Conserve, Each, Input, Output, PathTemplate, Program, Stage};
@@ -28,9 +28,9 @@ use std::sync::Arc;
 
 /// Reads a stage. What can be told of it is in the draft also when something is wrong.
 pub(crate) fn read(
-    reader: &mut Reader<'_>,
+    reader: &mut ValueReader<'_>,
     project: &Project,
-    file: &File,
+    file: &SourceFile,
     number: u32,
     name: &str,
 ) -> Draft {
@@ -121,7 +121,7 @@ pub(crate) fn read(
         parts: std::collections::BTreeMap::new(),
     };
     draft.reads.extend(awaited(&stage, &steps));
-    let step_nodes: Vec<&Table> = steps.iter().map(|(table, _)| *table).collect();
+    let step_nodes: Vec<&TomlTable> = steps.iter().map(|(table, _)| *table).collect();
     stage.parts = canonical::of(&stage, &step_nodes);
     stage.outputs.extend(assignment(&stage));
     draft.stage = Some(stage);
@@ -129,7 +129,7 @@ pub(crate) fn read(
 }
 
 /// The files that steps wait for.
-fn awaited(stage: &Stage, steps: &[(&Table, Range<usize>)]) -> Vec<Read> {
+fn awaited(stage: &Stage, steps: &[(&TomlTable, Range<usize>)]) -> Vec<Read> {
     let mut reads = Vec::new();
     for (step, (table, _)) in stage.steps.iter().zip(steps) {
         for (key, part) in step.kind.parts() {
@@ -179,7 +179,7 @@ fn assignment(stage: &Stage) -> Option<Output> {
 }
 
 /// The tables of `[step]` or `[[step]]`, with their headers' places.
-fn step_tables<'a>(top: &Fields<'a>) -> Vec<(&'a Table, Range<usize>)> {
+fn step_tables<'a>(top: &Fields<'a>) -> Vec<(&'a TomlTable, Range<usize>)> {
     let Some(node) = top.get("step") else {
         return Vec::new();
     };
@@ -195,17 +195,17 @@ fn step_tables<'a>(top: &Fields<'a>) -> Vec<(&'a Table, Range<usize>)> {
 
 /// All names that a stage declares; names that are taken or cannot be names are reported.
 fn declared<'p>(
-    reader: &mut Reader<'_>,
+    reader: &mut ValueReader<'_>,
     project: &'p Project,
-    file: &File,
+    file: &SourceFile,
     top: &Fields<'_>,
-    steps: &[(&Table, Range<usize>)],
-) -> Names<'p> {
-    let mut names = Names::of_project(&project.names);
+    steps: &[(&TomlTable, Range<usize>)],
+) -> StageNames<'p> {
+    let mut names = StageNames::of_project(&project.names);
     names.is_refined = top.get("refine").is_some();
     let entries = |key: &str| {
         top.get(key)
-            .and_then(Node::table)
+            .and_then(TomlNode::table)
             .map_or(&[][..], |table| &table.entries)
     };
     for (kind, key, node) in ["each", "inputs", "outputs"].iter().flat_map(|kind| {
@@ -243,7 +243,7 @@ fn declared<'p>(
         else {
             continue;
         };
-        let key = Key {
+        let key = TomlKey {
             span: node.span.clone(),
             name: text.to_owned(),
         };
@@ -270,9 +270,9 @@ fn declared<'p>(
 
 /// What reading the parts of a stage needs.
 pub(crate) struct StageReader<'r, 'a, 'n> {
-    pub(crate) reader: &'r mut Reader<'a>,
-    pub(crate) file: &'r File,
-    pub(crate) names: &'r Names<'n>,
+    pub(crate) reader: &'r mut ValueReader<'a>,
+    pub(crate) file: &'r SourceFile,
+    pub(crate) names: &'r StageNames<'n>,
     pub(crate) draft: &'r mut Draft,
 }
 
@@ -282,11 +282,11 @@ impl StageReader<'_, '_, '_> {
         &mut self,
         top: &Fields<'_>,
         key: &str,
-        spec: &'static keys::Table,
-        read: fn(&mut Self, &Key, &Fields<'_>) -> Option<T>,
+        spec: &'static keys::TableSpec,
+        read: fn(&mut Self, &TomlKey, &Fields<'_>) -> Option<T>,
     ) -> Vec<T> {
         let mut found = Vec::new();
-        let Some(table) = top.get(key).and_then(Node::table) else {
+        let Some(table) = top.get(key).and_then(TomlNode::table) else {
             return found;
         };
         for (name, node) in &table.entries {
@@ -308,11 +308,11 @@ impl StageReader<'_, '_, '_> {
                         );
                         continue;
                     }
-                    let inner = Key {
+                    let inner = TomlKey {
                         span: name.span.clone(),
                         name: stands_for.to_owned(),
                     };
-                    short = Table {
+                    short = TomlTable {
                         entries: vec![(inner, node.clone())],
                     };
                     &short
@@ -351,13 +351,7 @@ impl StageReader<'_, '_, '_> {
     }
 
     pub(crate) fn jq(&mut self, fields: &Fields<'_>, key: &str, sees: Sees) -> Option<Program> {
-        let (text, span) = fields.text(key)?;
-        let spot = Spot {
-            file: self.file,
-            key,
-            text,
-            span,
-        };
+        let spot = fields.spot(key)?;
         self.reader.jq(&spot, self.names, sees)
     }
 
@@ -385,10 +379,10 @@ impl StageReader<'_, '_, '_> {
         &mut self,
         top: &Fields<'_>,
         key: &str,
-        spec: &'static keys::Table,
+        spec: &'static keys::TableSpec,
         sees: Sees,
     ) -> Vec<Check> {
-        let list = top.get(key).and_then(Node::list).unwrap_or_default();
+        let list = top.get(key).and_then(TomlNode::list).unwrap_or_default();
         let mut checks = Vec::new();
         for node in list {
             let Some(table) = node.table() else { continue };
@@ -401,15 +395,9 @@ impl StageReader<'_, '_, '_> {
                 table,
             );
             let test = self.jq(&fields, "test", sees);
-            let message = fields.text("message").and_then(|(text, span)| {
-                let spot = Spot {
-                    file: self.file,
-                    key: "message",
-                    text,
-                    span,
-                };
-                self.reader.template(&spot, self.names, sees)
-            });
+            let message = fields
+                .spot("message")
+                .and_then(|spot| self.reader.template(&spot, self.names, sees));
             let default = spec.key("error").map_or("", |key| key.default);
             let error = fields.text("error").map_or(default, |(text, _)| text);
             let error = error.to_owned();
@@ -433,13 +421,7 @@ impl StageReader<'_, '_, '_> {
             node.table()?,
         );
         let mut side = |key: &str| {
-            let (text, span) = fields.text(key)?;
-            let spot = Spot {
-                file: self.file,
-                key,
-                text,
-                span,
-            };
+            let spot = fields.spot(key)?;
             self.reader.select(&spot, Some(self.names))
         };
         let (input, output) = (side("in"), side("out"));

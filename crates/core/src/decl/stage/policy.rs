@@ -4,9 +4,8 @@ use crate::decl::keys::{ESTIMATE, POLICY};
 use crate::decl::stage::{StageReader, first_output};
 use crate::decl::tables::fields::{self, Fields};
 use crate::decl::tables::hints;
-use crate::decl::tables::tree::{Node, Val};
+use crate::decl::tables::tree::{TomlNode, Val};
 use crate::decl::values::names::Sees;
-use crate::decl::values::reader::Spot;
 use crate::model::policy::{Concurrency, MaxFailures, OnAltered, OnFailure, Policy};
 use crate::model::stage::Estimate;
 
@@ -30,15 +29,9 @@ impl StageReader<'_, '_, '_> {
         policy.concurrency = fields
             .get("concurrency")
             .and_then(|node| self.concurrency(node));
-        policy.timeout = fields.text("timeout").and_then(|(text, span)| {
-            let spot = Spot {
-                file: self.file,
-                key: "timeout",
-                text,
-                span,
-            };
-            self.reader.duration(&spot, self.names, Sees::Start)
-        });
+        policy.timeout = fields
+            .spot("timeout")
+            .and_then(|spot| self.reader.duration(&spot, self.names, Sees::Start));
         let is = |key: &str, word: &str| fields.text(key).is_some_and(|(text, _)| text == word);
         if is("on_failure", "continue") {
             policy.on_failure = OnFailure::Continue;
@@ -85,7 +78,7 @@ impl StageReader<'_, '_, '_> {
         })
     }
 
-    fn concurrency(&mut self, node: &Node) -> Option<Concurrency> {
+    fn concurrency(&mut self, node: &TomlNode) -> Option<Concurrency> {
         let Some(table) = node.table() else {
             return self
                 .reader

@@ -3,8 +3,8 @@
 use crate::decl::keys::REFINE;
 use crate::decl::stage::StageReader;
 use crate::decl::tables::fields::{self, Fields};
+use crate::decl::tables::located_text::LocatedText;
 use crate::decl::values::names::Sees;
-use crate::decl::values::reader::Spot;
 use crate::model::stage::{Refine, Templated};
 use std::ops::Range;
 
@@ -43,13 +43,7 @@ impl StageReader<'_, '_, '_> {
                 "write a jq program that gives a number, such as score = \".critique.score\"",
             ));
         }
-        let message = fields.text("message").and_then(|(text, span)| {
-            let spot = Spot {
-                file: self.file,
-                key: "message",
-                text,
-                span,
-            };
+        let message = fields.spot("message").and_then(|spot| {
             let sees = Sees::AllAnd(&["best"]);
             self.reader.template(&spot, self.names, sees)
         });
@@ -85,7 +79,7 @@ impl StageReader<'_, '_, '_> {
         if stars == 1 && !in_folder {
             return Some(Some(pattern));
         }
-        let spot = Spot {
+        let spot = LocatedText {
             file: self.file,
             key: "path",
             text,

@@ -1,24 +1,19 @@
 //! Reads the steps that reach outside: `http`, `wait`.
 
 use crate::decl::step::reader::StepReader;
-use crate::decl::tables::tree::Node;
+use crate::decl::tables::located_text::LocatedText;
+use crate::decl::tables::tree::TomlNode;
 use crate::decl::values::names::Sees;
-use crate::decl::values::reader::Spot;
 use crate::model::stage::PathTemplate;
 use crate::model::step::{HttpStep, Text, WaitStep};
 
 impl StepReader<'_, '_> {
     /// A call of a service.
     pub(crate) fn http(&mut self) -> Option<HttpStep> {
-        let (text, span) = self.fields.text("http")?;
-        let spot = Spot {
-            file: self.file,
-            key: "http",
-            text,
-            span,
-        };
-        let starts_well =
-            text.starts_with("http://") || text.starts_with("https://") || text.starts_with("{{");
+        let spot = self.fields.spot("http")?;
+        let starts_well = ["http://", "https://", "{{"]
+            .iter()
+            .any(|start| spot.text.starts_with(start));
         if !starts_well {
             let problem = spot
                 .problem("`http` wants the whole URL of a service")
@@ -30,7 +25,7 @@ impl StepReader<'_, '_> {
         let url = self.reader.text(&spot, self.names, Sees::All);
         let headers = self.headers();
         let body = self.wanted_jq("body", Sees::All);
-        let schema = match self.spot("schema") {
+        let schema = match self.fields.text("schema") {
             Some(_) => self.schema_of("schema").map(Some),
             None => Some(None),
         };
@@ -52,7 +47,7 @@ impl StepReader<'_, '_> {
     /// A file that someone else writes.
     pub(crate) fn wait(&mut self) -> Option<WaitStep> {
         let path = self.one_file("wait");
-        let marker = match self.spot("marker") {
+        let marker = match self.fields.text("marker") {
             Some(_) => self.one_file("marker").map(Some),
             None => Some(None),
         };
@@ -64,13 +59,7 @@ impl StepReader<'_, '_> {
 
     /// The path of one file.
     fn one_file(&mut self, key: &'static str) -> Option<PathTemplate> {
-        let (text, span) = self.fields.text(key)?;
-        let spot = Spot {
-            file: self.file,
-            key,
-            text,
-            span,
-        };
+        let spot = self.fields.spot(key)?;
         let path = self.reader.path(&spot, self.names, Sees::All)?;
         if path.is_pattern() {
             let problem = spot
@@ -84,7 +73,7 @@ impl StepReader<'_, '_> {
 
     /// The headers with their names in small letters.
     fn headers(&mut self) -> Option<Vec<(String, Text)>> {
-        let Some(table) = self.fields.get("headers").and_then(Node::table) else {
+        let Some(table) = self.fields.get("headers").and_then(TomlNode::table) else {
             return Some(Vec::new());
         };
         let mut headers: Vec<Option<(String, Text)>> = Vec::new();
@@ -102,7 +91,7 @@ impl StepReader<'_, '_> {
                     "letters, digits and `-`".to_owned(),
                 ),
                 Some(text) => {
-                    let spot = Spot {
+                    let spot = LocatedText {
                         file: self.file,
                         key: "headers",
                         text,

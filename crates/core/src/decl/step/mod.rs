@@ -5,14 +5,15 @@ mod reader;
 mod step_outputs;
 
 use crate::decl::keys::STEP;
-use crate::decl::problem::File;
+use crate::decl::problem::SourceFile;
 use crate::decl::project::Project;
 use crate::decl::step::reader::{StepOutput, StepReader, kind_of};
 use crate::decl::step::step_outputs::check_all_made;
 use crate::decl::tables::fields;
-use crate::decl::tables::tree::{Node, Table, Val};
-use crate::decl::values::names::{Names, Sees};
-use crate::decl::values::reader::{Reader, Spot};
+use crate::decl::tables::located_text::LocatedText;
+use crate::decl::tables::tree::{TomlNode, TomlTable, Val};
+use crate::decl::values::names::{Sees, StageNames};
+use crate::decl::values::reader::ValueReader;
 use crate::expr::place::{listed, nearest};
 use crate::model::pipeline::Asset;
 use crate::model::stage::Output;
@@ -30,11 +31,11 @@ pub(crate) const MAX_ELEMENTS: u64 = 1000;
 
 /// Reads the steps. `outputs` are those that could be read.
 pub(crate) fn read(
-    reader: &mut Reader<'_>,
+    reader: &mut ValueReader<'_>,
     project: &Project,
-    file: &File,
-    names: &Names<'_>,
-    steps: &[(&Table, Range<usize>)],
+    file: &SourceFile,
+    names: &StageNames<'_>,
+    steps: &[(&TomlTable, Range<usize>)],
     outputs: &[Output],
 ) -> Vec<Step> {
     let header = if steps.len() > 1 {
@@ -104,12 +105,12 @@ impl<'r> StepReader<'r, '_> {
                 })
             }
             KindName::Render => {
-                let spot = self.spot("render")?;
+                let spot = self.fields.spot("render")?;
                 let template = self.reader.template_choice(&spot, self.names, Sees::All)?;
                 StepKind::Render(RenderStep { template })
             }
             KindName::Xlsx => {
-                let workbook = self.reader.asset(&self.spot("xlsx")?)?;
+                let workbook = self.reader.asset(&self.fields.spot("xlsx")?)?;
                 self.reader.warn_of_deprecated(&workbook);
                 StepKind::Xlsx(XlsxStep { workbook })
             }
@@ -198,20 +199,14 @@ impl<'r> StepReader<'r, '_> {
         }
         let questions = self.fields.is_true("questions");
         self.check_questions(questions);
-        let prompt = self.fields.text("prompt").and_then(|(text, span)| {
-            let spot = Spot {
-                file: self.file,
-                key: "prompt",
-                text,
-                span,
-            };
+        let prompt = self.fields.spot("prompt").and_then(|spot| {
             let sees = if questions {
                 Sees::AllAnd(&["questions"])
             } else {
                 Sees::All
             };
             // An answer is kept by its prompt: one that says the time would be asked for again each time.
-            let names = Names {
+            let names = StageNames {
                 hides_run: true,
                 ..self.names.clone()
             };
@@ -234,7 +229,7 @@ impl<'r> StepReader<'r, '_> {
                 _ => AnswerForm::Json,
             },
             attach: self.names_of("attach"),
-            defaults: match self.fields.get("defaults").map(Node::to_json) {
+            defaults: match self.fields.get("defaults").map(TomlNode::to_json) {
                 Some(Value::Object(defaults)) => defaults,
                 _ => Map::new(),
             },
@@ -243,7 +238,7 @@ impl<'r> StepReader<'r, '_> {
 
     /// What reads a PDF. Unknown engines are reported.
     fn engines(&mut self) -> Option<Vec<PdfEngine>> {
-        let Some(list) = self.fields.get("engines").and_then(Node::list) else {
+        let Some(list) = self.fields.get("engines").and_then(TomlNode::list) else {
             return Some(PdfEngine::ALL.to_vec());
         };
         let mut engines = Some(Vec::new());
@@ -307,7 +302,7 @@ impl<'r> StepReader<'r, '_> {
         };
         let mut arguments = Vec::new();
         for item in items {
-            let spot = Spot {
+            let spot = LocatedText {
                 file: self.file,
                 key: "command",
                 text: item.text()?,

@@ -1,11 +1,11 @@
 //! What reading one step needs, and how the values of its keys are read.
 
-use crate::decl::problem::File;
+use crate::decl::problem::SourceFile;
 use crate::decl::project::Project;
 use crate::decl::tables::fields::Fields;
-use crate::decl::tables::tree::Node;
-use crate::decl::values::names::{Names, Sees};
-use crate::decl::values::reader::{Reader, Spot};
+use crate::decl::tables::tree::TomlNode;
+use crate::decl::values::names::{Sees, StageNames};
+use crate::decl::values::reader::ValueReader;
 use crate::expr::select::Select;
 use crate::model::pipeline::Asset;
 use crate::model::stage::{Output, Program, Templated};
@@ -30,32 +30,22 @@ pub(crate) fn kind_of(fields: &Fields<'_>) -> Option<KindName> {
 
 /// What reading one step needs.
 pub(crate) struct StepReader<'r, 'a> {
-    pub(crate) reader: &'r mut Reader<'a>,
-    pub(crate) file: &'r File,
-    pub(crate) names: &'r Names<'r>,
+    pub(crate) reader: &'r mut ValueReader<'a>,
+    pub(crate) file: &'r SourceFile,
+    pub(crate) names: &'r StageNames<'r>,
     pub(crate) project: &'r Project,
     pub(crate) outputs: &'r [Output],
     pub(crate) made: &'r [StepOutput],
     pub(crate) fields: &'r Fields<'r>,
 }
 
-impl<'r> StepReader<'r, '_> {
-    pub(crate) fn spot(&self, key: &'static str) -> Option<Spot<'r>> {
-        let (text, span) = self.fields.text(key)?;
-        Some(Spot {
-            file: self.file,
-            key,
-            text,
-            span,
-        })
-    }
-
+impl StepReader<'_, '_> {
     /// The strings of a list.
     pub(crate) fn names_of(&self, key: &str) -> Vec<String> {
         let list = self
             .fields
             .get(key)
-            .and_then(Node::list)
+            .and_then(TomlNode::list)
             .unwrap_or_default();
         list.iter()
             .filter_map(|item| item.text().map(str::to_owned))
@@ -64,27 +54,13 @@ impl<'r> StepReader<'r, '_> {
 
     /// The schema that a key names.
     pub(crate) fn schema_of(&mut self, key: &'static str) -> Option<Asset> {
-        let (text, span) = self.fields.text(key)?;
-        self.reader.schema(&Spot {
-            file: self.file,
-            key,
-            text,
-            span,
-        })
+        let spot = self.fields.spot(key)?;
+        self.reader.schema(&spot)
     }
 
     pub(crate) fn jq(&mut self, key: &'static str, sees: Sees) -> Option<Program> {
-        let (text, span) = self.fields.text(key)?;
-        self.reader.jq(
-            &Spot {
-                file: self.file,
-                key,
-                text,
-                span,
-            },
-            self.names,
-            sees,
-        )
+        let spot = self.fields.spot(key)?;
+        self.reader.jq(&spot, self.names, sees)
     }
 
     /// A program that may be absent. The outer none: wrong.
@@ -100,20 +76,10 @@ impl<'r> StepReader<'r, '_> {
     /// A plain path that may be absent. The outer none: wrong.
     #[expect(clippy::option_option, reason = "absent and wrong are different")]
     pub(crate) fn select(&mut self, key: &'static str) -> Option<Option<Select>> {
-        let Some((text, span)) = self.fields.text(key) else {
+        let Some(spot) = self.fields.spot(key) else {
             return Some(None);
         };
-        self.reader
-            .select(
-                &Spot {
-                    file: self.file,
-                    key,
-                    text,
-                    span,
-                },
-                Some(self.names),
-            )
-            .map(Some)
+        self.reader.select(&spot, Some(self.names)).map(Some)
     }
 
     pub(crate) fn count(&mut self, key: &'static str, default: u64) -> Option<Templated<u64>> {
@@ -126,16 +92,8 @@ impl<'r> StepReader<'r, '_> {
     }
 
     pub(crate) fn timeout(&mut self) -> Option<Templated<Duration>> {
-        match self.fields.text("timeout") {
-            Some((text, span)) => {
-                let spot = Spot {
-                    file: self.file,
-                    key: "timeout",
-                    text,
-                    span,
-                };
-                self.reader.duration(&spot, self.names, Sees::Batch)
-            }
+        match self.fields.spot("timeout") {
+            Some(spot) => self.reader.duration(&spot, self.names, Sees::Batch),
             None => kind_of(self.fields)?.info().timeout.map(Templated::Fixed),
         }
     }

@@ -1,10 +1,10 @@
 //! What steps make and hand on: `out`, and the names of files that later steps read.
 
-use crate::decl::problem::File;
+use crate::decl::problem::SourceFile;
 use crate::decl::step::reader::{StepOutput, StepReader, kind_of};
-use crate::decl::tables::tree::Table;
-use crate::decl::values::names::Names;
-use crate::decl::values::reader::Reader;
+use crate::decl::tables::tree::TomlTable;
+use crate::decl::values::names::StageNames;
+use crate::decl::values::reader::ValueReader;
 use crate::expr::place::{listed, nearest};
 use crate::expr::scope::Format;
 use crate::model::step::{KindName, Outputs};
@@ -13,7 +13,7 @@ use std::ops::Range;
 impl StepReader<'_, '_> {
     /// The name of an input or of an earlier `out`.
     pub(crate) fn file_name(&mut self, key: &'static str) -> Option<String> {
-        let spot = self.spot(key)?;
+        let spot = self.fields.spot(key)?;
         let name = spot.text.to_owned();
         let earlier = || self.made.iter().map(|made| made.out.as_str());
         let known: Vec<&str> = self
@@ -159,10 +159,10 @@ impl StepReader<'_, '_> {
 
 /// Every output is made by some step; a program may make them all.
 pub(crate) fn check_all_made(
-    reader: &mut Reader<'_>,
-    file: &File,
-    names: &Names<'_>,
-    steps: &[(&Table, Range<usize>)],
+    reader: &mut ValueReader<'_>,
+    file: &SourceFile,
+    names: &StageNames<'_>,
+    steps: &[(&TomlTable, Range<usize>)],
     made: &[StepOutput],
 ) {
     let has_program = steps

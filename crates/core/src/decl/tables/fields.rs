@@ -1,25 +1,27 @@
 //! Checks a table of a declaration against the table of keys: unknown keys, wrong types, what is missing.
 
-use crate::decl::keys::{Key, Need, Table};
-use crate::decl::problem::{File, Report};
+use crate::decl::keys::{KeySpec, Need, TableSpec};
+use crate::decl::problem::{Report, SourceFile};
 use crate::decl::tables::hints;
-use crate::decl::tables::tree::{self, Node, Val};
+use crate::decl::tables::located_text::LocatedText;
+use crate::decl::tables::tree::{self, TomlNode, Val};
 use crate::decl::tables::value_types::wrong_type;
 use std::ops::Range;
 
 /// A table whose keys were checked: only keys that are known, in their place, and of the right type.
 #[derive(Debug, Clone)]
 pub(crate) struct Fields<'a> {
+    file: &'a SourceFile,
     /// Where it stands.
     pub(crate) span: Range<usize>,
     /// The key that says what it is.
     pub(crate) what: Option<&'static str>,
-    entries: Vec<(&'static Key, &'a tree::Key, &'a Node)>,
+    entries: Vec<(&'static KeySpec, &'a tree::TomlKey, &'a TomlNode)>,
 }
 
 impl<'a> Fields<'a> {
     /// The value behind a key.
-    pub(crate) fn get(&self, name: &str) -> Option<&'a Node> {
+    pub(crate) fn get(&self, name: &str) -> Option<&'a TomlNode> {
         self.entries
             .iter()
             .find(|(key, _, _)| key.name == name)
@@ -30,6 +32,20 @@ impl<'a> Fields<'a> {
     pub(crate) fn text(&self, name: &str) -> Option<(&'a str, Range<usize>)> {
         let node = self.get(name)?;
         node.text().map(|text| (text, node.span.clone()))
+    }
+
+    /// Returns the string behind a key with its place, as expressions are read.
+    pub(crate) fn spot<'k>(&self, key: &'k str) -> Option<LocatedText<'k>>
+    where
+        'a: 'k,
+    {
+        let (text, span) = self.text(key)?;
+        Some(LocatedText {
+            file: self.file,
+            key,
+            text,
+            span,
+        })
     }
 
     /// Whether a key is there and true.
@@ -66,14 +82,15 @@ impl<'a> Fields<'a> {
 
 /// Checks a table.
 pub(crate) fn check<'a>(
-    file: &File,
+    file: &'a SourceFile,
     report: &mut Report,
-    spec: &'static Table,
+    spec: &'static TableSpec,
     header: &str,
     span: Range<usize>,
-    table: &'a tree::Table,
+    table: &'a tree::TomlTable,
 ) -> Fields<'a> {
     let mut fields = Fields {
+        file,
         span,
         what: None,
         entries: Vec::new(),
@@ -110,13 +127,13 @@ pub(crate) fn check<'a>(
 }
 
 /// A key that is there, and its entry in the table of keys.
-type Present<'a> = (&'static Key, &'a tree::Key);
+type Present<'a> = (&'static KeySpec, &'a tree::TomlKey);
 
 /// Checks that a table is one thing. False: what it is cannot be told.
 fn check_what(
-    file: &File,
+    file: &SourceFile,
     report: &mut Report,
-    spec: &'static Table,
+    spec: &'static TableSpec,
     header: &str,
     fields: &mut Fields<'_>,
     present: &[Present<'_>],
@@ -161,9 +178,9 @@ fn check_what(
 
 /// Checks that what is needed is there, and stands beside what it belongs to.
 fn check_needs(
-    file: &File,
+    file: &SourceFile,
     report: &mut Report,
-    spec: &'static Table,
+    spec: &'static TableSpec,
     header: &str,
     fields: &Fields<'_>,
     present: &[Present<'_>],
@@ -209,7 +226,7 @@ fn check_needs(
 }
 
 /// A header as it stands in a message; the top of a file has none.
-fn shown(header: &str, spec: &Table) -> String {
+fn shown(header: &str, spec: &TableSpec) -> String {
     if header.is_empty() {
         format!("the {}", spec.what)
     } else {

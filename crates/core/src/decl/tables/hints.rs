@@ -1,8 +1,8 @@
 //! What to say about the mistakes that people make: words in the wrong table, in the wrong number, or nearly right.
 
-use crate::decl::keys::{self, AGENT, Need, PROJECT, STAGE, Table};
-use crate::decl::problem::{File, Problem};
-use crate::decl::tables::tree::{Key, Node};
+use crate::decl::keys::{self, AGENT, Need, PROJECT, STAGE, TableSpec};
+use crate::decl::problem::{Problem, SourceFile};
+use crate::decl::tables::tree::{TomlKey, TomlNode};
 use crate::expr::place::nearest;
 
 /// Words that people know from elsewhere, and ours.
@@ -58,7 +58,7 @@ const ORDER_WORDS: &[&str] = &[
 ];
 
 /// The key of the table that is meant by a name that it has not, if that can be told.
-pub(crate) fn meant(name: &str, spec: &'static Table) -> Option<&'static str> {
+pub(crate) fn meant(name: &str, spec: &'static TableSpec) -> Option<&'static str> {
     let keys = || spec.keys.iter().map(|key| key.name);
     let ours = OTHER_WORDS
         .iter()
@@ -82,9 +82,9 @@ pub(crate) fn or<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
 
 /// A key that stands beside the wrong other one.
 pub(crate) fn misplaced(
-    file: &File,
-    key: &keys::Key,
-    at: &Key,
+    file: &SourceFile,
+    key: &keys::KeySpec,
+    at: &TomlKey,
     beside: &[&str],
     what: &str,
 ) -> Problem {
@@ -102,11 +102,11 @@ pub(crate) fn misplaced(
 
 /// A key that the table has not.
 pub(crate) fn unknown_key(
-    file: &File,
-    spec: &'static Table,
+    file: &SourceFile,
+    spec: &'static TableSpec,
     header: &str,
-    key: &Key,
-    node: &Node,
+    key: &TomlKey,
+    node: &TomlNode,
 ) -> Problem {
     let name = key.name.as_str();
     let problem = file.problem(
@@ -128,7 +128,7 @@ pub(crate) fn unknown_key(
     problem.label("unknown key").help(help)
 }
 
-fn of(spec: &Table, header: &str) -> String {
+fn of(spec: &TableSpec, header: &str) -> String {
     if header.is_empty() {
         format!("of a {}", spec.what)
     } else {
@@ -137,10 +137,10 @@ fn of(spec: &Table, header: &str) -> String {
 }
 
 /// What to write in the place of a key that says what runs first.
-fn order(name: &str, spec: &'static Table, node: &Node) -> Option<String> {
+fn order(name: &str, spec: &'static TableSpec, node: &TomlNode) -> Option<String> {
     let is_of_a_stage = std::ptr::eq(spec, &raw const STAGE) || spec.what == "step";
     let word = name.to_lowercase().replace('-', "_");
-    let is_table = |node: &Node| node.table().is_some();
+    let is_table = |node: &TomlNode| node.table().is_some();
     let names_stages = !node.list().is_some_and(|list| list.iter().any(is_table));
     (is_of_a_stage && names_stages && ORDER_WORDS.contains(&word.as_str())).then(|| {
         format!(
@@ -150,7 +150,7 @@ fn order(name: &str, spec: &'static Table, node: &Node) -> Option<String> {
 }
 
 /// What to do about a key that repeats what the name of a stage's file says.
-fn identity(name: &str, spec: &'static Table, header: &str) -> Option<String> {
+fn identity(name: &str, spec: &'static TableSpec, header: &str) -> Option<String> {
     let is_top = std::ptr::eq(spec, &raw const STAGE) && header.is_empty();
     (is_top && ["name", "number", "id", "order"].contains(&name)).then(|| {
         format!("remove `{name}`: number and name of a stage are in the name of its file, `stages/NUMBER_NAME.toml`")
@@ -158,7 +158,7 @@ fn identity(name: &str, spec: &'static Table, header: &str) -> Option<String> {
 }
 
 /// `[steps]` for `[step]`, `[input]` for `[inputs]`.
-fn other_number(name: &str, spec: &'static Table, node: &Node) -> Option<String> {
+fn other_number(name: &str, spec: &'static TableSpec, node: &TomlNode) -> Option<String> {
     let plural = format!("{name}s");
     if let Some(key) = spec.keys.iter().find(|key| key.name == plural) {
         let example = node
@@ -185,7 +185,12 @@ fn other_number(name: &str, spec: &'static Table, node: &Node) -> Option<String>
 }
 
 /// The table that does have this key.
-fn elsewhere(name: &str, spec: &'static Table, header: &str, is_project: bool) -> Option<String> {
+fn elsewhere(
+    name: &str,
+    spec: &'static TableSpec,
+    header: &str,
+    is_project: bool,
+) -> Option<String> {
     if is_project {
         if STAGE.key(name).is_some() && PROJECT.key(name).is_none() {
             return Some(format!(
@@ -206,11 +211,11 @@ fn elsewhere(name: &str, spec: &'static Table, header: &str, is_project: bool) -
         return Some(
             if matches!(
                 key.kind,
-                keys::Kind::Jq
-                    | keys::Kind::Plain
-                    | keys::Kind::Bool
-                    | keys::Kind::Place
-                    | keys::Kind::FileName
+                keys::ValueKind::Jq
+                    | keys::ValueKind::Plain
+                    | keys::ValueKind::Bool
+                    | keys::ValueKind::Place
+                    | keys::ValueKind::FileName
             ) {
                 format!(
                     "`{name}` is a key of the stage itself: move it to the top of the file, above `{header}` and every other table"

@@ -2,6 +2,7 @@
 
 pub(crate) mod fields;
 pub(crate) mod hints;
+pub(crate) mod located_text;
 mod syntax;
 pub(crate) mod tree;
 mod value_types;

@@ -28,9 +28,9 @@ pub(crate) fn slip(text: &str) -> Option<Slip> {
     while line < text.len() {
         let mut scan = Scan { text, at: line };
         match scan.line() {
-            Err(Stop::Slip(slip)) => return Some(*slip),
+            Err(ScanEnd::Slip(slip)) => return Some(*slip),
             // What follows the line's first mistake cannot be told: the next line begins anew.
-            Err(Stop::Unknown) => line = scan.end_of_line().max(line) + 1,
+            Err(ScanEnd::Unknown) => line = scan.end_of_line().max(line) + 1,
             Ok(()) => line = scan.end_of_line() + 1,
         }
     }
@@ -38,12 +38,12 @@ pub(crate) fn slip(text: &str) -> Option<Slip> {
 }
 
 /// Why a scan ends early.
-enum Stop {
+enum ScanEnd {
     Slip(Box<Slip>),
     Unknown,
 }
 
-type Scanned = Result<(), Stop>;
+type Scanned = Result<(), ScanEnd>;
 
 /// Where a value stands, which says what ends it.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -102,7 +102,11 @@ impl<'a> Scan<'a> {
         self.spaces();
         let rest = self.rest_of_line();
         let is_done = rest.is_empty() || rest.starts_with('#');
-        if is_done { Ok(()) } else { Err(Stop::Unknown) }
+        if is_done {
+            Ok(())
+        } else {
+            Err(ScanEnd::Unknown)
+        }
     }
 
     /// A key, `=` and a value.
@@ -111,7 +115,7 @@ impl<'a> Scan<'a> {
         let is_key = |c: char| c.is_ascii_alphanumeric() || "_-. \t".contains(c);
         let rest = self.rest_of_line();
         let length = if rest.starts_with(['"', '\'']) {
-            let quoted = end_of_string(rest).ok_or(Stop::Unknown)?;
+            let quoted = end_of_string(rest).ok_or(ScanEnd::Unknown)?;
             quoted + rest[quoted..].find(|c| !is_key(c)).unwrap_or(0)
         } else {
             rest.find(|c| !is_key(c)).unwrap_or(rest.len())
@@ -126,7 +130,7 @@ impl<'a> Scan<'a> {
             }
             Some(':') if !key.is_empty() => {
                 let value = self.text[self.at + 1..self.end_of_line()].trim();
-                Err(Stop::Slip(Box::new(Slip {
+                Err(ScanEnd::Slip(Box::new(Slip {
                     span: self.at..self.at + 1,
                     message: format!("`{key}` is followed by `:`"),
                     label: "expected `=`",
@@ -134,7 +138,7 @@ impl<'a> Scan<'a> {
                     edit: Some((start + key.len()..self.at + 1, " =".to_owned())),
                 })))
             }
-            _ => Err(Stop::Unknown),
+            _ => Err(ScanEnd::Unknown),
         }
     }
 
@@ -148,7 +152,7 @@ impl<'a> Scan<'a> {
             Some('[') => self.list(),
             Some('{') if !rest.starts_with("{{") => self.table(),
             Some(_) => self.word(inside),
-            None => Err(Stop::Unknown),
+            None => Err(ScanEnd::Unknown),
         }
     }
 
@@ -172,7 +176,7 @@ impl<'a> Scan<'a> {
             at += 1 + escaped;
         }
         let end = self.at + self.rest_of_line().len();
-        Err(Stop::Slip(Box::new(Slip {
+        Err(ScanEnd::Slip(Box::new(Slip {
             span: self.at..end,
             message: format!("this string has no closing `{quotes}`"),
             label: "",
@@ -187,7 +191,7 @@ impl<'a> Scan<'a> {
         let start = self.at;
         let missing = |end: usize| {
             let text = &self.text[start..end];
-            Err(Stop::Slip(Box::new(Slip {
+            Err(ScanEnd::Slip(Box::new(Slip {
                 span: start..end,
                 message: format!("this string has no closing `{quote}`"),
                 label: "",
@@ -223,7 +227,7 @@ impl<'a> Scan<'a> {
         loop {
             self.gap();
             if self.rest().is_empty() || self.begins_something_else(end) {
-                return Err(Stop::Slip(Box::new(Slip {
+                return Err(ScanEnd::Slip(Box::new(Slip {
                     span: start..start + 1,
                     message: "this list has no closing `]`".to_owned(),
                     label: "",
@@ -248,7 +252,7 @@ impl<'a> Scan<'a> {
                         && !self.begins_something_else(end)
                         && !self.rest().is_empty()
                     {
-                        return Err(Stop::Unknown);
+                        return Err(ScanEnd::Unknown);
                     }
                 }
             }
@@ -300,10 +304,10 @@ impl<'a> Scan<'a> {
                     self.entry(Inside::Table)?;
                     self.gap();
                     if !self.rest().starts_with([',', '}']) {
-                        return Err(Stop::Unknown);
+                        return Err(ScanEnd::Unknown);
                     }
                 }
-                None => return Err(Stop::Unknown),
+                None => return Err(ScanEnd::Unknown),
             }
         }
     }
@@ -332,7 +336,7 @@ impl<'a> Scan<'a> {
         if word.is_empty() || DeTable::parse(&format!("x = {word}")).is_ok() {
             self.at += word.len();
             return if word.is_empty() {
-                Err(Stop::Unknown)
+                Err(ScanEnd::Unknown)
             } else {
                 Ok(())
             };
@@ -340,7 +344,7 @@ impl<'a> Scan<'a> {
         let span = self.at..self.at + word.len();
         let slip = |message: &str, label, help, edit: String| {
             let edit = Some((span.clone(), edit));
-            Err(Stop::Slip(Box::new(Slip {
+            Err(ScanEnd::Slip(Box::new(Slip {
                 span: span.clone(),
                 message: message.to_owned(),
                 label,
@@ -370,7 +374,7 @@ impl<'a> Scan<'a> {
         let has_quote = word.len() > bare.len();
         // A quote inside would be another mistake, and no quotes would mend it.
         if bare.is_empty() || bare.contains('"') || (!has_quote && bare.contains(" = ")) {
-            return Err(Stop::Unknown);
+            return Err(ScanEnd::Unknown);
         }
         let quoted = format!("\"{bare}\"");
         let (message, label) = if has_quote {

@@ -1,6 +1,6 @@
 //! A TOML file as a tree in which every key and every value knows where it stands.
 
-use crate::decl::problem::{File, Problem, Report};
+use crate::decl::problem::{Problem, Report, SourceFile};
 use crate::decl::tables::syntax;
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -8,7 +8,7 @@ use toml::de::{DeTable, DeValue};
 
 /// A value and the bytes of the file that it stands in. Of a table with a header: the header.
 #[derive(Debug, Clone)]
-pub(crate) struct Node {
+pub(crate) struct TomlNode {
     /// Bytes of the file.
     pub(crate) span: Range<usize>,
     /// What stands there.
@@ -29,9 +29,9 @@ pub(crate) enum Val {
     /// A date or time, as written.
     Date(String),
     /// `[…]` or the tables of `[[…]]`.
-    List(Vec<Node>),
+    List(Vec<TomlNode>),
     /// `[…]` or `{…}`.
-    Table(Table),
+    TomlTable(TomlTable),
 }
 
 impl Val {
@@ -49,7 +49,7 @@ impl Val {
     }
 }
 
-impl Node {
+impl TomlNode {
     /// The string, if it is one.
     pub(crate) fn text(&self) -> Option<&str> {
         match &self.value {
@@ -59,7 +59,7 @@ impl Node {
     }
 
     /// The table, if it is one.
-    pub(crate) fn table(&self) -> Option<&Table> {
+    pub(crate) fn table(&self) -> Option<&TomlTable> {
         match &self.value {
             Val::Table(table) => Some(table),
             _ => None,
@@ -67,7 +67,7 @@ impl Node {
     }
 
     /// The list, if it is one.
-    pub(crate) fn list(&self) -> Option<&[Node]> {
+    pub(crate) fn list(&self) -> Option<&[TomlNode]> {
         match &self.value {
             Val::List(list) => Some(list),
             _ => None,
@@ -82,7 +82,7 @@ impl Node {
             Val::Int(number) => (*number).into(),
             Val::Float(number) => (*number).into(),
             Val::Bool(value) => (*value).into(),
-            Val::List(list) => Value::Array(list.iter().map(Node::to_json).collect()),
+            Val::List(list) => Value::Array(list.iter().map(TomlNode::to_json).collect()),
             Val::Table(table) => Value::Object(
                 table
                     .entries
@@ -96,7 +96,7 @@ impl Node {
 
 /// A key and where it stands.
 #[derive(Debug, Clone)]
-pub(crate) struct Key {
+pub(crate) struct TomlKey {
     /// Bytes of the file.
     pub(crate) span: Range<usize>,
     /// The key, unquoted.
@@ -105,26 +105,26 @@ pub(crate) struct Key {
 
 /// Keys and values in the order of the file.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Table {
+pub(crate) struct TomlTable {
     /// Key and value.
-    pub(crate) entries: Vec<(Key, Node)>,
+    pub(crate) entries: Vec<(TomlKey, TomlNode)>,
 }
 
-impl Table {
+impl TomlTable {
     /// The value behind a key.
-    pub(crate) fn get(&self, name: &str) -> Option<&Node> {
+    pub(crate) fn get(&self, name: &str) -> Option<&TomlNode> {
         self.entry(name).map(|(_, node)| node)
     }
 
     /// The key and the value behind it.
-    pub(crate) fn entry(&self, name: &str) -> Option<&(Key, Node)> {
+    pub(crate) fn entry(&self, name: &str) -> Option<&(TomlKey, TomlNode)> {
         self.entries.iter().find(|(key, _)| key.name == name)
     }
 }
 
 /// Reads a file's text. Mistakes of syntax are reported, and then there is no tree: what a parser saves of a broken
 /// file would only give more mistakes that are none.
-pub(crate) fn parse(file: &File, report: &mut Report) -> Option<Table> {
+pub(crate) fn parse(file: &SourceFile, report: &mut Report) -> Option<TomlTable> {
     let (tree, errors) = DeTable::parse_recoverable(&file.text);
     if errors.is_empty() {
         return Some(table(file, tree.get_ref(), report));
@@ -160,7 +160,7 @@ pub(crate) fn parse(file: &File, report: &mut Report) -> Option<Table> {
 const MOST_SLIPS: usize = 50;
 
 /// A mistake in the parser's words.
-fn told_by_the_parser(file: &File, text: &str, span: Range<usize>, message: &str) -> Problem {
+fn told_by_the_parser(file: &SourceFile, text: &str, span: Range<usize>, message: &str) -> Problem {
     let before = text.get(..span.start).unwrap_or_default();
     let help = if message.contains("escape") {
         Some("write jq and patterns in single quotes: 'test(\"\\\\S\")'; nothing is escaped there")
@@ -197,13 +197,13 @@ fn moved(copy: &str, original: &str, span: Range<usize>) -> Range<usize> {
     begins + (span.start - start)..begins + (span.end.max(span.start) - start)
 }
 
-fn table(file: &File, from: &DeTable<'_>, report: &mut Report) -> Table {
-    let mut entries: Vec<(Key, Node)> = from
+fn table(file: &SourceFile, from: &DeTable<'_>, report: &mut Report) -> TomlTable {
+    let mut entries: Vec<(TomlKey, TomlNode)> = from
         .iter()
         .map(|(key, value)| {
             let name = key.get_ref().to_string();
             (
-                Key {
+                TomlKey {
                     span: key.span(),
                     name,
                 },
@@ -212,10 +212,15 @@ fn table(file: &File, from: &DeTable<'_>, report: &mut Report) -> Table {
         })
         .collect();
     entries.sort_by_key(|(key, _)| key.span.start);
-    Table { entries }
+    TomlTable { entries }
 }
 
-fn node(file: &File, span: Range<usize>, from: &DeValue<'_>, report: &mut Report) -> Node {
+fn node(
+    file: &SourceFile,
+    span: Range<usize>,
+    from: &DeValue<'_>,
+    report: &mut Report,
+) -> TomlNode {
     let value = match from {
         DeValue::String(text) => Val::Text(text.to_string()),
         DeValue::Integer(number) => {
@@ -235,7 +240,7 @@ fn node(file: &File, span: Range<usize>, from: &DeValue<'_>, report: &mut Report
         ),
         DeValue::Table(inner) => Val::Table(table(file, inner, report)),
     };
-    Node { span, value }
+    TomlNode { span, value }
 }
 
 /// The place in the file of byte `offset` of the string that stands, with its quotes, at `span`.

@@ -1,9 +1,10 @@
 //! Files of the project that a command names by a relative path: where it runs there are none.
 
 use crate::base::path::RelPath;
-use crate::decl::problem::{File, Problem};
-use crate::decl::tables::tree::Node;
-use crate::decl::values::reader::{Reader, Spot};
+use crate::decl::problem::{Problem, SourceFile};
+use crate::decl::tables::located_text::LocatedText;
+use crate::decl::tables::tree::TomlNode;
+use crate::decl::values::reader::ValueReader;
 use crate::expr::shell::script_of;
 use std::ops::Range;
 
@@ -16,17 +17,17 @@ const INTERPRETERS: [&str; 19] = [
 /// Flags after which no script follows: it stands in the argument itself, or a module is run.
 const INLINE: [&str; 8] = ["-c", "-e", "-E", "-m", "-r", "-p", "-s", "--eval"];
 
-impl Reader<'_> {
+impl ValueReader<'_> {
     /// Reports the files of the project that the words of a command name by a relative path. One that the command would
     /// run is a mistake, since it cannot be there; any other may be a word that is no path: a warning.
-    pub(crate) fn relative_files(&mut self, file: &File, items: &[Node], shell: bool) {
+    pub(crate) fn relative_files(&mut self, file: &SourceFile, items: &[TomlNode], shell: bool) {
         if shell {
             if let [item] = items {
                 self.relative_in_script(file, item);
             }
             return;
         }
-        let texts: Vec<&str> = items.iter().filter_map(Node::text).collect();
+        let texts: Vec<&str> = items.iter().filter_map(TomlNode::text).collect();
         let script = script_of(texts.iter().copied());
         let run = run_by(&texts);
         for (at, (item, text)) in items.iter().zip(&texts).enumerate() {
@@ -47,7 +48,7 @@ impl Reader<'_> {
     }
 
     /// The same of a command that is one string: of its first words only, as what follows may go somewhere else first.
-    fn relative_in_script(&mut self, file: &File, item: &Node) {
+    fn relative_in_script(&mut self, file: &SourceFile, item: &TomlNode) {
         let Some(text) = item.text() else { return };
         let words: Vec<&str> = text.split_whitespace().collect();
         let Some(at) = run_by(&words) else { return };
@@ -55,7 +56,7 @@ impl Reader<'_> {
             return;
         };
         let start = words[at].as_ptr() as usize - text.as_ptr() as usize;
-        let spot = Spot {
+        let spot = LocatedText {
             file,
             key: "command",
             text,
@@ -97,7 +98,7 @@ fn run_by(words: &[&str]) -> Option<usize> {
     (!INLINE.contains(word)).then_some(at)
 }
 
-fn wrong(file: &File, span: Range<usize>, path: &RelPath) -> Problem {
+fn wrong(file: &SourceFile, span: Range<usize>, path: &RelPath) -> Problem {
     let message = format!(
         "`{path}` is a file of the project, and the command runs in a scratch folder without it"
     );

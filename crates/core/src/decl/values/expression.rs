@@ -2,10 +2,11 @@
 
 use crate::base::duration::parse_duration;
 use crate::base::path::RelPath;
-use crate::decl::problem::File;
-use crate::decl::tables::tree::{Node, Val};
-use crate::decl::values::names::{Names, ProjectNames, Sees};
-use crate::decl::values::reader::{Reader, Spot};
+use crate::decl::problem::SourceFile;
+use crate::decl::tables::located_text::LocatedText;
+use crate::decl::tables::tree::{TomlNode, Val};
+use crate::decl::values::names::{ProjectNames, Sees, StageNames};
+use crate::decl::values::reader::ValueReader;
 use crate::expr::jq::Jq;
 use crate::expr::place::{Place, nearest};
 use crate::expr::select::{Select, SelectError};
@@ -19,9 +20,14 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
 
-impl Reader<'_> {
+impl ValueReader<'_> {
     /// A jq program, inline or in a file; `.` is what its key says.
-    pub(crate) fn jq(&mut self, spot: &Spot<'_>, names: &Names<'_>, sees: Sees) -> Option<Program> {
+    pub(crate) fn jq(
+        &mut self,
+        spot: &LocatedText<'_>,
+        names: &StageNames<'_>,
+        sees: Sees,
+    ) -> Option<Program> {
         let is_file =
             spot.text.strip_suffix(".jq").is_some() && !spot.text.contains(['|', '\n', ' ', '(']);
         let asset = if is_file {
@@ -40,7 +46,7 @@ impl Reader<'_> {
         let refs: Vec<&str> = vars.iter().map(String::as_str).collect();
         let own = asset
             .as_ref()
-            .map(|asset| File::new(asset.path.as_str(), asset.text.clone()));
+            .map(|asset| SourceFile::new(asset.path.as_str(), asset.text.clone()));
         let place = |place: Option<&Place>, message: String| match (&own, place) {
             (None, Some(place)) => spot.problem_at(&place.range, message),
             (None, None) => spot.problem(message),
@@ -58,7 +64,7 @@ impl Reader<'_> {
                         .add(place(Some(&at), wrong.message).maybe_help(wrong.help));
                 }
                 for dotted in jq.mentions().dotted() {
-                    if let Some((name, help)) = Names::deprecated(dotted) {
+                    if let Some((name, help)) = StageNames::deprecated(dotted) {
                         let at = Place::of(&source, find_name(&source, name));
                         let message = format!("`{name}` is deprecated");
                         self.report.warn(place(Some(&at), message).help(help));
@@ -88,7 +94,12 @@ impl Reader<'_> {
     }
 
     /// A template that stands in the declaration itself.
-    pub(crate) fn text(&mut self, spot: &Spot<'_>, names: &Names<'_>, sees: Sees) -> Option<Text> {
+    pub(crate) fn text(
+        &mut self,
+        spot: &LocatedText<'_>,
+        names: &StageNames<'_>,
+        sees: Sees,
+    ) -> Option<Text> {
         let template = self.template(spot, names, sees)?;
         Some(Text {
             source: spot.text.to_owned(),
@@ -99,12 +110,12 @@ impl Reader<'_> {
     /// The environment variables that a list names. Those that the project does not declare are reported.
     pub(crate) fn variables(
         &mut self,
-        file: &File,
+        file: &SourceFile,
         names: &ProjectNames,
-        list: Option<&Node>,
+        list: Option<&TomlNode>,
     ) -> Vec<String> {
         let mut found = Vec::new();
-        for item in list.and_then(Node::list).unwrap_or_default() {
+        for item in list.and_then(TomlNode::list).unwrap_or_default() {
             let Some(name) = item.text() else { continue };
             if names.is_unknown || names.env.iter().any(|known| known == name) {
                 found.push(name.to_owned());
@@ -123,7 +134,7 @@ impl Reader<'_> {
     }
 
     /// Reports a `{{ }}` in a script for a shell that stands where its value cannot become a quoted word.
-    pub(crate) fn script(&mut self, spot: &Spot<'_>) {
+    pub(crate) fn script(&mut self, spot: &LocatedText<'_>) {
         if let Err(wrong) = shell::check(spot.text) {
             let problem = spot.problem_at(&wrong.range, wrong.message);
             self.report
@@ -134,9 +145,9 @@ impl Reader<'_> {
     /// The same of a list of arguments that gives a shell its script: `["sh", "-c", SCRIPT]`.
     pub(crate) fn list_script(
         &mut self,
-        file: &File,
+        file: &SourceFile,
         arguments: &[Text],
-        items: &[Node],
+        items: &[TomlNode],
         shell: bool,
     ) {
         let sources = arguments.iter().map(|argument| argument.source.as_str());
@@ -148,7 +159,7 @@ impl Reader<'_> {
             && !argument.template.is_single()
         {
             let span = item.span.clone();
-            self.script(&Spot {
+            self.script(&LocatedText {
                 file,
                 key: "command",
                 text: &argument.source,
@@ -160,8 +171,8 @@ impl Reader<'_> {
     /// Compiles a template that stands in the declaration itself.
     pub(crate) fn template(
         &mut self,
-        spot: &Spot<'_>,
-        names: &Names<'_>,
+        spot: &LocatedText<'_>,
+        names: &StageNames<'_>,
         sees: Sees,
     ) -> Option<Arc<Template>> {
         let name = format!("{}: {}", spot.file.name, spot.key);
@@ -177,7 +188,7 @@ impl Reader<'_> {
                                 .maybe_help(wrong.help),
                         );
                         right = false;
-                    } else if let Some((name, help)) = Names::deprecated(dotted) {
+                    } else if let Some((name, help)) = StageNames::deprecated(dotted) {
                         let at = find_name(spot.text, name);
                         let message = format!("`{name}` is deprecated");
                         self.report.warn(spot.problem_at(&at, message).help(help));
@@ -200,8 +211,8 @@ impl Reader<'_> {
     /// A template in a file of the project, with the files that it includes.
     pub(crate) fn template_file(
         &mut self,
-        spot: &Spot<'_>,
-        names: &Names<'_>,
+        spot: &LocatedText<'_>,
+        names: &StageNames<'_>,
         sees: Sees,
     ) -> Option<TemplateFile> {
         let asset = self.asset(spot)?;
@@ -237,7 +248,7 @@ impl Reader<'_> {
                     .iter()
                     .find(|(name, _)| *name == error.template)
                     .map_or(&asset, |(_, inner)| inner);
-                let at = File::new(inner.path.as_str(), inner.text.clone());
+                let at = SourceFile::new(inner.path.as_str(), inner.text.clone());
                 let range = error
                     .place
                     .as_ref()
@@ -259,14 +270,14 @@ impl Reader<'_> {
                     .map(|asset| (asset, find_name(&asset.text, dotted)))
                     .find(|(_, at)| !at.is_empty())
                     .unwrap_or((&asset, 0..0));
-                let file = File::new(found.path.as_str(), found.text.clone());
+                let file = SourceFile::new(found.path.as_str(), found.text.clone());
                 file.problem(at, message)
                     .also(spot.file, spot.span.clone(), "used here")
             };
             if let Some(wrong) = names.wrong(dotted, sees) {
                 let problem = problem(wrong.message).label(wrong.label);
                 self.report.add(problem.maybe_help(wrong.help));
-            } else if let Some((name, help)) = Names::deprecated(dotted) {
+            } else if let Some((name, help)) = StageNames::deprecated(dotted) {
                 let problem = problem(format!("`{name}` is deprecated"));
                 self.report.warn(problem.help(help));
             }
@@ -281,19 +292,23 @@ impl Reader<'_> {
 
     /// Warns of a name that goes away, in a file whose programs are not compiled here.
     pub(crate) fn warn_of_deprecated(&mut self, asset: &Asset) {
-        if let Some((name, help)) = Names::deprecated("workspace.today")
+        if let Some((name, help)) = StageNames::deprecated("workspace.today")
             && let at = find_name(&asset.text, name)
             && !at.is_empty()
             && asset.text[at.clone()] == *name
         {
-            let file = File::new(asset.path.as_str(), asset.text.clone());
+            let file = SourceFile::new(asset.path.as_str(), asset.text.clone());
             let problem = file.problem(at, format!("`{name}` is deprecated"));
             self.report.warn(problem.help(help));
         }
     }
 
     /// A plain path of names over the scope (or over a file, when `names` is none).
-    pub(crate) fn select(&mut self, spot: &Spot<'_>, names: Option<&Names<'_>>) -> Option<Select> {
+    pub(crate) fn select(
+        &mut self,
+        spot: &LocatedText<'_>,
+        names: Option<&StageNames<'_>>,
+    ) -> Option<Select> {
         let select = match Select::parse(spot.text) {
             Ok(select) => select,
             Err(error) => {
@@ -342,8 +357,8 @@ impl Reader<'_> {
     /// A duration, or a template that gives one.
     pub(crate) fn duration(
         &mut self,
-        spot: &Spot<'_>,
-        names: &Names<'_>,
+        spot: &LocatedText<'_>,
+        names: &StageNames<'_>,
         sees: Sees,
     ) -> Option<Templated<Duration>> {
         if spot.text.contains("{{") {
@@ -361,16 +376,16 @@ impl Reader<'_> {
     /// A number from 1 on, or a template that gives one.
     pub(crate) fn count(
         &mut self,
-        file: &File,
+        file: &SourceFile,
         key: &str,
-        node: &Node,
-        names: &Names<'_>,
+        node: &TomlNode,
+        names: &StageNames<'_>,
         sees: Sees,
     ) -> Option<Templated<u64>> {
         match &node.value {
             Val::Int(number) => u64::try_from(*number).ok().map(Templated::Fixed),
             Val::Text(text) => {
-                let spot = Spot {
+                let spot = LocatedText {
                     file,
                     key,
                     text,
@@ -387,7 +402,7 @@ const SINGLE_QUOTES: &str =
     "write jq in single quotes, '…': in double quotes TOML takes the backslashes away";
 
 /// What to say about a program that is nearly right, which only its place in the declaration tells.
-fn jq_hint(spot: &Spot<'_>, is_file: bool, message: &str) -> Option<String> {
+fn jq_hint(spot: &LocatedText<'_>, is_file: bool, message: &str) -> Option<String> {
     let text = spot.text.trim();
     let is_word = !text.is_empty() && text.chars().all(|c| c.is_alphanumeric() || c == '_');
     let is_dotted = text

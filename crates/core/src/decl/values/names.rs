@@ -1,7 +1,7 @@
 //! The names that expressions of a stage may use, and what to say about others.
 
-use crate::decl::problem::{File, Report};
-use crate::decl::tables::tree::Key;
+use crate::decl::problem::{Report, SourceFile};
+use crate::decl::tables::tree::TomlKey;
 use crate::expr::place::{listed, nearest};
 use crate::model::stage::{FIXED_NAMES, OVERRIDES, ROUND_NAMES, RUN};
 use std::ops::Range;
@@ -42,7 +42,7 @@ pub(crate) struct ProjectNames {
 
 /// Names that a stage declares, with those of its project.
 #[derive(Debug, Clone)]
-pub(crate) struct Names<'a> {
+pub(crate) struct StageNames<'a> {
     /// The project's.
     pub(crate) project: &'a ProjectNames,
     /// Of `each`, and whether an item is a file.
@@ -61,7 +61,7 @@ pub(crate) struct Names<'a> {
 
 /// What is wrong with a name.
 #[derive(Debug)]
-pub(crate) struct Wrong {
+pub(crate) struct NameError {
     /// In one line.
     pub(crate) message: String,
     /// What stands under it.
@@ -91,7 +91,7 @@ const REPEATED: &str = "it belongs to `[refine]`, with `until` below it";
 /// Names known of a file that an `each` is at.
 const FILE_ITEM: [&str; 4] = ["path", "stem", "number", "data"];
 
-impl<'a> Names<'a> {
+impl<'a> StageNames<'a> {
     /// Of a project, outside of any stage.
     pub(crate) fn of_project(project: &'a ProjectNames) -> Self {
         Self {
@@ -179,7 +179,7 @@ impl<'a> Names<'a> {
     }
 
     /// What is wrong with a dotted name in a template, if something is.
-    pub(crate) fn wrong(&self, dotted: &str, sees: Sees) -> Option<Wrong> {
+    pub(crate) fn wrong(&self, dotted: &str, sees: Sees) -> Option<NameError> {
         let mut parts = dotted.split('.');
         let first = parts.next().unwrap_or(dotted);
         let second = parts.next();
@@ -191,18 +191,18 @@ impl<'a> Names<'a> {
     }
 
     /// What is wrong with the first name of a plain path, if something is.
-    pub(crate) fn wrong_first(&self, first: &str) -> Option<Wrong> {
+    pub(crate) fn wrong_first(&self, first: &str) -> Option<NameError> {
         let vars = self.vars(Sees::All);
         (!vars.iter().any(|var| var == first)).then(|| self.unknown(first, &vars))
     }
 
-    fn unknown(&self, first: &str, vars: &[String]) -> Wrong {
+    fn unknown(&self, first: &str, vars: &[String]) -> NameError {
         let label = "unknown name".to_owned();
         if first == "questions" {
             let message =
                 "`questions` is there only where an agent is asked what `split` wrote".to_owned();
             let help = "write questions = true at the step".to_owned();
-            return Wrong {
+            return NameError {
                 message,
                 label: "not known here".to_owned(),
                 help: Some(help),
@@ -210,14 +210,14 @@ impl<'a> Names<'a> {
         }
         if ROUND_NAMES.contains(&first) && !self.is_refined {
             let message = format!("`{first}` is there only in a stage whose steps are repeated");
-            return Wrong {
+            return NameError {
                 message,
                 label: "not known here".to_owned(),
                 help: Some(REPEATED.to_owned()),
             };
         }
         if first == RUN && self.taken(RUN).is_none() {
-            return Wrong {
+            return NameError {
                 message: "`run` is not known here: it differs at each run".to_owned(),
                 label: "not known here".to_owned(),
                 help: Some("for a day that decides something declare `today = { type = \"date\", default = \"today\" }` in `[params]` and write `params.today`".to_owned()),
@@ -226,7 +226,7 @@ impl<'a> Names<'a> {
         if self.vars(Sees::All).iter().any(|name| name == first) {
             let message = format!("`{first}` is not known yet where this is read");
             let help = format!("here are {}", listed(vars.iter().map(String::as_str)));
-            return Wrong {
+            return NameError {
                 message,
                 label: "not known here".to_owned(),
                 help: Some(help),
@@ -242,14 +242,14 @@ impl<'a> Names<'a> {
             }
             None => format!("here are {}", listed(vars.iter().map(String::as_str))),
         };
-        Wrong {
+        NameError {
             message: format!("`{first}` is not a name of this stage"),
             label,
             help: Some(help),
         }
     }
 
-    fn wrong_part(&self, first: &str, second: &str) -> Option<Wrong> {
+    fn wrong_part(&self, first: &str, second: &str) -> Option<NameError> {
         let own = |names: &[String]| names.to_vec();
         let words = |names: &[&str]| {
             names
@@ -318,7 +318,7 @@ impl<'a> Names<'a> {
         } else {
             format!("there is no {what} `{second}`")
         };
-        Some(Wrong {
+        Some(NameError {
             message,
             label: "unknown name".to_owned(),
             help: Some(help),
@@ -345,7 +345,7 @@ impl<'a> Names<'a> {
     }
 
     /// Wrong names behind `$params.`, `$env.`, `$workspace.`, `$agents.`, `$paths.` and `$digests.` in a jq program.
-    pub(crate) fn wrong_in_jq(&self, source: &str) -> Vec<(Range<usize>, Wrong)> {
+    pub(crate) fn wrong_in_jq(&self, source: &str) -> Vec<(Range<usize>, NameError)> {
         let is_part = |c: &char| c.is_alphanumeric() || *c == '_';
         let mut found = Vec::new();
         let mut at = 0;
@@ -377,7 +377,7 @@ impl<'a> Names<'a> {
 }
 
 /// Whether a declared name can be used in expressions; if not, that is reported.
-pub(crate) fn check_name(file: &File, report: &mut Report, key: &Key) -> bool {
+pub(crate) fn check_name(file: &SourceFile, report: &mut Report, key: &TomlKey) -> bool {
     let right = key
         .name
         .starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')

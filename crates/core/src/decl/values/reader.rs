@@ -2,10 +2,10 @@
 
 use crate::base::glob::{Glob, is_pattern};
 use crate::base::path::{RelPath, Root};
-use crate::decl::problem::{File, Problem, Report};
+use crate::decl::problem::{Report, SourceFile};
 use crate::decl::project_files::ProjectFiles;
-use crate::decl::tables::tree::inside;
-use crate::decl::values::names::{Names, Sees};
+use crate::decl::tables::located_text::LocatedText;
+use crate::decl::values::names::{Sees, StageNames};
 use crate::expr::place::nearest;
 use crate::expr::template::Template;
 use crate::model::pipeline::Asset;
@@ -15,47 +15,8 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// A string of a declaration and where it stands, with its quotes.
-#[derive(Debug, Clone)]
-pub(crate) struct Spot<'a> {
-    /// The file.
-    pub(crate) file: &'a File,
-    /// The key, for messages.
-    pub(crate) key: &'a str,
-    /// The string.
-    pub(crate) text: &'a str,
-    /// Where it stands.
-    pub(crate) span: Range<usize>,
-}
-
-impl Spot<'_> {
-    /// A mistake of the whole string.
-    pub(crate) fn problem(&self, message: impl Into<String>) -> Problem {
-        self.file.problem(self.span.clone(), message)
-    }
-
-    /// A mistake of a part of the string. An empty part behind its beginning is the place where something is missing.
-    pub(crate) fn problem_at(&self, part: &Range<usize>, message: impl Into<String>) -> Problem {
-        let place = |offset| inside(&self.file.text, &self.span, offset);
-        let start = place(part.start);
-        let span = match (place(part.end), part.start) {
-            (end, _) if end > start => start..end,
-            (_, 0) => self.span.clone(),
-            _ if self.file.text[start..].starts_with(['\r', '\n']) => start..start,
-            _ => start..start + 1,
-        };
-        self.file.problem(span, message)
-    }
-
-    /// Whether it stands in double quotes and has backslashes: TOML has then taken some away.
-    pub(crate) fn is_escaped(&self) -> bool {
-        let raw = self.file.text.get(self.span.clone()).unwrap_or_default();
-        raw.starts_with('"') && (raw.contains("\\\"") || raw.contains("\\\\"))
-    }
-}
-
 /// Reads files and expressions, and collects what is wrong with them.
-pub(crate) struct Reader<'a> {
+pub(crate) struct ValueReader<'a> {
     /// The project's files.
     pub(crate) files: &'a dyn ProjectFiles,
     /// What was found.
@@ -63,7 +24,7 @@ pub(crate) struct Reader<'a> {
     assets: RefCell<BTreeMap<RelPath, Result<Asset, String>>>,
 }
 
-impl<'a> Reader<'a> {
+impl<'a> ValueReader<'a> {
     /// A reader that has read nothing.
     pub(crate) fn new(files: &'a dyn ProjectFiles) -> Self {
         Self {
@@ -92,7 +53,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Whether a file of the project is named with a prefix, which is wrong; that is reported.
-    pub(crate) fn has_prefix(&mut self, spot: &Spot<'_>) -> bool {
+    pub(crate) fn has_prefix(&mut self, spot: &LocatedText<'_>) -> bool {
         let Some(rest) = spot.text.strip_prefix("project:") else {
             return false;
         };
@@ -103,12 +64,12 @@ impl<'a> Reader<'a> {
     }
 
     /// The file of the project that a declaration names. What is wrong is reported.
-    pub(crate) fn asset(&mut self, spot: &Spot<'_>) -> Option<Asset> {
+    pub(crate) fn asset(&mut self, spot: &LocatedText<'_>) -> Option<Asset> {
         self.asset_or(spot, None)
     }
 
-    /// As [`Reader::asset`]; `without` says what to write where there is to be no such file.
-    fn asset_or(&mut self, spot: &Spot<'_>, without: Option<&str>) -> Option<Asset> {
+    /// As [`ValueReader::asset`]; `without` says what to write where there is to be no such file.
+    fn asset_or(&mut self, spot: &LocatedText<'_>, without: Option<&str>) -> Option<Asset> {
         if self.has_prefix(spot) {
             return None;
         }
@@ -149,7 +110,7 @@ impl<'a> Reader<'a> {
     /// Returns the path that a key without prefix names; a wrong one is reported.
     pub(crate) fn rel_path(
         &mut self,
-        file: &File,
+        file: &SourceFile,
         text: &str,
         span: Range<usize>,
     ) -> Option<RelPath> {
@@ -159,19 +120,19 @@ impl<'a> Reader<'a> {
     }
 
     /// A schema: an asset that is JSON.
-    pub(crate) fn schema(&mut self, spot: &Spot<'_>) -> Option<Asset> {
+    pub(crate) fn schema(&mut self, spot: &LocatedText<'_>) -> Option<Asset> {
         self.schema_or(spot, "remove `schema` where nothing is to be validated")
     }
 
     /// The schema of an output, which can also be `false`.
-    pub(crate) fn output_schema(&mut self, spot: &Spot<'_>) -> Option<Asset> {
+    pub(crate) fn output_schema(&mut self, spot: &LocatedText<'_>) -> Option<Asset> {
         self.schema_or(
             spot,
             "write schema = false where nothing is to be validated",
         )
     }
 
-    fn schema_or(&mut self, spot: &Spot<'_>, without: &str) -> Option<Asset> {
+    fn schema_or(&mut self, spot: &LocatedText<'_>, without: &str) -> Option<Asset> {
         let asset = self.asset_or(spot, Some(without))?;
         self.schema_asset(asset, spot.file, spot.span.clone())
     }
@@ -180,7 +141,7 @@ impl<'a> Reader<'a> {
     pub(crate) fn schema_asset(
         &mut self,
         asset: Asset,
-        used: &File,
+        used: &SourceFile,
         span: Range<usize>,
     ) -> Option<Asset> {
         let error = match serde_json::from_str::<serde_json::Value>(&asset.text) {
@@ -190,7 +151,7 @@ impl<'a> Reader<'a> {
             Ok(_) => "a JSON Schema is an object".to_owned(),
             Err(error) => format!("this is no JSON: {error}"),
         };
-        let file = File::new(asset.path.as_str(), asset.text.clone());
+        let file = SourceFile::new(asset.path.as_str(), asset.text.clone());
         let at = serde_json::from_str::<serde_json::Value>(&asset.text)
             .err()
             .map_or(0, |error| {
@@ -221,7 +182,7 @@ impl<'a> Reader<'a> {
     }
 
     /// A file of the project that an argument names with `project:`; if it is not there, that is reported.
-    pub(crate) fn project_file(&mut self, spot: &Spot<'_>, path: &str) {
+    pub(crate) fn project_file(&mut self, spot: &LocatedText<'_>, path: &str) {
         let problem = match RelPath::parse(path) {
             Ok(path) if self.exists(&path) => return,
             Ok(path) => {
@@ -238,7 +199,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Reports a pattern that no file of the project matches.
-    pub(crate) fn project_files(&mut self, spot: &Spot<'_>, pattern: &str) {
+    pub(crate) fn project_files(&mut self, spot: &LocatedText<'_>, pattern: &str) {
         let glob = match Glob::parse(pattern) {
             Ok(glob) => glob,
             Err(error) => {
@@ -304,8 +265,8 @@ impl<'a> Reader<'a> {
     /// A path that is read or written. Wrong ones are reported.
     pub(crate) fn path(
         &mut self,
-        spot: &Spot<'_>,
-        names: &Names<'_>,
+        spot: &LocatedText<'_>,
+        names: &StageNames<'_>,
         sees: Sees,
     ) -> Option<PathTemplate> {
         let (root, text) = match spot.text.strip_prefix("project:") {

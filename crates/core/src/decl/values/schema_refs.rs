@@ -1,8 +1,8 @@
 //! The files that a schema refers to by `$ref`: read with it, and refused at their place when they cannot be had.
 
 use crate::base::path::RelPath;
-use crate::decl::problem::{File, Problem};
-use crate::decl::values::reader::Reader;
+use crate::decl::problem::{Problem, SourceFile};
+use crate::decl::values::reader::ValueReader;
 use crate::model::pipeline::Asset;
 use crate::model::schema::{Target, circle, pointer, references, target};
 use serde_json::Value;
@@ -12,12 +12,12 @@ use std::ops::Range;
 const HELP: &str =
     "a `$ref` names a file of the project, as seen from the folder of the schema that it stands in";
 
-impl Reader<'_> {
+impl ValueReader<'_> {
     /// The schema with the files that it refers to, directly or not; `used` is where the declaration takes it from.
     pub(crate) fn with_references(
         &mut self,
         asset: Asset,
-        used: &File,
+        used: &SourceFile,
         span: Range<usize>,
     ) -> Option<Asset> {
         match self.referred(&asset) {
@@ -34,7 +34,7 @@ impl Reader<'_> {
         let mut known = BTreeMap::new();
         while let Some(schema) = open.pop() {
             let document: Value = serde_json::from_str(&schema.text).map_err(|error| {
-                let file = File::new(schema.path.as_str(), schema.text.clone());
+                let file = SourceFile::new(schema.path.as_str(), schema.text.clone());
                 Box::new(file.whole_problem(format!("`{}` is no JSON: {error}", schema.path)))
             })?;
             for reference in references(&document) {
@@ -126,7 +126,7 @@ fn led_somewhere(known: &BTreeMap<RelPath, (Asset, Value)>) -> Result<(), Box<Pr
 
 /// A mistake at a reference of a schema.
 fn at(schema: &Asset, reference: &str, message: String) -> Problem {
-    let file = File::new(schema.path.as_str(), schema.text.clone());
+    let file = SourceFile::new(schema.path.as_str(), schema.text.clone());
     let quoted = Value::from(reference).to_string();
     let found = schema.text.match_indices(&quoted).find(|(at, _)| {
         let before = schema.text[..*at].trim_end();

@@ -4,18 +4,19 @@ use crate::base::glob::Glob;
 use crate::base::path::{RelPath, Root};
 use crate::decl::problem::Report;
 use crate::decl::project_files::ProjectFiles;
-use crate::decl::values::names::{Names, Sees};
-use crate::decl::values::reader::{Reader, Spot};
+use crate::decl::tables::located_text::LocatedText;
+use crate::decl::values::names::{Sees, StageNames};
+use crate::decl::values::reader::ValueReader;
 use crate::model::stage::PathTemplate;
 use crate::model::step::{Picked, TemplateChoice};
 use std::collections::BTreeMap;
 
-impl Reader<'_> {
+impl ValueReader<'_> {
     /// The template of a step: a file of the project, or the one that a path with `{{ }}` gives for each batch.
     pub(crate) fn template_choice(
         &mut self,
-        spot: &Spot<'_>,
-        names: &Names<'_>,
+        spot: &LocatedText<'_>,
+        names: &StageNames<'_>,
         sees: Sees,
     ) -> Option<TemplateChoice> {
         if spot.text.contains("{{") {
@@ -25,7 +26,12 @@ impl Reader<'_> {
         Some(TemplateChoice::One(file))
     }
 
-    fn picked(&mut self, spot: &Spot<'_>, names: &Names<'_>, sees: Sees) -> Option<Picked> {
+    fn picked(
+        &mut self,
+        spot: &LocatedText<'_>,
+        names: &StageNames<'_>,
+        sees: Sees,
+    ) -> Option<Picked> {
         if self.has_prefix(spot) {
             return None;
         }
@@ -61,7 +67,7 @@ impl Reader<'_> {
             }
             // Others may be for other stages, or no templates at all: what is wrong with one concerns the batch that picks it.
             let outer = std::mem::take(&mut self.report);
-            let named = Spot {
+            let named = LocatedText {
                 text: candidate.as_str(),
                 ..spot.clone()
             };

@@ -51,13 +51,13 @@ impl JqError {
 }
 
 /// A program that is being read: the ground on which its faults are described.
-pub(super) struct Reading<'a> {
+pub(super) struct ProgramText<'a> {
     pub(crate) program: &'a str,
     pub(crate) source: &'a str,
     pub(crate) vars: &'a [&'a str],
 }
 
-impl Reading<'_> {
+impl ProgramText<'_> {
     pub(crate) fn fault(
         &self,
         at: &str,

@@ -9,7 +9,8 @@ use jaq_core::load::parse::Def;
 use jaq_core::native::{Fun, bome, run, v};
 use jaq_json::Val;
 
-use super::{Data, native, regex};
+use super::data::Data;
+use super::{native, regex};
 
 /// Filters that are taken away, and why.
 const REFUSED: &[(&str, &str)] = &[

@@ -8,7 +8,7 @@ use jaq_core::native::{Fun, bome, v};
 use jaq_core::{Error, Native, PathsPtr, RunPtr, UpdatePtr};
 use jaq_json::{Map, Val};
 
-use super::Data;
+use super::data::Data;
 
 /// What a filter without arguments gives.
 pub(crate) type Value = fn(&Val) -> Result<Val, Error<Val>>;

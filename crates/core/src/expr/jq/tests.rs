@@ -1,6 +1,7 @@
 //! Tests of jq programs.
 
 use super::*;
+use crate::expr::sample::project_files;
 use serde_json::json;
 
 fn run(source: &str, input: Value) -> Vec<Value> {
@@ -408,35 +409,17 @@ fn knows_whether_the_whole_input_is_taken() {
 }
 
 #[test]
-fn runs_every_sketched_filter() {
-    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/sketches");
-    let Ok(systems) = std::fs::read_dir(&root) else {
-        eprintln!("skipped: ../shared is not here");
-        return;
-    };
+fn compiles_the_filters_of_every_project() {
     let mut faults = Vec::new();
-    for system in systems.flatten() {
-        for filter in std::fs::read_dir(system.path().join("filters"))
-            .into_iter()
-            .flatten()
-            .flatten()
-        {
-            let source = std::fs::read_to_string(filter.path()).unwrap();
-            let mut vars: Vec<String> = source
-                .split('$')
-                .skip(1)
-                .map(|rest| {
-                    rest.chars()
-                        .take_while(|c| c.is_alphanumeric() || *c == '_')
-                        .collect()
-                })
-                .collect();
-            vars.sort();
-            vars.dedup();
-            let vars: Vec<&str> = vars.iter().map(String::as_str).collect();
-            if let Err(error) = Jq::compile(&filter.path().display().to_string(), &source, &vars) {
-                faults.push(error.to_string());
-            }
+    for (project, path) in project_files("filters") {
+        let source = std::fs::read_to_string(project.join(&path)).unwrap();
+        let is_part = |c: &char| c.is_alphanumeric() || *c == '_';
+        let names = source.split('$').skip(1);
+        let names = names.map(|rest| rest.chars().take_while(is_part).collect());
+        let vars: BTreeSet<String> = names.collect();
+        let vars: Vec<&str> = vars.iter().map(String::as_str).collect();
+        if let Err(error) = Jq::compile(&path, &source, &vars) {
+            faults.push(format!("{}: {error}", project.display()));
         }
     }
     assert_eq!(faults, Vec::<String>::new());

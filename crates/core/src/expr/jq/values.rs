@@ -74,7 +74,7 @@ impl<'de> Visitor<'de> for Fields<'_> {
 
     fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Val, A::Error> {
         let mut object = ValMap::default();
-        while let Some(key) = entries.next_key_seed(Key(self.0))? {
+        while let Some(key) = entries.next_key_seed(WantedKey(self.0))? {
             match key {
                 Some(key) => _ = object.insert(key, entries.next_value()?),
                 None => _ = entries.next_value::<IgnoredAny>()?,
@@ -85,9 +85,9 @@ impl<'de> Visitor<'de> for Fields<'_> {
 }
 
 /// A key, if it is wanted.
-struct Key<'a>(&'a dyn Fn(&str) -> bool);
+struct WantedKey<'a>(&'a dyn Fn(&str) -> bool);
 
-impl<'de> DeserializeSeed<'de> for Key<'_> {
+impl<'de> DeserializeSeed<'de> for WantedKey<'_> {
     type Value = Option<Val>;
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Option<Val>, D::Error> {
@@ -95,7 +95,7 @@ impl<'de> DeserializeSeed<'de> for Key<'_> {
     }
 }
 
-impl Visitor<'_> for Key<'_> {
+impl Visitor<'_> for WantedKey<'_> {
     type Value = Option<Val>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -106,12 +106,13 @@ fn gives_texts_and_their_places() {
     let mut json = Json::new(Slowly(text.as_bytes(), 1));
     assert!(json.peek().unwrap() == Some(b'{') && json.enter(b'{').unwrap());
     assert_eq!(json.key(str::to_owned).unwrap(), "a");
-    let taken = json.value(|text, start| Ok::<_, Taken<()>>((text.to_owned(), start)));
+    let taken = json.value(|text, start| Ok::<_, TakeError<()>>((text.to_owned(), start)));
     let whole = "[1,\n {\"\\u0062\": \"ä\"}]".to_owned();
     assert_eq!(taken.unwrap(), Ok((whole, 6)));
     assert!(json.next(b'{').unwrap());
     assert_eq!(json.key(str::to_owned).unwrap(), "k\"");
-    let wrong = json.value(|text, _| serde_json::from_str::<u8>(text).map_err(Taken::<()>::Text));
+    let wrong =
+        json.value(|text, _| serde_json::from_str::<u8>(text).map_err(TakeError::<()>::Text));
     let Err(Fault::Text { line, column, .. }) = wrong else {
         panic!("null is no number");
     };

@@ -1,15 +1,15 @@
 //! The content of a file as a value, by its format.
 
-use std::io::{BufRead, BufReader, Read};
+use std::io::{BufRead, BufReader};
 use std::sync::Arc;
 
 use serde_json::Value;
 
 use super::columns::Columns;
+use super::source::{ScopeError, open, read_error, text, wrong};
 use super::table;
 use crate::base::source::Source;
-use crate::expr::place::{Place, listed};
-use crate::expr::select::SelectError;
+use crate::expr::place::Place;
 
 /// How a file's content becomes a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -46,58 +46,6 @@ impl From<Format> for Reading {
     }
 }
 
-/// Why a name has no value.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum ScopeError {
-    /// The name is not there.
-    #[error("`{name}` is not a name of this stage; it has {}{}", listed(.has.iter().map(String::as_str)), did_you_mean(.near.as_deref()))]
-    Unknown {
-        /// The name.
-        name: String,
-        /// The nearest name that is there.
-        near: Option<String>,
-        /// The names that are there.
-        has: Vec<String>,
-    },
-    /// The file has no content to show.
-    #[error("`{name}` ({file}) is a binary file without a value; use `paths.{name}`")]
-    Binary {
-        /// The name.
-        name: String,
-        /// The file.
-        file: String,
-    },
-    /// The file could not be read.
-    #[error("{file}: cannot be read: {message}")]
-    Read {
-        /// The file.
-        file: String,
-        /// What the file system says.
-        message: String,
-    },
-    /// The content is not of its format.
-    #[error("{file}: {message}")]
-    Parse {
-        /// The file.
-        file: String,
-        /// What is wrong, with the line.
-        message: String,
-    },
-    /// A plain path does not fit the content.
-    #[error("{file}: {error}")]
-    Unfit {
-        /// The file, or the name of a value.
-        file: String,
-        /// Where it does not fit.
-        error: Box<SelectError>,
-    },
-}
-
-fn did_you_mean(near: Option<&str>) -> String {
-    near.map(|near| format!("; did you mean `{near}`?"))
-        .unwrap_or_default()
-}
-
 impl Format {
     /// The format by the ending of a file's name. IFC counts as binary: a step reads it, no expression does.
     pub fn of_path(path: &str) -> Format {
@@ -124,25 +72,6 @@ impl Format {
             | "woff2" => Format::Binary,
             _ => return None,
         })
-    }
-}
-
-/// Opens a source.
-pub(crate) fn open(source: &dyn Source) -> Result<Box<dyn Read + Send>, ScopeError> {
-    source.open().map_err(|error| read_error(source, &error))
-}
-
-pub(super) fn read_error(source: &dyn Source, error: &std::io::Error) -> ScopeError {
-    ScopeError::Read {
-        file: source.name(),
-        message: error.to_string(),
-    }
-}
-
-pub(super) fn wrong(source: &dyn Source, message: impl Into<String>) -> ScopeError {
-    ScopeError::Parse {
-        file: source.name(),
-        message: message.into(),
     }
 }
 
@@ -182,26 +111,6 @@ pub fn parse(name: &str, source: &dyn Source, reading: &Reading) -> Result<Value
             Ok(Value::Array(list))
         }
     }
-}
-
-pub(super) fn text(source: &dyn Source) -> Result<String, ScopeError> {
-    // Most files are no longer, and are read at once.
-    let mut bytes = Vec::with_capacity(1 << 13);
-    open(source)?
-        .read_to_end(&mut bytes)
-        .map_err(|error| read_error(source, &error))?;
-    let text = String::from_utf8(bytes).map_err(|error| {
-        let before = String::from_utf8_lossy(&error.as_bytes()[..error.utf8_error().valid_up_to()]);
-        let line = before.matches('\n').count() + 1;
-        wrong(
-            source,
-            format!("line {line} is not UTF-8 text; a binary file is used by `paths`"),
-        )
-    })?;
-    Ok(match text.strip_prefix('\u{feff}') {
-        Some(text) => text.to_owned(),
-        None => text,
-    })
 }
 
 fn json_message(error: &serde_json::Error) -> String {

@@ -6,14 +6,14 @@ use csv::{ErrorKind, Position, ReaderBuilder, StringRecord};
 use serde_json::{Map, Value};
 
 use super::columns::Columns;
-use super::content::{ScopeError, open, read_error, text, wrong};
+use super::source::{ScopeError, open, read_error, text, wrong};
 use crate::base::source::Source;
 use crate::expr::place::excerpt;
 
 const SAVE_AS_UTF8: &str = "save it as UTF-8 (in a spreadsheet: `CSV UTF-8`)";
 
 /// A table that is read row by row.
-struct Table<'s, R> {
+struct TableReader<'s, R> {
     source: &'s dyn Source,
     csv: csv::Reader<R>,
     separator: u8,
@@ -21,7 +21,7 @@ struct Table<'s, R> {
     row: StringRecord,
 }
 
-impl<'s, R: BufRead> Table<'s, R> {
+impl<'s, R: BufRead> TableReader<'s, R> {
     /// Reads the header.
     fn open(source: &'s dyn Source, mut reader: R) -> Result<Self, ScopeError> {
         let failed = |error: std::io::Error| read_error(source, &error);
@@ -115,7 +115,7 @@ fn wrong_at(source: &dyn Source, line: Option<u64>, message: String) -> ScopeErr
 /// When the file cannot be read, or its header names a column twice.
 pub fn header(source: &dyn Source) -> Result<Vec<String>, ScopeError> {
     let text = text(source)?;
-    Table::open(source, text.as_bytes()).map(|table| table.header)
+    TableReader::open(source, text.as_bytes()).map(|table| table.header)
 }
 
 /// Returns the lines, from 1, on which the rows of a table begin.
@@ -124,7 +124,7 @@ pub fn header(source: &dyn Source) -> Result<Vec<String>, ScopeError> {
 /// When the file cannot be read as a table.
 pub(crate) fn lines(source: &dyn Source) -> Result<Vec<u64>, ScopeError> {
     let text = text(source)?;
-    let mut table = Table::open(source, text.as_bytes())?;
+    let mut table = TableReader::open(source, text.as_bytes())?;
     let mut lines = Vec::new();
     let (mut counted, mut line) = (0, 1);
     while table.next()? {
@@ -146,7 +146,7 @@ pub(crate) fn rows<E: From<ScopeError>>(
     columns: Option<&Columns>,
     each: &mut dyn FnMut(u64, Value) -> Result<(), E>,
 ) -> Result<(), E> {
-    let mut table = Table::open(source, reader)?;
+    let mut table = TableReader::open(source, reader)?;
     let places = columns.map(|columns| table.places(columns)).transpose()?;
     let declared = columns.zip(places);
     let mut number = 0;
@@ -180,7 +180,7 @@ pub fn misfits(
     limit: usize,
 ) -> Result<Vec<String>, ScopeError> {
     let reader = BufReader::with_capacity(1 << 16, open(source)?);
-    let mut table = Table::open(source, reader)?;
+    let mut table = TableReader::open(source, reader)?;
     let places = table.places(columns)?;
     let mut found = Vec::new();
     while found.len() < limit && table.next()? {

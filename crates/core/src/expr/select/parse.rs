@@ -1,6 +1,6 @@
 //! The text of a plain path to its steps.
 
-use super::{SelectError, Step};
+use super::steps::{PathStep, SelectError};
 use crate::expr::place::Place;
 
 /// Whether a name needs no quotes after a dot.
@@ -12,7 +12,7 @@ pub(crate) fn is_plain(name: &str) -> bool {
 }
 
 /// Reads the steps.
-pub(crate) fn parse(text: &str) -> Result<Vec<Step>, SelectError> {
+pub(crate) fn parse(text: &str) -> Result<Vec<PathStep>, SelectError> {
     let wrong = |rest: &str, message: &str, hint: &str| {
         let at = text.len() - rest.len();
         let end = at + rest.chars().next().map_or(0, char::len_utf8);
@@ -32,7 +32,7 @@ pub(crate) fn parse(text: &str) -> Result<Vec<Step>, SelectError> {
     let mut after_dot = true;
     while !rest.is_empty() {
         if let Some(inner) = rest.strip_prefix("[]") {
-            steps.push(Step::Each);
+            steps.push(PathStep::Each);
             (rest, after_dot) = (inner, false);
         } else if rest.starts_with("[\"") || after_dot && rest.starts_with('"') {
             let quoted = rest.strip_prefix('[').unwrap_or(rest);
@@ -46,7 +46,7 @@ pub(crate) fn parse(text: &str) -> Result<Vec<Step>, SelectError> {
                 (true, Some(after)) => after,
                 (false, _) => after,
             };
-            steps.push(Step::Field(name));
+            steps.push(PathStep::Field(name));
             after_dot = false;
         } else if let Some(inner) = rest.strip_prefix('.').filter(|_| !after_dot) {
             if inner.is_empty() {
@@ -74,7 +74,7 @@ pub(crate) fn parse(text: &str) -> Result<Vec<Step>, SelectError> {
                 };
                 return wrong(rest, "this is not a step of a plain path", hint);
             }
-            steps.push(Step::Field(rest[..end].to_owned()));
+            steps.push(PathStep::Field(rest[..end].to_owned()));
             (rest, after_dot) = (&rest[end..], false);
         }
     }

@@ -4,8 +4,8 @@ use std::io::Read;
 
 use serde_json::Value;
 
-use super::{ReadError, SelectError, Step};
-use crate::expr::json::{Fault, Json, Taken};
+use super::steps::{PathStep, ReadError, SelectError};
+use crate::expr::json::{Fault, Json, TakeError};
 
 /// Adds a step to a JSON pointer (RFC 6901).
 pub(crate) fn push_key(pointer: &mut String, key: &str) {
@@ -14,11 +14,11 @@ pub(crate) fn push_key(pointer: &mut String, key: &str) {
 }
 
 /// Gives the text and the place (bytes from the beginning) of each value that is selected.
-pub(crate) type Take<'a, E> = dyn FnMut(&str, u64) -> Result<(), Taken<E>> + 'a;
+pub(crate) type Take<'a, E> = dyn FnMut(&str, u64) -> Result<(), TakeError<E>> + 'a;
 
 /// Reads a document; gives how many values there were.
 pub(crate) fn read<E>(
-    steps: &[Step],
+    steps: &[PathStep],
     reader: impl Read,
     take: &mut Take<'_, E>,
 ) -> Result<u64, ReadError<E>> {
@@ -67,7 +67,7 @@ struct Walk<'f, 't, R, E> {
 }
 
 impl<R: Read, E> Walk<'_, '_, R, E> {
-    fn level(&mut self, steps: &[Step]) -> Result<(), ReadError<E>> {
+    fn level(&mut self, steps: &[PathStep]) -> Result<(), ReadError<E>> {
         let Some((step, rest)) = steps.split_first() else {
             self.count += 1;
             let take = &mut *self.take;
@@ -75,8 +75,8 @@ impl<R: Read, E> Walk<'_, '_, R, E> {
             return taken.map_err(ReadError::Each);
         };
         match (self.text.peek()?, step) {
-            (Some(open @ b'{'), Step::Field(name)) => self.field(open, name, rest),
-            (Some(open @ b'['), Step::Each) => {
+            (Some(open @ b'{'), PathStep::Field(name)) => self.field(open, name, rest),
+            (Some(open @ b'['), PathStep::Each) => {
                 let mut index = 0_usize;
                 let mut more = self.text.enter(open)?;
                 while more {
@@ -87,7 +87,7 @@ impl<R: Read, E> Walk<'_, '_, R, E> {
                 }
                 Ok(())
             }
-            (Some(open @ b'{'), Step::Each) => {
+            (Some(open @ b'{'), PathStep::Each) => {
                 let mut more = self.text.enter(open)?;
                 while more {
                     let key = self.text.key(str::to_owned)?;
@@ -112,15 +112,15 @@ impl<R: Read, E> Walk<'_, '_, R, E> {
                     pointer: String::new(),
                     found,
                     expected: match step {
-                        Step::Each => "a list",
-                        Step::Field(_) => "an object",
+                        PathStep::Each => "a list",
+                        PathStep::Field(_) => "an object",
                     },
                 }))
             }
         }
     }
 
-    fn field(&mut self, open: u8, name: &str, rest: &[Step]) -> Result<(), ReadError<E>> {
+    fn field(&mut self, open: u8, name: &str, rest: &[PathStep]) -> Result<(), ReadError<E>> {
         let mut found = false;
         let mut more = self.text.enter(open)?;
         while more {
@@ -178,7 +178,7 @@ pub fn fields(keys: &std::collections::BTreeSet<&str>, reader: impl Read) -> Opt
         match wanted {
             Some(key) => {
                 let value = text.value(|text, _| {
-                    serde_json::from_str::<Value>(text).map_err(Taken::<()>::Text)
+                    serde_json::from_str::<Value>(text).map_err(TakeError::<()>::Text)
                 });
                 if found.insert(key.to_owned(), value.ok()?.ok()?).is_some() {
                     return None;
@@ -194,12 +194,12 @@ pub fn fields(keys: &std::collections::BTreeSet<&str>, reader: impl Read) -> Opt
 
 /// Walks a value in memory.
 pub(crate) fn select<E>(
-    steps: &[Step],
+    steps: &[PathStep],
     value: &Value,
     each: &mut dyn FnMut(&Value) -> Result<(), E>,
 ) -> Result<u64, ReadError<E>> {
     fn level<E>(
-        steps: &[Step],
+        steps: &[PathStep],
         value: &Value,
         pointer: &str,
         each: &mut dyn FnMut(&Value) -> Result<(), E>,
@@ -216,7 +216,7 @@ pub(crate) fn select<E>(
         };
         match (step, value) {
             (_, Value::Null) => Ok(0),
-            (Step::Field(key), Value::Object(map)) => match map.get(key) {
+            (PathStep::Field(key), Value::Object(map)) => match map.get(key) {
                 Some(inner) => level(rest, inner, &below(key), each),
                 None => Err(SelectError::Missing {
                     pointer: pointer(),
@@ -224,7 +224,7 @@ pub(crate) fn select<E>(
                 }
                 .into()),
             },
-            (Step::Each, Value::Array(items)) => {
+            (PathStep::Each, Value::Array(items)) => {
                 items
                     .iter()
                     .enumerate()
@@ -232,16 +232,16 @@ pub(crate) fn select<E>(
                         Ok(count + level(rest, item, &below(&index.to_string()), each)?)
                     })
             }
-            (Step::Each, Value::Object(map)) => map.iter().try_fold(0, |count, (key, item)| {
+            (PathStep::Each, Value::Object(map)) => map.iter().try_fold(0, |count, (key, item)| {
                 Ok(count + level(rest, item, &below(key), each)?)
             }),
-            (Step::Field(_), found) => Err(SelectError::Shape {
+            (PathStep::Field(_), found) => Err(SelectError::Shape {
                 pointer: pointer(),
                 found: kind(found),
                 expected: "an object",
             }
             .into()),
-            (Step::Each, found) => Err(SelectError::Shape {
+            (PathStep::Each, found) => Err(SelectError::Shape {
                 pointer: pointer(),
                 found: kind(found),
                 expected: "a list",

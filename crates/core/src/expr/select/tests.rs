@@ -24,21 +24,24 @@ fn fails(select: &str, text: &str) -> String {
 #[test]
 fn reads_paths() {
     let steps = |text: &str| Select::parse(text).unwrap().0;
-    let field = |name: &str| Step::Field(name.to_owned());
+    let field = |name: &str| PathStep::Field(name.to_owned());
     assert_eq!(steps("."), []);
-    assert_eq!(steps(".[]"), [Step::Each]);
+    assert_eq!(steps(".[]"), [PathStep::Each]);
     assert_eq!(
         steps(".a.b[].c"),
-        [field("a"), field("b"), Step::Each, field("c")]
+        [field("a"), field("b"), PathStep::Each, field("c")]
     );
-    assert_eq!(steps(".a[][]"), [field("a"), Step::Each, Step::Each]);
+    assert_eq!(
+        steps(".a[][]"),
+        [field("a"), PathStep::Each, PathStep::Each]
+    );
     assert_eq!(
         steps(".\"odd \\\"key\"[]"),
-        [field("odd \"key"), Step::Each]
+        [field("odd \"key"), PathStep::Each]
     );
     assert_eq!(
         steps(".[\"odd\"].a[\"b\"].[]"),
-        [field("odd"), field("a"), field("b"), Step::Each]
+        [field("odd"), field("a"), field("b"), PathStep::Each]
     );
     for text in [".", ".[]", ".a.b[].c", ".a[][]", ".\"odd key\"[]", ".[].a"] {
         assert_eq!(Select::parse(text).unwrap().to_string(), text);

@@ -1,10 +1,30 @@
 //! How a shell reads a script, as far as it matters for where a value stands.
 
-use super::Misplaced;
+use std::ops::Range;
+
+/// A value stands where it cannot become a quoted word.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Misplaced {
+    /// Where in the source of the template; empty when it was found at the run.
+    pub range: Range<usize>,
+    /// What is wrong.
+    pub message: String,
+}
+
+impl Misplaced {
+    pub(crate) fn new(place: &str) -> Self {
+        Self {
+            range: 0..0,
+            message: format!(
+                "`{{{{ }}}}` stands {place}, where a value cannot become a quoted word"
+            ),
+        }
+    }
+}
 
 /// Where a value stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum ValuePlace {
     /// It is a word by itself.
     Word,
     /// It is a part of a word, or the file of a redirection.
@@ -49,7 +69,7 @@ impl Inside {
     reason = "each is an independent observation about the text so far"
 )]
 #[derive(Default)]
-pub(super) struct Reader {
+pub(super) struct ScriptReader {
     stack: Vec<Inside>,
     /// The character before, and whether a word goes on.
     before: Option<char>,
@@ -71,9 +91,9 @@ pub(super) struct Reader {
     is_unsure: bool,
 }
 
-impl Reader {
+impl ScriptReader {
     /// Reads a value that `next` follows.
-    pub(super) fn value(&mut self, next: &str) -> Result<Place, Misplaced> {
+    pub(super) fn value(&mut self, next: &str) -> Result<ValuePlace, Misplaced> {
         let pending = std::mem::take(&mut self.pending);
         let refuse = |place: &str| Err(Misplaced::new(place));
         if self.is_unsure {
@@ -94,13 +114,15 @@ impl Reader {
                 let begins = self.before.is_none_or(ends_word) && !self.is_plain;
                 let ends = next.chars().next().is_none_or(ends_word);
                 if begins && ends && !self.redirects {
-                    Place::Word
+                    ValuePlace::Word
                 } else {
-                    Place::Within
+                    ValuePlace::Within
                 }
             }
-            Some(Inside::Single) if self.opened && next.starts_with('\'') => Place::Quotes('\''),
-            Some(Inside::Double) if self.opened && next.starts_with('"') => Place::Quotes('"'),
+            Some(Inside::Single) if self.opened && next.starts_with('\'') => {
+                ValuePlace::Quotes('\'')
+            }
+            Some(Inside::Double) if self.opened && next.starts_with('"') => ValuePlace::Quotes('"'),
             Some(inside) => return refuse(inside.described()),
         };
         self.before = Some('v');

@@ -7,6 +7,7 @@ use minijinja::syntax::SyntaxConfig;
 use minijinja::value::{Kwargs, Value};
 use minijinja::{AutoEscape, Environment, Error, ErrorKind, Output, State, UndefinedBehavior};
 
+use super::parts::{as_file, is_file, plain};
 use crate::expr::component::component;
 
 /// An engine that writes texts.
@@ -25,7 +26,7 @@ pub(crate) fn texts() -> Environment<'static> {
         env.add_filter("tojson", tojson);
         env.add_filter("fixed", fixed);
         env.add_filter("urlencode", urlencode);
-        env.add_filter("as_file", super::parts::as_file);
+        env.add_filter("as_file", as_file);
         env
     })
     .clone()
@@ -71,22 +72,11 @@ pub(crate) fn of_json(value: &serde_json::Value) -> Value {
     }
 }
 
-/// Text as it is, numbers and booleans as in JSON. `None` for everything else.
-pub(crate) fn plain(value: &Value) -> Option<String> {
-    match value.as_str() {
-        Some(text) => Some(text.to_owned()),
-        None if value.is_number() || value.kind() == minijinja::value::ValueKind::Bool => {
-            serde_json::to_string(value).ok()
-        }
-        None => None,
-    }
-}
-
 /// Values in a text: strings as they are, null as nothing, all else as JSON.
 fn write_text(out: &mut Output<'_>, _: &mut State<'_, '_>, value: &Value) -> Result<(), Error> {
     if let Some(text) = value.as_str() {
         out.write_str(text)?;
-    } else if super::parts::is_file(value) {
+    } else if is_file(value) {
         let message = "`as_file` writes a file for a program: it can be used in `command` only";
         return Err(Error::new(ErrorKind::InvalidOperation, message));
     } else if !value.is_undefined() && !value.is_none() {

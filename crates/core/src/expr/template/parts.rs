@@ -3,18 +3,16 @@
 use std::fmt;
 use std::sync::Arc;
 
-use minijinja::value::{Kwargs, Object, ObjectRepr, Value as Item};
+use minijinja::value::{Kwargs, Object, ObjectRepr, Value as Item, ValueKind};
 use minijinja::{Environment, Error, ErrorKind, Output, State};
 use serde_json::{Value, json};
-
-use super::engine::plain;
 
 /// Begins a value in the rendered text, and ends it. JSON holds neither as it is.
 const MARKS: [char; 2] = ['\u{1}', '\u{2}'];
 
 /// A part of a rendered template.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Part {
+pub enum RenderedPart {
     /// What stands around the values.
     Text(String),
     /// What a `{{ }}` gives.
@@ -29,18 +27,18 @@ pub enum Part {
 }
 
 /// Names that become a file.
-struct Names {
+struct FileNames {
     names: Vec<String>,
     nul: bool,
 }
 
-impl fmt::Debug for Names {
+impl fmt::Debug for FileNames {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "as_file({} names)", self.names.len())
     }
 }
 
-impl Object for Names {
+impl Object for FileNames {
     fn repr(self: &Arc<Self>) -> ObjectRepr {
         ObjectRepr::Plain
     }
@@ -71,12 +69,23 @@ pub(super) fn as_file(value: &Item, named: Kwargs) -> Result<Item, Error> {
         let values: Vec<Item> = value.try_iter()?.collect();
         values.iter().map(name).collect::<Result<_, _>>()?
     };
-    Ok(Item::from_object(Names { names, nul }))
+    Ok(Item::from_object(FileNames { names, nul }))
+}
+
+/// Text as it is, numbers and booleans as in JSON. `None` for everything else.
+pub(crate) fn plain(value: &Item) -> Option<String> {
+    match value.as_str() {
+        Some(text) => Some(text.to_owned()),
+        None if value.is_number() || value.kind() == ValueKind::Bool => {
+            serde_json::to_string(value).ok()
+        }
+        None => None,
+    }
 }
 
 /// Whether a value was made by `as_file`.
 pub(super) fn is_file(value: &Item) -> bool {
-    value.downcast_object_ref::<Names>().is_some()
+    value.downcast_object_ref::<FileNames>().is_some()
 }
 
 /// Makes an engine mark values, to be read by [`of`].
@@ -86,7 +95,7 @@ pub(super) fn write_parts(env: &mut Environment<'static>) {
             if value.is_undefined() {
                 return Ok(());
             }
-            let marked = match value.downcast_object_ref::<Names>() {
+            let marked = match value.downcast_object_ref::<FileNames>() {
                 Some(file) => json!({ "names": file.names, "nul": file.nul }),
                 None => json!({ "value": serde_json::to_value(value).map_err(|error| {
                 Error::new(ErrorKind::BadSerialization, error.to_string())
@@ -98,7 +107,7 @@ pub(super) fn write_parts(env: &mut Environment<'static>) {
 }
 
 /// The parts of a text that such an engine rendered. Marks that are none are text. `is_nested`: a value may hold marked ones.
-pub(super) fn of(rendered: &str, is_nested: bool) -> Vec<Part> {
+pub(super) fn of(rendered: &str, is_nested: bool) -> Vec<RenderedPart> {
     let mut parts = Vec::new();
     let mut text = String::new();
     let mut rest = rendered;
@@ -109,7 +118,7 @@ pub(super) fn of(rendered: &str, is_nested: bool) -> Vec<Part> {
         match marked {
             Some((part, after)) => {
                 if !text.is_empty() {
-                    parts.push(Part::Text(std::mem::take(&mut text)));
+                    parts.push(RenderedPart::Text(std::mem::take(&mut text)));
                 }
                 parts.push(part);
                 rest = after;
@@ -122,22 +131,22 @@ pub(super) fn of(rendered: &str, is_nested: bool) -> Vec<Part> {
     }
     text.push_str(rest);
     if !text.is_empty() {
-        parts.push(Part::Text(text));
+        parts.push(RenderedPart::Text(text));
     }
     parts
 }
 
-fn part(json: &str, is_nested: bool) -> Option<Part> {
+fn part(json: &str, is_nested: bool) -> Option<RenderedPart> {
     let mut marked: Value = serde_json::from_str(json).ok()?;
     if let Some(value) = marked.get_mut("value") {
-        return Some(Part::Value(match value.take() {
+        return Some(RenderedPart::Value(match value.take() {
             Value::String(text) if is_nested => Value::String(plain_text(&text)),
             value => value,
         }));
     }
     let names = marked.get("names")?.as_array()?;
     let names = names.iter().map(|name| name.as_str().map(str::to_owned));
-    Some(Part::File {
+    Some(RenderedPart::File {
         names: names.collect::<Option<_>>()?,
         nul: marked.get("nul")?.as_bool()?,
     })
@@ -146,9 +155,9 @@ fn part(json: &str, is_nested: bool) -> Option<Part> {
 /// The text of what a tag gathered, without marks.
 fn plain_text(gathered: &str) -> String {
     let parts = of(gathered, true).into_iter().map(|part| match part {
-        Part::Text(text) => text,
-        Part::Value(value) => crate::expr::shell::text(&value),
-        Part::File { names, .. } => names.join("\n"),
+        RenderedPart::Text(text) => text,
+        RenderedPart::Value(value) => crate::expr::shell::text(&value),
+        RenderedPart::File { names, .. } => names.join("\n"),
     });
     parts.collect()
 }

@@ -2,12 +2,12 @@
 
 use super::asset::Asset;
 use super::names::EVERYWHERE;
-use crate::base::duration::parse_duration;
+use crate::base::duration::{DurationError, parse_duration};
 use crate::base::glob::is_pattern;
 use crate::base::path::{FilePath, PathError, RelPath, Root};
 use crate::expr::jq::{Jq, JqError};
 use crate::expr::place::listed;
-use crate::expr::template::Template;
+use crate::expr::template::{Template, TemplateError};
 use serde_json::{Map, Value};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -153,6 +153,52 @@ impl PathTemplate {
     }
 }
 
+/// Why an expression of a declaration has no usable value.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ExpressionError {
+    /// The template cannot be rendered.
+    #[error(transparent)]
+    Template(#[from] TemplateError),
+    /// The rendered text is no duration.
+    #[error(transparent)]
+    Duration(#[from] DurationError),
+    /// The rendered value is no whole number of at least 1.
+    #[error("`{name}` gave {value}: a whole number from 1 on was expected")]
+    Count {
+        /// The file and key of the template.
+        name: String,
+        /// The rendered value.
+        value: Value,
+    },
+    /// The rendered text is no path, or a path outside of its folder.
+    #[error("`{declared}`: {error}")]
+    Path {
+        /// The path as declared.
+        declared: String,
+        /// What is wrong.
+        error: PathError,
+    },
+    /// The project has no such template.
+    #[error("`{declared}` gives `{path}`, which the project has not: there is {}", listed(.known.iter().map(RelPath::as_str)))]
+    NoSuchFile {
+        /// The path as declared.
+        declared: String,
+        /// The rendered path.
+        path: RelPath,
+        /// The templates that match the declared path.
+        known: Vec<RelPath>,
+    },
+    /// The file is no template for the stage; the text says why.
+    #[error("{0}")]
+    NoTemplate(String),
+}
+
+impl From<ExpressionError> for String {
+    fn from(error: ExpressionError) -> Self {
+        error.to_string()
+    }
+}
+
 /// A number or duration that may be a template.
 #[derive(Clone)]
 pub enum Templated<T> {
@@ -182,25 +228,22 @@ impl<T> Templated<T> {
 }
 
 impl Templated<u64> {
-    /// The number in a scope, from 1 on.
+    /// Returns the number in a scope, at least 1.
     ///
     /// # Errors
-    /// When the template fails or gives something else.
-    pub fn number(&self, scope: &Map<String, Value>) -> Result<u64, String> {
+    /// If the template fails or renders anything but a whole number of at least 1.
+    pub fn number(&self, scope: &Map<String, Value>) -> Result<u64, ExpressionError> {
         match self {
             Templated::Fixed(number) => Ok(*number),
             Templated::Template(template) => {
-                let value = template
-                    .render_value(&Value::Object(scope.clone()))
-                    .map_err(|error| error.to_string())?;
+                let value = template.render_value(&Value::Object(scope.clone()))?;
                 let number = value
                     .as_u64()
                     .or_else(|| value.as_str().and_then(|text| text.parse().ok()));
-                number.filter(|number| *number > 0).ok_or_else(|| {
-                    format!(
-                        "`{}` gave {value}: a whole number from 1 on was expected",
-                        template.name()
-                    )
+                let number = number.filter(|number| *number > 0);
+                number.ok_or_else(|| ExpressionError::Count {
+                    name: template.name().to_owned(),
+                    value,
                 })
             }
         }
@@ -208,18 +251,16 @@ impl Templated<u64> {
 }
 
 impl Templated<Duration> {
-    /// The duration in a scope.
+    /// Returns the duration in a scope.
     ///
     /// # Errors
-    /// When the template fails or gives something else.
-    pub fn duration(&self, scope: &Map<String, Value>) -> Result<Duration, String> {
+    /// If the template fails or renders no duration.
+    pub fn duration(&self, scope: &Map<String, Value>) -> Result<Duration, ExpressionError> {
         match self {
             Templated::Fixed(duration) => Ok(*duration),
             Templated::Template(template) => {
-                let text = template
-                    .render(&Value::Object(scope.clone()))
-                    .map_err(|error| error.to_string())?;
-                parse_duration(&text).map_err(|error| error.to_string())
+                let text = template.render(&Value::Object(scope.clone()))?;
+                Ok(parse_duration(&text)?)
             }
         }
     }
@@ -260,11 +301,11 @@ impl TemplateChoice {
         }
     }
 
-    /// The template of a batch, whose names that are known before it runs are `scope`.
+    /// Returns the template of a batch. `scope` has the names that are known before the batch runs.
     ///
     /// # Errors
-    /// When the path cannot be rendered, no file of the project is there, or that one is no template for this stage.
-    pub fn of(&self, scope: &Value) -> Result<&TemplateFile, String> {
+    /// If the path cannot be rendered, the file does not exist, or it is no template for this stage.
+    pub fn of(&self, scope: &Value) -> Result<&TemplateFile, ExpressionError> {
         match self {
             Self::One(file) => Ok(file),
             Self::Picked(picked) => picked.of(scope),
@@ -282,22 +323,23 @@ pub struct Picked {
 }
 
 impl Picked {
-    fn of(&self, scope: &Value) -> Result<&TemplateFile, String> {
-        let rendered = self.path.template.render_path(scope);
-        let rendered = rendered.map_err(|error| error.to_string())?;
-        let path =
-            RelPath::parse(&rendered).map_err(|error| format!("`{}`: {error}", self.path.text))?;
+    fn of(&self, scope: &Value) -> Result<&TemplateFile, ExpressionError> {
+        let rendered = self.path.template.render_path(scope)?;
+        let declared = || self.path.text.clone();
+        let path = RelPath::parse(&rendered).map_err(|error| ExpressionError::Path {
+            declared: declared(),
+            error,
+        })?;
         match self.files.get(&path) {
             Some(Ok(file)) => Ok(file),
-            Some(Err(why)) => Err(why.clone()),
+            Some(Err(why)) => Err(ExpressionError::NoTemplate(why.clone())),
             None => {
-                let right = self.files.iter().filter(|(_, file)| file.is_ok());
-                let right = right.map(|(path, _)| path.as_str());
-                Err(format!(
-                    "`{}` gives `{path}`, which the project has not: there is {}",
-                    self.path.text,
-                    listed(right)
-                ))
+                let templates = self.files.iter().filter(|(_, file)| file.is_ok());
+                Err(ExpressionError::NoSuchFile {
+                    declared: declared(),
+                    path,
+                    known: templates.map(|(path, _)| path.clone()).collect(),
+                })
             }
         }
     }

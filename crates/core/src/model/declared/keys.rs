@@ -2,7 +2,7 @@
 
 /// What may stand behind a key.
 #[derive(Debug, Clone, Copy)]
-pub enum Kind {
+pub enum ValueKind {
     /// A string that may hold `{{ }}`.
     Text,
     /// A string as it is.
@@ -54,9 +54,9 @@ pub enum Kind {
     /// A number, which may be below 0.
     AnyNumber,
     /// A table of these keys.
-    Table(&'static Table),
+    TableSpec(&'static TableSpec),
     /// A table of names, each a table of these keys (or its short form).
-    Named(&'static Table),
+    Named(&'static TableSpec),
     /// A table of names, each a string.
     Strings,
     /// A table of names, each anything.
@@ -68,9 +68,9 @@ pub enum Kind {
     /// A table of names, each a parameter.
     Params,
     /// One table of these keys, or a list of such.
-    OneOrMany(&'static Table),
+    OneOrMany(&'static TableSpec),
     /// A list of tables of these keys.
-    Many(&'static Table),
+    Many(&'static TableSpec),
 }
 
 /// When a key must or may stand in its table.
@@ -90,11 +90,11 @@ pub(crate) enum Need {
 
 /// A key.
 #[derive(Debug, Clone, Copy)]
-pub struct Key {
+pub struct KeySpec {
     /// As written.
     pub name: &'static str,
     /// What stands behind it.
-    pub kind: Kind,
+    pub kind: ValueKind,
     /// When it must or may be there.
     pub(crate) need: Need,
     /// What holds without it.
@@ -105,20 +105,20 @@ pub struct Key {
 
 /// A table of the language.
 #[derive(Debug)]
-pub struct Table {
+pub struct TableSpec {
     /// What one such table is called, after its article.
     pub(crate) what: &'static str,
     /// Its header: `[step]`; of tables of names with `NAME` in it; empty for the top of a file.
     pub(crate) header: &'static str,
     /// Its keys.
-    pub(crate) keys: &'static [Key],
+    pub(crate) keys: &'static [KeySpec],
     /// The key that a plain string stands for.
     pub(crate) short: Option<&'static str>,
 }
 
-impl Table {
+impl TableSpec {
     /// The key of this name.
-    pub(crate) fn key(&self, name: &str) -> Option<&'static Key> {
+    pub(crate) fn key(&self, name: &str) -> Option<&'static KeySpec> {
         self.keys.iter().find(|key| key.name == name)
     }
 
@@ -134,12 +134,12 @@ impl Table {
 /// Returns one entry of a table.
 pub(crate) const fn key(
     name: &'static str,
-    kind: Kind,
+    kind: ValueKind,
     need: Need,
     default: &'static str,
     doc: &'static str,
-) -> Key {
-    Key {
+) -> KeySpec {
+    KeySpec {
         name,
         kind,
         need,

@@ -122,7 +122,15 @@ impl ParamType {
     }
 }
 
-/// The values of a type that a parameter takes. For a list, `one_of` and `pattern` describe its items.
+/// A parameter does not accept a value.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("expected {expected}")]
+pub struct ParamError {
+    /// The values that it accepts.
+    expected: String,
+}
+
+/// The values of a type that a parameter accepts. For a list, `one_of` and `pattern` describe its items.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Allowed {
     /// The least number.
@@ -165,8 +173,8 @@ impl Param {
     /// Returns the value that a text stands for, as `--set` gives it.
     ///
     /// # Errors
-    /// When the parameter does not take it: what was expected.
-    pub fn parse(&self, text: &str) -> Result<Value, String> {
+    /// If the parameter does not accept the value.
+    pub fn parse(&self, text: &str) -> Result<Value, ParamError> {
         let json = || serde_json::from_str::<Value>(text).ok();
         let text_value = || Value::from(text);
         let value = match self.kind {
@@ -183,11 +191,11 @@ impl Param {
         self.check(&value).map(|()| value)
     }
 
-    /// Checks that the parameter takes a value.
+    /// Checks that the parameter accepts a value.
     ///
     /// # Errors
-    /// When it does not: what was expected.
-    pub fn check(&self, value: &Value) -> Result<(), String> {
+    /// If it does not.
+    pub fn check(&self, value: &Value) -> Result<(), ParamError> {
         let is_allowed = match value {
             Value::Array(items) => items.iter().all(|item| self.allowed.has(item)),
             value => self.allowed.has(value),
@@ -195,7 +203,9 @@ impl Param {
         if self.kind.is_of(value) && is_allowed {
             Ok(())
         } else {
-            Err(format!("expected {}", self.expected()))
+            Err(ParamError {
+                expected: self.expected(),
+            })
         }
     }
 
@@ -283,6 +293,12 @@ mod tests {
         }
     }
 
+    fn wrong<T>(expected: &str) -> Result<T, ParamError> {
+        Err(ParamError {
+            expected: expected.to_owned(),
+        })
+    }
+
     fn range(min: i64, max: i64) -> Allowed {
         Allowed {
             min: Some(min.into()),
@@ -296,20 +312,17 @@ mod tests {
         let number = param(ParamType::Number, range(0, 100));
         assert_eq!(number.parse("85"), Ok(json!(85)));
         assert_eq!(number.parse("99.5"), Ok(json!(99.5)));
-        let wrong = Err("expected a number from 0 to 100".to_owned());
+        let error = wrong("a number from 0 to 100");
         for text in ["150", "-1", "1e9", "high", "", "[1]"] {
-            assert_eq!(number.parse(text), wrong, "{text}");
+            assert_eq!(number.parse(text), error, "{text}");
         }
         let integer = param(ParamType::Integer, range(1, 9));
         assert_eq!(integer.parse("9"), Ok(json!(9)));
-        let wrong = Err("expected a whole number from 1 to 9".to_owned());
-        assert_eq!(integer.parse("1.5"), wrong);
+        let error = wrong("a whole number from 1 to 9");
+        assert_eq!(integer.parse("1.5"), error);
         let boolean = param(ParamType::Boolean, Allowed::default());
         assert_eq!(boolean.parse("true"), Ok(json!(true)));
-        assert_eq!(
-            boolean.parse("yes"),
-            Err("expected true or false".to_owned())
-        );
+        assert_eq!(boolean.parse("yes"), wrong("true or false"));
     }
 
     #[test]
@@ -318,17 +331,17 @@ mod tests {
             one_of: vec![json!("pdf"), json!("csv"), json!("json")],
             ..Allowed::default()
         };
-        let wrong = "expected `pdf`, `csv` or `json`".to_owned();
+        let error = wrong("`pdf`, `csv` or `json`");
         let one = param(ParamType::String, formats.clone());
         assert_eq!(
             (one.parse("csv"), one.parse("cvs")),
-            (Ok(json!("csv")), Err(wrong))
+            (Ok(json!("csv")), error)
         );
         let list = param(ParamType::List, formats);
         assert_eq!(list.parse("pdf, json"), Ok(json!(["pdf", "json"])));
         assert_eq!(list.parse(r#"["csv"]"#), Ok(json!(["csv"])));
-        let wrong = "expected a list of `pdf`, `csv` or `json`".to_owned();
-        assert_eq!(list.parse("pdf,xls"), Err(wrong));
+        let error = wrong("a list of `pdf`, `csv` or `json`");
+        assert_eq!(list.parse("pdf,xls"), error);
         let pattern = Some(Regex::new("^[a-z]+$").unwrap());
         let slug = param(
             ParamType::String,
@@ -338,8 +351,8 @@ mod tests {
             },
         );
         assert_eq!(slug.parse("abc"), Ok(json!("abc")));
-        let wrong = "expected a string that matches `^[a-z]+$`".to_owned();
-        assert_eq!(slug.parse("a b"), Err(wrong));
+        let error = wrong("a string that matches `^[a-z]+$`");
+        assert_eq!(slug.parse("a b"), error);
     }
 
     #[test]
@@ -352,9 +365,9 @@ mod tests {
         };
         assert_eq!(value("today"), Ok("\"2026-11-23\"".to_owned()));
         assert_eq!(value("2027-02-28"), Ok("\"2027-02-28\"".to_owned()));
-        let wrong = Err("expected a date such as 2026-11-23, or `today`".to_owned());
+        let error = wrong("a date such as 2026-11-23, or `today`");
         for text in ["2027-02-29", "soon", "2027-2-1", "2027-02-28T10:00"] {
-            assert_eq!(value(text), wrong, "{text}");
+            assert_eq!(value(text), error, "{text}");
         }
     }
 

@@ -1,7 +1,7 @@
 //! A stage as declared: batches, inputs, steps, outputs, checks and policy.
 
 use super::asset::Asset;
-pub use super::expression::{PathTemplate, Program, Templated};
+pub use super::expression::{ExpressionError, PathTemplate, Program, Templated};
 pub use super::names::{EVERYWHERE, FIXED_NAMES, OVERRIDES, ROUND_NAMES, RUN};
 use super::policy::Policy;
 use super::step::Step;

@@ -16,7 +16,7 @@ pub struct FactValue(Repr);
 enum Repr {
     /// Written as a digest is: `sha256:` and 64 digits.
     Digest(Digest),
-    Text(Box<str>),
+    FactVisitor(Box<str>),
 }
 
 impl FactValue {
@@ -79,8 +79,8 @@ impl Serialize for FactValue {
 
 impl<'de> Deserialize<'de> for FactValue {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Text;
-        impl Visitor<'_> for Text {
+        struct FactVisitor;
+        impl Visitor<'_> for FactVisitor {
             type Value = FactValue;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -91,7 +91,7 @@ impl<'de> Deserialize<'de> for FactValue {
                 Ok(text.into())
             }
         }
-        deserializer.deserialize_str(Text)
+        deserializer.deserialize_str(FactVisitor)
     }
 }
 

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 
 /// Something of a run that is counted from 1 on: a call, or a batch.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct Which {
+pub struct CallId {
     /// The run.
     pub run: String,
     /// Its number in the run.
@@ -43,7 +43,7 @@ pub struct Left {
 #[derive(Debug, Clone, PartialEq)]
 pub struct LeftBatch {
     /// Which.
-    pub batch: Which,
+    pub batch: CallId,
     /// When it was about to be submitted.
     pub when: Timestamp,
     /// How many requests it has.
@@ -58,7 +58,7 @@ pub struct LeftBatch {
 #[derive(Debug, Clone, PartialEq)]
 pub struct LeftCall {
     /// Which.
-    pub call: Which,
+    pub call: CallId,
     /// What was sent.
     pub sent: Sent,
     /// What was heard.

@@ -18,7 +18,7 @@ pub struct Batch {
     /// Its place, from 1 on.
     pub position: u64,
     /// What it is for, by the name of the `each`.
-    pub items: Vec<(String, Item)>,
+    pub items: Vec<(String, BatchItem)>,
 }
 
 /// Returns the name of a batch for people: `classify/batch_1`, or `parse` for the only batch of a stage.
@@ -32,19 +32,19 @@ pub fn batch_name(stage: &str, batch: &str) -> String {
 
 /// What a batch is for.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Item {
+pub enum BatchItem {
     /// A file.
     File(FilePath),
     /// A value.
     Value(Value),
 }
 
-impl Item {
+impl BatchItem {
     /// What the scope shows of it; the content of a file is not in it.
     pub fn scope_value(&self) -> Value {
         match self {
-            Item::Value(value) => value.clone(),
-            Item::File(file) => json!({
+            BatchItem::Value(value) => value.clone(),
+            BatchItem::File(file) => json!({
                 "path": file.to_string(),
                 "stem": file.path.stem(),
                 "number": file.path.number(),
@@ -145,13 +145,13 @@ fn items(
     recorded: &Recorded<'_>,
     world: &dyn World,
     written: &dyn Fn(&str) -> bool,
-) -> Result<Vec<(String, Item)>, String> {
+) -> Result<Vec<(String, BatchItem)>, String> {
     let scope = Value::Object(base.clone());
     let found = match &each.source {
         EachSource::Path(path) => {
             let pattern = paths::render(path, &scope)?;
             let files = glob(&pattern, recorded, world, written)?;
-            files.into_iter().map(Item::File).collect()
+            files.into_iter().map(BatchItem::File).collect()
         }
         EachSource::From {
             file,
@@ -170,11 +170,11 @@ fn items(
             let values = select
                 .all(content, base)
                 .map_err(|error| error.to_string())?;
-            values.into_iter().map(Item::Value).collect()
+            values.into_iter().map(BatchItem::Value).collect()
         }
-        EachSource::Values(values) => values.iter().cloned().map(Item::Value).collect(),
+        EachSource::Values(values) => values.iter().cloned().map(BatchItem::Value).collect(),
         EachSource::Count(count) => (1..=count.number(base)?)
-            .map(|n| Item::Value(json!(n)))
+            .map(|n| BatchItem::Value(json!(n)))
             .collect::<Vec<_>>(),
     };
     found
@@ -189,8 +189,8 @@ fn items(
                         format!("`key` gave {value}: text or a number was expected")
                     })?
                 }
-                (None, Item::File(file)) => file.path.stem().to_owned(),
-                (None, Item::Value(value)) => text_key(value).ok_or_else(|| {
+                (None, BatchItem::File(file)) => file.path.stem().to_owned(),
+                (None, BatchItem::Value(value)) => text_key(value).ok_or_else(|| {
                     format!(
                         "an item is {}: say what it is known by with `key`",
                         kind_of(value)

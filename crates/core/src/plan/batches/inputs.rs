@@ -4,7 +4,7 @@ use crate::base::glob::is_pattern;
 use crate::base::path::{FilePath, RelPath};
 use crate::expr::scope::Format;
 use crate::model::outcome::{Outcome, OutcomeKind};
-use crate::model::stage::{Input, InputSource, Stage};
+use crate::model::stage::{ExpressionError, Input, InputSource, Stage};
 use crate::plan::batches::expand::glob;
 use crate::plan::batches::paths;
 use crate::plan::batches::recorded::Recorded;
@@ -30,6 +30,12 @@ impl From<String> for Missed {
             code: None,
             why,
         }
+    }
+}
+
+impl From<ExpressionError> for Missed {
+    fn from(error: ExpressionError) -> Self {
+        error.to_string().into()
     }
 }
 

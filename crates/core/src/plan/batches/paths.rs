@@ -1,24 +1,22 @@
 //! Paths of a declaration, rendered for a batch.
 
 use crate::base::path::FilePath;
-use crate::model::stage::PathTemplate;
+use crate::model::stage::{ExpressionError, PathTemplate};
 use serde_json::Value;
 
-/// The path or pattern that a template gives in a scope. What is put into a path is one safe component, unless the whole path
-/// is one `{{ }}`.
+/// Renders a path or pattern in a scope. Each value becomes one safe component, unless the whole path is one `{{ }}`.
 ///
 /// # Errors
-/// When a name is missing or the path leaves its folder; the text says which declaration.
-pub fn render(path: &PathTemplate, scope: &Value) -> Result<FilePath, String> {
+/// If a name is missing or the path leaves its folder.
+pub fn render(path: &PathTemplate, scope: &Value) -> Result<FilePath, ExpressionError> {
     let rendered = if path.is_whole() {
-        path.template
-            .render(scope)
-            .map_err(|error| error.to_string())?
+        path.template.render(scope)?
     } else {
-        path.template
-            .render_path(scope)
-            .map_err(|error| error.to_string())?
+        path.template.render_path(scope)?
     };
     path.place(&rendered)
-        .map_err(|error| format!("`{}`: {error}", path.shown()))
+        .map_err(|error| ExpressionError::Path {
+            declared: path.shown(),
+            error,
+        })
 }

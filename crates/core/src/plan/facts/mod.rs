@@ -3,15 +3,15 @@
 mod details;
 
 use crate::base::digest::Digest;
-use crate::base::path::FilePath;
+use crate::base::path::{FilePath, PathError};
 use crate::expr::select::Select;
 use crate::model::agent::{Agent, Provider};
 use crate::model::fingerprint::{FactKind, Facts};
 use crate::model::pipeline::{Asset, Pipeline};
-use crate::model::stage::{EVERYWHERE, InputSource, OVERRIDES, Program, Stage};
+use crate::model::stage::{EVERYWHERE, ExpressionError, InputSource, OVERRIDES, Program, Stage};
 use crate::model::step::{Part, Step, TemplateChoice, TemplateFile, Text};
-use crate::plan::batches::expand::{Batch, Item};
-use crate::plan::batches::inputs::Resolved;
+use crate::plan::batches::expand::{Batch, BatchItem};
+use crate::plan::batches::inputs::{Missed, Resolved};
 use crate::plan::batches::world::World;
 use crate::plan::options::settings::Settings;
 use details::shown;
@@ -99,17 +99,53 @@ fn judging(stage: &Stage) -> impl Iterator<Item = &Program> {
     checks.chain(&stage.summary).chain(&stage.verdict)
 }
 
-/// The facts that are a batch's own: what it is for, and the files that it reads.
+/// Why a batch has no fingerprint.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum FactsError {
+    /// A file does not exist.
+    #[error("`{0}` is not there")]
+    NoSuchFile(FilePath),
+    /// A file cannot be read.
+    #[error("{0}")]
+    Unreadable(String),
+    /// The name of a file is no path.
+    #[error("`{name}`: {error}")]
+    Path {
+        /// The name as rendered.
+        name: String,
+        /// What is wrong.
+        error: PathError,
+    },
+    /// An expression has no usable value.
+    #[error(transparent)]
+    Expression(#[from] ExpressionError),
+    /// The error concerns an input or a key.
+    #[error("{of}: {error}")]
+    Of {
+        /// The input or key.
+        of: String,
+        /// The error.
+        error: Box<FactsError>,
+    },
+}
+
+impl From<FactsError> for Missed {
+    fn from(error: FactsError) -> Self {
+        error.to_string().into()
+    }
+}
+
+/// Returns the facts of one batch: its items, and the files that it reads.
 ///
 /// # Errors
-/// When a file that it needs is not there or cannot be read.
+/// If a file that it needs does not exist or cannot be read.
 pub fn own(
     stage: &Stage,
     batch: &Batch,
     inputs: &[Resolved],
     scope: &Value,
     world: &dyn World,
-) -> Result<Facts, String> {
+) -> Result<Facts, FactsError> {
     let mut facts = Facts::default();
     let parts = stage.steps.iter().flat_map(|step| step.kind.parts());
     for (_, part) in parts {
@@ -119,18 +155,19 @@ pub fn own(
     }
     for (name, item) in &batch.items {
         match item {
-            Item::File(file) => add_file(&mut facts, file, false, world)?,
-            Item::Value(value) => facts.add(FactKind::Item, name.as_str(), shown(value)),
+            BatchItem::File(file) => add_file(&mut facts, file, false, world)?,
+            BatchItem::Value(value) => facts.add(FactKind::Item, name.as_str(), shown(value)),
         }
     }
     for input in inputs {
         let optional = stage.input(&input.name).is_some_and(|input| input.optional);
         for file in &input.files {
-            add_file(&mut facts, file, optional, world).map_err(|why| {
-                match input.name.as_str() {
-                    "" => format!("`reads`: {why}"),
-                    name => format!("input `{name}`: {why}"),
-                }
+            add_file(&mut facts, file, optional, world).map_err(|error| FactsError::Of {
+                of: match input.name.as_str() {
+                    "" => "`reads`".to_owned(),
+                    name => format!("input `{name}`"),
+                },
+                error: Box::new(error),
             })?;
         }
     }
@@ -143,18 +180,19 @@ fn add_argument(
     argument: &Text,
     scope: &Value,
     world: &dyn World,
-) -> Result<(), String> {
+) -> Result<(), FactsError> {
     if !argument.source.starts_with(PROJECT) {
         return Ok(());
     }
     let rendered = argument.template.render(scope);
-    let rendered = rendered.map_err(|error| error.to_string())?;
+    let rendered = rendered.map_err(ExpressionError::from)?;
     if rendered == PROJECT {
         return Ok(());
     }
-    let file: FilePath = rendered
-        .parse()
-        .map_err(|error| format!("`{rendered}`: {error}"))?;
+    let file: FilePath = rendered.parse().map_err(|error| FactsError::Path {
+        name: rendered.clone(),
+        error,
+    })?;
     if !world.is_folder(&file) {
         add_file(facts, &file, false, world)?;
     }
@@ -166,17 +204,17 @@ fn add_file(
     file: &FilePath,
     optional: bool,
     world: &dyn World,
-) -> Result<(), String> {
+) -> Result<(), FactsError> {
     let name = file.text();
     // What a batch is for is often its input as well.
     let known = facts.get(FactKind::Input, &name);
     if known.is_some_and(|known| known.digest().is_some()) {
         return Ok(());
     }
-    match world.digest(file)? {
+    match world.digest(file).map_err(FactsError::Unreadable)? {
         Some(digest) => facts.add(FactKind::Input, name, digest),
         None if optional => facts.add(FactKind::Input, name, "absent"),
-        None => return Err(format!("`{file}` is not there")),
+        None => return Err(FactsError::NoSuchFile(file.clone())),
     }
     Ok(())
 }
@@ -209,10 +247,10 @@ fn add_template(facts: &mut Facts, file: &TemplateFile, pipeline: &Pipeline, set
     }
 }
 
-/// Adds to a batch's own facts the templates that it picks, but for what all batches share.
+/// Adds the templates that a batch picks to its own facts, except facts that all batches share.
 ///
 /// # Errors
-/// When there is no such template.
+/// If there is no such template.
 pub fn add_picked(
     own: &mut Facts,
     stage: &Stage,
@@ -220,15 +258,17 @@ pub fn add_picked(
     shared: &Facts,
     pipeline: &Pipeline,
     settings: &Settings,
-) -> Result<(), String> {
+) -> Result<(), FactsError> {
     let mut picked = Facts::default();
     for step in &stage.steps {
         let is_read = reads_prompt(step, pipeline, settings);
         for (key, part) in step.kind.parts() {
             // Which one it is must be right whoever is asked.
             if let Part::Template(template @ TemplateChoice::Picked(_)) = part {
-                let file = template.of(scope);
-                let file = file.map_err(|why| format!("`{key}`: {why}"))?;
+                let file = template.of(scope).map_err(|error| FactsError::Of {
+                    of: format!("`{key}`"),
+                    error: Box::new(error.into()),
+                })?;
                 if is_read {
                     add_template(&mut picked, file, pipeline, settings);
                 }

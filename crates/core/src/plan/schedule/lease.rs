@@ -19,7 +19,7 @@ pub struct HeldLease {
 
 /// What a batch asks of external agents.
 #[derive(Debug)]
-pub enum Question<R> {
+pub enum LeaseRequest<R> {
     /// This request, with the addresses of its questions.
     Asks(R, Vec<Digest>),
     /// Nothing: every question is answered.
@@ -60,7 +60,7 @@ pub fn next_lease<'a, R>(
     found: &'a StageScan,
     now: Timestamp,
     lease_of: &dyn Fn(&BatchScan) -> Option<HeldLease>,
-    ask: &mut dyn FnMut(&BatchScan, bool) -> Result<Question<R>, ObserveError>,
+    ask: &mut dyn FnMut(&BatchScan, bool) -> Result<LeaseRequest<R>, ObserveError>,
 ) -> Result<(NotLeased, Option<Candidate<'a, R>>), ObserveError> {
     let mut not = NotLeased::default();
     let mut asked = BTreeSet::new();
@@ -85,12 +85,12 @@ pub fn next_lease<'a, R>(
             continue;
         }
         match ask(batch, false)? {
-            Question::Asks(_, addresses) if addresses.iter().any(|one| asked.contains(one)) => {
+            LeaseRequest::Asks(_, addresses) if addresses.iter().any(|one| asked.contains(one)) => {
                 // Another client has leased one of these questions.
                 let until = not.leased.values().max().copied();
                 not.leased.insert(key.clone(), until.unwrap_or(now));
             }
-            Question::Asks(request, _) => {
+            LeaseRequest::Asks(request, _) => {
                 let candidate = Candidate {
                     batch,
                     request,
@@ -98,15 +98,15 @@ pub fn next_lease<'a, R>(
                 };
                 return Ok((not, Some(candidate)));
             }
-            Question::Nothing => match failure(reasons) {
+            LeaseRequest::Nothing => match failure(reasons) {
                 Some(why) => failed.push((batch, why)),
                 None => not.ready.push(key.clone()),
             },
-            Question::Unknown(why) => not.failed.push((key.clone(), why)),
+            LeaseRequest::Unknown(why) => not.failed.push((key.clone(), why)),
         }
     }
     for (batch, why) in failed {
-        if let Question::Asks(request, _) = ask(batch, true)? {
+        if let LeaseRequest::Asks(request, _) = ask(batch, true)? {
             let candidate = Candidate {
                 batch,
                 request,

@@ -19,9 +19,9 @@ mod tests;
 pub use batches::{Action, BatchSchedule, Revalidated};
 pub use blocker::{Blocker, Precondition, only_failed};
 pub use facts::BatchFacts;
-pub use lease::{Candidate, HeldLease, NotLeased, Question, next_lease};
+pub use lease::{Candidate, HeldLease, LeaseRequest, NotLeased, next_lease};
 pub use observe::{Observe, ObserveError, PolicyOf};
-pub use outcome::{Awaits, Ended, StageStatus};
+pub use outcome::{Awaits, StageStatus, StageTotals};
 pub use planned::PlannedState;
 
 use crate::model::pipeline::Pipeline;

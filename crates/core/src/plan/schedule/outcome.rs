@@ -39,7 +39,7 @@ impl StageStatus {
 /// What a run has recorded of a stage when its last batch has ended.
 #[derive(Debug, Clone, Copy)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
-pub struct Ended {
+pub struct StageTotals {
     /// What the records add up to; `None` if a batch is neither recorded nor failed.
     pub recorded: Option<Status>,
     /// True if an earlier stage that it reads from is partial.
@@ -54,7 +54,7 @@ pub struct Ended {
     pub tolerates: bool,
 }
 
-impl Ended {
+impl StageTotals {
     /// Returns how the stage ended.
     pub fn status(self) -> StageStatus {
         match self.recorded {

@@ -452,10 +452,10 @@ fn the_first_batch_that_asks_and_is_not_leased_is_leased_next() {
     let next = |open: bool| {
         let mut ask = |batch: &BatchScan, anew: bool| {
             Ok(match batch.batch.key.as_str() {
-                "same question" => Question::Asks("same", vec![Digest::of("same")]),
-                "open" if open => Question::Asks("open", vec![Digest::of("open")]),
-                "failed" if anew => Question::Asks("again", vec![Digest::of("again")]),
-                _ => Question::Nothing,
+                "same question" => LeaseRequest::Asks("same", vec![Digest::of("same")]),
+                "open" if open => LeaseRequest::Asks("open", vec![Digest::of("open")]),
+                "failed" if anew => LeaseRequest::Asks("again", vec![Digest::of("again")]),
+                _ => LeaseRequest::Nothing,
             })
         };
         let (not, chosen) = next_lease(&found, now, &lease_of, &mut ask).unwrap();

@@ -19,7 +19,7 @@ use milepost_core::plan::decide::Decision;
 use milepost_core::plan::pending::Pending;
 use milepost_core::plan::scan::{BatchScan, StageScan};
 use milepost_core::plan::schedule::{
-    Candidate, HeldLease, NotLeased, Question, Schedule, StageDecision, next_lease,
+    Candidate, HeldLease, LeaseRequest, NotLeased, Schedule, StageDecision, next_lease,
 };
 use milepost_core::plan::selection::Selection;
 use milepost_store::store::leases::{Lease, LeaseState, Leases};
@@ -223,10 +223,10 @@ impl Search<'_> {
                 Ok(Some((request, parts))) => {
                     let questions = parts.questions.iter();
                     let addresses = questions.map(|(_, _, address)| *address).collect();
-                    Question::Asks((request, parts), addresses)
+                    LeaseRequest::Asks((request, parts), addresses)
                 }
-                Ok(None) => Question::Nothing,
-                Err(why) => Question::Unknown(format!(
+                Ok(None) => LeaseRequest::Nothing,
+                Err(why) => LeaseRequest::Unknown(format!(
                     "the questions of batch `{}` are known only when it runs ({why}): move the steps before its agent to a stage of their own",
                     batch.batch.key
                 )),

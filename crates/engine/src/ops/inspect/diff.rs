@@ -9,7 +9,7 @@ use crate::ops::project::snapshot::Snapshot;
 use milepost_core::base::digest::Digest;
 use milepost_core::base::natural::natural;
 use milepost_core::expr::scope::Format;
-use milepost_core::expr::select::{Select, Step};
+use milepost_core::expr::select::{PathStep, Select};
 use milepost_core::model::event::Event;
 use milepost_core::model::stage::{Output, Stage};
 use milepost_core::model::state::StageState;
@@ -265,10 +265,10 @@ fn records(stage: &Stage, output: &Output, files: &[PathBuf]) -> Option<(Select,
         && conserve.output.first() == output.name
     {
         let mut steps = conserve.output.rest().steps().to_vec();
-        if output.is_many() && steps.first() == Some(&Step::Each) {
+        if output.is_many() && steps.first() == Some(&PathStep::Each) {
             steps.remove(0);
         }
-        let last = steps.iter().rposition(|step| *step == Step::Each)?;
+        let last = steps.iter().rposition(|step| *step == PathStep::Each)?;
         let key = steps.split_off(last + 1);
         return (!key.is_empty()).then(|| (Select::of(steps), Select::of(key)));
     }
@@ -278,13 +278,13 @@ fn records(stage: &Stage, output: &Output, files: &[PathBuf]) -> Option<(Select,
         Part::RecordKey(key) => Select::parse(&key.source).ok(),
         _ => None,
     });
-    let elements = Select::of([Step::Field("elements".to_owned()), Step::Each]);
+    let elements = Select::of([PathStep::Field("elements".to_owned()), PathStep::Each]);
     if let Some(key) = merged {
         return Some((elements, key));
     }
     let items = output.stream.as_ref().map(Select::items)?;
     let key = usual_key(&items, files)?;
-    Some((items, Select::of([Step::Field(key.to_owned())])))
+    Some((items, Select::of([PathStep::Field(key.to_owned())])))
 }
 
 /// Returns the first usual key that the first record has.

@@ -2,7 +2,7 @@
 //! 50 bytes a record) and the differences to show.
 
 use milepost_core::base::digest::Digest;
-use milepost_core::expr::select::{Select, Step};
+use milepost_core::expr::select::{PathStep, Select};
 use serde::Serialize;
 use serde_json::Value;
 use std::collections::{HashMap, HashSet};
@@ -154,8 +154,8 @@ fn key_of(value: &Value, key: &Select) -> Value {
     let mut at = value;
     for step in key.steps() {
         match step {
-            Step::Field(name) => at = at.get(name).unwrap_or(&Value::Null),
-            Step::Each => return Value::Null,
+            PathStep::Field(name) => at = at.get(name).unwrap_or(&Value::Null),
+            PathStep::Each => return Value::Null,
         }
     }
     at.clone()

@@ -14,7 +14,7 @@ use crate::ops::run::{self, Observer, Report, RunOptions, StageStatus, StopFlag}
 use crate::ops::why::makers::Makers;
 use milepost_core::base::glob::{Glob, is_pattern, may_meet};
 use milepost_core::base::path::{FilePath, RelPath, Root};
-use milepost_core::expr::select::{Select, Step};
+use milepost_core::expr::select::{PathStep, Select};
 use milepost_core::model::stage::Stage;
 use milepost_core::plan::lineage;
 use milepost_store::store::disk::{DiskFile, parent};
@@ -318,7 +318,7 @@ fn join(
             return Err(unreadable(&"expected a JSON array"));
         }
         let mut index = 0;
-        let each = Select::of([Step::Each]);
+        let each = Select::of([PathStep::Each]);
         let read = each.read_text::<std::io::Error>(reader, &mut |element, _| {
             summary.count(element);
             lacking.look(path, index, element);

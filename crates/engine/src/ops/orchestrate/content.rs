@@ -1,6 +1,6 @@
 //! Counts the elements of a file, so that a client need not read them.
 
-use milepost_core::expr::select::{Select, Step};
+use milepost_core::expr::select::{PathStep, Select};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::io::{BufRead as _, BufReader, Read};
@@ -43,8 +43,8 @@ pub(super) fn elements(reader: impl Read) -> Option<(u64, Summary)> {
 
 /// Selects the elements of a document that starts with this byte.
 fn select(first: u8) -> Select {
-    let field = (first != b'[').then(|| Step::Field("elements".to_owned()));
-    Select::of(field.into_iter().chain([Step::Each]))
+    let field = (first != b'[').then(|| PathStep::Field("elements".to_owned()));
+    Select::of(field.into_iter().chain([PathStep::Each]))
 }
 
 /// Returns the first byte that is no blank, without consuming it.

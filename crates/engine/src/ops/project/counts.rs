@@ -3,7 +3,7 @@
 use crate::ops::project::error::OpsError;
 use crate::ops::project::open_project::OpenProject;
 use milepost_core::model::policy::Concurrency;
-use milepost_core::model::stage::{EachSource, Stage, Templated};
+use milepost_core::model::stage::{EachSource, ExpressionError, Stage, Templated};
 use milepost_core::model::step::Part;
 use serde_json::Value;
 use std::collections::BTreeSet;
@@ -60,7 +60,7 @@ fn times(stage: &Stage) -> impl Iterator<Item = &Templated<Duration>> {
 fn refuse<T>(
     opened: &OpenProject,
     value: &Templated<T>,
-    came: Result<(), String>,
+    came: Result<(), ExpressionError>,
 ) -> Result<(), OpsError> {
     let (Templated::Template(template), Err(why)) = (value, came) else {
         return Ok(());

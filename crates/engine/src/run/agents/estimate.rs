@@ -9,7 +9,7 @@ use milepost_core::base::digest::Digest;
 use milepost_core::model::call::Sent;
 use milepost_core::model::money::NanoUsd;
 use milepost_core::model::stage::Stage;
-use milepost_core::plan::estimate::{Asked, Basis, ONE_ANSWER, Past, WHOLE_ANSWER, expect};
+use milepost_core::plan::estimate::{Basis, ExpectedCalls, ONE_ANSWER, Past, WHOLE_ANSWER, expect};
 use milepost_core::plan::scan::BatchScan;
 use milepost_store::check::schemas::Schemas;
 use milepost_store::store::answers::Answers;
@@ -268,7 +268,7 @@ impl<'a> CostEstimator<'a> {
         asked: &BTreeMap<String, Called>,
         simulated: &[DryRunResult],
     ) -> Result<Asks, String> {
-        let mut by_agent: BTreeMap<&str, Asked> = BTreeMap::new();
+        let mut by_agent: BTreeMap<&str, ExpectedCalls> = BTreeMap::new();
         let mut reserved = Some(NanoUsd::ZERO);
         let mut asks = Asks {
             agents: asked

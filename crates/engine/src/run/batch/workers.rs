@@ -12,7 +12,7 @@ use milepost_core::model::event::{Event, EventType};
 use milepost_core::model::outcome::{Outcome, OutcomeKind};
 use milepost_core::model::policy::{Concurrency, MaxFailures, OnFailure};
 use milepost_core::model::stage::Stage;
-use milepost_core::plan::expand::Item;
+use milepost_core::plan::expand::BatchItem;
 use milepost_core::plan::expand::batch_name;
 use milepost_core::plan::scan::StageScan;
 use milepost_store::store::clock::Stopwatch;
@@ -396,8 +396,8 @@ fn value_of(survey: &StageScan, index: usize, name: &str) -> String {
         .find(|(each, _)| each == name)
         .map(|(_, item)| item);
     match item {
-        Some(Item::Value(value)) => value.to_string(),
-        Some(Item::File(file)) => file.to_string(),
+        Some(BatchItem::Value(value)) => value.to_string(),
+        Some(BatchItem::File(file)) => file.to_string(),
         None => String::new(),
     }
 }

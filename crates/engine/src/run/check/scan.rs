@@ -246,7 +246,7 @@ impl One<'_, '_> {
         let inputs = resolve(self.stage, scope, self.recorded, &asked, &written);
         let own = inputs.and_then(|inputs| {
             let own = facts::own(self.stage, &batch, &inputs, scope, &asked);
-            let mut own = own.map_err(|why| self.missed(&inputs, why))?;
+            let mut own = own.map_err(|error| self.missed(&inputs, error.to_string()))?;
             let (pipeline, settings) = (self.ctx.pipeline, self.settings);
             facts::add_picked(&mut own, self.stage, scope, self.shared, pipeline, settings)?;
             Ok((inputs, own))

@@ -8,7 +8,7 @@ use milepost_core::base::source::Source;
 use milepost_core::expr::scope::{Format, Reading, Scope};
 use milepost_core::model::outcome::{Outcome, OutcomeKind};
 use milepost_core::model::stage::{Input, RUN, Stage};
-use milepost_core::plan::expand::Item;
+use milepost_core::plan::expand::BatchItem;
 use milepost_core::plan::scan::BatchScan;
 use milepost_store::store::files::FileError;
 use std::sync::Arc;
@@ -31,7 +31,7 @@ pub(crate) fn of_inputs(
     // An item is an input, too, as a rule.
     let mut items = Vec::new();
     for (name, item) in &found.batch.items {
-        if let Item::File(file) = item {
+        if let BatchItem::File(file) = item {
             let format = Format::of_path(file.path.as_str());
             let source = source(ctx, file, alarm)?;
             items.push((file, Arc::clone(&source)));

@@ -10,7 +10,7 @@ use milepost_core::model::checkpoint::{ProgressStatus, Status};
 use milepost_core::model::stage::Stage;
 use milepost_core::model::state::Phase;
 use milepost_core::plan::scan::StageScan;
-use milepost_core::plan::schedule::Ended;
+use milepost_core::plan::schedule::StageTotals;
 use milepost_core::plan::selection::Selection;
 use milepost_core::plan::world::World;
 use milepost_store::store::layout;
@@ -51,7 +51,7 @@ impl Ending<'_> {
         }
         let status = finish::status(recorder, stage, found);
         let tolerates = stage.policy.tolerates_failures();
-        let ended = Ended {
+        let ended = StageTotals {
             recorded: status,
             reads_partial: finish::takes_over_partial(recorder, stage),
             unavailable: self.unavailable.is_some(),

@@ -280,8 +280,8 @@ pub(crate) fn progress_of(
 /// The number that people know a batch by: that of its file's own name, else its place.
 fn number_of(found: &milepost_core::plan::scan::BatchScan) -> u64 {
     let named = found.batch.items.iter().find_map(|(_, item)| match item {
-        milepost_core::plan::expand::Item::File(file) => file.path.number(),
-        milepost_core::plan::expand::Item::Value(_) => None,
+        milepost_core::plan::expand::BatchItem::File(file) => file.path.number(),
+        milepost_core::plan::expand::BatchItem::Value(_) => None,
     });
     match (found.batch.items.len(), named) {
         (1, Some(number)) => number,

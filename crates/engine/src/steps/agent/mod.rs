@@ -20,7 +20,7 @@ use super::work::{Said, StepResult, Work, input_failure, output_failure, parse_f
 use super::{jq, values};
 use exchange::{Asked, Form, Terms};
 use milepost_core::base::source::Source;
-use milepost_core::expr::select::{Select, Step};
+use milepost_core::expr::select::{PathStep, Select};
 use milepost_core::model::agent::Agent;
 use milepost_core::model::outcome::{Outcome, OutcomeKind};
 use milepost_core::model::record::FailedKeys;
@@ -205,11 +205,11 @@ fn key_of(stage: &Stage) -> Option<Key> {
         return Some(Key::Place);
     };
     let steps = conserve.input.steps();
-    let elements = |step: &Step| *step == Step::Field("elements".to_owned());
+    let elements = |step: &PathStep| *step == PathStep::Field("elements".to_owned());
     let after = 1 + steps.iter().position(elements)?;
-    let is_field = |step: &Step| matches!(step, Step::Field(_));
+    let is_field = |step: &PathStep| matches!(step, PathStep::Field(_));
     let (list, fields) = steps.get(after..)?.split_first()?;
-    let is_key = *list == Step::Each && fields.iter().all(is_field);
+    let is_key = *list == PathStep::Each && fields.iter().all(is_field);
     (after <= 3 && is_key).then(|| Key::Path(Select::of(fields.iter().cloned())))
 }
 

@@ -7,9 +7,9 @@ use serde_json::{Map, Value};
 
 use super::resources::{Resources, SchemaError};
 use super::violation::{Validated, Violation, violations};
-use milepost_core::expr::json::{Fault, Json, Taken};
+use milepost_core::expr::json::{Fault, Json, TakeError};
 use milepost_core::expr::place::excerpt;
-use milepost_core::expr::select::{Select, Step};
+use milepost_core::expr::select::{PathStep, Select};
 
 /// Keywords of the list that are true of it when they are true of its items, of its type or of its length.
 const OF_ITEMS: &[&str] = &[
@@ -65,12 +65,12 @@ impl Streamed {
         };
         let mut keys = Vec::new();
         let mut at = resources.root_reference("");
-        if select.steps().contains(&Step::Each) {
+        if select.steps().contains(&PathStep::Each) {
             let reason = "only one list is read item by item; the path to it has only names";
             return Err(stop(reason.to_owned()));
         }
         for step in select.steps() {
-            let Step::Field(key) = step else {
+            let PathStep::Field(key) = step else {
                 continue;
             };
             at = inner(resources, at, key).map_err(&stop)?;
@@ -356,7 +356,7 @@ fn emptied<R: Read>(
 
 fn built<R: Read>(text: &mut Json<R>) -> Result<Value, Fault> {
     let value =
-        text.value(|text, _| Ok::<Value, Taken<Infallible>>(serde_json::from_str(text)?))?;
+        text.value(|text, _| Ok::<Value, TakeError<Infallible>>(serde_json::from_str(text)?))?;
     Ok(match value {
         Ok(value) => value,
         Err(never) => match never {},

@@ -8,7 +8,7 @@ use super::checksummed::{ChecksummedLog, files, whole_lines};
 use crate::store::disk::Disk;
 use crate::store::layout::Layout;
 use jiff::Timestamp;
-use milepost_core::model::batched::{Left, LeftBatch, LeftCall, Submitting, Which};
+use milepost_core::model::batched::{CallId, Left, LeftBatch, LeftCall, Submitting};
 use milepost_core::model::call::ANSWERED;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
@@ -20,9 +20,9 @@ enum BatchLine {
     /// About to be submitted.
     Submitting(u64, Timestamp, Box<Submitting>),
     /// The provider's id, or those of which it is one.
-    Submitted(Which, Vec<String>),
+    Submitted(CallId, Vec<String>),
     /// All was heard of it, or it was not made, or cannot be found: nothing more will be heard.
-    Over(Which),
+    Over(CallId),
 }
 
 /// The batches of one run.
@@ -50,19 +50,19 @@ impl BatchLog {
         &mut self,
         now: Timestamp,
         batch: &Submitting,
-    ) -> Result<Which, CallLogError> {
+    ) -> Result<CallId, CallLogError> {
         let number = self.count + 1;
         self.append(&BatchLine::Submitting(number, now, Box::new(batch.clone())))?;
         self.count = number;
         let run = self.run.clone();
-        Ok(Which { run, number })
+        Ok(CallId { run, number })
     }
 
     /// Records the provider's id of a batch, or those of which it is one, durably.
     ///
     /// # Errors
     /// When it could not be recorded.
-    pub fn submitted(&mut self, batch: &Which, ids: &[String]) -> Result<(), CallLogError> {
+    pub fn submitted(&mut self, batch: &CallId, ids: &[String]) -> Result<(), CallLogError> {
         self.append(&BatchLine::Submitted(batch.clone(), ids.to_vec()))
     }
 
@@ -70,7 +70,7 @@ impl BatchLog {
     ///
     /// # Errors
     /// When it could not be recorded.
-    pub fn over(&mut self, batch: &Which) -> Result<(), CallLogError> {
+    pub fn over(&mut self, batch: &CallId) -> Result<(), CallLogError> {
         self.append(&BatchLine::Over(batch.clone()))
     }
 
@@ -100,14 +100,14 @@ pub fn left(
     let batches = read(layout)?;
     let calls = read_all(&layout.calls(), &|_| true)?;
     let mut all: BTreeMap<(String, String), Left> = BTreeMap::new();
-    let mut submitted: BTreeSet<Which> = BTreeSet::new();
+    let mut submitted: BTreeSet<CallId> = BTreeSet::new();
     for (which, batch) in batches {
         let Submitting { agent, place, .. } = &batch.submitting;
         let left = all.entry((agent.clone(), place.clone())).or_default();
         left.known.extend(batch.ids.iter().cloned());
         let mut open = Vec::new();
         for (id, number) in &batch.submitting.requests {
-            let first = Which {
+            let first = CallId {
                 run: which.run.clone(),
                 number: *number,
             };
@@ -151,7 +151,7 @@ pub fn left(
 ///
 /// # Errors
 /// When a file cannot be read.
-pub fn standing(layout: &Layout) -> std::io::Result<(u64, Vec<Which>)> {
+pub fn standing(layout: &Layout) -> std::io::Result<(u64, Vec<CallId>)> {
     let mut batches = read(layout)?;
     batches.retain(|_, batch| !batch.is_over);
     if batches.is_empty() {
@@ -160,7 +160,7 @@ pub fn standing(layout: &Layout) -> std::io::Result<(u64, Vec<Which>)> {
     let calls = read_all(&layout.calls(), &|_| true)?;
     let is_heard = |run: &str, number: u64| {
         let run = run.to_owned();
-        last(&calls, Which { run, number }).is_none_or(|call| call.heard.is_some())
+        last(&calls, CallId { run, number }).is_none_or(|call| call.heard.is_some())
     };
     let (done, open): (Vec<_>, Vec<_>) = batches.into_iter().partition(|(which, batch)| {
         let mut requests = batch.submitting.requests.iter();
@@ -170,15 +170,15 @@ pub fn standing(layout: &Layout) -> std::io::Result<(u64, Vec<Which>)> {
     Ok((open.len() as u64, done.collect()))
 }
 
-fn read(layout: &Layout) -> std::io::Result<BTreeMap<Which, SubmittedBatch>> {
-    let mut batches: BTreeMap<Which, SubmittedBatch> = BTreeMap::new();
+fn read(layout: &Layout) -> std::io::Result<BTreeMap<CallId, SubmittedBatch>> {
+    let mut batches: BTreeMap<CallId, SubmittedBatch> = BTreeMap::new();
     for path in files(&layout.batches())? {
         let run = path.file_stem().unwrap_or_default().to_string_lossy();
         let bytes = std::fs::read(&path)?;
         for line in whole_lines(&bytes) {
             match serde_json::from_str::<BatchLine>(line) {
                 Ok(BatchLine::Submitting(number, when, submitting)) => {
-                    let which = Which {
+                    let which = CallId {
                         run: run.clone().into_owned(),
                         number,
                     };
@@ -209,7 +209,7 @@ fn read(layout: &Layout) -> std::io::Result<BTreeMap<Which, SubmittedBatch>> {
 }
 
 /// The call that a call goes on as, over all runs that took it over.
-fn last(calls: &BTreeMap<Which, CallRecord>, first: Which) -> Option<&CallRecord> {
+fn last(calls: &BTreeMap<CallId, CallRecord>, first: CallId) -> Option<&CallRecord> {
     let mut call = calls.get(&first)?;
     // No more runs than calls: lines that lead in a circle end all the same.
     for _ in 0..calls.len() {
@@ -221,8 +221,8 @@ fn last(calls: &BTreeMap<Which, CallRecord>, first: Which) -> Option<&CallRecord
     Some(call)
 }
 
-fn which_of(call: &CallRecord) -> Which {
-    Which {
+fn which_of(call: &CallRecord) -> CallId {
+    CallId {
         run: call.run.clone(),
         number: call.number,
     }
@@ -275,13 +275,13 @@ mod tests {
         }
     }
 
-    fn which(run: &str, number: u64) -> Which {
+    fn which(run: &str, number: u64) -> CallId {
         let run = run.to_owned();
-        Which { run, number }
+        CallId { run, number }
     }
 
     /// What is left of the one agent, as (batches with the runs and numbers of their calls, answered calls, never submitted ones).
-    fn left_of(layout: &Layout) -> (Vec<(Vec<String>, Vec<Which>)>, Vec<Which>, Vec<Which>) {
+    fn left_of(layout: &Layout) -> (Vec<(Vec<String>, Vec<CallId>)>, Vec<CallId>, Vec<CallId>) {
         let (all, never) = left(layout, "09").unwrap();
         let which = |calls: &[LeftCall]| calls.iter().map(|left| left.call.clone()).collect();
         let Some(left) = all.get(&(KEY.0.to_owned(), KEY.1.to_owned())) else {

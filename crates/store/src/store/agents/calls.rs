@@ -7,7 +7,7 @@ use super::checksummed::{ChecksummedLog, files, whole_lines};
 use crate::store::disk::{Disk, DiskError};
 use crate::store::layout::Layout;
 use jiff::Timestamp;
-use milepost_core::model::batched::Which;
+use milepost_core::model::batched::CallId;
 use milepost_core::model::call::{Heard, Sent, Spent};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -20,9 +20,9 @@ enum CallLine {
     Sent(u64, Timestamp, Box<Sent>),
     Heard(u64, Timestamp, Box<Heard>),
     /// As `Sent`, of a call that an earlier run sent in a batch, and that goes on as one of this run.
-    TakenOver(u64, Timestamp, Box<Sent>, Which),
+    TakenOver(u64, Timestamp, Box<Sent>, CallId),
     /// As `Heard`, of a call that an earlier run sent in a batch.
-    HeardLate(Which, Timestamp, Box<Heard>),
+    HeardLate(CallId, Timestamp, Box<Heard>),
     /// The answer was judged, and kept if it was valid.
     Used(u64),
 }
@@ -43,7 +43,7 @@ pub struct CallRecord {
     /// Whether the answer was judged, of a call in a batch.
     pub(crate) used: bool,
     /// The later run's call that it goes on as.
-    pub(crate) taken_over: Option<Which>,
+    pub(crate) taken_over: Option<CallId>,
 }
 
 /// The calls of one run.
@@ -114,7 +114,7 @@ impl CallLog {
     pub fn taken_over(
         &mut self,
         now: Timestamp,
-        earlier: &Which,
+        earlier: &CallId,
         sent: &Sent,
         body: &[u8],
     ) -> Result<u64, CallLogError> {
@@ -133,7 +133,7 @@ impl CallLog {
     pub fn heard_late(
         &mut self,
         now: Timestamp,
-        earlier: &Which,
+        earlier: &CallId,
         heard: &Heard,
         raw: &[u8],
     ) -> Result<(), CallLogError> {
@@ -201,14 +201,14 @@ pub fn read_some(
 pub(crate) fn read_all(
     folder: &Path,
     wanted: &dyn Fn(&Sent) -> bool,
-) -> std::io::Result<BTreeMap<Which, CallRecord>> {
-    let mut calls: BTreeMap<Which, CallRecord> = BTreeMap::new();
+) -> std::io::Result<BTreeMap<CallId, CallRecord>> {
+    let mut calls: BTreeMap<CallId, CallRecord> = BTreeMap::new();
     // A later run's name may stand before an earlier one's, if the clock was set: what runs say of others comes last.
     let (mut taken, mut late) = (Vec::new(), Vec::new());
     for path in files(folder)? {
         let run = path.file_stem().unwrap_or_default();
         let run = run.to_string_lossy().into_owned();
-        let which = |number| Which {
+        let which = |number| CallId {
             run: run.clone(),
             number,
         };

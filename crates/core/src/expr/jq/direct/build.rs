@@ -8,8 +8,10 @@ use jaq_core::load::lex::StrPart;
 use jaq_core::load::parse::{BinaryOp, Def, Pattern, Term};
 use jaq_core::path::{self, Opt, Path};
 
-use super::{Change, Direct, Literal, Node, Part, Step, native};
-use crate::expr::jq::{Jq, library};
+use super::program::{Change, Direct, Expr, ExprKind, Literal, PathPart};
+use crate::expr::jq::fault::ProgramText;
+use crate::expr::jq::jaq::JaqFilter;
+use crate::expr::jq::{library, native};
 
 /// Steps that a program may have: definitions that call themselves have more.
 const MOST: usize = 20_000;
@@ -23,9 +25,9 @@ pub(crate) fn build(term: &Term<&str>, vars: &[&str]) -> Option<Direct> {
         steps: 0,
         depth: 0,
     };
-    let mut names = Names::default();
+    let mut names = Bindings::default();
     for var in vars {
-        names = names.with(Name::Var(format!("${var}"), building.slot()));
+        names = names.with(Binding::Var(format!("${var}"), building.slot()));
     }
     let root = building.step(term, &names)?;
     Some(Direct {
@@ -44,18 +46,18 @@ struct Building {
 
 /// The names that can be seen at a place, the nearest first.
 #[derive(Clone, Default)]
-struct Names<'t>(Option<Rc<(Name<'t>, Names<'t>)>>);
+struct Bindings<'t>(Option<Rc<(Binding<'t>, Bindings<'t>)>>);
 
-enum Name<'t> {
+enum Binding<'t> {
     Var(String, usize),
     /// A definition; it sees the names before it and itself.
     Def(&'t Def<&'t str>),
     /// What a definition was given, and the names that it sees.
-    Given(String, &'t Term<&'t str>, Names<'t>),
+    Given(String, &'t Term<&'t str>, Bindings<'t>),
 }
 
-impl<'t> Names<'t> {
-    fn with(&self, name: Name<'t>) -> Self {
+impl<'t> Bindings<'t> {
+    fn with(&self, name: Binding<'t>) -> Self {
         Self(Some(Rc::new((name, self.clone()))))
     }
 
@@ -63,7 +65,7 @@ impl<'t> Names<'t> {
         let mut at = self;
         while let Some(known) = &at.0 {
             match &known.0 {
-                Name::Var(name, slot) if name == wanted => return Some(*slot),
+                Binding::Var(name, slot) if name == wanted => return Some(*slot),
                 _ => at = &known.1,
             }
         }
@@ -71,13 +73,13 @@ impl<'t> Names<'t> {
     }
 
     /// The nearest of this name and number of arguments, with the names from it on.
-    fn filter(&self, wanted: &str, arguments: usize) -> Option<&Names<'t>> {
+    fn filter(&self, wanted: &str, arguments: usize) -> Option<&Bindings<'t>> {
         let mut at = self;
         while let Some(known) = &at.0 {
             let is_it = match &known.0 {
-                Name::Var(..) => false,
-                Name::Def(def) => def.name == wanted && def.args.len() == arguments,
-                Name::Given(name, ..) => name == wanted && arguments == 0,
+                Binding::Var(..) => false,
+                Binding::Def(def) => def.name == wanted && def.args.len() == arguments,
+                Binding::Given(name, ..) => name == wanted && arguments == 0,
             };
             if is_it {
                 return Some(at);
@@ -88,55 +90,55 @@ impl<'t> Names<'t> {
     }
 }
 
-fn step(node: Node) -> Step {
+fn step(node: ExprKind) -> Expr {
     let one = match &node {
         // Of an update, path and what it is changed to are single, or it is not made.
-        Node::Input
-        | Node::Var(_)
-        | Node::Literal(_)
-        | Node::List(_)
-        | Node::Call(_)
-        | Node::Update(..)
-        | Node::SortBy(_) => true,
-        Node::Object(entries) => entries.iter().all(|(key, value)| key.one && value.one),
-        Node::Text(parts) => parts.iter().all(|part| part.one),
-        Node::Pipe(left, right)
-        | Node::Bind(left, _, right)
-        | Node::Alternative(left, right)
-        | Node::Math(left, _, right)
-        | Node::Compare(left, _, right)
-        | Node::Logic(left, _, right)
-        | Node::Parts(left, right) => left.one && right.one,
-        Node::If(condition, then, otherwise) => condition.one && then.one && otherwise.one,
-        Node::Negative(of) => of.one,
-        Node::Test(regex, flags) => regex.one && flags.as_ref().is_none_or(|flags| flags.one),
-        Node::Path(of, parts) => {
+        ExprKind::Input
+        | ExprKind::Var(_)
+        | ExprKind::Literal(_)
+        | ExprKind::List(_)
+        | ExprKind::Call(_)
+        | ExprKind::Update(..)
+        | ExprKind::SortBy(_) => true,
+        ExprKind::Object(entries) => entries.iter().all(|(key, value)| key.one && value.one),
+        ExprKind::Text(parts) => parts.iter().all(|part| part.one),
+        ExprKind::Pipe(left, right)
+        | ExprKind::Bind(left, _, right)
+        | ExprKind::Alternative(left, right)
+        | ExprKind::Math(left, _, right)
+        | ExprKind::Compare(left, _, right)
+        | ExprKind::Logic(left, _, right)
+        | ExprKind::Parts(left, right) => left.one && right.one,
+        ExprKind::If(condition, then, otherwise) => condition.one && then.one && otherwise.one,
+        ExprKind::Negative(of) => of.one,
+        ExprKind::Test(regex, flags) => regex.one && flags.as_ref().is_none_or(|flags| flags.one),
+        ExprKind::Path(of, parts) => {
             of.one
                 && parts
                     .iter()
                     .all(|(part, optional)| is_one(part) && !optional)
         }
         // What it goes on to is single, or it is not made.
-        Node::Reduce(_, _, start, _) => start.one,
-        Node::Jaq(filter, arguments) => {
+        ExprKind::Reduce(_, _, start, _) => start.one,
+        ExprKind::Jaq(filter, arguments) => {
             SINGLE.contains(&filter.name()) && arguments.iter().all(|argument| argument.one)
         }
-        Node::Empty
-        | Node::Inputs
-        | Node::Comma(..)
-        | Node::Try(_)
-        | Node::First(_)
-        | Node::Choose(_) => false,
+        ExprKind::Empty
+        | ExprKind::Inputs
+        | ExprKind::Comma(..)
+        | ExprKind::Try(_)
+        | ExprKind::First(_)
+        | ExprKind::Choose(_) => false,
     };
-    Step { node, one }
+    Expr { node, one }
 }
 
-fn is_one(part: &Part) -> bool {
-    let single = |step: &Option<Step>| step.as_ref().is_none_or(|step| step.one);
+fn is_one(part: &PathPart) -> bool {
+    let single = |step: &Option<Expr>| step.as_ref().is_none_or(|step| step.one);
     match part {
-        Part::Index(index) => index.one,
-        Part::Each => false,
-        Part::Range(from, to) => single(from) && single(to),
+        PathPart::Index(index) => index.one,
+        PathPart::Each => false,
+        PathPart::Range(from, to) => single(from) && single(to),
     }
 }
 
@@ -162,26 +164,26 @@ impl Building {
         self.slots - 1
     }
 
-    fn literal(&mut self, literal: Literal) -> Step {
+    fn literal(&mut self, literal: Literal) -> Expr {
         let known = self.literals.iter().position(|known| *known == literal);
         let at = known.unwrap_or_else(|| {
             self.literals.push(literal);
             self.literals.len() - 1
         });
-        step(Node::Literal(at))
+        step(ExprKind::Literal(at))
     }
 
-    fn boxed<'t>(&mut self, term: &'t Term<&'t str>, names: &Names<'t>) -> Option<Box<Step>> {
+    fn boxed<'t>(&mut self, term: &'t Term<&'t str>, names: &Bindings<'t>) -> Option<Box<Expr>> {
         self.step(term, names).map(Box::new)
     }
 
-    fn step<'t>(&mut self, term: &'t Term<&'t str>, names: &Names<'t>) -> Option<Step> {
+    fn step<'t>(&mut self, term: &'t Term<&'t str>, names: &Bindings<'t>) -> Option<Expr> {
         self.steps += 1;
         if self.steps > MOST {
             return None;
         }
         let node = match term {
-            Term::Id => Node::Input,
+            Term::Id => ExprKind::Input,
             Term::Num(text) => {
                 let literal = text
                     .parse()
@@ -189,16 +191,16 @@ impl Building {
                 return Some(self.literal(literal));
             }
             Term::Str(None, parts) => return self.text(parts, names),
-            Term::Arr(None) => Node::List(None),
-            Term::Arr(Some(items)) => Node::List(Some(self.boxed(items, names)?)),
+            Term::Arr(None) => ExprKind::List(None),
+            Term::Arr(Some(items)) => ExprKind::List(Some(self.boxed(items, names)?)),
             Term::Obj(entries) => {
                 let entries: Option<Vec<_>> = entries
                     .iter()
                     .map(|(key, value)| self.entry(key, value.as_ref(), names))
                     .collect();
-                Node::Object(entries?)
+                ExprKind::Object(entries?)
             }
-            Term::Neg(of) => Node::Negative(self.boxed(of, names)?),
+            Term::Neg(of) => ExprKind::Negative(self.boxed(of, names)?),
             Term::BinOp(left, op, right) => return self.operation(left, op, right, names),
             Term::Fold("reduce", over, Pattern::Var(name), arguments) => {
                 let [start, update] = arguments.as_slice() else {
@@ -207,36 +209,36 @@ impl Building {
                 let over = self.boxed(over, names)?;
                 let start = self.boxed(start, names)?;
                 let slot = self.slot();
-                let inner = names.with(Name::Var((*name).to_owned(), slot));
+                let inner = names.with(Binding::Var((*name).to_owned(), slot));
                 // One that gives several states, or none, goes on from each of them: jaq does that without a deep stack.
                 let update = self.boxed(update, &inner).filter(|update| update.one)?;
-                Node::Reduce(over, slot, start, update)
+                ExprKind::Reduce(over, slot, start, update)
             }
-            Term::TryCatch(of, None) => Node::Try(self.boxed(of, names)?),
+            Term::TryCatch(of, None) => ExprKind::Try(self.boxed(of, names)?),
             Term::IfThenElse(cases, otherwise) => {
                 let mut rest = match otherwise {
                     Some(otherwise) => self.step(otherwise, names)?,
-                    None => step(Node::Input),
+                    None => step(ExprKind::Input),
                 };
                 for (condition, then) in cases.iter().rev() {
                     let condition = self.boxed(condition, names)?;
                     let then = self.boxed(then, names)?;
-                    rest = step(Node::If(condition, then, Box::new(rest)));
+                    rest = step(ExprKind::If(condition, then, Box::new(rest)));
                 }
                 return Some(rest);
             }
             Term::Def(defs, inner) => {
                 let mut names = names.clone();
                 for def in defs {
-                    names = names.with(Name::Def(def));
+                    names = names.with(Binding::Def(def));
                 }
                 return self.step(inner, &names);
             }
             Term::Call(name, arguments) => return self.call(name, arguments, names),
-            Term::Var(name) => Node::Var(names.var(name)?),
+            Term::Var(name) => ExprKind::Var(names.var(name)?),
             Term::Path(of, path) => {
                 let of = self.boxed(of, names)?;
-                Node::Path(of, self.path(path, names)?)
+                ExprKind::Path(of, self.path(path, names)?)
             }
             Term::Recurse
             | Term::Str(..)
@@ -253,8 +255,8 @@ impl Building {
         left: &'t Term<&'t str>,
         op: &BinaryOp<&'t str>,
         right: &'t Term<&'t str>,
-        names: &Names<'t>,
-    ) -> Option<Step> {
+        names: &Bindings<'t>,
+    ) -> Option<Expr> {
         if matches!(
             op,
             BinaryOp::Update | BinaryOp::Assign | BinaryOp::UpdateMath(_)
@@ -262,9 +264,10 @@ impl Building {
             return match (left, self.change(op, right, names)?) {
                 (Term::Path(of, path), change) if matches!(**of, Term::Id) => {
                     let path = self.path(path, names)?;
-                    let index = |part: &(Part, bool)| matches!(part, (Part::Index(_), false));
+                    let index =
+                        |part: &(PathPart, bool)| matches!(part, (PathPart::Index(_), false));
                     let all = !path.is_empty() && path.iter().all(index);
-                    all.then(|| step(Node::Update(path, change)))
+                    all.then(|| step(ExprKind::Update(path, change)))
                 }
                 _ => None,
             };
@@ -273,16 +276,16 @@ impl Building {
         let node = match op {
             BinaryOp::Pipe(Some(Pattern::Var(name))) => {
                 let slot = self.slot();
-                let inner = names.with(Name::Var((*name).to_owned(), slot));
-                Node::Bind(left, slot, self.boxed(right, &inner)?)
+                let inner = names.with(Binding::Var((*name).to_owned(), slot));
+                ExprKind::Bind(left, slot, self.boxed(right, &inner)?)
             }
-            BinaryOp::Pipe(None) => Node::Pipe(left, self.boxed(right, names)?),
-            BinaryOp::Comma => Node::Comma(left, self.boxed(right, names)?),
-            BinaryOp::Alt => Node::Alternative(left, self.boxed(right, names)?),
-            BinaryOp::Or => Node::Logic(left, true, self.boxed(right, names)?),
-            BinaryOp::And => Node::Logic(left, false, self.boxed(right, names)?),
-            BinaryOp::Math(op) => Node::Math(left, *op, self.boxed(right, names)?),
-            BinaryOp::Cmp(op) => Node::Compare(left, *op, self.boxed(right, names)?),
+            BinaryOp::Pipe(None) => ExprKind::Pipe(left, self.boxed(right, names)?),
+            BinaryOp::Comma => ExprKind::Comma(left, self.boxed(right, names)?),
+            BinaryOp::Alt => ExprKind::Alternative(left, self.boxed(right, names)?),
+            BinaryOp::Or => ExprKind::Logic(left, true, self.boxed(right, names)?),
+            BinaryOp::And => ExprKind::Logic(left, false, self.boxed(right, names)?),
+            BinaryOp::Math(op) => ExprKind::Math(left, *op, self.boxed(right, names)?),
+            BinaryOp::Cmp(op) => ExprKind::Compare(left, *op, self.boxed(right, names)?),
             BinaryOp::Pipe(Some(_))
             | BinaryOp::Assign
             | BinaryOp::Update
@@ -297,7 +300,7 @@ impl Building {
         &mut self,
         op: &BinaryOp<&'t str>,
         right: &'t Term<&'t str>,
-        names: &Names<'t>,
+        names: &Bindings<'t>,
     ) -> Option<Change> {
         let step = self.boxed(right, names).filter(|step| step.one)?;
         match op {
@@ -311,9 +314,9 @@ impl Building {
     fn text<'t>(
         &mut self,
         parts: &'t [StrPart<&'t str, Term<&'t str>>],
-        names: &Names<'t>,
-    ) -> Option<Step> {
-        let mut steps: Vec<Step> = Vec::new();
+        names: &Bindings<'t>,
+    ) -> Option<Expr> {
+        let mut steps: Vec<Expr> = Vec::new();
         let mut plain = String::new();
         for part in parts {
             match part {
@@ -334,27 +337,27 @@ impl Building {
         if !plain.is_empty() {
             steps.push(self.literal(Literal::Text(plain)));
         }
-        Some(step(Node::Text(steps)))
+        Some(step(ExprKind::Text(steps)))
     }
 
     fn entry<'t>(
         &mut self,
         key: &'t Term<&'t str>,
         value: Option<&'t Term<&'t str>>,
-        names: &Names<'t>,
-    ) -> Option<(Step, Step)> {
+        names: &Bindings<'t>,
+    ) -> Option<(Expr, Expr)> {
         match (key, value) {
             (Term::Var(name), None) => {
                 let key = self.literal(Literal::Text(name[1..].to_owned()));
-                Some((key, step(Node::Var(names.var(name)?))))
+                Some((key, step(ExprKind::Var(names.var(name)?))))
             }
             (key, Some(value)) => Some((self.step(key, names)?, self.step(value, names)?)),
             (key, None) => {
-                let value = Part::Index(self.step(key, names)?);
-                if !matches!(&value, Part::Index(index) if index.one) {
+                let value = PathPart::Index(self.step(key, names)?);
+                if !matches!(&value, PathPart::Index(index) if index.one) {
                     return None;
                 }
-                let value = Node::Path(Box::new(step(Node::Input)), vec![(value, false)]);
+                let value = ExprKind::Path(Box::new(step(ExprKind::Input)), vec![(value, false)]);
                 Some((self.step(key, names)?, step(value)))
             }
         }
@@ -363,19 +366,19 @@ impl Building {
     fn path<'t>(
         &mut self,
         path: &'t Path<Term<&'t str>>,
-        names: &Names<'t>,
-    ) -> Option<Vec<(Part, bool)>> {
+        names: &Bindings<'t>,
+    ) -> Option<Vec<(PathPart, bool)>> {
         let mut index = |term: &'t Term<&'t str>| self.step(term, names).filter(|step| step.one);
         path.0
             .iter()
             .map(|(part, optional)| {
                 let part = match part {
-                    path::Part::Index(term) => Part::Index(index(term)?),
-                    path::Part::Range(None, None) => Part::Each,
+                    path::Part::Index(term) => PathPart::Index(index(term)?),
+                    path::Part::Range(None, None) => PathPart::Each,
                     path::Part::Range(from, to) => {
                         let from = from.as_ref().map(|term| index(term).ok_or(()));
                         let to = to.as_ref().map(|term| index(term).ok_or(()));
-                        Part::Range(from.transpose().ok()?, to.transpose().ok()?)
+                        PathPart::Range(from.transpose().ok()?, to.transpose().ok()?)
                     }
                 };
                 Some((part, matches!(optional, Opt::Optional)))
@@ -387,15 +390,15 @@ impl Building {
         &mut self,
         name: &'t str,
         arguments: &'t [Term<&'t str>],
-        names: &Names<'t>,
-    ) -> Option<Step> {
+        names: &Bindings<'t>,
+    ) -> Option<Expr> {
         if let Some(found) = names.filter(name, arguments.len())
             && let Some(known) = &found.0
         {
             return match &known.0 {
-                Name::Def(def) => self.inlined(def, arguments, names, found),
-                Name::Given(_, term, names) => self.deeper(|own| own.step(term, names)),
-                Name::Var(..) => None,
+                Binding::Def(def) => self.inlined(def, arguments, names, found),
+                Binding::Given(_, term, names) => self.deeper(|own| own.step(term, names)),
+                Binding::Var(..) => None,
             };
         }
         if let Some(node) = self.own(name, arguments, names) {
@@ -406,7 +409,7 @@ impl Building {
             .iter()
             .rposition(|def| def.name == name && def.args.len() == arguments.len());
         if let Some(at) = def {
-            return self.inlined(&library[at], arguments, names, &Names::default());
+            return self.inlined(&library[at], arguments, names, &Bindings::default());
         }
         if !plain(name, arguments.len()) {
             return None;
@@ -420,12 +423,17 @@ impl Building {
             }
         };
         let vars: Vec<&str> = vars.iter().map(String::as_str).collect();
-        let filter = Jq::of_jaq(name, &source, &vars)?;
-        let arguments: Option<Vec<Step>> = arguments
+        let text = ProgramText {
+            program: name,
+            source: &source,
+            vars: &vars,
+        };
+        let filter = JaqFilter::compile(&text).ok()?;
+        let arguments: Option<Vec<Expr>> = arguments
             .iter()
             .map(|term| self.step(term, names))
             .collect();
-        Some(step(Node::Jaq(Box::new(filter), arguments?)))
+        Some(step(ExprKind::Jaq(Box::new(filter), arguments?)))
     }
 
     fn deeper<T>(&mut self, build: impl FnOnce(&mut Self) -> Option<T>) -> Option<T> {
@@ -443,9 +451,9 @@ impl Building {
         &mut self,
         def: &'t Def<&'t str>,
         arguments: &'t [Term<&'t str>],
-        names: &Names<'t>,
-        seen: &Names<'t>,
-    ) -> Option<Step> {
+        names: &Bindings<'t>,
+        seen: &Bindings<'t>,
+    ) -> Option<Expr> {
         self.deeper(|own| {
             let mut inner = seen.clone();
             let mut values = Vec::new();
@@ -453,16 +461,16 @@ impl Building {
                 if name.starts_with('$') {
                     let value = own.step(argument, names)?;
                     let slot = own.slot();
-                    inner = inner.with(Name::Var((*name).to_owned(), slot));
+                    inner = inner.with(Binding::Var((*name).to_owned(), slot));
                     values.push((value, slot));
                 } else {
-                    let given = Name::Given((*name).to_owned(), argument, names.clone());
+                    let given = Binding::Given((*name).to_owned(), argument, names.clone());
                     inner = inner.with(given);
                 }
             }
             let body = own.step(&def.body, &inner)?;
             let bind =
-                |body, (value, slot)| step(Node::Bind(Box::new(value), slot, Box::new(body)));
+                |body, (value, slot)| step(ExprKind::Bind(Box::new(value), slot, Box::new(body)));
             Some(values.into_iter().rev().fold(body, bind))
         })
     }
@@ -472,25 +480,25 @@ impl Building {
         &mut self,
         name: &str,
         arguments: &'t [Term<&'t str>],
-        names: &Names<'t>,
-    ) -> Option<Node> {
+        names: &Bindings<'t>,
+    ) -> Option<ExprKind> {
         Some(match (name, arguments) {
-            ("empty", []) => Node::Empty,
-            ("inputs", []) => Node::Inputs,
-            ("sort_by", [by]) => Node::SortBy(self.boxed(by, names)?),
-            ("first", [of]) => Node::First(self.boxed(of, names)?),
-            ("test", [regex]) => Node::Test(self.boxed(regex, names)?, None),
+            ("empty", []) => ExprKind::Empty,
+            ("inputs", []) => ExprKind::Inputs,
+            ("sort_by", [by]) => ExprKind::SortBy(self.boxed(by, names)?),
+            ("first", [of]) => ExprKind::First(self.boxed(of, names)?),
+            ("test", [regex]) => ExprKind::Test(self.boxed(regex, names)?, None),
             ("test", [regex, flags]) => {
                 let regex = self.boxed(regex, names)?;
-                Node::Test(regex, Some(self.boxed(flags, names)?))
+                ExprKind::Test(regex, Some(self.boxed(flags, names)?))
             }
             ("split_matches", [regex, flags]) => {
                 let regex = self.boxed(regex, names)?;
-                Node::Parts(regex, self.boxed(flags, names)?)
+                ExprKind::Parts(regex, self.boxed(flags, names)?)
             }
             (name, []) => match (native::choice_of(name), native::value_of(name)) {
-                (Some(is), _) => Node::Choose(is),
-                (None, Some(filter)) => Node::Call(filter),
+                (Some(is), _) => ExprKind::Choose(is),
+                (None, Some(filter)) => ExprKind::Call(filter),
                 (None, None) => return None,
             },
             _ => return None,

@@ -6,23 +6,23 @@ use jaq_core::path::Opt;
 use jaq_core::{Error, Exn, ValT};
 use jaq_json::Val;
 
-use super::{Give, Given, Node, One, Part, Running, Step, Stop};
+use super::program::{Expr, ExprKind, Frame, Give, Given, Halt, One, PathPart};
 
 /// The end of a path of single indices.
-pub(super) fn follow(of: &Step, parts: &[(Part, bool)], space: Running<'_>, input: &Val) -> One {
+pub(crate) fn follow(of: &Expr, parts: &[(PathPart, bool)], space: Frame<'_>, input: &Val) -> One {
     let owned;
-    let mut at = if let Node::Input = of.node {
+    let mut at = if let ExprKind::Input = of.node {
         input
     } else {
         owned = of.one(space, input)?;
         &owned
     };
     for (done, (part, _)) in parts.iter().enumerate() {
-        let Part::Index(index) = part else {
+        let PathPart::Index(index) = part else {
             return last(&parts[done..], space, input, at);
         };
         let literal;
-        let index = if let Node::Literal(place) = index.node {
+        let index = if let ExprKind::Literal(place) = index.node {
             &space.literals[place]
         } else {
             literal = index.one(space, input)?;
@@ -41,7 +41,7 @@ pub(super) fn follow(of: &Step, parts: &[(Part, bool)], space: Running<'_>, inpu
 }
 
 /// The end of the rest of a path.
-fn last(parts: &[(Part, bool)], space: Running<'_>, input: &Val, at: &Val) -> One {
+fn last(parts: &[(PathPart, bool)], space: Frame<'_>, input: &Val, at: &Val) -> One {
     let indices = indices(parts, space, input)?;
     let mut end = Val::Null;
     walk(&indices, at.clone(), &mut |val| {
@@ -52,10 +52,10 @@ fn last(parts: &[(Part, bool)], space: Running<'_>, input: &Val, at: &Val) -> On
 }
 
 /// Changes what lies at a path; what becomes of it is asked once.
-pub(super) fn update(
+pub(crate) fn update(
     parts: &[(At, bool)],
     val: Val,
-    change: &mut dyn FnMut(Val) -> Result<Option<Val>, Stop>,
+    change: &mut dyn FnMut(Val) -> Result<Option<Val>, Halt>,
 ) -> One {
     let Some(((part, optional), rest)) = parts.split_first() else {
         return Ok(change(val)?.unwrap_or_default());
@@ -73,16 +73,16 @@ pub(super) fn update(
     let changed = val.map_index(index, opt, |inner| {
         let made = update(rest, inner, &mut **change.borrow_mut());
         std::iter::once(made.map_err(|stop| match stop {
-            Stop::Error(error) => Exn::from(error),
-            Stop::Enough => {
-                *stopped.borrow_mut() = Some(Stop::Enough);
+            Halt::Error(error) => Exn::from(error),
+            Halt::Enough => {
+                *stopped.borrow_mut() = Some(Halt::Enough);
                 Exn::from(Error::str(""))
             }
         }))
     });
     changed.map_err(|exception| match stopped.take() {
         Some(stop) => stop,
-        None => Stop::Error(
+        None => Halt::Error(
             exception
                 .get_err()
                 .unwrap_or_else(|_| Error::str("it ended without a value")),
@@ -91,12 +91,12 @@ pub(super) fn update(
 }
 
 /// The values of the indices of a path.
-pub(super) fn indices(
-    parts: &[(Part, bool)],
-    space: Running<'_>,
+pub(crate) fn indices(
+    parts: &[(PathPart, bool)],
+    space: Frame<'_>,
     input: &Val,
-) -> Result<Vec<(At, bool)>, Stop> {
-    let of = |step: &Option<Step>| match step {
+) -> Result<Vec<(At, bool)>, Halt> {
+    let of = |step: &Option<Expr>| match step {
         Some(step) => step.one(space, input).map(Some),
         None => Ok(None),
     };
@@ -104,9 +104,9 @@ pub(super) fn indices(
         .iter()
         .map(|(part, optional)| {
             let at = match part {
-                Part::Index(index) => At::Index(index.one(space, input)?),
-                Part::Each => At::Each,
-                Part::Range(from, to) => At::Range(of(from)?, of(to)?),
+                PathPart::Index(index) => At::Index(index.one(space, input)?),
+                PathPart::Each => At::Each,
+                PathPart::Range(from, to) => At::Range(of(from)?, of(to)?),
             };
             Ok((at, *optional))
         })
@@ -114,14 +114,14 @@ pub(super) fn indices(
 }
 
 /// A part of a path whose indices are known.
-pub(super) enum At {
+pub(crate) enum At {
     Index(Val),
     Each,
     Range(Option<Val>, Option<Val>),
 }
 
 /// Gives what lies at a path.
-pub(super) fn walk(parts: &[(At, bool)], val: Val, give: &mut Give<'_>) -> Given {
+pub(crate) fn walk(parts: &[(At, bool)], val: Val, give: &mut Give<'_>) -> Given {
     let Some(((part, optional), rest)) = parts.split_first() else {
         return give(val);
     };

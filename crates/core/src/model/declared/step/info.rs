@@ -2,7 +2,7 @@
 
 use super::part::Part;
 use crate::expr::scope::Format;
-use crate::model::declared::keys::Key;
+use crate::model::declared::keys::KeySpec;
 use std::time::Duration;
 
 /// The time limit of an attempt that starts a program, asks an agent or calls a service, if the step declares none.
@@ -21,7 +21,7 @@ pub struct KindInfo {
     /// The key that declares it.
     pub name: &'static str,
     /// That key, and those that may stand beside it. `schema` of agent and http is a key of all steps.
-    pub keys: &'static [Key],
+    pub keys: &'static [KeySpec],
     /// The time limit of one attempt, if the step declares none.
     pub(crate) timeout: Option<Duration>,
     /// The attempts, if the step declares none.
@@ -55,7 +55,7 @@ pub enum Outputs {
 
 impl KindInfo {
     /// A kind that computes one JSON value.
-    pub(crate) const fn computing(name: &'static str, keys: &'static [Key]) -> Self {
+    pub(crate) const fn computing(name: &'static str, keys: &'static [KeySpec]) -> Self {
         Self {
             name,
             keys,
@@ -72,7 +72,7 @@ impl KindInfo {
     }
 
     /// A kind that depends on programs or services beside its inputs.
-    pub(crate) const fn outside(name: &'static str, keys: &'static [Key]) -> Self {
+    pub(crate) const fn outside(name: &'static str, keys: &'static [KeySpec]) -> Self {
         Self {
             timeout: Some(PROGRAM_TIMEOUT),
             computes: false,

@@ -3,7 +3,7 @@
 use super::{Ledger, RunCalls, kept};
 use crate::steps::calls::{Batched, Calls};
 use jiff::Timestamp;
-use milepost_core::model::batched::{Left, LeftCall, Submitting, Which};
+use milepost_core::model::batched::{CallId, Left, LeftCall, Submitting};
 use milepost_core::model::call::{Heard, Sent, Spent};
 use milepost_core::model::outcome::Outcome;
 use milepost_store::store::batches;
@@ -55,7 +55,7 @@ impl Batched for RunCalls<'_> {
         Ok(left.remove(&key).unwrap_or_default())
     }
 
-    fn take_over(&self, left: &LeftCall, sent: &Sent, body: &[u8]) -> Result<Which, Outcome> {
+    fn take_over(&self, left: &LeftCall, sent: &Sent, body: &[u8]) -> Result<CallId, Outcome> {
         let mut ledger = self.ledger();
         let now = self.ctx.clock.now();
         let without = sent.clone().without_keys(self.ctx.redactor);
@@ -66,20 +66,20 @@ impl Batched for RunCalls<'_> {
         }
         ledger.hold(sent);
         let run = self.run.clone();
-        Ok(Which { run, number })
+        Ok(CallId { run, number })
     }
 
-    fn submitting(&self, batch: &Submitting) -> Result<(Which, Timestamp), Outcome> {
+    fn submitting(&self, batch: &Submitting) -> Result<(CallId, Timestamp), Outcome> {
         let now = self.ctx.clock.now();
         let which = self.ledger().batches.submitting(now, batch);
         Ok((which.map_err(kept)?, now))
     }
 
-    fn submitted(&self, batch: &Which, ids: &[String]) -> Result<(), Outcome> {
+    fn submitted(&self, batch: &CallId, ids: &[String]) -> Result<(), Outcome> {
         self.ledger().batches.submitted(batch, ids).map_err(kept)
     }
 
-    fn over(&self, batch: &Which) -> Result<(), Outcome> {
+    fn over(&self, batch: &CallId) -> Result<(), Outcome> {
         self.ledger().batches.over(batch).map_err(kept)
     }
 

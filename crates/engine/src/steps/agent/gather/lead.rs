@@ -9,7 +9,7 @@ use milepost_agents::api::{BatchFault, BatchProgress, BatchResult, SubmittedBatc
 use milepost_agents::fault::{CallFault, FaultKind};
 use milepost_agents::policy::{Next, after, is_final};
 use milepost_core::base::digest::Digest;
-use milepost_core::model::batched::{LeftCall, Submitting, Which};
+use milepost_core::model::batched::{CallId, LeftCall, Submitting};
 use milepost_core::model::call::Heard;
 use milepost_core::model::money::NanoUsd;
 use std::collections::HashMap;
@@ -36,9 +36,9 @@ const AROUND: usize = 128;
 
 /// What is to be done.
 enum Act {
-    Submit(Which, Vec<Item>),
-    Look(Which),
-    Poll(Which, Vec<String>),
+    Submit(CallId, Vec<Item>),
+    Look(CallId),
+    Poll(CallId, Vec<String>),
     Wait(Duration),
 }
 
@@ -74,7 +74,7 @@ impl Gatherer {
     ) -> Result<(), milepost_core::model::outcome::Outcome> {
         let state = self.opened(desk)?;
         let under_way = state.under_way.iter();
-        let all: Vec<Which> = under_way.map(|under| under.batch.clone()).collect();
+        let all: Vec<CallId> = under_way.map(|under| under.batch.clone()).collect();
         drop(state);
         for batch in all {
             if self.ids(&batch).is_empty() {
@@ -88,7 +88,7 @@ impl Gatherer {
         Ok(())
     }
 
-    fn ids(&self, batch: &Which) -> Vec<String> {
+    fn ids(&self, batch: &CallId) -> Vec<String> {
         let mut state = self.lock();
         let under = find(&mut state, batch);
         under.map(|under| under.ids.clone()).unwrap_or_default()
@@ -103,7 +103,7 @@ impl Gatherer {
         }
     }
 
-    fn submit(&self, desk: &Desk<'_>, batch: &Which, mut items: Vec<Item>) {
+    fn submit(&self, desk: &Desk<'_>, batch: &CallId, mut items: Vec<Item>) {
         let requests: Vec<(String, Vec<u8>)> = items
             .iter_mut()
             .map(|item| (item.id.clone(), std::mem::take(&mut item.body)))
@@ -151,7 +151,7 @@ impl Gatherer {
     }
 
     /// What was not taken is submitted again when the provider may take it, or is refused.
-    fn put_back(&self, desk: &Desk<'_>, batch: &Which, items: Vec<Item>, fault: &CallFault) {
+    fn put_back(&self, desk: &Desk<'_>, batch: &CallId, items: Vec<Item>, fault: &CallFault) {
         let over = desk.book.over(batch);
         let mut state = self.lock();
         let Some(at) = state.under_way.iter().position(|it| it.batch == *batch) else {
@@ -194,7 +194,7 @@ impl Gatherer {
 
     /// Looks for a batch whose id was lost among the provider's latest. Those that may be it are polled; whether one is it, the ids
     /// in its results tell.
-    fn look(&self, desk: &Desk<'_>, batch: &Which) {
+    fn look(&self, desk: &Desk<'_>, batch: &CallId) {
         let recent = desk.api.recent(ASK, desk.stopped);
         let mut state = self.lock();
         let known = state.known.clone();
@@ -232,7 +232,7 @@ impl Gatherer {
         }
     }
 
-    fn poll(&self, desk: &Desk<'_>, batch: &Which, ids: Vec<String>) {
+    fn poll(&self, desk: &Desk<'_>, batch: &CallId, ids: Vec<String>) {
         let mut still = Vec::new();
         for id in &ids {
             let results = match desk.api.poll(id, ASK, desk.stopped) {
@@ -276,14 +276,14 @@ impl Gatherer {
     }
 
     /// Whether results are of this batch: one of its requests is among them.
-    fn is_it(&self, batch: &Which, results: &HashMap<String, BatchResult>) -> bool {
+    fn is_it(&self, batch: &CallId, results: &HashMap<String, BatchResult>) -> bool {
         let mut state = self.lock();
         let under = find(&mut state, batch);
         under.is_some_and(|under| under.requests.keys().any(|id| results.contains_key(id)))
     }
 
     /// The provider could not be asked: again later; who waits is told what waiting does not mend.
-    fn later(&self, desk: &Desk<'_>, batch: &Which, fault: &CallFault) {
+    fn later(&self, desk: &Desk<'_>, batch: &CallId, fault: &CallFault) {
         let mut state = self.lock();
         if let Some(under) = find(&mut state, batch) {
             let wait = fault.retry_after.unwrap_or_default().max(under.wait);
@@ -298,7 +298,7 @@ impl Gatherer {
     }
 
     /// Nothing more will be heard of a batch: what it may have cost stays reserved, and who waits asks again.
-    fn lose(&self, desk: &Desk<'_>, batch: &Which) {
+    fn lose(&self, desk: &Desk<'_>, batch: &CallId) {
         let came = match desk.book.over(batch) {
             Ok(()) => |_: &Holder| Came::Lost,
             Err(outcome) => {
@@ -311,7 +311,7 @@ impl Gatherer {
     }
 
     /// Tells those who wait for a batch that they need not.
-    fn give_up_waiting(&self, batch: &Which, came: impl Fn(&Holder) -> Came) {
+    fn give_up_waiting(&self, batch: &CallId, came: impl Fn(&Holder) -> Came) {
         let mut state = self.lock();
         let mut told = Vec::new();
         if let Some(under) = find(&mut state, batch) {
@@ -325,7 +325,12 @@ impl Gatherer {
     }
 
     /// Gives each request its result; those for which nobody waits are recorded.
-    fn deliver(&self, desk: &Desk<'_>, batch: &Which, mut result: impl FnMut(&str) -> BatchResult) {
+    fn deliver(
+        &self,
+        desk: &Desk<'_>,
+        batch: &CallId,
+        mut result: impl FnMut(&str) -> BatchResult,
+    ) {
         let mut late = Vec::new();
         let mut state = self.lock();
         let Some(at) = state.under_way.iter().position(|it| it.batch == *batch) else {
@@ -429,7 +434,7 @@ fn take(state: &mut State, desk: &Desk<'_>) -> Act {
     };
     let holder = |item: &Item| Holder {
         left: LeftCall {
-            call: Which {
+            call: CallId {
                 run: batch.run.clone(),
                 number: item.number,
             },
@@ -453,7 +458,7 @@ fn take(state: &mut State, desk: &Desk<'_>) -> Act {
     Act::Submit(batch, items)
 }
 
-fn find<'a>(state: &'a mut State, batch: &Which) -> Option<&'a mut Under> {
+fn find<'a>(state: &'a mut State, batch: &CallId) -> Option<&'a mut Under> {
     let mut all = state.under_way.iter_mut();
     all.find(|under| under.batch == *batch)
 }

@@ -15,7 +15,7 @@ use milepost_agents::fault::CallFault;
 use milepost_agents::http::Cancelled;
 use milepost_agents::request::Reply;
 use milepost_core::model::agent::{Agent, Provider};
-use milepost_core::model::batched::{LeftBatch, LeftCall, Which};
+use milepost_core::model::batched::{CallId, LeftBatch, LeftCall};
 use milepost_core::model::call::Sent;
 use milepost_core::model::outcome::{Outcome, OutcomeKind};
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
@@ -114,7 +114,7 @@ struct Item {
 
 /// A batch at the provider.
 struct Under {
-    batch: Which,
+    batch: CallId,
     when: Timestamp,
     size: u64,
     /// The provider's id, or those of which it is one; none when it has to be looked for.

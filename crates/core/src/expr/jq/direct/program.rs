@@ -1,0 +1,119 @@
+//! Programs as trees that are run without iterators.
+
+use std::cell::RefCell;
+
+use jaq_core::Error;
+use jaq_core::ops::{Cmp, Math};
+use jaq_json::Val;
+
+use crate::expr::jq::jaq::JaqFilter;
+
+/// A program in this form.
+#[derive(Debug)]
+pub(crate) struct Direct {
+    pub(crate) root: Expr,
+    pub(crate) literals: Vec<Literal>,
+    pub(crate) slots: usize,
+}
+
+/// A value that stands in a program. jaq's own values belong to one thread, a program to many.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Literal {
+    Int(isize),
+    Number(String),
+    Text(String),
+}
+
+/// One step of a program. `usize` is the place of a variable or of a literal.
+#[derive(Debug)]
+pub(crate) enum ExprKind {
+    Input,
+    Var(usize),
+    Literal(usize),
+    Empty,
+    List(Option<Box<Expr>>),
+    Object(Vec<(Expr, Expr)>),
+    Text(Vec<Expr>),
+    Pipe(Box<Expr>, Box<Expr>),
+    Bind(Box<Expr>, usize, Box<Expr>),
+    Comma(Box<Expr>, Box<Expr>),
+    Alternative(Box<Expr>, Box<Expr>),
+    Math(Box<Expr>, Math, Box<Expr>),
+    Compare(Box<Expr>, Cmp, Box<Expr>),
+    /// The flag is what ends it: true of `or`.
+    Logic(Box<Expr>, bool, Box<Expr>),
+    If(Box<Expr>, Box<Expr>, Box<Expr>),
+    Negative(Box<Expr>),
+    Try(Box<Expr>),
+    Path(Box<Expr>, Vec<(PathPart, bool)>),
+    Reduce(Box<Expr>, usize, Box<Expr>, Box<Expr>),
+    First(Box<Expr>),
+    Choose(fn(&Val) -> bool),
+    Call(fn(&Val) -> Result<Val, Error<Val>>),
+    Test(Box<Expr>, Option<Box<Expr>>),
+    Parts(Box<Expr>, Box<Expr>),
+    /// Changes what lies at a path.
+    Update(Vec<(PathPart, bool)>, Change),
+    SortBy(Box<Expr>),
+    /// The records that are read meanwhile.
+    Inputs,
+    /// A filter of jaq with its arguments.
+    Jaq(Box<JaqFilter>, Vec<Expr>),
+}
+
+/// What becomes of the value at a path.
+#[derive(Debug)]
+pub(crate) enum Change {
+    /// `|=`: the first value that the step gives of it.
+    By(Box<Expr>),
+    /// `=`: what the step gives of the whole.
+    To(Box<Expr>),
+    /// `+=` and its like.
+    Math(Math, Box<Expr>),
+}
+
+/// A node, and whether it always gives exactly one value or an error.
+#[derive(Debug)]
+pub(crate) struct Expr {
+    pub(crate) node: ExprKind,
+    pub(crate) one: bool,
+}
+
+/// A part of a path; the flag beside it is that of `?`.
+#[derive(Debug)]
+pub(crate) enum PathPart {
+    Index(Expr),
+    Each,
+    Range(Option<Expr>, Option<Expr>),
+}
+
+/// Why a run stops.
+pub(crate) enum Halt {
+    Error(Error<Val>),
+    /// `first` has its value, or what takes the values has had enough.
+    Enough,
+}
+
+impl From<Error<Val>> for Halt {
+    fn from(error: Error<Val>) -> Self {
+        Self::Error(error)
+    }
+}
+
+pub(crate) type Given = Result<(), Halt>;
+pub(crate) type Give<'g> = dyn FnMut(Val) -> Given + 'g;
+pub(crate) type One = Result<Val, Halt>;
+
+/// What a thread needs to run a program: its literals and the places of its variables.
+pub(crate) struct Space {
+    pub(crate) literals: Vec<Val>,
+    pub(crate) slots: Vec<RefCell<Val>>,
+}
+
+/// A space in a run.
+#[derive(Clone, Copy)]
+pub(crate) struct Frame<'r> {
+    pub(crate) literals: &'r [Val],
+    pub(crate) slots: &'r [RefCell<Val>],
+    pub(crate) next: &'r dyn Fn() -> Option<Result<Val, String>>,
+}

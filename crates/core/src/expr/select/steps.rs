@@ -1,0 +1,87 @@
+//! The steps of a plain path, and why a path does not fit a document.
+
+use crate::expr::place::Place;
+
+/// One step of a plain path.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum PathStep {
+    /// `.name`: the field of an object.
+    Field(String),
+    /// `[]`: every item of a list, or every value of an object.
+    Each,
+}
+
+/// Why a plain path could not be read, or does not fit a document.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum SelectError {
+    /// The path itself.
+    #[error("`{select}`, {place}: {message} ({hint})")]
+    Syntax {
+        /// The path.
+        select: String,
+        /// Where in it.
+        place: Place,
+        /// What is wrong.
+        message: String,
+        /// What to write.
+        hint: String,
+    },
+    /// Something else stands where an object or a list should be.
+    #[error("{} is {found}, {expected} was expected", shown(.pointer))]
+    Shape {
+        /// JSON pointer into the document.
+        pointer: String,
+        /// What is there.
+        found: &'static str,
+        /// What the path needs.
+        expected: &'static str,
+    },
+    /// An object lacks the key.
+    #[error("{} has no `{key}`", shown(.pointer))]
+    Missing {
+        /// JSON pointer of the object.
+        pointer: String,
+        /// The key.
+        key: String,
+    },
+    /// An object has the key twice: one of the values would be lost.
+    #[error("{} has `{key}` twice", shown(.pointer))]
+    Twice {
+        /// JSON pointer of the object.
+        pointer: String,
+        /// The key.
+        key: String,
+    },
+    /// The text is not JSON, or cut.
+    #[error("line {line}, column {column}: {message}")]
+    Json {
+        /// The line, from 1.
+        line: usize,
+        /// The column, from 1.
+        column: usize,
+        /// What the parser says.
+        message: String,
+    },
+    /// The file could not be read.
+    #[error("{0}")]
+    Io(String),
+}
+
+/// Why reading stopped: the document, or what was done with a value.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ReadError<E> {
+    /// The path does not fit the document, or the document cannot be read.
+    #[error("{0}")]
+    Select(#[from] SelectError),
+    /// What the function that took the values gave.
+    #[error("{0}")]
+    Each(E),
+}
+
+fn shown(pointer: &str) -> &str {
+    if pointer.is_empty() {
+        "the document"
+    } else {
+        pointer
+    }
+}
