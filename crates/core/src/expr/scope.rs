@@ -22,7 +22,7 @@ pub use table::{header, misfits};
 use super::jq::Jq;
 use super::mentions::Mentions;
 use super::place::nearest;
-use super::select::{ReadError, Select, SelectError, Step, fields};
+use super::select::{PathStep, ReadError, Select, SelectError, fields};
 use super::template::Template;
 use crate::base::source::Source;
 
@@ -37,7 +37,7 @@ pub struct Scope {
 #[derive(Clone)]
 enum ScopeEntry {
     Value(Arc<Value>),
-    ScopeFile(Arc<ScopeFile>),
+    File(Arc<ScopeFile>),
     Files(Arc<Vec<ScopeFile>>),
     Absent,
 }
@@ -352,7 +352,7 @@ impl Scope {
     ) -> Result<u64, E> {
         let name = select.first();
         // A member that is a file of its own comes before the name that it belongs to.
-        if let [_, Step::Field(member), ..] = select.steps() {
+        if let [_, PathStep::Field(member), ..] = select.steps() {
             let dotted = format!("{name}.{member}");
             if let Some(entry) = self.entry(&dotted) {
                 return walk(&dotted, entry, &select.rest().rest(), each);
@@ -364,7 +364,7 @@ impl Scope {
             return walk(name, entry, &select.rest(), each);
         }
         let member = match select.steps() {
-            [_, Step::Field(member), ..] => Some(BTreeSet::from([member.as_str()])),
+            [_, PathStep::Field(member), ..] => Some(BTreeSet::from([member.as_str()])),
             _ => None,
         };
         let value = self.part(name, member.as_ref())?;
@@ -404,7 +404,7 @@ fn walk<E: From<ScopeError>>(
         (ScopeEntry::Absent, _) => Ok(0),
         (ScopeEntry::Value(value), _) => in_memory(value, each),
         (ScopeEntry::File(file), _) => stream(name, file, rest, each),
-        (ScopeEntry::Files(files), Some(Step::Each)) => {
+        (ScopeEntry::Files(files), Some(PathStep::Each)) => {
             let rest = rest.rest();
             files.iter().try_fold(
                 0,
@@ -429,7 +429,7 @@ fn stream<E: From<ScopeError>>(
                 .read(reader, each)
                 .map_err(|error| unfit(&shown, error));
         }
-        if let (Format::Ndjson | Format::Csv, Some(Step::Each)) =
+        if let (Format::Ndjson | Format::Csv, Some(PathStep::Each)) =
             (file.reading.format, select.steps().first())
         {
             let rest = select.rest();

@@ -1,7 +1,7 @@
 //! Keys of `[agents.NAME]`. The providers of model APIs come from their registry.
 
-use super::Kind::{Choice, Command, File, Folder, Integer, Jq, Number, Plain, Text, True};
 use super::Need::{Beside, Optional, What};
+use super::ValueKind::{Choice, Command, File, Folder, Integer, Jq, Number, Plain, Text, True};
 use super::{KeySpec, TableSpec, key};
 use crate::model::api_kind::ApiKind;
 

@@ -1,10 +1,10 @@
 //! Keys of `milepost.toml`.
 
-use super::Kind::{
+use super::Need::{Optional, Required};
+use super::ValueKind::{
     Any, AnyNumber, Choice, Command, Duration, Folder, Integer, Jq, Named, Names, Number, Outcomes,
     Params, Place, Plain, Strings, Table as Of, Text, Values,
 };
-use super::Need::{Optional, Required};
 use super::{AGENT, TableSpec, key};
 use crate::model::param::ParamType;
 

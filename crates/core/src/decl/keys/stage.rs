@@ -1,11 +1,11 @@
 //! Keys of a stage's file, but for those of its steps.
 
-use super::Kind::{
+use super::Need::{Beside, Optional, Required, RequiredBeside, What};
+use super::ValueKind::{
     Bool, Choice, Columns, Concurrency, Count, CountOrShare, Duration, File, FileName, FileOrFalse,
     Folder, Integer, Jq, Many, Named, Names, OneOrMany, Outcomes, Path, Place, Plain, Select, Text,
     Values,
 };
-use super::Need::{Beside, Optional, Required, RequiredBeside, What};
 use super::{FORMATS, STEP, TableSpec, ValueKind, key};
 
 /// `stages/N_name.toml`.

@@ -1,7 +1,7 @@
 //! Keys of a step: those of its kind, and those that any step may have.
 
-use super::Kind::{Duration, File, Integer, Jq, Name, Plain};
 use super::Need::{Beside, Optional};
+use super::ValueKind::{Duration, File, Integer, Jq, Name, Plain};
 use super::{KeySpec, TableSpec, key};
 use crate::model::step::KindName;
 

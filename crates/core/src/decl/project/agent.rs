@@ -91,7 +91,7 @@ fn provider(
             return Some(Provider::Api(Api {
                 kind,
                 model: model.to_owned(),
-                address: address(reader, file, names, fields),
+                address: address(reader, names, fields),
                 base_url: None,
                 key_env: text("api_key_env").unwrap_or_else(|| kind.spec().key_env.to_owned()),
                 max_tokens: fields.integer("max_tokens").unwrap_or(MAX_TOKENS),
@@ -109,7 +109,6 @@ fn provider(
 /// Where an API is, as far as that is said.
 fn address(
     reader: &mut ValueReader<'_>,
-    file: &SourceFile,
     names: &ProjectNames,
     fields: &Fields<'_>,
 ) -> Option<Text> {

@@ -26,15 +26,14 @@ pub(crate) fn read(reader: &mut ValueReader<'_>, file: &SourceFile, top: &Fields
         table,
     );
     Manifest {
-        select: program(reader, file, &fields, "select"),
-        summary: program(reader, file, &fields, "summary"),
+        select: program(reader, &fields, "select"),
+        summary: program(reader, &fields, "summary"),
     }
 }
 
-/// A program that sees `.` and nothing else: of which workspace should it know more?
+/// Reads a program that sees `.` only: it runs for a list of workspaces, not for one.
 fn program(
     reader: &mut ValueReader<'_>,
-    file: &SourceFile,
     fields: &Fields<'_>,
     key: &'static str,
 ) -> Option<Program> {

@@ -31,7 +31,7 @@ pub(crate) enum Val {
     /// `[…]` or the tables of `[[…]]`.
     List(Vec<TomlNode>),
     /// `[…]` or `{…}`.
-    TomlTable(TomlTable),
+    Table(TomlTable),
 }
 
 impl Val {

@@ -270,7 +270,7 @@ fn selects_without_loading() {
     assert_eq!(selected(&scope, ".params.size").unwrap(), [json!(3)]);
     assert_eq!((opened(&data), opened(&parsed)), (1, 1));
     assert!(scope.entries.iter().all(|(_, entry)| match entry {
-        Entry::File(file) => file.parsed.get().is_none(),
+        ScopeEntry::File(file) => file.parsed.get().is_none(),
         _ => true,
     }));
 }

@@ -54,7 +54,7 @@ pub enum ValueKind {
     /// A number, which may be below 0.
     AnyNumber,
     /// A table of these keys.
-    TableSpec(&'static TableSpec),
+    Table(&'static TableSpec),
     /// A table of names, each a table of these keys (or its short form).
     Named(&'static TableSpec),
     /// A table of names, each a string.

@@ -16,7 +16,7 @@ pub struct FactValue(Repr);
 enum Repr {
     /// Written as a digest is: `sha256:` and 64 digits.
     Digest(Digest),
-    FactVisitor(Box<str>),
+    Text(Box<str>),
 }
 
 impl FactValue {

@@ -4,8 +4,8 @@ use super::info::{Describe, KindInfo};
 use super::part::Part;
 use crate::expr::scope::Format;
 use crate::model::declared::asset::Asset;
-use crate::model::declared::keys::Kind::{File, Name, Names};
 use crate::model::declared::keys::Need::{Beside, What};
+use crate::model::declared::keys::ValueKind::{File, Name, Names};
 use crate::model::declared::keys::key;
 
 /// Writes a workbook by its form.

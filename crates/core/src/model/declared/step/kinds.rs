@@ -10,8 +10,8 @@ use super::part::Part;
 use crate::expr::scope::Format;
 use crate::expr::select::Select;
 use crate::model::declared::expression::{Program, TemplateChoice, Templated};
-use crate::model::declared::keys::Kind::{Count, File, Jq, Name, Select as Plain};
 use crate::model::declared::keys::Need::{Beside, RequiredBeside, What};
+use crate::model::declared::keys::ValueKind::{Count, File, Jq, Name, Select as Plain};
 use crate::model::declared::keys::key;
 
 macro_rules! step_kinds {

@@ -5,10 +5,10 @@ use super::part::Part;
 use crate::expr::scope::Format;
 use crate::model::declared::asset::Asset;
 use crate::model::declared::expression::{PathTemplate, Program, TemplateChoice, Text};
-use crate::model::declared::keys::Kind::{
+use crate::model::declared::keys::Need::{Beside, RequiredBeside, What};
+use crate::model::declared::keys::ValueKind::{
     Bool, Choice, Command, File, Free, Jq, Name, Names, Path, Strings, Text as Templated,
 };
-use crate::model::declared::keys::Need::{Beside, RequiredBeside, What};
 use crate::model::declared::keys::key;
 use serde_json::{Map, Value};
 
