@@ -4,7 +4,7 @@
 use super::Files;
 use milepost_core::decl::stage_schema;
 use milepost_core::model::fingerprint::{FactKind, Facts, changes};
-use milepost_core::model::keys::{Key, Kind};
+use milepost_core::model::keys::{KeySpec, ValueKind};
 use milepost_core::model::step::KindName;
 use milepost_core::plan::facts::shared;
 use milepost_core::plan::settings::Settings;
@@ -67,43 +67,43 @@ impl Sample {
 }
 
 /// What can stand behind a key: the first that the reader takes is used.
-fn samples(name: &str, kind: Kind) -> Vec<Sample> {
+fn samples(name: &str, kind: ValueKind) -> Vec<Sample> {
     let mention = |text: &str| Sample::mention(name, text);
     match kind {
-        Kind::Command => vec![mention(r#"["run", "{{ PARAM }}", "TEXT"]"#)],
-        Kind::Text => vec![mention(r#""http://localhost/{{ PARAM }}/TEXT""#)],
-        Kind::Path => vec![mention(r#""outbox/{{ PARAM }}/TEXT.pdf""#)],
-        Kind::Strings => vec![mention(r#"{ x-name = "{{ PARAM }} TEXT" }"#)],
-        Kind::Select => vec![mention(r#"".PARAM.TEXT[]""#)],
-        Kind::Count => vec![Sample {
+        ValueKind::Command => vec![mention(r#"["run", "{{ PARAM }}", "TEXT"]"#)],
+        ValueKind::Text => vec![mention(r#""http://localhost/{{ PARAM }}/TEXT""#)],
+        ValueKind::Path => vec![mention(r#""outbox/{{ PARAM }}/TEXT.pdf""#)],
+        ValueKind::Strings => vec![mention(r#"{ x-name = "{{ PARAM }} TEXT" }"#)],
+        ValueKind::Select => vec![mention(r#"".PARAM.TEXT[]""#)],
+        ValueKind::Count => vec![Sample {
             other: format!("\"{{{{ params.{name} + 1 }}}}\""),
             ..mention(r#""{{ PARAM }}""#)
         }],
-        Kind::Jq => vec![
+        ValueKind::Jq => vec![
             mention(r#"'[$PARAM, "TEXT"]'"#),
             Sample::file(name, "jq", "[$PARAM, \"TEXT\"]"),
         ],
-        Kind::File if name == "schema" => vec![Sample {
+        ValueKind::File if name == "schema" => vec![Sample {
             mentions: false,
             ..Sample::file(name, "schema.json", "{\"title\": \"TEXT\"}")
         }],
-        Kind::File => vec![Sample::file(name, "txt", "{{ PARAM }} TEXT")],
-        Kind::Name => vec![
+        ValueKind::File => vec![Sample::file(name, "txt", "{{ PARAM }} TEXT")],
+        ValueKind::Name => vec![
             Sample::plain("\"first\"", "\"second\""),
             Sample::plain("\"asked\"", "\"other\""),
         ],
-        Kind::Names => vec![
+        ValueKind::Names => vec![
             Sample::plain("[\"first\"]", "[\"second\"]"),
             Sample::plain("[\"ONE\"]", "[\"TWO\"]"),
             Sample::plain("[\"builtin\"]", "[\"pdftotext\"]"),
             Sample::plain("[\"project:files/one.py\"]", "[\"project:files/*.py\"]"),
         ],
-        Kind::Choice(words) => vec![Sample::plain(
+        ValueKind::Choice(words) => vec![Sample::plain(
             &format!("\"{}\"", words[0]),
             &format!("\"{}\"", words[1]),
         )],
-        Kind::Bool => vec![Sample::plain("true", "false")],
-        Kind::Free => vec![Sample::plain("{ tone = \"one\" }", "{ tone = \"two\" }")],
+        ValueKind::Bool => vec![Sample::plain("true", "false")],
+        ValueKind::Free => vec![Sample::plain("{ tone = \"one\" }", "{ tone = \"two\" }")],
         other => panic!("`{name}`: write a sample for keys like {other:?}"),
     }
 }
@@ -112,11 +112,11 @@ fn samples(name: &str, kind: Kind) -> Vec<Sample> {
 fn shared_samples(name: &str) -> Vec<Sample> {
     match name {
         "out" => vec![Sample::plain("\"product\"", "\"other\"")],
-        "when" => samples(name, Kind::Jq),
+        "when" => samples(name, ValueKind::Jq),
         "role" => vec![Sample::plain("\"one\"", "\"two\"")],
         "timeout" => vec![Sample::mention(name, "\"{{ PARAM }}m\"")],
         "attempts" => vec![Sample::plain("2", "3")],
-        "schema" => samples(name, Kind::File),
+        "schema" => samples(name, ValueKind::File),
         other => panic!("write a sample for `{other}`, a key of any step"),
     }
 }
@@ -151,7 +151,11 @@ struct Declared {
 impl Declared {
     /// A step of a kind with all keys that it can have, and the samples behind them.
     fn of(kind: KindName, alternative: usize) -> (Self, Vec<(String, Sample)>) {
-        let own = kind.info().keys.iter().map(|key: &Key| key.name.to_owned());
+        let own = kind
+            .info()
+            .keys
+            .iter()
+            .map(|key: &KeySpec| key.name.to_owned());
         let all_kinds = KindName::ALL.iter().flat_map(|kind| kind.info().keys);
         let of_kinds: BTreeSet<&str> = all_kinds.map(|key| key.name).collect();
         let of_any = published();
@@ -324,7 +328,7 @@ fn every_key_of_every_kind_is_in_the_fingerprint() {
             .info()
             .keys
             .iter()
-            .any(|key| matches!(key.kind, Kind::Jq));
+            .any(|key| matches!(key.kind, ValueKind::Jq));
         for alternative in 0..=usize::from(has_program) {
             let (declared, samples) = Declared::of(kind, alternative);
             let before = declared.facts(None);
