@@ -12,6 +12,7 @@ pub mod init;
 pub mod log;
 pub(crate) mod manifest;
 pub(crate) mod notice;
+pub(crate) mod orchestrate;
 pub(crate) mod overrides;
 pub(crate) mod paint;
 pub(crate) mod params;

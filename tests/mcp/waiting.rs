@@ -163,7 +163,7 @@ fn a_file_is_complete_when_it_is_there_left_alone_valid_and_marked() {
         json!({
             "error": "Timeout waiting for subagent",
             "code": "timeout",
-            "hint": format!("{why}; call again to wait on"),
+            "hint": format!("{why}; call again to wait longer"),
             "output_file": "intermediate/person_1.json",
             "lack": "marker",
             "why": why,

@@ -4,6 +4,7 @@ use super::super::call::{Call, answer, done};
 use super::super::fault::Fault;
 use super::super::progress::Show;
 use super::{Row, running, schemas_of};
+use crate::view::orchestrate as sentences;
 use milepost_engine::ops::orchestrate::aggregate::{
     AggregateOptions, Aggregated, Aggregation, aggregate,
 };
@@ -11,7 +12,7 @@ use milepost_engine::ops::orchestrate::await_file::{
     AwaitOptions, CompleteFile, WaitOutcome, await_file,
 };
 use milepost_engine::ops::orchestrate::completion::{Completion, stage_completion};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::time::Duration;
 
@@ -27,13 +28,31 @@ pub(super) const CHECK_STAGE_COMPLETION: Row = Row {
     about: "Says whether a stage is complete, verified now: its checkpoint is as recorded, a run would do nothing about it, and every \
             file that it made has the recorded digest. `state` is the checkpoint; else `missing` says what is missing.",
     reads: true,
-    schemas: schemas_of::<Stage, Completion>,
+    schemas: schemas_of::<Stage, CompletionResult>,
     call: |call| {
         let wanted: Stage = call.arguments()?;
         let found = stage_completion(&call.desk.request, wanted.stage_num)?;
-        done(&found, &format!("`{}` in the workspace", found.state_file))
+        let whole = format!("`{}` in the workspace", found.state_file);
+        let missing = sentences::missing(&found);
+        done(
+            &CompletionResult {
+                completion: found,
+                missing,
+            },
+            &whole,
+        )
     },
 };
+
+/// Whether a stage is complete.
+#[derive(Serialize)]
+#[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
+struct CompletionResult {
+    #[serde(flatten)]
+    completion: Completion,
+    /// What is missing, a line each; empty if the stage is complete.
+    missing: Vec<String>,
+}
 
 #[derive(Deserialize)]
 #[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
@@ -48,7 +67,7 @@ pub(super) const WAIT_FOR_SUBAGENT: Row = Row {
     title: "Wait for a subagent's file",
     about: "Waits until a file of the workspace is there, was left alone for 1 s, matches its declared schema and has its declared \
             marker. Gives its size, digest and number of elements, not its content. When the time is over: `error` is \
-            \"Timeout waiting for subagent\", and `why` says what is missing; call again to wait on.",
+            \"Timeout waiting for subagent\", and `why` says what is missing; call again to wait longer.",
     reads: true,
     schemas: schemas_of::<File, CompleteFile>,
     call: wait,
@@ -85,24 +104,28 @@ fn wait(call: &Call<'_>) -> Result<Value, Fault> {
     let waited = await_file(
         &call.desk.request,
         &wanted,
-        &mut |waited, lacking| {
+        &mut |waited, incomplete| {
             last = waited.as_secs_f64().max(last + 0.001);
-            call.teller
-                .tell(last, Some(limit.max(last)), lacking.why.clone());
+            call.teller.tell(
+                last,
+                Some(limit.max(last)),
+                sentences::incomplete(incomplete),
+            );
         },
         call.stop,
     )?;
     match waited {
-        WaitOutcome::Complete(arrived) => done(&arrived, &format!("`{}`", arrived.path)),
-        WaitOutcome::Timeout(lacking) => Err(Fault::new(
-            "timeout",
-            TIMEOUT,
-            format!("{}; call again to wait on", lacking.why),
-        )
-        .with("output_file", &lacking.output_file)
-        .with("lack", lacking.lack)
-        .with("why", &lacking.why)
-        .with("violations", &lacking.violations)),
+        WaitOutcome::Complete(file) => done(&file, &format!("`{}`", file.path)),
+        WaitOutcome::Timeout(incomplete) => {
+            let why = sentences::incomplete(&incomplete);
+            let hint = format!("{why}; call again to wait longer");
+            let fault = Fault::new("timeout", TIMEOUT, hint);
+            Err(fault
+                .with("output_file", &incomplete.output_file)
+                .with("lack", incomplete.lack)
+                .with("why", &why)
+                .with("violations", &incomplete.violations))
+        }
         WaitOutcome::Stopped => Err(Fault::cancelled()),
     }
 }
@@ -151,7 +174,7 @@ fn join(call: &Call<'_>) -> Result<Value, Fault> {
             format!("complete it by `run` with the target `{}`: `missing` says what is missing", found.stage),
         )
         .with("stage", &found.stage)
-        .with("missing", &found.missing)),
+        .with("missing", sentences::missing(&found))),
         Aggregation::Strangers(files) => Err(Fault::new(
             "altered",
             "files among the batches were made by no stage",

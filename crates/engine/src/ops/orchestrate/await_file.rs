@@ -90,15 +90,16 @@ pub struct CompleteFile {
 }
 
 /// Why a file is not complete.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Incomplete {
     /// The path in the workspace.
     pub output_file: String,
     /// The reason in one word.
     pub lack: WhyIncomplete,
-    /// The reason in a sentence.
-    pub why: String,
+    /// The stage that declares a marker for the file, if the marker is missing.
+    pub stage: Option<String>,
+    /// The missing marker; `None` if the batch of the file is not known.
+    pub marker: Option<String>,
     /// The violations in the file, with JSON pointers.
     pub violations: Vec<String>,
 }
@@ -135,40 +136,40 @@ struct FileWatch {
     invalid: Option<(FileStamp, Incomplete)>,
 }
 
-/// Waits for a file. Calls `tell` now and then with the time waited and what is missing. Nothing is written.
+/// Waits for a file. Calls `report` now and then with the time waited and what is missing. Nothing is written.
 ///
 /// # Errors
 /// When there is no project, its declarations are wrong, or the path leaves it.
 pub fn await_file(
     request: &Request,
-    wanted: &AwaitOptions,
-    tell: &mut dyn FnMut(Duration, &Incomplete),
+    options: &AwaitOptions,
+    report: &mut dyn FnMut(Duration, &Incomplete),
     stop: &StopFlag,
 ) -> Result<WaitOutcome, OpsError> {
     let opened = open(request)?;
-    let file = client_path(&opened, &wanted.path)?;
+    let file = client_path(&opened, &options.path)?;
     let watch = Stopwatch::start();
-    let mut told = None;
+    let mut reported = None;
     let mut seen = FileWatch::default();
     loop {
         let now = watch.elapsed();
-        let lacking = match look(&opened, &file, wanted, now, &mut seen)? {
-            Ok(arrived) => return Ok(WaitOutcome::Complete(Box::new(arrived))),
-            Err(lacking) => lacking,
+        let incomplete = match look(&opened, &file, options, now, &mut seen)? {
+            Ok(complete) => return Ok(WaitOutcome::Complete(Box::new(complete))),
+            Err(incomplete) => incomplete,
         };
         if stop.is_set() {
             return Ok(WaitOutcome::Stopped);
         }
-        if now >= wanted.timeout {
-            return Ok(WaitOutcome::Timeout(lacking));
+        if now >= options.timeout {
+            return Ok(WaitOutcome::Timeout(incomplete));
         }
-        if told.is_none_or(|told| now >= told + wanted.poll) {
-            told = Some(now);
-            tell(now, &lacking);
+        if reported.is_none_or(|before| now >= before + options.poll) {
+            reported = Some(now);
+            report(now, &incomplete);
         }
         // The last look is when the time is over.
-        let left = wanted.timeout.saturating_sub(now);
-        let pause = wanted.look.min(wanted.stable).min(left);
+        let left = options.timeout.saturating_sub(now);
+        let pause = options.look.min(options.stable).min(left);
         stop.pause(pause.max(Duration::from_millis(1)));
     }
 }
@@ -176,32 +177,28 @@ pub fn await_file(
 fn look(
     opened: &OpenProject,
     file: &FilePath,
-    wanted: &AwaitOptions,
+    options: &AwaitOptions,
     now: Duration,
     seen: &mut FileWatch,
 ) -> Result<Result<CompleteFile, Incomplete>, OpsError> {
-    let lacking = |lack: WhyIncomplete, why: String| Incomplete {
+    let incomplete = |lack: WhyIncomplete| Incomplete {
         output_file: file.to_string(),
         lack,
-        why,
+        stage: None,
+        marker: None,
         violations: Vec::new(),
     };
-    let absent = || lacking(WhyIncomplete::Absent, format!("`{file}` is not there"));
     let Some((source, stamp)) = find(opened, file)? else {
         *seen = FileWatch::default();
-        return Ok(Err(absent()));
+        return Ok(Err(incomplete(WhyIncomplete::Absent)));
     };
     let since = match seen.stamp {
         Some((before, since)) if before == stamp => since,
         _ => now,
     };
     seen.stamp = Some((stamp, since));
-    let changing = || {
-        let why = format!("`{file}` is being written, or was a moment ago");
-        lacking(WhyIncomplete::Changing, why)
-    };
-    if now < since + wanted.stable {
-        return Ok(Err(changing()));
+    if now < since + options.stable {
+        return Ok(Err(incomplete(WhyIncomplete::Changing)));
     }
     if let Some((_, known)) = seen.invalid.as_ref().filter(|(before, _)| *before == stamp) {
         return Ok(Err(known.clone()));
@@ -211,36 +208,34 @@ fn look(
         Root::Project => None,
     };
     if let Some(violations) = invalid(&*source, found.as_ref()) {
-        let why = violations
-            .first()
-            .map_or_else(String::new, |first| format!("`{file}` {first}"));
         let known = Incomplete {
             violations,
-            ..lacking(WhyIncomplete::Invalid, why)
+            ..incomplete(WhyIncomplete::Invalid)
         };
         seen.invalid = Some((stamp, known.clone()));
         return Ok(Err(known));
     }
-    if let Some(why) = found.as_ref().and_then(|found| unmarked(opened, found)) {
-        return Ok(Err(lacking(
-            WhyIncomplete::Marker,
-            format!("`{file}` {why}"),
-        )));
+    if let Some(found) = found.as_ref().filter(|found| is_unmarked(opened, found)) {
+        return Ok(Err(Incomplete {
+            stage: Some(found.stage.name.clone()),
+            marker: found.marker.as_ref().map(ToString::to_string),
+            ..incomplete(WhyIncomplete::Marker)
+        }));
     }
     let digest = digest_of(source.path())
         .map_err(|error| OpsError::World(format!("cannot read `{file}`: {error}")))?;
     // The digest counts only if the stamp is still the one that was validated.
     let after = find(opened, file)?.map(|(_, stamp)| stamp);
     match digest.filter(|_| after == Some(stamp)) {
-        Some((digest, bytes)) => arrived(opened, file, found, &*source, (digest, bytes)).map(Ok),
+        Some((digest, bytes)) => complete(opened, file, found, &*source, (digest, bytes)).map(Ok),
         None => {
             *seen = FileWatch::default();
-            Ok(Err(changing()))
+            Ok(Err(incomplete(WhyIncomplete::Changing)))
         }
     }
 }
 
-fn arrived(
+fn complete(
     opened: &OpenProject,
     file: &FilePath,
     found: Option<Declared<'_>>,
@@ -317,17 +312,9 @@ fn invalid(source: &dyn Source, found: Option<&Declared<'_>>) -> Option<Vec<Stri
     Some(vec![content::not_json(opened)?])
 }
 
-/// Returns why the file is not marked as complete; `None` if it is, or needs no marker.
-fn unmarked(opened: &OpenProject, found: &Declared<'_>) -> Option<String> {
-    if !found.marked {
-        return None;
-    }
-    let stage = &found.stage.name;
-    match &found.marker {
-        None => Some(format!(
-            "belongs to no present batch of stage `{stage}`: its marker is not known"
-        )),
-        Some(marker) if opened.workspace.layout.at(marker).is_file() => None,
-        Some(marker) => Some(format!("exists, but its marker `{marker}` does not")),
-    }
+/// Returns true if the file has a declared marker that does not exist.
+fn is_unmarked(opened: &OpenProject, found: &Declared<'_>) -> bool {
+    let layout = &opened.workspace.layout;
+    let marker = found.marker.as_ref();
+    found.marked && !marker.is_some_and(|marker| layout.at(marker).is_file())
 }

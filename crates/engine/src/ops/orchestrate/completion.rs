@@ -1,12 +1,12 @@
 //! Checks whether a stage is complete: recorded, up to date, and with unmodified outputs. Nothing is written.
 
-use crate::ops::plan::StagePlan;
 use crate::ops::plan::simulation::Simulation;
+use crate::ops::plan::{Awaits, StagePlan};
 use crate::ops::project::error::OpsError;
 use crate::ops::project::open::open;
 use crate::ops::project::open_project::OpenProject;
 use crate::ops::project::request::Request;
-use crate::ops::project::snapshot::Snapshot;
+use crate::ops::project::snapshot::{Runner, Snapshot};
 use crate::run::agents::estimate::CostEstimator;
 use milepost_core::model::checkpoint::{Checkpoint, Status};
 use milepost_core::model::stage::Stage;
@@ -17,9 +17,6 @@ use milepost_store::store::checkpoint;
 use milepost_store::store::files::digest_of;
 use milepost_store::store::layout;
 use serde::Serialize;
-
-/// The most batches or files listed in one reason.
-const NAMED: usize = 5;
 
 /// Whether a stage is complete, and what is missing.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -36,10 +33,38 @@ pub struct Completion {
     pub(crate) state: Option<Checkpoint>,
     /// The path of the checkpoint, in the workspace.
     pub state_file: String,
-    /// What is missing, a line each; empty if the stage is complete.
-    pub missing: Vec<String>,
+    /// What is missing; empty if the stage is complete.
+    #[serde(skip)]
+    pub missing: Vec<Lack>,
     /// Files compared with their digests.
     pub(crate) files_checked: u64,
+}
+
+/// Something that a stage lacks to be complete.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Lack {
+    /// A run builds these batches now.
+    Running(Vec<String>, Runner),
+    /// The stage cannot begin or be planned: the reason.
+    Problem(String),
+    /// Batches that fail before they begin, each with the reason.
+    Refused(Vec<(String, String)>),
+    /// Batches that must run, and the number of all batches.
+    MustRun(Vec<String>, u64),
+    /// Batches that must run if outputs of an earlier stage change, and the number of all batches.
+    MayRun(Vec<String>, u64),
+    /// Batches whose outputs must be validated again, and the number of all batches.
+    Unvalidated(Vec<String>, u64),
+    /// Outputs that were modified by hand.
+    Modified(Vec<String>),
+    /// Batches wait for external agents.
+    Waiting(Awaits),
+    /// Recorded batches that no longer exist.
+    Gone(Vec<String>),
+    /// The checkpoint with this name does not exist.
+    NoCheckpoint(String),
+    /// The stage is partial: these batches failed.
+    Partial(Vec<String>),
 }
 
 /// Checks whether the stage with this number is complete.
@@ -82,12 +107,7 @@ pub(crate) fn of(
     if let Some(runner) = &present.runner {
         let running = running(&present.state, stage);
         if !running.is_empty() {
-            missing.push(format!(
-                "{} are running, started by `{}` (run {})",
-                named(&running),
-                runner.command,
-                runner.run_id
-            ));
+            missing.push(Lack::Running(running, runner.clone()));
         }
     }
     missing.extend(plan.iter().flat_map(undone));
@@ -97,10 +117,9 @@ pub(crate) fn of(
         .map(|found| found.checkpoint)
         .filter(|found| found.stage == stage.name);
     match &found {
-        None => missing.push(format!("`{}` is not there", stage.checkpoint_name())),
+        None => missing.push(Lack::NoCheckpoint(stage.checkpoint_name())),
         Some(found) if found.status == Status::Partial => {
-            let failed: Vec<String> = found.failed.keys().cloned().collect();
-            missing.push(format!("the stage is partial: {} failed", named(&failed)));
+            missing.push(Lack::Partial(found.failed.keys().cloned().collect()));
         }
         Some(_) => {}
     }
@@ -108,7 +127,7 @@ pub(crate) fn of(
     if missing.is_empty() {
         let altered = altered(opened, &present.state, stage, &mut files_checked)?;
         if !altered.is_empty() {
-            missing.push(format!("modified by hand: {}", named(&altered)));
+            missing.push(Lack::Modified(altered));
         }
     }
     let complete = missing.is_empty();
@@ -132,62 +151,43 @@ fn running(state: &State, stage: &Stage) -> Vec<String> {
         .collect()
 }
 
-/// Returns what a run would do about the stage, a line each.
-fn undone(plan: &StagePlan) -> Vec<String> {
-    let mut lines = Vec::new();
-    let name = |key: &str| batch_name(&plan.stage, key);
-    lines.extend(plan.blocked.clone());
-    lines.extend(plan.problem.clone());
-    for missing in plan.missing.iter().take(NAMED) {
-        lines.push(format!("{}: {}", name(&missing.batch), missing.why));
-    }
-    if plan.missing.len() > NAMED {
-        lines.push(format!(
-            "inputs of {} more batches are missing",
-            plan.missing.len() - NAMED
-        ));
-    }
+/// Returns what a run would do about the stage.
+fn undone(plan: &StagePlan) -> Vec<Lack> {
+    let name = |key: &String| batch_name(&plan.stage, key);
+    let problems = [&plan.blocked, &plan.problem].into_iter().flatten();
+    let mut lacks: Vec<Lack> = problems.cloned().map(Lack::Problem).collect();
     let total = plan.batches();
-    let groups: [(Vec<String>, &str); 4] = [
-        (
-            plan.will.iter().map(|will| name(&will.batch)).collect(),
-            "must run",
-        ),
-        (
-            plan.may.iter().map(|may| name(&may.batch)).collect(),
-            "must run if outputs of an earlier stage change",
-        ),
-        (
-            plan.judge.iter().map(|judge| name(&judge.batch)).collect(),
-            "must be validated again",
-        ),
-        (
-            plan.altered.iter().map(|file| file.path.clone()).collect(),
-            "modified by hand",
-        ),
-    ];
-    for (names, what) in groups {
-        if names.is_empty() {
-            continue;
+    let refused = plan.missing.iter();
+    let refused = refused.map(|missing| (name(&missing.batch), missing.why.clone()));
+    let modified = plan.altered.iter().map(|file| file.path.clone());
+    let will = plan.will.iter().map(|batch| name(&batch.batch));
+    let may = plan.may.iter().map(|batch| name(&batch.batch));
+    let judge = plan.judge.iter().map(|batch| name(&batch.batch));
+    lacks.extend([
+        Lack::Refused(refused.collect()),
+        Lack::MustRun(will.collect(), total),
+        Lack::MayRun(may.collect(), total),
+        Lack::Unvalidated(judge.collect(), total),
+        Lack::Modified(modified.collect()),
+    ]);
+    lacks.extend(plan.awaits.clone().map(Lack::Waiting));
+    lacks.push(Lack::Gone(plan.retire.clone()));
+    lacks.retain(|lack| !lack.is_empty());
+    lacks
+}
+
+impl Lack {
+    fn is_empty(&self) -> bool {
+        match self {
+            Self::Refused(batches) => batches.is_empty(),
+            Self::MustRun(names, _)
+            | Self::MayRun(names, _)
+            | Self::Unvalidated(names, _)
+            | Self::Modified(names)
+            | Self::Gone(names) => names.is_empty(),
+            _ => false,
         }
-        let of = if what.starts_with("modified") || total < 2 {
-            String::new()
-        } else {
-            format!("{} of {total} batches ", names.len())
-        };
-        lines.push(format!("{of}{what}: {}", named(&names)));
     }
-    if let Some(awaits) = &plan.awaits {
-        lines.push(format!(
-            "{} batches wait for external agents ({})",
-            awaits.batches,
-            awaits.agents.join(", ")
-        ));
-    }
-    if !plan.retire.is_empty() {
-        lines.push(format!("{} no longer exist", named(&plan.retire)));
-    }
-    lines
 }
 
 fn altered(
@@ -212,13 +212,4 @@ fn altered(
         }
     }
     Ok(wrong)
-}
-
-/// Lists names: `a, b, c and 12 more`.
-fn named(names: &[String]) -> String {
-    let shown = names[..names.len().min(NAMED)].join(", ");
-    match names.len().saturating_sub(NAMED) {
-        0 => shown,
-        more => format!("{shown} and {more} more"),
-    }
 }

@@ -1,0 +1,86 @@
+//! Sentences for programs that orchestrate agents: what a stage or a file lacks to be complete.
+
+use super::words::some_of;
+use milepost_engine::ops::orchestrate::await_file::{Incomplete, WhyIncomplete};
+use milepost_engine::ops::orchestrate::completion::{Completion, Lack};
+
+/// Batches or files that are listed in a line.
+const NAMED: usize = 5;
+
+/// Lists what a stage lacks to be complete, a line each.
+pub(crate) fn missing(completion: &Completion) -> Vec<String> {
+    completion.missing.iter().flat_map(lines).collect()
+}
+
+fn lines(lack: &Lack) -> Vec<String> {
+    let line = match lack {
+        Lack::Problem(why) => why.clone(),
+        Lack::Running(batches, runner) => format!(
+            "{} are running, started by `{}` (run {})",
+            names(batches),
+            runner.command,
+            runner.run_id
+        ),
+        Lack::Refused(batches) => {
+            let listed = batches.iter().take(NAMED);
+            let mut lines: Vec<String> = listed
+                .map(|(batch, why)| format!("{batch}: {why}"))
+                .collect();
+            if batches.len() > NAMED {
+                let more = batches.len() - NAMED;
+                lines.push(format!("{more} more batches cannot begin"));
+            }
+            return lines;
+        }
+        Lack::MustRun(batches, total) => of(batches, *total, "must run"),
+        Lack::MayRun(batches, total) => of(
+            batches,
+            *total,
+            "must run if outputs of an earlier stage change",
+        ),
+        Lack::Unvalidated(batches, total) => of(batches, *total, "must be validated again"),
+        Lack::Modified(files) => format!("modified by hand: {}", names(files)),
+        Lack::Waiting(awaits) => format!(
+            "{} batches wait for external agents ({})",
+            awaits.batches,
+            awaits.agents.join(", ")
+        ),
+        Lack::Gone(batches) => format!("{} no longer exist", names(batches)),
+        Lack::NoCheckpoint(name) => format!("`{name}` is not there"),
+        Lack::Partial(batches) => format!("the stage is partial: {} failed", names(batches)),
+    };
+    vec![line]
+}
+
+fn of(batches: &[String], total: u64, what: &str) -> String {
+    let of = if total < 2 {
+        String::new()
+    } else {
+        format!("{} of {total} batches ", batches.len())
+    };
+    format!("{of}{what}: {}", names(batches))
+}
+
+fn names(all: &[String]) -> String {
+    some_of(all.iter().map(String::as_str), NAMED)
+}
+
+/// Explains why a file is not complete.
+pub(crate) fn incomplete(incomplete: &Incomplete) -> String {
+    let file = &incomplete.output_file;
+    match (incomplete.lack, &incomplete.marker) {
+        (WhyIncomplete::Absent, _) => format!("`{file}` is not there"),
+        (WhyIncomplete::Changing, _) => format!("`{file}` is being written, or was a moment ago"),
+        (WhyIncomplete::Invalid, _) => {
+            let first = incomplete.violations.first();
+            format!("`{file}` {}", first.map_or("is not valid", String::as_str))
+        }
+        (WhyIncomplete::Marker, Some(marker)) => {
+            format!("`{file}` exists, but its marker `{marker}` does not")
+        }
+        (WhyIncomplete::Marker, None) => format!(
+            "`{file}` belongs to no present batch of stage `{}`: its marker is not known",
+            incomplete.stage.as_deref().unwrap_or_default()
+        ),
+    }
+}
