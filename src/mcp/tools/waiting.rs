@@ -175,7 +175,7 @@ fn join(call: &Call<'_>) -> Result<Value, Fault> {
         )
         .with("stage", &found.stage)
         .with("missing", sentences::missing(&found))),
-        Aggregation::Strangers(files) => Err(Fault::new(
+        Aggregation::Untracked(files) => Err(Fault::new(
             "altered",
             "files among the batches were made by no stage",
             "remove the files that `files` names: what no stage made is not joined with what was checked",

@@ -62,18 +62,18 @@ struct Todo {
 ///
 /// # Errors
 /// When another process has locked the workspace, a stage is not known, or the disk fails.
-pub fn clean(request: &Request, wanted: &CleanOptions) -> Result<Cleaned, OpsError> {
+pub fn clean(request: &Request, options: &CleanOptions) -> Result<Cleaned, OpsError> {
     let mut opened = open(request)?;
     let mut done = Cleaned {
-        dry_run: wanted.dry_run,
+        dry_run: options.dry_run,
         ..Cleaned::default()
     };
     if !opened.workspace.is_made {
         return Ok(done);
     }
-    if wanted.dry_run {
+    if options.dry_run {
         let present = Snapshot::read(&opened.workspace.layout)?;
-        for todo in todo(&opened, &present.state, wanted)? {
+        for todo in todo(&opened, &present.state, options)? {
             todo.tell(&mut done);
         }
         return Ok(done);
@@ -86,7 +86,7 @@ pub fn clean(request: &Request, wanted: &CleanOptions) -> Result<Cleaned, OpsErr
         &request.command,
     );
     recover::recover(&mut recorder, Duration::from_secs(5))?;
-    for todo in todo(&opened, &recorder.state, wanted)? {
+    for todo in todo(&opened, &recorder.state, options)? {
         todo.carry_out(&mut recorder)?;
         todo.tell(&mut done);
     }
@@ -106,12 +106,16 @@ pub fn clean(request: &Request, wanted: &CleanOptions) -> Result<Cleaned, OpsErr
     Ok(done)
 }
 
-fn todo(opened: &OpenProject, state: &State, wanted: &CleanOptions) -> Result<Vec<Todo>, OpsError> {
-    let names: Vec<String> = if wanted.stages.is_empty() {
+fn todo(
+    opened: &OpenProject,
+    state: &State,
+    options: &CleanOptions,
+) -> Result<Vec<Todo>, OpsError> {
+    let names: Vec<String> = if options.stages.is_empty() {
         state.stages.keys().cloned().collect()
     } else {
         let mut names = Vec::new();
-        for text in &wanted.stages {
+        for text in &options.stages {
             let declared = opened.pipeline.stage(text).map(|stage| stage.name.as_str());
             let name = declared.unwrap_or(text);
             if declared.is_none() && !state.stages.contains_key(name) {

@@ -78,17 +78,17 @@ fn recorded(state: &State) -> BTreeSet<Digest> {
 ///
 /// # Errors
 /// When another process has locked the workspace, or the disk fails.
-pub fn gc(request: &Request, wanted: &GcOptions) -> Result<Collected, OpsError> {
+pub fn gc(request: &Request, options: &GcOptions) -> Result<Collected, OpsError> {
     let mut opened = open(request)?;
     let mut done = Collected {
-        dry_run: wanted.dry_run,
+        dry_run: options.dry_run,
         ..Collected::default()
     };
     if !opened.workspace.is_made {
         return Ok(done);
     }
-    let before = wanted.older_than.map(|age| opened.clock.now() - age);
-    let (locked, state) = if wanted.dry_run {
+    let before = options.older_than.map(|age| opened.clock.now() - age);
+    let (locked, state) = if options.dry_run {
         (None, Snapshot::read(&opened.workspace.layout)?.state)
     } else {
         let locked = lock_and_read(&mut opened, &request.command)?;

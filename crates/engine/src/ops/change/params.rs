@@ -1,12 +1,14 @@
 //! Shows the parameters and agents of a workspace, and changes them without a run.
 
-use crate::ops::project::choices::{TODAY, asked, check_agents, declared, keep, notes};
 use crate::ops::project::error::OpsError;
 use crate::ops::project::lock::lock;
-use crate::ops::project::open::{know_keys, open_unsettled};
+use crate::ops::project::open::{collect_keys, open_without_values};
 use crate::ops::project::open_project::OpenProject;
 use crate::ops::project::request::Request;
-use crate::ops::project::values::settle;
+use crate::ops::project::stored_values::{
+    TODAY, check_agents, declared, keep, named_agents, notes,
+};
+use crate::ops::project::values::compute_values;
 use crate::run::record::quarantined::KeptFile;
 use jiff::Timestamp;
 use milepost_core::model::choice::StoredNote;
@@ -98,13 +100,13 @@ pub struct AgentLine {
 /// # Errors
 /// When the declarations or an option are wrong, another process has locked the workspace, or the disk fails.
 pub fn params(request: &Request) -> Result<Params, OpsError> {
-    let mut opened = open_unsettled(request)?;
-    let settled = settle(&mut opened, request).and_then(|()| check_agents(&opened));
+    let mut opened = open_without_values(request)?;
+    let settled = compute_values(&mut opened, request).and_then(|()| check_agents(&opened));
     let is_changed = !request.values.is_empty();
     let mut not_set = Vec::new();
     let mut quarantined = Vec::new();
     let mut settled = settled;
-    know_keys(&mut opened, request);
+    collect_keys(&mut opened, request);
     if is_changed {
         // A stored value may be wrong for another reason: it can be removed alone.
         let only_removes =
@@ -122,9 +124,9 @@ pub fn params(request: &Request) -> Result<Params, OpsError> {
             values: Values::default(),
             ..request.clone()
         };
-        opened = open_unsettled(&plain)?;
-        settled = settle(&mut opened, &plain).and_then(|()| check_agents(&opened));
-        know_keys(&mut opened, request);
+        opened = open_without_values(&plain)?;
+        settled = compute_values(&mut opened, &plain).and_then(|()| check_agents(&opened));
+        collect_keys(&mut opened, request);
     }
     not_set.extend(notes(&opened));
     let agents = agents(&opened);
@@ -201,7 +203,7 @@ fn lines(opened: &OpenProject, request: &Request) -> Vec<ParamLine> {
 /// Returns the agents that stages ask, and those that are replaced.
 pub(crate) fn agents(opened: &OpenProject) -> Vec<AgentLine> {
     let stored = &opened.workspace.identity.agents;
-    let mut names = asked(opened);
+    let mut names = named_agents(opened);
     names.extend(stored.keys().cloned());
     names.extend(opened.settings.agents.keys().cloned());
     let line = |name: String| {

@@ -12,7 +12,6 @@ use crate::run::agents::external::{Asking, Given, TakenIn, fingerprint, take_in}
 use crate::run::check::scan::Keep;
 use crate::run::record::recorder::Recorder;
 use milepost_core::model::checkpoint::Status;
-use milepost_core::model::stage::Stage;
 use milepost_core::plan::decide::{Decision, RebuildPolicy};
 use milepost_store::store::layout;
 use milepost_store::store::leases::{Lease, LeaseState, Leases};
@@ -95,13 +94,13 @@ pub fn submit_batch(
             return Ok(refused(refusal, submitted));
         }
     };
-    let asked = leases.request(&lease.id)?;
+    let sent = leases.request(&lease.id)?;
     let now = opened.clock.now();
     let command = format!("submit_batch {} by {}", refuse::place(&lease), lease.client);
     let taken = with_workspace(&mut opened, request, &command, |opened, recorder| {
         let given = Given {
             lease: &lease,
-            request: &asked,
+            request: &sent,
             text: &text,
             replaces: true,
         };

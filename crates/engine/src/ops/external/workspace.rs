@@ -1,10 +1,10 @@
 //! The workspace, locked for a lease or a submission.
 
-use crate::ops::project::choices::keep;
 use crate::ops::project::error::OpsError;
 use crate::ops::project::lock::lock;
 use crate::ops::project::open_project::OpenProject;
 use crate::ops::project::request::Request;
+use crate::ops::project::stored_values::keep;
 use crate::run::record::recorder::Recorder;
 use crate::run::record::recover::recover;
 use milepost_core::model::stage::Stage;

@@ -234,11 +234,11 @@ pub(crate) fn exchanges(opened: &OpenProject, calls: Vec<CallRecord>) -> Vec<Exc
     let mut all = Vec::with_capacity(calls.len());
     for call in calls {
         let answered = call.heard.as_ref().and_then(|heard| heard.text.clone());
-        let told = CallSummary::of(call);
+        let summary = CallSummary::of(call);
         // A request that is gone is left out; its call is not.
-        let bytes = std::fs::read(layout.at(&told.request)).ok();
+        let bytes = std::fs::read(layout.at(&summary.request)).ok();
         let text = answered.or_else(|| {
-            let bytes = std::fs::read(layout.at(told.answer.as_ref()?)).ok()?;
+            let bytes = std::fs::read(layout.at(summary.answer.as_ref()?)).ok()?;
             Some(String::from_utf8_lossy(&bytes).into_owned())
         });
         let hide = |text: String| opened.redactor.text(&text).into_owned();
@@ -246,9 +246,9 @@ pub(crate) fn exchanges(opened: &OpenProject, calls: Vec<CallRecord>) -> Vec<Exc
             prompt: bytes.map(|bytes| prompt(&bytes, &opened.redactor)),
             text: text.map(hide),
             wrong: refused
-                .remove(&(told.run.clone(), told.number))
+                .remove(&(summary.run.clone(), summary.number))
                 .unwrap_or_default(),
-            call: told,
+            call: summary,
         });
     }
     all
@@ -339,20 +339,20 @@ mod tests {
 
     #[test]
     fn a_prompt_is_told_without_its_wire() {
-        let told = |body: Value| prompt(body.to_string().as_bytes(), &Redactor::default());
+        let shown = |body: Value| prompt(body.to_string().as_bytes(), &Redactor::default());
         let anthropic = json!({
             "model": "m", "system": [{"type": "text", "text": "Be brief."}],
             "messages": [{"role": "user", "content": [
                 {"type": "image", "source": {"data": "AAAA"}}, {"type": "text", "text": "What is it?"},
             ]}],
         });
-        assert_eq!(told(anthropic), "Be brief.\n[image]\nWhat is it?");
+        assert_eq!(shown(anthropic), "Be brief.\n[image]\nWhat is it?");
         let openai = json!({"messages": [
             {"role": "system", "content": "Be brief."}, {"role": "user", "content": "sk-0123456789abcdef0"},
         ]});
-        assert_eq!(told(openai), "Be brief.\n[key]");
+        assert_eq!(shown(openai), "Be brief.\n[key]");
         let tool = json!({"system": null, "prompt": "Say it.", "attachments": [], "schema": {}});
-        assert_eq!(told(tool), "Say it.");
+        assert_eq!(shown(tool), "Say it.");
         assert_eq!(prompt(b"plain", &Redactor::default()), "plain");
     }
 }

@@ -96,23 +96,26 @@ type Side = BTreeMap<String, Digest>;
 ///
 /// # Errors
 /// When there is no project, its declarations are wrong, a workspace cannot be read, or the other one has no run.
-pub fn diff(request: &Request, wanted: &DiffOptions) -> Result<Diff, OpsError> {
+pub fn diff(request: &Request, options: &DiffOptions) -> Result<Diff, OpsError> {
     let opened = open(request)?;
-    for name in &wanted.stages {
+    for name in &options.stages {
         if opened.pipeline.stage(name).is_none() {
             return Err(OpsError::Usage(format!("there is no stage `{name}`")));
         }
     }
-    match &wanted.other {
-        Some(other) => with_other(&opened, request, other, wanted),
-        None => with_last_run(&opened, wanted),
+    match &options.other {
+        Some(other) => with_other(&opened, request, other, options),
+        None => with_last_run(&opened, options),
     }
 }
 
-fn stages<'a>(opened: &'a OpenProject, wanted: &'a DiffOptions) -> impl Iterator<Item = &'a Stage> {
+fn stages<'a>(
+    opened: &'a OpenProject,
+    options: &'a DiffOptions,
+) -> impl Iterator<Item = &'a Stage> {
     let chosen = |stage: &&Stage| {
         let named = |name: &String| *name == stage.name || *name == stage.number.to_string();
-        wanted.stages.is_empty() || wanted.stages.iter().any(named)
+        options.stages.is_empty() || options.stages.iter().any(named)
     };
     opened.pipeline.stages.iter().filter(chosen)
 }
@@ -121,7 +124,7 @@ fn with_other(
     opened: &OpenProject,
     request: &Request,
     other: &Path,
-    wanted: &DiffOptions,
+    options: &DiffOptions,
 ) -> Result<Diff, OpsError> {
     let folder = request.folder.join(other);
     let old = Workspace::open(&folder, opened.clock.now())?;
@@ -140,11 +143,11 @@ fn with_other(
         outputs: Vec::new(),
         same: 0,
     };
-    for stage in stages(opened, wanted) {
+    for stage in stages(opened, options) {
         for output in &stage.outputs {
             let was = side(&old.layout, were.state.stages.get(&stage.name), output)?;
             let is = side(new, are.state.stages.get(&stage.name), output)?;
-            let found = files(stage, &output.name, &was, &is, wanted.limit);
+            let found = files(stage, &output.name, &was, &is, options.limit);
             if found == unchanged(stage, &output.name, found.same) {
                 diff.same += u64::from(!is.is_empty());
                 continue;
@@ -155,7 +158,7 @@ fn with_other(
                 output,
                 (&old.layout, &was),
                 (new, &is),
-                wanted.limit,
+                options.limit,
                 &mut found,
             );
             // The same records may be packed into other batches.
@@ -315,7 +318,7 @@ struct History {
     is: Option<Digest>,
 }
 
-fn with_last_run(opened: &OpenProject, wanted: &DiffOptions) -> Result<Diff, OpsError> {
+fn with_last_run(opened: &OpenProject, options: &DiffOptions) -> Result<Diff, OpsError> {
     let layout = &opened.workspace.layout;
     let mut files_of: BTreeMap<String, History> = BTreeMap::new();
     let mut last: Option<String> = None;
@@ -364,7 +367,7 @@ fn with_last_run(opened: &OpenProject, wanted: &DiffOptions) -> Result<Diff, Ops
         outputs: Vec::new(),
         same: 0,
     };
-    for stage in stages(opened, wanted) {
+    for stage in stages(opened, options) {
         for output in &stage.outputs {
             let mut old = Side::new();
             let mut new = Side::new();
@@ -380,7 +383,7 @@ fn with_last_run(opened: &OpenProject, wanted: &DiffOptions) -> Result<Diff, Ops
                 old.extend(was.map(|digest| (path.clone(), digest)));
                 new.extend(entry.is.map(|digest| (path.clone(), digest)));
             }
-            let found = files(stage, &output.name, &old, &new, wanted.limit);
+            let found = files(stage, &output.name, &old, &new, options.limit);
             if found == unchanged(stage, &output.name, found.same) {
                 diff.same += u64::from(!new.is_empty());
             } else {

@@ -69,19 +69,19 @@ pub struct Printed {
 ///
 /// # Errors
 /// When there is no project, its declarations are wrong, a stage is not declared, or the journal cannot be read.
-pub fn log(request: &Request, wanted: &LogOptions) -> Result<Log, OpsError> {
+pub fn log(request: &Request, options: &LogOptions) -> Result<Log, OpsError> {
     let opened = open(request)?;
-    let target = target(&opened, wanted)?;
-    if wanted.calls {
-        return calls(&opened, wanted, target.as_ref());
+    let target = target(&opened, options)?;
+    if options.calls {
+        return calls(&opened, options, target.as_ref());
     }
-    let limit = wanted.limit.unwrap_or(usize::MAX);
+    let limit = options.limit.unwrap_or(usize::MAX);
     let mut records = VecDeque::new();
     let mut left_out = 0;
     let mut runs = BTreeSet::new();
     let mut folders = BTreeSet::new();
     let mut take = |record: Record| {
-        let of_run = wanted
+        let of_run = options
             .run
             .as_ref()
             .is_none_or(|run| record.run_id.starts_with(run.as_str()));
@@ -92,7 +92,7 @@ pub fn log(request: &Request, wanted: &LogOptions) -> Result<Log, OpsError> {
         if let Event::BatchFailed { quarantine, .. } = &record.event {
             folders.extend(quarantine.clone());
         }
-        if wanted.errors && record.event_type != EventType::Error {
+        if options.errors && record.event_type != EventType::Error {
             return;
         }
         if records.len() == limit {
@@ -128,24 +128,24 @@ pub fn log(request: &Request, wanted: &LogOptions) -> Result<Log, OpsError> {
 /// Returns the selected calls.
 fn calls(
     opened: &OpenProject,
-    wanted: &LogOptions,
+    options: &LogOptions,
     target: Option<&Target>,
 ) -> Result<Log, OpsError> {
     let stage = target.map(|target| target.stage.as_str());
     let batch = target.and_then(|target| target.batch.as_deref());
     let mut calls = calls::calls(opened, stage, batch)?;
     calls.retain(|call| {
-        let run = wanted.run.as_deref();
+        let run = options.run.as_deref();
         let of_run = run.is_none_or(|run| call.run.starts_with(run));
         let is_error = call
             .heard
             .as_ref()
             .is_none_or(|heard| heard.message.is_some());
-        of_run && (is_error || !wanted.errors)
+        of_run && (is_error || !options.errors)
     });
     let left_out = calls
         .len()
-        .saturating_sub(wanted.limit.unwrap_or(usize::MAX));
+        .saturating_sub(options.limit.unwrap_or(usize::MAX));
     let calls = calls.split_off(left_out);
     Ok(Log {
         records: Vec::new(),
@@ -157,8 +157,8 @@ fn calls(
 }
 
 /// Returns the stage and the batch of a target; of a stage with one batch, that batch.
-fn target(opened: &OpenProject, wanted: &LogOptions) -> Result<Option<Target>, OpsError> {
-    let Some(text) = &wanted.target else {
+fn target(opened: &OpenProject, options: &LogOptions) -> Result<Option<Target>, OpsError> {
+    let Some(text) = &options.target else {
         return Ok(None);
     };
     let mut target = Target::parse(&opened.pipeline, text)

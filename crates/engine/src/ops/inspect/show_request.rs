@@ -85,8 +85,8 @@ pub fn show_request(request: &Request, target: &str) -> Result<FirstRequest, Ops
     };
     let agents = opened.planned_agents(request)?;
     let estimator = CostEstimator::new(opened.context(), &opened.project, &agents, false);
-    let told = estimator.request(stage, batch).map_err(OpsError::World)?;
-    let (shown, why_not) = match told {
+    let request = estimator.request(stage, batch).map_err(OpsError::World)?;
+    let (shown, why_not) = match request {
         Ok(request) => {
             let body = opened.redactor.bytes(&request.body);
             let body = String::from_utf8_lossy(&body);

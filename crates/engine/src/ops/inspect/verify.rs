@@ -225,10 +225,10 @@ impl Audit<'_> {
         }
         for (name, known) in &present.stages {
             let folder = layout::manifest(name);
-            let told = recorded.stages.get(name).map(manifest::kept);
-            let told = told.unwrap_or_default();
+            let expected = recorded.stages.get(name).map(manifest::kept);
+            let expected = expected.unwrap_or_default();
             for (key, batch) in &manifest::kept(known).batches {
-                if told.batches.get(key) != Some(batch) {
+                if expected.batches.get(key) != Some(batch) {
                     let message = format!(
                         "the manifest and the journal differ about {}",
                         batch_name(name, key)
@@ -242,7 +242,7 @@ impl Audit<'_> {
                     );
                 }
             }
-            let missing = told
+            let missing = expected
                 .batches
                 .iter()
                 .filter(|(key, batch)| batch.record.is_some() && !known.batches.contains_key(*key))

@@ -1,8 +1,8 @@
 //! Joins the classified batches of a folder into one file. If a stage builds that file, the stage runs.
 
 use crate::ops::orchestrate::completion::{self, Completion};
-use crate::ops::orchestrate::content::{self, Summary};
-use crate::ops::orchestrate::declared::{declared, matches};
+use crate::ops::orchestrate::declared_file::{declared, matches};
+use crate::ops::orchestrate::elements::{self, Summary};
 use crate::ops::project::client_path::client_path;
 use crate::ops::project::error::OpsError;
 use crate::ops::project::lock::fresh_id;
@@ -54,7 +54,7 @@ pub enum Aggregation {
     /// The stage that builds the batches is not complete.
     NotComplete(Box<Completion>),
     /// The folder contains files that no stage built.
-    Strangers(Vec<String>),
+    Untracked(Vec<String>),
     /// The stage that builds the file did not complete.
     Run(Box<Report>),
 }
@@ -111,12 +111,12 @@ pub struct IncompleteElement {
 /// the workspace and a stage must run.
 pub fn aggregate(
     request: &Request,
-    wanted: &AggregateOptions,
+    options: &AggregateOptions,
     observer: &mut dyn Observer,
     stop: &StopFlag,
 ) -> Result<Aggregation, OpsError> {
     let opened = open(request)?;
-    let files = batches(&opened, &wanted.batch_dir)?;
+    let files = batches(&opened, &options.batch_dir)?;
     let present = Snapshot::read(&opened.workspace.layout)?;
     let makers = Makers::of(&present.state);
     for stage in &opened.pipeline.stages {
@@ -127,15 +127,15 @@ pub fn aggregate(
         if !found.complete {
             return Ok(Aggregation::NotComplete(Box::new(found)));
         }
-        let strange = files
+        let untracked = files
             .iter()
             .filter(|file| makers.get(file.as_str()).is_none());
-        let strange: Vec<String> = strange.take(NAMED).map(ToString::to_string).collect();
-        if !strange.is_empty() {
-            return Ok(Aggregation::Strangers(strange));
+        let untracked: Vec<String> = untracked.take(NAMED).map(ToString::to_string).collect();
+        if !untracked.is_empty() {
+            return Ok(Aggregation::Untracked(untracked));
         }
     }
-    let file = client_path(&opened, &wanted.output_file)?;
+    let file = client_path(&opened, &options.output_file)?;
     let Some(stage) = maker(&opened, &makers, &files, &file)? else {
         return write(&opened, &files, &file.path);
     };
@@ -151,7 +151,7 @@ pub fn aggregate(
     let place = opened.workspace.layout.at(&file.path);
     let made = File::open(&place)
         .map_err(|error| OpsError::World(format!("cannot read `{file}`: {error}")))?;
-    let (element_count, summary) = content::elements(made).unwrap_or_default();
+    let (element_count, summary) = elements::elements(made).unwrap_or_default();
     Ok(Aggregation::Done(Aggregated {
         element_count,
         output_file: file.to_string(),
@@ -314,7 +314,7 @@ fn join(
         let file = File::open(opened.workspace.layout.at(path))
             .map_err(|error| OpsError::World(format!("cannot read `{path}`: {error}")))?;
         let mut reader = BufReader::with_capacity(1 << 16, file);
-        if content::first(&mut reader) != Some(b'[') {
+        if elements::first(&mut reader) != Some(b'[') {
             return Err(unreadable(&"expected a JSON array"));
         }
         let mut index = 0;

@@ -1,7 +1,7 @@
 //! Waits for a file that another process writes: until it exists, is stable, matches its schema, and has its marker.
 
-use crate::ops::orchestrate::content::{self, Summary};
-use crate::ops::orchestrate::declared::{Declared, declared};
+use crate::ops::orchestrate::declared_file::{Declared, declared};
+use crate::ops::orchestrate::elements::{self, Summary};
 use crate::ops::project::client_path::client_path;
 use crate::ops::project::error::OpsError;
 use crate::ops::project::open::open;
@@ -246,7 +246,7 @@ fn complete(
     let mut recorded = present.state.stages.values().flat_map(StageState::outputs);
     let recorded = file.root == Root::Workspace
         && recorded.any(|(_, made)| made.path == file.path && made.digest == digest);
-    let elements = source.open().ok().and_then(content::elements);
+    let elements = source.open().ok().and_then(elements::elements);
     let (element_count, summary) = elements.unzip();
     let found = found.as_ref();
     Ok(CompleteFile {
@@ -309,7 +309,7 @@ fn invalid(source: &dyn Source, found: Option<&Declared<'_>>) -> Option<Vec<Stri
         .extension()
         .is_some_and(|ending| ending == "json");
     let opened = source.open().ok().filter(|_| is_json)?;
-    Some(vec![content::not_json(opened)?])
+    Some(vec![elements::not_json(opened)?])
 }
 
 /// Returns true if the file has a declared marker that does not exist.

@@ -3,5 +3,5 @@
 pub mod aggregate;
 pub mod await_file;
 pub mod completion;
-mod content;
-mod declared;
+mod declared_file;
+mod elements;

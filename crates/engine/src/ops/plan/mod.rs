@@ -12,11 +12,11 @@ pub use planned::{
     RunningBatch, StagePlan,
 };
 
-use crate::ops::project::choices::notes;
 use crate::ops::project::error::OpsError;
 use crate::ops::project::open::open;
 use crate::ops::project::open_project::{OpenProject, state};
 use crate::ops::project::request::Request;
+use crate::ops::project::stored_values::notes;
 use crate::ops::run::up_to_date;
 use crate::ops::run::{RunOptions, selection};
 use crate::run::agents::estimate::CostEstimator;

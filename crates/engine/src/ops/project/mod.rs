@@ -1,15 +1,15 @@
 //! Finds, opens and locks a project and its workspace.
 
-pub(crate) mod choices;
 pub(crate) mod client_path;
-mod counts;
 pub(crate) mod error;
 pub(crate) mod find;
 pub mod lock;
+mod numeric_params;
 pub(crate) mod open;
 pub(crate) mod open_project;
 pub(crate) mod request;
 pub mod snapshot;
+pub(crate) mod stored_values;
 pub(crate) mod values;
 
 pub use error::OpsError;

@@ -1,11 +1,11 @@
 //! Opens a project and one of its workspaces for reading.
 
-use super::choices::{check_agents, take_agents, take_unset};
 use super::error::OpsError;
 use super::find::{OnDisk, find_project};
 use super::open_project::OpenProject;
 use super::request::Request;
-use super::values::{settle, take_setting};
+use super::stored_values::{apply_agents, apply_unset, check_agents};
+use super::values::{apply_setting, compute_values};
 use crate::run::agents::ready::{Agents, Purpose, agents};
 use crate::run::context::Pace;
 use jiff::tz::TimeZone;
@@ -58,19 +58,19 @@ pub(crate) fn workspace_of(request: &Request, project: &Path) -> PathBuf {
 /// # Errors
 /// When there is no project, its declarations are wrong, the workspace cannot be read, or an option is wrong.
 pub fn open(request: &Request) -> Result<OpenProject, OpsError> {
-    let mut opened = open_unsettled(request)?;
-    settle(&mut opened, request)?;
-    know_keys(&mut opened, request);
+    let mut opened = open_without_values(request)?;
+    compute_values(&mut opened, request)?;
+    collect_keys(&mut opened, request);
     Ok(opened)
 }
 
 /// Collects the keys that are removed from everything shown and stored.
-pub(crate) fn know_keys(opened: &mut OpenProject, request: &Request) {
+pub(crate) fn collect_keys(opened: &mut OpenProject, request: &Request) {
     opened.redactor = Redactor::new(keys(opened, &request.environment));
 }
 
 /// Opens a project and a workspace with their options, without computing the values of parameters.
-pub(crate) fn open_unsettled(request: &Request) -> Result<OpenProject, OpsError> {
+pub(crate) fn open_without_values(request: &Request) -> Result<OpenProject, OpsError> {
     let project = find_project(&request.folder)?;
     let on_disk = OnDisk::new(&project);
     let (pipeline, warnings) =
@@ -95,7 +95,7 @@ pub(crate) fn open_unsettled(request: &Request) -> Result<OpenProject, OpsError>
         files,
         workspace,
         cache,
-        asked: Observations::off(),
+        observations: Observations::off(),
         redactor: Redactor::default(),
         declared,
         imports: BTreeMap::new(),
@@ -112,12 +112,12 @@ pub(crate) fn open_unsettled(request: &Request) -> Result<OpenProject, OpsError>
         opened.workspace.identity.today = epoch.to_zoned(TimeZone::UTC).date();
     }
     for setting in &request.values.set {
-        take_setting(&mut opened, request, setting)?;
+        apply_setting(&mut opened, request, setting)?;
     }
     for name in &request.values.unset {
-        take_unset(&mut opened, name)?;
+        apply_unset(&mut opened, name)?;
     }
-    take_agents(&mut opened, request)?;
+    apply_agents(&mut opened, request)?;
     Ok(opened)
 }
 

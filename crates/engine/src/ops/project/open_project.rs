@@ -49,7 +49,7 @@ pub struct OpenProject {
     /// Digests of files by their stamps.
     pub(crate) cache: StatCache,
     /// Notes for the next up-to-date check.
-    pub(crate) asked: Observations,
+    pub(crate) observations: Observations,
     /// Removes keys from text that is shown or stored.
     pub(crate) redactor: Redactor,
     /// The digest of the declarations as they were read.
@@ -85,7 +85,7 @@ impl OpenProject {
             clock: &*self.clock,
             epoch: self.epoch,
             cache: &self.cache,
-            asked: &self.asked,
+            asked: &self.observations,
             redactor: &self.redactor,
             environment: &self.environment,
             pace: self.pace,

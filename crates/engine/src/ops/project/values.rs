@@ -1,8 +1,8 @@
 //! The values of a run: of `--set` and `--agent`, stored in the workspace, or declared.
 
 use crate::ops::project::client_path::client_path;
-use crate::ops::project::counts;
 use crate::ops::project::error::OpsError;
+use crate::ops::project::numeric_params;
 use crate::ops::project::open_project::OpenProject;
 use crate::ops::project::request::Request;
 use jiff::tz::TimeZone;
@@ -18,7 +18,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 /// Applies one `--set NAME=VALUE`.
-pub(crate) fn take_setting(
+pub(crate) fn apply_setting(
     opened: &mut OpenProject,
     request: &Request,
     setting: &str,
@@ -28,7 +28,7 @@ pub(crate) fn take_setting(
         .ok_or_else(|| OpsError::Usage(format!("`--set {setting}`: write `--set NAME=VALUE`")))?;
     let Some(param) = opened.pipeline.param(name) else {
         if name == "today" {
-            return take_day(opened, text);
+            return set_today(opened, text);
         }
         let params = opened.pipeline.params.iter();
         let known: Vec<&str> = params.map(|param| param.name.as_str()).collect();
@@ -65,7 +65,7 @@ pub(crate) fn take_setting(
 }
 
 /// Sets `workspace.today`, if no parameter `today` is declared.
-fn take_day(opened: &mut OpenProject, text: &str) -> Result<(), OpsError> {
+fn set_today(opened: &mut OpenProject, text: &str) -> Result<(), OpsError> {
     let date = text.parse().map_err(|_| {
         OpsError::Usage(format!(
             "--set today={text}: expected a date such as 2026-11-21"
@@ -166,7 +166,7 @@ fn confined(opened: &OpenProject, text: &str) -> Result<PathBuf, OpsError> {
 }
 
 /// Computes the values: defaults, then stored values, then `--set`.
-pub(crate) fn settle(opened: &mut OpenProject, request: &Request) -> Result<(), OpsError> {
+pub(crate) fn compute_values(opened: &mut OpenProject, request: &Request) -> Result<(), OpsError> {
     let identity = &opened.workspace.identity;
     let today = request.now().to_zoned(TimeZone::UTC).date();
     let workspace: Map<String, Value> = [
@@ -199,7 +199,7 @@ pub(crate) fn settle(opened: &mut OpenProject, request: &Request) -> Result<(), 
     opened.settings.agents = answering(opened);
     opened.settings.workspace = workspace;
     addresses(opened)?;
-    counts::check(opened)
+    numeric_params::check(opened)
 }
 
 /// Returns the agents that answer for others: options count more than stored choices.

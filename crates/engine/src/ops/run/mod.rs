@@ -5,12 +5,12 @@ pub mod result;
 pub(crate) mod up_to_date;
 pub mod workspaces;
 
-use crate::ops::project::choices::{check_agents, keep, notes};
 use crate::ops::project::error::OpsError;
 use crate::ops::project::lock::lock;
 use crate::ops::project::open::open;
 use crate::ops::project::open_project::OpenProject;
 use crate::ops::project::request::Request;
+use crate::ops::project::stored_values::{check_agents, keep, notes};
 use crate::run::agents::ready::{Purpose, agents};
 use crate::run::engine;
 use milepost_core::plan::selection::{Selection, Target};

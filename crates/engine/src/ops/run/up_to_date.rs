@@ -18,9 +18,9 @@ use serde_json::json;
 pub(crate) fn again(opened: &mut OpenProject) -> Option<Vec<StageReport>> {
     let glanced = ask(opened)?;
     let is_same = glanced.differing.is_empty();
-    let told = is_same.then(|| serde_json::from_slice(&glanced.told).ok());
-    opened.asked = since(glanced);
-    told.flatten()
+    let stages = is_same.then(|| serde_json::from_slice(&glanced.told).ok());
+    opened.observations = since(glanced);
+    stages.flatten()
 }
 
 /// Continues from a check: touched files count as changed.
@@ -31,10 +31,10 @@ fn since(glanced: Recheck) -> Observations {
 
 /// Does the same for a run, which writes new notes and renews the stamps of touched files.
 pub(crate) fn before_a_run(opened: &mut OpenProject) -> Option<Vec<StageReport>> {
-    opened.asked = Observations::noting();
+    opened.observations = Observations::noting();
     let glanced = ask(opened)?;
     if !glanced.differing.is_empty() {
-        opened.asked = since(glanced);
+        opened.observations = since(glanced);
         return None;
     }
     let stages = serde_json::from_slice(&glanced.told).ok()?;
@@ -58,12 +58,12 @@ fn ask(opened: &OpenProject) -> Option<Recheck> {
 pub(crate) fn note_state(opened: &OpenProject) {
     // An incomplete note is not kept.
     if note(opened).is_none() {
-        opened.asked.spoil();
+        opened.observations.spoil();
     }
 }
 
 fn note(opened: &OpenProject) -> Option<()> {
-    let (asked, files, ctx) = (&opened.asked, &opened.files, opened.context());
+    let (asked, files, ctx) = (&opened.observations, &opened.files, opened.context());
     let file = |path: RelPath| ctx.digest(&FilePath::workspace(path)).ok();
     let journal = layout::journal();
     let segments = names(opened, files, &journal);
@@ -87,7 +87,7 @@ fn note(opened: &OpenProject) -> Option<()> {
 /// Returns and notes the names in a folder. The next check does not trust the note if the folder was missing.
 fn names(opened: &OpenProject, files: &Files, folder: &RelPath) -> Vec<String> {
     let names = files.names(folder).unwrap_or_default();
-    opened.asked.names(folder, &names);
+    opened.observations.names(folder, &names);
     names
 }
 
@@ -111,15 +111,17 @@ pub(crate) fn keep(opened: &OpenProject, report: &Report) -> Result<(), OpsError
         note_end(opened);
     }
     let stages: Vec<StageReport> = report.stages.iter().map(StageReport::again).collect();
-    let told = serde_json::to_vec(&stages).map_err(|error| OpsError::World(error.to_string()))?;
+    let bytes = serde_json::to_vec(&stages).map_err(|error| OpsError::World(error.to_string()))?;
     let path = opened.workspace.layout.glance();
-    Ok(opened.asked.keep(&opened.disk, &path, key(opened), &told)?)
+    Ok(opened
+        .observations
+        .keep(&opened.disk, &path, key(opened), &bytes)?)
 }
 
 /// Notes the files that the run wrote, and the recorded state.
 fn note_end(opened: &OpenProject) {
     let folders = Folders::new(&opened.files);
-    for (file, digest) in opened.asked.forget_replaced() {
+    for (file, digest) in opened.observations.forget_replaced() {
         // If the file changed since it was written, the next check notices.
         if let (There::File(stamp), Some(digest)) = (folders.look(&file), digest) {
             let unread = HashedFile {
@@ -128,7 +130,7 @@ fn note_end(opened: &OpenProject) {
                 settled: false,
             };
             let seen = opened.cache.known(stamp).unwrap_or(unread);
-            opened.asked.file(&file, Some(seen));
+            opened.observations.file(&file, Some(seen));
         }
     }
     note_state(opened);

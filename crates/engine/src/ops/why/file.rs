@@ -41,9 +41,9 @@ pub(crate) fn file_why(
     let found = (file.root == Root::Workspace)
         .then(|| makers.get(file.path.as_str()))
         .flatten();
-    let mut told = BTreeSet::from([name.clone()]);
+    let mut seen = BTreeSet::from([name.clone()]);
     let (from, more) = found.map_or_else(Default::default, |(_, record)| {
-        origins(&makers, record, &mut told)
+        origins(&makers, record, &mut seen)
     });
     let made = found.and_then(|(stage, record)| {
         let made = record.outputs.iter().find(|made| made.path == file.path)?;
@@ -71,8 +71,8 @@ pub(crate) fn file_why(
     let more_readers = read_by.len().saturating_sub(READERS) as u64;
     read_by.truncate(READERS);
     let reads = |path: &milepost_core::model::stage::PathTemplate| {
-        let told = as_set(opened, path);
-        let pattern = told.strip_prefix("project:").unwrap_or(&told);
+        let shown = as_set(opened, path);
+        let pattern = shown.strip_prefix("project:").unwrap_or(&shown);
         path.root == file.root && milepost_core::base::glob::may_meet(pattern, file.path.as_str())
     };
     let stages = opened.pipeline.stages.iter();
@@ -132,11 +132,11 @@ fn place(
     Ok(candidates.into_iter().next().map(|file| (file, None)))
 }
 
-/// Returns the inputs of a batch in natural order, each with its own inputs if they are not in `told` yet.
+/// Returns the inputs of a batch in natural order, each with its own inputs if they are not in `seen` yet.
 fn origins(
     makers: &Makers<'_>,
     record: &BatchRecord,
-    told: &mut BTreeSet<String>,
+    seen: &mut BTreeSet<String>,
 ) -> (Vec<Origin>, u64) {
     let mut inputs: Vec<(&str, String)> = record
         .facts
@@ -151,7 +151,7 @@ fn origins(
         .map(|(path, digest)| {
             let found = makers.get(path).map(|(_, record)| record);
             let (from, more) = match found {
-                Some(maker) if told.insert(path.to_owned()) => origins(makers, maker, told),
+                Some(maker) if seen.insert(path.to_owned()) => origins(makers, maker, seen),
                 _ => Default::default(),
             };
             Origin {

@@ -17,7 +17,7 @@ use milepost_store::check::schemas::Schemas;
 use milepost_store::store::files::digest_of;
 use std::sync::Arc;
 
-pub(super) fn look(
+pub(super) fn scan(
     recorder: &Recorder<'_>,
     stage: &Stage,
     policy: RebuildPolicy,

@@ -14,12 +14,12 @@ use crate::ops::project::open_project::OpenProject;
 use crate::ops::project::request::Request;
 use crate::run::record::recorder::Recorder;
 use crate::run::record::recover;
-use choose::{choose, look};
+use choose::{choose, scan};
 use kinds::kinds;
 use milepost_core::model::event::{Event, EventType};
 use milepost_core::plan::decide::RebuildPolicy;
 use milepost_core::plan::selection::Target;
-use record::{copy, rewrite, take};
+use record::{keep_content, record, rewrite_checkpoint};
 use std::time::Duration;
 
 /// Accepts modified outputs, or adopts changes of the declarations. Everything is validated first; if one batch is refused, nothing is
@@ -27,18 +27,18 @@ use std::time::Duration;
 ///
 /// # Errors
 /// When something cannot be accepted, another process has locked the workspace, or the disk fails.
-pub fn accept(request: &Request, wanted: &AcceptOptions) -> Result<Accepted, OpsError> {
+pub fn accept(request: &Request, options: &AcceptOptions) -> Result<Accepted, OpsError> {
     let mut opened = open(request)?;
-    let targets = targets(&opened, wanted)?;
-    let kinds = kinds(&wanted.changes)?;
+    let targets = targets(&opened, options)?;
+    let kinds = kinds(&options.changes)?;
     if !opened.workspace.is_made {
         let message = "this workspace has no run: there is nothing to accept".to_owned();
         return Err(OpsError::Usage(message));
     }
     let user = request.environment.get("USER").cloned();
-    let who = wanted.who.clone().or(user);
+    let who = options.who.clone().or(user);
     let who = who.unwrap_or_else(|| "somebody".to_owned());
-    let by = (who.as_str(), wanted.why.as_str(), opened.clock.now());
+    let by = (who.as_str(), options.why.as_str(), opened.clock.now());
     let locked = lock_and_read(&mut opened, &request.command)?;
     let ctx = opened.context();
     let mut recorder = Recorder::new(ctx, locked.state, locked.journal, &request.command);
@@ -59,7 +59,7 @@ pub fn accept(request: &Request, wanted: &AcceptOptions) -> Result<Accepted, Ops
                 .iter()
                 .any(|target| target.batch.as_deref().is_none_or(|batch| batch == key))
         };
-        let found = look(&recorder, stage, RebuildPolicy::NeededAndAltered)?;
+        let found = scan(&recorder, stage, RebuildPolicy::NeededAndAltered)?;
         for target in &batches {
             let known = |key: &String| found.batches.iter().any(|batch| batch.batch.key == *key);
             if let Some(key) = target.batch.as_ref().filter(|key| !known(key)) {
@@ -81,13 +81,13 @@ pub fn accept(request: &Request, wanted: &AcceptOptions) -> Result<Accepted, Ops
     }
     // The content is copied before the journal says that it is accepted.
     for (stage, _, chosen) in &work {
-        for (key, outputs) in chosen.iter().filter(|_| wanted.changes.is_empty()) {
-            copy(&recorder, stage, key, outputs, by)?;
+        for (key, outputs) in chosen.iter().filter(|_| options.changes.is_empty()) {
+            keep_content(&recorder, stage, key, outputs, by)?;
         }
     }
     for (stage, found, chosen) in work {
-        take(&mut recorder, stage, &found, chosen, by, wanted, &mut done)?;
-        rewrite(&mut recorder, stage, &mut done)?;
+        record(&mut recorder, stage, &found, chosen, by, options, &mut done)?;
+        rewrite_checkpoint(&mut recorder, stage, &mut done)?;
     }
     if recorder.has_begun() {
         let event = Event::RunFinished {
@@ -108,18 +108,18 @@ pub fn accept(request: &Request, wanted: &AcceptOptions) -> Result<Accepted, Ops
     Ok(done)
 }
 
-fn targets(opened: &OpenProject, wanted: &AcceptOptions) -> Result<Vec<Target>, OpsError> {
-    if wanted.targets.is_empty() {
+fn targets(opened: &OpenProject, options: &AcceptOptions) -> Result<Vec<Target>, OpsError> {
+    if options.targets.is_empty() {
         return Err(OpsError::Usage(
             "name what to accept: `milepost accept STAGE[/BATCH] --why TEXT`".to_owned(),
         ));
     }
-    if wanted.why.trim().is_empty() {
+    if options.why.trim().is_empty() {
         return Err(OpsError::Usage(
             "give a reason with `--why TEXT`: the journal records it".to_owned(),
         ));
     }
-    let targets = wanted.targets.iter();
+    let targets = options.targets.iter();
     targets
         .map(|text| Target::parse(&opened.pipeline, text))
         .collect::<Result<_, _>>()

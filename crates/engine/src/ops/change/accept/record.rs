@@ -1,6 +1,6 @@
 //! Records what is accepted, and rewrites the checkpoint.
 
-use super::choose::{look, record_of};
+use super::choose::{record_of, scan};
 use super::data::{AcceptOptions, Accepted, Adopted, Pinned};
 use crate::ops::project::error::OpsError;
 use crate::run::record::finish;
@@ -33,7 +33,7 @@ fn pin(recorder: &Recorder<'_>, stage: &Stage, key: &str, outputs: &[Made], by: 
 }
 
 /// Copies the modified outputs of a batch to the accepted content.
-pub(super) fn copy(
+pub(super) fn keep_content(
     recorder: &Recorder<'_>,
     stage: &Stage,
     key: &str,
@@ -53,13 +53,13 @@ pub(super) fn copy(
 }
 
 /// Records the accepted batches of a stage.
-pub(super) fn take(
+pub(super) fn record(
     recorder: &mut Recorder<'_>,
     stage: &Stage,
     found: &StageScan,
     chosen: Vec<(String, Vec<Made>)>,
     by: By<'_>,
-    wanted: &AcceptOptions,
+    options: &AcceptOptions,
     done: &mut Accepted,
 ) -> Result<(), OpsError> {
     if chosen.is_empty() {
@@ -91,10 +91,11 @@ pub(super) fn take(
                 });
             }
         }
-        if !wanted.changes.is_empty() {
+        if !options.changes.is_empty() {
             continue;
         }
-        done.pinned.extend(newly(recorder, stage, &key, &outputs));
+        done.pinned
+            .extend(changed_outputs(recorder, stage, &key, &outputs));
         let pin = pin(recorder, stage, &key, &outputs, by);
         let refs = outputs.iter().map(|made| made.path.to_string()).collect();
         let summary = accepted_line(&name, &pin);
@@ -109,10 +110,10 @@ pub(super) fn take(
     if facts.is_empty() {
         return Ok(recorder.flush()?);
     }
-    let change = if wanted.changes.is_empty() {
+    let change = if options.changes.is_empty() {
         "what changed beside".to_owned()
     } else {
-        wanted.changes.join(", ")
+        options.changes.join(", ")
     };
     let (who, why, at) = by;
     let summary = format!("{} adopts {change} as accepted by {who}: {why}", stage.name);
@@ -148,7 +149,12 @@ fn accepted_line(name: &str, pin: &Pin) -> String {
 }
 
 /// Returns the outputs that differ from the record.
-fn newly(recorder: &Recorder<'_>, stage: &Stage, key: &str, outputs: &[Made]) -> Vec<Pinned> {
+fn changed_outputs(
+    recorder: &Recorder<'_>,
+    stage: &Stage,
+    key: &str,
+    outputs: &[Made],
+) -> Vec<Pinned> {
     let record = record_of(recorder, stage, key);
     let recorded = record.iter().flat_map(|record| &record.outputs);
     recorded
@@ -165,7 +171,7 @@ fn newly(recorder: &Recorder<'_>, stage: &Stage, key: &str, outputs: &[Made]) ->
 }
 
 /// Rewrites a stage's checkpoint from the records, if the stage is complete and its checkpoint is missing or modified.
-pub(super) fn rewrite(
+pub(super) fn rewrite_checkpoint(
     recorder: &mut Recorder<'_>,
     stage: &Stage,
     done: &mut Accepted,
@@ -176,7 +182,7 @@ pub(super) fn rewrite(
     if there.is_some() && recorder.state.checkpoints.get(&stage.name).copied() == there {
         return Ok(());
     }
-    let found = look(recorder, stage, RebuildPolicy::Needed)?;
+    let found = scan(recorder, stage, RebuildPolicy::Needed)?;
     let is_done = found.batches.iter().all(|batch| match &batch.decision {
         Ok(Decision::Reused) => true,
         Ok(Decision::Will(reasons)) => only_failed(reasons),

@@ -26,7 +26,7 @@ pub(crate) const TODAY: &str = "today";
 ///
 /// # Errors
 /// When the parameter is neither declared nor stored, or `--set` gives it a value.
-pub(crate) fn take_unset(opened: &mut OpenProject, name: &str) -> Result<(), OpsError> {
+pub(crate) fn apply_unset(opened: &mut OpenProject, name: &str) -> Result<(), OpsError> {
     let usage = |message| Err(OpsError::Usage(message));
     if name == TODAY && opened.pipeline.param(name).is_none() {
         opened.workspace.identity.today = opened.workspace.identity.first_day();
@@ -55,7 +55,7 @@ pub(crate) fn take_unset(opened: &mut OpenProject, name: &str) -> Result<(), Ops
 ///
 /// # Errors
 /// When an agent is not declared.
-pub(crate) fn take_agents(opened: &mut OpenProject, request: &Request) -> Result<(), OpsError> {
+pub(crate) fn apply_agents(opened: &mut OpenProject, request: &Request) -> Result<(), OpsError> {
     let known: Vec<&str> = opened.pipeline.agents.keys().map(String::as_str).collect();
     let stored = &opened.workspace.identity.agents;
     let mut chosen = BTreeMap::new();
@@ -84,7 +84,7 @@ pub(crate) fn take_agents(opened: &mut OpenProject, request: &Request) -> Result
         let names: Vec<String> = match name {
             Some(name) => vec![name.to_owned()],
             None if other == DEFAULT => stored.keys().chain(chosen.keys()).cloned().collect(),
-            None => asked(opened).into_iter().collect(),
+            None => named_agents(opened).into_iter().collect(),
         };
         for name in names {
             let other = (other != DEFAULT && other != name).then(|| other.to_owned());
@@ -96,7 +96,7 @@ pub(crate) fn take_agents(opened: &mut OpenProject, request: &Request) -> Result
 }
 
 /// Returns the agents that stages name; all that are declared if no stage names one.
-pub(crate) fn asked(opened: &OpenProject) -> BTreeSet<String> {
+pub(crate) fn named_agents(opened: &OpenProject) -> BTreeSet<String> {
     let steps = opened.pipeline.stages.iter().flat_map(|stage| &stage.steps);
     let named: BTreeSet<String> = steps
         .filter_map(|step| Some(step.kind.agent()?.agent.clone()))
