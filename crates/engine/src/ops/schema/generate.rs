@@ -116,10 +116,13 @@ fn generated<T: JsonSchema>(settings: schemars::generate::SchemaSettings) -> Val
     schema
 }
 
-/// Removes the formats of Rust's numbers, which JSON Schema does not define.
+/// Removes what only Rust knows: formats of its numbers, and `None` in descriptions.
 fn plain(schema: &mut Value) {
     match schema {
         Value::Object(object) => {
+            if let Some(Value::String(text)) = object.get_mut("description") {
+                *text = text.replace("`None`", "null");
+            }
             let is_number = |format: &str| {
                 matches!(format, "double" | "float")
                     || format.starts_with("uint")
