@@ -177,14 +177,7 @@ pub(crate) fn calls(
         stage.is_none_or(|stage| sent.stage == stage)
             && batch.is_none_or(|batch| sent.batch == batch)
     };
-    calls::read_some(&folder, &is_wanted).map_err(|error| unread(&opened.workspace.layout, &error))
-}
-
-fn unread(layout: &Layout, error: &std::io::Error) -> OpsError {
-    OpsError::World(format!(
-        "cannot read `{}`: {error}",
-        layout.calls().display()
-    ))
+    calls::read_some(&folder, &is_wanted).map_err(OpsError::unreadable(&folder.display()))
 }
 
 /// Returns the answers and calls of a batch; `None` if it asked no agent.
@@ -304,7 +297,8 @@ pub(crate) fn spending(
     opened: &OpenProject,
 ) -> Result<Option<(Spending, BTreeMap<String, Spent>)>, OpsError> {
     let layout = &opened.workspace.layout;
-    let stages = calls::spent_by_stage(layout).map_err(|error| unread(layout, &error))?;
+    let stages = calls::spent_by_stage(layout);
+    let stages = stages.map_err(OpsError::unreadable(&layout.calls().display()))?;
     let limits = &opened.pipeline.limits;
     let time = limits.time.map(|time| time.as_millis() as u64);
     let is_limited = limits.usd.is_some() || limits.tokens.is_some() || limits.calls.is_some();

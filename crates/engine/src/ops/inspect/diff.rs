@@ -175,8 +175,7 @@ fn side(layout: &Layout, known: Option<&StageState>, output: &Output) -> Result<
         if made.name != output.name {
             continue;
         }
-        let found = digest_of(&layout.at(&made.path))
-            .map_err(|error| OpsError::World(format!("cannot read `{}`: {error}", made.path)))?;
+        let found = digest_of(&layout.at(&made.path)).map_err(OpsError::unreadable(&made.path))?;
         if let Some((digest, _)) = found {
             side.insert(made.path.to_string(), digest);
         }

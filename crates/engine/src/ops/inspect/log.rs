@@ -216,7 +216,7 @@ fn printed(
             Ok((text, cut)) => printed.push(Printed { path, text, cut }),
             // `gc` may have removed it.
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-            Err(error) => return Err(OpsError::World(format!("cannot read `{path}`: {error}"))),
+            Err(error) => return Err(OpsError::unreadable(&path)(error)),
         }
     }
     Ok(printed)

@@ -260,8 +260,7 @@ impl Audit<'_> {
             if let (Some(to), true) = (one.to, one.at.is_some()) {
                 let copy = accepted::place(to);
                 let place = self.opened.workspace.layout.at(&copy);
-                let found = digest_of(&place)
-                    .map_err(|error| OpsError::World(format!("cannot read `{copy}`: {error}")))?;
+                let found = digest_of(&place).map_err(OpsError::unreadable(&copy))?;
                 let key = Some(one.batch.as_str());
                 match found {
                     Some((digest, _)) if digest == to => {}
@@ -284,9 +283,7 @@ impl Audit<'_> {
     fn files(&mut self, stage: &str, known: &StageState) -> Result<(), OpsError> {
         for (key, made) in known.outputs() {
             let place = self.opened.workspace.layout.at(&made.path);
-            let found = digest_of(&place).map_err(|error| {
-                OpsError::World(format!("cannot read `{}`: {error}", made.path))
-            })?;
+            let found = digest_of(&place).map_err(OpsError::unreadable(&made.path))?;
             let message = match found {
                 None => "it is not there".to_owned(),
                 Some((digest, size)) => {

@@ -149,8 +149,7 @@ pub fn aggregate(
         return Ok(Aggregation::Run(Box::new(report)));
     }
     let place = opened.workspace.layout.at(&file.path);
-    let made = File::open(&place)
-        .map_err(|error| OpsError::World(format!("cannot read `{file}`: {error}")))?;
+    let made = File::open(&place).map_err(OpsError::unreadable(&file))?;
     let (element_count, summary) = elements::elements(made).unwrap_or_default();
     Ok(Aggregation::Done(Aggregated {
         element_count,
@@ -311,8 +310,8 @@ fn join(
         let unreadable = |error: &dyn std::fmt::Display| {
             OpsError::Usage(format!("`{path}` is not a list of elements: {error}"))
         };
-        let file = File::open(opened.workspace.layout.at(path))
-            .map_err(|error| OpsError::World(format!("cannot read `{path}`: {error}")))?;
+        let file =
+            File::open(opened.workspace.layout.at(path)).map_err(OpsError::unreadable(&path))?;
         let mut reader = BufReader::with_capacity(1 << 16, file);
         if elements::first(&mut reader) != Some(b'[') {
             return Err(unreadable(&"expected a JSON array"));

@@ -222,8 +222,7 @@ fn look(
             ..incomplete(WhyIncomplete::Marker)
         }));
     }
-    let digest = digest_of(source.path())
-        .map_err(|error| OpsError::World(format!("cannot read `{file}`: {error}")))?;
+    let digest = digest_of(source.path()).map_err(OpsError::unreadable(&file))?;
     // The digest counts only if the stamp is still the one that was validated.
     let after = find(opened, file)?.map(|(_, stamp)| stamp);
     match digest.filter(|_| after == Some(stamp)) {
@@ -284,7 +283,7 @@ fn find(
     match std::fs::metadata(source.path()) {
         Ok(found) => Ok(Some((source, stamp(&found)))),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(OpsError::World(format!("cannot read `{file}`: {error}"))),
+        Err(error) => Err(OpsError::unreadable(&file)(error)),
     }
 }
 

@@ -204,8 +204,7 @@ fn altered(
     let recorded = state.checkpoints.get(&stage.name);
     let own = recorded.map(|digest| (layout::checkpoint(stage.number), *digest));
     for (path, digest) in files.chain(own) {
-        let found = digest_of(&layout.at(&path))
-            .map_err(|error| OpsError::World(format!("cannot read `{path}`: {error}")))?;
+        let found = digest_of(&layout.at(&path)).map_err(OpsError::unreadable(&path))?;
         *checked += 1;
         if found.is_none_or(|(found, _)| found != digest) {
             wrong.push(path.to_string());

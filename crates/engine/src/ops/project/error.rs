@@ -2,6 +2,7 @@
 
 use milepost_core::decl::Problems;
 use milepost_store::store::lock::LockError;
+use std::fmt::Display;
 
 /// The reason why an operation failed. A failed batch is not an error: the report lists it.
 #[derive(Debug, thiserror::Error)]
@@ -47,12 +48,29 @@ pub enum OpsError {
     /// Accepted content cannot be stored.
     #[error(transparent)]
     NotStored(#[from] milepost_store::store::accepted::AcceptedError),
+    /// A file cannot be read.
+    #[error("cannot read `{path}`: {error}")]
+    Unreadable {
+        /// The path, as the user knows it.
+        path: String,
+        /// The system's error.
+        error: String,
+    },
     /// A file, agent or other part of the environment failed.
     #[error("{0}")]
     World(String),
 }
 
 impl OpsError {
+    /// Returns a function that turns the error of reading this path into an `OpsError`.
+    pub(crate) fn unreadable<E: Display>(path: &impl Display) -> impl FnOnce(E) -> Self {
+        let path = path.to_string();
+        move |error| Self::Unreadable {
+            path,
+            error: error.to_string(),
+        }
+    }
+
     /// Returns the code of the error, for programs. `docs/reference/exit-codes.md` lists the codes.
     pub fn kind(&self) -> &'static str {
         match self {
@@ -66,7 +84,7 @@ impl OpsError {
             Self::Workspace(error) if error.is_wrong_folder() => "usage",
             Self::Workspace(_) | Self::Manifest(_) | Self::Lease(_) => "workspace",
             Self::Disk(_) => "disk",
-            Self::Run(_) | Self::World(_) => "failed",
+            Self::Run(_) | Self::Unreadable { .. } | Self::World(_) => "failed",
         }
     }
 
@@ -95,7 +113,11 @@ impl OpsError {
             Self::Journal(_) | Self::Workspace(_) | Self::Manifest(_) | Self::Lease(_) => {
                 "ask a person to check the workspace: `milepost verify` shows what is wrong"
             }
-            Self::NotAccepted(_) | Self::NotStored(_) | Self::Run(_) | Self::World(_) => {
+            Self::NotAccepted(_)
+            | Self::NotStored(_)
+            | Self::Run(_)
+            | Self::Unreadable { .. }
+            | Self::World(_) => {
                 "remove the cause that the message names; `log` shows what happened before"
             }
         }
