@@ -40,7 +40,7 @@ next:
         .unwrap_err()
         .to_string();
     assert!(
-        error.starts_with("`milepost.toml` (and 7 more) is in ")
+        error.starts_with("`milepost.toml` (and 7 more) already exists in ")
             && error.ends_with("`milepost init minimal DIR`"),
         "{error}"
     );
