@@ -1,4 +1,4 @@
-//! Milepost as a library: open a project, plan, run, and ask for its state.
+//! Milepost as a library: opens a project, plans and runs it, and returns its status.
 //!
 //! ```
 //! use milepost_engine::{Project, RunOptions};
@@ -31,7 +31,8 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! The modules below hold one function for each command of `milepost`. `docs/explanation/design.md` explains the layers.
+//! [`Project`] covers the usual calls; `ops` has a function for each command of `milepost`. `docs/explanation/design.md` explains the
+//! layers.
 
 #![warn(unreachable_pub)]
 #![cfg_attr(
@@ -39,7 +40,7 @@
     allow(
         clippy::disallowed_methods,
         clippy::unwrap_used,
-        reason = "tests write files and stop at what is wrong"
+        reason = "tests write files and panic at failures"
     )
 )]
 
@@ -48,6 +49,9 @@ pub mod run;
 pub mod steps;
 
 pub use milepost_core::plan::options::{RunOptions, Values};
+pub use ops::inspect::status::Status;
 pub use ops::library::Project;
+pub use ops::plan::Plan;
 pub use ops::project::OpsError;
-pub use ops::run::{Report, exit_code};
+pub use ops::run::{Notice, Observer, Report, Silent, StopFlag, exit_code};
+pub use ops::why::Why;

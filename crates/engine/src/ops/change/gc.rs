@@ -135,7 +135,7 @@ pub fn gc(request: &Request, options: &GcOptions) -> Result<Collected, OpsError>
                 let alone = SharedLock::take_alone(&opened.disk, &path).map_err(OpsError::Disk)?;
                 if alone.is_none() {
                     done.left.push(format!(
-                        "answers that the project shares ({}): runs are at work with them",
+                        "shared answers of the project ({}): runs use them now",
                         folder.display()
                     ));
                     continue;
