@@ -6,7 +6,7 @@ use milepost_core::base::digest::Digest;
 use milepost_core::base::path::RelPath;
 use milepost_core::model::event::{Event, Publish};
 use milepost_store::store::disk::Disk;
-use milepost_store::store::publish::{Settled, settle};
+use milepost_store::store::publish::{RecoveredFile, settle};
 use std::fs;
 
 const RUN: &[&str] = &["run"];
@@ -183,7 +183,11 @@ fn a_marker_never_stands_for_a_lost_output() {
             project.write(&place, "");
         }
         let settled = settle(&Disk::real(), &project.layout(), &files).unwrap();
-        assert_eq!(settled, [Settled::Lost { old: None }; 2], "{places:?}");
+        assert_eq!(
+            settled,
+            [RecoveredFile::Lost { old: None }; 2],
+            "{places:?}"
+        );
         assert_eq!(project.outputs(), Files::new(), "{places:?}");
     }
 }

@@ -10,7 +10,7 @@ use milepost_store::store::disk::Disk;
 use milepost_store::store::journal::{Journal, read_last_segment};
 use milepost_store::store::layout::Layout;
 use milepost_store::store::manifest::{self, kept};
-use milepost_store::store::publish::{Settled, rename_into_place, settle};
+use milepost_store::store::publish::{RecoveredFile, rename_into_place, settle};
 use std::collections::BTreeMap;
 use std::fs;
 use std::process::{Command, Stdio};
@@ -213,10 +213,12 @@ fn what_was_published_is_finished() {
         },
         |layout, _| {
             let settled = settle(&Disk::real(), layout, &published()).unwrap();
-            let finished = |settled: &Settled| matches!(settled, Settled::Done | Settled::Renamed);
+            let finished = |settled: &RecoveredFile| {
+                matches!(settled, RecoveredFile::Done | RecoveredFile::Renamed)
+            };
             assert!(settled.iter().all(finished), "{settled:?}");
             let again = settle(&Disk::real(), layout, &published()).unwrap();
-            assert_eq!(again, [Settled::Done; 3]);
+            assert_eq!(again, [RecoveredFile::Done; 3]);
             let kept = layout.root().join(".milepost/quarantine/Q/c");
             assert_eq!(fs::read_to_string(kept).unwrap(), "altered c");
         },

@@ -9,7 +9,7 @@ use milepost_store::store::disk::Disk;
 use milepost_store::store::gc;
 use milepost_store::store::layout::Layout;
 use milepost_store::store::publish::{
-    PublishError, Settled, flush_group, rename_into_place, settle,
+    PublishError, RecoveredFile, flush_group, rename_into_place, settle,
 };
 use milepost_store::store::{checkpoint, quarantine};
 use std::collections::{BTreeMap, BTreeSet};
@@ -38,7 +38,7 @@ fn one(old: Option<&str>, quarantine: Option<&str>) -> Publish {
 
 #[test]
 fn settles_as_the_table_says() {
-    let lost = |old: Option<&str>| Settled::Lost {
+    let lost = |old: Option<&str>| RecoveredFile::Lost {
         old: old.map(Digest::of),
     };
     // What was recorded as old, what lies in scratch and in place; what becomes of it, and what lies in place then.
@@ -47,23 +47,29 @@ fn settles_as_the_table_says() {
             Some("old"),
             Some("new"),
             Some("new"),
-            Settled::Done,
+            RecoveredFile::Done,
             Some("new"),
         ),
-        (Some("old"), None, Some("new"), Settled::Done, Some("new")),
+        (
+            Some("old"),
+            None,
+            Some("new"),
+            RecoveredFile::Done,
+            Some("new"),
+        ),
         (
             Some("old"),
             Some("new"),
             Some("old"),
-            Settled::Renamed,
+            RecoveredFile::Renamed,
             Some("new"),
         ),
-        (None, Some("new"), None, Settled::Renamed, Some("new")),
+        (None, Some("new"), None, RecoveredFile::Renamed, Some("new")),
         (
             Some("old"),
             Some("new"),
             None,
-            Settled::Renamed,
+            RecoveredFile::Renamed,
             Some("new"),
         ),
         (
@@ -79,21 +85,21 @@ fn settles_as_the_table_says() {
             Some("old"),
             None,
             Some("mine"),
-            Settled::Altered,
+            RecoveredFile::Altered,
             Some("mine"),
         ),
         (
             Some("old"),
             Some("new"),
             Some("mine"),
-            Settled::Altered,
+            RecoveredFile::Altered,
             Some("mine"),
         ),
         (
             None,
             Some("new"),
             Some("mine"),
-            Settled::Altered,
+            RecoveredFile::Altered,
             Some("mine"),
         ),
     ] {
@@ -125,7 +131,7 @@ fn what_was_altered_is_kept_before_it_is_replaced() {
     )
     .unwrap();
     rename_into_place(&Disk::real(), &place.layout, &[publish]).unwrap();
-    quarantine::say_why(&Disk::real(), &place.layout, &folder, "by hand").unwrap();
+    quarantine::write_reason(&Disk::real(), &place.layout, &folder, "by hand").unwrap();
     assert_eq!(text(&place.layout, "out/x.json").as_deref(), Some("new"));
     assert_eq!(text(&place.layout, to.as_str()).as_deref(), Some("mine"));
     let next = quarantine::next_sequence(&place.layout, "01KAK2Y9R00000000000000000");

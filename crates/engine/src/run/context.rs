@@ -54,11 +54,11 @@ impl Context<'_> {
     }
 
     /// The digest of a file where its stamp alone tells it: nothing is read, and no link is looked for.
-    pub(crate) fn glimpse(&self, file: &FilePath) -> Option<Digest> {
+    pub(crate) fn cached(&self, file: &FilePath) -> Option<Digest> {
         if file.root == Root::Workspace && self.imports.contains_key(&file.path) {
             return None;
         }
         let path = self.files.folder(file.root).join(file.path.as_str());
-        self.cache.glimpse(&path).map(|seen| seen.digest)
+        self.cache.cached(&path).map(|seen| seen.digest)
     }
 }

@@ -11,7 +11,7 @@ use std::io::ErrorKind;
 
 /// A copy in the store.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Copy {
+pub(crate) struct AcceptedCopy {
     /// Where it lies, in the workspace.
     pub(crate) path: RelPath,
     /// Its size in bytes.
@@ -83,7 +83,7 @@ pub(crate) fn unused(
     layout: &Layout,
     before: Timestamp,
     in_use: &BTreeSet<Digest>,
-) -> Result<Vec<Copy>, DiskError> {
+) -> Result<Vec<AcceptedCopy>, DiskError> {
     let mut found = Vec::new();
     for folder in entries(&layout.at(&layout::accepted()))? {
         for file in entries(&folder)? {
@@ -96,7 +96,7 @@ pub(crate) fn unused(
             let written = data.modified().ok();
             let written = written.and_then(|time| Timestamp::try_from(time).ok());
             if !in_use.contains(&digest) && written.is_some_and(|at| at < before) {
-                found.push(Copy {
+                found.push(AcceptedCopy {
                     path: place(digest),
                     size: data.len(),
                 });

@@ -34,9 +34,9 @@ impl Clock for SystemClock {
 
 /// The machine's clock, put forward: by it, files that were just written have been left alone for long.
 #[derive(Debug, Clone, Copy)]
-pub struct Ahead(pub(crate) jiff::SignedDuration);
+pub struct ShiftedClock(pub(crate) jiff::SignedDuration);
 
-impl Ahead {
+impl ShiftedClock {
     /// By how many seconds a test wants it. Every release build gives the machine's time as it is.
     pub fn from_setting(seconds: Option<&str>) -> Self {
         let wanted = seconds.filter(|_| cfg!(debug_assertions));
@@ -45,7 +45,7 @@ impl Ahead {
     }
 }
 
-impl Clock for Ahead {
+impl Clock for ShiftedClock {
     fn now(&self) -> Timestamp {
         Timestamp::now() + self.0
     }

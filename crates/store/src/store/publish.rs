@@ -40,7 +40,7 @@ pub enum PublishError {
 
 /// What became of a file that was published before a crash.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Settled {
+pub enum RecoveredFile {
     /// It was in place.
     Done,
     /// It was whole in scratch, and is in place by this.
@@ -112,7 +112,7 @@ pub fn settle(
     disk: &Disk,
     layout: &Layout,
     files: &[Publish],
-) -> Result<Vec<Settled>, PublishError> {
+) -> Result<Vec<RecoveredFile>, PublishError> {
     let mut settled = Vec::with_capacity(files.len());
     for file in files {
         settled.push(look(layout, file)?);
@@ -120,30 +120,30 @@ pub fn settle(
     let mut folders = TouchedFolders::default();
     if settled
         .iter()
-        .any(|one| matches!(one, Settled::Lost { .. }))
+        .any(|one| matches!(one, RecoveredFile::Lost { .. }))
     {
         for (file, became) in files.iter().zip(&mut settled) {
             let there = digest_at(&layout.at(&file.path))?;
-            if file.marker && matches!(became, Settled::Done | Settled::Renamed) {
+            if file.marker && matches!(became, RecoveredFile::Done | RecoveredFile::Renamed) {
                 take_away(disk, layout, file, &mut folders)?;
-                *became = Settled::Lost { old: None };
-            } else if *became == Settled::Renamed {
-                *became = Settled::Lost { old: there };
+                *became = RecoveredFile::Lost { old: None };
+            } else if *became == RecoveredFile::Renamed {
+                *became = RecoveredFile::Lost { old: there };
             }
         }
         folders.flush(disk)?;
         return Ok(settled);
     }
-    let renames = settled.contains(&Settled::Renamed);
+    let renames = settled.contains(&RecoveredFile::Renamed);
     let mut to_do = Vec::new();
     for (file, became) in files.iter().zip(&settled) {
         // A marker that is there may be the one from before: all of them are alike.
-        let is_ours = *became != Settled::Altered;
+        let is_ours = *became != RecoveredFile::Altered;
         let again =
             renames && file.marker && is_ours && digest_at(&layout.at(&file.scratch))?.is_some();
-        if *became == Settled::Renamed || again {
+        if *became == RecoveredFile::Renamed || again {
             to_do.push(file.clone());
-        } else if *became == Settled::Done {
+        } else if *became == RecoveredFile::Done {
             // Renamed, but perhaps not flushed.
             folders.0.insert(parent(&layout.at(&file.path)).to_owned());
         }
@@ -154,25 +154,25 @@ pub fn settle(
 }
 
 /// What is to become of a file; `Renamed` if it is to be renamed.
-fn look(layout: &Layout, file: &Publish) -> Result<Settled, PublishError> {
+fn look(layout: &Layout, file: &Publish) -> Result<RecoveredFile, PublishError> {
     let there = digest_at(&layout.at(&file.path))?;
     if there == Some(file.new) {
-        return Ok(Settled::Done);
+        return Ok(RecoveredFile::Done);
     }
     let is_old = there.is_none() || there == file.old;
     if digest_at(&layout.at(&file.scratch))? == Some(file.new) {
         let kept = file.quarantine.as_ref();
         let can_keep = kept.is_some_and(|kept| layout.at(kept).symlink_metadata().is_err());
         return Ok(if is_old || can_keep {
-            Settled::Renamed
+            RecoveredFile::Renamed
         } else {
-            Settled::Altered
+            RecoveredFile::Altered
         });
     }
     Ok(if is_old {
-        Settled::Lost { old: there }
+        RecoveredFile::Lost { old: there }
     } else {
-        Settled::Altered
+        RecoveredFile::Altered
     })
 }
 

@@ -83,7 +83,12 @@ pub(super) fn move_aside(disk: &Disk, from: &Path, to: &Path) -> Result<bool, Di
 }
 
 /// Writes beside what is set aside why it was.
-pub fn say_why(disk: &Disk, layout: &Layout, folder: &RelPath, why: &str) -> Result<(), DiskError> {
+pub fn write_reason(
+    disk: &Disk,
+    layout: &Layout,
+    folder: &RelPath,
+    why: &str,
+) -> Result<(), DiskError> {
     let folder = layout.at(folder);
     let place = folder.join(WHY);
     if place.exists() {

@@ -41,7 +41,7 @@ pub struct Scratch {
 
 /// What an attempt is known by.
 #[derive(Debug, Clone, Copy)]
-pub struct Name<'a> {
+pub struct AttemptName<'a> {
     /// The run.
     pub run: &'a str,
     /// The stage.
@@ -83,7 +83,7 @@ impl Scratch {
         disk: &Disk,
         files: &Files,
         layout: &Layout,
-        name: &Name<'_>,
+        name: &AttemptName<'_>,
         spares: Option<&ScratchPool>,
         targets: &mut dyn Iterator<Item = &RelPath>,
     ) -> Result<Self, ScratchError> {

@@ -16,7 +16,7 @@ use milepost_core::model::event::{Event, EventType};
 use milepost_core::model::state::{BatchState, StageState, State};
 use milepost_core::plan::world::World;
 use milepost_store::store::files::digest_of;
-use milepost_store::store::{layout, progress, rounds};
+use milepost_store::store::{iterations, layout, progress};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -226,7 +226,7 @@ impl Todo {
                 ctx.disk.remove_file(&place)?;
             }
         }
-        rounds::forget_but(ctx.disk, ctx.layout, &self.stage, std::iter::empty())?;
+        iterations::remove_except(ctx.disk, ctx.layout, &self.stage, std::iter::empty())?;
         let event = Event::StageForgotten {
             stage: self.stage.clone(),
         };

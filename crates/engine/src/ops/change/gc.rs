@@ -11,7 +11,7 @@ use crate::run::record::recover;
 use milepost_core::base::digest::Digest;
 use milepost_core::base::path::Root;
 use milepost_core::model::state::State;
-use milepost_store::store::answers::compact::{Unneeded, look};
+use milepost_store::store::answers::compact::{RemovableAnswers, look};
 use milepost_store::store::disk::DiskError;
 use milepost_store::store::gc::{accepted, calls, find, remove};
 use milepost_store::store::layout;
@@ -144,7 +144,7 @@ pub fn gc(request: &Request, options: &GcOptions) -> Result<Collected, OpsError>
             }
             _ => None,
         };
-        let unneeded = Unneeded {
+        let unneeded = RemovableAnswers {
             in_use: &in_use,
             before,
         };

@@ -288,7 +288,7 @@ fn keep_old(opened: &OpenProject, path: &RelPath, new: &Path) -> Result<Option<S
     let id = fresh_id(opened.clock.now())?;
     let folder = quarantine::folder(&id, 1, "replaced");
     let why = format!("{path}: replaced by an aggregation of batches\n");
-    quarantine::say_why(disk, layout, &folder, &why)?;
+    quarantine::write_reason(disk, layout, &folder, &why)?;
     let aside = folder.with(path);
     quarantine::keep(disk, layout, path, &aside)?;
     Ok(Some(aside.to_string()))

@@ -5,7 +5,7 @@ use crate::ops::project::open_project::{OpenProject, replay};
 use jiff::Timestamp;
 use milepost_core::model::state::State;
 use milepost_store::store::id::new_id;
-use milepost_store::store::journal::{Cut, Journal};
+use milepost_store::store::journal::{Journal, TornTail};
 use milepost_store::store::lock::{Holder, Lock};
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ pub struct LockedWorkspace {
     /// The recorded state.
     pub state: State,
     /// The torn record that was cut off the end of the journal.
-    pub(crate) cut: Option<Cut>,
+    pub(crate) cut: Option<TornTail>,
 }
 
 /// A locked workspace, before its state is read.

@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use milepost_core::base::clock::Clock;
 use milepost_core::plan::options::Values;
-use milepost_store::store::clock::{Ahead, SystemClock};
+use milepost_store::store::clock::{ShiftedClock, SystemClock};
 use milepost_store::store::disk::Disk;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -29,7 +29,7 @@ pub struct Request {
     /// Tells the present time.
     pub clock: Arc<dyn Clock>,
     /// Tells how old files are.
-    pub ahead: Ahead,
+    pub ahead: ShiftedClock,
     /// The version of Milepost, part of fingerprints.
     pub version: String,
     /// True if files that `--set` names must be inside project or workspace, because a program asks.
@@ -49,7 +49,9 @@ impl Request {
             epoch: None,
             disk: Disk::from_setting(stop_at),
             clock: Arc::new(SystemClock),
-            ahead: Ahead::from_setting(environment.get("MILEPOST_AHEAD").map(String::as_str)),
+            ahead: ShiftedClock::from_setting(
+                environment.get("MILEPOST_AHEAD").map(String::as_str),
+            ),
             version: env!("CARGO_PKG_VERSION").to_owned(),
             confined: false,
             environment,

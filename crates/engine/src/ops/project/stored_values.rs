@@ -240,7 +240,7 @@ fn import(opened: &OpenProject, run_id: &str) -> Result<Vec<KeptFile>, OpsError>
             let sequence = quarantine::next_sequence(layout, run_id);
             let folder = quarantine::folder(run_id, sequence, "replaced");
             let why = format!("{place}: replaced by {} (`--set`)\n", from.display());
-            quarantine::say_why(disk, layout, &folder, &why)?;
+            quarantine::write_reason(disk, layout, &folder, &why)?;
             let aside = folder.with(place);
             quarantine::keep(disk, layout, place, &aside)?;
             let files = (place, &aside);

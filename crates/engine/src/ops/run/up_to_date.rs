@@ -7,7 +7,7 @@ use milepost_core::base::digest::Digest;
 use milepost_core::base::path::{FilePath, RelPath};
 use milepost_core::plan::world::World;
 use milepost_store::store::files::Files;
-use milepost_store::store::folders::{Folders, There};
+use milepost_store::store::folders::{Folders, FoundFile};
 use milepost_store::store::statcache::HashedFile;
 use milepost_store::store::up_to_date::{Observations, Recheck};
 use milepost_store::store::{layout, up_to_date};
@@ -123,7 +123,7 @@ fn note_end(opened: &OpenProject) {
     let folders = Folders::new(&opened.files);
     for (file, digest) in opened.observations.forget_replaced() {
         // If the file changed since it was written, the next check notices.
-        if let (There::File(stamp), Some(digest)) = (folders.look(&file), digest) {
+        if let (FoundFile::File(stamp), Some(digest)) = (folders.look(&file), digest) {
             let unread = HashedFile {
                 digest,
                 stamp,

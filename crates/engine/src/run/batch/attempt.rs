@@ -38,7 +38,7 @@ pub(crate) fn run(
         stage_ctx.ctx.disk,
         stage_ctx.ctx.files,
         stage_ctx.ctx.layout,
-        &scratch::Name {
+        &scratch::AttemptName {
             run: stage_ctx.run_id,
             stage: &stage_ctx.stage.name,
             batch: &found.batch.key,

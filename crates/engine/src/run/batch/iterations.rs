@@ -10,7 +10,7 @@ use milepost_core::model::reason::Reason;
 use milepost_core::model::stage::Stage;
 use milepost_core::plan::decide::Decision;
 use milepost_core::plan::scan::{BatchScan, StageScan};
-use milepost_store::store::rounds::{self, Rounds, RoundsError};
+use milepost_store::store::iterations::{self, IterationError, SavedIterations};
 use milepost_store::store::scratch::Scratch;
 use serde_json::Value;
 use std::cell::{Cell, RefCell};
@@ -21,7 +21,7 @@ pub(crate) struct KeptRounds<'a> {
     stage_ctx: &'a StageContext<'a>,
     found: &'a BatchScan,
     scratch: &'a Scratch,
-    kept: RefCell<Rounds>,
+    kept: RefCell<SavedIterations>,
     /// Whether the rounds of an earlier run count.
     goes_on: bool,
     over: Cell<bool>,
@@ -42,7 +42,7 @@ impl<'a> KeptRounds<'a> {
             stage_ctx,
             found,
             scratch,
-            kept: RefCell::new(Rounds::new(
+            kept: RefCell::new(SavedIterations::new(
                 ctx.disk,
                 ctx.layout,
                 stage,
@@ -66,7 +66,7 @@ impl<'a> KeptRounds<'a> {
     }
 }
 
-fn refused(error: RoundsError) -> Outcome {
+fn refused(error: IterationError) -> Outcome {
     Outcome::new(OutcomeKind::Output, error.to_string()).for_good()
 }
 
@@ -111,7 +111,9 @@ pub(crate) fn tidy_stages(ctx: &Context<'_>) -> Result<(), RunError> {
     let stages = ctx.pipeline.stages.iter();
     let refined = stages.filter(|stage| stage.refine.is_some());
     let names = refined.map(|stage| stage.name.as_str());
-    Ok(rounds::forget_stages_but(ctx.disk, ctx.layout, names)?)
+    Ok(iterations::remove_stages_except(
+        ctx.disk, ctx.layout, names,
+    )?)
 }
 
 /// Removes what is kept of rounds of a stage's batches that need not be made, or that there are no more. `will` are those that
@@ -134,5 +136,10 @@ pub(crate) fn tidy(
         will.contains(index) || undecided
     });
     let keys = open.map(|(_, batch)| batch.batch.key.as_str());
-    Ok(rounds::forget_but(ctx.disk, ctx.layout, &stage.name, keys)?)
+    Ok(iterations::remove_except(
+        ctx.disk,
+        ctx.layout,
+        &stage.name,
+        keys,
+    )?)
 }

@@ -51,6 +51,6 @@ pub(crate) fn set_aside(
             violations.join("\n- ")
         ));
     }
-    quarantine::say_why(ctx.disk, ctx.layout, &folder, &why)?;
+    quarantine::write_reason(ctx.disk, ctx.layout, &folder, &why)?;
     Ok(Some(folder.to_string()))
 }

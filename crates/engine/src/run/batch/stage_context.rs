@@ -169,7 +169,7 @@ pub(crate) fn stale(
             .parse()
             .map_err(|error| Outcome::new(OutcomeKind::Path, format!("{error}")))?;
         let is_same = |digest: Option<Digest>| digest.is_some() && digest == value.digest();
-        if is_same(stage_ctx.ctx.glimpse(&file)) {
+        if is_same(stage_ctx.ctx.cached(&file)) {
             continue;
         }
         let digest = stage_ctx

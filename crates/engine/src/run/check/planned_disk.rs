@@ -10,7 +10,7 @@ use milepost_core::model::reason::Condition;
 use milepost_core::model::stage::{EachSource, Stage};
 use milepost_core::plan::pending::Pending;
 use milepost_core::plan::world::World;
-use milepost_store::store::folders::{Folders, There};
+use milepost_store::store::folders::{Folders, FoundFile};
 use serde_json::Value;
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -46,12 +46,12 @@ impl<'a, 'c> PlannedDisk<'a, 'c> {
             return ctx.digest(file);
         }
         let seen = match self.folders.look(file) {
-            There::File(stamp) => match ctx.cache.known(stamp) {
+            FoundFile::File(stamp) => match ctx.cache.known(stamp) {
                 Some(seen) => Some(seen),
                 None => return ctx.digest(file),
             },
-            There::Nothing => None,
-            There::Unclear => return ctx.digest(file),
+            FoundFile::Nothing => None,
+            FoundFile::Unclear => return ctx.digest(file),
         };
         ctx.asked.file(file, seen);
         Ok(seen.map(|seen| seen.digest))

@@ -19,9 +19,9 @@ use milepost_core::plan::expand::batch_name;
 use milepost_core::plan::scan::{BatchScan, StageScan};
 use milepost_core::plan::world::World;
 use milepost_store::store::accepted;
-use milepost_store::store::folders::{Folders, There};
+use milepost_store::store::folders::{Folders, FoundFile};
+use milepost_store::store::iterations;
 use milepost_store::store::publish;
-use milepost_store::store::rounds;
 use milepost_store::store::scratch::{Scratch, ScratchPool};
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -160,7 +160,7 @@ pub(crate) fn commit(
     if stage.refine.is_some() {
         for index in &indices {
             let key = &survey.batches[*index].batch.key;
-            rounds::forget(ctx.disk, ctx.layout, &stage.name, key)?;
+            iterations::forget(ctx.disk, ctx.layout, &stage.name, key)?;
         }
     }
     // A program that got away from its attempt must not find the next one in its folder.
@@ -271,7 +271,7 @@ fn old(
     path: &RelPath,
 ) -> Result<Option<Digest>, RunError> {
     let file = FilePath::workspace(path.clone());
-    if folders.look(&file) == There::Nothing {
+    if folders.look(&file) == FoundFile::Nothing {
         return Ok(None);
     }
     recorder.ctx.digest(&file).map_err(RunError::World)

@@ -5,7 +5,7 @@ use crate::run::record::recorder::Recorder;
 use milepost_core::model::event::{Event, EventType};
 use milepost_core::plan::expand::batch_name;
 use milepost_core::plan::selection::Selection;
-use milepost_store::store::rounds;
+use milepost_store::store::iterations;
 
 /// Records the batches that `--force` selects, or withdraws it from them where `--no-force` says so. Batches that no run has made
 /// are not named: they run in any case.
@@ -27,7 +27,7 @@ pub(crate) fn note(
             {
                 // An attempt at a forced batch begins with the first iteration, in this run or a later one.
                 for key in batches {
-                    rounds::forget(ctx.disk, ctx.layout, &stage.name, key)?;
+                    iterations::forget(ctx.disk, ctx.layout, &stage.name, key)?;
                 }
             }
             event

@@ -48,7 +48,7 @@ pub(crate) fn explain(recorder: &Recorder<'_>, files: &[KeptFile]) -> Result<(),
         }
     }
     for (folder, note) in notes {
-        quarantine::say_why(recorder.ctx.disk, recorder.ctx.layout, &folder, &note)?;
+        quarantine::write_reason(recorder.ctx.disk, recorder.ctx.layout, &folder, &note)?;
     }
     Ok(())
 }

@@ -6,7 +6,7 @@ use crate::run::record::recorder::Recorder;
 use crate::run::record::retire;
 use crate::steps::command::{Started, end_survivors};
 use milepost_core::model::event::{Event, EventType};
-use milepost_store::store::publish::{Settled, settle};
+use milepost_store::store::publish::{RecoveredFile, settle};
 use milepost_store::store::quarantine;
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -48,8 +48,8 @@ pub(crate) fn recover(
         let settled = settle(recorder.ctx.disk, recorder.ctx.layout, &batch.files)?;
         for (file, settled) in batch.files.iter().zip(settled) {
             match settled {
-                Settled::Done | Settled::Renamed => finished += 1,
-                Settled::Lost { old: there } => {
+                RecoveredFile::Done | RecoveredFile::Renamed => finished += 1,
+                RecoveredFile::Lost { old: there } => {
                     lost = true;
                     match (&file.quarantine, there) {
                         // A person's: it goes where it was to go.
@@ -64,7 +64,7 @@ pub(crate) fn recover(
                     }
                 }
                 // Somebody altered it: the look at the stage finds that and says so.
-                Settled::Altered => {}
+                RecoveredFile::Altered => {}
             }
         }
         if lost {

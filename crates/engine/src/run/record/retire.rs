@@ -83,7 +83,7 @@ pub(crate) fn batches(
         if let Some(outcome) = failed.as_ref().filter(|_| count > 0) {
             let why =
                 format!("it does not stand any more, and making it again failed: {outcome}\n");
-            quarantine::say_why(recorder.ctx.disk, recorder.ctx.layout, &folder, &why)?;
+            quarantine::write_reason(recorder.ctx.disk, recorder.ctx.layout, &folder, &why)?;
         }
     }
     Ok(())

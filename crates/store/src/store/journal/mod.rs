@@ -4,7 +4,7 @@ mod read;
 mod write;
 
 pub use read::{JournalPlace, Tail, read_all, read_last_segment, segments};
-pub use write::{Cut, Journal, OpenedJournal};
+pub use write::{Journal, OpenedJournal, TornTail};
 
 use super::disk::DiskError;
 use std::path::PathBuf;

@@ -43,12 +43,12 @@ pub struct OpenedJournal {
     /// The records of the last segment.
     pub records: Vec<Record>,
     /// What was cut off its end.
-    pub cut: Option<Cut>,
+    pub cut: Option<TornTail>,
 }
 
 /// A torn line that was cut off: it was being written when the run before was killed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Cut {
+pub struct TornTail {
     /// Where it began.
     pub place: JournalPlace,
     /// Its bytes.
@@ -89,7 +89,7 @@ impl Journal {
                 line: lines + 1,
                 offset: size,
             };
-            Some(Cut { place, bytes: torn })
+            Some(TornTail { place, bytes: torn })
         } else {
             None
         };

@@ -20,7 +20,7 @@ pub struct Folders<'a> {
 
 /// What lies at a path that leads over no link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum There {
+pub enum FoundFile {
     /// A regular file with this stamp.
     File(FileStamp),
     /// Nothing.
@@ -47,17 +47,17 @@ impl<'a> Folders<'a> {
     }
 
     /// What lies there.
-    pub fn look(&self, file: &FilePath) -> There {
+    pub fn look(&self, file: &FilePath) -> FoundFile {
         let path = file.path.as_str();
         let (folder, name) = path.rsplit_once('/').unwrap_or(("", path));
         match self.way(file.root, folder) {
             Way::Open(open) => match open.stamp(name) {
-                Ok(Some(stamp)) => There::File(stamp),
-                Ok(None) => There::Nothing,
-                Err(_) => There::Unclear,
+                Ok(Some(stamp)) => FoundFile::File(stamp),
+                Ok(None) => FoundFile::Nothing,
+                Err(_) => FoundFile::Unclear,
             },
-            Way::Absent => There::Nothing,
-            Way::Unclear => There::Unclear,
+            Way::Absent => FoundFile::Nothing,
+            Way::Unclear => FoundFile::Unclear,
         }
     }
 
@@ -103,9 +103,9 @@ mod tests {
         let files = Files::new(place.path(), place.path());
         let folders = Folders::new(&files);
         let found = |path: &str| match folders.look(&path.parse().unwrap()) {
-            There::File(stamp) => format!("{} bytes", stamp.size),
-            There::Nothing => "nothing".to_owned(),
-            There::Unclear => "unclear".to_owned(),
+            FoundFile::File(stamp) => format!("{} bytes", stamp.size),
+            FoundFile::Nothing => "nothing".to_owned(),
+            FoundFile::Unclear => "unclear".to_owned(),
         };
         for (path, expected) in [
             ("top", "4 bytes"),
@@ -138,7 +138,7 @@ mod tests {
                     std::fs::write(place.path().join(&path), "text").unwrap();
                 }
                 let found = folders.look(&path.parse().unwrap());
-                assert!(matches!(found, There::File(_)), "{path}: {found:?}");
+                assert!(matches!(found, FoundFile::File(_)), "{path}: {found:?}");
             }
         }
     }

@@ -118,7 +118,7 @@ impl StatCache {
     }
 
     /// What is known of the file at a path by its stamp alone: nothing is read.
-    pub fn glimpse(&self, path: &Path) -> Option<HashedFile> {
+    pub fn cached(&self, path: &Path) -> Option<HashedFile> {
         self.known(FileStamp::of(&std::fs::metadata(path).ok()?))
     }
 

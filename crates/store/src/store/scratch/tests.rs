@@ -5,14 +5,18 @@ use super::*;
 use milepost_core::base::digest::Digest;
 use std::io::Write as _;
 
-const NAME: Name<'_> = Name {
+const NAME: AttemptName<'_> = AttemptName {
     run: "RUN",
     stage: "classify",
     batch: "batch_1",
     number: 2,
 };
 
-fn made(folder: &tempfile::TempDir, name: &Name<'_>, spares: Option<&ScratchPool>) -> Scratch {
+fn made(
+    folder: &tempfile::TempDir,
+    name: &AttemptName<'_>,
+    spares: Option<&ScratchPool>,
+) -> Scratch {
     let (layout, disk) = (Layout::new(folder.path()), Disk::real());
     let files = Files::new(folder.path(), folder.path());
     let targets = [path("x/y/a.json"), path("x/b.json")];
@@ -145,13 +149,13 @@ fn only_a_folder_that_is_as_it_was_made_is_used_again() {
         change(first.path());
         first.spare(&spares).unwrap();
         assert_eq!(was_at.exists(), is_used, "{number}");
-        let second = made(&folder, &Name { number: 3, ..NAME }, Some(&spares));
+        let second = made(&folder, &AttemptName { number: 3, ..NAME }, Some(&spares));
         assert!(!was_at.exists());
         let after = second.path().symlink_metadata().unwrap().ino();
         let has_folders = second.at(&path("x/y")).is_dir();
         assert_eq!(has_folders, is_used, "{number}");
         assert!(!is_used || before == after);
-        let third = made(&folder, &Name { number: 4, ..NAME }, Some(&spares));
+        let third = made(&folder, &AttemptName { number: 4, ..NAME }, Some(&spares));
         assert!(third.is_empty() && !third.at(&path("x")).exists());
     }
 }

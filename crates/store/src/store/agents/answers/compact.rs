@@ -23,7 +23,7 @@ const UNFINISHED: &str = ".compact.tmp";
 const GATHERED: usize = 1 << 18;
 
 /// Which answers may go, beside those in whose place another stands.
-pub struct Unneeded<'a> {
+pub struct RemovableAnswers<'a> {
     /// Whether an answer that came with this call of a run is in use.
     pub in_use: &'a dyn Fn(&str, u64) -> bool,
     /// Those that runs before this time asked for, if they are not in use; none: none of them.
@@ -55,7 +55,7 @@ struct AnswerLine {
 ///
 /// # Errors
 /// When it cannot be read.
-pub fn look(folder: &Path, unneeded: &Unneeded<'_>) -> io::Result<Option<Compaction>> {
+pub fn look(folder: &Path, unneeded: &RemovableAnswers<'_>) -> io::Result<Option<Compaction>> {
     let files = files(folder)?;
     let mut lines: Vec<AnswerLine> = Vec::new();
     let mut last: HashMap<Digest, usize> = HashMap::new();
@@ -101,7 +101,7 @@ pub fn look(folder: &Path, unneeded: &Unneeded<'_>) -> io::Result<Option<Compact
     }))
 }
 
-impl Unneeded<'_> {
+impl RemovableAnswers<'_> {
     fn keeps(&self, text: &str) -> bool {
         let Some(before) = self.before else {
             return true;
@@ -216,7 +216,7 @@ mod tests {
         }
 
         fn look(&self, before: Option<Timestamp>, used: &[&str]) -> Option<Compaction> {
-            let unneeded = Unneeded {
+            let unneeded = RemovableAnswers {
                 in_use: &|run, _| used.contains(&run),
                 before,
             };

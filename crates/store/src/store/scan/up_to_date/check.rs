@@ -213,8 +213,8 @@ impl FolderCheck<'_> {
             };
             let (digest, now) = match (entry.known, there) {
                 (KnownFile::Absent, None) => continue,
-                (KnownFile::FileStamp(known), Some(now)) if known == now => continue,
-                (KnownFile::FileStamp(known), Some(now)) if known.size == now.size => {
+                (KnownFile::Stamp(known), Some(now)) if known == now => continue,
+                (KnownFile::Stamp(known), Some(now)) if known.size == now.size => {
                     (cache.known(known).map(|seen| seen.digest), now)
                 }
                 (KnownFile::Content(digest), Some(now)) => (Some(digest), now),

@@ -58,7 +58,7 @@ pub(super) enum KnownFile {
     /// It was not there.
     Absent,
     /// As long as it has this stamp, it has the content that it had.
-    FileStamp(FileStamp),
+    Stamp(FileStamp),
     /// It had this content.
     Content(Digest),
 }
@@ -411,10 +411,9 @@ impl<'a> FileEntries<'a> {
         let begin = self.at + 3 + name.len();
         let (known, end) = match (known, rest.first_chunk::<32>()) {
             (0, _) => (KnownFile::Absent, begin),
-            (BY_STAMP, Some(bytes)) => (
-                KnownFile::FileStamp(stamp_of(self.device, bytes)?),
-                begin + 32,
-            ),
+            (BY_STAMP, Some(bytes)) => {
+                (KnownFile::Stamp(stamp_of(self.device, bytes)?), begin + 32)
+            }
             (2, Some(bytes)) => (KnownFile::Content(Digest::from_bytes(*bytes)), begin + 32),
             _ => return None,
         };

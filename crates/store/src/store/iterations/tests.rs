@@ -1,8 +1,8 @@
-//! Rounds that are kept: read back whole or not at all.
+//! Saved iterations: read back whole or not at all.
 
 use super::*;
 use crate::store::scan::files::Files;
-use crate::store::scratch::{Name, ScratchPool};
+use crate::store::scratch::{AttemptName, ScratchPool};
 use serde_json::json;
 
 struct Place(tempfile::TempDir);
@@ -19,7 +19,7 @@ impl Place {
     /// An attempt of this number.
     fn scratch(&self, number: u64, is_folder: bool) -> Scratch {
         let files = Files::new(self.0.path(), self.0.path());
-        let name = Name {
+        let name = AttemptName {
             run: "RUN",
             stage: "write",
             batch: "one",
@@ -31,9 +31,9 @@ impl Place {
         Scratch::create(&disk, &files, &layout, &name, spares.as_ref(), none).unwrap()
     }
 
-    fn rounds(&self, fingerprint: &str) -> Rounds {
+    fn rounds(&self, fingerprint: &str) -> SavedIterations {
         let print = Digest::of(fingerprint);
-        Rounds::new(&Disk::real(), &self.layout(), "write", "one", print)
+        SavedIterations::new(&Disk::real(), &self.layout(), "write", "one", print)
     }
 
     fn kept(&self) -> Vec<String> {
@@ -176,7 +176,7 @@ fn what_nobody_needs_goes() {
     let (disk, layout) = (Disk::real(), place.layout());
     let kept = |stage: &str, batch: &str| {
         let scratch = place.scratch(1, false);
-        let mut rounds = Rounds::new(&disk, &layout, stage, batch, Digest::of("facts"));
+        let mut rounds = SavedIterations::new(&disk, &layout, stage, batch, Digest::of("facts"));
         assert!(rounds.keep(&scratch, 1, Value::Null).unwrap());
     };
     let left = || -> Vec<String> {
@@ -204,8 +204,8 @@ fn what_nobody_needs_goes() {
         ]
     );
     forget(&disk, &layout, "write", "").unwrap();
-    forget_but(&disk, &layout, "write", ["a/b", "d"].into_iter()).unwrap();
+    remove_except(&disk, &layout, "write", ["a/b", "d"].into_iter()).unwrap();
     assert_eq!(left(), ["other/only".to_owned(), format!("write/{long}")]);
-    forget_stages_but(&disk, &layout, ["other"].into_iter()).unwrap();
+    remove_stages_except(&disk, &layout, ["other"].into_iter()).unwrap();
     assert_eq!(left(), ["other/only"]);
 }

@@ -27,7 +27,7 @@ const PERMISSIONS: u32 = 0o777;
 
 /// What was made up to a round.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Round {
+pub struct SavedIteration {
     format: u32,
     /// From 1 on.
     pub(crate) number: u32,
@@ -53,7 +53,7 @@ struct KeptFile {
 }
 
 /// The finished rounds of one batch.
-pub struct Rounds {
+pub struct SavedIterations {
     disk: Disk,
     layout: Layout,
     folder: RelPath,
@@ -66,18 +66,18 @@ pub struct Rounds {
 
 /// A round that cannot be kept or put back.
 #[derive(Debug, thiserror::Error)]
-pub enum RoundsError {
+pub enum IterationError {
     /// The disk refused.
-    #[error("a round cannot be kept: {0}")]
+    #[error("an iteration cannot be saved: {0}")]
     Disk(#[from] DiskError),
     /// A file cannot be made durable.
-    #[error("a round cannot be kept: {0}")]
+    #[error("an iteration cannot be saved: {0}")]
     Flush(#[from] PublishError),
     /// A file of the attempt cannot be read.
-    #[error("a round cannot be kept: {0}")]
+    #[error("an iteration cannot be saved: {0}")]
     Scratch(#[from] ScratchError),
     /// The record is no JSON.
-    #[error("a round cannot be written as JSON: {0}")]
+    #[error("an iteration cannot be written as JSON: {0}")]
     Json(#[from] serde_json::Error),
     /// What is kept cannot be read.
     #[error("cannot read {path}: {source}")]
@@ -89,7 +89,7 @@ pub enum RoundsError {
     },
 }
 
-impl Rounds {
+impl SavedIterations {
     /// The rounds of a batch that were made from what this fingerprint says.
     pub fn new(
         disk: &Disk,
@@ -121,7 +121,7 @@ impl Rounds {
     ///
     /// # Errors
     /// When that cannot be removed.
-    pub fn read(&mut self) -> Result<Vec<Round>, RoundsError> {
+    pub fn read(&mut self) -> Result<Vec<SavedIteration>, IterationError> {
         let found = self.whole_line();
         if found.is_empty() {
             self.clear()?;
@@ -134,14 +134,14 @@ impl Rounds {
         Ok(found.into_iter().map(|(round, _)| round).collect())
     }
 
-    fn whole_line(&self) -> Vec<(Round, Digest)> {
-        let mut line: Vec<(Round, Digest)> = Vec::new();
+    fn whole_line(&self) -> Vec<(SavedIteration, Digest)> {
+        let mut line: Vec<(SavedIteration, Digest)> = Vec::new();
         let mut whole = BTreeSet::new();
         for number in 1.. {
             let Ok(bytes) = std::fs::read(self.at(&record(number))) else {
                 break;
             };
-            let Ok(round) = serde_json::from_slice::<Round>(&bytes) else {
+            let Ok(round) = serde_json::from_slice::<SavedIteration>(&bytes) else {
                 return Vec::new();
             };
             let follows = round.before == line.last().map(|(_, digest)| *digest);
@@ -172,7 +172,7 @@ impl Rounds {
         scratch: &Scratch,
         number: u32,
         note: Value,
-    ) -> Result<bool, RoundsError> {
+    ) -> Result<bool, IterationError> {
         if self.last.map_or(1, |(last, _)| last + 1) != number {
             return Ok(false);
         }
@@ -191,7 +191,7 @@ impl Rounds {
             }
         }
         flush_group(&self.disk, &self.layout, &fresh)?;
-        let round = Round {
+        let round = SavedIteration {
             format: FORMAT,
             number,
             fingerprint: self.fingerprint,
@@ -211,19 +211,19 @@ impl Rounds {
     ///
     /// # Errors
     /// What the disk says.
-    pub fn restore(&self, round: &Round, scratch: &Scratch) -> Result<(), RoundsError> {
+    pub fn restore(&self, round: &SavedIteration, scratch: &Scratch) -> Result<(), IterationError> {
         for folder in &round.folders {
             // The file is not made: only the folder that it would lie in.
             scratch.make_folder_of(&folder.with(&RelPath::of_parts(["x"])))?;
         }
         for file in &round.files {
             let from = self.at(&file.digest.hex());
-            let mut kept = File::open(&from).map_err(|source| RoundsError::Read {
+            let mut kept = File::open(&from).map_err(|source| IterationError::Read {
                 path: from.clone(),
                 source,
             })?;
             let path = scratch.at(&file.path);
-            let failed = |source| RoundsError::Read {
+            let failed = |source| IterationError::Read {
                 path: path.clone(),
                 source,
             };
@@ -244,16 +244,16 @@ impl Rounds {
     ///
     /// # Errors
     /// When it cannot be read.
-    pub fn content(&self, digest: Digest) -> Result<Vec<u8>, RoundsError> {
+    pub fn content(&self, digest: Digest) -> Result<Vec<u8>, IterationError> {
         let path = self.at(&digest.hex());
-        std::fs::read(&path).map_err(|source| RoundsError::Read { path, source })
+        std::fs::read(&path).map_err(|source| IterationError::Read { path, source })
     }
 
     /// Removes all that is kept of the batch, durably.
     ///
     /// # Errors
     /// What the disk says.
-    pub fn clear(&mut self) -> Result<(), RoundsError> {
+    pub fn clear(&mut self) -> Result<(), IterationError> {
         self.whole.clear();
         self.last = None;
         remove(&self.disk, &self.layout, &self.folder)?;
@@ -266,12 +266,12 @@ fn record(number: u32) -> String {
 }
 
 /// Everything that lies in an attempt, and its folders; none when something is neither a file nor a folder.
-fn contents(scratch: &Scratch) -> Result<Option<(Vec<KeptFile>, Vec<RelPath>)>, RoundsError> {
+fn contents(scratch: &Scratch) -> Result<Option<(Vec<KeptFile>, Vec<RelPath>)>, IterationError> {
     let (mut paths, mut folders) = (Vec::new(), Vec::new());
     if scratch.is_folder() {
         let walk = walkdir::WalkDir::new(scratch.path()).min_depth(1);
         for entry in walk.sort_by_file_name() {
-            let read = |error: walkdir::Error| RoundsError::Read {
+            let read = |error: walkdir::Error| IterationError::Read {
                 path: scratch.path().to_owned(),
                 source: error.into(),
             };
@@ -330,7 +330,7 @@ pub fn forget(disk: &Disk, layout: &Layout, stage: &str, batch: &str) -> Result<
 ///
 /// # Errors
 /// What the disk says.
-pub fn forget_but<'a>(
+pub fn remove_except<'a>(
     disk: &Disk,
     layout: &Layout,
     stage: &str,
@@ -353,7 +353,7 @@ pub fn forget_but<'a>(
 ///
 /// # Errors
 /// What the disk says.
-pub fn forget_stages_but<'a>(
+pub fn remove_stages_except<'a>(
     disk: &Disk,
     layout: &Layout,
     stages: impl Iterator<Item = &'a str>,
